@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 
-use super::file_ranges::FileRanges;
+use super::file_ranges::{FileRanges, next_batch};
 use super::filter_first::{FilterFirst, FilteredOpening, OpenContext, OpenStep};
 use super::progress::Progress;
 use super::ranges::{fetch, read_exactly};
@@ -16,7 +16,7 @@ use super::source::Source;
 use crate::crypt::Decryption;
 use crate::error::Result;
 use crate::limits::Limits;
-use crate::read::{Footer, Metadata, Plan, RangeReader, ReservedBatch, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail};
 use crate::trace;
 
 /// Reads the footer of a file. Gives the length of the file too.
@@ -80,7 +80,7 @@ impl Serial {
             if let Some(row_group) = &mut self.row_group {
                 let rest = row_group.rest();
                 let _span = trace::decode(rest.row_group);
-                match row_group.next_batch() {
+                match next_batch(row_group, self.opener.pieces.as_ref()) {
                     Ok(Some(ReservedBatch { batch, .. })) => {
                         self.opener.progress.gave(batch.num_rows());
                         return Ok(Some(batch));
@@ -111,19 +111,19 @@ pub(super) struct RowGroupOpener {
     pub(super) source: Arc<dyn Source>,
     pub(super) plan: Plan,
     pub(super) progress: Progress,
-    range_reader: Option<Arc<dyn RangeReader>>,
+    pub(super) pieces: Option<FileRanges>,
     filter_first: Option<FilterFirst>,
 }
 
 impl RowGroupOpener {
     pub(super) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         progress.begin(plan.rows());
-        let range_reader = FileRanges::from(&source, &progress, plan.budget().free_lists());
+        let pieces = FileRanges::from(&source, &progress, plan.budget().free_lists());
         // From near sources, reading the columns of the filter twice costs more than reading the
         // others.
         let is_far = !source.in_memory() && !source.is_local();
         let filter_first = if is_far { FilterFirst::new(&plan) } else { None };
-        Self { source, plan, progress, range_reader, filter_first }
+        Self { source, plan, progress, pieces, filter_first }
     }
 
     /// Opens a row group. `None` if no row passes the filter, as bloom filters or page indexes
@@ -149,9 +149,10 @@ impl RowGroupOpener {
     }
 
     fn context(&self) -> OpenContext<'_> {
-        let Self { source, plan, progress, range_reader, filter_first } = self;
+        let Self { source, plan, progress, pieces, filter_first } = self;
         let gap = plan.options().latency.unwrap_or_else(|| source.latency()).gap();
-        OpenContext { plan, progress, range_reader, filter_first: filter_first.as_ref(), gap }
+        let (in_pieces, filter_first) = (pieces.is_some(), filter_first.as_ref());
+        OpenContext { plan, progress, in_pieces, filter_first, gap }
     }
 
     /// Fetches what a row group needs until it is there.

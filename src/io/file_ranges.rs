@@ -1,6 +1,6 @@
 //! [`FileRanges`]: reads pieces of column chunks from a local source, while they are decoded, into
 //! memory that is used again. A piece may outlive its page, because arrays of string views point
-//! into it.
+//! into it. [`in_pieces`] gives them to a stage as it asks for them.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,11 +11,12 @@ use bytes::Bytes;
 use super::progress::Progress;
 use super::ranges::read_pooled;
 use super::source::Source;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::free_lists::FreeLists;
-use crate::read::RangeReader;
+use crate::read::{ReservedBatch, RowGroup, Step};
 
 /// Reads pieces of a source. All leaves of a read share one.
+#[derive(Clone)]
 pub(super) struct FileRanges {
     source: Arc<dyn Source>,
     progress: Progress,
@@ -28,21 +29,50 @@ impl FileRanges {
         source: &Arc<dyn Source>,
         progress: &Progress,
         free_lists: &FreeLists,
-    ) -> Option<Arc<dyn RangeReader>> {
+    ) -> Option<Self> {
         if !source.is_local() || source.in_memory() {
             return None;
         }
         let (source, progress, free_lists) = (source.clone(), progress.clone(), free_lists.clone());
-        Some(Arc::new(Self { source, progress, free_lists }))
+        Some(Self { source, progress, free_lists })
     }
-}
 
-impl RangeReader for FileRanges {
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let bytes = read_pooled(&*self.source, range, &self.free_lists)?;
         self.progress.fetched(bytes.len() as u64);
         Ok(bytes)
     }
+}
+
+/// Takes the steps of a stage to its end; each is given what the one before asked for.
+///
+/// # Errors
+/// Those of the steps; `Io`; `Usage` if bytes are asked for where there are no `pieces`.
+pub(super) fn in_pieces<T>(
+    pieces: Option<&FileRanges>,
+    mut step: impl FnMut(Option<Bytes>) -> Result<Step<T>>,
+) -> Result<T> {
+    let mut given = None;
+    loop {
+        given = match step(given)? {
+            Step::Done(done) => return Ok(done),
+            Step::NeedsMore(range) => match pieces {
+                Some(pieces) => Some(pieces.read(range)?),
+                None => return Err(Error::usage("a stage whose bytes are there asks for more")),
+            },
+        };
+    }
+}
+
+/// The next batch of a row group.
+///
+/// # Errors
+/// As [`RowGroup::next_batch`]; `Io`.
+pub(super) fn next_batch(
+    row_group: &mut RowGroup,
+    pieces: Option<&FileRanges>,
+) -> Result<Option<ReservedBatch>> {
+    in_pieces(pieces, |given| row_group.next_step(given))
 }
 
 impl fmt::Debug for FileRanges {
@@ -62,16 +92,16 @@ mod tests {
         let content: Vec<u8> = (0..200_000u32).map(|i| i as u8).collect();
         std::fs::write(&path, &content).unwrap();
         let source: Arc<dyn Source> = Arc::new(std::fs::File::open(&path).unwrap());
-        let range_reader =
+        let pieces =
             FileRanges::from(&source, &Progress::default(), &FreeLists::new(1 << 20)).unwrap();
-        let first = range_reader.read(0..100_000).unwrap();
+        let first = pieces.read(0..100_000).unwrap();
         let (place, part) = (first.as_ptr(), first.slice(10..20));
         drop(first);
-        let second = range_reader.read(1000..101_000).unwrap();
+        let second = pieces.read(1000..101_000).unwrap();
         assert_ne!(second.as_ptr(), place, "a part of it is still held");
         assert_eq!(part, content[10..20]);
         drop(part);
-        let third = range_reader.read(50_000..149_000).unwrap();
+        let third = pieces.read(50_000..149_000).unwrap();
         assert_eq!(third.as_ptr(), place);
         assert_eq!(third, content[50_000..149_000]);
     }

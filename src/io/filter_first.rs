@@ -7,7 +7,6 @@
 //! learns that as the read goes on.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
@@ -18,7 +17,7 @@ use super::progress::Progress;
 use super::row_group_open::{Opened, RowGroupOpening, contradicts};
 use crate::error::Result;
 use crate::range_cache::RangeCache;
-use crate::read::{PageIndexPlan, Plan, RangeReader, ReservedBatch, RowGroup, RowRange};
+use crate::read::{PageIndexPlan, Plan, ReservedBatch, RowGroup, RowRange};
 use crate::selection::RowSelection;
 
 /// Finds out which rows pass a filter before the other columns are fetched.
@@ -78,7 +77,7 @@ pub(super) struct OpenContext<'a> {
     pub(super) plan: &'a Plan,
     pub(super) progress: &'a Progress,
     /// Reads large chunks while they are decoded.
-    pub(super) range_reader: &'a Option<Arc<dyn RangeReader>>,
+    pub(super) in_pieces: bool,
     /// Where it may pay to evaluate the filter first.
     pub(super) filter_first: Option<&'a FilterFirst>,
     /// Bytes that come in the time of a request.
@@ -163,8 +162,9 @@ impl<'a> FilteredOpening<'a> {
 
     /// After the opening has changed.
     fn settled(mut self) -> Self {
-        if matches!(self.phase, Phase::AllColumns | Phase::Passed(..)) {
-            self.opening = self.opening.with_range_reader(self.context.range_reader);
+        let is_last = matches!(self.phase, Phase::AllColumns | Phase::Passed(..));
+        if is_last && self.context.in_pieces {
+            self.opening = self.opening.in_pieces();
         }
         let missing = self.opening.needs().iter().filter(|need| self.kept.get(need).is_none());
         self.missing = missing.cloned().collect();

@@ -17,6 +17,7 @@ use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use super::blocking::RowGroupOpener;
+use super::file_ranges::{FileRanges, in_pieces, next_batch};
 use super::pool::Pool;
 use super::progress::Progress;
 use super::row_group_open::contradicts;
@@ -224,10 +225,11 @@ fn wave(shared: &Shared, state: &mut ReadState) -> Batches {
     if parts.is_empty() {
         return Ok(None);
     }
-    split(&mut parts)?;
+    let pieces = shared.opener.pieces.as_ref();
+    split(&mut parts, pieces)?;
     let done = parts.last().is_some_and(|part| part.row_group.is_done()) && state.open.is_empty();
     let (found, ahead) = rayon::join(
-        || batches(&shared.cancelled, &mut parts),
+        || batches(&shared.cancelled, pieces, &mut parts),
         || if done { fetch_ahead(shared, state.next_range) } else { None },
     );
     state.ahead = ahead;
@@ -235,7 +237,7 @@ fn wave(shared: &Shared, state: &mut ReadState) -> Batches {
         Err(e) if contradicts(&e) => {
             // Without page indexes and without splits, the pages are read as they come.
             parts.iter_mut().try_for_each(|part| part.reopen(shared))?;
-            batches(&shared.cancelled, &mut parts)
+            batches(&shared.cancelled, pieces, &mut parts)
         }
         found => found,
     };
@@ -298,7 +300,7 @@ fn rewound(parts: Vec<Part>, retry: Retry) -> Result<Vec<RowGroup>> {
 fn careful_batch(shared: &Shared, state: &mut ReadState) -> Batches {
     while let Some(row_group) = state.open.front_mut().filter(|first| first.is_careful()) {
         let rest = row_group.rest();
-        match row_group.next_batch() {
+        match next_batch(row_group, shared.opener.pieces.as_ref()) {
             Ok(Some(batch)) => return Ok(Some(vec![batch])),
             Ok(None) => {
                 state.open.pop_front();
@@ -322,11 +324,15 @@ fn careful_batch(shared: &Shared, state: &mut ReadState) -> Batches {
 }
 
 /// The batches of the windows of all parts: those that have rows.
-fn batches(cancelled: &AtomicBool, parts: &mut [Part]) -> Result<Vec<ReservedBatch>> {
+fn batches(
+    cancelled: &AtomicBool,
+    pieces: Option<&FileRanges>,
+    parts: &mut [Part],
+) -> Result<Vec<ReservedBatch>> {
     let _span = trace::decode(parts.first().map_or(0, |part| part.row_group.rest().row_group));
     let batchers: Vec<_> = parts.iter().map(|part| part.row_group.batcher()).collect();
     let windows: Vec<_> = parts.iter().map(|part| part.windows.clone()).collect();
-    let early = decode(cancelled, parts, true, &windows)?;
+    let early = decode(cancelled, pieces, parts, true, &windows)?;
     let mut all = Vec::new();
     for (part, (windows, leaves)) in windows.into_iter().zip(early).enumerate() {
         all.extend(windows.into_iter().zip(leaves).map(|(window, leaves)| (part, window, leaves)));
@@ -343,7 +349,7 @@ fn batches(cancelled: &AtomicBool, parts: &mut [Part]) -> Result<Vec<ReservedBat
     for (part, filtered) in &filtered {
         rests[*part].push(filtered.rest().clone());
     }
-    let late = decode(cancelled, parts, false, &rests)?.into_iter().flatten();
+    let late = decode(cancelled, pieces, parts, false, &rests)?.into_iter().flatten();
     let of_windows: Vec<_> = filtered.into_iter().zip(late).collect();
     of_windows
         .into_par_iter()
@@ -402,8 +408,8 @@ pub(super) fn wave_of(
         Ok(next.map(|next| (next.row_group, next.is_new && !next.ignores_index)))
     });
     let found = gathered.and_then(|mut parts| {
-        split(&mut parts)?;
-        let found = batches(cancelled, &mut parts);
+        split(&mut parts, None)?;
+        let found = batches(cancelled, None, &mut parts);
         Ok((parts, found))
     });
     let (parts, found) = match found {
@@ -489,7 +495,7 @@ fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<Option<RowGr
 }
 
 /// Splits the tasks that would keep one thread busy when the others are done.
-fn split(parts: &mut [Part]) -> Result<()> {
+fn split(parts: &mut [Part], pieces: Option<&FileRanges>) -> Result<()> {
     let threads = rayon::current_num_threads();
     let costs = |part: &mut Part| part.row_group.tasks().iter().map(|u| u.cost()).sum::<usize>();
     let total: usize = parts.iter_mut().map(costs).sum();
@@ -498,7 +504,7 @@ fn split(parts: &mut [Part]) -> Result<()> {
         for task in part.row_group.tasks() {
             let shares = task.cost().div_ceil(share).min(threads).min(part.windows.len());
             if shares > 1 {
-                task.split(shares)?;
+                in_pieces(pieces, |given| task.split(shares, given)).map_err(|e| task.place(e))?;
             }
         }
     }
@@ -518,6 +524,7 @@ type Decoded = Vec<Vec<Vec<LeafBatch>>>;
 /// heaviest first. Windows without rows are left out.
 fn decode(
     cancelled: &AtomicBool,
+    pieces: Option<&FileRanges>,
     parts: &mut [Part],
     early: bool,
     windows: &[Vec<Window>],
@@ -561,7 +568,9 @@ fn decode(
             if cancelled.load(Ordering::Relaxed) {
                 return Err(Error::usage("the read was cancelled"));
             }
-            Ok((i, job.decoder.decode(window, ends)?))
+            let decoder = &mut *job.decoder;
+            let decoded = in_pieces(pieces, |given| decoder.decode(window, ends, given));
+            Ok((i, decoded.map_err(|e| decoder.place(e))?))
         });
         Ok((job.part, job.leaf, batches.collect::<Result<Vec<_>>>()?))
     };

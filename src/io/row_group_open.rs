@@ -3,15 +3,13 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::progress::Progress;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::read::{
-    PageIndexPlan, Plan, PruneStep, RangeReader, RowGroup, RowGroupPlan, RowGroupPruner, RowRange,
-    Supplied,
+    PageIndexPlan, Plan, PruneStep, RowGroup, RowGroupPlan, RowGroupPruner, RowRange, Supplied,
 };
 
 /// A row group that is being opened.
@@ -22,7 +20,8 @@ use crate::read::{
 pub struct RowGroupOpening {
     plan: Plan,
     progress: Progress,
-    range_reader: Option<Arc<dyn RangeReader>>,
+    /// Whether large chunks are given while they are decoded.
+    in_pieces: bool,
     row_group: usize,
     stage: Stage,
 }
@@ -63,7 +62,7 @@ impl RowGroupOpening {
     pub fn new(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
         let stage = Stage::Prune(plan.pruner(range)?.into());
         let (plan, progress) = (plan.clone(), progress.clone());
-        Ok(Self { plan, progress, range_reader: None, row_group: range.row_group, stage })
+        Ok(Self { plan, progress, in_pieces: false, row_group: range.row_group, stage })
     }
 
     /// Opens a row group again whose index was found to be wrong while it was decoded. All of its
@@ -76,7 +75,7 @@ impl RowGroupOpening {
         let pages = plan.row_group(&plan.unpruned(rest))?.without_index()?;
         let (plan, progress) = (plan.clone(), progress.clone());
         let stage = Stage::Pages(pages.into());
-        Ok(Self { plan, progress, range_reader: None, row_group: rest.row_group, stage })
+        Ok(Self { plan, progress, in_pieces: false, row_group: rest.row_group, stage })
     }
 
     /// Opens a row group of which it is known which rows are left.
@@ -86,7 +85,7 @@ impl RowGroupOpening {
     pub(super) fn pruned(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
         let stage = Stage::Indexes(plan.row_group(range)?.into());
         let (plan, progress) = (plan.clone(), progress.clone());
-        Ok(Self { plan, progress, range_reader: None, row_group: range.row_group, stage })
+        Ok(Self { plan, progress, in_pieces: false, row_group: range.row_group, stage })
     }
 
     /// The rows that are left, once they are known and before their pages are asked for.
@@ -97,16 +96,12 @@ impl RowGroupOpening {
         }
     }
 
-    /// Lets large chunks be read while they are decoded.
-    pub(super) fn with_range_reader(mut self, range_reader: &Option<Arc<dyn RangeReader>>) -> Self {
-        self.range_reader.clone_from(range_reader);
-        let stage = self.stage;
-        self.stage = match (stage, range_reader) {
-            (Stage::Pages(pages), Some(range_reader)) => {
-                Stage::Pages(pages.with_range_reader(range_reader).into())
-            }
-            (stage, _) => stage,
-        };
+    /// Lets large chunks be given while they are decoded, by [`RowGroup::next_step`].
+    pub(super) fn in_pieces(mut self) -> Self {
+        self.in_pieces = true;
+        if let Stage::Pages(pages) = self.stage {
+            self.stage = Stage::Pages(pages.in_pieces().into());
+        }
         self
     }
 
@@ -152,10 +147,7 @@ impl RowGroupOpening {
             },
             Stage::Indexes(indexes) => {
                 let pages = indexes.supply(&bytes)?;
-                Stage::Pages(match &self.range_reader {
-                    Some(range_reader) => pages.with_range_reader(range_reader).into(),
-                    None => pages.into(),
-                })
+                Stage::Pages(if self.in_pieces { pages.in_pieces() } else { pages }.into())
             }
             Stage::Pages(pages) => {
                 let ignored = pages.ignored_indexes().len();

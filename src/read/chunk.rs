@@ -10,6 +10,7 @@ use bytes::Bytes;
 use super::chunk_bytes::{ChunkBytes, RawPage};
 use super::page_cache::KeptDictionary;
 use super::page_list::{PageList, PageListKind, RowCountSource, refers_to_dictionary};
+use super::supplied::Stop;
 use crate::error::{Error, Result, Spec};
 use crate::format::{CompressionCodec, PageHeader, PageType};
 use crate::limits::Budget;
@@ -66,23 +67,17 @@ impl Pages {
             PageListKind::Whole { bytes, offset, slots } => {
                 (ChunkBytes::new(bytes.clone(), *offset), *slots, None)
             }
-            PageListKind::Streaming { range_reader, range, slots } => {
+            PageListKind::InPieces { range, slots } => {
                 let Range { start, end } = *range;
-                (
-                    ChunkBytes::streaming(Bytes::new(), start, end, range_reader, budget),
-                    *slots,
-                    None,
-                )
+                (ChunkBytes::in_pieces(Bytes::new(), start, end, budget), *slots, None)
             }
-            PageListKind::Located { head, offset, row_count_source, range_reader, .. } => {
+            PageListKind::Located { head, offset, row_count_source, in_pieces, .. } => {
                 let (list, row_count_source) = (list.clone(), *row_count_source);
                 let located =
                     LocatedWalk { list, row_count_source, next: 0, rows: 0..0, expected: 0 };
-                let source = match range_reader {
-                    // Until the first page is asked for, there is nothing to read.
-                    Some(range_reader) => {
-                        ChunkBytes::streaming(head.clone(), *offset, *offset, range_reader, budget)
-                    }
+                let source = match in_pieces {
+                    // Until the first page is asked for, nothing is missing.
+                    Some(_) => ChunkBytes::in_pieces(head.clone(), *offset, *offset, budget),
                     None => ChunkBytes::new(head.clone(), *offset),
                 };
                 (source, 0, Some(located))
@@ -132,11 +127,19 @@ impl Pages {
         self
     }
 
+    /// Takes the bytes that the walk asked for.
+    ///
+    /// # Errors
+    /// `Usage` if they are not as many, or none were asked for.
+    pub(super) fn supply(&mut self, bytes: Bytes) -> Result<()> {
+        self.source.supply(bytes)
+    }
+
     /// Opens the next page that carries values; `None` after the last.
     ///
     /// # Errors
     /// `Malformed` if a page breaks a rule, or the chunk ends before its slots do.
-    pub(super) fn next_page(&mut self) -> Result<Option<Page>> {
+    pub(super) fn next_page(&mut self) -> Result<Option<Page>, Stop> {
         self.next_page_for(&[], 0)
     }
 
@@ -150,7 +153,7 @@ impl Pages {
         &mut self,
         expected: &[Range<u64>],
         next_wanted_row: u64,
-    ) -> Result<Option<Page>> {
+    ) -> Result<Option<Page>, Stop> {
         self.in_part = None;
         loop {
             let Some(pending) = self.pending()? else {
@@ -249,37 +252,40 @@ impl Pages {
         }
     }
 
-    /// Skips the next page without opening it if it is a data page of at most `max_slots` slots;
-    /// says of how many.
+    /// Skips the next page if it is a data page of at most `max_slots` slots; says of how many. Its
+    /// body is neither opened nor asked for. Only where rows are not known.
     ///
     /// # Errors
     /// As [`Pages::next_page`].
-    pub(super) fn skip_page(&mut self, max_slots: usize) -> Result<Option<usize>> {
-        let Some(pending) = self.pending()? else {
-            return Ok(None);
+    pub(super) fn skip_page(&mut self, max_slots: usize) -> Result<Option<usize>, Stop> {
+        let offset = self.next.as_ref().map_or(self.source.offset(), |page| page.offset);
+        let position = self.position();
+        let header = match &self.next {
+            Some(page) => Some(&page.header),
+            None if self.slots_left == 0 => None,
+            None => {
+                let header = self.source.next_header(self.opener.context(), position);
+                header.map_err(|e| e.map(|e| e.at_offset(offset).at_page(self.page)))?
+            }
         };
-        let header = &pending.header;
-        let num_values = match header.r#type {
+        let num_values = header.and_then(|header| match header.r#type {
             PageType::DataPage => header.data_page_header.as_ref().map(|h| h.num_values),
             PageType::DataPageV2 => header.data_page_header_v2.as_ref().map(|h| h.num_values),
             _ => None,
-        };
+        });
         let slots = num_values.and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= max_slots);
-        match slots {
-            Some(slots) => {
-                self.note_data(slots).map_err(|e| e.at_offset(pending.offset))?;
-                Ok(Some(slots))
-            }
-            None => {
-                self.next = Some(pending);
-                Ok(None)
-            }
+        let Some(slots) = slots else { return Ok(None) };
+        if self.next.take().is_none() {
+            self.source.skip_page();
         }
+        self.note_data(slots).map_err(|e| e.at_offset(offset))?;
+        Ok(Some(slots))
     }
 
-    /// Whether pages lie in a piece of the chunk, which is counted only until the next one is read.
-    pub(super) fn are_streaming(&self) -> bool {
-        self.source.are_streaming()
+    /// Whether pages lie in a piece of the chunk, which is counted only until the next one is
+    /// given.
+    pub(super) fn are_in_pieces(&self) -> bool {
+        self.source.are_in_pieces()
     }
 
     /// Whether it is known which rows each page holds.
@@ -316,7 +322,7 @@ impl Pages {
     }
 
     /// The next page, header read; `None` when every slot is accounted for.
-    fn pending(&mut self) -> Result<Option<RawPage>> {
+    fn pending(&mut self) -> Result<Option<RawPage>, Stop> {
         if let Some(pending) = self.next.take() {
             return Ok(Some(pending));
         }
@@ -325,18 +331,18 @@ impl Pages {
             // ours.
             None if self.slots_left == 0 => return Ok(None),
             None => {}
-            // What stands before the first data page comes first.
-            Some(_) if !self.source.is_empty() => {}
+            // What stands before the first data page comes first; and what was asked for.
+            Some(_) if self.source.has_begun() => {}
             Some(located) => {
                 let Some(page) = located.list.pages().and_then(|pages| pages.get(located.next))
                 else {
                     return Ok(None);
                 };
                 if page.rows.start != located.expected {
-                    return Err(Error::usage(format_args!(
+                    return Err(Stop::Failed(Error::usage(format_args!(
                         "row {} lies in no page that was asked for",
                         located.expected
-                    )));
+                    ))));
                 }
                 located.next += 1;
                 self.dictionary_read = true;
@@ -347,13 +353,20 @@ impl Pages {
             }
         }
         let offset = self.source.offset();
-        self.take_page().map(Some).map_err(|e| e.at_offset(offset).at_page(self.page))
+        let page = self.page;
+        let place = |e: Error| e.at_offset(offset).at_page(page);
+        self.take_page().map(Some).map_err(|stop| stop.map(place))
+    }
+
+    /// Where the next page is among those of the chunk.
+    fn position(&self) -> PagePosition {
+        let is_first = !self.data_seen && !self.dictionary_read;
+        PagePosition { is_first, data_pages: self.page }
     }
 
     /// Takes the next page, wherever it is.
-    fn take_page(&mut self) -> Result<RawPage> {
-        let is_first = !self.data_seen && !self.dictionary_read;
-        let position = PagePosition { is_first, data_pages: self.page };
+    fn take_page(&mut self) -> Result<RawPage, Stop> {
+        let position = self.position();
         let page = self.source.take_page(self.opener.context(), position)?.ok_or_else(|| {
             Error::malformed(
                 Spec::Pages,

@@ -1,15 +1,15 @@
 //! [`ChunkBytes`]: the bytes of a column chunk, from one page to the next.
 //!
-//! Where bytes cost next to nothing to get, as from a local file, a large chunk is not fetched but
-//! [read](RangeReader), a piece at a time into memory that is used again: fetched whole, it would
-//! take fresh pages of memory, which cost more than to decode most of them.
+//! Where bytes cost next to nothing to get, as from a local file, a large chunk is not fetched
+//! before it is decoded: it is given piece by piece, in memory that is used again. Fetched whole, it
+//! would take fresh pages of memory, which cost more than to decode most of them.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::page_list::{PIECE, RangeReader, SLACK};
+use super::page_list::{PIECE, SLACK};
+use super::supplied::Stop;
 use crate::crypt::Module;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::PageHeader;
@@ -30,50 +30,59 @@ pub(super) struct RawPage {
 pub(super) struct ChunkBytes {
     /// Those that are at hand.
     rest: Bytes,
-    /// Where `rest` begins in the file.
+    /// Where the next page begins in the file; `rest` begins there too.
     offset: u64,
-    streaming: Option<Streaming>,
+    /// The header of the next page, once it is read.
+    next: Option<PageStart>,
+    pieces: Option<Pieces>,
 }
 
-/// What is still to be read of a chunk.
-struct Streaming {
-    range_reader: Arc<dyn RangeReader>,
+/// The header of a page, and how long its parts are. They end within the chunk.
+struct PageStart {
+    header: PageHeader,
+    header_len: usize,
+    body_len: usize,
+    module: Option<Module>,
+}
+
+/// What is still to be given of a chunk.
+struct Pieces {
     /// Where the chunk, or the page, ends in the file.
     end: u64,
+    /// The piece at hand, or the one that is wanted.
     held: Reservation,
+    /// What was asked for and is not given yet.
+    wanted: Option<Range<u64>>,
+    /// Whether the page before was skipped, so that this one may be, too.
+    skips: bool,
 }
 
 impl ChunkBytes {
     /// Bytes that begin at `offset` of the file, all of them at hand.
     pub(super) fn new(bytes: Bytes, offset: u64) -> Self {
-        Self { rest: bytes, offset, streaming: None }
+        Self { rest: bytes, offset, next: None, pieces: None }
     }
 
-    /// As [`ChunkBytes::new`], of a chunk that goes on up to `end` and is read while it is decoded;
-    /// what is held of it is counted by `budget`.
-    pub(super) fn streaming(
-        bytes: Bytes,
-        offset: u64,
-        end: u64,
-        range_reader: &Arc<dyn RangeReader>,
-        budget: &Budget,
-    ) -> Self {
+    /// As [`ChunkBytes::new`], of a chunk that goes on up to `end` and is given piece by piece; the
+    /// piece at hand is counted by `budget`.
+    pub(super) fn in_pieces(bytes: Bytes, offset: u64, end: u64, budget: &Budget) -> Self {
         let held = budget.reservation("a piece of a column chunk");
-        let streaming = Some(Streaming { range_reader: range_reader.clone(), end, held });
-        Self { rest: bytes, offset, streaming }
+        let pieces = Some(Pieces { end, held, wanted: None, skips: false });
+        Self { rest: bytes, offset, next: None, pieces }
     }
 
     /// Goes on with the page of this range, of which `bytes` are at hand.
     pub(super) fn move_to(&mut self, bytes: Bytes, range: Range<u64>) {
         (self.rest, self.offset) = (bytes, range.start);
-        if let Some(streaming) = &mut self.streaming {
-            streaming.end = range.end;
+        if let Some(pieces) = &mut self.pieces {
+            pieces.end = range.end;
         }
     }
 
-    /// Whether nothing is at hand.
-    pub(super) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
+    /// Whether a page has begun, or is asked for, and is not taken.
+    pub(super) fn has_begun(&self) -> bool {
+        let is_wanted = self.pieces.as_ref().is_some_and(|pieces| pieces.wanted.is_some());
+        !self.rest.is_empty() || self.next.is_some() || is_wanted
     }
 
     /// Where the next page begins in the file.
@@ -81,85 +90,136 @@ impl ChunkBytes {
         self.offset
     }
 
-    /// Whether pages lie in a piece of the chunk, which is counted only until the next one is read.
-    pub(super) fn are_streaming(&self) -> bool {
-        self.streaming.is_some()
+    /// Whether pages lie in a piece of the chunk, which is counted only until the next one is
+    /// given.
+    pub(super) fn are_in_pieces(&self) -> bool {
+        self.pieces.is_some()
     }
 
     /// Bytes of the chunk that are not at hand.
-    fn unread(&self) -> u64 {
+    fn missing(&self) -> u64 {
         let at_hand = self.offset + self.rest.len() as u64;
-        self.streaming.as_ref().map_or(0, |streaming| streaming.end.saturating_sub(at_hand))
+        self.pieces.as_ref().map_or(0, |pieces| pieces.end.saturating_sub(at_hand))
     }
 
-    /// Reads at least `len` bytes, or all that there are: a whole piece if they are few.
-    fn read_more(&mut self, len: usize) -> Result<()> {
-        let Some(Streaming { range_reader, end, held }) = &mut self.streaming else {
-            return Ok(());
+    /// Asks for at least `len` bytes from the next page on, or for all that there are.
+    fn ask_for(&mut self, len: usize) -> Stop {
+        let Some(pieces) = &mut self.pieces else {
+            return Error::usage("a column chunk that is at hand lacks bytes").into();
         };
-        // Many pages at a time, or one: a page that is cut off at the end is read twice.
-        let len = if len <= PIECE / 4 { PIECE } else { len };
-        let end = self.offset.saturating_add(len as u64).min(*end);
+        let end = self.offset.saturating_add(len as u64).min(pieces.end);
         // Before the next piece, so that its memory can be used again.
         self.rest = Bytes::new();
-        held.resize(usize::try_from(end - self.offset).unwrap_or(usize::MAX))?;
-        let range = self.offset..end;
-        let bytes = range_reader.read(range.clone())?;
-        if bytes.len() as u64 != range.end - range.start {
+        let len = usize::try_from(end - self.offset).unwrap_or(usize::MAX);
+        if let Err(e) = pieces.held.resize(len) {
+            return e.into();
+        }
+        pieces.wanted = Some(self.offset..end);
+        Stop::NeedsMore(self.offset..end)
+    }
+
+    /// Takes the bytes that were asked for.
+    ///
+    /// # Errors
+    /// `Usage` if they are not as many, or none were asked for.
+    pub(super) fn supply(&mut self, bytes: Bytes) -> Result<()> {
+        let wanted = self.pieces.as_mut().and_then(|pieces| pieces.wanted.take());
+        let len = wanted.map_or(0, |range| range.end - range.start);
+        if bytes.len() as u64 != len {
             let given = bytes.len();
             return Err(Error::usage(format_args!(
-                "RangeReader::read gave {given} bytes for the range {range:?}"
+                "a column chunk was given {given} bytes for a piece of {len}"
             )));
         }
         self.rest = bytes;
         Ok(())
     }
 
-    /// Takes the next page from what is at hand, or reads it. `None` if no bytes are left.
+    /// The header of the next page; `None` if no bytes are left.
     ///
     /// # Errors
-    /// `Malformed` if it is no page, or is cut off; `Io`; `Limit(Memory)` for a piece that is
-    /// read.
+    /// `Malformed` if it is none, or its body is cut off; `Limit(Memory)` for a piece.
+    pub(super) fn next_header(
+        &mut self,
+        context: &PageContext,
+        position: PagePosition,
+    ) -> Result<Option<&PageHeader>, Stop> {
+        if self.next.is_none() {
+            if self.rest.is_empty() {
+                if self.missing() == 0 {
+                    return Ok(None);
+                }
+                let skips = self.pieces.as_ref().is_some_and(|pieces| pieces.skips);
+                return Err(self.ask_for(if skips { SLACK } else { PIECE }));
+            }
+            let StoredHeader { header, len: header_len, body: module } =
+                match context.read_header(&self.rest, position) {
+                    Ok(header) => header,
+                    // It may be cut off.
+                    Err(e) if self.missing() > 0 && e.kind() != ErrorKind::Crypto => {
+                        return Err(self.ask_for(piece(self.rest.len().saturating_mul(2))));
+                    }
+                    Err(e) => return Err(e.into()),
+                };
+            let body_len =
+                crate::page::count(header.compressed_page_size, "PageHeader.compressed_page_size")?;
+            let left = (self.rest.len() - header_len) as u64 + self.missing();
+            if body_len as u64 > left {
+                return Err(Stop::Failed(Error::mismatch(
+                    Spec::Pages,
+                    "compressed_page_size",
+                    format_args!("at most the {left} bytes left of the column chunk"),
+                    body_len,
+                )));
+            }
+            self.next = Some(PageStart { header, header_len, body_len, module });
+        }
+        Ok(self.next.as_ref().map(|next| &next.header))
+    }
+
+    /// Takes the next page. `None` if no bytes are left.
+    ///
+    /// # Errors
+    /// As [`ChunkBytes::next_header`].
     pub(super) fn take_page(
         &mut self,
         context: &PageContext,
         position: PagePosition,
-    ) -> Result<Option<RawPage>> {
-        let offset = self.offset;
-        if self.rest.is_empty() {
-            self.read_more(0)?;
-        }
-        if self.rest.is_empty() {
-            return Ok(None);
-        }
-        let StoredHeader { header, len: header_len, body: module } = loop {
-            match context.read_header(&self.rest, position) {
-                Ok(header) => break header,
-                // It may be cut off.
-                Err(e) if self.unread() > 0 && e.kind() != ErrorKind::Crypto => {
-                    self.read_more(self.rest.len().saturating_mul(2))?;
-                }
-                Err(e) => return Err(e),
-            }
-        };
-        let body_len =
-            crate::page::count(header.compressed_page_size, "PageHeader.compressed_page_size")?;
-        let len = header_len.saturating_add(body_len);
-        if len > self.rest.len() && len as u64 <= self.rest.len() as u64 + self.unread() {
-            self.read_more(len.saturating_add(SLACK))?;
-        }
+    ) -> Result<Option<RawPage>, Stop> {
+        self.next_header(context, position)?;
+        let Some(next) = self.next.take() else { return Ok(None) };
+        let len = next.header_len.saturating_add(next.body_len);
         if len > self.rest.len() {
-            let left = (self.rest.len() - header_len) as u64 + self.unread();
-            return Err(Error::mismatch(
-                Spec::Pages,
-                "compressed_page_size",
-                format_args!("at most the {left} bytes left of the column chunk"),
-                body_len,
-            ));
+            self.next = Some(next);
+            // Many pages at a time, or one: a page that is cut off at the end is given twice.
+            return Err(self.ask_for(piece(len.saturating_add(SLACK))));
         }
+        let PageStart { header, header_len, module, .. } = next;
         let mut taken = self.rest.split_to(len);
-        self.offset += taken.len() as u64;
         let body = taken.split_off(header_len);
+        let offset = self.offset;
+        self.move_on(len, false);
         Ok(Some(RawPage { header, body, module, offset }))
     }
+
+    /// Skips the next page, whose header was read. Its body is not asked for.
+    pub(super) fn skip_page(&mut self) {
+        if let Some(PageStart { header_len, body_len, .. }) = self.next.take() {
+            let len = header_len.saturating_add(body_len);
+            let _ = self.rest.split_to(len.min(self.rest.len()));
+            self.move_on(len, true);
+        }
+    }
+
+    fn move_on(&mut self, len: usize, skips: bool) {
+        self.offset += len as u64;
+        if let Some(pieces) = &mut self.pieces {
+            pieces.skips = skips;
+        }
+    }
+}
+
+/// How many bytes to ask for where `len` are needed: a whole piece if they are few.
+fn piece(len: usize) -> usize {
+    if len <= PIECE / 4 { PIECE } else { len }
 }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::chunk::Pages;
 use super::column::{LeafBatch, LeafReader};
-use super::page_list::PageList;
+use super::page_list::{PageList, PageSearch};
 use super::plan::Plan;
+use super::supplied::{Step, Stop};
 use super::window::{UnselectedRows, Window, max_bytes};
 use crate::error::{Error, Result};
 use crate::page::PageContext;
@@ -14,6 +17,8 @@ use crate::page::PageContext;
 pub(crate) struct ColumnTask {
     chunk: ChunkSource,
     parts: Vec<ColumnDecoder>,
+    /// While the leaf is being split.
+    search: Option<PageSearch>,
     rows_in_group: u64,
     /// Compressed bytes, as an estimate of the work.
     cost: usize,
@@ -27,6 +32,17 @@ pub(crate) struct ColumnDecoder {
     column: Arc<str>,
     /// Bytes that a batch should not exceed.
     batch_bytes: usize,
+    /// While a window is decoded: how far.
+    position: Option<SpanPosition>,
+}
+
+/// A span of a window.
+#[derive(Clone, Copy, Default)]
+struct SpanPosition {
+    /// Which one.
+    span: usize,
+    /// Rows of those before.
+    rows_before: usize,
 }
 
 /// What a column chunk is read from.
@@ -64,6 +80,7 @@ impl ChunkSource {
             row_group: *row_group,
             column: column.clone(),
             batch_bytes,
+            position: None,
         })
     }
 }
@@ -71,7 +88,7 @@ impl ChunkSource {
 impl ColumnTask {
     pub(super) fn new(chunk: ChunkSource, rows_in_group: u64, cost: usize) -> Result<Self> {
         let parts = vec![chunk.part()?];
-        Ok(Self { chunk, parts, rows_in_group, cost })
+        Ok(Self { chunk, parts, search: None, rows_in_group, cost })
     }
 
     /// Whether the leaf is decoded before the filter is evaluated.
@@ -108,29 +125,38 @@ impl ColumnTask {
     }
 
     /// Lets `parts` threads decode the leaf, each its own pages, if the rows of its pages are
-    /// known. Must be called before anything is decoded.
+    /// known. Must be called before anything is decoded; `given` is what the step before asked for.
     ///
     /// # Errors
-    /// As for the first part; `Io` if the headers of the pages cannot be read.
-    pub(crate) fn split(&mut self, parts: usize) -> Result<()> {
+    /// As for the first part; `Limit(Memory)` if the budget has no room for the dictionary page.
+    pub(crate) fn split(&mut self, parts: usize, given: Option<Bytes>) -> Result<Step<()>> {
         let ChunkSource { plan, list, context, .. } = &mut self.chunk;
         // Pages of these writers depend on the page before.
         if plan.footer().quirks().carries_prefix {
-            return Ok(());
+            return Ok(Step::Done(()));
         }
-        let Some(found) = list.find_pages(self.rows_in_group, context)? else {
-            return Ok(());
+        let search = self.search.get_or_insert_with(|| PageSearch::new(list, self.rows_in_group));
+        let found = match search.step(context, plan.budget(), given)? {
+            Step::Done(found) => found,
+            Step::NeedsMore(range) => return Ok(Step::NeedsMore(range)),
         };
+        self.search = None;
+        let Some(found) = found else { return Ok(Step::Done(())) };
         let max = found.pages().map_or(1, <[_]>::len);
         if parts < 2 || max < 2 {
-            return Ok(());
+            return Ok(Step::Done(()));
         }
         *list = found;
         self.parts.clear();
         for _ in 0..parts.min(max) {
             self.parts.push(self.chunk.part()?);
         }
-        Ok(())
+        Ok(Step::Done(()))
+    }
+
+    /// Says of which column an error is.
+    pub(crate) fn place(&self, error: Error) -> Error {
+        error.at_column(self.chunk.column.clone()).at_row_group(self.chunk.row_group)
     }
 }
 
@@ -139,48 +165,184 @@ const MAX_ROWS_COUNTED: usize = 64;
 
 impl ColumnDecoder {
     /// Decodes the rows of a window that lies after those decoded so far. With `last`, the chunk
-    /// must end there.
+    /// must end there. `given` is what the step before asked for.
     ///
     /// # Errors
     /// Whatever is wrong with the pages; the place is in the error.
-    pub(crate) fn decode(&mut self, window: &Window, last: bool) -> Result<LeafBatch> {
-        let mut decode = || {
-            let row_spans = window.row_spans(self.unselected);
-            let drops_rows = self.unselected == UnselectedRows::DroppedWhileDecoding;
-            let keep = row_spans.keep.as_ref().filter(|_| drops_rows);
+    pub(crate) fn decode(
+        &mut self,
+        window: &Window,
+        last: bool,
+        given: Option<Bytes>,
+    ) -> Result<Step<LeafBatch>> {
+        let supplied = given.map_or(Ok(()), |bytes| self.reader.supply(bytes));
+        supplied.and_then(|()| Step::of(self.decode_rows(window, last))).map_err(|e| self.place(e))
+    }
+
+    /// Says of which page an error is.
+    pub(crate) fn place(&self, error: Error) -> Error {
+        let error = error.at_page(self.reader.page()).at_column(self.column.clone());
+        error.at_row_group(self.row_group)
+    }
+
+    /// Decodes the rows of a window from where it stopped.
+    fn decode_rows(&mut self, window: &Window, last: bool) -> Result<LeafBatch, Stop> {
+        let row_spans = window.row_spans(self.unselected);
+        let drops_rows = self.unselected == UnselectedRows::DroppedWhileDecoding;
+        let keep = row_spans.keep.as_ref().filter(|_| drops_rows);
+        let position = self.position.get_or_insert_with(|| {
             let max = max_bytes(self.batch_bytes, window.rows());
             self.reader.weigh(&window.weight, max);
             self.reader.reserve(if drops_rows { window.rows() } else { row_spans.rows });
             self.reader.expect(&row_spans.spans, window.next_wanted_row);
-            let mut first = 0;
-            for span in &*row_spans.spans {
-                let rows = usize::try_from(span.end - span.start)
-                    .map_err(|_| Error::usage("a window of more rows than memory"))?;
-                // Short spans may have no unwanted rows, even if others have.
-                let keep = keep.filter(|keep| {
-                    rows > MAX_ROWS_COUNTED || keep.slice(first, rows).count_set_bits() < rows
-                });
-                match keep {
-                    Some(keep) => {
-                        self.reader.append_selected(span.start, keep, first..first + rows)?;
-                    }
-                    None => {
-                        self.reader.seek(span.start)?;
-                        self.reader.append(rows)?;
-                    }
+            SpanPosition::default()
+        });
+        while let Some(span) = row_spans.spans.get(position.span) {
+            let rows = usize::try_from(span.end - span.start)
+                .map_err(|_| Error::usage("a window of more rows than memory"))?;
+            let first = position.rows_before;
+            // Short spans may have no unwanted rows, even if others have.
+            let keep = keep.filter(|keep| {
+                rows > MAX_ROWS_COUNTED || keep.slice(first, rows).count_set_bits() < rows
+            });
+            match keep {
+                Some(keep) => {
+                    self.reader.append_selected(span.start, keep, first..first + rows)?;
                 }
-                first += rows;
+                None => {
+                    self.reader.seek(span.start)?;
+                    self.reader.append(rows)?;
+                }
             }
-            // If the last rows are not wanted, the end of the chunk is not checked.
-            if last && self.reader.next_row() == window.end() {
-                self.reader.finish()?;
-            }
-            self.reader.take()
+            *position = SpanPosition { span: position.span + 1, rows_before: first + rows };
+        }
+        // If the last rows are not wanted, the end of the chunk is not checked.
+        if last && self.reader.next_row() == window.end() {
+            self.reader.finish()?;
+        }
+        self.position = None;
+        Ok(self.reader.take()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
+
+    use super::*;
+    use crate::io::WriteSink;
+    use crate::write::WriteOptions;
+    use crate::{Compression, Reader, Writer};
+
+    const ROWS: u64 = 120_000;
+
+    /// A file of numbers, some null, of long strings behind a dictionary and of lists; and its
+    /// plan.
+    fn file(seed: u64) -> (Plan, Bytes) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let numbers = (0..ROWS).map(|_| (rng.u8(..) > 20).then(|| rng.i64(..)));
+        let numbers: ArrayRef = Arc::new(numbers.collect::<Int64Array>());
+        let texts = (0..ROWS).map(|_| "long".repeat(rng.usize(20..60)) + &rng.u16(..).to_string());
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+        let lists = (0..ROWS).map(|_| {
+            let items = if rng.u8(..) < 3 { 900 } else { rng.usize(0..4) };
+            (rng.u8(..) > 20).then(|| (0..items).map(|_| Some(rng.i64(..))).collect::<Vec<_>>())
+        });
+        let lists = ListArray::from_iter_primitive::<Int64Type, _, _>(lists);
+        let columns = [("n", numbers), ("t", texts), ("l", Arc::new(lists) as ArrayRef)];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let options = WriteOptions::new()
+            .with_page_rows(7_000)
+            .with_column("t", |column| column.with_dictionary(true))
+            .with_compression(Compression::Uncompressed);
+        let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let file = Bytes::from(writer.into_inner().unwrap().1);
+        (Reader::new(file.clone()).unwrap().plan().unwrap(), file)
+    }
+
+    /// The chunk of a leaf, whole or in pieces.
+    fn task(plan: &Plan, file: &Bytes, leaf: usize, in_pieces: bool) -> ColumnTask {
+        let meta = plan.footer().column_chunk(0, leaf).unwrap().meta_data.unwrap();
+        let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as u64;
+        let range = start..start + meta.total_compressed_size as u64;
+        let slots = meta.num_values as u64;
+        let list = if in_pieces {
+            PageList::in_pieces(range, slots)
+        } else {
+            PageList::whole(file.slice(range.start as usize..range.end as usize), start, slots)
         };
-        decode().map_err(|e| {
-            e.at_page(self.reader.page())
-                .at_column(self.column.clone())
-                .at_row_group(self.row_group)
-        })
+        let context = plan.page_context(&plan.leaves()[leaf], meta.codec, None);
+        let (plan, column) = (plan.clone(), "c".into());
+        let chunk = ChunkSource { plan, column_index: leaf, list, context, row_group: 0, column };
+        ColumnTask::new(chunk, ROWS, 1).unwrap()
+    }
+
+    /// The array and the levels of a window, and how many bytes it asked for.
+    fn decoded(part: &mut ColumnDecoder, window: &Window, file: &Bytes) -> (LeafBatch, u64) {
+        let (mut given, mut asked) = (None, 0);
+        loop {
+            match part.decode(window, false, given).unwrap() {
+                Step::Done(batch) => return (batch, asked),
+                Step::NeedsMore(range) => {
+                    asked += range.end - range.start;
+                    given = Some(file.slice(range.start as usize..range.end as usize));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_chunk_in_pieces_is_decoded_as_one_that_is_there() {
+        let seed = 11;
+        let (plan, file) = file(seed);
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for (leaf, split) in (0..9).map(|i| (i % 3, i >= 3)) {
+            let (mut whole, mut pieces) =
+                (task(&plan, &file, leaf, false), task(&plan, &file, leaf, true));
+            if split {
+                let mut given = None;
+                while let Step::NeedsMore(range) = pieces.split(2, given).unwrap() {
+                    given = Some(file.slice(range.start as usize..range.end as usize));
+                }
+                whole.split(2, None).unwrap().done().unwrap();
+            }
+            let parts = pieces.parts().iter_mut().zip(whole.parts());
+            for (i, (in_pieces, at_hand)) in parts.enumerate() {
+                let mut at = i as u64 * ROWS / 2;
+                while at < ROWS - 100 {
+                    let mut runs = Vec::new();
+                    let most = [40, 3_000, 30_000][rng.usize(0..3)];
+                    for _ in 0..rng.usize(1..30) {
+                        let end = (at + rng.u64(1..most)).min(ROWS);
+                        runs.extend((at < end).then_some(at..end));
+                        at = end + rng.u64(1..most);
+                    }
+                    let window = Window::of(runs.into_iter(), u64::MAX);
+                    let (found, _) = decoded(in_pieces, &window, &file);
+                    let (expected, asked) = decoded(at_hand, &window, &file);
+                    assert_eq!(asked, 0);
+                    assert_eq!(&found.array, &expected.array, "seed {seed}, leaf {leaf}, {at}");
+                    assert_eq!(found.rep.len(), expected.rep.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pages_that_are_skipped_are_not_asked_for() {
+        let (plan, file) = file(3);
+        let mut task = task(&plan, &file, 0, true);
+        let mut window = |rows| {
+            let window = Window::of(std::iter::once(rows), u64::MAX);
+            let (batch, asked) = decoded(&mut task.parts()[0], &window, &file);
+            assert_eq!(batch.array.as_primitive::<Int64Type>().len(), window.rows());
+            asked
+        };
+        let first = window(0..10);
+        let last = window(ROWS - 10..ROWS);
+        assert!(first + last < ROWS * 8 / 2, "{first} and {last} bytes");
     }
 }

@@ -45,13 +45,13 @@ pub use options::{
     VirtualColumn,
 };
 pub(crate) use page_cache::PageCache;
-pub(crate) use page_list::RangeReader;
 pub(crate) use plan::{PageIndexPlan, RowGroupPlan};
 pub use plan::{Plan, RowRange};
 pub(crate) use prune::{PruneReport, PruneStep, RowGroupPruner};
 pub use row_group::RowGroup;
 pub(crate) use row_group::Supplied;
 pub(crate) use row_group::is_too_large;
+pub(crate) use supplied::Step;
 pub use tail::{FooterTail, Tail};
 pub(crate) use walk::ChunkWalk;
 pub use walk::{StoredPage, StoredPages};

@@ -9,20 +9,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::supplied::Step;
 use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
 use crate::format::{Encoding, PageHeader, PageType};
+use crate::limits::{Budget, Reservation};
 use crate::page::{PageContext, PagePosition, StoredHeader};
-
-/// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else
-/// is asked for beforehand.
-pub(crate) trait RangeReader: std::fmt::Debug + Send + Sync {
-    /// The bytes of `range`.
-    ///
-    /// # Errors
-    /// `Io` if they cannot be read.
-    fn read(&self, range: Range<u64>) -> Result<Bytes>;
-}
 
 /// What was fetched of a column chunk. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -33,16 +25,16 @@ pub(super) struct PageList(pub(super) Arc<PageListKind>);
 pub(super) enum PageListKind {
     /// All of the chunk.
     Whole { bytes: Bytes, offset: u64, slots: u64 },
-    /// All of the chunk, read while it is decoded.
-    Streaming { range_reader: Arc<dyn RangeReader>, range: Range<u64>, slots: u64 },
-    /// Pages of which it is known which rows they hold; read while they are decoded if there is a
-    /// `range_reader`.
+    /// All of the chunk, given piece by piece while it is decoded.
+    InPieces { range: Range<u64>, slots: u64 },
+    /// Pages of which it is known which rows they hold.
     Located {
         head: Bytes,
         offset: u64,
         pages: Vec<LocatedPage>,
         row_count_source: RowCountSource,
-        range_reader: Option<Arc<dyn RangeReader>>,
+        /// The memory of `head`, if the pages are given while they are decoded.
+        in_pieces: Option<Reservation>,
     },
 }
 
@@ -58,7 +50,7 @@ pub(super) enum RowCountSource {
 /// A data page, and which rows it holds.
 #[derive(Debug, Clone)]
 pub(super) struct LocatedPage {
-    /// Header and body; empty if they are read while they are decoded.
+    /// Header and body; empty if they are given while they are decoded.
     pub bytes: Bytes,
     /// Where header and body are in the file.
     pub range: Range<u64>,
@@ -74,13 +66,9 @@ impl PageList {
         Self(Arc::new(PageListKind::Whole { bytes, offset, slots }))
     }
 
-    /// As [`PageList::whole`], of a chunk that is read while it is decoded.
-    pub(super) fn streaming(
-        range_reader: Arc<dyn RangeReader>,
-        range: Range<u64>,
-        slots: u64,
-    ) -> Self {
-        Self(Arc::new(PageListKind::Streaming { range_reader, range, slots }))
+    /// As [`PageList::whole`], of a chunk that is given piece by piece while it is decoded.
+    pub(super) fn in_pieces(range: Range<u64>, slots: u64) -> Self {
+        Self(Arc::new(PageListKind::InPieces { range, slots }))
     }
 
     /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before
@@ -134,7 +122,7 @@ impl PageList {
             offset,
             pages,
             row_count_source,
-            range_reader: None,
+            in_pieces: None,
         }));
         Ok((list, refers_to_dictionary))
     }
@@ -143,112 +131,171 @@ impl PageList {
     pub(super) fn bytes(&self) -> u64 {
         match &*self.0 {
             PageListKind::Whole { bytes, .. } => bytes.len() as u64,
-            PageListKind::Streaming { range, .. } => range.end - range.start,
+            PageListKind::InPieces { range, .. } => range.end - range.start,
             PageListKind::Located { pages, .. } => {
                 pages.iter().map(|page| page.range.end.saturating_sub(page.range.start)).sum()
             }
         }
     }
 
-    /// The same pages, with the rows of each if the headers tell them and all is well; the chunk
-    /// holds `rows` rows.
-    ///
-    /// # Errors
-    /// `Io` if they cannot be read.
-    pub(super) fn find_pages(&self, rows: u64, context: &PageContext) -> Result<Option<Self>> {
-        let (offset, found, range_reader) = match &*self.0 {
-            PageListKind::Whole { bytes, offset, slots } => {
-                let end = offset.saturating_add(bytes.len() as u64);
-                let next = |at: u64, position| {
-                    let rest = bytes.slice(saturated(at - offset).min(bytes.len())..);
-                    let header = Header::read(&rest, context, position);
-                    Ok(header.map(|header| (rest.slice(..header.len), header)))
-                };
-                (*offset, FoundPages::find(*offset..end, *slots, rows, next)?, None)
-            }
-            PageListKind::Streaming { range_reader, range, slots } => {
-                let next = |at: u64, position| {
-                    let header =
-                        Header::read_from(&**range_reader, at..range.end, context, position)?;
-                    Ok(header.map(|header| (Bytes::new(), header)))
-                };
-                let found = FoundPages::find(range.clone(), *slots, rows, next)?;
-                (range.start, found, Some(range_reader.clone()))
-            }
-            PageListKind::Located { .. } => return Ok(Some(self.clone())),
-        };
-        let Some(FoundPages { pages, head_end }) = found else { return Ok(None) };
-        let head = match (&*self.0, &range_reader) {
-            (PageListKind::Whole { bytes, .. }, _) => bytes.slice(..saturated(head_end - offset)),
-            // The dictionary is read once, for all walks.
-            (_, Some(range_reader)) => range_reader.read(offset..head_end)?,
-            _ => Bytes::new(),
-        };
-        let row_count_source = RowCountSource::Headers;
-        Ok(Some(Self(Arc::new(PageListKind::Located {
-            head,
-            offset,
-            pages,
-            row_count_source,
-            range_reader,
-        }))))
-    }
-
     /// The data pages, where it is known which rows they hold.
     pub(super) fn pages(&self) -> Option<&[LocatedPage]> {
         match &*self.0 {
-            PageListKind::Whole { .. } | PageListKind::Streaming { .. } => None,
+            PageListKind::Whole { .. } | PageListKind::InPieces { .. } => None,
             PageListKind::Located { pages, .. } => Some(pages),
         }
     }
 }
 
-/// The data pages of a chunk, and where the first one begins.
-struct FoundPages {
-    pages: Vec<LocatedPage>,
-    head_end: u64,
+/// Goes over a chunk from header to header, to find the rows of each page.
+pub(super) struct PageSearch {
+    list: PageList,
+    /// Where the next header begins in the file, and where the chunk ends.
+    rest: Range<u64>,
+    slots_left: u64,
+    /// Rows of the pages so far, and of the chunk.
+    row: u64,
+    rows: u64,
+    position: PagePosition,
+    found: Vec<LocatedPage>,
+    /// Where the first data page begins.
+    head: Range<u64>,
+    /// Maximum bytes that are asked for to read the next header.
+    header_bytes: usize,
+    /// The memory of the head, from when it is asked for.
+    head_memory: Option<Reservation>,
 }
 
-impl FoundPages {
-    /// Goes from header to header. `next` gives the header at a place of the file, and the bytes of
-    /// the page if they are there; no header if there is none, or its page is not within the chunk.
-    /// `None` if the chunk is unusual in any way.
-    fn find(
-        range: Range<u64>,
-        slots: u64,
-        rows: u64,
-        mut next: impl FnMut(u64, PagePosition) -> Result<Option<(Bytes, Header)>>,
-    ) -> Result<Option<Self>> {
-        let mut found = Self { pages: Vec::new(), head_end: range.start };
-        let (mut at, mut slots_left, mut row) = (range.start, slots, 0u64);
-        let mut position = PagePosition { is_first: true, data_pages: 0 };
-        while slots_left > 0 {
-            let Some((bytes, header)) = next(at, position)? else { return Ok(None) };
-            position.is_first = false;
-            let page = at..at.saturating_add(header.len as u64);
-            at = page.end;
-            if !header.is_data {
-                // After a data page there is nothing else in any sound chunk.
-                if position.data_pages > 0 {
-                    return Ok(None);
-                }
-                found.head_end = at;
-                continue;
+impl PageSearch {
+    /// A search in a chunk of `rows` rows.
+    pub(super) fn new(list: &PageList, rows: u64) -> Self {
+        let (range, slots_left) = match &*list.0 {
+            PageListKind::Whole { bytes, offset, slots } => {
+                (*offset..offset.saturating_add(bytes.len() as u64), *slots)
             }
-            let index = position.data_pages;
-            position.data_pages += 1;
-            let left = slots_left.checked_sub(header.slots);
-            let end = header.rows.and_then(|rows| row.checked_add(rows));
-            let Some((left, end)) = left.zip(end) else { return Ok(None) };
-            // A page without rows has nothing to give.
-            if end > row {
-                found.pages.push(LocatedPage { bytes, range: page, rows: row..end, index });
-            } else if header.slots > 0 {
-                return Ok(None);
-            }
-            (slots_left, row) = (left, end);
+            PageListKind::InPieces { range, slots } => (range.clone(), *slots),
+            PageListKind::Located { .. } => (0..0, 0),
+        };
+        Self {
+            list: list.clone(),
+            head: range.start..range.start,
+            rest: range,
+            slots_left,
+            row: 0,
+            rows,
+            position: PagePosition { is_first: true, data_pages: 0 },
+            found: Vec::new(),
+            header_bytes: SLACK,
+            head_memory: None,
         }
-        Ok((row == rows).then_some(found))
+    }
+
+    /// The same pages, with the rows of each, if the headers tell them and the chunk is not unusual
+    /// in any way.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the budget has no room for the dictionary page.
+    pub(super) fn step(
+        &mut self,
+        context: &PageContext,
+        budget: &Budget,
+        mut given: Option<Bytes>,
+    ) -> Result<Step<Option<PageList>>> {
+        let list = self.list.clone();
+        if let PageListKind::Located { .. } = &*list.0 {
+            return Ok(Step::Done(Some(list)));
+        }
+        while self.slots_left > 0 {
+            let found = match &*list.0 {
+                PageListKind::Whole { bytes, offset, .. } => {
+                    let rest = bytes.slice(saturated(self.rest.start - offset).min(bytes.len())..);
+                    Header::read(&rest, context, self.position)
+                        .map(|header| (rest.slice(..header.len), header))
+                }
+                _ => {
+                    let Some(bytes) = given.take() else {
+                        let Range { start, end } = self.rest;
+                        let max = start.saturating_add(self.header_bytes as u64);
+                        return Ok(Step::NeedsMore(start..max.min(end)));
+                    };
+                    let header = Header::parse(&bytes, context, self.position);
+                    // Most headers are small; bounds of long strings can make them large.
+                    if header.is_none() && self.header_bytes < PIECE {
+                        self.header_bytes = PIECE;
+                        continue;
+                    }
+                    self.header_bytes = SLACK;
+                    let left = self.rest.end - self.rest.start;
+                    let header = header.filter(|header| header.len as u64 <= left);
+                    header.map(|header| (Bytes::new(), header))
+                }
+            };
+            let is_usual = found.is_some_and(|(bytes, header)| self.take(bytes, &header));
+            if !is_usual {
+                return Ok(Step::Done(None));
+            }
+        }
+        if self.row != self.rows {
+            return Ok(Step::Done(None));
+        }
+        let (head, in_pieces) = match &*list.0 {
+            PageListKind::Whole { bytes, offset, .. } => {
+                (bytes.slice(..saturated(self.head.end - offset)), None)
+            }
+            // The dictionary page is given once, for all walks.
+            _ => {
+                let memory = match self.head_memory.take() {
+                    Some(memory) => memory,
+                    None => {
+                        let len = usize::try_from(self.head.end - self.head.start);
+                        let what = "what precedes the data pages of a column chunk";
+                        budget.take_for(what, len.unwrap_or(usize::MAX))?
+                    }
+                };
+                let head = match given {
+                    None if self.head.is_empty() => Bytes::new(),
+                    None => {
+                        self.head_memory = Some(memory);
+                        return Ok(Step::NeedsMore(self.head.clone()));
+                    }
+                    Some(head) => head,
+                };
+                (head, Some(memory))
+            }
+        };
+        Ok(Step::Done(Some(PageList(Arc::new(PageListKind::Located {
+            head,
+            offset: self.head.start,
+            pages: std::mem::take(&mut self.found),
+            row_count_source: RowCountSource::Headers,
+            in_pieces,
+        })))))
+    }
+
+    /// Goes on behind the page of this header. False if it should not be where it is.
+    fn take(&mut self, bytes: Bytes, header: &Header) -> bool {
+        self.position.is_first = false;
+        let page = self.rest.start..self.rest.start.saturating_add(header.len as u64);
+        self.rest.start = page.end;
+        if !header.is_data {
+            self.head.end = page.end;
+            // After a data page there is nothing else in any sound chunk.
+            return self.position.data_pages == 0;
+        }
+        let index = self.position.data_pages;
+        self.position.data_pages += 1;
+        let left = self.slots_left.checked_sub(header.slots);
+        let end = header.rows.and_then(|rows| self.row.checked_add(rows));
+        let Some((left, end)) = left.zip(end) else { return false };
+        // A page without rows has nothing to give.
+        if end > self.row {
+            let rows = self.row..end;
+            self.found.push(LocatedPage { bytes, range: page, rows, index });
+        } else if header.slots > 0 {
+            return false;
+        }
+        (self.slots_left, self.row) = (left, end);
+        true
     }
 }
 
@@ -268,27 +315,6 @@ impl Header {
     /// The header at the start of `bytes`, if there is one and its body follows.
     fn read(bytes: &[u8], context: &PageContext, position: PagePosition) -> Option<Self> {
         Self::parse(bytes, context, position).filter(|found| found.len <= bytes.len())
-    }
-
-    /// The header at the start of `range`, if there is one and its body is within.
-    ///
-    /// # Errors
-    /// `Io` if it cannot be read.
-    fn read_from(
-        range_reader: &dyn RangeReader,
-        range: Range<u64>,
-        context: &PageContext,
-        position: PagePosition,
-    ) -> Result<Option<Self>> {
-        // Most headers are small; bounds of long strings can make them large.
-        for max in [SLACK as u64, PIECE as u64] {
-            let end = range.end.min(range.start.saturating_add(max));
-            let found = Self::parse(&range_reader.read(range.start..end)?, context, position);
-            if found.is_some() {
-                return Ok(found.filter(|found| found.len as u64 <= range.end - range.start));
-            }
-        }
-        Ok(None)
     }
 
     fn parse(bytes: &[u8], context: &PageContext, position: PagePosition) -> Option<Self> {
@@ -322,8 +348,8 @@ pub(super) fn refers_to_dictionary(header: &PageHeader) -> bool {
     matches!(encoding, Some(Encoding::RleDictionary | Encoding::PlainDictionary))
 }
 
-/// Bytes read at a time: so many stay in the cache of a core until they are decoded.
+/// Bytes asked for at a time: so many stay in the cache of a core until they are decoded.
 pub(super) const PIECE: usize = 256 << 10;
 
-/// Bytes read beyond a page, for the header of the next one.
+/// Bytes asked for beyond a page, for the header of the next one.
 pub(super) const SLACK: usize = 512;

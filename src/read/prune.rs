@@ -17,6 +17,7 @@ use super::column::{ColumnSpec, LeafReader};
 use super::filter::{LeafFacts, find};
 use super::page_list::PageList;
 use super::plan::{Plan, RowRange};
+use super::supplied::Step;
 use crate::crypt::{ChunkDecryptor, Module, opened};
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{ColumnIndex, OffsetIndex};
@@ -307,7 +308,7 @@ impl RowGroupPruner {
         })?;
         let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget());
         let mut reader = LeafReader::new(&leaf, pages, plan.options().utf8, false, plan.budget())?;
-        found.facts.dictionary = reader.dictionary()?;
+        found.facts.dictionary = Step::of(reader.dictionary())?.done()?;
         self.dictionary_memory.push(reader.into_dictionary_memory());
         Ok(())
     }

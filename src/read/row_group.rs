@@ -13,6 +13,7 @@ use super::batch::{DecodedLeaves, Origin, ReservedBatch, record_batch};
 use super::column::LeafBatch;
 use super::column_task::{ChunkSource, ColumnTask};
 use super::plan::{Fetched, FetchedChunk, ListedPages, Plan, RowGroupPlan, RowRange};
+use super::supplied::Step;
 use super::window::Window;
 use crate::bytes::saturated;
 use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
@@ -39,6 +40,8 @@ pub struct RowGroup {
     /// How many batches were too large.
     rewound: u32,
     tasks: Vec<ColumnTask>,
+    /// The window that is being decoded by [`RowGroup::next_step`].
+    open: Option<OpenWindow>,
     /// Holds the fetched bytes in the budget.
     _fetched: Reservation,
 }
@@ -50,6 +53,15 @@ impl fmt::Debug for RowGroup {
             .field("next_row", &self.next_row)
             .finish_non_exhaustive()
     }
+}
+
+/// A window whose leaves are being decoded, one after the other.
+struct OpenWindow {
+    window: Window,
+    /// The window after the filter, once its leaves are decoded.
+    filtered: Option<FilteredWindow>,
+    /// The leaves so far: of the filter, or, once it is evaluated, the others.
+    leaves: Vec<LeafBatch>,
 }
 
 /// What comes of the bytes of a row group.
@@ -99,6 +111,7 @@ impl RowGroup {
             is_careful: false,
             rewound: 0,
             tasks,
+            open: None,
             _fetched: memory,
         })
     }
@@ -163,7 +176,10 @@ impl RowGroup {
 
     /// The rows from the next one on.
     pub(crate) fn rest(&self) -> RowRange {
-        self.rest_from(self.next_row)
+        match &self.open {
+            Some(open) => self.rest_with(&open.window),
+            None => self.rest_from(self.next_row),
+        }
     }
 
     /// The rows from the first of `window` on.
@@ -217,16 +233,38 @@ impl RowGroup {
     /// Whatever is wrong with the pages of the rows; `Limit` if there is no room for a single one,
     /// which is then tried again by the next call.
     pub fn next_batch(&mut self) -> Result<Option<ReservedBatch>> {
+        self.next_step(None)?.done()
+    }
+
+    /// As [`RowGroup::next_batch`], of a row group whose large chunks are given while they are
+    /// decoded: `given` is what the step before asked for.
+    ///
+    /// # Errors
+    /// As [`RowGroup::next_batch`].
+    pub(crate) fn next_step(
+        &mut self,
+        mut given: Option<Bytes>,
+    ) -> Result<Step<Option<ReservedBatch>>> {
         let batcher = self.batcher();
-        while let Some(window) = self.windows(1).pop() {
-            match self.batch(&batcher, window.clone()) {
-                Ok(None) => self.learn(&window),
-                Ok(batch) => {
-                    self.learn(&window);
-                    return Ok(batch);
+        loop {
+            let open = self.open.take().or_else(|| {
+                let window = self.windows(1).pop()?;
+                Some(OpenWindow { window, filtered: None, leaves: Vec::new() })
+            });
+            let Some(mut open) = open else { return Ok(Step::Done(None)) };
+            match self.decode_open(&batcher, &mut open, given.take()) {
+                Ok(Step::NeedsMore(range)) => {
+                    self.open = Some(open);
+                    return Ok(Step::NeedsMore(range));
+                }
+                Ok(Step::Done(None)) => self.learn(&open.window),
+                Ok(Step::Done(batch)) => {
+                    self.learn(&open.window);
+                    return Ok(Step::Done(batch));
                 }
                 Err(e) if is_too_large(&e) => {
-                    self.restart_carefully(&window)?;
+                    let window = &open.window;
+                    self.restart_carefully(window)?;
                     self.batch_rows = self.batch_rows.min(window.rows() / FEWER).max(1);
                     if window.rows() <= 1 {
                         return Err(e);
@@ -235,19 +273,32 @@ impl RowGroup {
                 Err(e) => return Err(e),
             }
         }
-        Ok(None)
     }
 
-    /// The batch of a window; `None` if no row passes the filter.
-    fn batch(&mut self, batcher: &Batcher, window: Window) -> Result<Option<ReservedBatch>> {
-        let early = self.decode(true, &window)?;
-        let filtered = batcher.apply_filter(window, early)?;
-        let rest = filtered.rest();
-        if self.plan.filter().is_some() && rest.rows() == 0 {
-            return Ok(None);
+    /// Goes on with a window, up to its batch; `None` if no row passes the filter.
+    fn decode_open(
+        &mut self,
+        batcher: &Batcher,
+        open: &mut OpenWindow,
+        mut given: Option<Bytes>,
+    ) -> Result<Step<Option<ReservedBatch>>> {
+        let OpenWindow { window, filtered, leaves } = open;
+        if filtered.is_none() {
+            if let Step::NeedsMore(range) = self.decode(true, window, leaves, &mut given)? {
+                return Ok(Step::NeedsMore(range));
+            }
+            let early = std::mem::take(leaves);
+            *filtered = Some(batcher.apply_filter(window.clone(), early)?);
         }
-        let late = self.decode(false, rest)?;
-        batcher.batch(filtered, late).map(Some)
+        let after = filtered.take().expect("the filter is evaluated");
+        if self.plan.filter().is_some() && after.rest().rows() == 0 {
+            return Ok(Step::Done(None));
+        }
+        if let Step::NeedsMore(range) = self.decode(false, after.rest(), leaves, &mut given)? {
+            *filtered = Some(after);
+            return Ok(Step::NeedsMore(range));
+        }
+        batcher.batch(after, std::mem::take(leaves)).map(|batch| Step::Done(Some(batch)))
     }
 
     /// Goes back to the first row of a window that was given out: windows may be asked for and
@@ -324,16 +375,25 @@ impl RowGroup {
         self.batch_bytes = width.saturating_mul(rows as u64);
     }
 
-    /// Decodes a window of the leaves that come before the filter, or of those that come after it.
-    fn decode(&mut self, early: bool, window: &Window) -> Result<Vec<LeafBatch>> {
+    /// Decodes a window of the leaves that come before the filter, or of those that come after it;
+    /// `leaves` has those that are decoded.
+    fn decode(
+        &mut self,
+        early: bool,
+        window: &Window,
+        leaves: &mut Vec<LeafBatch>,
+        given: &mut Option<Bytes>,
+    ) -> Result<Step<()>> {
         let last = self.ends_with(window);
-        let mut leaves = Vec::with_capacity(self.tasks.len());
-        for task in self.tasks.iter_mut().filter(|task| task.is_wanted(early, window)) {
-            for part in task.parts().iter_mut().take(1) {
-                leaves.push(part.decode(window, last)?);
+        let wanted = self.tasks.iter_mut().filter(|task| task.is_wanted(early, window));
+        for task in wanted.skip(leaves.len()) {
+            let [part, ..] = task.parts() else { continue };
+            match part.decode(window, last, given.take())? {
+                Step::Done(leaf) => leaves.push(leaf),
+                Step::NeedsMore(range) => return Ok(Step::NeedsMore(range)),
             }
         }
-        Ok(leaves)
+        Ok(Step::Done(()))
     }
 }
 

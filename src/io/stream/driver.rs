@@ -437,7 +437,7 @@ impl StreamState {
     fn context(&self) -> OpenContext<'_> {
         let Self { source, plan, progress, filter_first, .. } = self;
         let filter_first = filter_first.as_ref();
-        OpenContext { plan, progress, range_reader: &None, filter_first, gap: source.gap() }
+        OpenContext { plan, progress, in_pieces: false, filter_first, gap: source.gap() }
     }
 
     /// Fetches what a row group needs until it is there.

@@ -10,6 +10,7 @@ use crate::levels::{LevelDecoder, Validity};
 use crate::page::{DataPage, DictionaryPage, Page, PageMemory};
 use crate::read::chunk::Pages;
 use crate::read::page_list::RowCountSource;
+use crate::read::supplied::Stop;
 use crate::schema::Physical;
 
 /// The pages of a column chunk, one after the other.
@@ -85,7 +86,7 @@ impl PageCursor {
     }
 
     /// The current page, or the next one if it is used up; `None` after the last.
-    pub(super) fn open(&mut self) -> Result<Option<&mut OpenPage>> {
+    pub(super) fn open(&mut self) -> Result<Option<&mut OpenPage>, Stop> {
         while self.page.as_ref().is_none_or(|page| page.slots_left == 0) {
             if self.page.as_ref().is_some_and(|page| page.in_part.is_some()) {
                 self.reopen_whole(0)?;
@@ -153,7 +154,7 @@ impl PageCursor {
             self.memory.count_page(page.byte_len);
             match page.memory.take() {
                 Some(memory) => self.memory.adopted.absorb(memory),
-                None if self.pages.are_streaming() => self.memory.adopted.grow(page.byte_len)?,
+                None if self.pages.are_in_pieces() => self.memory.adopted.grow(page.byte_len)?,
                 None => {}
             }
         }

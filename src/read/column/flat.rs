@@ -2,18 +2,18 @@
 
 use super::reader::{LeafReader, too_few_rows};
 use super::rows::{DecodedRows, Output};
-use crate::error::Result;
 use crate::levels::{Decoded, leaf_validity};
+use crate::read::supplied::Stop;
 
 impl LeafReader {
     /// Decodes or skips rows, page by page.
-    pub(super) fn decode_flat(&mut self, rows: usize, output: &mut Output) -> Result<()> {
+    pub(super) fn decode_flat(&mut self, rows: usize, output: &mut Output) -> Result<(), Stop> {
         let (max_def, max_rep) = (self.cursor.max_def, self.cursor.max_rep);
         let (slot, keep_levels) = (self.slot, self.keep_levels);
-        let mut left = rows;
-        while left > 0 {
+        while self.rows_begun < rows {
+            let left = rows - self.rows_begun;
             let Some(page) = self.cursor.open()? else {
-                return Err(too_few_rows(rows - left, rows));
+                return Err(too_few_rows(self.rows_begun, rows).into());
             };
             let n = left.min(page.slots_left);
             page.slots_left -= n;
@@ -49,7 +49,7 @@ impl LeafReader {
                 decoded
             };
             self.decode_values(decoded, first, output)?;
-            left -= n;
+            self.rows_begun += n;
         }
         Ok(())
     }

@@ -4,18 +4,19 @@ use super::cursor::misplaced;
 use super::reader::{LeafReader, too_few_rows};
 use super::rows::{DecodedRows, LevelsAhead, Output};
 use crate::bytes::saturated;
-use crate::error::{Error, Result, Spec};
+use crate::error::{Error, Spec};
 use crate::free_lists::round_to_size_class;
 use crate::levels::leaf_validity;
+use crate::read::supplied::Stop;
 
 /// Levels decoded at a time: they, and what is made of them, stay in the first-level cache.
 const LEVEL_BLOCK: usize = 8192;
 
 impl LeafReader {
     /// Decodes or skips rows.
-    pub(super) fn decode_nested(&mut self, rows: usize, output: &mut Output) -> Result<()> {
-        let mut begun = 0usize;
+    pub(super) fn decode_nested(&mut self, rows: usize, output: &mut Output) -> Result<(), Stop> {
         loop {
+            let begun = self.rows_begun;
             if begun == rows && self.slots_left() == 0 && self.cursor.pages.are_located() {
                 // The next page begins with a row, and may not have been fetched.
                 return Ok(());
@@ -23,7 +24,7 @@ impl LeafReader {
             let begins_page = self.slots_left() == 0;
             if self.ahead.left() == 0 && !self.decode_levels()? {
                 if begun < rows {
-                    return Err(too_few_rows(begun, rows));
+                    return Err(too_few_rows(begun, rows).into());
                 }
                 return Ok(());
             }
@@ -31,21 +32,21 @@ impl LeafReader {
             if let Some((located, _)) = self.cursor.pages.rows().filter(|_| begins_page)
                 && (located.start != row || self.ahead.rep.get(0) != 0)
             {
-                return Err(misplaced(&located, format_args!("begins with row {row}")));
+                return Err(misplaced(&located, format_args!("begins with row {row}")).into());
             }
             if !self.first_slot_seen {
                 self.first_slot_seen = true;
                 let level = self.ahead.rep.get(0);
                 if level != 0 {
-                    return Err(Error::mismatch(
+                    return Err(Stop::Failed(Error::mismatch(
                         Spec::Levels,
                         "first repetition level of the column chunk",
                         0,
                         level,
-                    ));
+                    )));
                 }
             }
-            let (start, end) = self.ahead.take_rows(&mut begun, rows);
+            let (start, end) = self.ahead.take_rows(&mut self.rows_begun, rows);
             if start == end {
                 return Ok(());
             }
@@ -62,7 +63,7 @@ impl LeafReader {
             self.slots_seen += decoded.slots as u64;
             if first == 0 && matches!(output, Output::Append(_)) {
                 // The last row may go on in the next block.
-                let seen = (self.next_row + begun as u64).saturating_sub(1);
+                let seen = (self.next_row + self.rows_begun as u64).saturating_sub(1);
                 let expected = slots_expected(self.slots_seen, seen, rows);
                 let max = self.max_expected();
                 self.cursor.values.reserve(expected.min(max).max(decoded.slots));
@@ -79,7 +80,7 @@ impl LeafReader {
     }
 
     /// Decodes the next block of levels; false after the last page.
-    fn decode_levels(&mut self) -> Result<bool> {
+    fn decode_levels(&mut self) -> Result<bool, Stop> {
         self.ahead.clear();
         if self.cursor.open()?.is_none() {
             return Ok(false);
@@ -95,7 +96,8 @@ impl LeafReader {
             self.ahead.clear();
         }
         page.slots_left -= n;
-        read.map(|()| true)
+        read?;
+        Ok(true)
     }
 }
 

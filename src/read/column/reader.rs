@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
+use bytes::Bytes;
 
 use super::cursor::{PageCursor, misplaced};
 use super::memory::ColumnMemory;
@@ -19,6 +20,7 @@ use crate::limits::{Budget, Reservation};
 use crate::page::Page;
 use crate::read::chunk::Pages;
 use crate::read::options::Utf8;
+use crate::read::supplied::{Step, Stop};
 use crate::read::window::Weight;
 use crate::simd::planes::LevelBitPlanes;
 
@@ -66,6 +68,9 @@ pub(in crate::read) struct LeafReader {
     pub(super) rows: DecodedRows,
     /// The next row, counted from the first of the row group.
     pub(super) next_row: u64,
+    /// Rows of the step at hand that are decoded or have begun: not 0 between two steps if the first
+    /// stopped for bytes.
+    pub(super) rows_begun: usize,
     /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many
     /// rows.
     pub(super) slots_seen: u64,
@@ -110,6 +115,7 @@ impl LeafReader {
             ahead: LevelsAhead::new(max_def, max_rep),
             rows: DecodedRows::new(max_def, max_rep),
             next_row: 0,
+            rows_begun: 0,
             slots_seen: 0,
             first_slot_seen: false,
             pages_stand_alone: !carries_prefix,
@@ -117,15 +123,27 @@ impl LeafReader {
         })
     }
 
-    /// Runs a step that changes the column. After a step has failed, all later ones are refused.
-    pub(super) fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    /// Runs a step that changes the column. After a step has failed, all later ones are refused. One
+    /// that stopped for bytes must be run again, once they are supplied, and goes on.
+    pub(super) fn guarded<T>(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
         if self.is_broken {
-            return Err(Error::usage("a column chunk is not read on after an error in it"));
+            let refused = Error::usage("a column chunk is not read on after an error in it");
+            return Err(refused.into());
         }
-        self.is_broken = true;
-        let done = step(self)?;
-        self.is_broken = false;
-        Ok(done)
+        let done = step(self);
+        self.is_broken = matches!(done, Err(Stop::Failed(_)));
+        done
+    }
+
+    /// Takes the bytes that a step asked for.
+    ///
+    /// # Errors
+    /// `Usage` if they are not as many, or none were asked for.
+    pub(in crate::read) fn supply(&mut self, bytes: Bytes) -> Result<()> {
+        self.cursor.pages.supply(bytes)
     }
 
     /// Decodes the next `rows` rows.
@@ -136,7 +154,7 @@ impl LeafReader {
     #[cfg(test)]
     pub(in crate::read) fn read(&mut self, rows: usize) -> Result<LeafBatch> {
         self.reserve(rows);
-        self.append(rows)?;
+        Step::of(self.append(rows))?.done()?;
         self.take()
     }
 
@@ -145,7 +163,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// `Malformed` if the page breaks a rule.
-    pub(in crate::read) fn dictionary(&mut self) -> Result<Option<ArrayRef>> {
+    pub(in crate::read) fn dictionary(&mut self) -> Result<Option<ArrayRef>, Stop> {
         let Some(Page::Dictionary(page, memory)) = self.cursor.pages.next_page()? else {
             return Ok(None);
         };
@@ -185,14 +203,14 @@ impl LeafReader {
     ///
     /// # Errors
     /// As [`LeafReader::read`].
-    pub(in crate::read) fn append(&mut self, rows: usize) -> Result<()> {
+    pub(in crate::read) fn append(&mut self, rows: usize) -> Result<(), Stop> {
         self.guarded(|reader| {
             let mut output = Output::Append(reader.take_rows());
-            reader.go(rows, &mut output)?;
+            let decoded = reader.go(rows, &mut output);
             if let Output::Append(kept) = output {
                 reader.rows = kept;
             }
-            Ok(())
+            decoded
         })
     }
 
@@ -208,34 +226,36 @@ impl LeafReader {
     /// # Errors
     /// `Limit` if they do not fit an array, `Usage` if something was wrong with them.
     pub(in crate::read) fn take(&mut self) -> Result<LeafBatch> {
-        self.guarded(|reader| {
-            if reader.slots_left() == 0
-                && reader.cursor.page.as_ref().is_some_and(|page| page.in_part.is_none())
-            {
-                reader.cursor.close()?;
-            }
-            let rows = reader.take_rows();
-            let slots = rows.validity.len();
-            let cursor = &mut reader.cursor;
-            let array = cursor.values.finish(rows.validity.into_nulls(), slots)?;
-            // What the values keep for the next batch is not in this one.
-            let memory = cursor.memory.take_array(cursor.values.bytes_held())?;
-            let points = points_into_dictionary(array.data_type());
-            let dictionary_memory = points.then(|| cursor.memory.dictionary.clone());
-            let (def, rep, max_rep) = (rows.def, rows.rep, cursor.max_rep);
-            Ok(LeafBatch { array, def, rep, max_rep, memory, dictionary_memory })
-        })
+        Step::of(self.guarded(|reader| Ok(reader.take_batch()?)))?.done()
+    }
+
+    fn take_batch(&mut self) -> Result<LeafBatch> {
+        if self.slots_left() == 0
+            && self.cursor.page.as_ref().is_some_and(|page| page.in_part.is_none())
+        {
+            self.cursor.close()?;
+        }
+        let DecodedRows { validity, def, rep } = self.take_rows();
+        let slots = validity.len();
+        let cursor = &mut self.cursor;
+        let array = cursor.values.finish(validity.into_nulls(), slots)?;
+        // What the values keep for the next batch is not in this one.
+        let memory = cursor.memory.take_array(cursor.values.bytes_held())?;
+        let points = points_into_dictionary(array.data_type());
+        let dictionary_memory = points.then(|| cursor.memory.dictionary.clone());
+        Ok(LeafBatch { array, def, rep, max_rep: cursor.max_rep, memory, dictionary_memory })
     }
 
     /// Decodes or skips rows.
-    fn go(&mut self, rows: usize, output: &mut Output) -> Result<()> {
+    fn go(&mut self, rows: usize, output: &mut Output) -> Result<(), Stop> {
         if self.cursor.max_rep == 0 {
             self.decode_flat(rows, output)?;
         } else {
             self.decode_nested(rows, output)?;
         }
+        self.rows_begun = 0;
         self.next_row += rows as u64;
-        self.ends_with_page()
+        Ok(self.ends_with_page()?)
     }
 
     /// Checks that nothing is left of a page that should end with the last row that was read.
@@ -258,7 +278,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// As [`LeafReader::read`].
-    pub(in crate::read) fn seek(&mut self, row: u64) -> Result<()> {
+    pub(in crate::read) fn seek(&mut self, row: u64) -> Result<(), Stop> {
         let rows = row.saturating_sub(self.next_row);
         if rows == 0 && self.cursor.page.is_some() {
             return Ok(());
@@ -276,7 +296,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// As [`LeafReader::read`].
-    pub(in crate::read) fn skip(&mut self, rows: u64) -> Result<()> {
+    pub(in crate::read) fn skip(&mut self, rows: u64) -> Result<(), Stop> {
         let mut left = rows;
         while left > 0 {
             let n = saturated(left).min(SKIP_BLOCK);
@@ -307,12 +327,10 @@ impl LeafReader {
     ///
     /// # Errors
     /// `Malformed` if one is.
-    pub(in crate::read) fn finish(&mut self) -> Result<()> {
+    pub(in crate::read) fn finish(&mut self) -> Result<(), Stop> {
         if self.ahead.left() > 0 || self.cursor.open()?.is_some() {
-            return Err(Error::malformed(
-                Spec::Pages,
-                "the column chunk has more rows than its row group",
-            ));
+            let more = "the column chunk has more rows than its row group";
+            return Err(Error::malformed(Spec::Pages, more).into());
         }
         Ok(())
     }
@@ -392,8 +410,9 @@ mod tests {
     use super::*;
     use crate::format::{CompressionCodec, Encoding};
     use crate::io::WriteSink;
+    use crate::page::PageContext;
     use crate::read::Plan;
-    use crate::read::page_list::{LocatedPage, PageList};
+    use crate::read::page_list::{LocatedPage, PageList, PageSearch};
     use crate::schema::Dictionaries;
     use crate::write::WriteOptions;
     use crate::{Compression, ErrorKind, Reader, Writer};
@@ -421,10 +440,11 @@ mod tests {
             let pages = Pages::new(&list, context, plan.budget());
             let utf8 = plan.options().utf8;
             let mut reader = LeafReader::new(leaf, pages, utf8, false, plan.budget()).unwrap();
-            reader.append(1_500).unwrap();
-            assert!(matches!(reader.append(1_500).unwrap_err().kind(), ErrorKind::Malformed(_)));
+            let mut append = |rows| Step::of(reader.append(rows)).map(drop).map_err(|e| e.kind());
+            append(1_500).unwrap();
+            assert!(matches!(append(1_500).unwrap_err(), ErrorKind::Malformed(_)));
+            assert_eq!(append(1).unwrap_err(), ErrorKind::Usage);
             assert_eq!(reader.take().unwrap_err().kind(), ErrorKind::Usage);
-            assert_eq!(reader.append(1).unwrap_err().kind(), ErrorKind::Usage);
         }
     }
 
@@ -456,7 +476,7 @@ mod tests {
             let leaf = &plan.leaves()[0];
             let context = plan.page_context(leaf, CompressionCodec::Snappy, None);
             let list = PageList::whole(bytes, start as u64, 2_000);
-            let list = list.find_pages(2_000, &context).unwrap().unwrap();
+            let list = located(&list, &context, plan.budget());
             for (first, expected) in [(0, 3), (0, 300), (400, 520), (700, 701), (990, 1_010)] {
                 let pages = Pages::new(&list, context.clone(), plan.budget());
                 let mut reader =
@@ -474,6 +494,12 @@ mod tests {
             }
         }
         assert!(in_part > 0, "no page was opened in part");
+    }
+
+    /// The same pages, with the rows of each.
+    fn located(list: &PageList, context: &PageContext, budget: &Budget) -> PageList {
+        let step = PageSearch::new(list, 2_000).step(context, budget, None);
+        step.unwrap().done().unwrap().unwrap()
     }
 
     /// A chunk of long strings, uncompressed: its pages, and what stands in front of them.
@@ -498,7 +524,7 @@ mod tests {
         let bytes = file.slice(start..start + meta.total_compressed_size as usize);
         let context = plan.page_context(&plan.leaves()[0], meta.codec, None);
         let list = PageList::whole(bytes.clone(), start as u64, 2_000);
-        let list = list.find_pages(2_000, &context).unwrap().unwrap();
+        let list = located(&list, &context, plan.budget());
         let pages = list.pages().unwrap().to_vec();
         (plan, bytes.slice(..pages[0].range.start as usize - start), pages)
     }

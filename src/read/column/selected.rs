@@ -11,8 +11,10 @@ use arrow_buffer::BooleanBuffer;
 
 use super::reader::{LeafReader, too_few_rows};
 use super::rows::DecodedRows;
+use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::levels::{LevelDecoder, Validity, leaf_validity};
+use crate::read::supplied::Stop;
 use crate::simd::bitmap::Bitmap;
 
 /// Rows decoded at a time.
@@ -32,35 +34,55 @@ impl LeafReader {
         row: u64,
         keep: &BooleanBuffer,
         range: Range<usize>,
-    ) -> Result<()> {
+    ) -> Result<(), Stop> {
         if self.cursor.max_rep > 0 {
-            return Err(Error::usage("rows of a list cannot be selected by their slots"));
+            return Err(Error::usage("rows of a list cannot be selected by their slots").into());
         }
         self.guarded(|reader| reader.append_runs(row, keep, range))
     }
 
-    fn append_runs(&mut self, row: u64, keep: &BooleanBuffer, range: Range<usize>) -> Result<()> {
+    fn append_runs(
+        &mut self,
+        row: u64,
+        keep: &BooleanBuffer,
+        range: Range<usize>,
+    ) -> Result<(), Stop> {
         let Range { start, end } = range;
         let mut wanted = Bitmap::default();
         wanted.append_bits(keep.values(), keep.offset() + start, end.saturating_sub(start));
         let mut kept = self.take_rows();
+        let decoded = self.decode_runs(row, &wanted, &mut kept);
+        self.rows = kept;
+        decoded?;
+        Ok(self.ends_with_page()?)
+    }
+
+    /// Decodes the wanted rows from the next row on.
+    fn decode_runs(
+        &mut self,
+        row: u64,
+        wanted: &Bitmap,
+        kept: &mut DecodedRows,
+    ) -> Result<(), Stop> {
         let mut selection = Bitmap::default();
-        for run in wanted_runs(&wanted) {
-            self.seek(row + run.start as u64)?;
-            let mut at = run.start;
+        for run in wanted_runs(wanted) {
+            // Some of the rows are decoded if it stopped in between.
+            let mut at = run.start.max(saturated(self.next_row.saturating_sub(row)));
+            if at < run.end {
+                self.seek(row + at as u64)?;
+            }
             while at < run.end {
                 let Some(page) = self.cursor.open()? else {
-                    return Err(too_few_rows(at, run.end));
+                    return Err(too_few_rows(at, run.end).into());
                 };
                 let n = (run.end - at).min(page.slots_left).min(BLOCK);
                 selection.clear();
-                selection.append_range(&wanted, at..at + n);
-                self.select(n, &selection, &mut kept)?;
+                selection.append_range(wanted, at..at + n);
+                self.select(n, &selection, kept)?;
                 at += n;
             }
         }
-        self.rows = kept;
-        self.ends_with_page()
+        Ok(())
     }
 
     /// Decodes those of the next `n` rows, which lie in one page, whose bits are set.

@@ -18,7 +18,7 @@ use crate::page::PageContext;
 use crate::predicate::all_pages_refer_to_dictionary;
 use crate::read::column::ColumnSpec;
 use crate::read::footer::Footer;
-use crate::read::page_list::{LocatedPage, PageList, RangeReader};
+use crate::read::page_list::{LocatedPage, PageList};
 use crate::selection::{PageMap, RowSelection};
 
 /// A column chunk of a row group.
@@ -30,8 +30,8 @@ pub(super) struct ChunkPlan {
     pub(super) decryptor: Option<ChunkDecryptor>,
     pub(super) bytes: Range<u64>,
     pub(super) pages: Option<WantedPages>,
-    /// Where the bytes come from while they are decoded, if they are not fetched.
-    pub(super) range_reader: Option<Arc<dyn RangeReader>>,
+    /// Whether the bytes are given while they are decoded, and not before.
+    pub(super) in_pieces: bool,
     /// Whether all data pages refer to the dictionary, as the metadata say.
     pub(super) all_refer: bool,
     /// When the dictionary page is fetched, where the pages wanted are known.
@@ -128,7 +128,7 @@ impl Plan {
             decryptor,
             bytes,
             pages: None,
-            range_reader: None,
+            in_pieces: false,
             all_refer,
             dictionary: DictionaryFetch::WithPages,
         };
@@ -205,7 +205,7 @@ impl WantedPages {
     }
 }
 
-/// Minimum bytes of a chunk that is read while it is decoded.
+/// Minimum bytes of a chunk that is given while it is decoded.
 pub(super) const LARGE: u64 = 512 << 10;
 
 /// Bytes of a dictionary page that is fetched after the pages: to read fewer takes no longer than
@@ -220,17 +220,15 @@ pub(super) enum Listed {
 }
 
 impl ChunkPlan {
-    pub(super) fn is_streaming(&self) -> bool {
-        self.range_reader.is_some() && self.pages.is_none()
+    pub(super) fn is_in_pieces(&self) -> bool {
+        self.in_pieces && self.pages.is_none()
     }
 
-    /// Lets a large chunk that is wanted whole be read while it is decoded, and of one that is
+    /// Lets a large chunk that is wanted whole be given while it is decoded, and of one that is
     /// not a large dictionary page be fetched after the pages that may refer to it.
-    pub(super) fn stream_from(&mut self, range_reader: &Arc<dyn RangeReader>) {
+    pub(super) fn take_pieces(&mut self) {
         match &self.pages {
-            None if self.bytes.end - self.bytes.start >= LARGE => {
-                self.range_reader = Some(range_reader.clone())
-            }
+            None if self.bytes.end - self.bytes.start >= LARGE => self.in_pieces = true,
             Some(WantedPages { map, .. }) if !self.all_refer => {
                 let head = map.head();
                 let is_undecided = matches!(self.dictionary, DictionaryFetch::WithPages);
@@ -251,7 +249,7 @@ impl ChunkPlan {
     /// the runs of pages.
     pub(super) fn needs(&self) -> Vec<Range<u64>> {
         let Some(WantedPages { map, page_runs }) = &self.pages else {
-            return if self.range_reader.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
+            return if self.in_pieces { Vec::new() } else { vec![self.bytes.clone()] };
         };
         let bytes_of = |run: &Range<usize>| {
             let pages = map.pages().get(run.clone()).unwrap_or_default();
@@ -270,7 +268,7 @@ impl ChunkPlan {
     /// Splits bytes into those of [`ChunkPlan::needs`] and those of the chunks after this one.
     pub(super) fn split_needs<'a>(&self, bytes: &'a [Bytes]) -> (&'a [Bytes], &'a [Bytes]) {
         let own = match (&self.pages, &self.dictionary) {
-            (None, _) => usize::from(self.range_reader.is_none()),
+            (None, _) => usize::from(!self.in_pieces),
             (Some(wanted), DictionaryFetch::WithPages) => 1 + wanted.page_runs.len(),
             (Some(wanted), DictionaryFetch::AfterPages) => wanted.page_runs.len(),
             (Some(_), DictionaryFetch::Referred(_)) => 1,
@@ -283,14 +281,11 @@ impl ChunkPlan {
     /// once only.
     pub(super) fn list(&mut self, bytes: &[Bytes], context: &PageContext) -> Result<Listed> {
         let Some(wanted) = &self.pages else {
-            return Ok(Listed::Pages(match &self.range_reader {
-                Some(range_reader) => {
-                    PageList::streaming(range_reader.clone(), self.bytes.clone(), self.slots)
-                }
-                None => {
-                    let whole = bytes.first().cloned().unwrap_or_default();
-                    PageList::whole(whole, self.bytes.start, self.slots)
-                }
+            return Ok(Listed::Pages(if self.in_pieces {
+                PageList::in_pieces(self.bytes.clone(), self.slots)
+            } else {
+                let whole = bytes.first().cloned().unwrap_or_default();
+                PageList::whole(whole, self.bytes.start, self.slots)
             }));
         };
         let head = || bytes.first().cloned().unwrap_or_default();

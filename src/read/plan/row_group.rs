@@ -18,7 +18,7 @@ use crate::format::OffsetIndex;
 use crate::limits::Reservation;
 use crate::page::PageContext;
 use crate::read::options::PageIndexUse;
-use crate::read::page_list::{PageList, RangeReader};
+use crate::read::page_list::PageList;
 use crate::read::supplied::{check_ranges, same_number};
 use crate::selection::{PageMap, RowSelection};
 use crate::thrift::{self, Read};
@@ -311,11 +311,11 @@ impl RowGroupPlan {
         options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// Lets large chunks that are wanted whole be read while they are decoded, and large
+    /// Lets large chunks that are wanted whole be given while they are decoded, and large
     /// dictionary pages wait until a page refers to them; what is wanted before becomes less.
     #[must_use]
-    pub(crate) fn with_range_reader(mut self, range_reader: &Arc<dyn RangeReader>) -> Self {
-        self.chunks.iter_mut().for_each(|chunk| chunk.stream_from(range_reader));
+    pub(crate) fn in_pieces(mut self) -> Self {
+        self.chunks.iter_mut().for_each(ChunkPlan::take_pieces);
         self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
         self
     }
@@ -358,7 +358,7 @@ impl RowGroupPlan {
             let context = self.plan.page_context(column, chunk.codec, chunk.decryptor.as_ref());
             match chunk.list(bytes, &context) {
                 Ok(Listed::Pages(pages)) => {
-                    let cost = match chunk.is_streaming() {
+                    let cost = match chunk.is_in_pieces() {
                         true => chunk.bytes.end - chunk.bytes.start,
                         false => pages.bytes(),
                     };
