@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_memory_is_not_pulled() {
+    fn what_is_in_memory_is_not_read_in_pieces() {
         let source: Arc<dyn Source> = Arc::new(Bytes::from_static(b"PAR1"));
         assert!(
             FileRanges::from(&source, &Progress::default(), &FreeLists::new(1 << 20)).is_none()

@@ -76,7 +76,7 @@ impl FilterFirst {
 pub(super) struct OpenContext<'a> {
     pub(super) plan: &'a Plan,
     pub(super) progress: &'a Progress,
-    /// Reads large chunks while they are decoded.
+    /// Whether large chunks are given while they are decoded.
     pub(super) in_pieces: bool,
     /// Where it may pay to evaluate the filter first.
     pub(super) filter_first: Option<&'a FilterFirst>,

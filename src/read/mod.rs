@@ -1,8 +1,10 @@
 //! Reading, stage by stage: tail, footer, plan, row group, chunk, page, column, assemble, batch.
 //!
 //! Stages are values. A stage that wants bytes says which ([`needs`](Tail::needs)) and is given
-//! them ([`supply`](Tail::supply)); what comes back is the next stage. Nothing here reads a file:
-//! the loops that do are in [`crate::io`].
+//! them ([`supply`](Tail::supply)); what comes back is the next stage. The columns of a row group
+//! may ask while they are decoded: a [`Step`] of theirs says which bytes they need, and takes those
+//! that the one before asked for. Nothing here reads a file: the loops that do are in
+//! [`crate::io`].
 //!
 //! Each module uses those that stand above it in the list below.
 

@@ -307,6 +307,7 @@ impl RowGroup {
     /// # Errors
     /// `Limit(Memory)` if there is no memory to begin anew.
     pub(crate) fn restart_at(&mut self, window: &Window) -> Result<()> {
+        self.open = None;
         self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
         self.tasks.iter_mut().try_for_each(ColumnTask::restart)
     }

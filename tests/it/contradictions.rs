@@ -352,7 +352,7 @@ impl Source for Wrong {
 
 #[test]
 fn a_source_that_gives_more_or_less_than_it_is_asked_for_is_an_error() {
-    // Large enough to be pulled.
+    // Large enough to be read in pieces.
     let mut rng = fastrand::Rng::with_seed(1);
     let values: ArrayRef =
         Arc::new(Int64Array::from_iter_values((0..200_000).map(|_| rng.i64(..))));
