@@ -607,6 +607,31 @@ pub fn metadata(meta: &mut FileMetaData, rng: &mut Rng) {
     }
 }
 
+/// Changes a summary: where a chunk lies, or as [`metadata`].
+pub fn external(meta: &mut FileMetaData, rng: &mut Rng) {
+    let group = one(&mut meta.row_groups, rng);
+    let chunk = group.and_then(|group| one(&mut group.columns, rng));
+    let Some(chunk) = chunk.filter(|_| rng.bool()) else {
+        return metadata(meta, rng);
+    };
+    let long = "long/".repeat(1000);
+    let paths = [
+        "",
+        "a.parquet",
+        "./b//c.parquet",
+        "b/../a.parquet",
+        "../a.parquet",
+        "/etc/hostname",
+        "b",
+        ".",
+        "none.parquet",
+        "a.parquet\0",
+        "C:\\a.parquet",
+        &long,
+    ];
+    chunk.file_path = (rng.u8(..4) > 0).then(|| paths[rng.usize(..paths.len())].to_owned());
+}
+
 fn column(chunk: &mut ColumnChunk, rng: &mut Rng) {
     match rng.u8(..24) {
         0 => bend64(&mut chunk.file_offset, rng),

@@ -3,6 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -14,6 +15,7 @@ use fastrand::Rng;
 use futures_util::TryStreamExt;
 use marquetry::arrow_array;
 use marquetry::arrow_schema::{DataType, Field, Fields, Schema};
+use marquetry::format::Thrift;
 use marquetry::io::WriteSink;
 use marquetry::read::VirtualColumn;
 use marquetry::schema::{Dictionaries, MatchBy};
@@ -21,6 +23,8 @@ use marquetry::{
     AsyncReader, Error, Limits, Predicate, Reader, Result, RowSelection, WriteOptions, Writer, any,
     col, not,
 };
+
+use super::mutate;
 
 /// What a way of reading was found to do.
 #[derive(Debug)]
@@ -63,7 +67,7 @@ struct Check {
 }
 
 /// All ways of reading, by name.
-const PATHS: [(&str, Path); 15] = [
+const PATHS: [(&str, Path); 16] = [
     ("plain", |file, _| drain(open(file)?)),
     ("threads", |file, _| drain(open(file)?.threads(2))),
     ("small batches", |file, rng| drain(open(file)?.batch_rows(rng.usize(1..50)))),
@@ -91,6 +95,7 @@ const PATHS: [(&str, Path); 15] = [
     ("metadata", metadata),
     ("async", stream),
     ("write", write),
+    ("summary", summary),
 ];
 
 /// Where the last panic was.
@@ -446,6 +451,57 @@ fn write(file: &Bytes, rng: &mut Rng) -> Result<Check> {
         }
     };
     Ok(Check { invalid, rows: None })
+}
+
+/// As two files of a summary, which is changed too.
+fn summary(file: &Bytes, rng: &mut Rng) -> Result<Check> {
+    let metadata = open(file)?.metadata().index().to_file_meta_data()?;
+    let folder = Folder::new(&["a.parquet", "b/c.parquet"], file);
+    let files = [("a.parquet", &metadata), ("b/c.parquet", &metadata)];
+    let joined = Bytes::from(marquetry::write::summary(files)?);
+    let mut joined = open(&joined)?.metadata().index().to_file_meta_data()?;
+    for _ in 0..rng.usize(..3) {
+        mutate::external(&mut joined, rng);
+    }
+    let footer = joined.to_thrift();
+    let len = u32::try_from(footer.len()).expect("a small footer").to_le_bytes();
+    let bytes = Bytes::from([b"PAR1", &footer[..], &len, b"PAR1"].concat());
+    let mut reader = open(&bytes)?.files_below(&folder.0)?;
+    match rng.u8(..4) {
+        0 => {
+            let predicate = predicate(&reader, rng)?;
+            drain(reader.filter(predicate))
+        }
+        1 => {
+            _ = reader.load_page_indexes();
+            drain(reader.threads(2))
+        }
+        _ => drain(reader),
+    }
+}
+
+/// A folder with copies of a file.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(names: &[&str], file: &[u8]) -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("marquetry-mutant-{}-{number}", std::process::id());
+        let folder = Self(std::env::temp_dir().join(name));
+        for name in names {
+            let path = folder.0.join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a scratch folder");
+            std::fs::write(path, file).expect("a scratch file");
+        }
+        folder
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Runs a future to its end.
