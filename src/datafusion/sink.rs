@@ -1,8 +1,8 @@
 //! [`MarquetrySink`]: what `COPY` and `INSERT` write, one file per task.
 //!
-//! Rows wait until a row group is full, and are encoded while the next ones come; their bytes are
-//! reserved from the memory pool of DataFusion meanwhile. If the pool has no room, the row group
-//! ends early. No file appears before all of them are written: if one fails, or the query does, the
+//! Rows wait until a row group is full, are encoded while the next ones come, and go out in parts;
+//! their bytes are reserved from the memory pool of DataFusion meanwhile. If the pool has no room,
+//! the parts that are on their way are waited for, and then the row group ends early. No file appears before all of them are written: if one fails, or the query does, the
 //! others are given up too.
 
 use std::fmt;
@@ -19,7 +19,7 @@ use datafusion_datasource::file_sink_config::{FileSink, FileSinkConfig};
 use datafusion_datasource::sink::DataSink;
 use datafusion_datasource::write::demux::DemuxedStreamReceiver;
 use datafusion_datasource::write::get_writer_schema;
-use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::{
     ExecutionPlanMetricsSet, MetricBuilder, MetricCategory, MetricsSet, Time,
@@ -115,6 +115,10 @@ impl FileSink for MarquetrySink {
             let reservation = MemoryConsumer::new(format!("MarquetrySink[{path}]"))
                 .register(context.memory_pool());
             let sink = StoreSink::new(Arc::clone(&store), path);
+            let sink = match context.memory_pool().memory_limit() {
+                MemoryLimit::Finite(bytes) => sink.within(bytes as u64 / POOL_PART),
+                _ => sink,
+            };
             let mut file = OneFile {
                 writer: AsyncWriter::over(sink, encoder.clone()),
                 reservation,
@@ -152,7 +156,7 @@ impl FileSink for MarquetrySink {
         }
         let mut tasks = JoinSet::new();
         for file in written {
-            tasks.spawn(async move { Ok::<_, DataFusionError>(file.writer.finish().await?) });
+            tasks.spawn(file.finish());
         }
         let (reports, failed) = joined(tasks).await;
         for WriteReport { rows, bytes, .. } in reports {
@@ -165,6 +169,10 @@ impl FileSink for MarquetrySink {
         }
     }
 }
+
+/// The parts of a file on their way take at most one part in so many of a memory pool, if that is
+/// enough for two.
+const POOL_PART: u64 = 8;
 
 /// What all tasks give, and the first error. No task is ended by the error of another.
 async fn joined<T: 'static>(mut tasks: JoinSet<Result<T>>) -> (Vec<T>, Option<DataFusionError>) {
@@ -194,18 +202,40 @@ struct OneFile {
 impl OneFile {
     async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let bytes = saturated(batch_bytes(batch));
-        if self.reservation.try_grow(bytes).is_err() {
-            self.flush().await?;
-            self.reservation.try_grow(bytes)?;
-        }
+        self.reserve(bytes).await?;
         {
             let _timer = self.compute.timer();
             self.writer.write(batch).await?;
         }
-        // Row groups that went out are not held any more; those that are being encoded are.
+        // Row groups that went out are not held any more; those that are being encoded are, and the
+        // parts that are on their way.
         if self.reservation.try_resize(self.held()).is_err() {
-            self.flush().await?;
+            self.drain().await?;
+            if self.reservation.try_resize(self.held()).is_err() {
+                self.flush().await?;
+            }
         }
+        Ok(())
+    }
+
+    /// Reserves so many bytes more.
+    async fn reserve(&mut self, bytes: usize) -> Result<()> {
+        if self.reservation.try_grow(bytes).is_ok() {
+            return Ok(());
+        }
+        self.drain().await?;
+        if self.reservation.try_grow(bytes).is_err() {
+            self.flush().await?;
+            self.reservation.try_grow(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is on its way.
+    async fn drain(&mut self) -> Result<()> {
+        self.writer.drain().await?;
+        // It is no more than before.
+        self.reservation.resize(self.held().min(self.reservation.size()));
         Ok(())
     }
 
@@ -215,8 +245,17 @@ impl OneFile {
             let _timer = self.compute.timer();
             self.writer.flush().await?;
         }
+        self.writer.drain().await?;
         self.reservation.resize(self.held());
         Ok(())
+    }
+
+    /// Makes the file whole.
+    async fn finish(self) -> Result<WriteReport> {
+        let Self { writer, reservation, .. } = self;
+        let report = writer.finish().await?;
+        drop(reservation);
+        Ok(report)
     }
 
     fn held(&self) -> usize {

@@ -4,6 +4,7 @@
 //! system or another reader might misread percent-encoded.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::temporal_conversions::{as_date, as_datetime};
@@ -69,40 +70,31 @@ impl Partitioning {
     }
 
     /// The rows of a batch by their key, each in their order.
-    pub(super) fn split(&self, batch: &RecordBatch) -> Result<Vec<(Key, RecordBatch)>> {
+    pub(super) fn split(&self, batch: &RecordBatch) -> Result<SplitBatch<'_>> {
         let rest = batch.project(&self.others)?;
-        let mut columns = Vec::with_capacity(self.keys.len());
+        let mut keys = Vec::with_capacity(self.keys.len());
         for (_, place) in &self.keys {
             let column = batch.column(*place);
-            columns.push(match column.as_any_dictionary_opt() {
+            keys.push(match column.as_any_dictionary_opt() {
                 Some(dictionary) => take(dictionary.values(), dictionary.keys(), None)?,
                 None => column.clone(),
             });
         }
-        if columns.is_empty() || batch.num_rows() == 0 {
-            return Ok(vec![(Key::default(), rest)]);
+        if batch.num_rows() == 0 {
+            let runs = Vec::new().into_iter();
+            return Ok(SplitBatch { partitioning: self, rest, keys, order: None, runs });
         }
-        if partition(&columns)?.len() == 1 {
-            return Ok(vec![(self.key(&columns, 0)?, rest)]);
+        let mut runs = partition(&keys)?.ranges();
+        let mut order = None;
+        if runs.len() > 1 {
+            let by = keys.iter().map(|values| SortColumn { values: values.clone(), options: None });
+            let sorted = lexsort_to_indices(&by.collect::<Vec<_>>(), None)?;
+            let taken = keys.iter().map(|column| take(column, &sorted, None));
+            keys = taken.collect::<Result<Vec<_>, _>>()?;
+            runs = partition(&keys)?.ranges();
+            order = Some(sorted);
         }
-        let by = columns.iter().map(|values| SortColumn { values: values.clone(), options: None });
-        let order = lexsort_to_indices(&by.collect::<Vec<_>>(), None)?;
-        let sorted = columns.iter().map(|column| take(column, &order, None));
-        let sorted = sorted.collect::<Result<Vec<_>, _>>()?;
-        let runs = partition(&sorted)?.ranges();
-        let of_run = |run: std::ops::Range<usize>| {
-            let key = self.key(&sorted, run.start)?;
-            // Sorting may have moved rows of equal keys.
-            let mut rows = order.values().slice(run.start, run.len()).to_vec();
-            rows.sort_unstable();
-            let rows = UInt32Array::from(rows);
-            let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-            let taken = take_record_batch(&rest, &rows)?;
-            let columns = taken.columns().to_vec();
-            let taken = RecordBatch::try_new_with_options(rest.schema(), columns, &options)?;
-            Ok((key, taken))
-        };
-        runs.into_iter().map(of_run).collect()
+        Ok(SplitBatch { partitioning: self, rest, keys, order, runs: runs.into_iter() })
     }
 
     fn key(&self, columns: &[ArrayRef], row: usize) -> Result<Key> {
@@ -119,6 +111,42 @@ impl Partitioning {
             key.values.push((name.clone(), value));
         }
         Ok(key)
+    }
+}
+
+/// The rows of a batch by their key. Those of a key are copied when they are asked for, so that the
+/// batch is not there twice.
+pub(super) struct SplitBatch<'a> {
+    partitioning: &'a Partitioning,
+    /// The other columns.
+    rest: RecordBatch,
+    /// The values that it is split by, sorted.
+    keys: Vec<ArrayRef>,
+    /// Which row of the batch each of them is of; `None` if all rows have the same.
+    order: Option<UInt32Array>,
+    runs: std::vec::IntoIter<Range<usize>>,
+}
+
+impl SplitBatch<'_> {
+    fn piece(&self, run: Range<usize>) -> Result<(Key, RecordBatch)> {
+        let key = self.partitioning.key(&self.keys, run.start)?;
+        let Some(order) = &self.order else { return Ok((key, self.rest.clone())) };
+        // Sorting may have moved rows of equal keys.
+        let mut rows = order.values().slice(run.start, run.len()).to_vec();
+        rows.sort_unstable();
+        let rows = UInt32Array::from(rows);
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let (_, columns, _) = take_record_batch(&self.rest, &rows)?.into_parts();
+        let taken = RecordBatch::try_new_with_options(self.rest.schema(), columns, &options)?;
+        Ok((key, taken))
+    }
+}
+
+impl Iterator for SplitBatch<'_> {
+    type Item = Result<(Key, RecordBatch)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.runs.next().map(|run| self.piece(run))
     }
 }
 

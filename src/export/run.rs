@@ -84,16 +84,21 @@ impl ExportRun {
             [] => None,
             names => Some(Partitioning::new(&export.schema, names)?),
         };
+        let mut target = export.target;
         let open_files = match partitioning {
-            Some(_) => (export.open_files / workers).max(1),
+            Some(_) => {
+                let max = target.max_open(export.memory / workers as u64);
+                (export.open_files / workers).clamp(1, max)
+            }
             None => 1,
         };
-        let share = export.memory / workers as u64 / open_files as u64;
+        let of_file = export.memory / workers as u64 / open_files as u64;
+        let share = target.take_share(of_file);
         let schema = partitioning.as_ref().map_or(export.schema, |of| of.schema.clone());
         let encoder = RowGroupEncoder::new(schema, export.options.with_memory(share))?;
         Ok(Self {
             encoder: if alone { encoder.with_threads(1)? } else { encoder },
-            target: export.target,
+            target,
             partitioning,
             open_files,
             max_partitions: export.max_partitions,
@@ -189,7 +194,8 @@ impl ExportRun {
         let Some(partitioning) = &self.partitioning else {
             return self.write_rows(state, &Key::default(), batch.clone()).await;
         };
-        for (key, rows) in partitioning.split(batch)? {
+        for part in partitioning.split(batch)? {
+            let (key, rows) = part?;
             self.write_rows(state, &key, rows).await?;
         }
         Ok(())

@@ -16,6 +16,8 @@ use crate::write::WriteReport;
 use crate::writer::{RowGroupEncoder, Writer};
 
 #[cfg(feature = "object_store")]
+use crate::bytes::saturated;
+#[cfg(feature = "object_store")]
 use crate::io::{AsyncSink, StoreSink};
 #[cfg(feature = "object_store")]
 use crate::writer::AsyncWriter;
@@ -29,6 +31,8 @@ pub(super) enum Target {
     Store {
         store: std::sync::Arc<dyn ObjectStore>,
         prefix: ObjectPath,
+        /// The memory of an upload.
+        upload: u64,
     },
 }
 
@@ -37,7 +41,7 @@ impl fmt::Debug for Target {
         match self {
             Self::Folder(folder) => folder.fmt(f),
             #[cfg(feature = "object_store")]
-            Self::Store { store, prefix } => write!(f, "{store}: {prefix}"),
+            Self::Store { store, prefix, .. } => write!(f, "{store}: {prefix}"),
         }
     }
 }
@@ -51,6 +55,28 @@ pub(super) struct Made {
 }
 
 impl Target {
+    /// The most files that may be open at a time in so much memory.
+    pub(super) fn max_open(&self, memory: u64) -> usize {
+        match self {
+            Self::Folder(_) => usize::MAX,
+            // As much for rows as for the upload.
+            #[cfg(feature = "object_store")]
+            Self::Store { .. } => saturated(memory / (2 * StoreSink::MIN_MEMORY)).max(1),
+        }
+    }
+
+    /// Takes a part of the memory of a file for what is on its way; gives what is left for the rows.
+    pub(super) fn take_share(&mut self, memory: u64) -> u64 {
+        match self {
+            Self::Folder(_) => memory,
+            #[cfg(feature = "object_store")]
+            Self::Store { upload, .. } => {
+                *upload = (memory / UPLOAD_SHARE).max(StoreSink::MIN_MEMORY.min(memory / 2));
+                memory - *upload
+            }
+        }
+    }
+
     /// The whole path of a file.
     pub(super) fn path(&self, file: &str) -> PathBuf {
         match self {
@@ -65,7 +91,7 @@ impl Target {
         match self {
             Self::Folder(folder) => Ok(folder.join(file).symlink_metadata().is_ok()),
             #[cfg(feature = "object_store")]
-            Self::Store { store, prefix } => match store.head(&object(prefix, file)).await {
+            Self::Store { store, prefix, .. } => match store.head(&object(prefix, file)).await {
                 Ok(_) => Ok(true),
                 Err(object_store::Error::NotFound { .. }) => Ok(false),
                 Err(e) => Err(Error::io("looking for an object of the name", e.into())),
@@ -89,8 +115,8 @@ impl Target {
                 Ok(OutFile::Local(Box::new(Writer::over(PathSink::create(path)?, encoder))))
             }
             #[cfg(feature = "object_store")]
-            Self::Store { store, prefix } => {
-                let sink = StoreSink::new(store.clone(), object(prefix, file));
+            Self::Store { store, prefix, upload } => {
+                let sink = StoreSink::new(store.clone(), object(prefix, file)).within(*upload);
                 Ok(OutFile::Store(Box::new(AsyncWriter::over(sink, encoder))))
             }
         }
@@ -105,7 +131,7 @@ impl Target {
                 sink.finish()
             }
             #[cfg(feature = "object_store")]
-            Self::Store { store, prefix } => {
+            Self::Store { store, prefix, .. } => {
                 let mut sink = StoreSink::new(store.clone(), object(prefix, file));
                 sink.write(vec![bytes]).await?;
                 sink.finish().await
@@ -129,7 +155,7 @@ impl Target {
                 }
             }
             #[cfg(feature = "object_store")]
-            Self::Store { store, prefix } => {
+            Self::Store { store, prefix, .. } => {
                 for file in files {
                     let _ = store.delete(&object(prefix, &file)).await;
                 }
@@ -137,6 +163,10 @@ impl Target {
         }
     }
 }
+
+/// Uploads take one part in so many of the memory, or as much as two parts take.
+#[cfg(feature = "object_store")]
+const UPLOAD_SHARE: u64 = 3;
 
 /// The object of a file. Names of folders are escaped already, as the store wants them or not.
 #[cfg(feature = "object_store")]

@@ -94,6 +94,24 @@ impl AsyncWriter<crate::io::StoreSink> {
         let sink = crate::io::StoreSink::new(store, path.into());
         Self::new(sink, schema, WriteOptions::default())
     }
+
+    /// Bytes of memory that are held, and those of them that are on their way to the store.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn bytes_held(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::bytes_held) + self.sink.bytes_held()
+    }
+
+    /// Waits until no bytes are on their way to the store.
+    ///
+    /// # Errors
+    /// As [`AsyncWriter::write`].
+    #[cfg(feature = "datafusion")]
+    pub(crate) async fn drain(&mut self) -> Result<()> {
+        match self.sink.drain().await {
+            Ok(()) => Ok(()),
+            Err(e) => Err(self.fail(e).await),
+        }
+    }
 }
 
 impl<S: AsyncSink> AsyncWriter<S> {
@@ -164,12 +182,6 @@ impl<S: AsyncSink> AsyncWriter<S> {
     /// As [`Writer::write`].
     pub async fn flush(&mut self) -> Result<()> {
         self.work(Writer::flush).await
-    }
-
-    /// Bytes of memory that are held, but for those on their way to the sink.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn bytes_held(&self) -> u64 {
-        self.writer.as_ref().map_or(0, Writer::bytes_held)
     }
 
     /// Adds a pair to the file's key-value metadata.

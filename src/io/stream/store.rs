@@ -12,11 +12,11 @@ use futures_util::{FutureExt, StreamExt};
 use object_store::path::Path;
 use object_store::{
     GetOptions, GetRange, GetResult, MultipartUpload, ObjectMeta, ObjectStore, PutPayload,
-    UploadPart,
 };
 
 use super::sink::AsyncSink;
 use super::source::{AsyncSource, FileEnd};
+use crate::bytes::saturated;
 use crate::error::{Error, Result};
 
 /// An object of an object store.
@@ -127,16 +127,25 @@ pub struct StoreSink {
     store: Arc<dyn ObjectStore>,
     path: Path,
     part_bytes: usize,
+    max_parts: usize,
     /// Less than a part.
     kept: VecDeque<Bytes>,
     kept_bytes: usize,
     upload: Option<Box<dyn MultipartUpload>>,
-    parts: FuturesUnordered<UploadPart>,
+    parts: FuturesUnordered<SentPart>,
+    /// Bytes of the parts on their way.
+    sent_bytes: usize,
 }
+
+/// A part on its way, and its bytes.
+type SentPart = BoxFuture<'static, object_store::Result<usize>>;
 
 /// Bytes of a part, unless the caller sets them. Stores want at least 5 MiB, all parts but the last
 /// of one length, and at most 10,000 of them.
 const PART_BYTES: usize = 8 << 20;
+
+/// Minimum bytes of a part, because S3 takes no smaller ones but the last.
+const MIN_PART_BYTES: usize = 5 << 20;
 
 /// Maximum parts that are uploaded at a time.
 const MAX_PARTS: usize = 8;
@@ -148,10 +157,12 @@ impl StoreSink {
             store,
             path,
             part_bytes: PART_BYTES,
+            max_parts: MAX_PARTS,
             kept: VecDeque::new(),
             kept_bytes: 0,
             upload: None,
             parts: FuturesUnordered::new(),
+            sent_bytes: 0,
         }
     }
 
@@ -159,8 +170,39 @@ impl StoreSink {
     /// MiB.
     #[must_use]
     pub fn with_part_bytes(mut self, bytes: usize) -> Self {
-        self.part_bytes = bytes.max(5 << 20);
+        self.part_bytes = bytes.max(MIN_PART_BYTES);
         self
+    }
+
+    /// Takes about so much memory: parts are smaller where that is little, and fewer are on their
+    /// way. At least [`StoreSink::MIN_MEMORY`].
+    pub(crate) fn within(self, memory: u64) -> Self {
+        let memory = saturated(memory);
+        // As many as are on their way, and one that fills.
+        let part_bytes = (memory / (MAX_PARTS + 1)).clamp(MIN_PART_BYTES, PART_BYTES);
+        let max_parts = (memory / part_bytes).saturating_sub(1).clamp(1, MAX_PARTS);
+        Self { part_bytes, max_parts, ..self }
+    }
+
+    /// One part on its way, and one that fills.
+    pub(crate) const MIN_MEMORY: u64 = 2 * MIN_PART_BYTES as u64;
+
+    /// Bytes of memory that are held: on their way, and kept until they are a part.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn bytes_held(&self) -> u64 {
+        (self.kept_bytes + self.sent_bytes) as u64
+    }
+
+    /// Waits until no part is on its way.
+    ///
+    /// # Errors
+    /// `Io` if one cannot be written.
+    #[cfg(feature = "datafusion")]
+    pub(crate) async fn drain(&mut self) -> Result<()> {
+        while !self.parts.is_empty() {
+            self.part_done().await?;
+        }
+        Ok(())
     }
 
     /// Cuts off the first `len` bytes of what is kept.
@@ -182,7 +224,7 @@ impl StoreSink {
     }
 
     async fn put_part(&mut self, len: usize) -> Result<()> {
-        while self.parts.len() >= MAX_PARTS {
+        while self.parts.len() >= self.max_parts {
             self.part_done().await?;
         }
         let payload = self.cut(len);
@@ -193,7 +235,9 @@ impl StoreSink {
                 self.upload.insert(begun.map_err(|e| failed("beginning an upload", e))?)
             }
         };
-        self.parts.push(upload.put_part(payload));
+        let part = upload.put_part(payload);
+        self.sent_bytes += len;
+        self.parts.push(async move { part.await.map(|()| len) }.boxed());
         // An upload begins when it is first polled.
         self.part_done().now_or_never().unwrap_or(Ok(()))
     }
@@ -201,9 +245,15 @@ impl StoreSink {
     /// Waits for a part, if one is on its way.
     async fn part_done(&mut self) -> Result<()> {
         match self.parts.next().await {
-            Some(done) => done.map_err(|e| failed("uploading a part", e)),
+            Some(done) => self.sent(done),
             None => Ok(()),
         }
+    }
+
+    /// After a part came, or failed.
+    fn sent(&mut self, done: object_store::Result<usize>) -> Result<()> {
+        self.sent_bytes -= done.map_err(|e| failed("uploading a part", e))?;
+        Ok(())
     }
 }
 
@@ -221,7 +271,7 @@ impl AsyncSink for StoreSink {
 
     fn poll_progress(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
         while let Some(done) = ready!(self.parts.poll_next_unpin(cx)) {
-            done.map_err(|e| failed("uploading a part", e))?;
+            self.sent(done)?;
         }
         Poll::Ready(Ok(()))
     }
@@ -254,7 +304,7 @@ impl AsyncSink for StoreSink {
         Box::pin(async {
             self.parts.clear();
             self.kept.clear();
-            self.kept_bytes = 0;
+            (self.kept_bytes, self.sent_bytes) = (0, 0);
             match self.upload.take() {
                 Some(mut upload) => {
                     upload.abort().await.map_err(|e| failed("ending the upload", e))
