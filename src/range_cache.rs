@@ -61,7 +61,9 @@ impl RangeCache {
 
     /// About how many bytes of memory it takes.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.byte_len() + self.ranges.len() * size_of::<(u64, Bytes)>()
+        // The nodes of the map may be half full, and each range may be an allocation.
+        let of_range = 2 * size_of::<(u64, Bytes)>() + 2 * size_of::<usize>();
+        self.byte_len() + self.ranges.len() * of_range
     }
 }
 

@@ -1,14 +1,19 @@
 //! [`Columns`]: what of a file is decoded for the expressions of a scan.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
-use arrow_schema::Schema;
-use datafusion_common::Result;
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, FieldRef, Schema};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{DataFusionError, Result, internal_err};
+use datafusion_datasource::TableSchema;
+use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::ScalarFunctionExpr;
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::projection::ProjectionExprs;
+use datafusion_physical_expr::utils::collect_columns;
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
 use super::pushdown;
@@ -65,7 +70,7 @@ impl Columns {
     }
 }
 
-/// The projection, with a column after those of the file in place of `file_row_index()`.
+/// The projection, with a column after those of the file in place of the numbers of rows.
 pub(super) fn with_row_numbers(
     projection: ProjectionExprs,
     physical: &Schema,
@@ -82,14 +87,122 @@ pub(super) fn with_row_numbers(
     })
 }
 
+/// The columns of a table that are numbers of rows in their file, and stand in no file.
+pub(super) struct RowNumberColumns {
+    fields: Vec<FieldRef>,
+    /// Where they begin in the schema of the table.
+    first: usize,
+}
+
+impl RowNumberColumns {
+    /// Those of a table.
+    ///
+    /// # Errors
+    /// `NotImplemented` for virtual columns of another kind.
+    pub(super) fn of(table: &TableSchema) -> Result<Self> {
+        let first = table.schema_without_virtual_columns().fields().len();
+        let fields = table.virtual_columns().to_vec();
+        match fields.iter().find(|field| !is_row_number(field)) {
+            None => Ok(Self { fields, first }),
+            Some(other) => Err(DataFusionError::NotImplemented(format!(
+                "marquetry: the virtual column {} of the type {} and the extension type {}; those \
+                 of the type Int64 and the extension type {ROW_NUMBER} are supported",
+                other.name(),
+                other.data_type(),
+                other.extension_type_name().unwrap_or("none"),
+            ))),
+        }
+    }
+
+    /// The expression, with [`RowNumber`] in their place.
+    ///
+    /// # Errors
+    /// Those of DataFusion.
+    pub(super) fn replaced(&self, expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+        if self.fields.is_empty() {
+            return Ok(expr);
+        }
+        expr.transform(|node| {
+            let field = node.downcast_ref::<Column>().and_then(|column| self.field(column));
+            Ok(match field {
+                Some(field) => Transformed::yes(Arc::new(RowNumber { field: field.clone() }) as _),
+                None => Transformed::no(node),
+            })
+        })
+        .data()
+    }
+
+    /// Whether an expression looks at one of them.
+    pub(super) fn are_in(&self, expr: &Arc<dyn PhysicalExpr>) -> bool {
+        collect_columns(expr).iter().any(|column| self.field(column).is_some())
+    }
+
+    fn field(&self, column: &Column) -> Option<&FieldRef> {
+        let field = self.fields.get(column.index().checked_sub(self.first)?)?;
+        (field.name() == column.name()).then_some(field)
+    }
+}
+
+/// The number of a row in its file, as a column of the table. It has no value but what a scan gives
+/// it, and no column, so that nothing looks for it in a file.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct RowNumber {
+    field: FieldRef,
+}
+
+impl fmt::Display for RowNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.field.name())
+    }
+}
+
+impl PhysicalExpr for RowNumber {
+    fn return_field(&self, _schema: &Schema) -> Result<FieldRef> {
+        Ok(Arc::clone(&self.field))
+    }
+
+    fn evaluate(&self, _batch: &RecordBatch) -> Result<ColumnarValue> {
+        internal_err!("marquetry: the number of a row is known where its file is read only")
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        Vec::new()
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        Ok(self)
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+
+    fn is_volatile_node(&self) -> bool {
+        // It is no constant.
+        true
+    }
+}
+
+/// The extension type of such a column, as the reader of the `parquet` crate names it.
+const ROW_NUMBER: &str = "parquet.virtual.row_number";
+
+/// Whether a virtual column is the number of a row in its file.
+pub(super) fn is_row_number(field: &FieldRef) -> bool {
+    *field.data_type() == DataType::Int64 && field.extension_type_name() == Some(ROW_NUMBER)
+}
+
 /// Name of the column of row numbers.
 pub(super) const ROW_NUMBERS: &str = "file_row_index";
 
-/// Whether an expression is the function of DataFusion that gives the number of a row in its file.
-/// It has no value but what a scan gives it.
+/// Whether an expression is the number of a row in its file: the function of DataFusion that gives
+/// it, or a column of the table. It has no value but what a scan gives it.
 pub(super) fn is_row_index(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let call = expr.downcast_ref::<ScalarFunctionExpr>();
     call.is_some_and(|call| call.name() == "file_row_index" && call.args().is_empty())
+        || expr.downcast_ref::<RowNumber>().is_some()
 }
 
 /// Notes which columns an expression looks at, and which fields of those: no name for all.

@@ -25,7 +25,7 @@ use futures_core::Stream;
 
 use super::columns::{Columns, ROW_NUMBERS};
 use super::local::LocalSource;
-use super::metadata::Fetched;
+use super::metadata::{Fetched, IndexKeeper};
 use super::metrics::FileMetrics;
 use super::pushdown::{self, Filters, PassRates};
 use super::scan::{OfFile, Prepared, Scan};
@@ -33,7 +33,7 @@ use crate::bytes::saturated;
 use crate::error::ErrorKind;
 use crate::io::StoreSource;
 use crate::predicate::Predicate;
-use crate::read::{FilterCounters, Plan, ReadAhead, ReadOptions, VirtualColumn};
+use crate::read::{FilterCounters, PageIndexUse, Plan, ReadAhead, ReadOptions, VirtualColumn};
 use crate::reader::{AsyncReader, BatchStream};
 
 /// The batches of a file.
@@ -56,6 +56,8 @@ pub(super) struct FileStream {
     counters: Arc<FilterCounters>,
     metrics: FileMetrics,
     pruner: Option<FilePruner>,
+    /// Keeps the indexes that were fetched, for other queries.
+    _indexes: Option<IndexKeeper>,
 }
 
 impl fmt::Debug for FileStream {
@@ -176,6 +178,9 @@ impl FileStream {
         let counters = Arc::<FilterCounters>::default();
         let mut options = read_options(scan, reader.read_options(), &filter, &counters);
         options.selection = selection;
+        let keeper = |cache| IndexKeeper::new(cache, &prepared.file.object_meta, reader.metadata());
+        let indexes = scan.cache.as_ref().map(keeper);
+        options.loaded_indexes = indexes.as_ref().map(IndexKeeper::loaded);
         let of_file = columns.positions.iter().copied().filter(|i| *i < physical.fields().len());
         options.arrow = schema.options(of_file.chain(filter_columns));
         options.projection = match &options.arrow.target {
@@ -212,6 +217,7 @@ impl FileStream {
             counters,
             metrics,
             pruner,
+            _indexes: indexes,
         })
     }
 
@@ -306,6 +312,10 @@ impl FileStream {
             self.metrics.row_groups_pruned.add_matched(left.len());
             let sure = plan.ranges().iter().filter(|range| range.is_proven()).count();
             self.metrics.row_groups_pruned.add_fully_matched(sure.min(left.len()));
+            let is_wanted = self.reader.read_options().page_index != PageIndexUse::Never;
+            if self.is_first && is_wanted && sure > 0 && sure == plan.ranges().len() {
+                self.metrics.skipped_page_indexes();
+            }
         } else {
             self.metrics.row_groups_pruned_dynamic.add(pruned);
         }

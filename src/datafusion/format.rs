@@ -184,6 +184,12 @@ impl MarquetryFormat {
         self.settings.pushdown
     }
 
+    /// Caps on what a file may ask for.
+    #[cfg(feature = "datafusion-proto")]
+    pub(super) fn limits(&self) -> &Limits {
+        &self.settings.limits
+    }
+
     /// Whether scans travel as those of DataFusion's own source.
     #[cfg(feature = "datafusion-proto")]
     pub(super) fn is_portable(&self) -> bool {

@@ -1,4 +1,5 @@
-//! The metadata of a file: read once, and kept in the cache of DataFusion.
+//! The metadata of a file: read once, and kept in the cache of DataFusion, with the page indexes and
+//! bloom filters that queries have fetched.
 //!
 //! Trap: DataFusion's own source keeps values of another type under the same path. Ours then lie
 //! under a path of their own, so that neither evicts the other at each query.
@@ -15,7 +16,7 @@ use object_store::{ObjectMeta, ObjectStore};
 
 use crate::io::{FileEnd, StoreSource};
 use crate::limits::Limits;
-use crate::read::Metadata;
+use crate::read::{LoadedIndexes, Metadata};
 use crate::reader::AsyncReader;
 
 /// What the cache of DataFusion holds of a file.
@@ -71,6 +72,49 @@ pub(super) async fn fetch(
         cache.put(&key, CachedFileMetadataEntry::new(object.clone(), entry));
     }
     Ok(Fetched { metadata, end: reader.end().cloned() })
+}
+
+/// Puts the indexes that a read has fetched beside the footer in the cache, when it is dropped.
+pub(super) struct IndexKeeper {
+    cache: Arc<FileMetadataCache>,
+    object: ObjectMeta,
+    loaded: Arc<LoadedIndexes>,
+}
+
+/// The indexes of one file take at most one part in so many of a cache, because other files are to
+/// have their footers there.
+const INDEX_PART: usize = 8;
+
+impl IndexKeeper {
+    /// For a read of `object`, by `metadata`.
+    pub(super) fn new(
+        cache: &Arc<FileMetadataCache>,
+        object: &ObjectMeta,
+        metadata: &Metadata,
+    ) -> Self {
+        let max = (cache.cache_limit() / INDEX_PART).saturating_sub(metadata.index_bytes());
+        let loaded = Arc::new(LoadedIndexes::new(metadata.clone(), max));
+        Self { cache: Arc::clone(cache), object: object.clone(), loaded }
+    }
+
+    /// What the read is to give its indexes to.
+    pub(super) fn loaded(&self) -> Arc<LoadedIndexes> {
+        Arc::clone(&self.loaded)
+    }
+}
+
+impl Drop for IndexKeeper {
+    fn drop(&mut self) {
+        // Of two reads that end at the same time, one may be forgotten: it costs a request later.
+        let (Some(cached), key) = look_up(&*self.cache, &self.object) else { return };
+        let Some(more) = self.loaded.beside(&cached) else { return };
+        // An entry that is too large would remove the footer.
+        let max = self.cache.cache_limit() / INDEX_PART;
+        if more.index_bytes() <= max && more.heap_bytes() <= self.cache.cache_limit() / 2 {
+            let entry = Arc::new(CachedMetadata(more));
+            self.cache.put(&key, CachedFileMetadataEntry::new(self.object.clone(), entry));
+        }
+    }
 }
 
 /// What the cache holds of the file, and the path under which ours lies or is to lie.

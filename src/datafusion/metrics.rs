@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion_physical_plan::metrics::{
-    Count, ExecutionPlanMetricsSet, Label, MetricBuilder, MetricCategory, MetricType,
+    Count, ExecutionPlanMetricsSet, Gauge, Label, MetricBuilder, MetricCategory, MetricType,
     PruningMetrics, RatioMergeStrategy, RatioMetrics, Time,
 };
 
@@ -14,6 +14,9 @@ use crate::read::FilterCounters;
 /// Metrics of one file, or of a part of it.
 #[derive(Debug, Clone)]
 pub(super) struct FileMetrics {
+    set: ExecutionPlanMetricsSet,
+    file: Label,
+    partition: usize,
     /// Files, or parts of them, that statistics of the whole file excluded.
     pub(super) files_pruned: PruningMetrics,
     /// Row groups that the statistics of the footer excluded.
@@ -48,17 +51,24 @@ pub(super) struct FileMetrics {
     pub(super) metadata_load_time: Time,
     /// Filters that could not be looked at in the file.
     pub(super) predicate_errors: Count,
+    /// Values that were decoded for the filter, of columns that the query also gives.
+    pub(super) predicate_cache_inner: Gauge,
+    /// Those of them that were given, and not decoded again.
+    pub(super) predicate_cache: Gauge,
 }
 
 impl FileMetrics {
     /// Metrics of `file` in a partition.
     pub(super) fn new(partition: usize, file: &str, metrics: &ExecutionPlanMetricsSet) -> Self {
         let label = Label::new("filename", Arc::<str>::from(file));
-        let builder = MetricBuilder::new(metrics).with_label(label);
+        let builder = MetricBuilder::new(metrics).with_label(label.clone());
         let summary = || builder.clone().with_type(MetricType::Summary);
         let time = |name| builder.clone().subset_time(name, partition);
         let rows = || builder.clone().with_category(MetricCategory::Rows);
         Self {
+            set: metrics.clone(),
+            file: label,
+            partition,
             files_pruned: MetricBuilder::new(metrics)
                 .with_type(MetricType::Summary)
                 .pruning_metrics("files_ranges_pruned_statistics", partition),
@@ -87,11 +97,24 @@ impl FileMetrics {
             rows_matched: rows().counter("pushdown_rows_matched", partition),
             metadata_load_time: summary().subset_time("metadata_load_time", partition),
             predicate_errors: rows().counter("predicate_evaluation_errors", partition),
+            predicate_cache_inner: rows().gauge("predicate_cache_inner_records", partition),
+            predicate_cache: rows().gauge("predicate_cache_records", partition),
         }
     }
+
+    /// Counts that no page index was asked for, because statistics prove the filter of all rows that
+    /// are left. As in DataFusion's own source, the metric is there if that was so.
+    pub(super) fn skipped_page_indexes(&self) {
+        let builder = MetricBuilder::new(&self.set).with_label(self.file.clone());
+        let builder = builder.with_type(MetricType::Summary);
+        builder.counter("page_index_load_skipped", self.partition).add(1);
+    }
+
     /// Adds what was counted since the last time.
     pub(super) fn take(&self, counters: &FilterCounters) {
         self.rows_pruned.add(saturated(counters.rows_removed.take()));
+        self.predicate_cache_inner.add(saturated(counters.shared_decoded.take()));
+        self.predicate_cache.add(saturated(counters.shared_kept.take()));
         self.row_eval_time.add_duration(Duration::from_nanos(counters.row_nanos.take()));
         self.row_groups_pruned_bloom.add_pruned(saturated(counters.bloom_pruned.take()));
         self.row_groups_pruned_bloom.add_matched(saturated(counters.bloom_matched.take()));

@@ -11,6 +11,7 @@
 //! With [`MarquetrySource::with_portable_plans`] the message travels unwrapped: every worker
 //! understands it, as a scan of DataFusion's own source.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef, SortOptions};
@@ -42,6 +43,8 @@ use super::row_groups::ReadOrder;
 use super::sink::MarquetrySink;
 use super::source::{MarquetrySource, check_travel};
 use super::table::MarquetryTable;
+use crate::bytes::saturated;
+use crate::limits::Limits;
 
 /// Carries scans and sinks of this crate in physical plans.
 ///
@@ -65,6 +68,57 @@ struct ScanMessage {
     order: Option<protobuf::PhysicalSortExprNodeCollection>,
     #[prost(bool, tag = "4")]
     is_reversed: bool,
+    #[prost(message, optional, tag = "5")]
+    limits: Option<LimitsMessage>,
+}
+
+/// The caps on what files may ask for. What is missing is as it is by default, and so is all of it
+/// in messages of versions that did not send it.
+#[derive(Clone, PartialEq, Message)]
+struct LimitsMessage {
+    #[prost(uint64, optional, tag = "1")]
+    footer_bytes: Option<u64>,
+    #[prost(uint64, optional, tag = "2")]
+    page_bytes: Option<u64>,
+    #[prost(uint64, optional, tag = "3")]
+    nesting: Option<u64>,
+    #[prost(uint64, optional, tag = "4")]
+    rows_without_columns: Option<u64>,
+    #[prost(uint64, optional, tag = "5")]
+    memory_bytes: Option<u64>,
+}
+
+impl LimitsMessage {
+    /// `None` for the limits that a worker has by default.
+    fn new(limits: &Limits) -> Option<Self> {
+        let Limits { footer_bytes, page_bytes, nesting, rows_without_columns, memory_bytes } =
+            *limits;
+        (*limits != Limits::default()).then(|| Self {
+            footer_bytes: Some(footer_bytes),
+            page_bytes: Some(page_bytes),
+            nesting: Some(nesting as u64),
+            rows_without_columns: Some(rows_without_columns),
+            memory_bytes: Some(memory_bytes),
+        })
+    }
+
+    /// The limits that a message says. Any numbers will do: none is allocated by itself, and the
+    /// nesting is held to what the stack allows wherever it is used.
+    fn limits(message: Option<&Self>) -> Limits {
+        let mut limits = Limits::default();
+        let Some(message) = message else { return limits };
+        let numbers = [
+            (&mut limits.footer_bytes, message.footer_bytes),
+            (&mut limits.page_bytes, message.page_bytes),
+            (&mut limits.rows_without_columns, message.rows_without_columns),
+            (&mut limits.memory_bytes, message.memory_bytes),
+        ];
+        for (limit, sent) in numbers {
+            *limit = sent.unwrap_or(*limit);
+        }
+        limits.nesting = message.nesting.map_or(limits.nesting, saturated);
+        limits
+    }
 }
 
 impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
@@ -75,42 +129,13 @@ impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
         context: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if let Some(message) = buf.strip_prefix(SINK) {
-            return decode_sink(message, inputs, context, converter);
-        }
-        let Some(message) = buf.strip_prefix(SCAN) else {
-            return Err(DataFusionError::NotImplemented(
+        guarded(|| match (buf.strip_prefix(SCAN), buf.strip_prefix(SINK)) {
+            (Some(message), _) => decode_scan(message, context, converter),
+            (None, Some(message)) => decode_sink(message, inputs, context, converter),
+            (None, None) => Err(DataFusionError::NotImplemented(
                 "marquetry: a plan node that is none of its own".to_owned(),
-            ));
-        };
-        let message = ScanMessage::decode(message).map_err(external)?;
-        let Some((scan, base)) =
-            message.scan.as_ref().and_then(|scan| Some((scan, scan.base_conf.as_ref()?)))
-        else {
-            return internal_err!("marquetry: a scan without its files");
-        };
-        let table =
-            datafusion_proto::physical_plan::from_proto::parse_table_schema_from_proto(base)?;
-        let schema = Arc::clone(table.table_schema());
-        let codec = Self;
-        let decoding = PhysicalPlanDecodeContext::new(context, &codec);
-        let by_bounds =
-            LexOrdering::new(decode_keys(message.order.as_ref(), &schema, &decoding, converter)?);
-        let mut source = MarquetrySource::new(table)
-            .with_pushdown(message.pushdown)
-            .with_read_order(ReadOrder { by_bounds, is_reversed: message.is_reversed });
-        if let Some(options) = &scan.parquet_options {
-            source = source.with_options(TableParquetOptions::try_from(options)?);
-        }
-        if let Some(filter) = &scan.predicate {
-            source =
-                source.with_filter(converter.proto_to_physical_expr(filter, &schema, &decoding)?);
-        }
-        let cache = context.runtime_env().cache_manager.get_file_metadata_cache();
-        let pool = Arc::clone(context.memory_pool());
-        let source = Arc::new(source.with_metadata_cache(cache).with_memory_pool(pool));
-        let config = parse_protobuf_file_scan_config(base, &decoding, converter, source)?;
-        Ok(DataSourceExec::from_data_source(config))
+            )),
+        })
     }
 
     fn try_encode(
@@ -146,6 +171,7 @@ impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
             pushdown: source.is_pushdown(),
             order: keys.transpose()?,
             is_reversed: order.is_reversed,
+            limits: LimitsMessage::new(source.limits()),
         };
         buf.extend_from_slice(SCAN);
         message.encode(buf).map_err(external)
@@ -211,6 +237,40 @@ fn encode_sink(
     message.encode(buf).map_err(external)
 }
 
+fn decode_scan(
+    message: &[u8],
+    context: &TaskContext,
+    converter: &dyn PhysicalProtoConverterExtension,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let message = ScanMessage::decode(message).map_err(external)?;
+    let Some((scan, base)) =
+        message.scan.as_ref().and_then(|scan| Some((scan, scan.base_conf.as_ref()?)))
+    else {
+        return internal_err!("marquetry: a scan without its files");
+    };
+    let table = datafusion_proto::physical_plan::from_proto::parse_table_schema_from_proto(base)?;
+    let schema = Arc::clone(table.table_schema());
+    let codec = MarquetryPhysicalCodec;
+    let decoding = PhysicalPlanDecodeContext::new(context, &codec);
+    let by_bounds =
+        LexOrdering::new(decode_keys(message.order.as_ref(), &schema, &decoding, converter)?);
+    let mut source = MarquetrySource::new(table)
+        .with_pushdown(message.pushdown)
+        .with_limits(LimitsMessage::limits(message.limits.as_ref()))
+        .with_read_order(ReadOrder { by_bounds, is_reversed: message.is_reversed });
+    if let Some(options) = &scan.parquet_options {
+        source = source.with_options(TableParquetOptions::try_from(options)?);
+    }
+    if let Some(filter) = &scan.predicate {
+        source = source.with_filter(converter.proto_to_physical_expr(filter, &schema, &decoding)?);
+    }
+    let cache = context.runtime_env().cache_manager.get_file_metadata_cache();
+    let pool = Arc::clone(context.memory_pool());
+    let source = Arc::new(source.with_metadata_cache(cache).with_memory_pool(pool));
+    let config = parse_protobuf_file_scan_config(base, &decoding, converter, source)?;
+    Ok(DataSourceExec::from_data_source(config))
+}
+
 fn decode_sink(
     message: &[u8],
     inputs: &[Arc<dyn ExecutionPlan>],
@@ -249,6 +309,8 @@ struct TableMessage {
     pushdown: bool,
     #[prost(bool, tag = "5")]
     portable: bool,
+    #[prost(message, optional, tag = "6")]
+    limits: Option<LimitsMessage>,
 }
 
 impl LogicalExtensionCodec for MarquetryLogicalCodec {
@@ -273,20 +335,7 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
         schema: SchemaRef,
         _context: &TaskContext,
     ) -> Result<Arc<dyn TableProvider>> {
-        let message = TableMessage::decode(buf).map_err(external)?;
-        let partitions: Schema = match &message.partitions {
-            Some(partitions) => partitions.try_into()?,
-            None => Schema::empty(),
-        };
-        let is_of_file = |name: &str| partitions.field_with_name(name).is_err();
-        let fields: Vec<_> =
-            schema.fields().iter().filter(|field| is_of_file(field.name())).cloned().collect();
-        let of_file = Schema::new_with_metadata(fields, schema.metadata().clone());
-        let partitions = partitions.fields().iter();
-        let partitions = partitions.map(|field| (field.name().clone(), field.data_type().clone()));
-        let format = format_of(&message)?;
-        let paths = message.paths.iter();
-        Ok(Arc::new(MarquetryTable::with_schema(Arc::new(of_file), paths, partitions, format)?))
+        guarded(|| decode_table(buf, &schema))
     }
 
     fn try_encode_table_provider(
@@ -310,6 +359,7 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
             options: Some(found.format().options().try_into()?),
             pushdown: found.format().is_pushdown(),
             portable: found.format().is_portable(),
+            limits: LimitsMessage::new(found.format().limits()),
         };
         message.encode(buf).map_err(external)
     }
@@ -319,14 +369,7 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
         buf: &[u8],
         _context: &TaskContext,
     ) -> Result<Arc<dyn FileFormatFactory>> {
-        let message = TableMessage::decode(buf).map_err(external)?;
-        let mut factory = MarquetryFormatFactory::new()
-            .with_pushdown(message.pushdown)
-            .with_portable_plans(message.portable);
-        if let Some(options) = &message.options {
-            factory = factory.with_options(options.try_into()?);
-        }
-        Ok(Arc::new(factory))
+        guarded(|| decode_factory(buf))
     }
 
     fn try_encode_file_format(
@@ -346,18 +389,59 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
             options,
             pushdown: factory.format().is_pushdown(),
             portable: factory.format().is_portable(),
+            limits: LimitsMessage::new(factory.format().limits()),
         };
         message.encode(buf).map_err(external)
     }
 }
 
+fn decode_table(buf: &[u8], schema: &SchemaRef) -> Result<Arc<dyn TableProvider>> {
+    let message = TableMessage::decode(buf).map_err(external)?;
+    let partitions: Schema = match &message.partitions {
+        Some(partitions) => partitions.try_into()?,
+        None => Schema::empty(),
+    };
+    let is_of_file = |name: &str| partitions.field_with_name(name).is_err();
+    let fields: Vec<_> =
+        schema.fields().iter().filter(|field| is_of_file(field.name())).cloned().collect();
+    let of_file = Schema::new_with_metadata(fields, schema.metadata().clone());
+    let partitions = partitions.fields().iter();
+    let partitions = partitions.map(|field| (field.name().clone(), field.data_type().clone()));
+    let format = format_of(&message)?;
+    let paths = message.paths.iter();
+    Ok(Arc::new(MarquetryTable::with_schema(Arc::new(of_file), paths, partitions, format)?))
+}
+
+fn decode_factory(buf: &[u8]) -> Result<Arc<dyn FileFormatFactory>> {
+    let message = TableMessage::decode(buf).map_err(external)?;
+    let mut factory = MarquetryFormatFactory::new()
+        .with_pushdown(message.pushdown)
+        .with_limits(LimitsMessage::limits(message.limits.as_ref()))
+        .with_portable_plans(message.portable);
+    if let Some(options) = &message.options {
+        factory = factory.with_options(options.try_into()?);
+    }
+    Ok(Arc::new(factory))
+}
+
 fn format_of(message: &TableMessage) -> Result<MarquetryFormat> {
     let format = MarquetryFormat::new()
         .with_pushdown(message.pushdown)
+        .with_limits(LimitsMessage::limits(message.limits.as_ref()))
         .with_portable_plans(message.portable);
     Ok(match &message.options {
         Some(options) => format.with_options(options.try_into()?),
         None => format,
+    })
+}
+
+/// Decodes what a peer has sent. DataFusion's part of that panics at numbers and texts which it would
+/// not have written itself.
+fn guarded<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        internal_err!("marquetry: a message that DataFusion cannot decode: {text}")
     })
 }
 

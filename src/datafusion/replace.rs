@@ -18,6 +18,7 @@ use datafusion_execution::cache::default_cache::DefaultCache;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_session::PhysicalOptimizerRule;
 
+use super::columns::RowNumberColumns;
 use super::extensions;
 use super::schema::TypeOptions;
 use super::source::{MarquetrySource, check_options};
@@ -26,8 +27,8 @@ use super::source::{MarquetrySource, check_options};
 /// crate: those of tables that `register_parquet` made, and of table formats that build on it.
 ///
 /// A scan stays as it was if it asks for something that is not understood: encryption, virtual
-/// columns, a file reader of the caller's, extensions of files other than access plans and row
-/// selections. Put the rule in front of the others, so that they push filters and orders into our
+/// columns other than row numbers, a file reader of the caller's, extensions of files other than
+/// access plans and row selections. Put the rule in front of the others, so that they push filters and orders into our
 /// scan:
 ///
 /// ```ignore
@@ -130,7 +131,7 @@ fn is_understood(config: &FileScanConfig, source: &ParquetSource) -> bool {
     let mut files = config.file_groups.iter().flat_map(|group| group.iter());
     check_options(options).is_ok()
         && TypeOptions::new(&options.global).is_ok()
-        && source.table_schema().virtual_columns().is_empty()
+        && RowNumberColumns::of(source.table_schema()).is_ok()
         && source.parquet_file_reader_factory().is_none_or(|factory| is_stock(factory))
         && files.all(extensions::are_known)
 }

@@ -26,6 +26,7 @@ use datafusion_physical_plan::{DisplayFormatType, SortOrderPushdownResult};
 use datafusion_pruning::build_pruning_predicate;
 use object_store::ObjectStore;
 
+use super::columns::RowNumberColumns;
 use super::pushdown::{self, PassRates};
 use super::row_groups::{ReadOrder, sort_by_bound};
 use super::scan::{Files, Scan};
@@ -74,6 +75,25 @@ impl Default for ScanSettings {
 /// `coerce_int96_tz`, `enable_page_index`, `pruning`, `bloom_filter_on_read` and
 /// `metadata_size_hint`. Those that only say how the source works that DataFusion has itself
 /// have no effect.
+///
+/// Footers, and the page indexes and bloom filters that queries have fetched, are kept in the cache
+/// of file metadata, which a session has. Of one file, indexes take at most an eighth of it.
+///
+/// Virtual columns of the table are supported that have the type `Int64` and the extension type
+/// `parquet.virtual.row_number`: the number of each row in its file, from 0. Of other kinds they are
+/// an error when the scan begins.
+///
+/// # Metrics
+/// They have the names and the meanings of DataFusion's own source. In detail:
+///
+/// * `predicate_cache_inner_records`: values that were decoded for the filter, of columns that the
+///   scan also gives: one for each row and leaf. `predicate_cache_records`: those of them that were
+///   given, and so not decoded a second time. From far stores the columns of the filter may be
+///   fetched and decoded first, and decoded again: both stay 0 then.
+/// * `page_index_load_skipped`: files of which no page index was asked for, because statistics
+///   prove that all rows of the row groups that are left pass.
+/// * `page_index_pages_skipped_by_fully_matched` is always 0, and so never there: what page indexes
+///   would say of such row groups is not fetched, and how many pages they have is not known.
 #[derive(Clone)]
 pub struct MarquetrySource {
     table: TableSchema,
@@ -145,8 +165,8 @@ impl MarquetrySource {
         self
     }
 
-    /// Caps on what a file may ask for. They hold in this process: a scan that is sent to a worker
-    /// has the default ones there.
+    /// Caps on what a file may ask for. They go with a scan that is sent to a worker, but not with
+    /// one that is sent as one of DataFusion's own source.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.settings.limits = limits;
@@ -203,6 +223,11 @@ impl MarquetrySource {
     }
 
     #[cfg(feature = "datafusion-proto")]
+    pub(super) fn limits(&self) -> &Limits {
+        &self.settings.limits
+    }
+
+    #[cfg(feature = "datafusion-proto")]
     pub(super) fn is_pushdown(&self) -> bool {
         self.settings.pushdown
     }
@@ -227,11 +252,15 @@ impl MarquetrySource {
         partition: usize,
     ) -> Result<Files> {
         check_options(&self.settings.options)?;
-        if !self.table.virtual_columns().is_empty() {
+        let row_numbers = RowNumberColumns::of(&self.table)?;
+        if self.filter.as_ref().is_some_and(|filter| row_numbers.are_in(filter)) {
             return Err(DataFusionError::NotImplemented(
-                "marquetry: virtual columns in a table schema".to_owned(),
+                "marquetry: a filter by a virtual column in a scan: put it above the scan"
+                    .to_owned(),
             ));
         }
+        let projection = self.projection.clone();
+        let projection = projection.try_map_exprs(|expr| row_numbers.replaced(expr))?;
         let default_adapters = || Arc::new(DefaultPhysicalExprAdapterFactory) as Arc<_>;
         let adapters = config.expr_adapter_factory.clone().unwrap_or_else(default_adapters);
         let global = &self.settings.options.global;
@@ -243,7 +272,7 @@ impl MarquetrySource {
             pool: self.pool.clone(),
             metrics: self.metrics.clone(),
             table: self.table.clone(),
-            projection: self.projection.clone(),
+            projection,
             filter: match (&self.filter, config.limit) {
                 // The rows up to the limit are those of the fixed filters: with fewer of them,
                 // rows beyond it would come in.
@@ -516,6 +545,9 @@ pub(super) fn check_travel(config: &FileScanConfig) -> Result<()> {
     let lost = match files.find(|file| !file.extensions.is_empty()) {
         Some(file) => format!("the extensions of the file {}", file.object_meta.location),
         None if config.expr_adapter_factory.is_some() => "an expression adapter".to_owned(),
+        None if !config.file_source().table_schema().virtual_columns().is_empty() => {
+            "virtual columns".to_owned()
+        }
         None => return Ok(()),
     };
     Err(DataFusionError::NotImplemented(format!(

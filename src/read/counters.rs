@@ -10,6 +10,10 @@ pub(crate) struct FilterCounters {
     pub(crate) rows_removed: Counter,
     /// Time for evaluating it, in nanoseconds.
     pub(crate) row_nanos: Counter,
+    /// Values of columns of the output that were decoded for the filter, one for each row and leaf;
+    /// and those of them that the output has.
+    pub(crate) shared_decoded: Counter,
+    pub(crate) shared_kept: Counter,
     /// Row groups that bloom filters or dictionaries excluded, and those that they did not.
     pub(crate) bloom_pruned: Counter,
     pub(crate) bloom_matched: Counter,

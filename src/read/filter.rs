@@ -42,6 +42,8 @@ pub(super) struct Filter {
     early_leaves: Vec<bool>,
     /// The same for each column of the output.
     early_columns: Vec<bool>,
+    /// Leaves of the output that are decoded before the predicate is evaluated.
+    shared_leaves: usize,
     counters: Option<Arc<FilterCounters>>,
 }
 
@@ -104,6 +106,7 @@ impl Filter {
             early_columns.push(early);
             first = end;
         }
+        let shared_leaves = early_leaves[..first].iter().filter(|is_early| **is_early).count();
         let mut early = 0;
         let place_of: Vec<usize> = early_leaves
             .iter()
@@ -116,7 +119,17 @@ impl Filter {
         let (schema, shapes) = (mapping.schema, mapping.shapes);
         let adaptive = AdaptiveStats::default();
         let counters = options.counters.clone();
-        Ok(Self { bound, adaptive, schema, shapes, places, early_leaves, early_columns, counters })
+        Ok(Self {
+            bound,
+            adaptive,
+            schema,
+            shapes,
+            places,
+            early_leaves,
+            early_columns,
+            shared_leaves,
+            counters,
+        })
     }
 
     /// Whether a leaf of the plan is decoded before the predicate is evaluated.
@@ -148,7 +161,10 @@ impl Filter {
         let start = Instant::now();
         let passed = self.bound.evaluate_adaptively(&batch, &self.adaptive)?;
         counters.row_nanos.add_since(start);
-        counters.rows_removed.add((rows - passed.true_count()) as u64);
+        let kept = passed.true_count();
+        counters.rows_removed.add((rows - kept) as u64);
+        counters.shared_decoded.add((rows * self.shared_leaves) as u64);
+        counters.shared_kept.add((kept * self.shared_leaves) as u64);
         Ok(passed)
     }
 

@@ -327,6 +327,16 @@ impl Metadata {
         Ok(())
     }
 
+    /// The same with more indexes, which are of this file; `None` if it has all of them.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn with_indexes(&self, more: &RangeCache) -> Option<Self> {
+        let mut indexes = (*self.indexes).clone();
+        let before = indexes.byte_len();
+        more.iter().for_each(|(start, bytes)| indexes.insert(start, bytes.clone()));
+        let is_new = indexes.byte_len() > before;
+        is_new.then(|| Self { indexes: Arc::new(indexes), ..self.clone() })
+    }
+
     /// The bytes of a range of the file, if a page index was loaded that has them.
     pub(crate) fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
         self.indexes.get(range)

@@ -14,6 +14,7 @@ mod footer;
 mod tail;
 pub(crate) mod metadata;
 mod counters;
+mod loaded_indexes;
 mod options;
 mod page_list;
 mod page_cache;
@@ -40,6 +41,8 @@ pub(crate) use column_task::ColumnDecoder;
 #[cfg(feature = "datafusion")]
 pub(crate) use counters::FilterCounters;
 pub use footer::Footer;
+#[cfg(feature = "datafusion")]
+pub(crate) use loaded_indexes::LoadedIndexes;
 pub(crate) use metadata::{Metadata, PageIndex};
 pub(crate) use metadata::{column_index_range, decode, offset_index_range};
 pub use options::{

@@ -6,6 +6,7 @@ use std::time::Duration;
 use arrow_schema::DataType;
 
 use super::counters::FilterCounters;
+use super::loaded_indexes::LoadedIndexes;
 use crate::free_lists::BufferPool;
 use crate::limits::Limits;
 use crate::predicate::Predicate;
@@ -83,6 +84,8 @@ pub struct ReadOptions {
     pub(crate) only_prunes: bool,
     /// Counts what is done for the filter.
     pub(crate) counters: Option<Arc<FilterCounters>>,
+    /// Keeps the indexes that are fetched.
+    pub(crate) loaded_indexes: Option<Arc<LoadedIndexes>>,
 }
 
 impl Default for ReadOptions {
@@ -112,6 +115,7 @@ impl Default for ReadOptions {
             bloom_filters: true,
             only_prunes: false,
             counters: None,
+            loaded_indexes: None,
         }
     }
 }

@@ -60,6 +60,15 @@ enum IndexRequest {
     OffsetIndex,
 }
 
+/// What may be asked for before the pages of a row group.
+#[derive(Debug, Default)]
+pub(crate) struct IndexRanges {
+    /// Page indexes and bloom filters.
+    pub(crate) indexes: Vec<Range<u64>>,
+    /// Dictionary pages.
+    pub(crate) dictionaries: Vec<Range<u64>>,
+}
+
 /// What was found out about a row group, and by what.
 #[derive(Debug, Default)]
 pub(crate) struct PruneReport {
@@ -93,22 +102,29 @@ const DICTIONARY_SHARE: u64 = 16;
 const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 
 impl Plan {
-    /// The indexes of a row group of [`Plan::ranges`] that may be asked for, so that they can be
-    /// fetched together with those of others.
+    /// The indexes of a row group of [`Plan::ranges`] that may be asked for, and the dictionaries, so
+    /// that they can be fetched together with those of others.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
-    pub(crate) fn index_ranges(&self, range: &RowRange) -> Result<Vec<Range<u64>>> {
-        let mut ranges = self.pruner(range)?.needs().to_vec();
+    pub(crate) fn index_ranges(&self, range: &RowRange) -> Result<IndexRanges> {
+        let pruner = self.pruner(range)?;
+        let mut found = IndexRanges::default();
+        for (asked, need) in pruner.asked.iter().zip(pruner.needs) {
+            match asked {
+                IndexRequest::Dictionary { .. } => found.dictionaries.push(need),
+                _ => found.indexes.push(need),
+            }
+        }
         if self.filter().is_none() || range.is_proven() {
-            ranges.extend_from_slice(self.row_group(range)?.needs());
+            found.indexes.extend_from_slice(self.row_group(range)?.needs());
         } else if self.index_may_help(range.row_group)? {
             for column in self.leaves() {
                 let chunk = self.footer().column_chunk_ref(range.row_group, column.leaf.index)?;
-                ranges.extend(self.offset_index(&chunk));
+                found.indexes.extend(self.offset_index(&chunk));
             }
         }
-        Ok(ranges)
+        Ok(found)
     }
 
     /// Asks more of a row group of [`Plan::ranges`] before it is read for the filter. Without one
@@ -192,6 +208,9 @@ impl RowGroupPruner {
         let needs = std::mem::take(&mut self.needs);
         for (i, asked) in asked.into_iter().enumerate() {
             let at = |i: usize| &bytes[i][..];
+            if !matches!(asked, IndexRequest::Dictionary { .. }) {
+                self.plan.keep_index(needs[i].start, at(i));
+            }
             let leaf = match asked {
                 IndexRequest::Bloom { leaf, .. }
                 | IndexRequest::Blocks { leaf, .. }

@@ -486,14 +486,18 @@ impl StreamState {
     /// Fetches the indexes of the first row groups together, up to [`MAX_INDEXES`] bytes.
     async fn fetch_indexes(&self) {
         let (mut needs, mut bytes) = (Vec::new(), 0u64);
+        let mut indexes = Vec::new();
         for range in &self.ranges {
             // An error in the metadata is given in its turn.
             let Ok(of_group) = self.plan.index_ranges(range) else { continue };
-            bytes += of_group.iter().map(|need| need.end - need.start).sum::<u64>();
+            let first = needs.len();
+            needs.extend(of_group.indexes.iter().cloned().chain(of_group.dictionaries));
+            bytes += needs[first..].iter().map(|need| need.end - need.start).sum::<u64>();
             if bytes > MAX_INDEXES {
+                needs.truncate(first);
                 break;
             }
-            needs.extend(of_group);
+            indexes.extend(of_group.indexes);
         }
         // Parts of a row group have the same. Those that are at hand are not held twice.
         needs.sort_by_key(|need| (need.start, need.end));
@@ -503,6 +507,13 @@ impl StreamState {
             self.progress.fetched(fetched.wanted);
             for (need, bytes) in needs.iter().zip(fetched.bytes) {
                 self.source.hold(need.start, bytes);
+            }
+        }
+        if self.plan.options().loaded_indexes.is_some() {
+            for index in &indexes {
+                if let Some(bytes) = self.source.find(index) {
+                    self.plan.keep_index(index.start, &bytes);
+                }
             }
         }
     }

@@ -156,7 +156,7 @@ impl CachedSource {
     }
 
     /// The bytes of `range`, if they are in memory.
-    fn find(&self, range: &Range<u64>) -> Option<Bytes> {
+    pub(in crate::io) fn find(&self, range: &Range<u64>) -> Option<Bytes> {
         let loaded = || self.metadata.as_ref().and_then(|metadata| metadata.loaded(range));
         loaded().or_else(|| self.lock().get(range))
     }

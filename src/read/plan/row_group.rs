@@ -191,6 +191,13 @@ impl Plan {
         Ok(parts)
     }
 
+    /// Keeps the bytes of an index for a caller that asked for them.
+    pub(crate) fn keep_index(&self, start: u64, bytes: &[u8]) {
+        if let Some(loaded) = &self.options().loaded_indexes {
+            loaded.keep(start, bytes, self.budget());
+        }
+    }
+
     /// Keeps the pages of a leaf whose offset index was read; nothing of one that is not sound.
     pub(in crate::read) fn keep_pages(
         &self,
@@ -250,6 +257,9 @@ impl PageIndexPlan {
     pub(crate) fn supply(mut self, bytes: &[Bytes]) -> Result<RowGroupPlan> {
         same_number("PageIndexPlan::supply", self.needs.len(), bytes.len())?;
         let mut ignored = Vec::new();
+        for (need, bytes) in self.needs.iter().zip(bytes) {
+            self.plan.keep_index(need.start, bytes);
+        }
         if !bytes.is_empty() {
             let wanted = self.range.wanted(self.rows_in_group)?;
             for (&i, bytes) in self.columns.iter().zip(bytes) {

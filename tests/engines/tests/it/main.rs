@@ -1,13 +1,17 @@
 //! DataFusion with marquetry in place of its own Parquet, held against DataFusion as it is.
 
 mod bounds;
+mod caches;
+mod codec;
 mod contracts;
 mod distributed;
 mod files;
 mod filters;
 mod plans;
 mod replace;
+mod store;
 mod tpch;
+mod virtual_columns;
 mod write;
 
 use std::path::Path;

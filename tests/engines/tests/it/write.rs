@@ -205,6 +205,37 @@ async fn rows_that_wait_are_reserved_from_the_pool() {
 }
 
 #[tokio::test]
+async fn parts_on_their_way_to_a_store_are_reserved_from_the_pool() {
+    use datafusion::execution::memory_pool::MemoryPool;
+    use std::sync::atomic::Ordering;
+    for (pool_bytes, max_parts) in [(1usize << 30, 8), (64 << 20, 1)] {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(pool_bytes));
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).build_arc().unwrap();
+        let config = SessionConfig::new().with_target_partitions(1);
+        let ctx = SessionContext::new_with_config_rt(config, runtime);
+        marquetry::datafusion::install!(&ctx, MarquetryFormatFactory::new()).unwrap();
+        let store = crate::store::CountingStore::with(&ctx, &[]).await;
+        *store.uploads.pool.lock().unwrap() = Some(pool.clone());
+        // 64 MB that do not compress.
+        let rows = "select random() as a, random() as b, random() as c, random() as d \
+                    from generate_series(1, 2000000)";
+        let options = "OPTIONS ('format.compression' 'uncompressed', \
+                       'format.dictionary_enabled' 'false')";
+        query(&ctx, &format!("COPY ({rows}) TO 'count://files/a.parquet' {options}")).await;
+        let parts = store.uploads.parts.load(Ordering::Relaxed);
+        let most = store.uploads.max_bytes.load(Ordering::Relaxed);
+        let least_left = store.uploads.least_left.lock().unwrap().unwrap();
+        println!(
+            "{parts} parts, at most {most} bytes on their way, {least_left} bytes reserved beside"
+        );
+        assert!(parts >= 7, "{parts} parts");
+        assert!(most <= max_parts * (8 << 20), "{most} bytes on their way");
+        assert!(least_left >= 0, "{least_left}: less reserved than on its way");
+        assert_eq!(pool.reserved(), 0);
+    }
+}
+
+#[tokio::test]
 async fn memory_that_batches_share_is_reserved_once() {
     let folder = tempfile::tempdir().unwrap();
     let pool = Arc::new(GreedyMemoryPool::new(24 << 20));
