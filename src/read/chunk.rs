@@ -258,7 +258,7 @@ impl Pages {
     /// # Errors
     /// As [`Pages::next_page`].
     pub(super) fn skip_page(&mut self, max_slots: usize) -> Result<Option<usize>, Stop> {
-        let offset = self.next.as_ref().map_or(self.source.offset(), |page| page.offset);
+        let offset = self.next.as_ref().map_or_else(|| self.source.offset(), |page| page.offset);
         let position = self.position();
         let header = match &self.next {
             Some(page) => Some(&page.header),
