@@ -8,6 +8,7 @@
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -166,16 +167,30 @@ impl FreeLists {
         values
     }
 
+    /// As [`FreeLists::take`], for what may be held for long: there is hardly more room than for
+    /// `n` values.
+    pub(crate) fn take_fitting<T: Send + 'static>(&self, n: usize) -> Vec<T> {
+        let mut values = self.take_within(n, |bytes| bytes.saturating_add(bytes / 8));
+        values.clear();
+        values
+    }
+
     /// As [`FreeLists::take`], but the vector keeps stale contents, which can be overwritten
     /// without being filled first.
     pub(crate) fn take_used<T: Send + 'static>(&self, n: usize) -> Vec<T> {
+        self.take_within(n, |bytes| bytes.saturating_mul(PART))
+    }
+
+    /// A vector for `n` values with stale contents; of unused memory, at most `max` of the bytes
+    /// needed is taken.
+    fn take_within<T: Send + 'static>(&self, n: usize, max: impl Fn(usize) -> usize) -> Vec<T> {
         let bytes = n.saturating_mul(size_of::<T>()).saturating_add(SLACK);
         let mut out = Vec::new();
         if bytes < STEP {
             let _ = out.try_reserve_exact(n);
             return out;
         }
-        self.0.find(bytes).unwrap_or_else(|| {
+        self.0.find(bytes, max(bytes)).unwrap_or_else(|| {
             // More than all memory stays so.
             let bytes = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
             let _ = out.try_reserve_exact(bytes / size_of::<T>());
@@ -204,7 +219,10 @@ impl FreeLists {
     pub(crate) fn grow<T: Send + 'static>(&self, values: &mut Vec<T>, n: usize) {
         if values.capacity() - values.len() < n {
             let bytes = values.len().saturating_add(n).saturating_mul(2 * size_of::<T>());
-            let found = if bytes < STEP { None } else { self.0.find::<T>(bytes) };
+            let found = match bytes {
+                ..STEP => None,
+                _ => self.0.find::<T>(bytes, bytes.saturating_mul(PART)),
+            };
             match found {
                 Some(mut grown) => {
                     grown.clear();
@@ -253,9 +271,9 @@ impl Pool {
         self.size_classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A vector of so many bytes, or a few times as many, with whatever is in it.
-    fn find<T: 'static>(&self, bytes: usize) -> Option<Vec<T>> {
-        let vector = self.lock().take(TypeId::of::<T>(), bytes)?;
+    /// A vector of `bytes` to `max` bytes, with whatever is in it.
+    fn find<T: 'static>(&self, bytes: usize, max: usize) -> Option<Vec<T>> {
+        let vector = self.lock().take(TypeId::of::<T>(), bytes..=max)?;
         vector.downcast::<Vec<T>>().ok().map(|vector| *vector)
     }
 
@@ -278,8 +296,8 @@ impl Pool {
 
 impl SizeClasses {
     /// The smallest vector that fits, and of these the youngest: it may still be in a cache.
-    fn take(&mut self, of: TypeId, bytes: usize) -> Option<Box<dyn Any + Send>> {
-        let fitting = (of, bytes)..=(of, bytes.saturating_mul(PART));
+    fn take(&mut self, of: TypeId, bytes: RangeInclusive<usize>) -> Option<Box<dyn Any + Send>> {
+        let fitting = (of, *bytes.start())..=(of, *bytes.end());
         let shelf = *self.by_size.range(fitting).next()?.0;
         let kept = self.take_from(shelf, VecDeque::pop_back)?;
         self.by_age.remove(&kept.age);
@@ -362,6 +380,16 @@ mod tests {
         assert_eq!((address(&again), again.len()), (place, 0));
         drop(free_lists.lend([again, vec![7; 9_100]].concat()));
         assert_eq!(free_lists.take_used::<i64>(9_000), [7; 9_100]);
+    }
+
+    #[test]
+    fn what_is_held_for_long_does_not_hold_much_more_than_it_needs() {
+        let free_lists = FreeLists::new(1 << 20);
+        let values: Vec<u8> = Vec::with_capacity(100_000);
+        let place = address(&values);
+        free_lists.give(values);
+        assert_ne!(address(&free_lists.take_fitting::<u8>(80_000)), place);
+        assert_eq!(address(&free_lists.take_fitting::<u8>(95_000)), place);
     }
 
     #[test]

@@ -36,6 +36,12 @@ impl Limits {
     /// kernels of Arrow more than here: about 3 KiB where Arrow is optimised, two thirds of a
     /// thread of 1 MiB. Lists or maps nested 100 deep are 201 levels.
     pub const MAX_NESTING: usize = 224;
+
+    /// Whether a read within them may use the memory of the process again: with less memory than by
+    /// default, what it leaves unused is to be given back.
+    pub(crate) fn may_share_memory(&self) -> bool {
+        self.memory_bytes >= Self::default().memory_bytes
+    }
 }
 
 impl Default for Limits {

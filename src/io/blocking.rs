@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::file_ranges::{FileRanges, next_batch};
 use super::filter_first::{FilterFirst, FilteredOpening, OpenContext, OpenStep};
 use super::progress::Progress;
-use super::ranges::{fetch, read_exactly};
+use super::ranges::{fetch, read_metadata};
 use super::row_group_open::contradicts;
 use super::source::Source;
 use crate::crypt::Decryption;
@@ -32,7 +32,7 @@ pub(crate) fn open_footer(
     let tail = Tail::new(file_len)?;
     let bytes = fetch(source, tail.needs(), None, None)?.bytes;
     let footer = tail.supply(&bytes, limits)?;
-    let missing = footer.needs().map(|range| read_exactly(source, range)).transpose()?;
+    let missing = footer.needs().map(|range| read_metadata(source, range, limits)).transpose()?;
     Ok((footer.seal(missing, keys)?.open(limits)?, file_len))
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn load_indexes(
 ) -> Result<()> {
     let gap = if source.in_memory() { 0 } else { source.latency().gap() };
     let needs = metadata.index_needs(row_groups, leaves, gap, limits)?;
-    let bytes = needs.iter().map(|need| read_exactly(source, need.clone()));
+    let bytes = needs.iter().map(|need| read_metadata(source, need.clone(), limits));
     let bytes = bytes.collect::<Result<_>>()?;
     metadata.supply_indexes(&needs, bytes)
 }

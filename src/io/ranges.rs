@@ -9,7 +9,8 @@ use bytes::Bytes;
 use super::source::Source;
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
-use crate::free_lists::FreeLists;
+use crate::free_lists::{BufferPool, FreeLists};
+use crate::limits::Limits;
 use crate::read::Latency;
 
 /// One read, and the wanted ranges that it brings.
@@ -149,7 +150,31 @@ pub(super) fn read_pooled(
     free_lists: &FreeLists,
 ) -> Result<Bytes> {
     // Of more than all memory, none is taken, and the source says what is wrong.
-    let mut memory = free_lists.take(saturated(range.end.saturating_sub(range.start)));
+    let memory = free_lists.take(saturated(range.end.saturating_sub(range.start)));
+    read_over(source, range, memory, free_lists)
+}
+
+/// As [`read_exactly`], for metadata, which may be held for long: from a local source into memory
+/// of the process that is used again, if the limits allow it.
+pub(super) fn read_metadata(
+    source: &dyn Source,
+    range: Range<u64>,
+    limits: &Limits,
+) -> Result<Bytes> {
+    if source.in_memory() || !source.is_local() || !limits.may_share_memory() {
+        return read_exactly(source, range);
+    }
+    let pool = BufferPool::global();
+    let len = saturated(range.end.saturating_sub(range.start));
+    read_over(source, range, pool.free_lists().take_fitting(len), pool.free_lists())
+}
+
+fn read_over(
+    source: &dyn Source,
+    range: Range<u64>,
+    mut memory: Vec<u8>,
+    free_lists: &FreeLists,
+) -> Result<Bytes> {
     source.read_into(range.clone(), &mut memory)?;
     check_given(&range, memory.len())?;
     Ok(free_lists.lend_bytes(memory))

@@ -10,7 +10,7 @@ use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, LimitKind, Result};
 use crate::format::{ColumnChunkRef, ColumnMetaData, CompressionCodec};
 use crate::free_lists::BufferPool;
-use crate::limits::{Budget, Limits};
+use crate::limits::Budget;
 use crate::page::PageContext;
 use crate::read::column::{ColumnSpec, column_specs};
 use crate::read::filter::{Filter, drops_rows};
@@ -72,7 +72,7 @@ impl Footer {
         let budget = match &options.pool {
             Some(pool) => Budget::with_pool(cap, pool),
             // Plain text of an encrypted file does not outlive its read.
-            None if cap >= Limits::default().memory_bytes && !self.has_keys() => {
+            None if options.limits.may_share_memory() && !self.has_keys() => {
                 Budget::with_pool(cap, &BufferPool::global())
             }
             None => Budget::new(cap),
