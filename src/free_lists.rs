@@ -107,10 +107,10 @@ impl PartialEq for BufferPool {
 
 /// The unused memory of a read, or of a writer. Cheap to clone: clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct FreeLists(Arc<Pool>);
+pub(crate) struct FreeLists(Arc<SharedLists>);
 
 #[derive(Debug)]
-struct Pool {
+struct SharedLists {
     /// Maximum bytes that are kept.
     max: AtomicUsize,
     size_classes: Mutex<SizeClasses>,
@@ -157,7 +157,7 @@ const PART: usize = 4;
 impl FreeLists {
     /// No memory yet; at most `max` bytes will be kept.
     pub(crate) fn new(max: usize) -> Self {
-        Self(Arc::new(Pool { max: max.into(), size_classes: Mutex::default() }))
+        Self(Arc::new(SharedLists { max: max.into(), size_classes: Mutex::default() }))
     }
 
     /// An empty vector with room for `n` values; with less if there is no memory.
@@ -265,7 +265,7 @@ pub(crate) fn round_to_size_class(n: usize) -> usize {
     n.checked_next_multiple_of((n >> 5).next_power_of_two()).unwrap_or(n)
 }
 
-impl Pool {
+impl SharedLists {
     /// Nothing panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, SizeClasses> {
         self.size_classes.lock().unwrap_or_else(PoisonError::into_inner)
@@ -341,7 +341,7 @@ impl SizeClasses {
 struct PooledBuffer<T: ArrowNativeType> {
     values: Vec<T>,
     /// Gone when the read is over, or when the pool of the caller is dropped.
-    pool: Weak<Pool>,
+    pool: Weak<SharedLists>,
 }
 
 impl<T: ArrowNativeType> AsRef<[u8]> for PooledBuffer<T> {

@@ -6,7 +6,7 @@
 use super::{check_ratio, set_len};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
-use crate::simd::snappy::{Fault, MAX_SHORT, SLACK, decompress};
+use crate::simd::snappy::{MAX_SHORT, SLACK, SnappyFault, decompress};
 
 /// A copy takes at least 3 bytes for 64.
 const RATIO: usize = 22;
@@ -33,7 +33,7 @@ impl Decoder {
         out.truncate(done.written);
         // Elements that follow would be bytes too many, but there is none of no bytes.
         if done.read < elements.len() {
-            return Err(broken(Fault::Long(done.read), len));
+            return Err(broken(SnappyFault::Long(done.read), len));
         }
         if done.written < len {
             return Err(Error::mismatch(SPEC, "bytes that come out", len, done.written));
@@ -68,19 +68,19 @@ impl Decoder {
 }
 
 #[cold]
-fn broken(fault: Fault, len: usize) -> Error {
+fn broken(fault: SnappyFault, len: usize) -> Error {
     match fault {
-        Fault::Cut(at) => Error::malformed(
+        SnappyFault::Cut(at) => Error::malformed(
             SPEC,
             format_args!("the block ends within the element at its byte {at}"),
         ),
-        Fault::Offset { at, offset, written } => Error::mismatch(
+        SnappyFault::Offset { at, offset, written } => Error::mismatch(
             SPEC,
             "offset of a copy",
             format_args!("1 to the {written} bytes that came out before"),
             format_args!("{offset}, in the element at byte {at} of the block"),
         ),
-        Fault::Long(at) => Error::malformed(
+        SnappyFault::Long(at) => Error::malformed(
             SPEC,
             format_args!(
                 "more than {len} bytes come out, with the element at byte {at} of the block"

@@ -30,7 +30,7 @@ pub(super) struct Partitioning {
 
 /// The values that rows have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Key {
+pub(super) struct PartitionKey {
     /// Names of columns, and values as text.
     pub(super) values: Vec<(String, Option<String>)>,
     /// The folder: empty, or ends with `/`.
@@ -97,8 +97,8 @@ impl Partitioning {
         Ok(SplitBatch { partitioning: self, rest, keys, order, runs: runs.into_iter() })
     }
 
-    fn key(&self, columns: &[ArrayRef], row: usize) -> Result<Key> {
-        let mut key = Key::default();
+    fn key(&self, columns: &[ArrayRef], row: usize) -> Result<PartitionKey> {
+        let mut key = PartitionKey::default();
         for ((name, _), column) in self.keys.iter().zip(columns) {
             let value = value(column, row).map_err(|e| e.at_column(&**name))?;
             escape(name, &mut key.folder);
@@ -128,7 +128,7 @@ pub(super) struct SplitBatch<'a> {
 }
 
 impl SplitBatch<'_> {
-    fn piece(&self, run: Range<usize>) -> Result<(Key, RecordBatch)> {
+    fn piece(&self, run: Range<usize>) -> Result<(PartitionKey, RecordBatch)> {
         let key = self.partitioning.key(&self.keys, run.start)?;
         let Some(order) = &self.order else { return Ok((key, self.rest.clone())) };
         // Sorting may have moved rows of equal keys.
@@ -143,7 +143,7 @@ impl SplitBatch<'_> {
 }
 
 impl Iterator for SplitBatch<'_> {
-    type Item = Result<(Key, RecordBatch)>;
+    type Item = Result<(PartitionKey, RecordBatch)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.runs.next().map(|run| self.piece(run))

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use arrow_array::RecordBatch;
 
-use super::partition::{Key, Partitioning};
+use super::partition::{PartitionKey, Partitioning};
 use super::target::{Made, OutFile, Target};
 use super::{Export, ExportProgress, ExportedFile, lock};
 use crate::error::{Error, Result};
@@ -57,12 +57,12 @@ struct Finished {
 struct OpenFile {
     number: usize,
     path: String,
-    key: Key,
+    key: PartitionKey,
     out: OutFile,
 }
 
 /// How far a stream is.
-struct StreamState {
+struct ExportState {
     number: usize,
     /// The one that was written to last is the last.
     open: Vec<OpenFile>,
@@ -125,7 +125,7 @@ impl ExportRun {
             let Some((number, stream)) = lock(streams).next() else {
                 return;
             };
-            let mut state = StreamState { number, open: Vec::new(), ratio: None };
+            let mut state = ExportState { number, open: Vec::new(), ratio: None };
             let done = self.write_all(&mut state, stream);
             ready(self.end_stream(state, done));
         }
@@ -133,7 +133,7 @@ impl ExportRun {
 
     fn write_all<E: Into<Error>>(
         &self,
-        state: &mut StreamState,
+        state: &mut ExportState,
         stream: impl Iterator<Item = Result<RecordBatch, E>>,
     ) -> Result<()> {
         for batch in stream {
@@ -155,7 +155,7 @@ impl ExportRun {
     {
         use futures_util::StreamExt;
         let mut stream = pin!(stream);
-        let mut state = StreamState { number, open: Vec::new(), ratio: None };
+        let mut state = ExportState { number, open: Vec::new(), ratio: None };
         let mut done = Ok(());
         while done.is_ok()
             && !self.stopped()
@@ -170,8 +170,8 @@ impl ExportRun {
     }
 
     /// Finishes the files of a stream, or gives them up after an error.
-    async fn end_stream(&self, state: StreamState, done: Result<()>) {
-        let StreamState { number, open, .. } = state;
+    async fn end_stream(&self, state: ExportState, done: Result<()>) {
+        let ExportState { number, open, .. } = state;
         let mut done = done;
         for file in open {
             if done.is_err() || self.stopped() {
@@ -190,9 +190,9 @@ impl ExportRun {
         self.stop.load(Ordering::Relaxed)
     }
 
-    async fn write(&self, state: &mut StreamState, batch: &RecordBatch) -> Result<()> {
+    async fn write(&self, state: &mut ExportState, batch: &RecordBatch) -> Result<()> {
         let Some(partitioning) = &self.partitioning else {
-            return self.write_rows(state, &Key::default(), batch.clone()).await;
+            return self.write_rows(state, &PartitionKey::default(), batch.clone()).await;
         };
         for part in partitioning.split(batch)? {
             let (key, rows) = part?;
@@ -204,8 +204,8 @@ impl ExportRun {
     /// Writes rows of one key.
     async fn write_rows(
         &self,
-        state: &mut StreamState,
-        key: &Key,
+        state: &mut ExportState,
+        key: &PartitionKey,
         mut rest: RecordBatch,
     ) -> Result<()> {
         while rest.num_rows() > 0 {
@@ -255,7 +255,7 @@ impl ExportRun {
         Ok(file.out.bytes_written() >= self.file_bytes - self.file_bytes / NEAR)
     }
 
-    async fn begin(&self, key: &Key, ratio: Option<f64>) -> Result<OpenFile> {
+    async fn begin(&self, key: &PartitionKey, ratio: Option<f64>) -> Result<OpenFile> {
         let (number, path) = self.name(key)?;
         let placed = |e: Error| e.at_file(self.target.path(&path).display().to_string());
         if self.target.is_taken(&path).await.map_err(placed)? {
@@ -270,7 +270,7 @@ impl ExportRun {
 
     /// The number and the path of the next file: one at a time, so that numbers have no gaps and
     /// names no doubles.
-    fn name(&self, key: &Key) -> Result<(usize, String)> {
+    fn name(&self, key: &PartitionKey) -> Result<(usize, String)> {
         let mut begun = lock(&self.begun);
         let number = begun.paths.len();
         let name = (self.file_name)(number);

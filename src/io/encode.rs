@@ -183,12 +183,12 @@ struct Jobs {
 }
 
 struct Job {
-    group: Arc<dyn Columns>,
+    group: Arc<dyn ColumnGroup>,
     column: usize,
 }
 
 /// Columns that are encoded one by one.
-trait Columns: Send + Sync {
+trait ColumnGroup: Send + Sync {
     /// Encodes one of them.
     fn encode(&self, column: usize, parallelism: &dyn Parallelism);
 }
@@ -293,7 +293,7 @@ enum Failure {
     Panic(Box<dyn Any + Send>),
 }
 
-impl Columns for EncodingGroup {
+impl ColumnGroup for EncodingGroup {
     fn encode(&self, column: usize, parallelism: &dyn Parallelism) {
         // The lock is not held while the column is encoded.
         let has_failed = lock(&self.state).failure.is_some();
@@ -424,7 +424,7 @@ mod tests {
 
     struct Meetings([Meeting; 2], Mutex<std::sync::mpsc::Sender<bool>>);
 
-    impl Columns for Meetings {
+    impl ColumnGroup for Meetings {
         fn encode(&self, column: usize, _: &dyn Parallelism) {
             let met = self.0[column / 2].come();
             lock(&self.1).send(met).unwrap();

@@ -43,7 +43,7 @@ impl fmt::Display for Column {
 }
 
 /// What is still to be written.
-enum Piece {
+enum Unwritten {
     /// A part, by its number.
     Term(usize),
     Text(&'static str),
@@ -53,14 +53,14 @@ impl fmt::Display for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<&Term> = self.parts().collect();
         let starts = starts(&parts);
-        let mut left = vec![Piece::Term(parts.len() - 1)];
+        let mut left = vec![Unwritten::Term(parts.len() - 1)];
         while let Some(piece) = left.pop() {
             let at = match piece {
-                Piece::Text(text) => {
+                Unwritten::Text(text) => {
                     f.write_str(text)?;
                     continue;
                 }
-                Piece::Term(at) => at,
+                Unwritten::Term(at) => at,
             };
             match parts[at] {
                 Term::Constant(None) => f.write_str("null")?,
@@ -78,11 +78,11 @@ impl fmt::Display for Predicate {
                     ) => write_test(f, &column.clone().opposite(), test, "not ")?,
                     Term::And(_) | Term::Or(_) => {
                         f.write_str("not (")?;
-                        left.extend([Piece::Text(")"), Piece::Term(at - 1)]);
+                        left.extend([Unwritten::Text(")"), Unwritten::Term(at - 1)]);
                     }
                     _ => {
                         f.write_str("not ")?;
-                        left.push(Piece::Term(at - 1));
+                        left.push(Unwritten::Term(at - 1));
                     }
                 },
                 Term::And(n) | Term::Or(n) => {
@@ -93,14 +93,14 @@ impl fmt::Display for Predicate {
                         part = if i + 1 == *n { at - 1 } else { starts[part] - 1 };
                         let in_brackets = is_and && matches!(parts[part], Term::Or(_));
                         if in_brackets {
-                            left.push(Piece::Text(")"));
+                            left.push(Unwritten::Text(")"));
                         }
-                        left.push(Piece::Term(part));
+                        left.push(Unwritten::Term(part));
                         if in_brackets {
-                            left.push(Piece::Text("("));
+                            left.push(Unwritten::Text("("));
                         }
                         if i > 0 {
-                            left.push(Piece::Text(if is_and { " and " } else { " or " }));
+                            left.push(Unwritten::Text(if is_and { " and " } else { " or " }));
                         }
                     }
                 }

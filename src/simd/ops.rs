@@ -309,7 +309,7 @@ mod aarch64 {
     }
 
     /// Where the bytes of 8 levels of one width are, in lanes of 2, and how far those are shifted.
-    struct LanePlan {
+    struct LevelLanePlan {
         bytes: [u8; 16],
         /// To the left: a negative number is to the right.
         shifts: [i16; 8],
@@ -317,8 +317,8 @@ mod aarch64 {
 
     /// The plans of levels of up to 8 bits.
     #[expect(clippy::cast_possible_truncation, reason = "below 16, and no conversion is const")]
-    static PLANS: [LanePlan; 9] = {
-        const EMPTY: LanePlan = LanePlan { bytes: [0; 16], shifts: [0; 8] };
+    static PLANS: [LevelLanePlan; 9] = {
+        const EMPTY: LevelLanePlan = LevelLanePlan { bytes: [0; 16], shifts: [0; 8] };
         let mut plans = [const { EMPTY }; 9];
         let mut width = 0;
         while width < 9 {
@@ -341,7 +341,7 @@ mod aarch64 {
     /// The machine must have NEON.
     #[inline]
     #[target_feature(enable = "neon")]
-    unsafe fn split<const W: usize>(bytes: &[u8], width: usize, plan: &LanePlan) -> [u64; W] {
+    unsafe fn split<const W: usize>(bytes: &[u8], width: usize, plan: &LevelLanePlan) -> [u64; W] {
         // Each 8 levels are read as 16 bytes.
         let mut padded = [0; BLOCK + 16];
         let there = bytes.len().min(BLOCK);

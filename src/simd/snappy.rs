@@ -11,7 +11,7 @@
 //! Both are therefore the same work, without a branch: 16 bytes are copied, from the block or from
 //! the output, and as many as the element has count. What follows is written over, so that the
 //! output needs [`SLACK`]. Elements that are rare, and the last ones, are taken one by one, by code
-//! that checks each access ([`Elements::step`]): it is the definition, too.
+//! that checks each access ([`SnappyBlock::step`]): it is the definition, too.
 
 use std::hint::select_unpredictable;
 
@@ -26,7 +26,7 @@ pub(crate) const MAX_SHORT: usize = 64;
 
 /// How far a block was decompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub(crate) struct SnappyProgress {
     /// Bytes of the block before the first element that is not done. A literal that does not fit is
     /// done as far as it fits, and does not count here.
     pub read: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Progress {
 
 /// What is wrong with a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum SnappyFault {
     /// It ends within the element at this byte.
     Cut(usize),
     /// The copy at byte `at` has an offset of 0, or one beyond the start of the output.
@@ -54,7 +54,11 @@ pub(crate) enum Fault {
 ///
 /// # Panics
 /// If `out` has fewer than [`SLACK`] bytes, or fewer than `wanted` besides these.
-pub(crate) fn decompress(block: &[u8], wanted: usize, out: &mut [u8]) -> Result<Progress, Fault> {
+pub(crate) fn decompress(
+    block: &[u8],
+    wanted: usize,
+    out: &mut [u8],
+) -> Result<SnappyProgress, SnappyFault> {
     decompress_with(Isa::best(), block, wanted, out)
 }
 
@@ -64,10 +68,10 @@ fn decompress_with(
     block: &[u8],
     wanted: usize,
     out: &mut [u8],
-) -> Result<Progress, Fault> {
+) -> Result<SnappyProgress, SnappyFault> {
     let max = out.len().checked_sub(SLACK).expect("the output has slack");
     assert!(wanted <= max, "no more is wanted than the output has");
-    let elements = Elements { block, out, max };
+    let elements = SnappyBlock { block, out, max };
     match isa.level() {
         Level::Scalar => elements.run(Doubling, wanted),
         // SAFETY: an `Isa` of these levels exists only where AVX2 and BMI2 were found, and SSSE3
@@ -119,7 +123,7 @@ const NEAR: usize = 8;
 const OFFSET_MASKS: [u16; 4] = [0, 0xFF, 0xFFFF, 0];
 
 /// A block that is decompressed.
-struct Elements<'a> {
+struct SnappyBlock<'a> {
     block: &'a [u8],
     out: &'a mut [u8],
     /// Bytes that may come out; `out` has [`SLACK`] more.
@@ -136,11 +140,11 @@ trait Repeat: Copy {
     unsafe fn repeat(self, to: *mut u8, offset: usize, len: usize);
 }
 
-impl Elements<'_> {
+impl SnappyBlock<'_> {
     #[inline(always)]
-    fn run(mut self, kernel: impl Repeat, wanted: usize) -> Result<Progress, Fault> {
+    fn run(mut self, kernel: impl Repeat, wanted: usize) -> Result<SnappyProgress, SnappyFault> {
         let len = self.block.len();
-        let mut at = Progress { read: 0, written: 0 };
+        let mut at = SnappyProgress { read: 0, written: 0 };
         // From 9 bytes on, one comparison tells whether an offset is near or beyond the start.
         while at.written < (NEAR + 1).min(wanted) && at.read < len {
             at = self.step(at)?;
@@ -167,17 +171,17 @@ impl Elements<'_> {
             at = self.step(at)?;
         }
         if at.written > self.max {
-            return Err(Fault::Long(at.read));
+            return Err(SnappyFault::Long(at.read));
         }
         Ok(at)
     }
 
     /// Takes the next element, whatever it is, with each access checked.
     #[inline(never)]
-    fn step(&mut self, at: Progress) -> Result<Progress, Fault> {
-        let Progress { read, written } = at;
-        let cut = Fault::Cut(read);
-        let left = self.max.checked_sub(written).ok_or(Fault::Long(read))?;
+    fn step(&mut self, at: SnappyProgress) -> Result<SnappyProgress, SnappyFault> {
+        let SnappyProgress { read, written } = at;
+        let cut = SnappyFault::Cut(read);
+        let left = self.max.checked_sub(written).ok_or(SnappyFault::Long(read))?;
         let tag = usize::from(*self.block.get(read).ok_or(cut)?);
         let number = |len: usize| {
             let bytes = self.block.get(read + 1..read + 1 + len).ok_or(cut)?;
@@ -194,29 +198,34 @@ impl Elements<'_> {
             (_, bits) => (bits + 1, number(4)?, 4),
         };
         if offset == 0 || offset > written {
-            return Err(Fault::Offset { at: read, offset, written });
+            return Err(SnappyFault::Offset { at: read, offset, written });
         }
         if len > left {
-            return Err(Fault::Long(read));
+            return Err(SnappyFault::Long(read));
         }
         for to in written..written + len {
             self.out[to] = self.out[to - offset];
         }
-        Ok(Progress { read: read + 1 + kind, written: written + len })
+        Ok(SnappyProgress { read: read + 1 + kind, written: written + len })
     }
 
     /// Takes the literal of `len` bytes from `start` of the block on, as far as it fits.
-    fn literal(&mut self, at: Progress, start: usize, len: usize) -> Result<Progress, Fault> {
-        let Progress { read, written } = at;
+    fn literal(
+        &mut self,
+        at: SnappyProgress,
+        start: usize,
+        len: usize,
+    ) -> Result<SnappyProgress, SnappyFault> {
+        let SnappyProgress { read, written } = at;
         let rest = self.block.get(start..).filter(|rest| rest.len() >= len);
-        let rest = rest.ok_or(Fault::Cut(read))?;
+        let rest = rest.ok_or(SnappyFault::Cut(read))?;
         let fits = len.min(self.max - written);
         if fits == 0 {
-            return Err(Fault::Long(read));
+            return Err(SnappyFault::Long(read));
         }
         self.out[written..written + fits].copy_from_slice(&rest[..fits]);
         let end = if fits == len { start + len } else { read };
-        Ok(Progress { read: end, written: written + fits })
+        Ok(SnappyProgress { read: end, written: written + fits })
     }
 }
 
@@ -232,9 +241,9 @@ impl Elements<'_> {
 unsafe fn short(
     kernel: impl Repeat,
     (block, out): (*const u8, *mut u8),
-    Progress { read, written }: Progress,
+    SnappyProgress { read, written }: SnappyProgress,
     (fast_end, wanted): (usize, usize),
-) -> Option<Progress> {
+) -> Option<SnappyProgress> {
     // SAFETY: the tag and the two bytes after it are among the `1 + AHEAD`.
     let (tag, after, next) = unsafe {
         let after = block.add(read + 1);
@@ -253,7 +262,7 @@ unsafe fn short(
     let is_near_or_beyond = offset.wrapping_sub(near) > written - (NEAR + 1);
     if is_near_or_beyond {
         if offset == WORD {
-            let after = Progress { read: read + 1 + kind, written };
+            let after = SnappyProgress { read: read + 1 + kind, written };
             // SAFETY: more than `NEAR` bytes, which are a word, are written; `len` is at most 7, as
             // else an offset of 8 is not near; of the rest the caller vouches.
             return Some(unsafe { words((block, out), after, len, (fast_end, wanted)) });
@@ -264,7 +273,7 @@ unsafe fn short(
         // SAFETY: the offset is 1 to 7, and `NEAR` bytes are written; `len` is at most 64, as no
         // tag says more; `to` has `SLACK` bytes.
         unsafe { kernel.repeat(to, offset, len) };
-        return Some(Progress { read: read + 1 + kind, written: written + len });
+        return Some(SnappyProgress { read: read + 1 + kind, written: written + len });
     }
     // Of a literal, too, the second pointer lies within the output: its offset is `NEAR`.
     let from = select_unpredictable(is_literal, after, to.wrapping_sub(offset).cast_const());
@@ -290,7 +299,7 @@ unsafe fn short(
         }
     }
     let taken = select_unpredictable(is_literal, (tag >> 2) + 1, kind);
-    Some(Progress { read: read + 1 + taken, written: written + len })
+    Some(SnappyProgress { read: read + 1 + taken, written: written + len })
 }
 
 /// Copies `len` bytes, fewer than a word, from a word before `written`, and takes the elements
@@ -304,10 +313,10 @@ unsafe fn short(
 #[inline(always)]
 unsafe fn words(
     (block, out): (*const u8, *mut u8),
-    Progress { mut read, mut written }: Progress,
+    SnappyProgress { mut read, mut written }: SnappyProgress,
     len: usize,
     (fast_end, wanted): (usize, usize),
-) -> Progress {
+) -> SnappyProgress {
     /// The copy after a literal of so many bytes: its tag and the byte after it.
     const COPIES: [u64; 5] = {
         let mut copies = [0; 5];
@@ -348,7 +357,7 @@ unsafe fn words(
         written += WORD;
         read += 1 + len + 2;
     }
-    Progress { read, written }
+    SnappyProgress { read, written }
 }
 
 /// Copies 8 bytes, which are read before any is written.
@@ -405,14 +414,17 @@ impl Repeat for Doubling {
 mod x86 {
     use std::arch::x86_64::{_mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128};
 
-    use super::{Elements, Fault, Progress, Repeat};
+    use super::{Repeat, SnappyBlock, SnappyFault, SnappyProgress};
 
     /// The loop, compiled for AVX2.
     ///
     /// # Safety
     /// The machine must have AVX2, BMI1 and BMI2.
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    pub(super) unsafe fn run(elements: Elements<'_>, wanted: usize) -> Result<Progress, Fault> {
+    pub(super) unsafe fn run(
+        elements: SnappyBlock<'_>,
+        wanted: usize,
+    ) -> Result<SnappyProgress, SnappyFault> {
         elements.run(Shuffled, wanted)
     }
 
@@ -538,7 +550,7 @@ mod tests {
             for isa in Isa::available() {
                 let mut out = vec![0xA5; expected.len() + SLACK];
                 let done = decompress_with(isa, &block, expected.len(), &mut out);
-                let all = Progress { read: block.len(), written: expected.len() };
+                let all = SnappyProgress { read: block.len(), written: expected.len() };
                 assert_eq!(done, Ok(all), "seed {seed}, case {case}, {isa:?}");
                 assert_eq!(out[..expected.len()], expected, "seed {seed}, case {case}, {isa:?}");
             }
@@ -626,14 +638,14 @@ mod tests {
             decompress(block, len, &mut out)
         };
         // A literal "ab", then a copy of 4 from 3 bytes before.
-        let beyond = Fault::Offset { at: 3, offset: 3, written: 2 };
+        let beyond = SnappyFault::Offset { at: 3, offset: 3, written: 2 };
         assert_eq!(end(&[1 << 2, b'a', b'b', 1, 3], 6), Err(beyond));
-        let zero = Fault::Offset { at: 3, offset: 0, written: 2 };
+        let zero = SnappyFault::Offset { at: 3, offset: 0, written: 2 };
         assert_eq!(end(&[1 << 2, b'a', b'b', 1, 0], 6), Err(zero));
-        assert_eq!(end(&[1 << 2, b'a'], 2), Err(Fault::Cut(0)));
-        assert_eq!(end(&[1 << 2, b'a', b'b', 2, 1], 6), Err(Fault::Cut(3)));
-        assert_eq!(end(&[1 << 2, b'a', b'b', 1, 2], 5), Err(Fault::Long(3)));
+        assert_eq!(end(&[1 << 2, b'a'], 2), Err(SnappyFault::Cut(0)));
+        assert_eq!(end(&[1 << 2, b'a', b'b', 2, 1], 6), Err(SnappyFault::Cut(3)));
+        assert_eq!(end(&[1 << 2, b'a', b'b', 1, 2], 5), Err(SnappyFault::Long(3)));
         // Of a literal that does not fit, the start.
-        assert_eq!(end(&[2 << 2, 7, 8, 9], 2), Ok(Progress { read: 0, written: 2 }));
+        assert_eq!(end(&[2 << 2, 7, 8, 9], 2), Ok(SnappyProgress { read: 0, written: 2 }));
     }
 }

@@ -22,7 +22,7 @@ use super::value::Variant;
 use crate::error::{Error, Result};
 
 /// Where a path leads in the columns, before single values are read.
-struct Found<'a> {
+struct FoundPath<'a> {
     node: Cow<'a, ShreddedNode>,
     /// Null in the rows that lack a part of the path.
     nulls: Option<NullBuffer>,
@@ -106,7 +106,7 @@ impl VariantArray {
     }
 
     /// Follows the path through shredded columns.
-    fn follow<'a>(&'a self, path: &'a VariantPath) -> Result<Found<'a>> {
+    fn follow<'a>(&'a self, path: &'a VariantPath) -> Result<FoundPath<'a>> {
         let mut node = Cow::Borrowed(&self.root);
         let mut nulls = self.nulls.clone();
         let mut rest = path.steps();
@@ -151,13 +151,13 @@ impl VariantArray {
         let way = path.steps().len() - rest.len();
         let last = way.checked_sub(1).and_then(|last| path.steps().get(last));
         let is_required = !matches!(last, Some(VariantStep::Field(_)));
-        Ok(Found { node, nulls, is_required, rest })
+        Ok(FoundPath { node, nulls, is_required, rest })
     }
 
     /// The part of a row that is a scalar; null for others.
     fn part<'a>(
         &'a self,
-        found: &'a Found<'a>,
+        found: &'a FoundPath<'a>,
         row: usize,
         names: &mut Unshredder<'a>,
     ) -> Result<Option<Variant<'a>>> {
@@ -181,7 +181,7 @@ impl VariantArray {
     }
 
     /// The parts as they are.
-    fn get_variant(&self, found: &Found<'_>) -> Result<ArrayRef> {
+    fn get_variant(&self, found: &FoundPath<'_>) -> Result<ArrayRef> {
         let mut unshredder = Unshredder::new(self);
         let mut names = Unshredder::new(self);
         let mut bytes = Vec::new();

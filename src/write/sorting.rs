@@ -55,12 +55,12 @@ pub(crate) struct SortOrder {
 /// A sort order, found in a schema.
 #[derive(Debug)]
 pub(crate) struct CheckedSortOrder {
-    by: Vec<SortKey>,
+    by: Vec<SortField>,
     is_checked: bool,
 }
 
 #[derive(Debug)]
-struct SortKey {
+struct SortField {
     /// As the footer has it.
     column: SortingColumn,
     /// The column of the batches, and the names of the fields below it.
@@ -76,7 +76,7 @@ impl CheckedSortOrder {
     /// `Usage` if there is none of a name, or two, or it is named twice; if it lies in a list, or
     /// its values have no order.
     pub(crate) fn new(order: &SortOrder, leaves: &[(Leaf, usize)]) -> Result<Option<Self>> {
-        let mut by: Vec<SortKey> = Vec::with_capacity(order.columns.len());
+        let mut by: Vec<SortField> = Vec::with_capacity(order.columns.len());
         for SortColumn { path, descending, nulls_first } in &order.columns {
             let wrong = |what| {
                 Err(Error::usage(format_args!("rows cannot be sorted by \"{path}\": {what}")))
@@ -106,7 +106,7 @@ impl CheckedSortOrder {
                 ..SortingColumn::default()
             };
             let names = leaf.path.names().iter().skip(1).map(|name| name.to_string()).collect();
-            by.push(SortKey { column, top: *top, names, path: path.clone() });
+            by.push(SortField { column, top: *top, names, path: path.clone() });
         }
         Ok((!by.is_empty()).then_some(Self { by, is_checked: order.is_checked }))
     }
@@ -177,7 +177,7 @@ impl CheckedSortOrder {
     }
 }
 
-impl SortKey {
+impl SortField {
     /// The values of a batch; null too where a struct around them is.
     fn array(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let missing = || Error::usage(format_args!("the batches have no column \"{}\"", self.path));

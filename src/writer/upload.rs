@@ -30,7 +30,7 @@ use crate::write::{WriteOptions, WriteReport};
 pub struct AsyncWriter<S: AsyncSink> {
     sink: S,
     /// With the pool while it works; gone after an error.
-    writer: Option<Writer<Pieces>>,
+    writer: Option<Writer<UnsentBytes>>,
     schema: SchemaRef,
     pool: Option<Pool>,
 }
@@ -43,9 +43,9 @@ impl<S: AsyncSink> fmt::Debug for AsyncWriter<S> {
 
 /// What was written and not sent.
 #[derive(Default)]
-struct Pieces(Vec<Bytes>);
+struct UnsentBytes(Vec<Bytes>);
 
-impl Sink for Pieces {
+impl Sink for UnsentBytes {
     fn write(&mut self, bytes: Bytes) -> Result<()> {
         self.0.push(bytes);
         Ok(())
@@ -58,7 +58,7 @@ impl Sink for Pieces {
 
 /// What comes back from the pool.
 struct Worked<T> {
-    writer: Writer<Pieces>,
+    writer: Writer<UnsentBytes>,
     done: Result<Result<T>, Box<dyn Any + Send>>,
 }
 
@@ -128,7 +128,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
     /// with others.
     pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
         let (pool, schema) = (encoder.threads.pool_of_jobs(), encoder.layout.arrow.clone());
-        let writer = Some(Writer::over(Pieces::default(), encoder));
+        let writer = Some(Writer::over(UnsentBytes::default(), encoder));
         Self { sink, writer, schema, pool }
     }
 
@@ -215,7 +215,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
     /// Lets the pool work on the file, and sends what it has written.
     async fn work<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&mut Writer<Pieces>) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Writer<UnsentBytes>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let Some(mut writer) = self.writer.take() else {
             return Err(Error::usage(

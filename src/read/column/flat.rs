@@ -1,13 +1,13 @@
 //! Rows outside lists: one slot each.
 
 use super::reader::{LeafReader, too_few_rows};
-use super::rows::{DecodedRows, Output};
+use super::rows::{DecodedRows, RowOutput};
 use crate::levels::{Decoded, leaf_validity};
 use crate::read::supplied::Stop;
 
 impl LeafReader {
     /// Decodes or skips rows, page by page.
-    pub(super) fn decode_flat(&mut self, rows: usize, output: &mut Output) -> Result<(), Stop> {
+    pub(super) fn decode_flat(&mut self, rows: usize, output: &mut RowOutput) -> Result<(), Stop> {
         let (max_def, max_rep) = (self.cursor.max_def, self.cursor.max_rep);
         let (slot, keep_levels) = (self.slot, self.keep_levels);
         while self.rows_begun < rows {

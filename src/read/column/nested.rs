@@ -2,7 +2,7 @@
 
 use super::cursor::misplaced;
 use super::reader::{LeafReader, too_few_rows};
-use super::rows::{DecodedRows, LevelsAhead, Output};
+use super::rows::{DecodedRows, LevelsAhead, RowOutput};
 use crate::bytes::saturated;
 use crate::error::{Error, Spec};
 use crate::free_lists::round_to_size_class;
@@ -14,7 +14,11 @@ const LEVEL_BLOCK: usize = 8192;
 
 impl LeafReader {
     /// Decodes or skips rows.
-    pub(super) fn decode_nested(&mut self, rows: usize, output: &mut Output) -> Result<(), Stop> {
+    pub(super) fn decode_nested(
+        &mut self,
+        rows: usize,
+        output: &mut RowOutput,
+    ) -> Result<(), Stop> {
         loop {
             let begun = self.rows_begun;
             if begun == rows && self.slots_left() == 0 && self.cursor.pages.are_located() {
@@ -61,7 +65,7 @@ impl LeafReader {
                 kept.rep.push_range(&self.ahead.rep, start..end);
             }
             self.slots_seen += decoded.slots as u64;
-            if first == 0 && matches!(output, Output::Append(_)) {
+            if first == 0 && matches!(output, RowOutput::Append(_)) {
                 // The last row may go on in the next block.
                 let seen = (self.next_row + self.rows_begun as u64).saturating_sub(1);
                 let expected = slots_expected(self.slots_seen, seen, rows);

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::cursor::{PageCursor, misplaced};
 use super::memory::ColumnMemory;
-use super::rows::{DecodedRows, LevelsAhead, Output};
+use super::rows::{DecodedRows, LevelsAhead, RowOutput};
 use super::spec::ColumnSpec;
 use super::values::value_reader;
 use crate::bytes::saturated;
@@ -205,9 +205,9 @@ impl LeafReader {
     /// As [`LeafReader::read`].
     pub(in crate::read) fn append(&mut self, rows: usize) -> Result<(), Stop> {
         self.guarded(|reader| {
-            let mut output = Output::Append(reader.take_rows());
+            let mut output = RowOutput::Append(reader.take_rows());
             let decoded = reader.go(rows, &mut output);
-            if let Output::Append(kept) = output {
+            if let RowOutput::Append(kept) = output {
                 reader.rows = kept;
             }
             decoded
@@ -247,7 +247,7 @@ impl LeafReader {
     }
 
     /// Decodes or skips rows.
-    fn go(&mut self, rows: usize, output: &mut Output) -> Result<(), Stop> {
+    fn go(&mut self, rows: usize, output: &mut RowOutput) -> Result<(), Stop> {
         if self.cursor.max_rep == 0 {
             self.decode_flat(rows, output)?;
         } else {
@@ -313,10 +313,10 @@ impl LeafReader {
                     }
                 }
                 let n = self.cursor.page.as_ref().map_or(1, |page| page.slots_left.max(1)).min(n);
-                self.go(n, &mut Output::Skip)?;
+                self.go(n, &mut RowOutput::Skip)?;
                 left -= n as u64;
             } else {
-                self.go(n, &mut Output::Skip)?;
+                self.go(n, &mut RowOutput::Skip)?;
                 left -= n as u64;
             }
         }
@@ -350,7 +350,7 @@ impl LeafReader {
         &mut self,
         decoded: Decoded,
         first: usize,
-        output: &mut Output,
+        output: &mut RowOutput,
     ) -> Result<()> {
         let Decoded { slots, values } = decoded;
         if let Some(page) = &mut self.cursor.page {

@@ -32,14 +32,14 @@ impl DecodedRows {
 }
 
 /// What becomes of the rows that are decoded.
-pub(super) enum Output {
+pub(super) enum RowOutput {
     /// They are appended to these.
     Append(DecodedRows),
     /// They are skipped.
     Skip,
 }
 
-impl Output {
+impl RowOutput {
     /// The rows that are appended to.
     pub(super) fn rows(&mut self) -> Option<&mut DecodedRows> {
         match self {

@@ -25,7 +25,7 @@ pub(super) fn converted_reader(
     data_type: &DataType,
     carries_prefix: bool,
 ) -> Result<Box<dyn ValueReader>> {
-    let target = Target { physical, data_type, carries_prefix };
+    let target = ConvertedColumn { physical, data_type, carries_prefix };
     Ok(match conversion {
         ReadConversion::Int96(unit) => target.of(Int96 { unit }),
         ReadConversion::Decimal { exponent, to } => match to {
@@ -47,13 +47,13 @@ pub(super) fn converted_reader(
     })
 }
 
-struct Target<'a> {
+struct ConvertedColumn<'a> {
     physical: Physical,
     data_type: &'a DataType,
     carries_prefix: bool,
 }
 
-impl Target<'_> {
+impl ConvertedColumn<'_> {
     fn of<C: FromBytes + 'static>(self, convert: C) -> Box<dyn ValueReader> {
         match self.physical.byte_width() {
             Some(width) => {

@@ -14,7 +14,7 @@ use hashbrown::hash_table::Entry;
 /// Finds equal values. Gives the position of the first of each distinct value, and for every value
 /// its index among those. The first `entries` values are kept even if they are equal.
 pub(super) fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
-    let bytes = ValueBytes::of(values);
+    let bytes = DistinctBytes::of(values);
     let state = FixedState::default();
     let mut table: HashTable<(u64, u32)> = HashTable::new();
     let (mut first, mut place) = (Vec::<u32>::new(), Vec::with_capacity(values.len()));
@@ -55,7 +55,7 @@ pub(super) fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>
 const HASHED: usize = 256;
 
 /// The values of an array as bytes, to compare them.
-enum ValueBytes<'a> {
+enum DistinctBytes<'a> {
     Offsets32(&'a [i32], &'a [u8]),
     Offsets64(&'a [i64], &'a [u8]),
     Text(&'a StringViewArray),
@@ -67,7 +67,7 @@ enum ValueBytes<'a> {
     Nothing,
 }
 
-impl<'a> ValueBytes<'a> {
+impl<'a> DistinctBytes<'a> {
     fn of(array: &'a ArrayRef) -> Self {
         match array.data_type() {
             DataType::Utf8 => {
