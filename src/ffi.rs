@@ -60,7 +60,9 @@ pub fn export(batches: impl RecordBatchReader + Send + 'static) -> Result<FFI_Ar
 ///
 /// Nothing of an array is checked but its lengths and nulls: a stream must come from a producer
 /// that is trusted like a library of this process. [`ImportedBatches::validated`] checks values
-/// too.
+/// too. A buffer is an address, and the interface does not say how long it is: no consumer can find
+/// out that there are fewer bytes than the length of an array asks for, or that other bytes lie
+/// there by now. What comes from elsewhere is to be sent as a file or as Arrow IPC.
 ///
 /// # Errors
 /// `Arrow` if the stream was released before, or its schema is none.
