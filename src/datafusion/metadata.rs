@@ -105,6 +105,9 @@ impl IndexKeeper {
 
 impl Drop for IndexKeeper {
     fn drop(&mut self) {
+        if self.loaded.is_empty() {
+            return;
+        }
         // Of two reads that end at the same time, one may be forgotten: it costs a request later.
         let (Some(cached), key) = look_up(&*self.cache, &self.object) else { return };
         let Some(more) = self.loaded.beside(&cached) else { return };

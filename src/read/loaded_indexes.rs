@@ -50,6 +50,12 @@ impl LoadedIndexes {
         found.bytes = sum;
     }
 
+    /// Whether nothing was found that the metadata do not hold.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().bytes == 0
+    }
+
     /// `metadata` of the same file, with what was found; `None` if they have all of it.
     #[cfg(feature = "datafusion")]
     pub(crate) fn beside(&self, metadata: &Metadata) -> Option<Metadata> {
