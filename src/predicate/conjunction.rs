@@ -6,17 +6,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::{BooleanArray, RecordBatch};
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use arrow_select::filter::filter_record_batch;
 
 use super::bound::{Bound, BoundNode, PathStep};
 use super::learn::AdaptiveStats;
 use crate::error::Result;
+use crate::simd::bitmap::within;
 
 /// Of so many rows one must be left, or else the others are taken away before the next part is
 /// evaluated.
 const FEW: usize = 4;
+
+/// About how many nanoseconds it takes, for each row, to take away those that are not left, and to
+/// put the answers back in their places.
+const NANOS_TO_TAKE: f64 = 3.0;
 
 impl Bound {
     /// As [`Bound::evaluate`], with what batches before this one have taught.
@@ -43,7 +48,8 @@ impl Bound {
         let (mut left, mut count) = (BooleanBuffer::new_set(rows), rows);
         for i in adaptive.order(parts) {
             let Some(part) = parts.get(i).filter(|_| count > 0) else { break };
-            let few = if count < rows.div_ceil(FEW) { self.few(part, batch, &left)? } else { None };
+            let pays = count < rows.div_ceil(FEW) || pays(rows, count, adaptive.nanos(i, part));
+            let few = if pays { self.few(part, batch, &left)? } else { None };
             let start = Instant::now();
             let seen = few.as_ref().unwrap_or(batch);
             let trues = self.tri_state(part, seen, adaptive)?.trues;
@@ -90,22 +96,19 @@ impl Bound {
     }
 }
 
+/// Whether a part that takes so many nanoseconds for a row is better evaluated only on the `left`
+/// ones of `rows` rows.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn pays(rows: usize, left: usize, nanos: f64) -> bool {
+    nanos * (rows - left) as f64 > NANOS_TO_TAKE * rows as f64
+}
+
 fn holds_runs(data_type: &DataType) -> bool {
     match data_type {
         DataType::RunEndEncoded(..) => true,
         DataType::Dictionary(_, values) => holds_runs(values),
         other => other.is_nested(),
     }
-}
-
-/// The set bits of `outer` that `inner`, which has a bit for each of them, sets too.
-fn within(outer: &BooleanBuffer, inner: &BooleanBuffer) -> BooleanBuffer {
-    let mut both = BooleanBufferBuilder::new(outer.len());
-    both.append_n(outer.len(), false);
-    for (at, _) in outer.set_indices().zip(inner).filter(|(_, is)| *is) {
-        both.set_bit(at, true);
-    }
-    both.finish()
 }
 
 #[cfg(test)]
@@ -157,6 +160,14 @@ mod tests {
         assert_eq!(adaptive.order(parts), [0, 1], "what passes all rows is worth nothing");
         adaptive.note(0, 1000, 1000, Duration::from_millis(100));
         assert_eq!(adaptive.order(parts), [1, 0], "nor is what takes long");
+    }
+
+    #[test]
+    fn a_part_that_takes_long_sees_only_the_rows_that_are_left_even_if_they_are_many() {
+        assert!(pays(1000, 500, 20.0));
+        assert!(!pays(1000, 500, 1.0));
+        assert!(!pays(1000, 990, 20.0));
+        assert!(pays(1000, 990, 1000.0));
     }
 
     #[test]

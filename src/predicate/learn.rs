@@ -73,6 +73,12 @@ impl AdaptiveStats {
         }
     }
 
+    /// About how many nanoseconds a part takes for a row.
+    pub(super) fn nanos(&self, part: usize, node: &BoundNode) -> f64 {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.parts.get(part).filter(|cost| cost.rows > 0).map_or_else(|| node.guess(), Cost::nanos)
+    }
+
     /// The verdicts on the entries of a dictionary, if they are known.
     pub(super) fn entries(&self, test: &BoundTest, values: &ArrayRef) -> Option<TriState> {
         let test = std::ptr::from_ref(test).addr();
@@ -141,7 +147,13 @@ impl Cost {
         }
         let rows = self.rows as f64;
         let left_out = (rows - self.passed as f64) / rows;
-        self.time.as_nanos() as f64 / rows / left_out.max(1e-3)
+        self.nanos() / left_out.max(1e-3)
+    }
+
+    /// What a row takes.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn nanos(&self) -> f64 {
+        self.time.as_nanos() as f64 / self.rows as f64
     }
 }
 

@@ -12,6 +12,7 @@ use std::ops::Range;
 use arrow_schema::DataType;
 
 use super::bound::{BloomProbe, Bound, BoundColumn, BoundNode, BoundTest, ColumnOrigin, FactsHold};
+use super::expression::Op;
 use super::facts::{ColumnFacts, PageFacts};
 use super::possible_results::{PossibleResults, PruneResult};
 use super::tested::{Tested, looked_for, probe};
@@ -98,11 +99,18 @@ impl Bound {
     }
 
     /// The leaves of which the values are tested, and the Arrow types that they are tested as: what
-    /// the dictionaries of the file can be asked for.
+    /// the dictionaries of the file can be asked for. A dictionary tells nothing worth a request of
+    /// a value that is not wanted: it nearly always has others.
     pub(crate) fn tested_leaves(&self) -> Vec<(usize, DataType)> {
         let mut leaves: Vec<(usize, DataType)> = Vec::new();
         self.root.for_each_test(&mut |column, test| {
-            if matches!(test, BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty) {
+            let is_told = match test {
+                BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty => false,
+                BoundTest::Compare { op, .. } => *op != Op::NotEq,
+                BoundTest::Same { negated, .. } => !negated,
+                _ => true,
+            };
+            if !is_told {
                 return;
             }
             let Some(column) = self.columns.get(column) else { return };
