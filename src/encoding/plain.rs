@@ -38,6 +38,9 @@ fn checked_len(bytes: &Bytes, width: usize, n: usize) -> Result<usize> {
 #[derive(Debug)]
 pub(crate) struct Fixed<T> {
     bytes: Bytes,
+    /// The first byte of the next value: to split the bytes would count references at each read,
+    /// and where a filter leaves rows, a read may be of a single value.
+    next: usize,
     native: std::marker::PhantomData<T>,
 }
 
@@ -49,7 +52,7 @@ impl<T: Native> Fixed<T> {
     pub(crate) fn new(mut bytes: Bytes, n: usize) -> Result<Self> {
         let len = checked_len(&bytes, size_of::<T>(), n)?;
         bytes.truncate(len);
-        Ok(Self { bytes, native: std::marker::PhantomData })
+        Ok(Self { bytes, next: 0, native: std::marker::PhantomData })
     }
 
     /// Appends the next `n` values.
@@ -57,8 +60,7 @@ impl<T: Native> Fixed<T> {
     /// # Errors
     /// `Malformed` if there are fewer.
     pub(crate) fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
-        let taken = self.take(n)?;
-        native::append_le(&taken, out);
+        native::append_le(self.take(n)?, out);
         Ok(())
     }
 
@@ -72,15 +74,17 @@ impl<T: Native> Fixed<T> {
 
     /// Values that are left.
     pub(crate) fn left(&self) -> usize {
-        self.bytes.len() / size_of::<T>()
+        (self.bytes.len() - self.next) / size_of::<T>()
     }
 
-    fn take(&mut self, n: usize) -> Result<Bytes> {
+    fn take(&mut self, n: usize) -> Result<&[u8]> {
         let left = self.left();
         if n > left {
             return Err(too_few_values(SPEC, n, left));
         }
-        Ok(self.bytes.split_to(n * size_of::<T>()))
+        let start = self.next;
+        self.next += n * size_of::<T>();
+        Ok(&self.bytes[start..self.next])
     }
 }
 
