@@ -16,7 +16,6 @@ use arrow_schema::{Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
-use datafusion_physical_expr::expressions::DynamicFilterTracking;
 use datafusion_physical_expr::projection::Projector;
 use datafusion_physical_expr::utils::{collect_columns, conjunction};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
@@ -24,10 +23,12 @@ use datafusion_pruning::FilePruner;
 use futures_core::Stream;
 
 use super::columns::{Columns, ROW_NUMBERS};
+use super::evaluate::evaluate;
+use super::learned::{PassRates, has_learned, may_change};
 use super::local::LocalSource;
 use super::metadata::{Fetched, IndexKeeper};
 use super::metrics::FileMetrics;
-use super::pushdown::{self, Filters, PassRates};
+use super::pushdown::{self, Filters};
 use super::scan::{OfFile, Prepared, Scan};
 use crate::bytes::saturated;
 use crate::error::ErrorKind;
@@ -45,7 +46,13 @@ pub(super) struct FileStream {
     /// Row groups that are not opened yet.
     waiting: VecDeque<usize>,
     current: Option<BatchStream>,
-    /// The memory that `current` holds.
+    /// The first of `waiting`, on its way while `current` is decoded.
+    ahead: Option<Ahead>,
+    /// Whether rows were given, from which filters may be learned.
+    has_given: bool,
+    /// Whether nothing is fetched before its turn, because there is no memory for it.
+    is_held_back: bool,
+    /// The memory that `current` and `ahead` hold.
     reservation: Option<MemoryReservation>,
     /// Rows that may still be given.
     left: Option<u64>,
@@ -66,6 +73,40 @@ impl fmt::Debug for FileStream {
     }
 }
 
+/// A row group that is fetched before its turn, while filters may still change.
+struct Ahead {
+    /// Of the filters by which it was planned.
+    generation: u64,
+    /// `None` if something is wrong with it, which comes to light in its turn.
+    read: Option<Opened>,
+}
+
+/// A read of row groups, and how many of them it has left.
+struct Opened {
+    stream: BatchStream,
+    counts: Option<RowGroupCounts>,
+}
+
+/// What statistics have left of row groups.
+#[derive(Clone, Copy)]
+struct RowGroupCounts {
+    left: usize,
+    pruned: usize,
+    /// Row groups of which all rows pass.
+    sure: usize,
+    /// Whether those are all that are left.
+    is_all_sure: bool,
+}
+
+impl RowGroupCounts {
+    fn of(plan: &Plan, groups: usize) -> Self {
+        let left = row_groups_of(plan).len();
+        let sure = plan.ranges().iter().filter(|range| range.is_proven()).count();
+        let is_all_sure = sure > 0 && sure == plan.ranges().len();
+        Self { left, pruned: groups.saturating_sub(left), sure: sure.min(left), is_all_sure }
+    }
+}
+
 /// The filters of a scan in one file.
 struct FileFilter {
     evaluation: Evaluation,
@@ -74,7 +115,6 @@ struct FileFilter {
     filters: Filters,
     physical: SchemaRef,
     rates: Arc<PassRates>,
-    tracking: DynamicFilterTracking,
     prunes: bool,
     /// About how many nanoseconds a row saves that does not pass.
     saved: f64,
@@ -96,11 +136,7 @@ impl FileFilter {
         let is_bindable = columns.iter().all(|index| is_unique(physical, *index));
         let fixed = (!filters.fixed.is_empty()).then(|| conjunction(filters.fixed.iter().cloned()));
         let learned = filters.learned.iter().filter(|_| is_bindable).cloned();
-        let learned: Vec<_> = learned.collect();
-        let tracking = match learned.is_empty() {
-            true => DynamicFilterTracking::Static,
-            false => DynamicFilterTracking::classify(&conjunction(learned.iter().cloned())),
-        };
+        let learned = learned.collect();
         let evaluation = match &fixed {
             Some(fixed) if scan.filters_rows && !is_bindable => {
                 Evaluation::Batches(Arc::clone(fixed))
@@ -113,7 +149,7 @@ impl FileFilter {
         let filters = Filters { learned, ..filters };
         let (physical, rates) = (Arc::clone(physical), Arc::clone(&scan.rates));
         let prunes = scan.prunes;
-        Ok(Self { evaluation, fixed, filters, physical, rates, tracking, prunes, saved: 0.0 })
+        Ok(Self { evaluation, fixed, filters, physical, rates, prunes, saved: 0.0 })
     }
 
     /// Whether the reader has anything to evaluate or to prune by.
@@ -123,7 +159,17 @@ impl FileFilter {
 
     /// Whether a filter may still be learned.
     fn may_change(&self) -> bool {
-        matches!(self.tracking, DynamicFilterTracking::Watching(_))
+        self.filters.learned.iter().any(may_change)
+    }
+
+    /// Whether anything was learned yet.
+    fn has_learned(&self) -> bool {
+        self.filters.learned.iter().any(has_learned)
+    }
+
+    /// A number that grows whenever more is learned.
+    fn generation(&self) -> u64 {
+        self.filters.learned.iter().map(|filter| filter.snapshot_generation()).sum()
     }
 
     /// What the rows must pass, with what was learned until now.
@@ -134,10 +180,7 @@ impl FileFilter {
         let mut parts = Vec::from_iter(self.fixed.clone());
         for (place, filter) in self.filters.learned.iter().enumerate() {
             let rate = self.rates.at(place);
-            let may_change = self.may_change();
-            let (physical, saved) = (&self.physical, self.saved);
-            let part = pushdown::learned_predicate(filter, physical, &rate, may_change, saved)?;
-            parts.push(part);
+            parts.push(pushdown::learned_predicate(filter, &self.physical, &rate, self.saved)?);
         }
         Ok((!parts.is_empty()).then(|| Predicate::all_of(parts)))
     }
@@ -207,6 +250,9 @@ impl FileStream {
             output,
             waiting: row_groups.into(),
             current: None,
+            ahead: None,
+            has_given: false,
+            is_held_back: false,
             reservation: scan.pool.as_ref().map(|pool| {
                 MemoryConsumer::new(format!("MarquetryScan[{}]", scan.partition)).register(pool)
             }),
@@ -233,38 +279,117 @@ impl FileStream {
             self.metrics.row_groups_pruned_dynamic.add(self.waiting.len());
             self.waiting.clear();
         }
+        let ahead = self.ahead.take();
         if self.waiting.is_empty() || self.left == Some(0) {
             return Ok(false);
         }
-        let n = if self.filter.may_change() { 1 } else { self.waiting.len() };
+        // Both are asked before the filters are looked at: what is learned meanwhile only counts
+        // sooner.
+        let (may_change, generation) = (self.filter.may_change(), self.filter.generation());
+        let ahead = match ahead {
+            Some(Ahead { read: Some(opened), generation: of })
+                if may_change && of == generation =>
+            {
+                self.waiting.pop_front();
+                opened.stream.let_go();
+                self.begin(opened);
+                return Ok(true);
+            }
+            ahead => ahead.and_then(|ahead| ahead.read),
+        };
+        let is_on_its_way = ahead.as_ref().is_some_and(|ahead| !ahead.stream.is_fetched());
+        let n = if may_change || is_on_its_way { 1 } else { self.waiting.len() };
         let groups: Vec<usize> = self.waiting.drain(..n).collect();
+        let (reader, plan, counts) = {
+            let _timer = self.metrics.statistics_eval_time.timer();
+            self.planned(&groups)?
+        };
+        match ahead {
+            // Its rows are those of filters that let more through.
+            Some(ahead) if is_on_its_way && !plan.ranges().is_empty() => {
+                ahead.stream.let_go();
+                self.begin(ahead);
+            }
+            ahead => {
+                let mut stream = reader.stream_of(plan)?;
+                if let Some(ahead) = &ahead {
+                    stream.take_over(&ahead.stream);
+                }
+                self.begin(Opened { stream, counts });
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes a read the current one.
+    fn begin(&mut self, opened: Opened) {
+        if let Some(counts) = opened.counts {
+            self.count_row_groups(counts);
+        }
+        let mut stream = opened.stream;
+        if self.left.is_none() && !self.is_held_back {
+            stream.fetch_small(SMALL.min(self.reader.read_options().read_ahead.bytes));
+        }
+        self.is_first = false;
+        self.current = Some(stream);
+    }
+
+    /// Fetches what is current, and once that is there, the row group that comes after it. Not
+    /// before anything is learned, if the first rows may teach it: then it may not be needed.
+    fn fetch(&mut self, cx: &mut Context<'_>) {
+        let Some(current) = &mut self.current else { return };
+        if self.waiting.is_empty() {
+            return;
+        }
+        current.fetch(cx);
+        if self.ahead.is_none() && !self.is_held_back && current.is_fetched() {
+            let Some(group) = self.waiting.front().copied() else { return };
+            if !self.has_given && !self.filter.has_learned() {
+                return;
+            }
+            let generation = self.filter.generation();
+            let held = current.bytes_held();
+            self.ahead = Some(Ahead { generation, read: self.opened_ahead(group, held) });
+        }
+        if let Some(Ahead { read: Some(opened), .. }) = &mut self.ahead {
+            opened.stream.fetch(cx);
+        }
+    }
+
+    /// A row group, to be fetched beside others that hold so many bytes; `None` if there is no room
+    /// for it.
+    fn opened_ahead(&self, group: usize, held: u64) -> Option<Opened> {
+        let (reader, plan, counts) = self.planned(&[group]).ok()?;
+        let wanted = |range| plan.row_group(range).map_or(u64::MAX, |group| group.wanted_bytes());
+        let wanted = plan.ranges().iter().map(wanted).fold(held, u64::saturating_add);
+        if wanted > reader.read_options().read_ahead.bytes {
+            return None;
+        }
+        let stream = reader.stream_of(plan).ok()?;
+        stream.keep_fetched();
+        Some(Opened { stream, counts })
+    }
+
+    /// The read of row groups, with what their statistics leave of them.
+    fn planned(&self, groups: &[usize]) -> Result<(AsyncReader, Plan, Option<RowGroupCounts>)> {
         let mut reader = self.reader.clone().row_groups(groups.iter().copied())?;
         if let Some(left) = self.left
             && !matches!(self.filter.evaluation, Evaluation::Batches(_))
         {
             reader = reader.limit(left);
         }
-        let (reader, plan) = {
-            let _timer = self.metrics.statistics_eval_time.timer();
-            self.planned(reader, groups.len())?
-        };
-        self.is_first = false;
-        self.current = Some(reader.stream_of(plan)?);
-        Ok(true)
-    }
-
-    /// The read of `groups` row groups, with what their statistics leave of them.
-    fn planned(&self, reader: AsyncReader, groups: usize) -> Result<(AsyncReader, Plan)> {
         let Some(filter) = self.filter.now()? else {
-            self.metrics.row_groups_pruned.add_matched(groups);
             let plan = reader.plan()?;
-            return Ok((reader, plan));
+            let counts =
+                RowGroupCounts { left: groups.len(), pruned: 0, sure: 0, is_all_sure: false };
+            return Ok((reader, plan, Some(counts)));
         };
         let filtered = reader.clone().filter(filter);
         match filtered.plan() {
             Ok(plan) => {
-                self.count_row_groups(&plan, groups);
-                self.within_limit(filtered, plan)
+                let counts = RowGroupCounts::of(&plan, groups.len());
+                let (reader, plan) = self.within_limit(filtered, plan)?;
+                Ok((reader, plan, Some(counts)))
             }
             // A literal that the type of the column does not hold, perhaps.
             Err(e) if e.kind() == ErrorKind::Usage => {
@@ -274,7 +399,7 @@ impl FileStream {
                     None => reader,
                 };
                 let plan = reader.plan()?;
-                Ok((reader, plan))
+                Ok((reader, plan, None))
             }
             Err(e) => Err(e.into()),
         }
@@ -304,16 +429,14 @@ impl FileStream {
         Ok((reader, plan))
     }
 
-    fn count_row_groups(&self, plan: &Plan, groups: usize) {
-        let left = row_groups_of(plan);
-        let pruned = groups.saturating_sub(left.len());
+    fn count_row_groups(&self, counts: RowGroupCounts) {
+        let RowGroupCounts { left, pruned, sure, is_all_sure } = counts;
         if self.is_first || self.filter.filters.learned.is_empty() {
             self.metrics.row_groups_pruned.add_pruned(pruned);
-            self.metrics.row_groups_pruned.add_matched(left.len());
-            let sure = plan.ranges().iter().filter(|range| range.is_proven()).count();
-            self.metrics.row_groups_pruned.add_fully_matched(sure.min(left.len()));
+            self.metrics.row_groups_pruned.add_matched(left);
+            self.metrics.row_groups_pruned.add_fully_matched(sure);
             let is_wanted = self.reader.read_options().page_index != PageIndexUse::Never;
-            if self.is_first && is_wanted && sure > 0 && sure == plan.ranges().len() {
+            if self.is_first && is_wanted && is_all_sure {
                 self.metrics.skipped_page_indexes();
             }
         } else {
@@ -338,19 +461,24 @@ impl FileStream {
     /// a time. That is no error: other operators learn that they are to spill when the pool refuses
     /// them, not when it refuses a scan.
     fn reserve(&mut self) {
-        if let (Some(reservation), Some(current)) = (&self.reservation, &mut self.current)
-            && reservation.try_resize(saturated(current.bytes_held())).is_err()
-        {
+        let (Some(reservation), Some(current)) = (&self.reservation, &mut self.current) else {
+            return;
+        };
+        let ahead = self.ahead.as_ref().and_then(|ahead| ahead.read.as_ref());
+        let ahead = ahead.map_or(0, |ahead| ahead.stream.bytes_held());
+        let held = current.bytes_held();
+        if reservation.try_resize(saturated(held.saturating_add(ahead))).is_err() {
             current.hold_back();
+            (self.ahead, self.is_held_back) = (None, true);
+            // What is left of it is refused again at the next batch, if it must be.
+            let _ = reservation.try_resize(saturated(held));
         }
     }
 
     /// A batch as the query wants it.
     fn finished(&self, batch: RecordBatch) -> Result<RecordBatch> {
         let batch = match &self.filter.evaluation {
-            Evaluation::Batches(filter) => {
-                filter_record_batch(&batch, &pushdown::evaluate(filter, &batch)?)?
-            }
+            Evaluation::Batches(filter) => filter_record_batch(&batch, &evaluate(filter, &batch)?)?,
             Evaluation::Reader | Evaluation::Above => batch,
         };
         let batch = self.projector.project_batch(&batch)?;
@@ -371,6 +499,7 @@ impl FileStream {
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
         loop {
+            self.fetch(cx);
             let Some(current) = &mut self.current else {
                 if !self.open_next()? {
                     return Poll::Ready(Ok(None));
@@ -388,6 +517,7 @@ impl FileStream {
                         *left = left.saturating_sub(batch.num_rows() as u64);
                     }
                     if batch.num_rows() > 0 {
+                        self.has_given = true;
                         return Poll::Ready(Ok(Some(batch)));
                     }
                 }
@@ -408,6 +538,7 @@ impl Stream for FileStream {
         if polled.is_err() {
             // After an error there is nothing more.
             self.end_current();
+            self.ahead = None;
             self.waiting.clear();
         }
         Poll::Ready(polled.transpose())
@@ -450,6 +581,10 @@ fn read_options(
 
 /// What one stream fetches ahead: there is one for each partition of each scan of a query.
 const READ_AHEAD: ReadAhead = ReadAhead { row_groups: 2, bytes: 64 << 20 };
+
+/// Row groups that take no more bytes than these are fetched at once: to wait for each would take
+/// longer than to decode it.
+const SMALL: u64 = 1 << 20;
 
 /// One stream fetches ahead at most one part of so many of a memory pool.
 const POOL_PART: u64 = 8;

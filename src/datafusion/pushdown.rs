@@ -7,12 +7,9 @@
 //! numbers. A test that is true of too many rows prunes beside the function that decides.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_buffer::i256;
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -26,6 +23,10 @@ use datafusion_physical_expr::utils::conjunction;
 use datafusion_physical_expr::{ScalarFunctionExpr, split_conjunction};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
+use super::evaluate::evaluate;
+use super::key_set::KeyRange;
+use super::learned::{LearnedFilter, PassRate, key_range, may_change};
+use super::routed::Routed;
 use crate::error::Error;
 use crate::predicate::{Column as TestedColumn, Literal, Predicate, col, not};
 
@@ -62,74 +63,12 @@ pub(super) fn without_learned(filter: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn 
     (!fixed.is_empty()).then(|| conjunction(fixed))
 }
 
-/// How much each learned part that costs something has let through so far, by its place among them.
-/// Shared by all files and partitions of a scan.
-#[derive(Debug, Default)]
-pub(super) struct PassRates(Mutex<Vec<Arc<PassRate>>>);
-
-impl PassRates {
-    /// The rate of the learned part at `place`.
-    pub(super) fn at(&self, place: usize) -> Arc<PassRate> {
-        let mut rates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while rates.len() <= place {
-            rates.push(Arc::default());
-        }
-        rates.get(place).cloned().unwrap_or_default()
-    }
-}
-
-/// How much one learned part has let through since it last changed, and what that took.
-#[derive(Debug, Default)]
-pub(super) struct PassRate {
-    generation: AtomicU64,
-    rows: AtomicU64,
-    passed: AtomicU64,
-    nanos: AtomicU64,
-}
-
-/// Rows after which it is known whether a learned part is worth evaluating.
-const TRIAL_ROWS: u64 = 64 << 10;
-
-impl PassRate {
-    /// Counts from 0 if the part has changed: it may remove more rows now.
-    fn begin(&self, generation: u64) {
-        if self.generation.swap(generation, Ordering::Relaxed) != generation {
-            self.rows.store(0, Ordering::Relaxed);
-            self.passed.store(0, Ordering::Relaxed);
-            self.nanos.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether evaluating costs more than it saves: `saved` nanoseconds for a row that need not be
-    /// decoded.
-    ///
-    /// What joins ask of a row they ask again of one that passes: that is the cost. And where half
-    /// of the rows pass, picking them costs as much as to decode all.
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    fn is_futile(&self, saved: f64) -> bool {
-        let rows = self.rows.load(Ordering::Relaxed);
-        if rows < TRIAL_ROWS {
-            return false;
-        }
-        let passed = self.passed.load(Ordering::Relaxed) as f64 / rows as f64;
-        let cost = self.nanos.load(Ordering::Relaxed) as f64 / rows as f64;
-        saved * (1.0 - 2.0 * passed) < cost * passed
-    }
-
-    fn count(&self, tested: &BooleanArray, time: Duration) {
-        self.rows.fetch_add(tested.len() as u64, Ordering::Relaxed);
-        self.passed.fetch_add(tested.true_count() as u64, Ordering::Relaxed);
-        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.nanos.fetch_add(nanos, Ordering::Relaxed);
-    }
-}
-
 /// The predicate of a fixed filter over columns of `schema`. It is true of the same rows.
 ///
 /// # Errors
 /// Those of DataFusion for an expression that cannot be evaluated.
 pub(super) fn predicate(filter: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Predicate> {
-    Translation { schema, learned: None }.predicate(filter)
+    Translation { schema, learned: None, range: None }.predicate(filter)
 }
 
 /// The predicate of a filter as DataFusion evaluates it: it prunes nothing.
@@ -140,7 +79,7 @@ pub(super) fn untyped_predicate(
     filter: &Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Predicate> {
-    Translation { schema, learned: None }.function(filter)
+    Translation { schema, learned: None, range: None }.function(filter)
 }
 
 /// About how many nanoseconds it takes to decode a value.
@@ -166,19 +105,28 @@ pub(super) fn learned_predicate(
     filter: &Arc<dyn PhysicalExpr>,
     schema: &Schema,
     rate: &Arc<PassRate>,
-    may_change: bool,
     saved: f64,
 ) -> Result<Predicate> {
+    // Asked first: what is learned meanwhile is taken below.
+    let may_change = may_change(filter);
     let Some(dynamic) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else {
         return predicate(filter, schema);
     };
-    let translation = Translation { schema, learned: Some((rate, saved)) };
+    let mut translation = Translation { schema, learned: Some((rate, saved)), range: None };
     rate.begin(dynamic.snapshot_generation());
     let current = dynamic.current()?;
     match current.downcast_ref::<PhysicalLiteral>() {
         // Nothing was learned yet: what is learned while the first rows are read still counts.
         Some(_) if may_change => translation.function(filter),
-        _ => translation.predicate(&current),
+        _ => {
+            translation.range = key_range(&current);
+            let bounds = Routed::of(&current).and_then(|routed| routed.bounds());
+            let found = translation.predicate(&current)?;
+            Ok(match bounds {
+                Some(bounds) => translation.predicate(&bounds)?.and(found),
+                None => found,
+            })
+        }
     }
 }
 
@@ -187,6 +135,8 @@ struct Translation<'a> {
     /// Set if the filter may be left out where it does not pay: what it lets through, and the
     /// nanoseconds that a row saves.
     learned: Option<(&'a Arc<PassRate>, f64)>,
+    /// In which the keys lie that a learned filter of one column lets through.
+    range: Option<KeyRange>,
 }
 
 impl Translation<'_> {
@@ -383,53 +333,18 @@ impl Translation<'_> {
         let expr = at_positions(expr, &positions)?;
         let names = positions.iter().filter_map(|index| self.schema.fields().get(*index));
         let names: Vec<String> = names.map(|field| field.name().clone()).collect();
-        let learned = self.learned.map(|(rate, saved)| (Arc::clone(rate), saved));
-        Ok(Predicate::function(names, move |batch| {
-            let tested = match &learned {
-                Some((rate, saved)) => evaluate_learned(&expr, batch, rate, *saved),
-                None => evaluate(&expr, batch),
-            };
-            tested.map_err(of_datafusion)
-        }))
+        Ok(match self.learned {
+            Some((rate, saved)) => {
+                let learned = LearnedFilter::new(expr, self.range, Arc::clone(rate), saved);
+                Predicate::function(names, move |batch| {
+                    learned.evaluate(batch).map_err(of_datafusion)
+                })
+            }
+            None => Predicate::function(names, move |batch| {
+                evaluate(&expr, batch).map_err(of_datafusion)
+            }),
+        })
     }
-}
-
-/// Of which rows a filter is true.
-///
-/// # Errors
-/// Those of the expression.
-pub(super) fn evaluate(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray> {
-    let tested = expr.evaluate(batch)?.into_array(batch.num_rows())?;
-    match tested.as_boolean_opt() {
-        Some(tested) => Ok(tested.clone()),
-        None => datafusion_common::internal_err!(
-            "the filter {expr} gives {}, not Boolean",
-            tested.data_type()
-        ),
-    }
-}
-
-/// Of which rows a learned filter is true; all of them where finding out does not pay.
-fn evaluate_learned(
-    expr: &Arc<dyn PhysicalExpr>,
-    batch: &RecordBatch,
-    rate: &PassRate,
-    saved: f64,
-) -> Result<BooleanArray> {
-    if let Some(dynamic) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
-        rate.begin(dynamic.snapshot_generation());
-        if dynamic.current()?.is::<PhysicalLiteral>() {
-            // Nothing is learned yet, which tells nothing of what will be.
-            return evaluate(expr, batch);
-        }
-    }
-    if rate.is_futile(saved) {
-        return Ok(vec![true; batch.num_rows()].into());
-    }
-    let start = Instant::now();
-    let tested = evaluate(expr, batch)?;
-    rate.count(&tested, start.elapsed());
-    Ok(tested)
 }
 
 /// The predicate of an expression without columns.

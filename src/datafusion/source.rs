@@ -27,7 +27,8 @@ use datafusion_pruning::build_pruning_predicate;
 use object_store::ObjectStore;
 
 use super::columns::RowNumberColumns;
-use super::pushdown::{self, PassRates};
+use super::learned::PassRates;
+use super::pushdown;
 use super::row_groups::{ReadOrder, sort_by_bound};
 use super::scan::{Files, Scan};
 use super::schema::TypeOptions;

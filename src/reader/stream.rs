@@ -277,6 +277,52 @@ impl BatchStream {
         self.driver.as_ref().map_or(0, Streamed::bytes_held)
     }
 
+    /// Fetches row groups however many there are, as long as no more than `bytes` are held.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn fetch_small(&mut self, bytes: u64) {
+        if let Some(driver) = &mut self.driver {
+            driver.fetch_small(bytes);
+        }
+    }
+
+    /// Whether all that the read wants is there.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn is_fetched(&self) -> bool {
+        self.driver.as_ref().is_none_or(Streamed::is_fetched)
+    }
+
+    /// Fetches before its turn, and decodes nothing.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
+        if let Some(driver) = &mut self.driver {
+            driver.fetch(cx);
+        }
+    }
+
+    /// Keeps what is fetched, for a read that may take this one's place.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn keep_fetched(&self) {
+        if let Some(driver) = &self.driver {
+            driver.keep_fetched();
+        }
+    }
+
+    /// Takes the place of a read of its first row group, whose bytes are not fetched again.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn take_over(&mut self, other: &Self) {
+        if let (Some(driver), Some(other)) = (&mut self.driver, &other.driver) {
+            driver.take_over(other);
+        }
+    }
+
+    /// Keeps nothing more of what is fetched.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn let_go(&self) {
+        if let Some(driver) = &self.driver {
+            driver.let_go();
+        }
+    }
+
     /// Fetches one row group at a time from now on.
     #[cfg(feature = "datafusion")]
     pub(crate) fn hold_back(&mut self) {

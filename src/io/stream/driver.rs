@@ -33,6 +33,8 @@ use crate::io::pool::Pool;
 use crate::io::progress::Progress;
 use crate::io::wave::{QueuedRowGroup, WaveResult, WaveSize, serial_wave};
 use crate::limits::Limits;
+#[cfg(feature = "datafusion")]
+use crate::range_cache::RangeCache;
 use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail, is_too_large};
 use crate::selection::RowSelection;
 
@@ -121,6 +123,11 @@ pub(crate) struct Streamed {
     /// Row groups that are fetched at a time now, and at most.
     depth: usize,
     max_depth: usize,
+    /// Row groups are fetched however many there are, as long as no more bytes than these are held.
+    small: u64,
+    /// Whether what the read has taken over is let go once the first row group is open.
+    #[cfg(feature = "datafusion")]
+    keeps_until_opened: bool,
     done: bool,
 }
 
@@ -216,6 +223,9 @@ impl Streamed {
             size,
             depth,
             max_depth,
+            small: 0,
+            #[cfg(feature = "datafusion")]
+            keeps_until_opened: false,
             done: false,
         }
     }
@@ -226,10 +236,50 @@ impl Streamed {
         self.shared.plan.budget().used()
     }
 
+    /// Whether all that the read wants is there.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn is_fetched(&self) -> bool {
+        let is_idle = self.fetching.is_empty() && self.again.is_empty() && self.indexes.is_none();
+        self.done || (is_idle && self.next_range >= self.shared.ranges.len())
+    }
+
+    /// Fetches before its turn, and decodes nothing.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
+        self.poll_fetching(cx);
+    }
+
+    /// Keeps what is fetched, for a read that may take this one's place.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn keep_fetched(&self) {
+        self.shared.source.keep(RangeCache::default());
+    }
+
+    /// Takes the place of a read of its first row group, whose bytes are not fetched again.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn take_over(&mut self, other: &Self) {
+        if let Some(kept) = other.shared.source.take_kept() {
+            self.shared.source.keep(kept);
+            self.keeps_until_opened = true;
+        }
+    }
+
+    /// Keeps nothing more of what is fetched.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn let_go(&self) {
+        self.shared.source.take_kept();
+    }
+
     /// Fetches one row group at a time from now on.
     #[cfg(feature = "datafusion")]
     pub(crate) fn hold_back(&mut self) {
-        (self.depth, self.max_depth) = (1, 1);
+        (self.depth, self.max_depth, self.small) = (1, 1, 0);
+    }
+
+    /// Fetches row groups however many there are, as long as no more than `bytes` are held.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn fetch_small(&mut self, bytes: u64) {
+        self.small = bytes;
     }
 
     /// Begins to fetch as many row groups as there is room for, and one if there is none.
@@ -238,13 +288,18 @@ impl Streamed {
         let waves = self.size.bytes.saturating_mul(2);
         let max_held =
             plan.options().read_ahead.bytes.saturating_add(waves).min(plan.budget().cap() / 2);
-        while self.fetching.len() + self.queue.len() < self.depth
-            && let Some(range) = self.shared.ranges.get(self.next_range)
-        {
+        while let Some(range) = self.shared.ranges.get(self.next_range) {
+            let n = self.fetching.len() + self.queue.len();
+            if n >= self.depth && self.small == 0 {
+                break;
+            }
             // An error in the metadata is given in its turn.
             let bytes = plan.row_group(range).map_or(0, |row_group| row_group.wanted_bytes());
             let held = plan.budget().used() + self.wanted.iter().map(|it| it.0).sum::<u64>();
-            let is_first = self.fetching.is_empty() && self.queue.is_empty();
+            if n >= self.depth && held.saturating_add(bytes) > self.small {
+                break;
+            }
+            let is_first = n == 0;
             if held.saturating_add(bytes) > max_held && !(is_first && self.running.is_none()) {
                 break;
             }
@@ -275,6 +330,10 @@ impl Streamed {
             let Poll::Ready(Some(opened)) = Pin::new(&mut self.fetching).poll_next(cx) else {
                 break;
             };
+            #[cfg(feature = "datafusion")]
+            if std::mem::take(&mut self.keeps_until_opened) {
+                self.let_go();
+            }
             let range = self.wanted.pop_front().map(|(_, range)| range);
             let failed = |error| {
                 let postponed = range.filter(|_| is_too_large(&error));

@@ -123,6 +123,8 @@ pub(in crate::io) struct CachedSource {
     source: Arc<dyn AsyncSource>,
     latency: Latency,
     held: Arc<Mutex<RangeCache>>,
+    /// What was fetched for a read that another may take over; `None` if it is not kept.
+    kept: Arc<Mutex<Option<RangeCache>>>,
     /// The metadata, for page indexes that are loaded.
     metadata: Option<Metadata>,
 }
@@ -130,7 +132,7 @@ pub(in crate::io) struct CachedSource {
 impl CachedSource {
     pub(in crate::io) fn new(source: Arc<dyn AsyncSource>, latency: Option<Latency>) -> Self {
         let latency = latency.unwrap_or_else(|| source.latency());
-        Self { source, latency, held: Arc::default(), metadata: None }
+        Self { source, latency, held: Arc::default(), kept: Arc::default(), metadata: None }
     }
 
     /// The same, with the page indexes that the metadata hold.
@@ -147,7 +149,19 @@ impl CachedSource {
 
     /// Holds bytes that begin at `start` of the file.
     pub(in crate::io) fn hold(&self, start: u64, bytes: Bytes) {
-        self.lock().insert(start, bytes);
+        lock(&self.held).insert(start, bytes);
+    }
+
+    /// Keeps `fetched`, and all that is fetched from now on.
+    #[cfg(feature = "datafusion")]
+    pub(in crate::io) fn keep(&self, fetched: RangeCache) {
+        *lock(&self.kept) = Some(fetched);
+    }
+
+    /// What was kept. Nothing more is.
+    #[cfg(feature = "datafusion")]
+    pub(in crate::io) fn take_kept(&self) -> Option<RangeCache> {
+        lock(&self.kept).take()
     }
 
     /// Whether the bytes of `range` are in memory.
@@ -158,7 +172,8 @@ impl CachedSource {
     /// The bytes of `range`, if they are in memory.
     pub(in crate::io) fn find(&self, range: &Range<u64>) -> Option<Bytes> {
         let loaded = || self.metadata.as_ref().and_then(|metadata| metadata.loaded(range));
-        loaded().or_else(|| self.lock().get(range))
+        let kept = || lock(&self.kept).as_ref().and_then(|kept| kept.get(range));
+        loaded().or_else(|| lock(&self.held).get(range)).or_else(kept)
     }
 
     /// What requests cost.
@@ -187,6 +202,9 @@ impl CachedSource {
             read = len(requests.needs());
             let bytes = self.source.read_many(requests.needs().to_vec()).await?;
             let found = requests.supply(bytes)?;
+            if let Some(kept) = &mut *lock(&self.kept) {
+                missing.iter().zip(&found).for_each(|(at, it)| kept.insert(at.start, it.clone()));
+            }
             for (out, found) in out.iter_mut().filter(|out| out.is_none()).zip(found) {
                 *out = Some(found);
             }
@@ -194,9 +212,9 @@ impl CachedSource {
         let bytes = out.into_iter().map(Option::unwrap_or_default).collect();
         Ok(FetchedRanges { bytes, wanted, read })
     }
+}
 
-    /// Nothing panics while it holds the lock.
-    fn lock(&self) -> MutexGuard<'_, RangeCache> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Nothing panics while it holds the lock.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

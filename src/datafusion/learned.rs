@@ -1,0 +1,281 @@
+//! [`LearnedFilter`]: a filter that DataFusion learns while the query runs, and whether it pays.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_ord::cmp::distinct;
+use arrow_select::filter::filter_record_batch;
+use datafusion_common::Result;
+use datafusion_physical_expr::expressions::{
+    BinaryExpr, Column, DynamicFilterPhysicalExpr, DynamicFilterTracking, IsNotNullExpr,
+    IsNullExpr, Literal,
+};
+use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
+
+use super::evaluate::evaluate;
+use super::key_set::{KeyRange, KeySet};
+use super::routed::{Routed, bounds_of};
+use crate::simd::bitmap as bits;
+
+/// How much each learned part that costs something has let through so far, by its place among them.
+/// Shared by all files and partitions of a scan.
+#[derive(Debug, Default)]
+pub(super) struct PassRates(Mutex<Vec<Arc<PassRate>>>);
+
+impl PassRates {
+    /// The rate of the learned part at `place`.
+    pub(super) fn at(&self, place: usize) -> Arc<PassRate> {
+        let mut rates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while rates.len() <= place {
+            rates.push(Arc::default());
+        }
+        rates.get(place).cloned().unwrap_or_default()
+    }
+}
+
+/// How much one learned part has let through since it last changed, and what that took.
+#[derive(Debug, Default)]
+pub(super) struct PassRate {
+    generation: AtomicU64,
+    rows: AtomicU64,
+    passed: AtomicU64,
+    nanos: AtomicU64,
+}
+
+/// Rows after which it is known whether a learned part is worth evaluating.
+const TRIAL_ROWS: u64 = 64 << 10;
+
+impl PassRate {
+    /// Counts from 0 if the part has changed: it may remove more rows now.
+    pub(super) fn begin(&self, generation: u64) {
+        if self.generation.swap(generation, Ordering::Relaxed) != generation {
+            self.rows.store(0, Ordering::Relaxed);
+            self.passed.store(0, Ordering::Relaxed);
+            self.nanos.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether evaluating costs more than it saves: `saved` nanoseconds for a row that need not be
+    /// decoded.
+    ///
+    /// What joins ask of a row they ask again of one that passes: that is the cost. And where half
+    /// of the rows pass, picking them costs as much as to decode all.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn is_futile(&self, saved: f64) -> bool {
+        let rows = self.rows.load(Ordering::Relaxed);
+        if rows < TRIAL_ROWS {
+            return false;
+        }
+        let passed = self.passed.load(Ordering::Relaxed) as f64 / rows as f64;
+        let cost = self.nanos.load(Ordering::Relaxed) as f64 / rows as f64;
+        saved * (1.0 - 2.0 * passed) < cost * passed
+    }
+
+    fn count(&self, tested: &BooleanArray, time: Duration) {
+        self.rows.fetch_add(tested.len() as u64, Ordering::Relaxed);
+        self.passed.fetch_add(tested.true_count() as u64, Ordering::Relaxed);
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+}
+
+/// Whether more of a learned filter may still come to be known.
+pub(super) fn may_change(filter: &Arc<dyn PhysicalExpr>) -> bool {
+    matches!(DynamicFilterTracking::classify(filter), DynamicFilterTracking::Watching(_))
+}
+
+/// Whether anything is known of a learned filter.
+pub(super) fn has_learned(filter: &Arc<dyn PhysicalExpr>) -> bool {
+    let dynamic = filter.downcast_ref::<DynamicFilterPhysicalExpr>();
+    dynamic.is_some_and(|dynamic| dynamic.current().is_ok_and(|now| !now.is::<Literal>()))
+}
+
+/// A learned filter, or a part of one, as the rows of a read are tested by it.
+pub(super) struct LearnedFilter {
+    expr: Arc<dyn PhysicalExpr>,
+    rate: Arc<PassRate>,
+    /// Nanoseconds that a row saves which does not pass.
+    saved: f64,
+    known: Mutex<Known>,
+}
+
+/// What was learned, in faster forms, as far as it has them.
+#[derive(Clone, Default)]
+struct Known {
+    generation: u64,
+    routed: Option<Arc<Routed>>,
+    /// Whether rows are looked up, and not only compared.
+    looks_up: bool,
+    /// The keys that pass lie in it.
+    range: Option<KeyRange>,
+    keys: Option<Arc<KeySet>>,
+    /// Rows that were tested without `keys`.
+    tested: u64,
+}
+
+impl Known {
+    fn of(expr: &Arc<dyn PhysicalExpr>, generation: u64, range: Option<KeyRange>) -> Self {
+        let routed = Routed::of(expr).map(Arc::new);
+        let bounds = routed.as_ref().map_or(Some(Arc::clone(expr)), |routed| routed.bounds());
+        let range = range.or_else(|| bounds.as_ref().and_then(key_range));
+        let looks_up = !is_comparison(expr);
+        Self { generation, routed, looks_up, range: range.filter(|_| looks_up), ..Self::default() }
+    }
+}
+
+/// Whether an expression only compares columns with literals, which takes less than to look for
+/// rows of which the answer is known.
+fn is_comparison(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let is_simple = expr.is::<BinaryExpr>()
+        || expr.is::<Column>()
+        || expr.is::<Literal>()
+        || expr.is::<IsNullExpr>()
+        || expr.is::<IsNotNullExpr>();
+    is_simple && expr.children().into_iter().all(is_comparison)
+}
+
+impl LearnedFilter {
+    /// `expr`, whose columns are those of the batches. If there is one, and its keys lie in
+    /// `range`, no row with another key need pass.
+    pub(super) fn new(
+        expr: Arc<dyn PhysicalExpr>,
+        range: Option<KeyRange>,
+        rate: Arc<PassRate>,
+        saved: f64,
+    ) -> Self {
+        let known = Mutex::new(Known::of(&expr, 0, range));
+        Self { expr, rate, saved, known }
+    }
+
+    /// Of which rows it is true; all of them where finding out does not pay.
+    ///
+    /// # Errors
+    /// Those of the expression.
+    pub(super) fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let (mut expr, mut generation) = (Arc::clone(&self.expr), 0);
+        if let Some(dynamic) = self.expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
+            // Asked first, so that what is newer is never taken for older.
+            generation = dynamic.snapshot_generation();
+            self.rate.begin(generation);
+            expr = dynamic.current()?;
+            if expr.is::<Literal>() {
+                // Nothing is learned yet, which tells nothing of what will be.
+                return evaluate(&expr, batch);
+            }
+        }
+        if self.rate.is_futile(self.saved) {
+            return Ok(vec![true; batch.num_rows()].into());
+        }
+        let start = Instant::now();
+        let known = self.known(&expr, generation);
+        let test = |batch: &RecordBatch| match &known.routed {
+            Some(routed) => routed.evaluate(batch),
+            None => evaluate(&expr, batch),
+        };
+        let keys = self.keys(&known, batch, test)?;
+        let found = match (keys, batch.columns()) {
+            (Some(keys), [column]) => keys.find(column),
+            _ => None,
+        };
+        let tested = match found {
+            Some(found) => found,
+            None => match known.looks_up.then(|| first_of_runs(batch)).flatten() {
+                Some(first) => {
+                    let rows = filter_record_batch(batch, &first)?;
+                    self.lock().tested += rows.num_rows() as u64;
+                    repeated(&test(&rows)?, first.values())
+                }
+                None => {
+                    self.lock().tested += batch.num_rows() as u64;
+                    test(batch)?
+                }
+            },
+        };
+        self.rate.count(&tested, start.elapsed());
+        Ok(tested)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known now.
+    fn known(&self, expr: &Arc<dyn PhysicalExpr>, generation: u64) -> Known {
+        let mut known = self.lock();
+        if known.generation != generation {
+            *known = Known::of(expr, generation, None);
+        }
+        known.clone()
+    }
+
+    /// The keys that pass, once as many rows were tested as there are keys: from then on it pays to
+    /// have looked up all of them.
+    fn keys(
+        &self,
+        known: &Known,
+        batch: &RecordBatch,
+        test: impl Fn(&RecordBatch) -> Result<BooleanArray>,
+    ) -> Result<Option<Arc<KeySet>>> {
+        let Some(range) = known.range.filter(|range| known.tested >= range.keys()) else {
+            return Ok(None);
+        };
+        if known.keys.is_some() || batch.num_columns() != 1 {
+            return Ok(known.keys.clone());
+        }
+        let keys = KeySet::new(range, batch.schema_ref(), test)?.map(Arc::new);
+        let mut now = self.lock();
+        if now.generation == known.generation {
+            now.keys.clone_from(&keys);
+            now.range = now.range.filter(|_| keys.is_some());
+        }
+        Ok(keys)
+    }
+}
+
+/// The range that the bounds of a single column give the keys that pass `expr`.
+pub(super) fn key_range(expr: &Arc<dyn PhysicalExpr>) -> Option<KeyRange> {
+    match &bounds_of(expr)[..] {
+        [bounds] => KeyRange::new(&bounds.lower, &bounds.upper),
+        _ => None,
+    }
+}
+
+/// The rows that differ from the one before them; `None` if they are two thirds of all or more. The
+/// keys of the larger side of a join often come together, and a test is then made once for a run.
+fn first_of_runs(batch: &RecordBatch) -> Option<BooleanArray> {
+    let rows = batch.num_rows();
+    let max = rows / 3 * 2;
+    let mut differs: Option<BooleanBuffer> = None;
+    for column in batch.columns() {
+        if rows < 2 || column.data_type().is_nested() {
+            return None;
+        }
+        let (before, after) = (column.slice(0, rows - 1), column.slice(1, rows - 1));
+        let found = distinct(&before, &after).ok()?.into_parts().0;
+        let all = match differs {
+            Some(differs) => &differs | &found,
+            None => found,
+        };
+        if all.count_set_bits() >= max {
+            return None;
+        }
+        differs = Some(all);
+    }
+    let differs = differs?;
+    let mut first = BooleanBufferBuilder::new(rows);
+    first.append(true);
+    first.append_buffer(&differs);
+    Some(BooleanArray::new(first.finish(), None))
+}
+
+/// The answers for runs, given for each of their rows; `first` are the rows that begin one.
+fn repeated(of_runs: &BooleanArray, first: &BooleanBuffer) -> BooleanArray {
+    let answers = match of_runs.nulls() {
+        Some(valid) => of_runs.values() & valid.inner(),
+        None => of_runs.values().clone(),
+    };
+    BooleanArray::new(bits::repeated(&answers, first), None)
+}
