@@ -2,8 +2,13 @@
 //!
 //! ```text
 //! cargo run --release --bin bench -- [--tpch FOLDER] [--scale 1] [--hits FILE] [--rounds 15]
-//!     [--partitions 1,2] [--only q1,h20]
+//!     [--partitions 1,2] [--only q1,h20] [--engine both|stock|ours]
+//!     [--explain yes]
 //! ```
+//!
+//! With `--explain yes`, the plans and what each node of them took, instead of the times.
+//! With one engine alone, for a profiler, the rounds are its own, and the other is only asked for
+//! the expected rows.
 //!
 //! Tables of TPC-H that are not in FOLDER are made. The rows of both are held against each other
 //! before the first round. Prints medians in milliseconds.
@@ -21,6 +26,9 @@ struct Args {
     rounds: usize,
     partitions: Vec<usize>,
     only: Vec<String>,
+    /// The places of the engines that run, in the pair of both.
+    turns: Vec<usize>,
+    explains: bool,
 }
 
 fn args() -> Args {
@@ -31,6 +39,8 @@ fn args() -> Args {
         rounds: 15,
         partitions: vec![1, 2],
         only: Vec::new(),
+        turns: vec![0, 1],
+        explains: false,
     };
     let mut given = std::env::args().skip(1);
     while let Some(name) = given.next() {
@@ -42,6 +52,15 @@ fn args() -> Args {
             "--rounds" => out.rounds = value.parse().expect("a number"),
             "--partitions" => {
                 out.partitions = value.split(',').map(|n| n.parse().expect("a number")).collect();
+            }
+            "--explain" => out.explains = value == "yes",
+            "--engine" => {
+                out.turns = match &*value {
+                    "both" => vec![0, 1],
+                    "stock" => vec![0],
+                    "ours" => vec![1],
+                    _ => panic!("--engine wants both, stock or ours"),
+                };
             }
             "--only" => out.only = value.split(',').map(str::to_owned).collect(),
             _ => panic!("there is no {name}"),
@@ -100,12 +119,20 @@ async fn compare(
         if !args.only.is_empty() && !args.only.contains(&name) {
             continue;
         }
+        if args.explains {
+            for turn in &args.turns {
+                println!("{name}, {}:", ["stock", "ours"][*turn]);
+                let plan = run(&pair[*turn], &format!("explain analyze {sql}")).await.1;
+                println!("{}", rows(&plan).join("\n"));
+            }
+            continue;
+        }
         let expected = rows(&run(&pair[0], &sql).await.1);
         let same = rows(&run(&pair[1], &sql).await.1) == expected;
         let mut times = [Vec::new(), Vec::new()];
         for round in 0..args.rounds {
-            for turn in 0..2 {
-                let which = (round + turn) % 2;
+            for turn in 0..args.turns.len() {
+                let which = args.turns[(round + turn) % args.turns.len()];
                 times[which].push(run(&pair[which], &sql).await.0);
             }
         }
@@ -134,5 +161,5 @@ async fn run(
 
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
-    times[times.len() / 2]
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }

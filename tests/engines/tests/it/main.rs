@@ -7,6 +7,7 @@ mod contracts;
 mod distributed;
 mod files;
 mod filters;
+mod learned;
 mod plans;
 mod replace;
 mod store;
