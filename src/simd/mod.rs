@@ -11,6 +11,7 @@ pub(crate) mod compact;
 pub(crate) mod decimals;
 pub(crate) mod deltas;
 pub(crate) mod expand;
+pub(crate) mod extremes;
 pub(crate) mod gather;
 mod isa;
 pub(crate) mod join;

@@ -1,6 +1,10 @@
-//! Bounds of dense values, in loops that the compiler vectorises.
+//! Bounds of dense values.
 
 use super::order::decimals;
+use crate::simd::Isa;
+use crate::simd::extremes::{
+    extremes_f32_with, extremes_f64_with, extremes_i32_with, extremes_i64_with,
+};
 
 /// Minimum and maximum of some values, as PLAIN has them, and how many are NaN.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,29 +22,24 @@ impl Extremes {
 }
 
 macro_rules! ints {
-    ($name:ident, $int:ty, $unsigned:ty) => {
+    ($name:ident, $int:ty, $extremes:ident) => {
         /// Bounds of integers, signed or not.
         pub(crate) fn $name(values: &[$int], unsigned: bool) -> Extremes {
             // Without a sign, the order is that of the numbers with the highest bit flipped.
             let flip = if unsigned { <$int>::MIN } else { 0 };
-            let (mut min, mut max) = (<$int>::MAX, <$int>::MIN);
-            for value in values {
-                let key = *value ^ flip;
-                min = min.min(key);
-                max = max.max(key);
-            }
             if values.is_empty() {
                 return Extremes::default();
             }
+            let (min, max) = $extremes(Isa::best(), values, flip);
             Extremes::of((min ^ flip).to_le_bytes(), (max ^ flip).to_le_bytes())
         }
     };
 }
-ints!(i32s, i32, u32);
-ints!(i64s, i64, u64);
+ints!(i32s, i32, extremes_i32_with);
+ints!(i64s, i64, extremes_i64_with);
 
 macro_rules! floats {
-    ($name:ident, $int:ty, $float:ty) => {
+    ($name:ident, $int:ty, $extremes:ident) => {
         /// Bounds of floats, given as their bits, in the total order of IEEE 754 or in the
         /// type-defined order.
         ///
@@ -48,16 +47,7 @@ macro_rules! floats {
         pub(crate) fn $name(values: &[$int], total: bool) -> Extremes {
             // Compared as signed numbers, the keys have the total order.
             let key = |bits: $int| bits ^ ((bits >> (<$int>::BITS - 1)) & <$int>::MAX);
-            let infinity = <$float>::INFINITY.to_bits().cast_signed();
-            let (mut min, mut max) = (<$int>::MAX, <$int>::MIN);
-            let mut nans = 0u64;
-            for &bits in values {
-                let is_nan = bits & <$int>::MAX > infinity;
-                nans += u64::from(is_nan);
-                let key = key(bits);
-                min = min.min(if is_nan { <$int>::MAX } else { key });
-                max = max.max(if is_nan { <$int>::MIN } else { key });
-            }
+            let (min, max, nans) = $extremes(Isa::best(), values);
             if nans == values.len() as u64 {
                 let only = total && !values.is_empty();
                 let keys = values.iter().map(|bits| key(*bits));
@@ -79,8 +69,8 @@ macro_rules! floats {
         }
     };
 }
-floats!(f32s, i32, f32);
-floats!(f64s, i64, f64);
+floats!(f32s, i32, extremes_f32_with);
+floats!(f64s, i64, extremes_f64_with);
 
 /// Why there are bounds.
 const SOME: &str = "not all values are NaN, or NaNs count";

@@ -6,22 +6,34 @@ use super::limits::{
     NONE,
 };
 use crate::free_lists::FreeLists;
-use crate::simd::prefetch;
+use crate::simd::extremes::{extremes_i32_with, extremes_i64_with};
+use crate::simd::{Isa, prefetch};
 
 /// Words that are interned.
 pub(super) trait DictionaryInt: Copy + Eq + Ord + Default + Send + 'static {
     fn wide(self) -> i64;
+
+    /// Minimum and maximum of some values.
+    fn extremes(values: &[Self]) -> (Self, Self);
 }
 
 impl DictionaryInt for i32 {
     fn wide(self) -> i64 {
         self.into()
     }
+
+    fn extremes(values: &[Self]) -> (Self, Self) {
+        extremes_i32_with(Isa::best(), values, 0)
+    }
 }
 
 impl DictionaryInt for i64 {
     fn wide(self) -> i64 {
         self
+    }
+
+    fn extremes(values: &[Self]) -> (Self, Self) {
+        extremes_i64_with(Isa::best(), values, 0)
     }
 }
 
@@ -36,9 +48,12 @@ pub(super) fn intern_ints<T: DictionaryInt>(
     if values.is_sorted() || values.is_sorted_by(|a, b| a >= b) {
         return by_runs(values, limits, free_lists);
     }
-    let least = values.iter().min()?.wide();
-    let greatest = values.iter().max()?.wide();
-    let range = greatest.wrapping_sub(least).cast_unsigned();
+    if values.is_empty() {
+        return None;
+    }
+    let (least, greatest) = T::extremes(values);
+    let least = least.wide();
+    let range = greatest.wide().wrapping_sub(least).cast_unsigned();
     if range < MAX_TABLE_RANGE.min(values.len() as u64 * 4) {
         by_table(values, least, range, limits, free_lists)
     } else {
