@@ -120,7 +120,7 @@ impl Known {
     fn of(expr: &Arc<dyn PhysicalExpr>, generation: u64, range: Option<KeyRange>) -> Self {
         let routed = Routed::of(expr).map(Arc::new);
         let bounds = routed.as_ref().map_or(Some(Arc::clone(expr)), |routed| routed.bounds());
-        let range = range.or_else(|| bounds.as_ref().and_then(key_range));
+        let range = range.or_else(|| bounds.as_ref().and_then(key_range).map(|it| it.1));
         let looks_up = !is_comparison(expr);
         Self { generation, routed, looks_up, range: range.filter(|_| looks_up), ..Self::default() }
     }
@@ -235,10 +235,13 @@ impl LearnedFilter {
     }
 }
 
-/// The range that the bounds of a single column give the keys that pass `expr`.
-pub(super) fn key_range(expr: &Arc<dyn PhysicalExpr>) -> Option<KeyRange> {
+/// The only column of which `expr` has bounds, and the range that they give the keys that pass.
+pub(super) fn key_range(expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, KeyRange)> {
     match &bounds_of(expr)[..] {
-        [bounds] => KeyRange::new(&bounds.lower, &bounds.upper),
+        [bounds] => {
+            let column = bounds.column.downcast_ref::<Column>()?.index();
+            Some((column, KeyRange::new(&bounds.lower, &bounds.upper)?))
+        }
         _ => None,
     }
 }

@@ -135,8 +135,8 @@ struct Translation<'a> {
     /// Set if the filter may be left out where it does not pay: what it lets through, and the
     /// nanoseconds that a row saves.
     learned: Option<(&'a Arc<PassRate>, f64)>,
-    /// In which the keys lie that a learned filter of one column lets through.
-    range: Option<KeyRange>,
+    /// The only column of which a learned filter has bounds, and where its keys lie.
+    range: Option<(usize, KeyRange)>,
 }
 
 impl Translation<'_> {
@@ -335,7 +335,9 @@ impl Translation<'_> {
         let names: Vec<String> = names.map(|field| field.name().clone()).collect();
         Ok(match self.learned {
             Some((rate, saved)) => {
-                let learned = LearnedFilter::new(expr, self.range, Arc::clone(rate), saved);
+                let range = self.range.filter(|(column, _)| positions == [*column]);
+                let range = range.map(|(_, range)| range);
+                let learned = LearnedFilter::new(expr, range, Arc::clone(rate), saved);
                 Predicate::function(names, move |batch| {
                     learned.evaluate(batch).map_err(of_datafusion)
                 })

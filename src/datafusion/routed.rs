@@ -144,7 +144,7 @@ fn common_bounds(branches: &[Arc<dyn PhysicalExpr>]) -> Option<Arc<dyn PhysicalE
 
 /// The bounds of a column.
 pub(super) struct Bounds {
-    column: Arc<dyn PhysicalExpr>,
+    pub(super) column: Arc<dyn PhysicalExpr>,
     pub(super) lower: ScalarValue,
     pub(super) upper: ScalarValue,
 }

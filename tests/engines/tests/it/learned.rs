@@ -13,7 +13,9 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::Operator;
 use datafusion::parquet::file::properties::WriterProperties;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, DynamicFilterPhysicalExpr, col, lit};
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, DynamicFilterPhysicalExpr, NotExpr, col, lit,
+};
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use fastrand::Rng;
@@ -59,11 +61,7 @@ impl Scan {
         let filter = DynamicFilterPhysicalExpr::new(vec![Arc::clone(&id)], lit(true));
         let filter = Arc::new(filter);
         let source = MarquetrySource::new(schema).with_filter(filter.clone());
-        let size = std::fs::metadata(path).unwrap().len();
-        let file = PartitionedFile::new(path.to_str().unwrap(), size);
-        let url = ObjectStoreUrl::local_filesystem();
-        let config = FileScanConfigBuilder::new(url, Arc::new(source)).with_file(file).build();
-        let plan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(config);
+        let plan = scan_of(path, source);
         let config = SessionConfig::new().with_batch_size(1000);
         let task = SessionContext::new_with_config(config).task_ctx();
         let stream = plan.execute(0, task).unwrap();
@@ -147,6 +145,42 @@ async fn a_filter_that_will_not_change_opens_all_row_groups_at_once() {
     scan.filter.mark_complete();
     assert_eq!(scan.rest().await.1, GROUP * 4 - 1);
     assert_eq!(metric(&scan.plan, "row_groups_pruned_dynamic_filter"), 0);
+}
+
+#[tokio::test]
+async fn the_bounds_of_one_column_say_nothing_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let n = Int64Array::from_iter_values(0..30_000);
+    let batch = RecordBatch::try_from_iter([
+        ("id", Arc::new(n) as ArrayRef),
+        ("k", Arc::new(Int64Array::from_iter_values((0..30_000).map(|i| i % 1000)))),
+    ]);
+    let batch = batch.unwrap();
+    let schema = batch.schema();
+    engines::write(&path, [Ok::<_, std::convert::Infallible>(batch)].into_iter(), 30_000);
+    let (id, k) = (col("id", &schema).unwrap(), col("k", &schema).unwrap());
+    let test = |left: Arc<dyn PhysicalExpr>, op, right: i64| -> Arc<dyn PhysicalExpr> {
+        Arc::new(BinaryExpr::new(left, op, lit(right)))
+    };
+    let and = |a, b| -> Arc<dyn PhysicalExpr> { Arc::new(BinaryExpr::new(a, Operator::And, b)) };
+    let bounds = and(test(k.clone(), Operator::GtEq, 0), test(k.clone(), Operator::LtEq, 998));
+    let seventh = test(test(id.clone(), Operator::Modulo, 7), Operator::Eq, 3);
+    let filter = Arc::new(DynamicFilterPhysicalExpr::new(vec![id, k], lit(true)));
+    filter.update(and(bounds, Arc::new(NotExpr::new(seventh)))).unwrap();
+    let source = MarquetrySource::new(schema).with_filter(filter);
+    let found = collect(scan_of(&path, source), SessionContext::new().task_ctx()).await.unwrap();
+    let rows: usize = found.iter().map(RecordBatch::num_rows).sum();
+    let expected = (0..30_000).filter(|i| i % 1000 <= 998 && i % 7 != 3).count();
+    assert_eq!(rows, expected);
+}
+
+fn scan_of(path: &Path, source: MarquetrySource) -> Arc<dyn ExecutionPlan> {
+    let size = std::fs::metadata(path).unwrap().len();
+    let file = PartitionedFile::new(path.to_str().unwrap(), size);
+    let url = ObjectStoreUrl::local_filesystem();
+    let config = FileScanConfigBuilder::new(url, Arc::new(source)).with_file(file).build();
+    DataSourceExec::from_data_source(config)
 }
 
 /// Two engines that join on several partitions, however small the tables are.
