@@ -181,6 +181,19 @@ impl Compression {
             Self::Lzo => CompressionCodec::Lzo,
         }
     }
+
+    /// Whether this build has the codec.
+    pub(crate) fn is_built(self) -> bool {
+        match self {
+            Self::Uncompressed => true,
+            Self::Snappy => cfg!(feature = "snappy"),
+            Self::Gzip(_) => cfg!(feature = "gzip"),
+            Self::Brotli(_) => cfg!(feature = "brotli"),
+            Self::Zstd(_) => cfg!(feature = "zstd"),
+            Self::Lz4Raw => cfg!(feature = "lz4"),
+            Self::Lzo => cfg!(feature = "lzo"),
+        }
+    }
 }
 
 impl std::str::FromStr for Compression {

@@ -1,5 +1,5 @@
-//! The metadata of a file: read once, and kept in the cache of DataFusion, with the page indexes and
-//! bloom filters that queries have fetched.
+//! The metadata of a file: read once, and kept in the cache of DataFusion, with the page indexes
+//! and bloom filters that queries have fetched.
 //!
 //! Trap: DataFusion's own source keeps values of another type under the same path. Ours then lie
 //! under a path of their own, so that neither evicts the other at each query.

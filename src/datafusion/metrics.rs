@@ -102,8 +102,8 @@ impl FileMetrics {
         }
     }
 
-    /// Counts that no page index was asked for, because statistics prove the filter of all rows that
-    /// are left. As in DataFusion's own source, the metric is there if that was so.
+    /// Counts that no page index was asked for, because statistics prove the filter of all rows
+    /// that are left. As in DataFusion's own source, the metric is there if that was so.
     pub(super) fn skipped_page_indexes(&self) {
         let builder = MetricBuilder::new(&self.set).with_label(self.file.clone());
         let builder = builder.with_type(MetricType::Summary);

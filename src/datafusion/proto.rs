@@ -435,8 +435,8 @@ fn format_of(message: &TableMessage) -> Result<MarquetryFormat> {
     })
 }
 
-/// Decodes what a peer has sent. DataFusion's part of that panics at numbers and texts which it would
-/// not have written itself.
+/// Decodes what a peer has sent. DataFusion's part of that panics at numbers and texts which it
+/// would not have written itself.
 fn guarded<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());

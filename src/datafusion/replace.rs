@@ -28,8 +28,8 @@ use super::source::{MarquetrySource, check_options};
 ///
 /// A scan stays as it was if it asks for something that is not understood: encryption, virtual
 /// columns other than row numbers, a file reader of the caller's, extensions of files other than
-/// access plans and row selections. Put the rule in front of the others, so that they push filters and orders into our
-/// scan:
+/// access plans and row selections. Put the rule in front of the others, so that they push filters
+/// and orders into our scan:
 ///
 /// ```ignore
 /// let state = SessionStateBuilder::new_with_default_features();

@@ -2,8 +2,9 @@
 //!
 //! Rows wait until a row group is full, are encoded while the next ones come, and go out in parts;
 //! their bytes are reserved from the memory pool of DataFusion meanwhile. If the pool has no room,
-//! the parts that are on their way are waited for, and then the row group ends early. No file appears before all of them are written: if one fails, or the query does, the
-//! others are given up too.
+//! the parts that are on their way are waited for, and then the row group ends early. No file
+//! appears before all of them are written: if one fails, or the query does, the others are given up
+//! too.
 
 use std::fmt;
 use std::sync::Arc;

@@ -81,8 +81,8 @@ impl Default for ScanSettings {
 /// of file metadata, which a session has. Of one file, indexes take at most an eighth of it.
 ///
 /// Virtual columns of the table are supported that have the type `Int64` and the extension type
-/// `parquet.virtual.row_number`: the number of each row in its file, from 0. Of other kinds they are
-/// an error when the scan begins.
+/// `parquet.virtual.row_number`: the number of each row in its file, from 0. Of other kinds they
+/// are an error when the scan begins.
 ///
 /// # Metrics
 /// They have the names and the meanings of DataFusion's own source. In detail:

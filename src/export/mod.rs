@@ -211,13 +211,13 @@ impl Export {
         self
     }
 
-    /// The memory that all open writers share; what the streams hold is theirs, and the reports that
-    /// [`Export::run`] gives come on top: about 1 KiB for each column of each row group. 512 MiB by
-    /// default.
+    /// The memory that all open writers share; what the streams hold is theirs, and the reports
+    /// that [`Export::run`] gives come on top: about 1 KiB for each column of each row group. 512
+    /// MiB by default.
     ///
     /// An object store takes a third of it for the parts of objects that are on their way, and at
-    /// least 10 MiB for each object that is open, because parts are of 5 MiB or more. Fewer are open
-    /// than [`Export::open_files`] says where there is no memory for them.
+    /// least 10 MiB for each object that is open, because parts are of 5 MiB or more. Fewer are
+    /// open than [`Export::open_files`] says where there is no memory for them.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;

@@ -65,7 +65,8 @@ impl Target {
         }
     }
 
-    /// Takes a part of the memory of a file for what is on its way; gives what is left for the rows.
+    /// Takes a part of the memory of a file for what is on its way; gives what is left for the
+    /// rows.
     pub(super) fn take_share(&mut self, memory: u64) -> u64 {
         match self {
             Self::Folder(_) => memory,

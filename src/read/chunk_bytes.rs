@@ -1,8 +1,8 @@
 //! [`ChunkBytes`]: the bytes of a column chunk, from one page to the next.
 //!
 //! Where bytes cost next to nothing to get, as from a local file, a large chunk is not fetched
-//! before it is decoded: it is given piece by piece, in memory that is used again. Fetched whole, it
-//! would take fresh pages of memory, which cost more than to decode most of them.
+//! before it is decoded: it is given piece by piece, in memory that is used again. Fetched whole,
+//! it would take fresh pages of memory, which cost more than to decode most of them.
 
 use std::ops::Range;
 

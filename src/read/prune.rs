@@ -102,8 +102,8 @@ const DICTIONARY_SHARE: u64 = 16;
 const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 
 impl Plan {
-    /// The indexes of a row group of [`Plan::ranges`] that may be asked for, and the dictionaries, so
-    /// that they can be fetched together with those of others.
+    /// The indexes of a row group of [`Plan::ranges`] that may be asked for, and the dictionaries,
+    /// so that they can be fetched together with those of others.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.

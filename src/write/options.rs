@@ -469,10 +469,7 @@ impl WriteOptions {
 
 /// The codec of a profile, or none where this build lacks it.
 fn usable(compression: Compression) -> Compression {
-    if crate::compress::Compressor::new(compression).is_err() {
-        return Compression::Uncompressed;
-    }
-    compression
+    if compression.is_built() { compression } else { Compression::Uncompressed }
 }
 
 /// What differs for some columns; what is not set is as for all.

@@ -68,8 +68,8 @@ pub(in crate::read) struct LeafReader {
     pub(super) rows: DecodedRows,
     /// The next row, counted from the first of the row group.
     pub(super) next_row: u64,
-    /// Rows of the step at hand that are decoded or have begun: not 0 between two steps if the first
-    /// stopped for bytes.
+    /// Rows of the step at hand that are decoded or have begun: not 0 between two steps if the
+    /// first stopped for bytes.
     pub(super) rows_begun: usize,
     /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many
     /// rows.
@@ -123,8 +123,8 @@ impl LeafReader {
         })
     }
 
-    /// Runs a step that changes the column. After a step has failed, all later ones are refused. One
-    /// that stopped for bytes must be run again, once they are supplied, and goes on.
+    /// Runs a step that changes the column. After a step has failed, all later ones are refused.
+    /// One that stopped for bytes must be run again, once they are supplied, and goes on.
     pub(super) fn guarded<T>(
         &mut self,
         step: impl FnOnce(&mut Self) -> Result<T, Stop>,

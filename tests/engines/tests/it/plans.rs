@@ -1,4 +1,5 @@
-//! What DataFusion plans by, and what it is told: statistics, orders, metrics, caches, learned filters.
+//! What DataFusion plans by, and what it is told: statistics, orders, metrics, caches, learned
+//! filters.
 
 use std::sync::Arc;
 
