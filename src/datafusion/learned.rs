@@ -127,7 +127,7 @@ impl Known {
 }
 
 /// Whether an expression only compares columns with literals, which takes less than to look for
-/// rows of which the answer is known.
+/// runs of equal rows.
 fn is_comparison(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let is_simple = expr.is::<BinaryExpr>()
         || expr.is::<Column>()
@@ -138,8 +138,8 @@ fn is_comparison(expr: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 impl LearnedFilter {
-    /// `expr`, whose columns are those of the batches. If there is one, and its keys lie in
-    /// `range`, no row with another key need pass.
+    /// `expr`, whose columns are those of the batches. Where a `range` is given, rows with a key
+    /// outside it need not pass.
     pub(super) fn new(
         expr: Arc<dyn PhysicalExpr>,
         range: Option<KeyRange>,
@@ -150,11 +150,14 @@ impl LearnedFilter {
         Self { expr, rate, saved, known }
     }
 
-    /// Of which rows it is true; all of them where finding out does not pay.
-    ///
-    /// # Errors
-    /// Those of the expression.
-    pub(super) fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+    /// Of which rows it is true; all of them where finding out does not pay, or fails: the filter
+    /// spares work, and a row that it cannot be evaluated for may be one that another filter takes
+    /// away.
+    pub(super) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
+        self.test(batch).unwrap_or_else(|_| vec![true; batch.num_rows()].into())
+    }
+
+    fn test(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let (mut expr, mut generation) = (Arc::clone(&self.expr), 0);
         if let Some(dynamic) = self.expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
             // Asked first, so that what is newer is never taken for older.
@@ -175,7 +178,7 @@ impl LearnedFilter {
             Some(routed) => routed.evaluate(batch),
             None => evaluate(&expr, batch),
         };
-        let keys = self.keys(&known, batch, test)?;
+        let keys = self.keys(&known, batch, test);
         let found = match (keys, batch.columns()) {
             (Some(keys), [column]) => keys.find(column),
             _ => None,
@@ -218,20 +221,19 @@ impl LearnedFilter {
         known: &Known,
         batch: &RecordBatch,
         test: impl Fn(&RecordBatch) -> Result<BooleanArray>,
-    ) -> Result<Option<Arc<KeySet>>> {
-        let Some(range) = known.range.filter(|range| known.tested >= range.keys()) else {
-            return Ok(None);
-        };
+    ) -> Option<Arc<KeySet>> {
+        let range = known.range.filter(|range| known.tested >= range.keys())?;
         if known.keys.is_some() || batch.num_columns() != 1 {
-            return Ok(known.keys.clone());
+            return known.keys.clone();
         }
-        let keys = KeySet::new(range, batch.schema_ref(), test)?.map(Arc::new);
+        // A key that no row has may be one that cannot be tested.
+        let keys = KeySet::new(range, batch.schema_ref(), test).ok().flatten().map(Arc::new);
         let mut now = self.lock();
         if now.generation == known.generation {
             now.keys.clone_from(&keys);
             now.range = now.range.filter(|_| keys.is_some());
         }
-        Ok(keys)
+        keys
     }
 }
 

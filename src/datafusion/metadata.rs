@@ -14,7 +14,7 @@ use datafusion_execution::cache::cache_manager::{
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
-use crate::io::{FileEnd, StoreSource};
+use crate::io::{FileEnd, StoreSource, is_replaced};
 use crate::limits::Limits;
 use crate::read::{LoadedIndexes, Metadata};
 use crate::reader::AsyncReader;
@@ -120,6 +120,11 @@ impl Drop for IndexKeeper {
     }
 }
 
+/// Whether an entry is of this version of a file, as far as a listing tells.
+fn is_of(entry: &CachedFileMetadataEntry, object: &ObjectMeta) -> bool {
+    entry.is_valid_for(object) && !is_replaced(&entry.meta, object)
+}
+
 /// What the cache holds of the file, and the path under which ours lies or is to lie.
 fn look_up(cache: &FileMetadataCache, object: &ObjectMeta) -> (Option<Metadata>, Path) {
     let ours = |entry: &CachedFileMetadataEntry| {
@@ -128,7 +133,7 @@ fn look_up(cache: &FileMetadataCache, object: &ObjectMeta) -> (Option<Metadata>,
     };
     let own_path = || Path::from(format!("{}#marquetry", object.location));
     for key in [object.location.clone(), own_path()] {
-        match cache.get(&key).filter(|entry| entry.is_valid_for(object)) {
+        match cache.get(&key).filter(|entry| is_of(entry, object)) {
             // Of another type: under the other path, perhaps.
             Some(entry) => match ours(&entry) {
                 Some(found) => return (Some(found), key),

@@ -93,7 +93,7 @@ impl LimitsMessage {
     fn new(limits: &Limits) -> Option<Self> {
         let Limits { footer_bytes, page_bytes, nesting, rows_without_columns, memory_bytes } =
             *limits;
-        (*limits != Limits::default()).then(|| Self {
+        (*limits != Limits::default()).then_some(Self {
             footer_bytes: Some(footer_bytes),
             page_bytes: Some(page_bytes),
             nesting: Some(nesting as u64),

@@ -338,9 +338,7 @@ impl Translation<'_> {
                 let range = self.range.filter(|(column, _)| positions == [*column]);
                 let range = range.map(|(_, range)| range);
                 let learned = LearnedFilter::new(expr, range, Arc::clone(rate), saved);
-                Predicate::function(names, move |batch| {
-                    learned.evaluate(batch).map_err(of_datafusion)
-                })
+                Predicate::function(names, move |batch| Ok(learned.evaluate(batch)))
             }
             None => Predicate::function(names, move |batch| {
                 evaluate(&expr, batch).map_err(of_datafusion)

@@ -128,11 +128,15 @@ fn without_bounds(branch: &Arc<dyn PhysicalExpr>) -> Arc<dyn PhysicalExpr> {
 }
 
 /// What the bounds of all branches have in common: for each column that all of them bound, the
-/// lowest of the lower bounds and the highest of the upper ones.
+/// lowest of the lower bounds and the highest of the upper ones. A branch with a bound that is null
+/// is true of no row: all keys that it was made from are null.
 fn common_bounds(branches: &[Arc<dyn PhysicalExpr>]) -> Option<Arc<dyn PhysicalExpr>> {
     let mut common: Option<Vec<Bounds>> = None;
     for branch in branches.iter().filter(|branch| boolean(branch) != Some(false)) {
         let own = bounds_of(branch);
+        if own.iter().any(|bounds| bounds.lower.is_null() || bounds.upper.is_null()) {
+            continue;
+        }
         common = Some(match common {
             None => own,
             Some(common) => common.into_iter().filter_map(|bounds| bounds.with(&own)).collect(),

@@ -55,7 +55,11 @@ pub(super) struct Made {
 }
 
 impl Target {
-    /// The most files that may be open at a time in so much memory.
+    /// Maximum files that may be open at a time in so much memory.
+    #[cfg_attr(
+        not(feature = "object_store"),
+        expect(unused_variables, reason = "those of a folder hold none themselves")
+    )]
     pub(super) fn max_open(&self, memory: u64) -> usize {
         match self {
             Self::Folder(_) => usize::MAX,

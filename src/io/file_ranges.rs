@@ -57,7 +57,10 @@ pub(super) fn in_pieces<T>(
         given = match step(given)? {
             Step::Done(done) => return Ok(done),
             Step::NeedsMore(range) => match pieces {
-                Some(pieces) => Some(pieces.read(range)?),
+                Some(pieces) => {
+                    let start = range.start;
+                    Some(pieces.read(range).map_err(|e| e.at_offset(start))?)
+                }
                 None => return Err(Error::usage("a stage whose bytes are there asks for more")),
             },
         };
@@ -72,7 +75,7 @@ pub(super) fn next_batch(
     row_group: &mut RowGroup,
     pieces: Option<&FileRanges>,
 ) -> Result<Option<ReservedBatch>> {
-    in_pieces(pieces, |given| row_group.next_step(given))
+    in_pieces(pieces, |given| row_group.next_step(given)).map_err(|e| row_group.place(e))
 }
 
 impl fmt::Debug for FileRanges {

@@ -1,6 +1,6 @@
 //! Evaluation of a conjunction part by part, cheapest first by what was learnt.
 //!
-//! Where few rows are left, a part sees only those.
+//! A part sees only the rows that are left, if they are few, or if it takes long.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,6 +18,9 @@ use crate::simd::bitmap::within;
 /// Of so many rows one must be left, or else the others are taken away before the next part is
 /// evaluated.
 const FEW: usize = 4;
+
+/// Maximum bytes of the columns of which many rows are copied: no budget counts the copies.
+const MAX_COPIED: usize = 4 << 20;
 
 /// About how many nanoseconds it takes, for each row, to take away those that are not left, and to
 /// put the answers back in their places.
@@ -48,7 +51,10 @@ impl Bound {
         let (mut left, mut count) = (BooleanBuffer::new_set(rows), rows);
         for i in adaptive.order(parts) {
             let Some(part) = parts.get(i).filter(|_| count > 0) else { break };
-            let pays = count < rows.div_ceil(FEW) || pays(rows, count, adaptive.nanos(i, part));
+            // Many rows are copied only where that takes little memory.
+            let is_small = batch.get_array_memory_size() <= MAX_COPIED;
+            let pays = count < rows.div_ceil(FEW)
+                || (is_small && pays(rows, count, adaptive.nanos(i, part)));
             let few = if pays { self.few(part, batch, &left)? } else { None };
             let start = Instant::now();
             let seen = few.as_ref().unwrap_or(batch);

@@ -316,9 +316,15 @@ impl Pages {
         })
     }
 
-    /// Index of the page that was given last, the dictionary not counted.
+    /// Whether bytes were asked for and are not supplied yet.
+    pub(super) fn are_waiting(&self) -> bool {
+        self.source.is_waiting()
+    }
+
+    /// Index of the page whose bytes were asked for, or else of the one that was given last, the
+    /// dictionary not counted.
     pub(super) fn page(&self) -> usize {
-        self.page.saturating_sub(1)
+        if self.are_waiting() { self.page } else { self.page.saturating_sub(1) }
     }
 
     /// The next page, header read; `None` when every slot is accounted for.

@@ -81,8 +81,12 @@ impl ChunkBytes {
 
     /// Whether a page has begun, or is asked for, and is not taken.
     pub(super) fn has_begun(&self) -> bool {
-        let is_wanted = self.pieces.as_ref().is_some_and(|pieces| pieces.wanted.is_some());
-        !self.rest.is_empty() || self.next.is_some() || is_wanted
+        !self.rest.is_empty() || self.next.is_some() || self.is_waiting()
+    }
+
+    /// Whether bytes were asked for and are not supplied yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.pieces.as_ref().is_some_and(|pieces| pieces.wanted.is_some())
     }
 
     /// Where the next page begins in the file.

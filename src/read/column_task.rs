@@ -10,7 +10,7 @@ use super::page_list::{PageList, PageSearch};
 use super::plan::Plan;
 use super::supplied::{Step, Stop};
 use super::window::{UnselectedRows, Window, max_bytes};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::page::PageContext;
 
 /// One leaf of one row group: one or more [`ColumnDecoder`]s that decode it.
@@ -124,11 +124,12 @@ impl ColumnTask {
         Ok(())
     }
 
-    /// Lets `parts` threads decode the leaf, each its own pages, if the rows of its pages are
-    /// known. Must be called before anything is decoded; `given` is what the step before asked for.
+    /// Lets `parts` threads decode the leaf, each its own pages, if the rows of its pages can be
+    /// known and there is memory for it. Must be called before anything is decoded; `given` is what
+    /// the step before asked for.
     ///
     /// # Errors
-    /// As for the first part; `Limit(Memory)` if the budget has no room for the dictionary page.
+    /// As for the first part.
     pub(crate) fn split(&mut self, parts: usize, given: Option<Bytes>) -> Result<Step<()>> {
         let ChunkSource { plan, list, context, .. } = &mut self.chunk;
         // Pages of these writers depend on the page before.
@@ -136,9 +137,12 @@ impl ColumnTask {
             return Ok(Step::Done(()));
         }
         let search = self.search.get_or_insert_with(|| PageSearch::new(list, self.rows_in_group));
-        let found = match search.step(context, plan.budget(), given)? {
-            Step::Done(found) => found,
-            Step::NeedsMore(range) => return Ok(Step::NeedsMore(range)),
+        let found = match search.step(context, plan.budget(), given) {
+            Ok(Step::Done(found)) => found,
+            Ok(Step::NeedsMore(range)) => return Ok(Step::NeedsMore(range)),
+            // Whole, it takes less memory.
+            Err(e) if e.kind() == ErrorKind::Limit(LimitKind::Memory) => None,
+            Err(e) => return Err(e),
         };
         self.search = None;
         let Some(found) = found else { return Ok(Step::Done(())) };
@@ -152,6 +156,11 @@ impl ColumnTask {
             self.parts.push(self.chunk.part()?);
         }
         Ok(Step::Done(()))
+    }
+
+    /// What has asked for bytes.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &ColumnDecoder> {
+        self.parts.iter().filter(|part| part.reader.is_waiting())
     }
 
     /// Says of which column an error is.
@@ -176,7 +185,10 @@ impl ColumnDecoder {
         given: Option<Bytes>,
     ) -> Result<Step<LeafBatch>> {
         let supplied = given.map_or(Ok(()), |bytes| self.reader.supply(bytes));
-        supplied.and_then(|()| Step::of(self.decode_rows(window, last))).map_err(|e| self.place(e))
+        supplied.and_then(|()| Step::of(self.decode_rows(window, last))).map_err(|e| {
+            self.position = None;
+            self.place(e)
+        })
     }
 
     /// Says of which page an error is.

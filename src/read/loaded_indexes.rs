@@ -9,7 +9,7 @@ use super::metadata::Metadata;
 use crate::limits::{Budget, Reservation};
 use crate::range_cache::RangeCache;
 
-/// What a read has fetched of the indexes of a file and its metadata do not hold.
+/// What a read has fetched of the indexes of a file that its metadata do not hold.
 #[derive(Debug)]
 pub(crate) struct LoadedIndexes {
     known: Metadata,

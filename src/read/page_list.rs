@@ -215,6 +215,9 @@ impl PageSearch {
                 _ => {
                     let Some(bytes) = given.take() else {
                         let Range { start, end } = self.rest;
+                        if start >= end || self.pages_are_tiny() {
+                            return Ok(Step::Done(None));
+                        }
                         let max = start.saturating_add(self.header_bytes as u64);
                         return Ok(Step::NeedsMore(start..max.min(end)));
                     };
@@ -272,6 +275,12 @@ impl PageSearch {
         })))))
     }
 
+    /// Whether the pages so far take fewer bytes than to look for them.
+    fn pages_are_tiny(&self) -> bool {
+        let n = self.found.len() as u64;
+        n > MAX_TINY && (self.rest.start - self.head.end) / n < SLACK as u64
+    }
+
     /// Goes on behind the page of this header. False if it should not be where it is.
     fn take(&mut self, bytes: Bytes, header: &Header) -> bool {
         self.position.is_first = false;
@@ -298,6 +307,9 @@ impl PageSearch {
         true
     }
 }
+
+/// Pages from which on they are asked how large they are.
+const MAX_TINY: u64 = 1024;
 
 /// What the header of a page says of where things are.
 struct Header {

@@ -275,6 +275,16 @@ impl RowGroup {
         }
     }
 
+    /// Says of which column and page an error is, if one asked for bytes that could not be read.
+    pub(crate) fn place(&self, error: Error) -> Error {
+        let mut parts = self.tasks.iter().flat_map(ColumnTask::waiting);
+        let error = match parts.next() {
+            Some(part) => part.place(error),
+            None => error,
+        };
+        error.at_row_group(self.range.row_group)
+    }
+
     /// Goes on with a window, up to its batch; `None` if no row passes the filter.
     fn decode_open(
         &mut self,

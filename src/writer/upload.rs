@@ -95,7 +95,7 @@ impl AsyncWriter<crate::io::StoreSink> {
         Self::new(sink, schema, WriteOptions::default())
     }
 
-    /// Bytes of memory that are held, and those of them that are on their way to the store.
+    /// Bytes of memory that are held, those on their way to the store included.
     #[cfg(feature = "datafusion")]
     pub(crate) fn bytes_held(&self) -> u64 {
         self.writer.as_ref().map_or(0, Writer::bytes_held) + self.sink.bytes_held()

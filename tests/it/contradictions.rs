@@ -372,6 +372,7 @@ fn a_source_that_gives_more_or_less_than_it_is_asked_for_is_an_error() {
             assert_eq!(opened.err().map(|e| e.kind()), Some(ErrorKind::Io));
             for threads in [1, 2] {
                 for filter in [None, Some(col("v").gt(0))] {
+                    let in_pieces = is_local && filter.is_none();
                     let source = wrong(false);
                     let mut reader = Reader::new(source.clone()).unwrap().threads(threads);
                     if let Some(filter) = filter {
@@ -380,6 +381,12 @@ fn a_source_that_gives_more_or_less_than_it_is_asked_for_is_an_error() {
                     source.lies.store(true, Ordering::Relaxed);
                     let error: Error = read_with(reader.clone()).unwrap_err();
                     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+                    if in_pieces {
+                        let at = error.at();
+                        assert_eq!(at.row_group, Some(0), "{error}");
+                        assert_eq!(at.column.as_deref(), Some("v"), "{error}");
+                        assert!(at.page.is_some() && at.offset.is_some(), "{error}");
+                    }
                     assert_eq!(reader.page_index(0, 0).unwrap_err().kind(), ErrorKind::Io);
                     assert_eq!(reader.take(&[5]).unwrap_err().kind(), ErrorKind::Io);
                 }

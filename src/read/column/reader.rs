@@ -279,6 +279,10 @@ impl LeafReader {
     /// # Errors
     /// As [`LeafReader::read`].
     pub(in crate::read) fn seek(&mut self, row: u64) -> Result<(), Stop> {
+        self.guarded(|reader| reader.move_to(row))
+    }
+
+    fn move_to(&mut self, row: u64) -> Result<(), Stop> {
         let rows = row.saturating_sub(self.next_row);
         if rows == 0 && self.cursor.page.is_some() {
             return Ok(());
@@ -328,16 +332,23 @@ impl LeafReader {
     /// # Errors
     /// `Malformed` if one is.
     pub(in crate::read) fn finish(&mut self) -> Result<(), Stop> {
-        if self.ahead.left() > 0 || self.cursor.open()?.is_some() {
-            let more = "the column chunk has more rows than its row group";
-            return Err(Error::malformed(Spec::Pages, more).into());
-        }
-        Ok(())
+        self.guarded(|reader| {
+            if reader.ahead.left() > 0 || reader.cursor.open()?.is_some() {
+                let more = "the column chunk has more rows than its row group";
+                return Err(Error::malformed(Spec::Pages, more).into());
+            }
+            Ok(())
+        })
     }
 
     /// The next row, counted from the first of the row group.
     pub(in crate::read) fn next_row(&self) -> u64 {
         self.next_row
+    }
+
+    /// Whether a step has asked for bytes that are not supplied yet.
+    pub(in crate::read) fn is_waiting(&self) -> bool {
+        self.cursor.pages.are_waiting()
     }
 
     /// Index of the page that is being read.

@@ -115,7 +115,7 @@ async fn the_next_row_group_is_fetched_while_one_is_decoded_and_not_fetched_twic
     assert_eq!(scan.rest().await.1, GROUP * 4 - 1);
     let all = scan.fetched();
     assert!(all < one * 42 / 10, "{one} bytes, then {all}");
-    // As a whole it is not.
+    // A row group that is excluded as a whole is not decoded.
     let mut scan = Scan::new(&path, schema);
     scan.next().await;
     for _ in 1..5 {
@@ -216,6 +216,43 @@ async fn joins_on_several_partitions_prune_by_the_bounds_of_all_keys() {
         let (few, all) = (metric(&plan, "bytes_scanned"), std::fs::metadata(&big).unwrap().len());
         assert!(few * 6 < all as usize, "{few} of {all} bytes, {partitions} partitions");
     }
+}
+
+#[tokio::test]
+async fn keys_of_a_partition_that_are_all_null_take_nothing_from_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let (big, small) = (folder.path().join("big.parquet"), folder.path().join("small.parquet"));
+    write(&big, 2);
+    for keys in [vec![None, Some(7)], vec![None, Some(7), Some(39_000)], vec![None, None]] {
+        let expected = keys.iter().flatten().count();
+        let keys: ArrayRef = Arc::new(Int64Array::from(keys));
+        let batch = RecordBatch::try_from_iter([("k", keys)]).unwrap();
+        engines::write(&small, [Ok::<_, std::convert::Infallible>(batch)].into_iter(), 1000);
+        for partitions in [2, 3, 4, 7] {
+            let pair = partitioned(partitions);
+            pair.table("big", &big).await;
+            pair.table("small", &small).await;
+            let sql = "select big.id from small join big on small.k = big.id";
+            assert_eq!(pair.same(sql).await, expected, "{partitions} partitions");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_learned_filter_that_cannot_be_evaluated_leaves_all_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let schema = write(&path, 2);
+    let id = col("id", &schema).unwrap();
+    // Divides by zero in the first row.
+    let quotient = BinaryExpr::new(lit(10_i64), Operator::Divide, id.clone());
+    let test = BinaryExpr::new(Arc::new(quotient), Operator::GtEq, lit(0_i64));
+    let filter = Arc::new(DynamicFilterPhysicalExpr::new(vec![id], lit(true)));
+    filter.update(Arc::new(test)).unwrap();
+    let source = MarquetrySource::new(schema).with_filter(filter);
+    let found = collect(scan_of(&path, source), SessionContext::new().task_ctx()).await.unwrap();
+    let rows: usize = found.iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(rows as i64, 2 * GROUP);
 }
 
 #[tokio::test]
