@@ -2,7 +2,7 @@
 //!
 //! Stages are values. A stage that wants bytes says which ([`needs`](Tail::needs)) and is given
 //! them ([`supply`](Tail::supply)); what comes back is the next stage. The columns of a row group
-//! may ask while they are decoded: a [`Step`] of theirs says which bytes they need, and takes those
+//! may ask while they are decoded: a step of theirs says which bytes they need, and takes those
 //! that the one before asked for. Nothing here reads a file: the loops that do are in
 //! [`crate::io`].
 //!
