@@ -453,9 +453,16 @@ fn write(file: &Bytes, rng: &mut Rng) -> Result<Check> {
     Ok(Check { invalid, rows: None })
 }
 
+/// Row groups of files that a summary is made of here: to make one takes memory for all of their
+/// metadata as structs, which is not what is tested.
+const MAX_SUMMARISED: usize = 5_000;
+
 /// As two files of a summary, which is changed too.
 fn summary(file: &Bytes, rng: &mut Rng) -> Result<Check> {
     let metadata = open(file)?.metadata().index().to_file_meta_data()?;
+    if metadata.row_groups.len() > MAX_SUMMARISED {
+        return Ok(Check::default());
+    }
     let folder = Folder::new(&["a.parquet", "b/c.parquet"], file);
     let files = [("a.parquet", &metadata), ("b/c.parquet", &metadata)];
     let joined = Bytes::from(marquetry::write::summary(files)?);
