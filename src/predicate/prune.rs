@@ -12,7 +12,6 @@ use std::ops::Range;
 use arrow_schema::DataType;
 
 use super::bound::{BloomProbe, Bound, BoundColumn, BoundNode, BoundTest, ColumnOrigin, FactsHold};
-use super::expression::Op;
 use super::facts::{ColumnFacts, PageFacts};
 use super::possible_results::{PossibleResults, PruneResult};
 use super::tested::{Tested, looked_for, probe};
@@ -99,18 +98,11 @@ impl Bound {
     }
 
     /// The leaves of which the values are tested, and the Arrow types that they are tested as: what
-    /// the dictionaries of the file can be asked for. A dictionary tells nothing worth a request of
-    /// a value that is not wanted: it nearly always has others.
+    /// the dictionaries of the file can be asked for.
     pub(crate) fn tested_leaves(&self) -> Vec<(usize, DataType)> {
         let mut leaves: Vec<(usize, DataType)> = Vec::new();
         self.root.for_each_test(&mut |column, test| {
-            let is_told = match test {
-                BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty => false,
-                BoundTest::Compare { op, .. } => *op != Op::NotEq,
-                BoundTest::Same { negated, .. } => !negated,
-                _ => true,
-            };
-            if !is_told {
+            if matches!(test, BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty) {
                 return;
             }
             let Some(column) = self.columns.get(column) else { return };
