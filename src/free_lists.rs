@@ -184,10 +184,13 @@ impl FreeLists {
     /// A vector for `n` values with stale contents; of unused memory, at most `max` of the bytes
     /// needed is taken.
     fn take_within<T: Send + 'static>(&self, n: usize, max: impl Fn(usize) -> usize) -> Vec<T> {
+        const { assert!(size_of::<T>() > 0) };
         let bytes = n.saturating_mul(size_of::<T>()).saturating_add(SLACK);
         let mut out = Vec::new();
         if bytes < STEP {
-            let _ = out.try_reserve_exact(n);
+            // A vector that had no room for the slack would grow, and be kept at a size that is
+            // never asked for.
+            let _ = out.try_reserve_exact(bytes / size_of::<T>());
             return out;
         }
         self.0.find(bytes, max(bytes)).unwrap_or_else(|| {

@@ -1,12 +1,15 @@
 //! Batches end where they are large enough, whatever the metadata say of the width of rows.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use marquetry::arrow_array::cast::AsArray;
-use marquetry::arrow_array::{Array, RecordBatch};
+use marquetry::arrow_array::{Array, ArrayRef, Int16Array, RecordBatch};
 use marquetry::arrow_schema::DataType;
 use marquetry::format::*;
+use marquetry::io::WriteSink;
 use marquetry::read::Latency;
-use marquetry::{ErrorKind, LimitKind, Reader, col};
+use marquetry::{BufferPool, ErrorKind, LimitKind, Reader, WriteOptions, Writer, col};
 
 use crate::support::encode::{bit_width, rle};
 use crate::support::*;
@@ -167,4 +170,24 @@ fn a_latency_beyond_all_numbers_is_as_the_longest() {
         reader.batches().unwrap().map(|batch| batch.unwrap().num_rows()).sum::<usize>(),
         1_000
     );
+}
+
+#[test]
+fn reads_of_small_batches_use_the_memory_of_each_other() {
+    let values = Int16Array::from_iter_values((0..80_000_u64).map(|n| (n * n % 307) as i16));
+    let batch = RecordBatch::try_from_iter([("k", Arc::new(values) as ArrayRef)]).unwrap();
+    let options = WriteOptions::new().with_page_rows(5_001);
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    let file = Bytes::from(writer.into_inner().unwrap().1);
+    for batch_rows in [1_000, 8_191, 8_192, 16_384] {
+        let pool = BufferPool::new(64 << 20);
+        let held = [0; 4].map(|_| {
+            let reader = Reader::new(file.clone()).unwrap().buffer_pool(&pool);
+            let reader = reader.filter(col("k").not_eq(7_i16)).batch_rows(batch_rows);
+            reader.batches().unwrap().for_each(|batch| drop(batch.unwrap()));
+            pool.held_bytes()
+        });
+        assert_eq!(held[1..], [held[1]; 3], "batches of {batch_rows} rows: {held:?}");
+    }
 }
