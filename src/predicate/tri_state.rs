@@ -4,7 +4,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{AnyDictionaryArray, Array, BooleanArray};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
 /// What is true and what is false; neither is null.
 #[derive(Debug, Clone)]
@@ -66,15 +66,17 @@ impl TriState {
         }
         match dictionary.keys().as_primitive_opt::<Int32Type>() {
             Some(keys) if answered => {
-                let of_entries: Vec<bool> = self.trues.iter().collect();
+                let (bits, offset) = (self.trues.values(), self.trues.offset());
+                // The key of a null may be anything.
                 let is = |key: &i32| {
-                    // The key of a null may be anything.
-                    let entry = usize::try_from(*key).ok();
-                    entry.and_then(|entry| of_entries.get(entry)).copied().unwrap_or_default()
+                    let bit = offset + key.cast_unsigned() as usize;
+                    bits.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
                 };
-                let keys = keys.values();
-                let trues = BooleanBuffer::collect_bool(len, |i| keys.get(i).is_some_and(is));
-                Self::total(trues).masked(nulls)
+                let words = keys.values().chunks(64).map(|keys| {
+                    keys.iter().rev().fold(0, |word, key| word << 1 | u64::from(is(key)))
+                });
+                let trues = Buffer::from_iter(words);
+                Self::total(BooleanBuffer::new(trues, 0, len)).masked(nulls)
             }
             _ => {
                 let keys = dictionary.normalized_keys();

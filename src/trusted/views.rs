@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BinaryViewArray, StringViewArray};
+use arrow_array::types::ByteArrayType;
+use arrow_array::{ArrayRef, BinaryViewArray, GenericByteArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
 use super::offsets::{Memory, wrong_lengths};
 use super::text::{self, ASCII, Place, TextCheck, is_text_in_one};
-use super::{checked_nulls, not_text, too_long, wrong_type};
+use super::{checked_nulls, no_memory, not_text, too_long, wrong_type};
 use crate::encoding::dictionary::{Indices, look_up};
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::{Error, Result};
@@ -267,6 +268,49 @@ impl ViewStrings {
             }
         }
         true
+    }
+
+    /// Appends those of the `entries` that the keys name; a key of no entry, as those of nulls may
+    /// be, stands for an empty value. The buffer of the entries is kept if that takes at most twice
+    /// as much memory as a copy of the values.
+    ///
+    /// # Errors
+    /// `Limit` if views cannot point so far, or there is no memory.
+    pub(crate) fn append_named<T: ByteArrayType<Offset = i32>>(
+        &mut self,
+        entries: &GenericByteArray<T>,
+        keys: &[u32],
+    ) -> Result<()> {
+        let offsets = entries.value_offsets();
+        let span = |key: &u32| match offsets.get(*key as usize..).and_then(<[i32]>::first_chunk) {
+            // Offsets of an array are not negative and never fall.
+            Some([start, end]) => {
+                Span { start: start.cast_unsigned(), len: (end - start).cast_unsigned() }
+            }
+            None => Span::default(),
+        };
+        let spans: Vec<Span> = keys.iter().map(span).collect();
+        let source: &[u8] = entries.value_data();
+        let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
+        let longest = spans.iter().fold(0, |longest, span| span.len.max(longest));
+        self.begin();
+        if longest <= INLINE {
+            kernels::make_views(source, &spans, 0, 0, &mut self.views);
+        } else if total.saturating_mul(2) >= source.len() as u64 {
+            let index = u32::try_from(self.buffers.len()).map_err(|_| too_long())?;
+            self.buffers.push(entries.values().clone());
+            kernels::make_views(source, &spans, index, 0, &mut self.views);
+        } else {
+            let index = self.side()?;
+            let start = self.side_base(usize::try_from(total).map_err(|_| too_long())?)?;
+            kernels::append_payload(source, &spans, &mut self.side).map_err(no_memory)?;
+            let lengths: Vec<i32> = spans.iter().map(|span| span.len.cast_signed()).collect();
+            let (side, views) = (&self.side, &mut self.views);
+            kernels::make_views_end_to_end(side, start, &lengths, index, 0, views);
+        }
+        // The type of the entries says what they are.
+        self.is_text &= T::DATA_TYPE == DataType::Utf8;
+        Ok(())
     }
 
     /// Moves the last `values` values to the set bits of `validity[first..first + slots]`; a null

@@ -12,14 +12,16 @@ use arrow_array::{
     AnyDictionaryArray, Array, ArrayRef, BinaryViewArray, GenericByteArray, OffsetSizeTrait,
     StringViewArray,
 };
+use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use arrow_select::take::take;
 
 use super::values::Offsets;
 use crate::error::{Error, Result};
+use crate::free_lists::FreeLists;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
-use crate::trusted;
+use crate::trusted::{self, ViewStrings};
 
 /// The same values, as this type.
 ///
@@ -36,7 +38,7 @@ pub(in crate::read) fn materialize(array: ArrayRef, to: &DataType) -> Result<Arr
             match to {
                 DataType::Utf8 => looked_up(dictionary, values.as_string::<i32>(), to),
                 DataType::Binary => looked_up(dictionary, values.as_binary::<i32>(), to),
-                DataType::Utf8View | DataType::BinaryView => viewed(dictionary),
+                DataType::Utf8View | DataType::BinaryView => viewed(dictionary, to),
                 _ => Ok(take(values, dictionary.keys(), None)?),
             }
         }
@@ -51,18 +53,18 @@ pub(in crate::read) fn materialize(array: ArrayRef, to: &DataType) -> Result<Arr
 /// Bytes of the strings that [`materialize`] would copy.
 pub(in crate::read) fn materialized_bytes(array: &ArrayRef, to: &DataType) -> u64 {
     fn of_keys<O: OffsetSizeTrait>(dictionary: &dyn AnyDictionaryArray, offsets: &[O]) -> u64 {
-        let len = |key: usize| match offsets.get(key..key + 2) {
+        // A key of a null may be anything; without entries all keys are null.
+        let len = |key: u32| match offsets.get(key as usize..).and_then(<[O]>::first_chunk) {
             Some([start, end]) => end.as_usize().saturating_sub(start.as_usize()) as u64,
-            _ => 0,
+            None => 0,
         };
-        // Without entries all keys are null, and there is nothing to count.
-        if offsets.len() < 2 {
-            return 0;
+        let keys = keys_of(dictionary);
+        match nulls_of(dictionary) {
+            None => keys.iter().map(|key| len(*key)).sum(),
+            Some(nulls) => {
+                nulls.valid_indices().filter_map(|i| keys.get(i)).map(|key| len(*key)).sum()
+            }
         }
-        let (keys, nulls) = (dictionary.normalized_keys(), dictionary.keys().nulls());
-        let is_valid = |i: usize| nulls.is_none_or(|nulls| nulls.is_valid(i));
-        let valid = keys.iter().enumerate().filter(|(i, _)| is_valid(*i));
-        valid.map(|(_, key)| len(*key)).sum()
     }
     if array.data_type() == to {
         return 0;
@@ -84,23 +86,56 @@ pub(in crate::read) fn materialized_bytes(array: &ArrayRef, to: &DataType) -> u6
     }
 }
 
-/// Views of the entries that the keys of a dictionary array name. The strings are not copied,
-/// unless most entries are not named.
-fn viewed(dictionary: &dyn AnyDictionaryArray) -> Result<ArrayRef> {
-    let views = |array: &ArrayRef| -> Result<ArrayRef> {
-        Ok(match array.data_type() {
-            DataType::Utf8 => Arc::new(StringViewArray::from(array.as_string::<i32>())),
-            DataType::LargeUtf8 => Arc::new(StringViewArray::from(array.as_string::<i64>())),
-            DataType::Binary => Arc::new(BinaryViewArray::from(array.as_binary::<i32>())),
-            DataType::LargeBinary => Arc::new(BinaryViewArray::from(array.as_binary::<i64>())),
-            _ => Arc::clone(array),
-        })
-    };
+/// Views of the entries that the keys of a dictionary array name. Those of 64-bit offsets are
+/// copied one by one.
+fn viewed(dictionary: &dyn AnyDictionaryArray, to: &DataType) -> Result<ArrayRef> {
     let values = dictionary.values();
-    if values.len() / 2 > dictionary.len() {
-        return views(&take(values, dictionary.keys(), None)?);
+    match values.data_type() {
+        DataType::Utf8 => named(dictionary, values.as_string::<i32>(), to),
+        DataType::Binary => named(dictionary, values.as_binary::<i32>(), to),
+        DataType::LargeUtf8 => {
+            let found = take(values, dictionary.keys(), None)?;
+            Ok(Arc::new(StringViewArray::from(found.as_string::<i64>())))
+        }
+        DataType::LargeBinary => {
+            let found = take(values, dictionary.keys(), None)?;
+            Ok(Arc::new(BinaryViewArray::from(found.as_binary::<i64>())))
+        }
+        _ => Ok(take(values, dictionary.keys(), None)?),
     }
-    Ok(take(&views(values)?, dictionary.keys(), None)?)
+}
+
+/// Views of the entries that the keys of a dictionary array name, none of which is null.
+fn named<T: ByteArrayType<Offset = i32>>(
+    dictionary: &dyn AnyDictionaryArray,
+    values: &GenericByteArray<T>,
+    to: &DataType,
+) -> Result<ArrayRef> {
+    let (mut keys, nulls) = (keys_of(dictionary), nulls_of(dictionary));
+    if let Some(nulls) = &nulls {
+        // The values of nulls are not copied.
+        let valid = nulls.iter().zip(&mut keys);
+        valid.filter(|(is_valid, _)| !is_valid).for_each(|(_, key)| *key = u32::MAX);
+    }
+    let mut views = ViewStrings::new();
+    views.append_named(values, &keys)?;
+    views.finish(to, nulls, &FreeLists::new(0))
+}
+
+/// The keys of a dictionary array; those of nulls may be anything.
+fn keys_of(dictionary: &dyn AnyDictionaryArray) -> Vec<u32> {
+    match dictionary.keys().as_primitive_opt::<Int32Type>() {
+        Some(keys) => keys.values().iter().map(|key| key.cast_unsigned()).collect(),
+        None if dictionary.values().is_empty() => vec![0; dictionary.len()],
+        None => {
+            let keys = dictionary.normalized_keys();
+            keys.into_iter().map(|key| u32::try_from(key).expect("an index of 32 bits")).collect()
+        }
+    }
+}
+
+fn nulls_of(dictionary: &dyn AnyDictionaryArray) -> Option<NullBuffer> {
+    dictionary.keys().nulls().filter(|nulls| nulls.null_count() > 0).cloned()
 }
 
 /// Looks up the keys of a dictionary array, whose `values` are none of them null.
@@ -110,15 +145,8 @@ fn looked_up<T: ByteArrayType<Offset = i32>>(
     to: &DataType,
 ) -> Result<ArrayRef> {
     let slots = dictionary.len();
-    let nulls = dictionary.keys().nulls().filter(|nulls| nulls.null_count() > 0).cloned();
-    let mut keys: Vec<u32> = match dictionary.keys().as_primitive_opt::<Int32Type>() {
-        Some(keys) => keys.values().iter().map(|key| key.cast_unsigned()).collect(),
-        None if values.is_empty() => vec![0; slots],
-        None => {
-            let keys = dictionary.normalized_keys();
-            keys.into_iter().map(|key| u32::try_from(key).expect("an index of 32 bits")).collect()
-        }
-    };
+    let nulls = nulls_of(dictionary);
+    let mut keys = keys_of(dictionary);
     let mut valid = Bitmap::default();
     if let Some(nulls) = &nulls {
         valid.append_bits(nulls.validity(), nulls.offset(), slots);
@@ -141,4 +169,44 @@ fn copied<V: ByteViewType, O: trusted::Offset>(
     let mut out = Offsets::<O>::new();
     out.append_views(views)?;
     out.into_array(to, views.nulls().cloned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{DictionaryArray, Int32Array, StringArray};
+
+    /// A dictionary of 100 entries of `len(i)` bytes, and slots that name those of `keys`.
+    fn coded(len: impl Fn(usize) -> usize, keys: Vec<Option<i32>>) -> DictionaryArray<Int32Type> {
+        let entries = (0..100).map(|i| format!("{i:02}é{}", "x".repeat(len(i))));
+        let entries = StringArray::from_iter_values(entries);
+        DictionaryArray::new(Int32Array::from(keys), Arc::new(entries))
+    }
+
+    #[test]
+    fn views_of_a_dictionary_are_those_of_its_slots_however_few_of_it_they_name() {
+        let all: Vec<_> = (0..1000).map(|i| Some(i * 37 % 100)).collect();
+        let few = vec![Some(3), None, Some(99), Some(3)];
+        for (len, keys, copied) in [
+            (0, all.clone(), Some(0)),
+            (40, all, None),
+            (40, few.clone(), Some(132)),
+            (0, few.clone(), Some(0)),
+            (40, vec![None, None], Some(0)),
+            (40, vec![], Some(0)),
+        ] {
+            let array = coded(|_| len, keys);
+            let values = take(array.values(), array.keys(), None).unwrap();
+            let expected = StringViewArray::from(values.as_string::<i32>());
+            let entries = array.values().as_string::<i32>().value_data().as_ptr();
+            let found = materialize(Arc::new(array), &DataType::Utf8View).unwrap();
+            found.to_data().validate_full().unwrap();
+            assert_eq!(found.as_string_view(), &expected);
+            let buffers = found.as_string_view().data_buffers();
+            match copied {
+                Some(bytes) => assert_eq!(buffers.iter().map(|b| b.len()).sum::<usize>(), bytes),
+                None => assert_eq!(buffers[0].as_ptr(), entries, "the entries are shared"),
+            }
+        }
+    }
 }
