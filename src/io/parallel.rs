@@ -26,7 +26,10 @@ use super::source::Source;
 use super::wave::{QueuedRowGroup, WaveResult, serial_wave};
 use super::wave::{Retry, WaveSize};
 use crate::error::{Error, Result};
-use crate::read::{LeafBatch, Plan, ReservedBatch, RowGroup, Window, is_too_large};
+use crate::read::{
+    Batcher, DecodeStep, FilteredWindow, LeafBatch, Plan, ReservedBatch, RowGroup, Window,
+    is_too_large,
+};
 use crate::trace;
 
 /// The batches of a plan, decoded by a pool, in order.
@@ -332,29 +335,45 @@ fn batches(
     let _span = trace::decode(parts.first().map_or(0, |part| part.row_group.rest().row_group));
     let batchers: Vec<_> = parts.iter().map(|part| part.row_group.batcher()).collect();
     let windows: Vec<_> = parts.iter().map(|part| part.windows.clone()).collect();
-    let early = decode(cancelled, pieces, parts, true, &windows)?;
-    let mut all = Vec::new();
-    for (part, (windows, leaves)) in windows.into_iter().zip(early).enumerate() {
-        all.extend(windows.into_iter().zip(leaves).map(|(window, leaves)| (part, window, leaves)));
+    let mut filtered: Vec<Vec<FilteredWindow>> = windows
+        .into_iter()
+        .map(|windows| windows.into_iter().map(FilteredWindow::new).collect())
+        .collect();
+    let stages = filtered.iter().flatten().map(|window| window.rest().filter_stages()).max();
+    for stage in 0..stages.unwrap_or_default() {
+        let leaves = decode(cancelled, pieces, parts, DecodeStep::Filter(stage), &filtered)?;
+        let windows = filtered.iter_mut().zip(leaves).zip(&batchers);
+        let windows: Vec<_> = windows
+            .flat_map(|((windows, leaves), batcher)| {
+                windows
+                    .iter_mut()
+                    .zip(leaves)
+                    .map(move |(window, leaves)| (batcher, window, leaves))
+            })
+            .filter(|(_, window, _)| {
+                window.rest().rows() > 0 && stage < window.rest().filter_stages()
+            })
+            .collect();
+        let apply_filter = |(batcher, window, leaves): (&Batcher, &mut FilteredWindow, _)| {
+            batcher.apply_filter(window, leaves)
+        };
+        // Without a filter there is nothing to do here.
+        match parts.iter().any(|part| part.row_group.is_filtered()) {
+            true => windows.into_par_iter().try_for_each(apply_filter)?,
+            false => windows.into_iter().try_for_each(apply_filter)?,
+        }
     }
-    let apply_filter = |(part, window, leaves): (usize, Window, _)| {
-        batchers[part].apply_filter(window, leaves).map(|filtered| (part, filtered))
-    };
-    // Without a filter there is nothing to do here.
-    let filtered = match parts.iter().any(|part| part.row_group.is_filtered()) {
-        true => all.into_par_iter().map(apply_filter).collect::<Result<Vec<_>>>()?,
-        false => all.into_iter().map(apply_filter).collect::<Result<Vec<_>>>()?,
-    };
-    let mut rests = vec![Vec::new(); parts.len()];
-    for (part, filtered) in &filtered {
-        rests[*part].push(filtered.rest().clone());
-    }
-    let late = decode(cancelled, pieces, parts, false, &rests)?.into_iter().flatten();
-    let of_windows: Vec<_> = filtered.into_iter().zip(late).collect();
-    of_windows
+    let late = decode(cancelled, pieces, parts, DecodeStep::Output, &filtered)?;
+    let windows = filtered.into_iter().zip(late).zip(&batchers);
+    let windows: Vec<_> = windows
+        .flat_map(|((windows, leaves), batcher)| {
+            windows.into_iter().zip(leaves).map(move |(window, leaves)| (batcher, window, leaves))
+        })
+        .filter(|(_, window, _)| window.rest().rows() > 0)
+        .collect();
+    windows
         .into_par_iter()
-        .filter(|((_, filtered), _)| filtered.rest().rows() > 0)
-        .map(|((part, filtered), leaves)| batchers[part].batch(filtered, leaves))
+        .map(|(batcher, mut window, leaves)| batcher.batch(&mut window, leaves))
         .collect()
 }
 
@@ -520,14 +539,14 @@ const SMALLEST_SHARE: usize = 64 << 10;
 /// The decoded leaves of each window of each part.
 type Decoded = Vec<Vec<Vec<LeafBatch>>>;
 
-/// Decodes the tasks of the parts that come before the filter, or those that come after it, the
-/// heaviest first. Windows without rows are left out.
+/// Decodes the tasks of the parts that come in this step, the heaviest first. Windows without rows
+/// are left out.
 fn decode(
     cancelled: &AtomicBool,
     pieces: Option<&FileRanges>,
     parts: &mut [Part],
-    early: bool,
-    windows: &[Vec<Window>],
+    step: DecodeStep,
+    windows: &[Vec<FilteredWindow>],
 ) -> Result<Decoded> {
     struct DecodeJob<'a> {
         part: usize,
@@ -539,14 +558,15 @@ fn decode(
     }
     let mut jobs = Vec::new();
     for (part, (Part { row_group, .. }, windows)) in parts.iter_mut().zip(windows).enumerate() {
+        let windows: Vec<&Window> = windows.iter().map(FilteredWindow::rest).collect();
         let ends: Vec<bool> = windows.iter().map(|window| row_group.ends_with(window)).collect();
         for (leaf, task) in row_group.tasks().iter_mut().enumerate() {
             let cost = task.cost();
-            let wanted = |(i, window): (usize, _)| {
-                let wanted = task.is_wanted(early, window) && window.rows() > 0;
+            let wanted = |(i, window)| {
+                let wanted = task.is_wanted(step, window) && window.rows() > 0;
                 wanted.then(|| (i, window, ends[i]))
             };
-            let all: Vec<_> = windows.iter().enumerate().map(wanted).collect();
+            let all: Vec<_> = windows.iter().copied().enumerate().map(wanted).collect();
             let decoders = task.parts();
             let n = decoders.len();
             for (i, decoder) in decoders.iter_mut().enumerate() {

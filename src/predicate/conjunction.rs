@@ -2,12 +2,13 @@
 //!
 //! A part sees only the rows that are left, if they are few, or if it takes long.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Schema as ArrowSchema};
 use arrow_select::filter::filter_record_batch;
 
 use super::bound::{Bound, BoundNode, PathStep};
@@ -34,22 +35,71 @@ impl Bound {
         adaptive: &AdaptiveStats,
     ) -> Result<BooleanArray> {
         let trues = match &*self.root {
-            BoundNode::And(parts) => self.conjunction(parts, batch, adaptive)?,
+            BoundNode::And(parts) => self.conjunction(parts, |_| true, batch, adaptive)?,
             root => self.tri_state(root, batch, adaptive)?.trues,
         };
         Ok(BooleanArray::new(trues, None))
     }
 
-    /// The rows for which all parts are true.
+    /// As [`Bound::evaluate_adaptively`], of some `parts` of the conjunction; the batch need not
+    /// have the columns of the others.
+    pub(crate) fn evaluate_parts(
+        &self,
+        parts: &[usize],
+        batch: &RecordBatch,
+        adaptive: &AdaptiveStats,
+    ) -> Result<BooleanArray> {
+        let BoundNode::And(all) = &*self.root else {
+            return self.evaluate_adaptively(batch, adaptive);
+        };
+        let wanted = |part: usize| parts.contains(&part);
+        Ok(BooleanArray::new(self.conjunction(all, wanted, batch, adaptive)?, None))
+    }
+
+    /// For each part of a conjunction, which columns of `schema` it is evaluated on. `None` if the
+    /// predicate is no conjunction, or a column is none of the schema.
+    pub(crate) fn columns_of_parts(&self, schema: &ArrowSchema) -> Option<Vec<Vec<usize>>> {
+        let BoundNode::And(parts) = &*self.root else { return None };
+        let names = schema.fields().iter().map(|field| field.name().as_str());
+        // The first of a name, as where it is looked up.
+        let by_name: HashMap<&str, usize> =
+            names.enumerate().map(|(i, name)| (name, i)).rev().collect();
+        parts.iter().map(|part| self.columns_of(part, |name| by_name.get(name).copied())).collect()
+    }
+
+    /// The top-level columns that a part needs; `None` if one is not found.
+    fn columns_of(
+        &self,
+        part: &BoundNode,
+        find: impl Fn(&str) -> Option<usize>,
+    ) -> Option<Vec<usize>> {
+        let (mut found, mut are_all) = (Vec::new(), true);
+        part.for_each_column(&mut |column| {
+            let first = self.columns.get(column).and_then(|column| column.path_steps.first());
+            let index = match first {
+                Some(PathStep::Field(name)) => find(name),
+                _ => None,
+            };
+            match index {
+                Some(index) if !found.contains(&index) => found.push(index),
+                Some(_) => {}
+                None => are_all = false,
+            }
+        });
+        are_all.then_some(found)
+    }
+
+    /// The rows for which all wanted parts are true.
     fn conjunction(
         &self,
         parts: &[Arc<BoundNode>],
+        is_wanted: impl Fn(usize) -> bool,
         batch: &RecordBatch,
         adaptive: &AdaptiveStats,
     ) -> Result<BooleanBuffer> {
         let rows = batch.num_rows();
         let (mut left, mut count) = (BooleanBuffer::new_set(rows), rows);
-        for i in adaptive.order(parts) {
+        for i in adaptive.order(parts).into_iter().filter(|part| is_wanted(*part)) {
             let Some(part) = parts.get(i).filter(|_| count > 0) else { break };
             // Many rows are copied only where that takes little memory.
             let is_small = batch.get_array_memory_size() <= MAX_COPIED;
@@ -77,24 +127,13 @@ impl Bound {
         batch: &RecordBatch,
         left: &BooleanBuffer,
     ) -> Result<Option<RecordBatch>> {
-        let mut wanted = Vec::new();
         let schema = batch.schema();
-        let mut can = true;
-        part.for_each_column(&mut |column| {
-            let first = self.columns.get(column).and_then(|column| column.path_steps.first());
-            let index = match first {
-                Some(PathStep::Field(name)) => schema.index_of(name).ok(),
-                _ => None,
-            };
-            match index {
-                Some(index) if !wanted.contains(&index) => wanted.push(index),
-                Some(_) => {}
-                None => can = false,
-            }
-        });
+        let Some(wanted) = self.columns_of(part, |name| schema.index_of(name).ok()) else {
+            return Ok(None);
+        };
         // The kernels make other types of runs.
         let mut types = wanted.iter().filter_map(|i| schema.fields().get(*i));
-        if !can || types.any(|field| holds_runs(field.data_type())) {
+        if types.any(|field| holds_runs(field.data_type())) {
             return Ok(None);
         }
         let columns = batch.project(&wanted)?;

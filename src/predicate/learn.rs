@@ -35,6 +35,15 @@ struct Cost {
     time: Duration,
 }
 
+/// What a part of a conjunction has cost for a row that it was evaluated on, and how many of these
+/// rows it let pass.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartCost {
+    pub(crate) nanos: f64,
+    /// Of one.
+    pub(crate) passed: f64,
+}
+
 /// The verdicts on the entries of a dictionary, which is not kept alive.
 #[derive(Debug)]
 struct DictionaryResults {
@@ -77,6 +86,12 @@ impl AdaptiveStats {
     pub(super) fn nanos(&self, part: usize, node: &BoundNode) -> f64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.parts.get(part).filter(|cost| cost.rows > 0).map_or_else(|| node.guess(), Cost::nanos)
+    }
+
+    /// What is known of each part of the conjunction.
+    pub(crate) fn parts(&self) -> Vec<Option<PartCost>> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.parts.iter().map(Cost::known).collect()
     }
 
     /// The verdicts on the entries of a dictionary, if they are known.
@@ -140,6 +155,12 @@ impl DictionaryResults {
 }
 
 impl Cost {
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn known(&self) -> Option<PartCost> {
+        let passed = self.passed as f64 / self.rows as f64;
+        (self.rows > 0).then(|| PartCost { nanos: self.nanos(), passed })
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn rank(&self, part: &BoundNode) -> f64 {
         if self.rows == 0 {

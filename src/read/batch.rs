@@ -66,10 +66,10 @@ struct BatchMemory {
 
 impl BatchMemory {
     /// Takes over what the leaves have reserved.
-    fn of(plan: &Plan, early: &mut Leaves, late: &mut Leaves) -> Self {
+    fn of<'a>(plan: &Plan, leaves: impl Iterator<Item = &'a mut Leaves>) -> Self {
         let mut arrays = plan.budget().reservation("the arrays of a batch");
         let mut dictionaries = Vec::new();
-        for memory in early.take_memory().chain(late.take_memory()) {
+        for memory in leaves.flat_map(Leaves::take_memory) {
             arrays.absorb(memory.arrays);
             dictionaries.extend(memory.dictionary);
         }
@@ -77,31 +77,39 @@ impl BatchMemory {
     }
 }
 
-/// Makes the batch of the rows of `window` from leaves that were decoded before the filter was
-/// evaluated, and leaves decoded after it.
+/// Makes the batch of the rows of `window` from leaves that were decoded for each stage of the
+/// filter, and leaves decoded after it.
 pub(super) fn record_batch(
     plan: &Plan,
     window: &Window,
-    early: DecodedLeaves,
+    early: Vec<DecodedLeaves>,
     late: Vec<LeafBatch>,
     origin: &Origin<'_>,
 ) -> Result<ReservedBatch> {
     let virtual_columns = &plan.options().virtual_columns;
     let width = plan.shapes().len() + virtual_columns.len();
-    let early_keep = KeptRows::new(early.rows, early.keep, width);
     let row_spans = window.row_spans(UnselectedRows::Apart);
     let late_keep = KeptRows::new(row_spans.rows, row_spans.keep.clone(), width);
     let all_rows = KeptRows::new(window.rows(), None, width);
-    let mut early = Leaves::new(early.leaves);
+    let of_stage = |DecodedLeaves { leaves, rows, keep }| {
+        (Leaves::new(leaves), KeptRows::new(rows, keep, width))
+    };
+    let mut early: Vec<(Leaves, KeptRows)> = early.into_iter().map(of_stage).collect();
     let mut late = Leaves::new(late);
-    let mut memory = BatchMemory::of(plan, &mut early, &mut late);
+    let all = early.iter_mut().map(|(leaves, _)| leaves).chain(std::iter::once(&mut late));
+    let mut memory = BatchMemory::of(plan, all);
     let mut columns = Vec::with_capacity(width);
     let max = max_bytes(plan.batch_bytes(), window.rows());
     // Without a filter no column is early.
     let is_early = plan.filter().map_or(&[][..], Filter::early_columns);
     for (i, shape) in plan.shapes().iter().enumerate() {
         let (leaves, kept) = match is_early.get(i) {
-            Some(true) => (&mut early, &early_keep),
+            Some(true) => {
+                let stage = early.get_mut(window.stage_of_column(i)).ok_or_else(|| {
+                    Error::usage("a column of the filter was not decoded for its stage")
+                })?;
+                (&mut stage.0, &stage.1)
+            }
             _ if plan.column_drops_rows(i) => (&mut late, &all_rows),
             _ => (&mut late, &late_keep),
         };
@@ -123,7 +131,7 @@ pub(super) fn record_batch(
     }
     let options = RecordBatchOptions::new().with_row_count(Some(window.rows()));
     let batch = RecordBatch::try_new_with_options(plan.schema().clone(), columns, &options)?;
-    if early_keep.keep.is_some() || late_keep.keep.is_some() {
+    if early.iter().any(|(_, kept)| kept.keep.is_some()) || late_keep.keep.is_some() {
         // The batch holds copies, so the originals can go.
         drop((early, late));
         let held = saturated(memory.arrays.bytes());

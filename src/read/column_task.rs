@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::chunk::Pages;
 use super::column::{LeafBatch, LeafReader};
+use super::filter_stages::DecodeStep;
 use super::page_list::{PageList, PageSearch};
 use super::plan::Plan;
 use super::supplied::{Step, Stop};
@@ -27,7 +28,11 @@ pub(crate) struct ColumnTask {
 /// What a thread decodes at a time: windows of one leaf, in ascending order.
 pub(crate) struct ColumnDecoder {
     reader: LeafReader,
-    unselected: UnselectedRows,
+    /// Which of [`Plan::leaves`] it is of.
+    column_index: usize,
+    /// Whether the leaf is decoded before the filter is evaluated.
+    is_early: bool,
+    drops_rows: bool,
     row_group: usize,
     column: Arc<str>,
     /// Bytes that a batch should not exceed.
@@ -68,15 +73,12 @@ impl ChunkSource {
         let reader = LeafReader::new(spec, pages, utf8, carries_prefix, plan.budget())
             .map_err(|e| e.at_column(column.clone()).at_row_group(*row_group))?;
         let is_early = plan.filter().is_some_and(|filter| filter.is_early(*column_index));
-        let unselected = match plan.drops_rows(*column_index) {
-            _ if is_early => UnselectedRows::Stay,
-            true => UnselectedRows::DroppedWhileDecoding,
-            false => UnselectedRows::Apart,
-        };
         let batch_bytes = plan.batch_bytes();
         Ok(ColumnDecoder {
             reader,
-            unselected,
+            column_index: *column_index,
+            is_early,
+            drops_rows: plan.drops_rows(*column_index),
             row_group: *row_group,
             column: column.clone(),
             batch_bytes,
@@ -96,12 +98,15 @@ impl ColumnTask {
         self.chunk.plan.filter().is_some_and(|filter| filter.is_early(self.chunk.column_index))
     }
 
-    /// Whether the leaf is decoded for this window in this step: before the filter (`early`), or
-    /// after it. A leaf that only the filter needs is not decoded if the filter is known to be
-    /// true.
-    pub(crate) fn is_wanted(&self, early: bool, window: &Window) -> bool {
+    /// Whether the leaf is decoded for this window in this step. A leaf that only the filter needs
+    /// is not decoded if the filter is known to be true.
+    pub(crate) fn is_wanted(&self, step: DecodeStep, window: &Window) -> bool {
         let ChunkSource { plan, column_index, .. } = &self.chunk;
-        self.is_early() == early && (*column_index < plan.output_leaves() || !window.is_proven())
+        let own = match self.is_early() {
+            true => DecodeStep::Filter(window.stage_of_leaf(*column_index)),
+            false => DecodeStep::Output,
+        };
+        own == step && (*column_index < plan.output_leaves() || !window.is_proven())
     }
 
     /// About how much work the chunk is, in compressed bytes.
@@ -199,8 +204,13 @@ impl ColumnDecoder {
 
     /// Decodes the rows of a window from where it stopped.
     fn decode_rows(&mut self, window: &Window, last: bool) -> Result<LeafBatch, Stop> {
-        let row_spans = window.row_spans(self.unselected);
-        let drops_rows = self.unselected == UnselectedRows::DroppedWhileDecoding;
+        let unselected = match self.is_early {
+            true if window.stage_of_leaf(self.column_index) == 0 => UnselectedRows::Stay,
+            false if !self.drops_rows => UnselectedRows::Apart,
+            _ => UnselectedRows::DroppedWhileDecoding,
+        };
+        let row_spans = window.row_spans(unselected);
+        let drops_rows = unselected == UnselectedRows::DroppedWhileDecoding;
         let keep = row_spans.keep.as_ref().filter(|_| drops_rows);
         let position = self.position.get_or_insert_with(|| {
             let max = max_bytes(self.batch_bytes, window.rows());

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, Schema as ArrowSchema};
 
 use super::assemble::{Leaves, assemble};
 use super::column::{ColumnSpec, LeafBatch, column_specs};
 use super::counters::FilterCounters;
+use super::filter_stages::{EarlyColumn, FilterColumns, FilterGroups, FilterStage, FilterStages};
 use super::footer::Footer;
 use super::options::ReadOptions;
 
@@ -34,16 +35,13 @@ pub(super) struct Filter {
     /// What earlier batches have told about the cost of its parts.
     adaptive: AdaptiveStats,
     /// What it is evaluated on.
-    schema: SchemaRef,
     shapes: Vec<Shape>,
-    /// For each leaf of the shapes, which of the early leaves it is.
-    places: Vec<usize>,
+    /// Which of its parts can be decoded and evaluated apart.
+    groups: FilterGroups,
     /// For each leaf of the plan, whether it is decoded before the predicate is evaluated.
     early_leaves: Vec<bool>,
     /// The same for each column of the output.
     early_columns: Vec<bool>,
-    /// Leaves of the output that are decoded before the predicate is evaluated.
-    shared_leaves: usize,
     counters: Option<Arc<FilterCounters>>,
 }
 
@@ -95,40 +93,41 @@ impl Filter {
                 leaves.push(wanted);
             }
         }
-        let mut early_columns = Vec::with_capacity(shapes.len());
-        let mut first = 0;
-        for shape in shapes {
-            let mut end = first;
-            shape.for_each_leaf(&mut |_, _| end += 1);
-            let of_column = &mut early_leaves[first..end];
+        let (mut early_columns, mut output) = (Vec::with_capacity(shapes.len()), Vec::new());
+        let mut output_leaves = 0;
+        for (column, shape) in shapes.iter().enumerate() {
+            let first = output_leaves;
+            shape.for_each_leaf(&mut |_, _| output_leaves += 1);
+            let leaves = first..output_leaves;
+            let of_column = &mut early_leaves[leaves.clone()];
             let early = of_column.contains(&true);
             of_column.fill(early);
             early_columns.push(early);
-            first = end;
+            if early {
+                let leaves = leaves.collect();
+                output.push(EarlyColumn { column, leaves, has_list: has_list(shape) });
+            }
         }
-        let shared_leaves = early_leaves[..first].iter().filter(|is_early| **is_early).count();
-        let mut early = 0;
-        let place_of: Vec<usize> = early_leaves
-            .iter()
-            .map(|is_early| {
-                early += usize::from(*is_early);
-                early - usize::from(*is_early)
-            })
-            .collect();
-        let places = indices.iter().map(|index| place_of[*index]).collect();
-        let (schema, shapes) = (mapping.schema, mapping.shapes);
-        let adaptive = AdaptiveStats::default();
-        let counters = options.counters.clone();
+        let mut indices = indices.into_iter();
+        let of_filter = mapping.shapes.iter().enumerate().map(|(column, shape)| {
+            let mut leaves = Vec::new();
+            shape.for_each_leaf(&mut |_, _| leaves.extend(indices.next()));
+            EarlyColumn { column, leaves, has_list: has_list(shape) }
+        });
+        let columns = FilterColumns {
+            shapes: of_filter.collect(),
+            schema: mapping.schema,
+            output,
+            output_leaves,
+        };
         Ok(Self {
+            groups: FilterGroups::new(&bound, columns),
             bound,
-            adaptive,
-            schema,
-            shapes,
-            places,
+            adaptive: AdaptiveStats::default(),
+            shapes: mapping.shapes,
             early_leaves,
             early_columns,
-            shared_leaves,
-            counters,
+            counters: options.counters.clone(),
         })
     }
 
@@ -142,29 +141,49 @@ impl Filter {
         &self.early_columns
     }
 
-    /// Of which of `rows` decoded rows the predicate is true; `early` are the early leaves, in the
-    /// order of the plan.
-    pub(super) fn evaluate(&self, early: &[LeafBatch], rows: usize) -> Result<BooleanArray> {
-        let of = |place: &usize| early.get(*place).map(LeafBatch::shared).ok_or_else(missing);
-        let mut leaves = Leaves::new(self.places.iter().map(of).collect::<Result<_>>()?);
-        let mut columns = Vec::with_capacity(self.shapes.len());
-        for shape in &self.shapes {
+    /// Whether parts of the predicate can be evaluated before the columns of others are decoded.
+    pub(super) fn has_groups(&self) -> bool {
+        self.groups.are_many()
+    }
+
+    /// In which steps the next window is decoded; `bytes` gives the compressed bytes of a row of a
+    /// leaf of the plan.
+    pub(super) fn stages(&self, bytes: impl Fn(usize) -> f64) -> Arc<FilterStages> {
+        self.groups.stages(&self.adaptive, bytes)
+    }
+
+    /// Of which of `rows` decoded rows a stage of the predicate is true; `leaves` are those of the
+    /// stage, in the order of the plan.
+    pub(super) fn evaluate(
+        &self,
+        stage: &FilterStage,
+        leaves: &[LeafBatch],
+        rows: usize,
+    ) -> Result<BooleanArray> {
+        let of = |place: &usize| leaves.get(*place).map(LeafBatch::shared).ok_or_else(missing);
+        let mut leaves = Leaves::new(stage.places.iter().map(of).collect::<Result<_>>()?);
+        let mut columns = Vec::with_capacity(stage.shapes.len());
+        for shape in stage.shapes.iter().filter_map(|shape| self.shapes.get(*shape)) {
             let column = assemble(shape, &mut leaves, rows)
                 .map_err(|e| e.at_column(shape.field.name().as_str()))?;
             columns.push(column);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
+        let batch = RecordBatch::try_new_with_options(stage.schema.clone(), columns, &options)?;
+        let evaluate = || match &stage.parts {
+            None => self.bound.evaluate_adaptively(&batch, &self.adaptive),
+            Some(parts) => self.bound.evaluate_parts(parts, &batch, &self.adaptive),
+        };
         let Some(counters) = &self.counters else {
-            return self.bound.evaluate_adaptively(&batch, &self.adaptive);
+            return evaluate();
         };
         let start = Instant::now();
-        let passed = self.bound.evaluate_adaptively(&batch, &self.adaptive)?;
+        let passed = evaluate()?;
         counters.row_nanos.add_since(start);
         let kept = passed.true_count();
         counters.rows_removed.add((rows - kept) as u64);
-        counters.shared_decoded.add((rows * self.shared_leaves) as u64);
-        counters.shared_kept.add((kept * self.shared_leaves) as u64);
+        counters.shared_decoded.add((rows * stage.shared_leaves) as u64);
+        counters.shared_kept.add((kept * stage.shared_leaves) as u64);
         Ok(passed)
     }
 

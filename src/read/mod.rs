@@ -20,6 +20,7 @@ mod page_list;
 mod page_cache;
 mod chunk_bytes;
 mod chunk;
+mod filter_stages;
 mod window;
 mod column;
 mod assemble;
@@ -40,6 +41,7 @@ pub(crate) use column::LeafBatch;
 pub(crate) use column_task::ColumnDecoder;
 #[cfg(feature = "datafusion")]
 pub(crate) use counters::FilterCounters;
+pub(crate) use filter_stages::DecodeStep;
 pub use footer::Footer;
 #[cfg(feature = "datafusion")]
 pub(crate) use loaded_indexes::LoadedIndexes;
@@ -54,8 +56,8 @@ pub(crate) use plan::{PageIndexPlan, RowGroupPlan};
 pub use plan::{Plan, RowRange};
 pub(crate) use prune::{PruneReport, PruneStep, RowGroupPruner};
 pub use row_group::RowGroup;
-pub(crate) use row_group::Supplied;
 pub(crate) use row_group::is_too_large;
+pub(crate) use row_group::{Batcher, FilteredWindow, Supplied};
 pub(crate) use supplied::Step;
 pub use tail::{FooterTail, Tail};
 pub(crate) use walk::ChunkWalk;

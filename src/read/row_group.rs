@@ -6,18 +6,20 @@
 use std::fmt;
 use std::ops::Range;
 
-use arrow_buffer::BooleanBuffer;
 use bytes::Bytes;
 
 use super::batch::{DecodedLeaves, Origin, ReservedBatch, record_batch};
 use super::column::LeafBatch;
 use super::column_task::{ChunkSource, ColumnTask};
+use super::filter::Filter;
+use super::filter_stages::DecodeStep;
 use super::plan::{Fetched, FetchedChunk, ListedPages, Plan, RowGroupPlan, RowRange};
 use super::supplied::Step;
 use super::window::Window;
 use crate::bytes::saturated;
 use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
 use crate::limits::Reservation;
+use crate::simd::bitmap::within;
 
 /// A row group whose bytes are there.
 pub struct RowGroup {
@@ -40,6 +42,9 @@ pub struct RowGroup {
     /// How many batches were too large.
     rewound: u32,
     tasks: Vec<ColumnTask>,
+    /// Compressed bytes of a row of each leaf of the plan, where it matters which of a filter comes
+    /// first.
+    row_bytes: Vec<f64>,
     /// The window that is being decoded by [`RowGroup::next_step`].
     open: Option<OpenWindow>,
     /// Holds the fetched bytes in the budget.
@@ -58,9 +63,9 @@ impl fmt::Debug for RowGroup {
 /// A window whose leaves are being decoded, one after the other.
 struct OpenWindow {
     window: Window,
-    /// The window after the filter, once its leaves are decoded.
-    filtered: Option<FilteredWindow>,
-    /// The leaves so far: of the filter, or, once it is evaluated, the others.
+    filtered: FilteredWindow,
+    step: DecodeStep,
+    /// The leaves of this step so far.
     leaves: Vec<LeafBatch>,
 }
 
@@ -97,6 +102,16 @@ impl RowGroup {
             let chunk = ChunkSource { plan, column_index, list: pages, context, row_group, column };
             ColumnTask::new(chunk, rows_in_group, cost)
         };
+        let mut row_bytes = Vec::new();
+        if plan.filter().is_some_and(Filter::has_groups) {
+            row_bytes.resize(plan.leaves().len(), 0.0);
+            let rows = range.count().max(1);
+            for chunk in &chunks {
+                if let Some(bytes) = row_bytes.get_mut(chunk.column_index) {
+                    *bytes = average(chunk.cost, rows);
+                }
+            }
+        }
         let tasks = chunks.into_iter().map(task).collect::<Result<_>>()?;
         Ok(Self {
             next_row: range.rows.start,
@@ -111,6 +126,7 @@ impl RowGroup {
             is_careful: false,
             rewound: 0,
             tasks,
+            row_bytes,
             open: None,
             _fetched: memory,
         })
@@ -150,6 +166,10 @@ impl RowGroup {
                 run.is_some_and(|run| run.start <= span.start && span.end <= run.end)
             }),
         };
+        let filter = self.plan.filter().filter(|_| !window.is_proven);
+        window.stages = filter.map(|filter| {
+            filter.stages(|leaf| self.row_bytes.get(leaf).copied().unwrap_or_default())
+        });
         window
     }
 
@@ -249,7 +269,13 @@ impl RowGroup {
         loop {
             let open = self.open.take().or_else(|| {
                 let window = self.windows(1).pop()?;
-                Some(OpenWindow { window, filtered: None, leaves: Vec::new() })
+                let filtered = FilteredWindow::new(window.clone());
+                Some(OpenWindow {
+                    window,
+                    filtered,
+                    step: DecodeStep::Filter(0),
+                    leaves: Vec::new(),
+                })
             });
             let Some(mut open) = open else { return Ok(Step::Done(None)) };
             match self.decode_open(&batcher, &mut open, given.take()) {
@@ -292,23 +318,26 @@ impl RowGroup {
         open: &mut OpenWindow,
         mut given: Option<Bytes>,
     ) -> Result<Step<Option<ReservedBatch>>> {
-        let OpenWindow { window, filtered, leaves } = open;
-        if filtered.is_none() {
-            if let Step::NeedsMore(range) = self.decode(true, window, leaves, &mut given)? {
+        let OpenWindow { filtered, step, leaves, .. } = open;
+        loop {
+            if let Step::NeedsMore(range) =
+                self.decode(*step, filtered.rest(), leaves, &mut given)?
+            {
                 return Ok(Step::NeedsMore(range));
             }
-            let early = std::mem::take(leaves);
-            *filtered = Some(batcher.apply_filter(window.clone(), early)?);
+            let leaves = std::mem::take(leaves);
+            let DecodeStep::Filter(stage) = *step else {
+                return batcher.batch(filtered, leaves).map(|batch| Step::Done(Some(batch)));
+            };
+            batcher.apply_filter(filtered, leaves)?;
+            if self.plan.filter().is_some() && filtered.rest().rows() == 0 {
+                return Ok(Step::Done(None));
+            }
+            *step = match stage + 1 {
+                next if next < filtered.rest().filter_stages() => DecodeStep::Filter(next),
+                _ => DecodeStep::Output,
+            };
         }
-        let after = filtered.take().expect("the filter is evaluated");
-        if self.plan.filter().is_some() && after.rest().rows() == 0 {
-            return Ok(Step::Done(None));
-        }
-        if let Step::NeedsMore(range) = self.decode(false, after.rest(), leaves, &mut given)? {
-            *filtered = Some(after);
-            return Ok(Step::NeedsMore(range));
-        }
-        batcher.batch(after, std::mem::take(leaves)).map(|batch| Step::Done(Some(batch)))
     }
 
     /// Goes back to the first row of a window that was given out: windows may be asked for and
@@ -386,17 +415,16 @@ impl RowGroup {
         self.batch_bytes = width.saturating_mul(rows as u64);
     }
 
-    /// Decodes a window of the leaves that come before the filter, or of those that come after it;
-    /// `leaves` has those that are decoded.
+    /// Decodes a window of the leaves of a step; `leaves` has those that are decoded.
     fn decode(
         &mut self,
-        early: bool,
+        step: DecodeStep,
         window: &Window,
         leaves: &mut Vec<LeafBatch>,
         given: &mut Option<Bytes>,
     ) -> Result<Step<()>> {
         let last = self.ends_with(window);
-        let wanted = self.tasks.iter_mut().filter(|task| task.is_wanted(early, window));
+        let wanted = self.tasks.iter_mut().filter(|task| task.is_wanted(step, window));
         for task in wanted.skip(leaves.len()) {
             let [part, ..] = task.parts() else { continue };
             match part.decode(window, last, given.take())? {
@@ -406,6 +434,11 @@ impl RowGroup {
         }
         Ok(Step::Done(()))
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn average(bytes: usize, rows: u64) -> f64 {
+    bytes as f64 / rows as f64
 }
 
 /// A batch that was too large is tried again with this many times fewer rows.
@@ -441,40 +474,61 @@ pub(crate) struct Batcher {
 }
 
 impl Batcher {
-    /// Evaluates the filter on the rows of a window, given what the early tasks decoded for it, in
-    /// the order of [`Plan::leaves`]. Where there is no filter, or it need not be evaluated, all
-    /// rows pass.
+    /// Evaluates the next stage of the filter on the rows of a window that are left, given what was
+    /// decoded for it, in the order of [`Plan::leaves`]. Where there is no filter, or it need not be
+    /// evaluated, all rows pass.
     ///
     /// # Errors
     /// `Malformed` if the columns contradict each other, and whatever a function of the user fails
     /// with.
     pub(crate) fn apply_filter(
         &self,
-        window: Window,
-        early: Vec<LeafBatch>,
-    ) -> Result<FilteredWindow> {
-        let decoded = window.decoded();
-        let Some(filter) = self.plan.filter().filter(|_| !window.is_proven) else {
-            let keep = window.keep().cloned();
-            return Ok(FilteredWindow { early, decoded, keep, rest: window });
+        window: &mut FilteredWindow,
+        leaves: Vec<LeafBatch>,
+    ) -> Result<()> {
+        let rest = &mut window.rest;
+        let number = window.stages.len();
+        // The leaves of later stages have only the rows that are left.
+        let rows = if number == 0 { rest.decoded() } else { rest.rows() };
+        let stages = rest.stages.clone();
+        let filter = self.plan.filter().filter(|_| !rest.is_proven);
+        let (Some(filter), Some(stages)) = (filter, stages) else {
+            window.stages.push(DecodedLeaves { leaves, rows, keep: rest.keep().cloned() });
+            return Ok(());
         };
-        let passed = filter.evaluate(&early, decoded).map_err(|e| {
+        let stage = stages.get(number).ok_or_else(|| Error::usage("the filter is evaluated"))?;
+        let passed = filter.evaluate(stage, &leaves, rows).map_err(|e| {
             let e = e.at_row_group(self.range.row_group);
             // What is wrong with a value is said of the value: here, of which rows.
-            match (e.kind(), window.spans()) {
+            match (e.kind(), rest.spans()) {
                 (ErrorKind::Malformed(Spec::Geospatial), [first, ..]) => {
                     e.within(format_args!("rows from {} on", first.start))
                 }
                 _ => e,
             }
         })?;
-        let passed = match window.keep() {
-            Some(keep) => passed.values() & keep,
-            None => passed.values().clone(),
+        let is_last = number + 1 == stages.len();
+        let passed = match rest.keep() {
+            Some(keep) if number == 0 => passed.values() & keep,
+            _ => passed.values().clone(),
         };
-        let rest = window.narrowed(&passed, self.plan.has_late_lists());
-        let keep = (rest.rows() < decoded).then_some(passed);
-        Ok(FilteredWindow { early, decoded, keep, rest })
+        let of_decoded = match rest.keep() {
+            Some(keep) if number > 0 => within(keep, &passed),
+            _ => passed.clone(),
+        };
+        *rest = rest.narrowed(&of_decoded, is_last && self.plan.has_late_lists());
+        rest.is_proven = is_last;
+        let keep = (rest.rows() < rows).then_some(passed);
+        if let Some(passed) = &keep {
+            for before in &mut window.stages {
+                before.keep = Some(match &before.keep {
+                    Some(keep) => within(keep, passed),
+                    None => passed.clone(),
+                });
+            }
+        }
+        window.stages.push(DecodedLeaves { leaves, rows, keep });
+        Ok(())
     }
 
     /// Makes the batch of the rows that passed; `late` is what the other tasks decoded for
@@ -484,33 +538,33 @@ impl Batcher {
     /// `Malformed` if the columns contradict each other.
     pub(crate) fn batch(
         &self,
-        filtered: FilteredWindow,
+        filtered: &mut FilteredWindow,
         late: Vec<LeafBatch>,
     ) -> Result<ReservedBatch> {
-        let FilteredWindow { early, decoded, keep, rest } = filtered;
         let origin = Origin {
             row_group: self.range.row_group,
             first_row: self.range.first_row,
             file_name: self.plan.file_name().map(|name| &**name),
         };
-        let early = DecodedLeaves { leaves: early, rows: decoded, keep };
-        record_batch(&self.plan, &rest, early, late, &origin)
+        let early = std::mem::take(&mut filtered.stages);
+        record_batch(&self.plan, &filtered.rest, early, late, &origin)
             .map_err(|e: Error| e.at_row_group(self.range.row_group))
     }
 }
 
-/// A window, and which of its rows pass the filter.
+/// A window, and which of its rows pass the stages of the filter that were evaluated.
 pub(crate) struct FilteredWindow {
-    early: Vec<LeafBatch>,
-    /// Rows of the early leaves.
-    decoded: usize,
-    /// Which of them pass; `None` if all do.
-    keep: Option<BooleanBuffer>,
+    /// What was decoded for each stage.
+    stages: Vec<DecodedLeaves>,
     rest: Window,
 }
 
 impl FilteredWindow {
-    /// What is to be decoded of the late leaves; its rows are those that pass.
+    pub(crate) fn new(window: Window) -> Self {
+        Self { stages: Vec::new(), rest: window }
+    }
+
+    /// What is to be decoded next; its rows are those that are left.
     pub(crate) fn rest(&self) -> &Window {
         &self.rest
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
+use super::filter_stages::FilterStages;
 use crate::bytes::saturated;
 use crate::error::{Error, LimitKind, Result};
 
@@ -23,6 +24,8 @@ pub(crate) struct Window {
     rows: usize,
     /// Whether the filter, if there is one, is known to be true of all rows.
     pub(super) is_proven: bool,
+    /// In which steps the columns of the filter are decoded; `None` if it need not be evaluated.
+    pub(super) stages: Option<Arc<FilterStages>>,
     /// The first row after the window that may be wanted.
     pub(super) next_wanted_row: u64,
     /// Bytes of its arrays.
@@ -139,6 +142,7 @@ impl Window {
             apart,
             rows,
             is_proven: false,
+            stages: None,
             next_wanted_row: u64::MAX,
             weight: Weight::default(),
         }
@@ -150,9 +154,18 @@ impl Window {
         let rows = passed.count_set_bits();
         let decoded = passed.len();
         let (next_wanted_row, weight) = (self.next_wanted_row, self.weight.clone());
+        let (is_proven, stages) = (self.is_proven, self.stages.clone());
         if rows == 0 {
             let none = RowSpans { spans: [].into(), rows, keep: None };
-            return Self { all: none, apart: None, rows, is_proven: true, next_wanted_row, weight };
+            return Self {
+                all: none,
+                apart: None,
+                rows,
+                is_proven,
+                stages,
+                next_wanted_row,
+                weight,
+            };
         }
         let keep = (rows < decoded).then(|| passed.clone());
         let all = RowSpans { keep, ..self.all.clone() };
@@ -167,7 +180,7 @@ impl Window {
             }
             joined
         });
-        Self { all, apart, rows, is_proven: true, next_wanted_row, weight }
+        Self { all, apart, rows, is_proven, stages, next_wanted_row, weight }
     }
 
     /// The row ranges of the row group for the set bits, one bit for each decoded row.
@@ -192,6 +205,21 @@ impl Window {
     /// Whether the filter, if there is one, is known to be true of all rows.
     pub(super) fn is_proven(&self) -> bool {
         self.is_proven
+    }
+
+    /// How many stages the filter has; one if nothing is evaluated.
+    pub(crate) fn filter_stages(&self) -> usize {
+        self.stages.as_ref().map_or(1, |stages| stages.len())
+    }
+
+    /// In which step an early leaf of the plan is decoded.
+    pub(super) fn stage_of_leaf(&self, leaf: usize) -> usize {
+        self.stages.as_ref().map_or(0, |stages| stages.of_leaf(leaf))
+    }
+
+    /// In which step the leaves of an early column of the output are decoded.
+    pub(super) fn stage_of_column(&self, column: usize) -> usize {
+        self.stages.as_ref().map_or(0, |stages| stages.of_column(column))
     }
 
     /// Whether its arrays hold more than they should, where they should not exceed `batch_bytes`.

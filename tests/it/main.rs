@@ -32,6 +32,7 @@ mod faults;
 mod ffi;
 mod files;
 mod filter;
+mod filter_stages;
 mod generate;
 mod geo;
 mod growth;

@@ -1,0 +1,320 @@
+//! [`FilterStages`]: in which steps the columns of a filter are decoded, and what is evaluated after
+//! each.
+//!
+//! A conjunction need not have all of its columns decoded for all rows: where one part leaves few
+//! rows, the columns of the others are decoded only for those. Parts that share a column go
+//! together, as a *group*. Which group comes first is decided window by window, from what earlier
+//! windows have taught; until then all come at once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_schema::{Fields, Schema as ArrowSchema, SchemaRef};
+
+use crate::predicate::{AdaptiveStats, Bound};
+
+/// When a leaf of a window is decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DecodeStep {
+    /// Before this stage of the filter is evaluated.
+    Filter(usize),
+    /// After the filter, only for the rows that pass.
+    Output,
+}
+
+/// Of so many rows one at most may be left, or else the columns of the next group are decoded
+/// together with those before: to take single rows out of a page is not much less work than to
+/// decode all.
+const FEW: f64 = 1.0 / 8.0;
+
+/// Maximum stages of a filter: each is a step of all threads.
+const MAX_STAGES: usize = 4;
+
+/// About how many nanoseconds it takes to decode a value, besides those for each of its compressed
+/// bytes, which are one.
+const NANOS_PER_VALUE: f64 = 1.0;
+
+/// Parts of a conjunction that need no column of each other's.
+#[derive(Debug)]
+pub(super) struct FilterGroups {
+    columns: FilterColumns,
+    groups: Vec<Group>,
+    /// The last stages made. Most windows have those of the window before.
+    last: Mutex<Option<(Vec<Vec<usize>>, Arc<FilterStages>)>>,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    /// Of the conjunction; none if the predicate is none.
+    parts: Vec<usize>,
+    /// The columns that it is evaluated on, of those of the filter, ascending.
+    shapes: Vec<usize>,
+    /// Leaves of the plan that are decoded for it, ascending.
+    leaves: Vec<usize>,
+    /// Columns of the output that are decoded for it.
+    columns: Vec<usize>,
+    /// Whether it has lists: then unwanted rows cannot be dropped while its leaves are decoded.
+    has_list: bool,
+}
+
+/// What a filter is evaluated on, and the leaves of the plan that are decoded for it.
+#[derive(Debug)]
+pub(super) struct FilterColumns {
+    pub(super) schema: SchemaRef,
+    /// The columns of `schema`.
+    pub(super) shapes: Vec<EarlyColumn>,
+    /// The columns of the output that are decoded before the filter.
+    pub(super) output: Vec<EarlyColumn>,
+    /// Number of the leaves of the plan that are of the output.
+    pub(super) output_leaves: usize,
+}
+
+/// A column that is decoded before the filter.
+#[derive(Debug)]
+pub(super) struct EarlyColumn {
+    /// Its number.
+    pub(super) column: usize,
+    /// Its leaves, among those of the plan.
+    pub(super) leaves: Vec<usize>,
+    pub(super) has_list: bool,
+}
+
+/// In which steps the columns of a filter are decoded, for one window.
+#[derive(Debug)]
+pub(super) struct FilterStages {
+    stages: Vec<FilterStage>,
+    /// For each early leaf of the plan and each early column of the output, its stage; 0 for all
+    /// others.
+    of_leaf: Vec<usize>,
+    of_column: Vec<usize>,
+}
+
+/// What is evaluated at a time.
+#[derive(Debug)]
+pub(super) struct FilterStage {
+    /// The parts of the conjunction; `None` for all of the predicate.
+    pub(super) parts: Option<Vec<usize>>,
+    /// The columns that they are evaluated on, of those of the filter.
+    pub(super) shapes: Vec<usize>,
+    pub(super) schema: SchemaRef,
+    /// For each leaf of the shapes, which of the leaves of the stage it is.
+    pub(super) places: Vec<usize>,
+    /// Leaves of the stage that are in the output too.
+    pub(super) shared_leaves: usize,
+}
+
+impl FilterGroups {
+    /// The groups of a predicate. One if it is no conjunction, or its parts share their columns.
+    pub(super) fn new(bound: &Bound, columns: FilterColumns) -> Self {
+        let n = columns.shapes.len();
+        let parts = bound.columns_of_parts(&columns.schema);
+        let mut shapes_of_leaf: HashMap<usize, Vec<usize>> = HashMap::new();
+        for shape in &columns.shapes {
+            for leaf in &shape.leaves {
+                shapes_of_leaf.entry(*leaf).or_default().push(shape.column);
+            }
+        }
+        let shapes_of = |output: &EarlyColumn| -> Vec<usize> {
+            let shapes = output.leaves.iter().filter_map(|leaf| shapes_of_leaf.get(leaf));
+            shapes.flatten().copied().collect()
+        };
+        let mut together = Together::new(n);
+        match &parts {
+            Some(parts) => parts.iter().for_each(|of_part| together.join(of_part)),
+            None => together.join(&(0..n).collect::<Vec<_>>()),
+        }
+        columns.output.iter().for_each(|output| together.join(&shapes_of(output)));
+        let (mut groups, mut of_first) = (Vec::<Group>::new(), HashMap::new());
+        for shape in &columns.shapes {
+            let group = *of_first.entry(together.first(shape.column)).or_insert_with(|| {
+                groups.push(Group::default());
+                groups.len() - 1
+            });
+            let group = &mut groups[group];
+            group.shapes.push(shape.column);
+            group.leaves.extend(&shape.leaves);
+            group.has_list |= shape.has_list;
+        }
+        if groups.is_empty() {
+            groups.push(Group::default());
+        }
+        let group_of = |shapes: &[usize]| {
+            let of_shape = |shape: &usize| of_first.get(&together.first(*shape)).copied();
+            shapes.first().and_then(of_shape).unwrap_or_default()
+        };
+        for (part, of_part) in parts.iter().flatten().enumerate() {
+            groups[group_of(of_part)].parts.push(part);
+        }
+        for output in &columns.output {
+            let group = &mut groups[group_of(&shapes_of(output))];
+            group.columns.push(output.column);
+            group.leaves.extend(&output.leaves);
+            group.has_list |= output.has_list;
+        }
+        for group in &mut groups {
+            group.leaves.sort_unstable();
+            group.leaves.dedup();
+        }
+        Self { columns, groups, last: Mutex::default() }
+    }
+
+    /// Whether there is something to decide.
+    pub(super) fn are_many(&self) -> bool {
+        self.groups.len() > 1
+    }
+
+    /// The stages of the next window, by what was learnt so far; `bytes` gives the compressed bytes
+    /// of a row of a leaf of the plan.
+    pub(super) fn stages(
+        &self,
+        adaptive: &AdaptiveStats,
+        bytes: impl Fn(usize) -> f64,
+    ) -> Arc<FilterStages> {
+        let order = if self.are_many() { self.ordered(adaptive, bytes) } else { vec![vec![0]] };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((made, stages)) if *made == order => Arc::clone(stages),
+            _ => {
+                let stages = Arc::new(self.staged(&order));
+                *last = Some((order, Arc::clone(&stages)));
+                stages
+            }
+        }
+    }
+
+    /// The groups of each stage.
+    fn ordered(&self, adaptive: &AdaptiveStats, bytes: impl Fn(usize) -> f64) -> Vec<Vec<usize>> {
+        let learnt = adaptive.parts();
+        // What a row costs, and the share of rows that pass.
+        let of_group = |group: &Group| {
+            let decoded = group.leaves.iter().map(|leaf| bytes(*leaf) + NANOS_PER_VALUE);
+            let parts = group.parts.iter().filter_map(|part| learnt.get(*part)?.as_ref());
+            let (nanos, passed) = parts.fold((0.0, 1.0), |(nanos, passed), part| {
+                (nanos + part.nanos, passed * part.passed)
+            });
+            (decoded.sum::<f64>() + nanos, passed)
+        };
+        let costs: Vec<(f64, f64)> = self.groups.iter().map(of_group).collect();
+        let rank = |group: usize| {
+            let (nanos, passed) = costs[group];
+            nanos / (1.0 - passed).max(1e-3)
+        };
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        // What has lists cannot be decoded for single rows, so it comes first.
+        order.sort_by(|a, b| {
+            let lists_first = self.groups[*b].has_list.cmp(&self.groups[*a].has_list);
+            lists_first.then(rank(*a).total_cmp(&rank(*b)))
+        });
+        let mut stages: Vec<Vec<usize>> = Vec::new();
+        let mut left = 1.0;
+        for group in order {
+            let is_full = stages.len() == MAX_STAGES;
+            match stages.last_mut() {
+                Some(last) if left > FEW || self.groups[group].has_list || is_full => {
+                    last.push(group);
+                }
+                _ => stages.push(vec![group]),
+            }
+            left *= costs[group].1;
+        }
+        for stage in &mut stages {
+            stage.sort_unstable();
+        }
+        stages
+    }
+
+    fn staged(&self, order: &[Vec<usize>]) -> FilterStages {
+        let mut out =
+            FilterStages { stages: Vec::new(), of_leaf: Vec::new(), of_column: Vec::new() };
+        let put = |at: usize, stage: usize, list: &mut Vec<usize>| {
+            list.resize(list.len().max(at + 1), 0);
+            list[at] = stage;
+        };
+        for (number, groups) in order.iter().enumerate() {
+            let all = |of: fn(&Group) -> &Vec<usize>| {
+                let groups = groups.iter().map(|group| of(&self.groups[*group]));
+                let mut all: Vec<usize> = groups.flatten().copied().collect();
+                all.sort_unstable();
+                all
+            };
+            let leaves = all(|group| &group.leaves);
+            leaves.iter().for_each(|leaf| put(*leaf, number, &mut out.of_leaf));
+            let columns = all(|group| &group.columns);
+            columns.iter().for_each(|column| put(*column, number, &mut out.of_column));
+            let shapes = all(|group| &group.shapes);
+            let place = |leaf: &usize| leaves.binary_search(leaf).unwrap_or(usize::MAX);
+            let of_shapes = shapes.iter().flat_map(|shape| &self.columns.shapes[*shape].leaves);
+            out.stages.push(FilterStage {
+                parts: (order.len() > 1).then(|| all(|group| &group.parts)),
+                places: of_shapes.map(place).collect(),
+                schema: projected(&self.columns.schema, &shapes),
+                shared_leaves: leaves.partition_point(|leaf| *leaf < self.columns.output_leaves),
+                shapes,
+            });
+        }
+        out
+    }
+}
+
+/// The schema of some of the columns.
+fn projected(schema: &SchemaRef, columns: &[usize]) -> SchemaRef {
+    if columns.len() == schema.fields().len() {
+        return schema.clone();
+    }
+    let fields = columns.iter().filter_map(|column| schema.fields().get(*column)).cloned();
+    let metadata = schema.metadata().clone();
+    ArrowSchema::new_with_metadata(fields.collect::<Fields>(), metadata).into()
+}
+
+impl FilterStages {
+    /// How many.
+    pub(super) fn len(&self) -> usize {
+        self.stages.len()
+    }
+
+    pub(super) fn get(&self, stage: usize) -> Option<&FilterStage> {
+        self.stages.get(stage)
+    }
+
+    /// When an early leaf is decoded.
+    pub(super) fn of_leaf(&self, leaf: usize) -> usize {
+        self.of_leaf.get(leaf).copied().unwrap_or_default()
+    }
+
+    /// With which stage an early column of the output is decoded.
+    pub(super) fn of_column(&self, column: usize) -> usize {
+        self.of_column.get(column).copied().unwrap_or_default()
+    }
+}
+
+/// Which numbers belong together: each points to a smaller one of its set, the first to itself.
+struct Together(Vec<usize>);
+
+impl Together {
+    fn new(n: usize) -> Self {
+        Self((0..n).collect())
+    }
+
+    fn first(&self, mut of: usize) -> usize {
+        while self.0[of] != of {
+            of = self.0[of];
+        }
+        of
+    }
+
+    fn join(&mut self, all: &[usize]) {
+        let Some(first) = all.iter().map(|one| self.first(*one)).min() else { return };
+        for one in all {
+            let mut at = *one;
+            // Every way to a first one is made short.
+            while self.0[at] != at || at != first {
+                let next = self.0[at];
+                self.0[at] = first;
+                if at == next {
+                    break;
+                }
+                at = next;
+            }
+        }
+    }
+}
