@@ -72,9 +72,16 @@ impl TriState {
                     let bit = offset + key.cast_unsigned() as usize;
                     bits.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
                 };
-                let words = keys.values().chunks(64).map(|keys| {
-                    keys.iter().rev().fold(0, |word, key| word << 1 | u64::from(is(key)))
-                });
+                let words =
+                    keys.values().chunks(64).map(|keys| match keys {
+                        // A run is one test.
+                        [first, .., last]
+                            if first == last && keys.iter().all(|key| key == first) =>
+                        {
+                            if is(first) { u64::MAX } else { 0 }
+                        }
+                        _ => keys.iter().rev().fold(0, |word, key| word << 1 | u64::from(is(key))),
+                    });
                 let trues = Buffer::from_iter(words);
                 Self::total(BooleanBuffer::new(trues, 0, len)).masked(nulls)
             }
@@ -91,5 +98,40 @@ impl TriState {
             BooleanBuffer::collect_bool(len, |i| of(i).is_some_and(|at| from.value(at)))
         };
         Self { trues: gather(&self.trues), falses: gather(&self.falses) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{DictionaryArray, Int32Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn runs_of_keys_give_what_each_key_gives() {
+        let seed = 23;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..200 {
+            let entries = rng.i32(1..200);
+            let trues: BooleanBuffer = (0..entries + 3).map(|_| rng.bool()).collect();
+            // The verdicts do not begin at a byte.
+            let verdicts = TriState::total(trues.slice(3, entries as usize));
+            let mut keys = Vec::new();
+            for _ in 0..rng.usize(0..9) {
+                let key = (rng.u8(..) > 60).then(|| rng.i32(0..entries));
+                keys.extend(std::iter::repeat_n(key, rng.usize(1..300)));
+                keys.extend((0..rng.usize(0..90)).map(|_| Some(rng.i32(0..entries))));
+            }
+            let values = StringArray::from_iter_values((0..entries).map(|i| i.to_string()));
+            let array = DictionaryArray::new(Int32Array::from(keys.clone()), Arc::new(values));
+            let found = verdicts.looked_up(&array);
+            for (i, key) in keys.iter().enumerate() {
+                let expected = key.map(|key| verdicts.trues.value(key as usize));
+                let found = (found.trues.value(i), found.falses.value(i));
+                assert_eq!(found, (expected == Some(true), expected == Some(false)), "seed {seed}");
+            }
+        }
     }
 }
