@@ -41,8 +41,8 @@ impl Bound {
         Ok(BooleanArray::new(trues, None))
     }
 
-    /// As [`Bound::evaluate_adaptively`], of some `parts` of the conjunction; the batch need not
-    /// have the columns of the others.
+    /// As [`Bound::evaluate_adaptively`], of some `parts` of the conjunction, ascending; the batch
+    /// need not have the columns of the others.
     pub(crate) fn evaluate_parts(
         &self,
         parts: &[usize],
@@ -52,7 +52,7 @@ impl Bound {
         let BoundNode::And(all) = &*self.root else {
             return self.evaluate_adaptively(batch, adaptive);
         };
-        let wanted = |part: usize| parts.contains(&part);
+        let wanted = |part: usize| parts.binary_search(&part).is_ok();
         Ok(BooleanArray::new(self.conjunction(all, wanted, batch, adaptive)?, None))
     }
 

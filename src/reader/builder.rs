@@ -74,9 +74,10 @@ impl<S> Reader<S> {
     /// [`Reader::try_filter`] checks at once.
     ///
     /// Row groups and pages of which the metadata prove that they hold no such row are not read,
-    /// nor is the predicate evaluated where they prove that it is true. Of the other columns, only
-    /// the rows that are left are decoded where that is less work. Offset and limit count the rows
-    /// that pass.
+    /// nor is the predicate evaluated where they prove that it is true. Of the other columns, and of
+    /// those of parts of the predicate whose turn comes later, only the rows that are left are
+    /// decoded where that is less work: what is wrong with other rows of theirs may not be noticed.
+    /// Offset and limit count the rows that pass.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
