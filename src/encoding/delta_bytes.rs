@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::{EndToEnd, delta_binary, delta_length};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::simd::join::{Rests, join};
-use crate::simd::lengths::{self, measure};
+use crate::simd::lengths;
 
 const SPEC: Spec = Spec::Encodings("DELTA_BYTE_ARRAY");
 
@@ -136,7 +136,7 @@ const MAX_REPEATED: u64 = 1 << 20;
 /// The first of the prefixes that together take no more than [`MAX_REPEATED`] bytes, but at least
 /// one; and the bytes that they take.
 fn few_enough(prefixes: &[i32]) -> (&[i32], u64) {
-    let total = measure(prefixes).total;
+    let total = lengths::total(prefixes);
     if total <= MAX_REPEATED {
         return (prefixes, total);
     }
@@ -147,7 +147,7 @@ fn few_enough(prefixes: &[i32]) -> (&[i32], u64) {
     });
     let n = fit.count().max(1);
     let few = prefixes.get(..n).unwrap_or(prefixes);
-    (few, measure(few).total)
+    (few, lengths::total(few))
 }
 
 /// Values spelled out at a time where they are skipped.

@@ -35,10 +35,27 @@ fn measure_with(isa: Isa, lengths: &[i32]) -> Measure {
 /// The scalar definition.
 #[inline(always)]
 fn measured(lengths: &[i32]) -> Measure {
-    lengths.iter().fold(Measure { total: 0, longest: 0 }, |all, len| {
-        let len = len.cast_unsigned();
-        Measure { total: all.total + u64::from(len), longest: all.longest.max(len) }
-    })
+    let total = lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum();
+    // Machines without AVX have no greatest of unsigned numbers: those with a sign are looked for
+    // apart.
+    let (longest, signs) =
+        lengths.iter().fold((0, 0), |(longest, signs), len| ((*len).max(longest), signs | *len));
+    let unsigned = lengths.iter().map(|len| len.cast_unsigned());
+    let longest = match signs {
+        0.. => longest.cast_unsigned(),
+        _ => unsigned.max().unwrap_or_default(),
+    };
+    Measure { total, longest }
+}
+
+/// What lengths add up to, as if they had no sign.
+pub(crate) fn total(lengths: &[i32]) -> u64 {
+    match Isa::best().level() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: these exist only where `Isa::best` has found AVX2.
+        Level::Avx2 | Level::Avx512 => unsafe { x86::measured(lengths).total },
+        Level::Scalar => lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum(),
+    }
 }
 
 /// What lengths of prefixes and suffixes are together.
@@ -139,6 +156,7 @@ mod tests {
             for isa in Isa::available() {
                 let found = measure_with(isa, &lengths);
                 assert_eq!(found, Measure { total, longest }, "{isa:?} seed {seed}");
+                assert_eq!(super::total(&lengths), total, "seed {seed}");
                 let negative = lengths.iter().any(|len| *len < 0);
                 assert_eq!(found.has_negative(), negative, "{isa:?} seed {seed}");
                 let before = rng.usize(0..60);

@@ -2,7 +2,7 @@
 
 use std::collections::TryReserveError;
 
-use super::lengths::measure;
+use super::lengths;
 use super::prefetch;
 use super::prefix_sum::prefix_sum_i32;
 use crate::encoding::Span;
@@ -125,7 +125,7 @@ pub(crate) fn append_offsets_i64(spans: &[Span], offsets: &mut Vec<i64>) -> Opti
 #[must_use]
 pub(crate) fn append_ends_i32(lengths: &[i32], offsets: &mut Vec<i32>) -> Option<()> {
     let last = *offsets.last().expect("an array of offsets begins with one");
-    let total = measure(lengths).total;
+    let total = lengths::total(lengths);
     i32::try_from(total).ok()?.checked_add(last)?;
     prefix_sum_i32(unsigned(lengths), 0, last, offsets);
     Some(())
@@ -138,7 +138,7 @@ pub(crate) fn append_ends_i32(lengths: &[i32], offsets: &mut Vec<i32>) -> Option
 #[must_use]
 pub(crate) fn append_ends_i64(lengths: &[i32], offsets: &mut Vec<i64>) -> Option<()> {
     let last = *offsets.last().expect("an array of offsets begins with one");
-    let total = measure(lengths).total;
+    let total = lengths::total(lengths);
     i64::try_from(total).ok()?.checked_add(last)?;
     let mut end = last;
     offsets.extend(lengths.iter().map(|len| {
@@ -235,7 +235,7 @@ pub(crate) fn make_views_end_to_end(
     base: u32,
     out: &mut Vec<u128>,
 ) {
-    let total = measure(lengths).total;
+    let total = lengths::total(lengths);
     assert!(u64::from(start) + total <= source.len() as u64, "values lie within their source");
     let mut next = start;
     out.extend(lengths.iter().map(|len| {
