@@ -74,6 +74,9 @@ type Finished = std::thread::Result<(ReadState, Batches)>;
 /// Maximum windows of one row group in a wave, however narrow its rows are.
 const MAX_WINDOWS: u64 = 256;
 
+/// Maximum windows of a wave that shows which columns of a filter are better decoded later.
+const WINDOWS_TO_LEARN: u64 = 4;
+
 /// With a filter and a limit, each wave is this many times as long as the one before, because one
 /// window may be enough, or all may be needed.
 const GROWTH: u64 = 4;
@@ -486,6 +489,9 @@ fn gather(
             Err(e) if !parts.is_empty() && is_too_large(&e) => break,
             Err(e) => return Err(e),
         };
+        if row_group.is_to_learn() {
+            windows_left = windows_left.min(WINDOWS_TO_LEARN);
+        }
         let left = size.bytes.saturating_sub(bytes);
         let batches = (left / row_group.batch_bytes().max(1)).clamp(1, MAX_WINDOWS);
         let batches = batches.min(windows_left);

@@ -11,7 +11,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Schema as ArrowSchema};
 use arrow_select::filter::filter_record_batch;
 
-use super::bound::{Bound, BoundNode, PathStep};
+use super::bound::{Bound, BoundNode, PathStep, ReadOf};
 use super::learn::AdaptiveStats;
 use crate::error::Result;
 use crate::simd::bitmap::within;
@@ -75,7 +75,12 @@ impl Bound {
     ) -> Option<Vec<usize>> {
         let (mut found, mut are_all) = (Vec::new(), true);
         part.for_each_column(&mut |column| {
-            let first = self.columns.get(column).and_then(|column| column.path_steps.first());
+            let column = self.columns.get(column);
+            // What the file does not have is null without any.
+            if column.is_some_and(|column| column.read == ReadOf::Nothing) {
+                return;
+            }
+            let first = column.and_then(|column| column.path_steps.first());
             let index = match first {
                 Some(PathStep::Field(name)) => find(name),
                 _ => None,

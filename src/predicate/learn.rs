@@ -40,7 +40,7 @@ struct Cost {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartCost {
     pub(crate) nanos: f64,
-    /// Of one.
+    /// As a share, from 0 to 1.
     pub(crate) passed: f64,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct ColumnDecoder {
     reader: LeafReader,
     /// Which of [`Plan::leaves`] it is of.
     column_index: usize,
-    /// Whether the leaf is decoded before the filter is evaluated.
+    /// Whether the leaf is decoded for a stage of the filter.
     is_early: bool,
     drops_rows: bool,
     row_group: usize,
@@ -93,7 +93,7 @@ impl ColumnTask {
         Ok(Self { chunk, parts, search: None, rows_in_group, cost })
     }
 
-    /// Whether the leaf is decoded before the filter is evaluated.
+    /// Whether the leaf is decoded for a stage of the filter.
     pub(crate) fn is_early(&self) -> bool {
         self.chunk.plan.filter().is_some_and(|filter| filter.is_early(self.chunk.column_index))
     }

@@ -42,7 +42,7 @@ impl Counter {
     }
 
     /// The count, which then begins at 0 again.
-    #[cfg(feature = "datafusion")]
+    #[cfg(any(feature = "datafusion", test))]
     pub(crate) fn take(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)
     }

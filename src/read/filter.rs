@@ -146,6 +146,18 @@ impl Filter {
         self.groups.are_many()
     }
 
+    /// Whether it would help to know what a window teaches before the next ones are begun.
+    pub(super) fn is_to_learn(&self) -> bool {
+        self.has_groups() && self.adaptive.parts().iter().all(Option::is_none)
+    }
+
+    /// Counts the rows that passed all stages.
+    pub(super) fn count_kept(&self, stages: &FilterStages, rows: usize) {
+        if let Some(counters) = &self.counters {
+            counters.shared_kept.add((rows * stages.shared_leaves()) as u64);
+        }
+    }
+
     /// In which steps the next window is decoded; `bytes` gives the compressed bytes of a row of a
     /// leaf of the plan.
     pub(super) fn stages(&self, bytes: impl Fn(usize) -> f64) -> Arc<FilterStages> {
@@ -180,10 +192,8 @@ impl Filter {
         let start = Instant::now();
         let passed = evaluate()?;
         counters.row_nanos.add_since(start);
-        let kept = passed.true_count();
-        counters.rows_removed.add((rows - kept) as u64);
+        counters.rows_removed.add((rows - passed.true_count()) as u64);
         counters.shared_decoded.add((rows * stage.shared_leaves) as u64);
-        counters.shared_kept.add((kept * stage.shared_leaves) as u64);
         Ok(passed)
     }
 

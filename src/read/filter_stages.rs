@@ -22,19 +22,19 @@ pub(crate) enum DecodeStep {
     Output,
 }
 
-/// Of so many rows one at most may be left, or else the columns of the next group are decoded
-/// together with those before: to take single rows out of a page is not much less work than to
-/// decode all.
+/// Maximum share of the rows of a stage that may be left for the next group to get a stage of its
+/// own. Above it, its columns are decoded together with those before: to take many single rows out
+/// of a page is not much less work than to decode all.
 const FEW: f64 = 1.0 / 8.0;
 
-/// Maximum stages of a filter: each is a step of all threads.
+/// Maximum stages of a filter, because all threads wait for each other between them.
 const MAX_STAGES: usize = 4;
 
 /// About how many nanoseconds it takes to decode a value, besides those for each of its compressed
 /// bytes, which are one.
 const NANOS_PER_VALUE: f64 = 1.0;
 
-/// Parts of a conjunction that need no column of each other's.
+/// The parts of a conjunction, in groups of which no two share a column.
 #[derive(Debug)]
 pub(super) struct FilterGroups {
     columns: FilterColumns,
@@ -118,12 +118,13 @@ impl FilterGroups {
             let shapes = output.leaves.iter().filter_map(|leaf| shapes_of_leaf.get(leaf));
             shapes.flatten().copied().collect()
         };
-        let mut together = Together::new(n);
+        let mut together = DisjointSets::new(n);
         match &parts {
             Some(parts) => parts.iter().for_each(|of_part| together.join(of_part)),
             None => together.join(&(0..n).collect::<Vec<_>>()),
         }
         columns.output.iter().for_each(|output| together.join(&shapes_of(output)));
+        together.shorten();
         let (mut groups, mut of_first) = (Vec::<Group>::new(), HashMap::new());
         for shape in &columns.shapes {
             let group = *of_first.entry(together.first(shape.column)).or_insert_with(|| {
@@ -213,7 +214,10 @@ impl FilterGroups {
                 Some(last) if left > FEW || self.groups[group].has_list || is_full => {
                     last.push(group);
                 }
-                _ => stages.push(vec![group]),
+                _ => {
+                    stages.push(vec![group]);
+                    left = 1.0;
+                }
             }
             left *= costs[group].1;
         }
@@ -276,6 +280,11 @@ impl FilterStages {
         self.stages.get(stage)
     }
 
+    /// Leaves of all stages that are in the output too.
+    pub(super) fn shared_leaves(&self) -> usize {
+        self.stages.iter().map(|stage| stage.shared_leaves).sum()
+    }
+
     /// When an early leaf is decoded.
     pub(super) fn of_leaf(&self, leaf: usize) -> usize {
         self.of_leaf.get(leaf).copied().unwrap_or_default()
@@ -287,10 +296,10 @@ impl FilterStages {
     }
 }
 
-/// Which numbers belong together: each points to a smaller one of its set, the first to itself.
-struct Together(Vec<usize>);
+/// Which numbers belong together: each points to a smaller one of its set, the least to itself.
+struct DisjointSets(Vec<usize>);
 
-impl Together {
+impl DisjointSets {
     fn new(n: usize) -> Self {
         Self((0..n).collect())
     }
@@ -315,6 +324,58 @@ impl Together {
                 }
                 at = next;
             }
+        }
+    }
+
+    /// Makes every number point to the least of its set.
+    fn shorten(&mut self) {
+        for at in 0..self.0.len() {
+            // That of a smaller number is short.
+            self.0[at] = self.0[self.0[at]];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::io::WriteSink;
+    use crate::read::PageIndexUse;
+    use crate::read::counters::FilterCounters;
+    use crate::write::WriteOptions;
+    use crate::{Reader, Writer, col};
+
+    #[test]
+    fn values_are_counted_for_the_stages_that_they_are_decoded_for_and_once_when_given() {
+        let column = |n: i64| Int64Array::from_iter_values((0..20_000).map(move |i| i * 7919 % n));
+        let columns = [("a", column(1000)), ("b", column(30)), ("c", column(7))];
+        let columns = columns.map(|(name, values)| (name, Arc::new(values) as ArrayRef));
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let sink = WriteSink(Vec::new());
+        let mut writer = Writer::new(sink, batch.schema(), WriteOptions::new()).unwrap();
+        writer.write(&batch).unwrap();
+        let file = Bytes::from(writer.into_inner().unwrap().1);
+        for (threads, first_windows) in [(1, 1), (2, 4)] {
+            let counters = Arc::new(FilterCounters::default());
+            let reader = Reader::new(file.clone()).unwrap().threads(threads).batch_rows(500);
+            let mut options = reader.read_options().clone();
+            options.counters = Some(Arc::clone(&counters));
+            options.page_index = PageIndexUse::Never;
+            let reader = reader.options(options).project(["a", "c"]).unwrap();
+            let reader = reader.filter(col("a").lt(20).and(col("b").lt(27)).and(col("c").gt_eq(0)));
+            let rows: usize =
+                reader.batches().unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+            assert_eq!(rows, 360);
+            assert_eq!(counters.rows_removed.take(), 20_000 - 360);
+            assert_eq!(counters.shared_kept.take(), 2 * 360);
+            // All of c in the first windows, then only where a is less than 20.
+            let first = 500 * first_windows;
+            let left = (first..20_000).filter(|i| i * 7919 % 1000 < 20).count() as u64;
+            let decoded = 20_000 + first + left;
+            assert_eq!(counters.shared_decoded.take(), decoded, "{threads} threads");
         }
     }
 }

@@ -178,6 +178,12 @@ impl RowGroup {
         &self.plan
     }
 
+    /// Whether few windows are to be decoded before the next: the first ones teach which columns of
+    /// the filter are better decoded later.
+    pub(crate) fn is_to_learn(&self) -> bool {
+        self.is_filtered() && self.plan.filter().is_some_and(Filter::is_to_learn)
+    }
+
     /// For a count: the next rows of which the filter is known to be true, however many. They need
     /// not be decoded, because there are no columns.
     fn counted_run(&self) -> Option<Range<u64>> {
@@ -229,7 +235,7 @@ impl RowGroup {
     }
 
     /// Whether there is a filter that must be evaluated for some of the rows, so that batches are
-    /// made in two steps: [`ColumnTask::is_early`].
+    /// made in several steps: [`DecodeStep`].
     pub(crate) fn is_filtered(&self) -> bool {
         self.plan.filter().is_some() && !self.range.is_proven()
     }
@@ -484,7 +490,7 @@ impl Batcher {
     pub(crate) fn apply_filter(
         &self,
         window: &mut FilteredWindow,
-        leaves: Vec<LeafBatch>,
+        mut leaves: Vec<LeafBatch>,
     ) -> Result<()> {
         let rest = &mut window.rest;
         let number = window.stages.len();
@@ -496,7 +502,7 @@ impl Batcher {
             window.stages.push(DecodedLeaves { leaves, rows, keep: rest.keep().cloned() });
             return Ok(());
         };
-        let stage = stages.get(number).ok_or_else(|| Error::usage("the filter is evaluated"))?;
+        let stage = stages.get(number).ok_or_else(evaluated)?;
         let passed = filter.evaluate(stage, &leaves, rows).map_err(|e| {
             let e = e.at_row_group(self.range.row_group);
             // What is wrong with a value is said of the value: here, of which rows.
@@ -527,6 +533,15 @@ impl Batcher {
                 });
             }
         }
+        if is_last {
+            filter.count_kept(&stages, rest.rows());
+        }
+        if rest.rows() == 0 {
+            window.stages.clear();
+            return Ok(());
+        }
+        // Those of the output come first. The others are not needed any more.
+        leaves.truncate(stage.shared_leaves);
         window.stages.push(DecodedLeaves { leaves, rows, keep });
         Ok(())
     }
@@ -550,6 +565,11 @@ impl Batcher {
         record_batch(&self.plan, &filtered.rest, early, late, &origin)
             .map_err(|e: Error| e.at_row_group(self.range.row_group))
     }
+}
+
+#[cold]
+fn evaluated() -> Error {
+    Error::usage("all stages of the filter were evaluated already")
 }
 
 /// A window, and which of its rows pass the stages of the filter that were evaluated.

@@ -227,7 +227,8 @@ impl Window {
         self.weight.bytes() > max_bytes(batch_bytes, self.rows)
     }
 
-    /// Rows that are decoded before the filter: the wanted ones, and those in short gaps.
+    /// Rows that are decoded for the first stage of the filter: the wanted ones, and those in short
+    /// gaps.
     pub(super) fn decoded(&self) -> usize {
         self.all.rows
     }

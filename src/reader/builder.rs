@@ -75,9 +75,10 @@ impl<S> Reader<S> {
     ///
     /// Row groups and pages of which the metadata prove that they hold no such row are not read,
     /// nor is the predicate evaluated where they prove that it is true. Of the other columns, and of
-    /// those of parts of the predicate whose turn comes later, only the rows that are left are
-    /// decoded where that is less work: what is wrong with other rows of theirs may not be noticed.
-    /// Offset and limit count the rows that pass.
+    /// those that only later parts of the predicate need, only the rows that are left are decoded
+    /// where that is less work: faults in other rows may go unnoticed, in one read and not in the
+    /// next, because the order of the parts follows measured times. Offset and limit count the rows
+    /// that pass.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {

@@ -62,10 +62,13 @@ fn columns_of_later_parts_are_decoded_only_for_the_rows_that_are_left() {
         col("rare").eq(1).and(col("text").like("%3")),
         col("text").like("%3").and(col("rare").eq(1)),
     ] {
-        let reader = unindexed(&file).threads(1).batch_rows(500).filter(predicate);
-        for reader in [reader.clone(), reader.project(["rare"]).expect("a column")] {
-            let rows = read_with(reader).expect("no page between is decoded");
-            assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 20);
+        for threads in [1, 2] {
+            let reader = unindexed(&file).threads(threads).batch_rows(200);
+            let reader = reader.filter(predicate.clone());
+            for reader in [reader.clone(), reader.project(["rare"]).expect("a column")] {
+                let rows = read_with(reader).expect("no page between is decoded");
+                assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 20);
+            }
         }
     }
     // Where one part needs both, all is decoded.
@@ -104,8 +107,7 @@ struct Row {
 }
 
 /// Values come in stretches, so that some windows have none that pass.
-fn rows(rng: &mut Rng) -> Vec<Row> {
-    let n = rng.usize(1..6_000);
+fn rows(rng: &mut Rng, n: usize) -> Vec<Row> {
     let (mut rows, mut base) = (Vec::with_capacity(n), 0);
     for _ in 0..n {
         if rng.u16(..) < 300 {
@@ -155,12 +157,15 @@ fn table(rows: &[Row]) -> RecordBatch {
 fn the_rows_of_a_conjunction_are_the_same_however_its_columns_are_decoded() {
     every_case(300, |seed| {
         let mut rng = Rng::with_seed(seed);
-        let rows = rows(&mut rng);
+        // Now and then chunks are large enough to be split between threads.
+        let is_large = rng.u8(..) < 12;
+        let n = if is_large { rng.usize(20_000..60_000) } else { rng.usize(1..6_000) };
+        let rows = rows(&mut rng, n);
         let batch = table(&rows);
         let dictionary = rng.bool();
         let options = WriteOptions::new()
             .with_page_rows(rng.usize(50..800))
-            .with_row_group_rows(rng.u64(500..7_000))
+            .with_row_group_rows(rng.u64(500..7_000) * if is_large { 5 } else { 1 })
             .with_column("s", |column| column.with_dictionary(dictionary));
         let file = written(&batch, options);
         for _ in 0..4 {
@@ -189,6 +194,10 @@ fn the_rows_of_a_conjunction_are_the_same_however_its_columns_are_decoded() {
                 wanted[*i as usize] && parts.iter().all(|(_, holds)| holds(row))
             };
             let places: UInt32Array = (0..rows.len() as u32).filter(passes).collect();
+            if rng.bool() {
+                // Its waves are small at first.
+                reader = reader.limit(rows.len() as u64);
+            }
             let reader = with_threads(&mut rng, reader.filter(predicate.clone()));
             let found =
                 read_with(reader).unwrap_or_else(|e| panic!("seed {seed}, {predicate}: {e}"));
