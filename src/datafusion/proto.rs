@@ -17,6 +17,7 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef, SortOptions};
 use datafusion_common::config::TableParquetOptions;
 use datafusion_common::{DataFusionError, Result, TableReference, internal_err};
+use datafusion_datasource::ListingTableUrl;
 use datafusion_datasource::file::FileSource;
 use datafusion_datasource::file_format::FileFormatFactory;
 use datafusion_datasource::file_sink_config::{FileSink, FileSinkConfig};
@@ -311,6 +312,9 @@ struct TableMessage {
     portable: bool,
     #[prost(message, optional, tag = "6")]
     limits: Option<LimitsMessage>,
+    /// The pattern below each path, empty where there is none; none at all if no path has one.
+    #[prost(string, repeated, tag = "7")]
+    patterns: Vec<String>,
 }
 
 impl LogicalExtensionCodec for MarquetryLogicalCodec {
@@ -353,8 +357,13 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
             arrow_schema::Field::new(name, Clone::clone(data_type), false)
         };
         let partitions = Schema::new(found.partitions().iter().map(field).collect::<Vec<_>>());
+        let pattern = |path: &ListingTableUrl| path.get_glob().as_ref().map(ToString::to_string);
+        let patterns: Vec<_> = found.paths().iter().map(pattern).collect();
+        let has_patterns = patterns.iter().any(Option::is_some);
+        let patterns = patterns.into_iter().map(Option::unwrap_or_default);
         let message = TableMessage {
             paths: found.paths().iter().map(ToString::to_string).collect(),
+            patterns: if has_patterns { patterns.collect() } else { Vec::new() },
             partitions: Some((&partitions).try_into()?),
             options: Some(found.format().options().try_into()?),
             pushdown: found.format().is_pushdown(),
@@ -385,6 +394,7 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
         let options = factory.options().map(TryInto::try_into).transpose()?;
         let message = TableMessage {
             paths: Vec::new(),
+            patterns: Vec::new(),
             partitions: None,
             options,
             pushdown: factory.format().is_pushdown(),
@@ -408,8 +418,16 @@ fn decode_table(buf: &[u8], schema: &SchemaRef) -> Result<Arc<dyn TableProvider>
     let partitions = partitions.fields().iter();
     let partitions = partitions.map(|field| (field.name().clone(), field.data_type().clone()));
     let format = format_of(&message)?;
-    let paths = message.paths.iter();
-    Ok(Arc::new(MarquetryTable::with_schema(Arc::new(of_file), paths, partitions, format)?))
+    let path = |(at, path): (usize, &String)| {
+        let url = ListingTableUrl::parse(path)?;
+        match message.patterns.get(at).filter(|pattern| !pattern.is_empty()) {
+            Some(pattern) => url.with_glob(pattern),
+            None => Ok(url),
+        }
+    };
+    let urls = message.paths.iter().enumerate().map(path).collect::<Result<Vec<_>>>()?;
+    let table = MarquetryTable::of_urls(Arc::new(of_file), &urls, partitions.collect(), format)?;
+    Ok(Arc::new(table))
 }
 
 fn decode_factory(buf: &[u8]) -> Result<Arc<dyn FileFormatFactory>> {

@@ -84,9 +84,17 @@ impl MarquetryTable {
         partitions: impl IntoIterator<Item = (String, DataType)>,
         format: MarquetryFormat,
     ) -> Result<Self> {
-        let urls = urls(paths)?;
-        let partitions: Vec<_> = partitions.into_iter().collect();
-        let config = config(&urls, &format, &partitions).with_schema(schema);
+        Self::of_urls(schema, &urls(paths)?, partitions.into_iter().collect(), format)
+    }
+
+    /// As [`MarquetryTable::with_schema`], of paths that are parsed.
+    pub(super) fn of_urls(
+        schema: SchemaRef,
+        urls: &[ListingTableUrl],
+        partitions: Vec<(String, DataType)>,
+        format: MarquetryFormat,
+    ) -> Result<Self> {
+        let config = config(urls, &format, &partitions).with_schema(schema);
         let listing = Arc::new(ListingTable::try_new(config)?);
         Ok(Self { listing, format, partitions })
     }
