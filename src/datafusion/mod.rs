@@ -13,7 +13,8 @@
 //! * `ReplaceParquet` (feature `datafusion-replace`) is an optimizer rule that swaps the scans of
 //!   DataFusion's own `ParquetSource`, such as table formats make them.
 //! * `MarquetryPhysicalCodec` and `MarquetryLogicalCodec` (feature `datafusion-proto`) carry scans
-//!   to the workers of distributed engines.
+//!   to the workers of distributed engines; `MarquetryCodecWith` puts them in front of the codecs
+//!   of an engine.
 //!
 //! Filters are evaluated in the scan, all of them and by default: those that [`Predicate`] can say
 //! with the very same meaning prune row groups and pages, and are evaluated on encoded values; the
@@ -56,7 +57,7 @@ mod install;
 pub use crate::__install_datafusion as install;
 pub use format::{MarquetryFormat, MarquetryFormatFactory};
 #[cfg(feature = "datafusion-proto")]
-pub use proto::{MarquetryLogicalCodec, MarquetryPhysicalCodec};
+pub use proto::{MarquetryCodecWith, MarquetryLogicalCodec, MarquetryPhysicalCodec};
 #[cfg(feature = "datafusion-replace")]
 pub use replace::ReplaceParquet;
 pub use sink::MarquetrySink;

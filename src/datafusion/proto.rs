@@ -3,6 +3,7 @@
 //! ```text
 //!  | MQSCAN1 | a ParquetScanExecNode, as DataFusion writes its own, and what it has no place for |
 //!  | MQSINK1 | a ParquetSinkExecNode without its input |
+//!  | MQTABL1 | a table, or a format; only where messages of another codec come the same way |
 //!    7 bytes   protobuf
 //! ```
 //!
@@ -11,6 +12,7 @@
 //! With [`MarquetrySource::with_portable_plans`] the message travels unwrapped: every worker
 //! understands it, as a scan of DataFusion's own source.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -20,11 +22,16 @@ use datafusion_common::{DataFusionError, Result, TableReference, internal_err};
 use datafusion_datasource::ListingTableUrl;
 use datafusion_datasource::file::FileSource;
 use datafusion_datasource::file_format::FileFormatFactory;
+use datafusion_datasource::file_scan_config::FileScanConfig;
 use datafusion_datasource::file_sink_config::{FileSink, FileSinkConfig};
 use datafusion_datasource::sink::DataSinkExec;
 use datafusion_datasource::source::DataSourceExec;
 use datafusion_execution::TaskContext;
 use datafusion_expr::logical_plan::{Extension, LogicalPlan};
+use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
+use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
+use datafusion_physical_expr_common::physical_expr::proto_decode::PhysicalExprDecodeCtx;
+use datafusion_physical_expr_common::physical_expr::proto_encode::PhysicalExprEncodeCtx;
 use datafusion_physical_expr_common::sort_expr::{
     LexOrdering, LexRequirement, PhysicalSortExpr, PhysicalSortRequirement,
 };
@@ -50,7 +57,9 @@ use crate::limits::Limits;
 /// Carries scans and sinks of this crate in physical plans.
 ///
 /// Give it to the coordinator and to all workers, for datafusion-distributed with
-/// `with_distributed_user_codec(MarquetryPhysicalCodec)`.
+/// `with_distributed_user_codec(MarquetryPhysicalCodec)`. For an engine that takes one codec and
+/// has nodes of its own, such as Ballista, put it in front of the engine's codec with
+/// [`MarquetryCodecWith`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MarquetryPhysicalCodec;
 
@@ -130,12 +139,10 @@ impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
         context: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        guarded(|| match (buf.strip_prefix(SCAN), buf.strip_prefix(SINK)) {
-            (Some(message), _) => decode_scan(message, context, converter),
-            (None, Some(message)) => decode_sink(message, inputs, context, converter),
-            (None, None) => Err(DataFusionError::NotImplemented(
+        decode_node(buf, inputs, context, self, converter).unwrap_or_else(|| {
+            Err(DataFusionError::NotImplemented(
                 "marquetry: a plan node that is none of its own".to_owned(),
-            )),
+            ))
         })
     }
 
@@ -145,46 +152,82 @@ impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
         buf: &mut Vec<u8>,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
-        if let Some(sink) = node.downcast_ref::<DataSinkExec>() {
-            return encode_sink(sink, buf, converter);
-        }
-        let scan = node.downcast_ref::<DataSourceExec>();
-        let found = scan.and_then(DataSourceExec::downcast_to_file_source::<MarquetrySource>);
-        let Some((config, source)) = found else {
-            return Err(DataFusionError::NotImplemented(format!(
-                "marquetry: {} is none of its nodes",
-                node.name()
-            )));
-        };
-        check_travel(config)?;
-        let base = serialize_file_scan_config(config, self, converter)?;
-        let filter = source.filter();
-        let filter = filter.map(|filter| converter.physical_expr_to_proto(&filter, self));
-        let scan = protobuf::ParquetScanExecNode {
-            base_conf: Some(base),
-            predicate: filter.transpose()?,
-            parquet_options: Some(source.options().try_into()?),
-        };
-        let order = source.read_order();
-        let keys = order.by_bounds.as_ref().map(|keys| encode_keys(keys.iter(), converter));
-        let message = ScanMessage {
-            scan: Some(scan),
-            pushdown: source.is_pushdown(),
-            order: keys.transpose()?,
-            is_reversed: order.is_reversed,
-            limits: LimitsMessage::new(source.limits()),
-        };
-        buf.extend_from_slice(SCAN);
-        message.encode(buf).map_err(external)
+        encode_node(&node, buf, self, converter).unwrap_or_else(|| {
+            let name = node.name();
+            Err(DataFusionError::NotImplemented(format!("marquetry: {name} is none of its nodes")))
+        })
     }
+}
+
+/// Encodes a node of ours; `None`, and nothing written, if it is none. Expressions in it go through
+/// `codec`, which is that of the whole plan.
+fn encode_node(
+    node: &Arc<dyn ExecutionPlan>,
+    buf: &mut Vec<u8>,
+    codec: &dyn PhysicalExtensionCodec,
+    converter: &dyn PhysicalProtoConverterExtension,
+) -> Option<Result<()>> {
+    if let Some(node) = node.downcast_ref::<DataSinkExec>() {
+        let sink = node.sink().downcast_ref::<MarquetrySink>()?;
+        return Some(encode_sink(node, sink, buf, codec, converter));
+    }
+    let scan = node.downcast_ref::<DataSourceExec>()?;
+    let (config, source) = scan.downcast_to_file_source::<MarquetrySource>()?;
+    Some(encode_scan(config, source, buf, codec, converter))
+}
+
+/// Decodes a node of ours; `None` for messages that [`encode_node`] has not written.
+fn decode_node(
+    buf: &[u8],
+    inputs: &[Arc<dyn ExecutionPlan>],
+    context: &TaskContext,
+    codec: &dyn PhysicalExtensionCodec,
+    converter: &dyn PhysicalProtoConverterExtension,
+) -> Option<Result<Arc<dyn ExecutionPlan>>> {
+    let decoding = PhysicalPlanDecodeContext::new(context, codec);
+    if let Some(message) = buf.strip_prefix(SCAN) {
+        return Some(guarded(|| decode_scan(message, &decoding, converter)));
+    }
+    let message = buf.strip_prefix(SINK)?;
+    Some(guarded(|| decode_sink(message, inputs, &decoding, converter)))
+}
+
+fn encode_scan(
+    config: &FileScanConfig,
+    source: &MarquetrySource,
+    buf: &mut Vec<u8>,
+    codec: &dyn PhysicalExtensionCodec,
+    converter: &dyn PhysicalProtoConverterExtension,
+) -> Result<()> {
+    check_travel(config)?;
+    let base = serialize_file_scan_config(config, codec, converter)?;
+    let filter = source.filter();
+    let filter = filter.map(|filter| converter.physical_expr_to_proto(&filter, codec));
+    let scan = protobuf::ParquetScanExecNode {
+        base_conf: Some(base),
+        predicate: filter.transpose()?,
+        parquet_options: Some(source.options().try_into()?),
+    };
+    let order = source.read_order();
+    let keys = order.by_bounds.as_ref().map(|keys| encode_keys(keys.iter(), codec, converter));
+    let message = ScanMessage {
+        scan: Some(scan),
+        pushdown: source.is_pushdown(),
+        order: keys.transpose()?,
+        is_reversed: order.is_reversed,
+        limits: LimitsMessage::new(source.limits()),
+    };
+    buf.extend_from_slice(SCAN);
+    message.encode(buf).map_err(external)
 }
 
 fn encode_keys<'a>(
     keys: impl Iterator<Item = &'a PhysicalSortExpr>,
+    codec: &dyn PhysicalExtensionCodec,
     converter: &dyn PhysicalProtoConverterExtension,
 ) -> Result<protobuf::PhysicalSortExprNodeCollection> {
     let key = |key: &PhysicalSortExpr| {
-        let expr = converter.physical_expr_to_proto(&key.expr, &MarquetryPhysicalCodec)?;
+        let expr = converter.physical_expr_to_proto(&key.expr, codec)?;
         let SortOptions { descending, nulls_first } = key.options;
         let expr = Some(Box::new(expr));
         Ok(protobuf::PhysicalSortExprNode { expr, asc: !descending, nulls_first })
@@ -212,17 +255,14 @@ fn decode_keys(
 
 fn encode_sink(
     node: &DataSinkExec,
+    sink: &MarquetrySink,
     buf: &mut Vec<u8>,
+    codec: &dyn PhysicalExtensionCodec,
     converter: &dyn PhysicalProtoConverterExtension,
 ) -> Result<()> {
-    let Some(sink) = node.sink().downcast_ref::<MarquetrySink>() else {
-        return Err(DataFusionError::NotImplemented(
-            "marquetry: a sink that is none of its own".to_owned(),
-        ));
-    };
     let keys = node.sort_order().as_ref().map(|order| {
         let keys: Vec<_> = order.iter().cloned().map(PhysicalSortExpr::from).collect();
-        encode_keys(keys.iter(), converter)
+        encode_keys(keys.iter(), codec, converter)
     });
     let message = protobuf::ParquetSinkExecNode {
         // The engine carries the input beside the node.
@@ -240,7 +280,7 @@ fn encode_sink(
 
 fn decode_scan(
     message: &[u8],
-    context: &TaskContext,
+    decoding: &PhysicalPlanDecodeContext<'_>,
     converter: &dyn PhysicalProtoConverterExtension,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let message = ScanMessage::decode(message).map_err(external)?;
@@ -251,10 +291,8 @@ fn decode_scan(
     };
     let table = datafusion_proto::physical_plan::from_proto::parse_table_schema_from_proto(base)?;
     let schema = Arc::clone(table.table_schema());
-    let codec = MarquetryPhysicalCodec;
-    let decoding = PhysicalPlanDecodeContext::new(context, &codec);
     let by_bounds =
-        LexOrdering::new(decode_keys(message.order.as_ref(), &schema, &decoding, converter)?);
+        LexOrdering::new(decode_keys(message.order.as_ref(), &schema, decoding, converter)?);
     let mut source = MarquetrySource::new(table)
         .with_pushdown(message.pushdown)
         .with_limits(LimitsMessage::limits(message.limits.as_ref()))
@@ -263,19 +301,20 @@ fn decode_scan(
         source = source.with_options(TableParquetOptions::try_from(options)?);
     }
     if let Some(filter) = &scan.predicate {
-        source = source.with_filter(converter.proto_to_physical_expr(filter, &schema, &decoding)?);
+        source = source.with_filter(converter.proto_to_physical_expr(filter, &schema, decoding)?);
     }
+    let context = decoding.task_ctx();
     let cache = context.runtime_env().cache_manager.get_file_metadata_cache();
     let pool = Arc::clone(context.memory_pool());
     let source = Arc::new(source.with_metadata_cache(cache).with_memory_pool(pool));
-    let config = parse_protobuf_file_scan_config(base, &decoding, converter, source)?;
+    let config = parse_protobuf_file_scan_config(base, decoding, converter, source)?;
     Ok(DataSourceExec::from_data_source(config))
 }
 
 fn decode_sink(
     message: &[u8],
     inputs: &[Arc<dyn ExecutionPlan>],
-    context: &TaskContext,
+    decoding: &PhysicalPlanDecodeContext<'_>,
     converter: &dyn PhysicalProtoConverterExtension,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let message = protobuf::ParquetSinkExecNode::decode(message).map_err(external)?;
@@ -283,10 +322,8 @@ fn decode_sink(
     let (Some((config, options)), [input]) = (parts, inputs) else {
         return internal_err!("marquetry: a sink without its configuration or its input");
     };
-    let codec = MarquetryPhysicalCodec;
-    let decoding = PhysicalPlanDecodeContext::new(context, &codec);
     let schema = input.schema();
-    let keys = decode_keys(message.sort_order.as_ref(), &schema, &decoding, converter)?;
+    let keys = decode_keys(message.sort_order.as_ref(), &schema, decoding, converter)?;
     let order = LexRequirement::new(keys.into_iter().map(PhysicalSortRequirement::from));
     let config = FileSinkConfig::try_from(&config)?;
     sink_of(config, TableParquetOptions::try_from(&options)?, Arc::clone(input), order)
@@ -451,6 +488,237 @@ fn format_of(message: &TableMessage) -> Result<MarquetryFormat> {
         Some(options) => format.with_options(options.try_into()?),
         None => format,
     })
+}
+
+/// The codecs of this crate in front of those of an engine that has nodes of its own, such as
+/// Ballista.
+///
+/// Scans, sinks, tables and file formats of this crate travel as [`MarquetryPhysicalCodec`] and
+/// [`MarquetryLogicalCodec`] write them, functions and all that is left as the engine's own codec
+/// writes it: its messages stay as they are. Client, scheduler and executors all need it:
+///
+/// ```ignore
+/// let config = SessionConfig::new_with_ballista();
+/// let logical = MarquetryCodecWith::new(config.ballista_logical_extension_codec());
+/// let physical = MarquetryCodecWith::new(config.ballista_physical_extension_codec());
+/// let config = config
+///     .with_ballista_logical_extension_codec(Arc::new(logical))
+///     .with_ballista_physical_extension_codec(Arc::new(physical));
+/// ```
+///
+/// A logical plan carries a [`MarquetryTable`]. A listing table of DataFusion, such as `CREATE
+/// EXTERNAL TABLE` makes it, travels in a logical plan only with a format of DataFusion's own.
+pub struct MarquetryCodecWith<C: ?Sized> {
+    engine: Arc<C>,
+}
+
+impl<C: ?Sized> MarquetryCodecWith<C> {
+    /// Leaves to `engine` what is not of this crate.
+    pub fn new(engine: Arc<C>) -> Self {
+        Self { engine }
+    }
+}
+
+impl<C: ?Sized> Clone for MarquetryCodecWith<C> {
+    fn clone(&self) -> Self {
+        Self { engine: Arc::clone(&self.engine) }
+    }
+}
+
+impl<C: fmt::Debug + ?Sized> fmt::Debug for MarquetryCodecWith<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MarquetryCodecWith").field("engine", &&*self.engine).finish()
+    }
+}
+
+impl<C: PhysicalExtensionCodec + ?Sized> PhysicalExtensionCodec for MarquetryCodecWith<C> {
+    fn try_decode(
+        &self,
+        buf: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        context: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        decode_node(buf, inputs, context, self, converter)
+            .unwrap_or_else(|| self.engine.try_decode(buf, inputs, context, converter))
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        buf: &mut Vec<u8>,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        encode_node(&node, buf, self, converter)
+            .unwrap_or_else(|| self.engine.try_encode(node, buf, converter))
+    }
+
+    fn try_decode_udf(&self, name: &str, buf: &[u8]) -> Result<Arc<ScalarUDF>> {
+        self.engine.try_decode_udf(name, buf)
+    }
+
+    fn try_encode_udf(&self, node: &ScalarUDF, buf: &mut Vec<u8>) -> Result<()> {
+        self.engine.try_encode_udf(node, buf)
+    }
+
+    fn try_decode_higher_order_function(
+        &self,
+        name: &str,
+        buf: &[u8],
+    ) -> Result<Arc<HigherOrderUDF>> {
+        self.engine.try_decode_higher_order_function(name, buf)
+    }
+
+    fn try_encode_higher_order_function(
+        &self,
+        node: &HigherOrderUDF,
+        buf: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.engine.try_encode_higher_order_function(node, buf)
+    }
+
+    fn try_decode_expr(
+        &self,
+        buf: &[u8],
+        inputs: &[Arc<dyn PhysicalExpr>],
+        context: &PhysicalExprDecodeCtx<'_>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        self.engine.try_decode_expr(buf, inputs, context)
+    }
+
+    fn try_encode_expr(
+        &self,
+        node: &Arc<dyn PhysicalExpr>,
+        buf: &mut Vec<u8>,
+        context: &PhysicalExprEncodeCtx<'_>,
+    ) -> Result<()> {
+        self.engine.try_encode_expr(node, buf, context)
+    }
+
+    fn try_decode_udaf(&self, name: &str, buf: &[u8]) -> Result<Arc<AggregateUDF>> {
+        self.engine.try_decode_udaf(name, buf)
+    }
+
+    fn try_encode_udaf(&self, node: &AggregateUDF, buf: &mut Vec<u8>) -> Result<()> {
+        self.engine.try_encode_udaf(node, buf)
+    }
+
+    fn try_decode_udwf(&self, name: &str, buf: &[u8]) -> Result<Arc<WindowUDF>> {
+        self.engine.try_decode_udwf(name, buf)
+    }
+
+    fn try_encode_udwf(&self, node: &WindowUDF, buf: &mut Vec<u8>) -> Result<()> {
+        self.engine.try_encode_udwf(node, buf)
+    }
+}
+
+/// What marks a message of [`MarquetryLogicalCodec`] among those of another codec.
+const TABLE: &[u8] = b"MQTABL1";
+
+impl<C: LogicalExtensionCodec + ?Sized> LogicalExtensionCodec for MarquetryCodecWith<C> {
+    fn try_decode(
+        &self,
+        buf: &[u8],
+        inputs: &[LogicalPlan],
+        context: &TaskContext,
+    ) -> Result<Extension> {
+        self.engine.try_decode(buf, inputs, context)
+    }
+
+    fn try_encode(&self, node: &Extension, buf: &mut Vec<u8>) -> Result<()> {
+        self.engine.try_encode(node, buf)
+    }
+
+    fn try_decode_table_provider(
+        &self,
+        buf: &[u8],
+        table: &TableReference,
+        schema: SchemaRef,
+        context: &TaskContext,
+    ) -> Result<Arc<dyn TableProvider>> {
+        match buf.strip_prefix(TABLE) {
+            Some(message) => {
+                MarquetryLogicalCodec.try_decode_table_provider(message, table, schema, context)
+            }
+            None => self.engine.try_decode_table_provider(buf, table, schema, context),
+        }
+    }
+
+    fn try_encode_table_provider(
+        &self,
+        table: &TableReference,
+        node: Arc<dyn TableProvider>,
+        buf: &mut Vec<u8>,
+    ) -> Result<()> {
+        if !node.is::<MarquetryTable>() {
+            return self.engine.try_encode_table_provider(table, node, buf);
+        }
+        buf.extend_from_slice(TABLE);
+        MarquetryLogicalCodec.try_encode_table_provider(table, node, buf)
+    }
+
+    fn try_decode_file_format(
+        &self,
+        buf: &[u8],
+        context: &TaskContext,
+    ) -> Result<Arc<dyn FileFormatFactory>> {
+        match buf.strip_prefix(TABLE) {
+            Some(message) => MarquetryLogicalCodec.try_decode_file_format(message, context),
+            None => self.engine.try_decode_file_format(buf, context),
+        }
+    }
+
+    fn try_encode_file_format(
+        &self,
+        buf: &mut Vec<u8>,
+        node: Arc<dyn FileFormatFactory>,
+    ) -> Result<()> {
+        if !node.is::<MarquetryFormatFactory>() {
+            return self.engine.try_encode_file_format(buf, node);
+        }
+        buf.extend_from_slice(TABLE);
+        MarquetryLogicalCodec.try_encode_file_format(buf, node)
+    }
+
+    fn try_decode_udf(&self, name: &str, buf: &[u8]) -> Result<Arc<ScalarUDF>> {
+        self.engine.try_decode_udf(name, buf)
+    }
+
+    fn try_encode_udf(&self, node: &ScalarUDF, buf: &mut Vec<u8>) -> Result<()> {
+        self.engine.try_encode_udf(node, buf)
+    }
+
+    fn try_decode_higher_order_function(
+        &self,
+        name: &str,
+        buf: &[u8],
+    ) -> Result<Arc<HigherOrderUDF>> {
+        self.engine.try_decode_higher_order_function(name, buf)
+    }
+
+    fn try_encode_higher_order_function(
+        &self,
+        node: &HigherOrderUDF,
+        buf: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.engine.try_encode_higher_order_function(node, buf)
+    }
+
+    fn try_decode_udaf(&self, name: &str, buf: &[u8]) -> Result<Arc<AggregateUDF>> {
+        self.engine.try_decode_udaf(name, buf)
+    }
+
+    fn try_encode_udaf(&self, node: &AggregateUDF, buf: &mut Vec<u8>) -> Result<()> {
+        self.engine.try_encode_udaf(node, buf)
+    }
+
+    fn try_decode_udwf(&self, name: &str, buf: &[u8]) -> Result<Arc<WindowUDF>> {
+        self.engine.try_decode_udwf(name, buf)
+    }
+
+    fn try_encode_udwf(&self, node: &WindowUDF, buf: &mut Vec<u8>) -> Result<()> {
+        self.engine.try_encode_udwf(node, buf)
+    }
 }
 
 /// Decodes what a peer has sent. DataFusion's part of that panics at numbers and texts which it

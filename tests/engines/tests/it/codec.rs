@@ -4,19 +4,27 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::array::{AsArray, BooleanArray};
+use datafusion::arrow::datatypes::{DataType, Int64Type, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
+use datafusion::datasource::MemTable;
 use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::{ColumnarValue, Extension, LogicalPlan, ScalarUDF, Volatility};
+use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::{ExecutionPlan, collect};
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{SessionContext, create_udf};
 use datafusion_proto::logical_plan::LogicalExtensionCodec;
-use datafusion_proto::physical_plan::{DefaultPhysicalProtoConverter, PhysicalExtensionCodec};
+use datafusion_proto::physical_plan::{
+    DefaultPhysicalProtoConverter, PhysicalExtensionCodec, PhysicalProtoConverterExtension,
+};
 use engines::write_tpch;
 use marquetry::Limits;
 use marquetry::datafusion::{
-    MarquetryFormat, MarquetryFormatFactory, MarquetryLogicalCodec, MarquetryPhysicalCodec,
-    MarquetrySource, MarquetryTable,
+    MarquetryCodecWith, MarquetryFormat, MarquetryFormatFactory, MarquetryLogicalCodec,
+    MarquetryPhysicalCodec, MarquetrySource, MarquetryTable,
 };
 
 use crate::query;
@@ -50,7 +58,7 @@ fn decode_scan(
     ctx: &SessionContext,
     bytes: &[u8],
     inputs: &[Arc<dyn ExecutionPlan>],
-) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
+) -> Result<Arc<dyn ExecutionPlan>> {
     let converter = DefaultPhysicalProtoConverter {};
     MarquetryPhysicalCodec.try_decode(bytes, inputs, &ctx.task_ctx(), &converter)
 }
@@ -158,6 +166,161 @@ async fn any_numbers_of_a_peer_are_limits() {
         let found = collect(back, ctx.task_ctx()).await;
         assert_eq!(found.is_ok(), number > 1, "{found:?}");
     }
+}
+
+/// The codec of an engine: it has a node and a table of its own, and a function that no registry
+/// knows.
+#[derive(Debug)]
+struct EngineCodec;
+
+/// A function of the engine.
+fn is_even() -> ScalarUDF {
+    let even = |values: &[ColumnarValue]| {
+        let values = ColumnarValue::values_to_arrays(values)?.swap_remove(0);
+        let values = values.as_primitive::<Int64Type>().iter();
+        let even: BooleanArray = values.map(|value| value.map(|value| value % 2 == 0)).collect();
+        Ok(ColumnarValue::Array(Arc::new(even)))
+    };
+    let (of, gives) = (vec![DataType::Int64], DataType::Boolean);
+    create_udf("engine_is_even", of, gives, Volatility::Immutable, Arc::new(even))
+}
+
+impl PhysicalExtensionCodec for EngineCodec {
+    fn try_decode(
+        &self,
+        buf: &[u8],
+        _inputs: &[Arc<dyn ExecutionPlan>],
+        _context: &TaskContext,
+        _converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        assert_eq!(buf, b"node");
+        Ok(Arc::new(EmptyExec::new(SchemaRef::new(Schema::empty()))))
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        buf: &mut Vec<u8>,
+        _converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        assert!(node.is::<EmptyExec>());
+        buf.extend(b"node");
+        Ok(())
+    }
+
+    fn try_encode_udf(&self, node: &ScalarUDF, buf: &mut Vec<u8>) -> Result<()> {
+        buf.extend(node.name().bytes());
+        Ok(())
+    }
+
+    fn try_decode_udf(&self, name: &str, buf: &[u8]) -> Result<Arc<ScalarUDF>> {
+        assert_eq!((name, buf), (is_even().name(), is_even().name().as_bytes()));
+        Ok(Arc::new(is_even()))
+    }
+}
+
+impl LogicalExtensionCodec for EngineCodec {
+    fn try_decode(&self, _: &[u8], _: &[LogicalPlan], _: &TaskContext) -> Result<Extension> {
+        unreachable!("no such node here")
+    }
+
+    fn try_encode(&self, _: &Extension, _: &mut Vec<u8>) -> Result<()> {
+        unreachable!("no such node here")
+    }
+
+    fn try_decode_table_provider(
+        &self,
+        buf: &[u8],
+        _table: &TableReference,
+        schema: SchemaRef,
+        _context: &TaskContext,
+    ) -> Result<Arc<dyn TableProvider>> {
+        assert_eq!(buf, b"table");
+        Ok(Arc::new(MemTable::try_new(schema, vec![Vec::new()])?))
+    }
+
+    fn try_encode_table_provider(
+        &self,
+        _table: &TableReference,
+        node: Arc<dyn TableProvider>,
+        buf: &mut Vec<u8>,
+    ) -> Result<()> {
+        assert!(node.is::<MemTable>());
+        buf.extend(b"table");
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_ours_goes_through_the_codec_of_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.001);
+    let codec: Arc<dyn PhysicalExtensionCodec> = Arc::new(EngineCodec);
+    let codec = MarquetryCodecWith::new(codec);
+    let converter = DefaultPhysicalProtoConverter {};
+    let (ctx, table) = limited(folder.path(), &Limits::default()).await;
+    let worker = engines::ours(Default::default());
+    let task = worker.task_ctx();
+    let encoded = |plan: Arc<dyn ExecutionPlan>| {
+        let mut bytes = Vec::new();
+        codec.try_encode(plan, &mut bytes, &converter).unwrap();
+        bytes
+    };
+    let node = encoded(Arc::new(EmptyExec::new(SchemaRef::new(Schema::empty()))));
+    assert_eq!(node, b"node");
+    assert!(codec.try_decode(&node, &[], &task, &converter).unwrap().is::<EmptyExec>());
+    // A scan of ours, and in it a function of the engine.
+    ctx.register_udf(is_even());
+    let sql = "select n_name from nation where engine_is_even(n_nationkey)";
+    let plan = crate::plan(&ctx, sql).await;
+    assert!(plan.children().is_empty() && crate::text(&plan).contains("engine_is_even"));
+    let scan = encoded(Arc::clone(&plan));
+    assert!(scan.starts_with(b"MQSCAN1"));
+    decode_scan(&worker, &scan, &[]).expect_err("a function that only the engine knows");
+    let back = codec.try_decode(&scan, &[], &task, &converter).unwrap();
+    let found = collect(back, Arc::clone(&task)).await.unwrap();
+    assert_eq!(engines::rows(&found), engines::rows(&query(&ctx, sql).await));
+    assert_eq!(found.iter().map(|batch| batch.num_rows()).sum::<usize>(), 13);
+    // Tables, of the engine and of ours.
+    let codec: Arc<dyn LogicalExtensionCodec> = Arc::new(EngineCodec);
+    let codec = MarquetryCodecWith::new(codec);
+    let (name, schema) = (TableReference::bare("nation"), TableProvider::schema(&table));
+    let of_engine = MemTable::try_new(Arc::clone(&schema), vec![Vec::new()]).unwrap();
+    let through = |table: Arc<dyn TableProvider>| {
+        let mut bytes = Vec::new();
+        codec.try_encode_table_provider(&name, table, &mut bytes).unwrap();
+        codec.try_decode_table_provider(&bytes, &name, Arc::clone(&schema), &task).unwrap()
+    };
+    assert!(through(Arc::new(of_engine)).is::<MemTable>());
+    assert!(through(Arc::new(table)).is::<MarquetryTable>());
+    let mut bytes = Vec::new();
+    let factory = MarquetryFormatFactory::new().with_pushdown(false);
+    codec.try_encode_file_format(&mut bytes, Arc::new(factory)).unwrap();
+    let back = codec.try_decode_file_format(&bytes, &task).unwrap();
+    assert!(format!("{back:?}").contains("pushdown: false"), "{back:?}");
+}
+
+#[tokio::test]
+async fn patterns_go_with_a_table_to_a_scheduler() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.001);
+    let ctx = engines::ours(Default::default());
+    // A path with a pattern, and one without; beside them lie files of other schemas.
+    let apart = tempfile::tempdir().unwrap();
+    std::fs::copy(folder.path().join("nation.parquet"), apart.path().join("n.parquet")).unwrap();
+    let paths = [folder.path().join("na*.parquet"), apart.path().join("n.parquet")];
+    let paths = paths.map(|path| path.display().to_string());
+    let table = MarquetryTable::open(&ctx.state(), paths).await.unwrap();
+    let (name, schema) = (TableReference::bare("nation"), TableProvider::schema(&table));
+    let mut bytes = Vec::new();
+    let codec = MarquetryLogicalCodec;
+    codec.try_encode_table_provider(&name, Arc::new(table.clone()), &mut bytes).unwrap();
+    let back = codec.try_decode_table_provider(&bytes, &name, schema, &ctx.task_ctx()).unwrap();
+    assert_eq!(back.downcast_ref::<MarquetryTable>().unwrap().paths(), table.paths());
+    ctx.register_table("here", Arc::new(table)).unwrap();
+    ctx.register_table("there", back).unwrap();
+    let found = query(&ctx, "select count(*) from here union all select count(*) from there").await;
+    assert_eq!(engines::rows(&found), ["50", "50"]);
 }
 
 /// What is decoded from bytes of another kind; says what panicked.
