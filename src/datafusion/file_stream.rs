@@ -33,6 +33,7 @@ use super::scan::{OfFile, Prepared, Scan};
 use crate::bytes::saturated;
 use crate::error::ErrorKind;
 use crate::io::StoreSource;
+use crate::limits::Budget;
 use crate::predicate::Predicate;
 use crate::read::{FilterCounters, PageIndexUse, Plan, ReadAhead, ReadOptions, VirtualColumn};
 use crate::reader::{AsyncReader, BatchStream};
@@ -52,7 +53,10 @@ pub(super) struct FileStream {
     has_given: bool,
     /// Whether nothing is fetched before its turn, because there is no memory for it.
     is_held_back: bool,
-    /// The memory that `current` and `ahead` hold.
+    /// What `current` and `ahead` hold, and the indexes that are kept: together no more than a
+    /// read may.
+    budget: Budget,
+    /// The same, in the memory pool.
     reservation: Option<MemoryReservation>,
     /// Rows that may still be given.
     left: Option<u64>,
@@ -60,6 +64,7 @@ pub(super) struct FileStream {
     is_first: bool,
     /// Bytes that were fetched, as far as they are counted.
     bytes: u64,
+    /// Of `current`.
     counters: Arc<FilterCounters>,
     metrics: FileMetrics,
     pruner: Option<FilePruner>,
@@ -81,29 +86,50 @@ struct Ahead {
     read: Option<Opened>,
 }
 
-/// A read of row groups, and how many of them it has left.
+/// A read of row groups, and what it is to count.
 struct Opened {
     stream: BatchStream,
-    counts: Option<RowGroupCounts>,
+    counts: PlanCounts,
+}
+
+/// A read that was planned, and what it is to count.
+struct Planned {
+    reader: AsyncReader,
+    plan: Plan,
+    counts: PlanCounts,
+}
+
+/// What a plan says to the metrics when it is read. A row group may be planned more than once; it
+/// counts as the plan has it by which it is read.
+#[derive(Default)]
+struct PlanCounts {
+    /// `None` if the filter could not be looked at.
+    row_groups: Option<RowGroupCounts>,
+    /// Row groups that a limit needs, and those that it does not.
+    limit: Option<(usize, usize)>,
+    /// What the read does for its filter.
+    counters: Arc<FilterCounters>,
 }
 
 /// What statistics have left of row groups.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct RowGroupCounts {
     left: usize,
     pruned: usize,
     /// Row groups of which all rows pass.
     sure: usize,
-    /// Whether those are all that are left.
-    is_all_sure: bool,
+    /// Whether page indexes could exclude nothing more.
+    skips_page_indexes: bool,
 }
 
 impl RowGroupCounts {
-    fn of(plan: &Plan, groups: usize) -> Self {
+    fn of(plan: &Plan, groups: usize) -> Result<Self> {
         let left = row_groups_of(plan).len();
         let sure = plan.ranges().iter().filter(|range| range.is_proven()).count();
-        let is_all_sure = sure > 0 && sure == plan.ranges().len();
-        Self { left, pruned: groups.saturating_sub(left), sure: sure.min(left), is_all_sure }
+        let skips_page_indexes =
+            plan.options().page_index != PageIndexUse::Never && plan.skips_page_indexes()?;
+        let pruned = groups.saturating_sub(left);
+        Ok(Self { left, pruned, sure: sure.min(left), skips_page_indexes })
     }
 }
 
@@ -218,8 +244,9 @@ impl FileStream {
         let late = late.filter_map(|column| physical.fields().get(*column));
         filter.saved = late.map(|field| pushdown::decode_nanos(field.data_type())).sum();
         let reader = open(scan, &prepared, fetched);
-        let counters = Arc::<FilterCounters>::default();
-        let mut options = read_options(scan, reader.read_options(), &filter, &counters);
+        let mut options = read_options(scan, reader.read_options(), &filter);
+        let budget = reader.metadata().footer().budget(&options);
+        options.budget = Some(budget.clone());
         options.selection = selection;
         let keeper = |cache| IndexKeeper::new(cache, &prepared.file.object_meta, reader.metadata());
         let indexes = scan.cache.as_ref().map(keeper);
@@ -253,6 +280,7 @@ impl FileStream {
             ahead: None,
             has_given: false,
             is_held_back: false,
+            budget,
             reservation: scan.pool.as_ref().map(|pool| {
                 MemoryConsumer::new(format!("MarquetryScan[{}]", scan.partition)).register(pool)
             }),
@@ -260,7 +288,7 @@ impl FileStream {
             is_ordered: scan.is_ordered,
             is_first: true,
             bytes: 0,
-            counters,
+            counters: Arc::default(),
             metrics,
             pruner,
             _indexes: indexes,
@@ -274,15 +302,19 @@ impl FileStream {
     fn open_next(&mut self) -> Result<bool> {
         if let Some(pruner) = &mut self.pruner
             && !self.is_first
-            && pruner.should_prune()?
         {
-            self.metrics.row_groups_pruned_dynamic.add(self.waiting.len());
-            self.waiting.clear();
+            let _timer = self.metrics.statistics_eval_time.timer();
+            if pruner.should_prune()? {
+                self.metrics.row_groups_pruned_dynamic.add(self.waiting.len());
+                self.metrics.row_groups_pruned.add_matched(self.waiting.len());
+                self.waiting.clear();
+            }
         }
-        let ahead = self.ahead.take();
         if self.waiting.is_empty() || self.left == Some(0) {
+            self.give_up_ahead();
             return Ok(false);
         }
+        let ahead = self.ahead.take();
         // Both are asked before the filters are looked at: what is learned meanwhile only counts
         // sooner.
         let (may_change, generation) = (self.filter.may_change(), self.filter.generation());
@@ -300,10 +332,7 @@ impl FileStream {
         let is_on_its_way = ahead.as_ref().is_some_and(|ahead| !ahead.stream.is_fetched());
         let n = if may_change || is_on_its_way { 1 } else { self.waiting.len() };
         let groups: Vec<usize> = self.waiting.drain(..n).collect();
-        let (reader, plan, counts) = {
-            let _timer = self.metrics.statistics_eval_time.timer();
-            self.planned(&groups)?
-        };
+        let Planned { reader, plan, counts } = self.planned(&groups)?;
         match ahead {
             // Its rows are those of filters that let more through.
             Some(ahead) if is_on_its_way && !plan.ranges().is_empty() => {
@@ -312,8 +341,9 @@ impl FileStream {
             }
             ahead => {
                 let mut stream = reader.stream_of(plan)?;
-                if let Some(ahead) = &ahead {
-                    stream.take_over(&ahead.stream);
+                if let Some(Opened { stream: ahead, counts }) = ahead {
+                    stream.take_over(ahead);
+                    self.metrics.take_times(&counts.counters);
                 }
                 self.begin(Opened { stream, counts });
             }
@@ -321,12 +351,21 @@ impl FileStream {
         Ok(true)
     }
 
+    /// Gives back the row group that was opened ahead. Its turn may still come.
+    fn give_up_ahead(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.share_memory(false);
+        }
+        if let Some(Ahead { read: Some(opened), .. }) = self.ahead.take() {
+            self.metrics.take_times(&opened.counts.counters);
+        }
+    }
+
     /// Makes a read the current one.
     fn begin(&mut self, opened: Opened) {
-        if let Some(counts) = opened.counts {
-            self.count_row_groups(counts);
-        }
-        let mut stream = opened.stream;
+        let Opened { mut stream, counts } = opened;
+        self.count_plan(&counts);
+        self.counters = counts.counters;
         if self.left.is_none() && !self.is_held_back {
             stream.fetch_small(SMALL.min(self.reader.read_options().read_ahead.bytes));
         }
@@ -348,21 +387,25 @@ impl FileStream {
                 return;
             }
             let generation = self.filter.generation();
-            let held = current.bytes_held();
-            self.ahead = Some(Ahead { generation, read: self.opened_ahead(group, held) });
+            let read = self.opened_ahead(group);
+            if let Some(current) = &mut self.current {
+                current.share_memory(read.is_some());
+            }
+            self.ahead = Some(Ahead { generation, read });
         }
         if let Some(Ahead { read: Some(opened), .. }) = &mut self.ahead {
             opened.stream.fetch(cx);
         }
     }
 
-    /// A row group, to be fetched beside others that hold so many bytes; `None` if there is no room
-    /// for it.
-    fn opened_ahead(&self, group: usize, held: u64) -> Option<Opened> {
-        let (reader, plan, counts) = self.planned(&[group]).ok()?;
+    /// A row group, to be fetched beside what is held; `None` if there is no room for it.
+    fn opened_ahead(&self, group: usize) -> Option<Opened> {
+        let Planned { reader, plan, counts } = self.planned(&[group]).ok()?;
         let wanted = |range| plan.row_group(range).map_or(u64::MAX, |group| group.wanted_bytes());
+        let held = self.budget.used();
         let wanted = plan.ranges().iter().map(wanted).fold(held, u64::saturating_add);
-        if wanted > reader.read_options().read_ahead.bytes {
+        // The other half is for decoding what is current.
+        if wanted > reader.read_options().read_ahead.bytes.min(self.budget.cap() / 2) {
             return None;
         }
         let stream = reader.stream_of(plan).ok()?;
@@ -371,8 +414,13 @@ impl FileStream {
     }
 
     /// The read of row groups, with what their statistics leave of them.
-    fn planned(&self, groups: &[usize]) -> Result<(AsyncReader, Plan, Option<RowGroupCounts>)> {
-        let mut reader = self.reader.clone().row_groups(groups.iter().copied())?;
+    fn planned(&self, groups: &[usize]) -> Result<Planned> {
+        let _timer = self.metrics.statistics_eval_time.timer();
+        let mut counts = PlanCounts::default();
+        let options = self.reader.read_options().clone();
+        let options = ReadOptions { counters: Some(Arc::clone(&counts.counters)), ..options };
+        let mut reader = self.reader.clone().options(options);
+        reader = reader.row_groups(groups.iter().copied())?;
         if let Some(left) = self.left
             && !matches!(self.filter.evaluation, Evaluation::Batches(_))
         {
@@ -380,33 +428,38 @@ impl FileStream {
         }
         let Some(filter) = self.filter.now()? else {
             let plan = reader.plan()?;
-            let counts =
-                RowGroupCounts { left: groups.len(), pruned: 0, sure: 0, is_all_sure: false };
-            return Ok((reader, plan, Some(counts)));
+            // What a limit leaves out was not pruned.
+            let all = RowGroupCounts { left: groups.len(), ..RowGroupCounts::default() };
+            counts.row_groups = Some(all);
+            return Ok(Planned { reader, plan, counts });
         };
         let filtered = reader.clone().filter(filter);
         match filtered.plan() {
             Ok(plan) => {
-                let counts = RowGroupCounts::of(&plan, groups.len());
-                let (reader, plan) = self.within_limit(filtered, plan)?;
-                Ok((reader, plan, Some(counts)))
+                counts.row_groups = Some(RowGroupCounts::of(&plan, groups.len())?);
+                let (reader, plan) = self.within_limit(filtered, plan, &mut counts)?;
+                Ok(Planned { reader, plan, counts })
             }
             // A literal that the type of the column does not hold, perhaps.
             Err(e) if e.kind() == ErrorKind::Usage => {
-                self.metrics.predicate_errors.add(1);
                 let reader = match self.filter.untyped()? {
                     Some(filter) => reader.filter(filter),
                     None => reader,
                 };
                 let plan = reader.plan()?;
-                Ok((reader, plan, None))
+                Ok(Planned { reader, plan, counts })
             }
             Err(e) => Err(e.into()),
         }
     }
 
     /// The read, or, if the row groups of which all rows pass are enough for the limit, only those.
-    fn within_limit(&self, reader: AsyncReader, plan: Plan) -> Result<(AsyncReader, Plan)> {
+    fn within_limit(
+        &self,
+        reader: AsyncReader,
+        plan: Plan,
+        counts: &mut PlanCounts,
+    ) -> Result<(AsyncReader, Plan)> {
         let Some(left) = self.left.filter(|_| !self.is_ordered) else { return Ok((reader, plan)) };
         let (mut enough, mut rows) = (Vec::new(), 0u64);
         for range in plan.ranges().iter().filter(|range| range.is_proven()) {
@@ -419,28 +472,37 @@ impl FileStream {
         enough.dedup();
         let all = row_groups_of(&plan).len();
         if rows < left || enough.len() == all {
-            self.metrics.limit_pruned_row_groups.add_matched(all);
+            counts.limit = Some((all, 0));
             return Ok((reader, plan));
         }
-        self.metrics.limit_pruned_row_groups.add_matched(enough.len());
-        self.metrics.limit_pruned_row_groups.add_pruned(all - enough.len());
+        counts.limit = Some((enough.len(), all - enough.len()));
         let reader = reader.row_groups(enough)?;
         let plan = reader.plan()?;
         Ok((reader, plan))
     }
 
-    fn count_row_groups(&self, counts: RowGroupCounts) {
-        let RowGroupCounts { left, pruned, sure, is_all_sure } = counts;
+    /// Counts the row groups that begin to be read.
+    fn count_plan(&self, counts: &PlanCounts) {
+        if let Some((matched, pruned)) = counts.limit {
+            self.metrics.limit_pruned_row_groups.add_matched(matched);
+            self.metrics.limit_pruned_row_groups.add_pruned(pruned);
+        }
+        let Some(counts) = counts.row_groups else {
+            self.metrics.predicate_errors.add(1);
+            return;
+        };
+        let RowGroupCounts { left, pruned, sure, skips_page_indexes } = counts;
         if self.is_first || self.filter.filters.learned.is_empty() {
             self.metrics.row_groups_pruned.add_pruned(pruned);
             self.metrics.row_groups_pruned.add_matched(left);
-            self.metrics.row_groups_pruned.add_fully_matched(sure);
-            let is_wanted = self.reader.read_options().page_index != PageIndexUse::Never;
-            if self.is_first && is_wanted && is_all_sure {
-                self.metrics.skipped_page_indexes();
-            }
         } else {
+            // As in DataFusion's own source: what was known at first has left them.
+            self.metrics.row_groups_pruned.add_matched(left + pruned);
             self.metrics.row_groups_pruned_dynamic.add(pruned);
+        }
+        self.metrics.row_groups_pruned.add_fully_matched(sure);
+        if skips_page_indexes {
+            self.metrics.skipped_page_indexes();
         }
     }
 
@@ -461,17 +523,25 @@ impl FileStream {
     /// a time. That is no error: other operators learn that they are to spill when the pool refuses
     /// them, not when it refuses a scan.
     fn reserve(&mut self) {
-        let (Some(reservation), Some(current)) = (&self.reservation, &mut self.current) else {
-            return;
-        };
-        let ahead = self.ahead.as_ref().and_then(|ahead| ahead.read.as_ref());
-        let ahead = ahead.map_or(0, |ahead| ahead.stream.bytes_held());
-        let held = current.bytes_held();
-        if reservation.try_resize(saturated(held.saturating_add(ahead))).is_err() {
-            current.hold_back();
-            (self.ahead, self.is_held_back) = (None, true);
+        if !self.try_reserve() {
+            self.hold_back();
             // What is left of it is refused again at the next batch, if it must be.
-            let _ = reservation.try_resize(saturated(held));
+            self.try_reserve();
+        }
+    }
+
+    /// Whether the pool has as much as is held.
+    fn try_reserve(&self) -> bool {
+        let held = saturated(self.budget.used());
+        self.reservation.as_ref().is_none_or(|reservation| reservation.try_resize(held).is_ok())
+    }
+
+    /// Fetches row groups one at a time, and none before its turn.
+    fn hold_back(&mut self) {
+        self.is_held_back = true;
+        self.give_up_ahead();
+        if let Some(current) = &mut self.current {
+            current.hold_back();
         }
     }
 
@@ -492,9 +562,8 @@ impl FileStream {
 
     fn end_current(&mut self) {
         self.current = None;
-        if let Some(reservation) = &self.reservation {
-            reservation.free();
-        }
+        // What is fetched ahead stays, and so do the indexes that are kept.
+        self.try_reserve();
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
@@ -506,7 +575,11 @@ impl FileStream {
                 }
                 continue;
             };
-            let polled = Pin::new(current).poll_next(cx);
+            let polled = Pin::new(&mut *current).poll_next(cx);
+            if polled.is_pending() && current.lacks_memory() {
+                self.hold_back();
+                continue;
+            }
             self.reserve();
             match ready!(polled) {
                 Some(batch) => {
@@ -537,8 +610,8 @@ impl Stream for FileStream {
         let polled = ready!(self.poll_batch(cx));
         if polled.is_err() {
             // After an error there is nothing more.
-            self.end_current();
             self.ahead = None;
+            self.end_current();
             self.waiting.clear();
         }
         Poll::Ready(polled.transpose())
@@ -558,12 +631,7 @@ fn open(scan: &Scan, prepared: &Prepared, fetched: Fetched) -> AsyncReader {
 }
 
 /// What the options of the scan say of the read.
-fn read_options(
-    scan: &Scan,
-    default: &ReadOptions,
-    filter: &FileFilter,
-    counters: &Arc<FilterCounters>,
-) -> ReadOptions {
+fn read_options(scan: &Scan, default: &ReadOptions, filter: &FileFilter) -> ReadOptions {
     let mut options = default.clone();
     options.batch_rows = scan.batch_rows.max(1);
     options.page_index = scan.page_index;
@@ -575,7 +643,6 @@ fn read_options(
     }
     options.bloom_filters = scan.uses_bloom_filters;
     options.only_prunes = matches!(filter.evaluation, Evaluation::Above);
-    options.counters = Some(Arc::clone(counters));
     options
 }
 

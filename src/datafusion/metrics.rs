@@ -102,8 +102,8 @@ impl FileMetrics {
         }
     }
 
-    /// Counts that no page index was asked for, because statistics prove the filter of all rows
-    /// that are left. As in DataFusion's own source, the metric is there if that was so.
+    /// Counts that row groups were opened without page indexes, because those could exclude none of
+    /// their rows. As in DataFusion's own source, the metric is there if that was so.
     pub(super) fn skipped_page_indexes(&self) {
         let builder = MetricBuilder::new(&self.set).with_label(self.file.clone());
         let builder = builder.with_type(MetricType::Summary);
@@ -112,17 +112,22 @@ impl FileMetrics {
 
     /// Adds what was counted since the last time.
     pub(super) fn take(&self, counters: &FilterCounters) {
+        self.take_times(counters);
         self.rows_pruned.add(saturated(counters.rows_removed.take()));
         self.predicate_cache_inner.add(saturated(counters.shared_decoded.take()));
         self.predicate_cache.add(saturated(counters.shared_kept.take()));
-        self.row_eval_time.add_duration(Duration::from_nanos(counters.row_nanos.take()));
         self.row_groups_pruned_bloom.add_pruned(saturated(counters.bloom_pruned.take()));
         self.row_groups_pruned_bloom.add_matched(saturated(counters.bloom_matched.take()));
-        self.bloom_eval_time.add_duration(Duration::from_nanos(counters.bloom_nanos.take()));
         self.pages_pruned.add_pruned(saturated(counters.pages_pruned.take()));
         self.pages_pruned.add_matched(saturated(counters.pages_matched.take()));
         self.page_rows_pruned.add_pruned(saturated(counters.page_rows_pruned.take()));
         self.page_rows_pruned.add_matched(saturated(counters.page_rows_matched.take()));
+    }
+
+    /// Adds only the times, of a read whose row groups are read by another one.
+    pub(super) fn take_times(&self, counters: &FilterCounters) {
+        self.row_eval_time.add_duration(Duration::from_nanos(counters.row_nanos.take()));
+        self.bloom_eval_time.add_duration(Duration::from_nanos(counters.bloom_nanos.take()));
         self.page_index_eval_time.add_duration(Duration::from_nanos(counters.page_nanos.take()));
     }
 }

@@ -79,6 +79,10 @@ impl Default for ScanSettings {
 ///
 /// Footers, and the page indexes and bloom filters that queries have fetched, are kept in the cache
 /// of file metadata, which a session has. Of one file, indexes take at most an eighth of it.
+/// What lies there counts against the limit of that cache, which is the option
+/// `datafusion.runtime.metadata_cache_limit`, with all the memory that it takes, indexes included,
+/// and not against the memory pool. Indexes that a scan has fetched and is to put there are reserved
+/// from the pool until the scan of the file ends.
 ///
 /// Virtual columns of the table are supported that have the type `Int64` and the extension type
 /// `parquet.virtual.row_number`: the number of each row in its file, from 0. Of other kinds they
@@ -91,8 +95,10 @@ impl Default for ScanSettings {
 ///   scan also gives: one for each row and leaf. `predicate_cache_records`: those of them that were
 ///   given, and so not decoded a second time. From far stores the columns of the filter may be
 ///   fetched and decoded first, and decoded again: both stay 0 then.
-/// * `page_index_load_skipped`: files of which no page index was asked for, because statistics
-///   prove that all rows of the row groups that are left pass.
+/// * `page_index_load_skipped`: how often no page index was asked for, because statistics prove
+///   that all rows of the row groups that are left pass, or no column that is tested has one. It
+///   counts once for a file, and once for each row group where those are opened one by one,
+///   because a filter may still change.
 /// * `page_index_pages_skipped_by_fully_matched` is always 0, and so never there: what page indexes
 ///   would say of such row groups is not fetched, and how many pages they have is not known.
 #[derive(Clone)]

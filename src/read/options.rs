@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use super::counters::FilterCounters;
 use super::loaded_indexes::LoadedIndexes;
 use crate::free_lists::BufferPool;
-use crate::limits::Limits;
+use crate::limits::{Budget, Limits};
 use crate::predicate::Predicate;
 use crate::schema::{ArrowOptions, Projection};
 use crate::selection::RowSelection;
@@ -86,6 +86,8 @@ pub struct ReadOptions {
     pub(crate) counters: Option<Arc<FilterCounters>>,
     /// Keeps the indexes that are fetched.
     pub(crate) loaded_indexes: Option<Arc<LoadedIndexes>>,
+    /// What the read may hold, together with others. Default: a budget of its own.
+    pub(crate) budget: Option<Budget>,
 }
 
 impl Default for ReadOptions {
@@ -116,6 +118,7 @@ impl Default for ReadOptions {
             only_prunes: false,
             counters: None,
             loaded_indexes: None,
+            budget: None,
         }
     }
 }

@@ -127,6 +127,28 @@ impl Plan {
         Ok(found)
     }
 
+    /// Whether page indexes could exclude rows of none of the row groups that are left, though the
+    /// filter tests columns: statistics prove it of all rows, or no such column has a page index.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn skips_page_indexes(&self) -> Result<bool> {
+        let tested = self.filter().map(|filter| filter.bound.tested_leaves()).unwrap_or_default();
+        if tested.is_empty() || self.ranges().is_empty() {
+            return Ok(false);
+        }
+        for range in self.ranges().iter().filter(|range| !range.is_proven()) {
+            for (leaf, _) in &tested {
+                let chunk = self.footer().column_chunk_ref(range.row_group, *leaf)?;
+                if self.column_index(&chunk).is_some() && self.offset_index(&chunk).is_some() {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
     /// Asks more of a row group of [`Plan::ranges`] before it is read for the filter. Without one
     /// there is nothing to ask.
     ///
@@ -361,7 +383,10 @@ impl RowGroupPruner {
         let counters = plan.options().counters.as_deref();
         let only_prunes = plan.options().only_prunes;
         let answer = filter.answer(rows, &facts);
-        if let Some(counters) = counters {
+        // A row group that is read in parts counts once, and each page with the part that it begins
+        // in.
+        let part = range.part.clone();
+        if let Some(counters) = counters.filter(|_| part.start == 0) {
             let is_pruned = answer == PruneResult::Cannot;
             let count = if is_pruned { &counters.bloom_pruned } else { &counters.bloom_matched };
             count.add(1);
@@ -397,18 +422,21 @@ impl RowGroupPruner {
             let ranges = parts.iter().filter(|(_, answer)| wanted(*answer));
             RowSelection::from_ranges(rows, ranges.map(|(range, _)| range.clone()))
         };
-        let kept = rows_with(&|answer| answer != PruneResult::Cannot)?;
-        let kept = range.to_selection(rows)?.and(&kept)?;
+        let left = rows_with(&|answer| answer != PruneResult::Cannot)?;
+        let kept = range.to_selection(rows)?.and(&left)?;
         let proven = match only_prunes {
             true => RowSelection::all(rows),
             false => rows_with(&|answer| answer == PruneResult::Always)?,
         };
+        let of_pages = if part == (0..rows) { &kept } else { &left };
         for (_, pages) in &pages {
             let mut start = 0u64;
             for page in &pages.pages {
                 let end = start.saturating_add(page.rows);
-                found.pages += 1;
-                found.pages_pruned += u64::from(!kept.intersects(start..end));
+                if part.contains(&start) {
+                    found.pages += 1;
+                    found.pages_pruned += u64::from(!of_pages.intersects(start..end));
+                }
                 start = end;
             }
         }

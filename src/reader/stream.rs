@@ -271,13 +271,7 @@ impl BatchStream {
         self.output.schema().clone()
     }
 
-    /// Bytes of memory that the read holds.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn bytes_held(&self) -> u64 {
-        self.driver.as_ref().map_or(0, Streamed::bytes_held)
-    }
-
-    /// Fetches row groups however many there are, as long as no more than `bytes` are held.
+    /// Fetches more row groups at a time, as long as no more than `bytes` are held.
     #[cfg(feature = "datafusion")]
     pub(crate) fn fetch_small(&mut self, bytes: u64) {
         if let Some(driver) = &mut self.driver {
@@ -291,7 +285,7 @@ impl BatchStream {
         self.driver.as_ref().is_none_or(Streamed::is_fetched)
     }
 
-    /// Fetches before its turn, and decodes nothing.
+    /// Fetches row groups before their turn, and decodes no batches of them.
     #[cfg(feature = "datafusion")]
     pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
         if let Some(driver) = &mut self.driver {
@@ -307,12 +301,28 @@ impl BatchStream {
         }
     }
 
-    /// Takes the place of a read of its first row group, whose bytes are not fetched again.
+    /// Takes the place of a read of its first row group, whose bytes are not fetched again if there
+    /// is memory for them until it is open.
     #[cfg(feature = "datafusion")]
-    pub(crate) fn take_over(&mut self, other: &Self) {
-        if let (Some(driver), Some(other)) = (&mut self.driver, &other.driver) {
+    pub(crate) fn take_over(&mut self, other: Self) {
+        if let (Some(driver), Some(other)) = (&mut self.driver, other.driver) {
             driver.take_over(other);
         }
+    }
+
+    /// Says whether another read holds memory of the same budget. If there is too little, this one
+    /// is pending and [`lacks_memory`](Self::lacks_memory) until this is said again.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn share_memory(&mut self, with_other: bool) {
+        if let Some(driver) = &mut self.driver {
+            driver.share_memory(with_other);
+        }
+    }
+
+    /// Whether another read is to give back the memory that it holds of the same budget.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn lacks_memory(&self) -> bool {
+        self.driver.as_ref().is_some_and(Streamed::lacks_memory)
     }
 
     /// Keeps nothing more of what is fetched.

@@ -34,6 +34,8 @@ use crate::io::progress::Progress;
 use crate::io::wave::{QueuedRowGroup, WaveResult, WaveSize, serial_wave};
 use crate::limits::Limits;
 #[cfg(feature = "datafusion")]
+use crate::limits::Reservation;
+#[cfg(feature = "datafusion")]
 use crate::range_cache::RangeCache;
 use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail, is_too_large};
 use crate::selection::RowSelection;
@@ -123,11 +125,14 @@ pub(crate) struct Streamed {
     /// Row groups that are fetched at a time now, and at most.
     depth: usize,
     max_depth: usize,
-    /// Row groups are fetched however many there are, as long as no more bytes than these are held.
+    /// Up to [`MAX_SMALL`] row groups are fetched at a time, as long as no more bytes than these
+    /// are held.
     small: u64,
-    /// Whether what the read has taken over is let go once the first row group is open.
+    /// The memory of what was taken over, until the first row group is open.
     #[cfg(feature = "datafusion")]
-    keeps_until_opened: bool,
+    taken_over: Option<Reservation>,
+    /// Whether another read holds memory of the same budget, which it can give back.
+    shares_memory: bool,
     done: bool,
 }
 
@@ -161,6 +166,10 @@ type WaveOutcome = Result<WaveResult, Box<dyn Any + Send>>;
 
 /// Row groups that are fetched at a time at first, where a limit may soon be reached.
 const FETCHING_AT_FIRST: usize = 2;
+
+/// Row groups that are fetched at a time at most if they are small: those of which no column is read
+/// take no bytes, and a file can have very many of them.
+const MAX_SMALL: usize = 64;
 
 /// Bytes of a large row group that are fetched at a time, if the budget allows.
 const PART_BYTES: u64 = 64 << 20;
@@ -225,25 +234,24 @@ impl Streamed {
             max_depth,
             small: 0,
             #[cfg(feature = "datafusion")]
-            keeps_until_opened: false,
+            taken_over: None,
+            shares_memory: false,
             done: false,
         }
-    }
-
-    /// Bytes of memory that the read holds.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn bytes_held(&self) -> u64 {
-        self.shared.plan.budget().used()
     }
 
     /// Whether all that the read wants is there.
     #[cfg(feature = "datafusion")]
     pub(crate) fn is_fetched(&self) -> bool {
         let is_idle = self.fetching.is_empty() && self.again.is_empty() && self.indexes.is_none();
-        self.done || (is_idle && self.next_range >= self.shared.ranges.len())
+        let is_postponed = |it: &Result<_, Failed>| matches!(it, Err(e) if e.postponed.is_some());
+        let has_all = self.next_range >= self.shared.ranges.len();
+        self.done || (is_idle && has_all && !self.queue.iter().any(is_postponed))
     }
 
-    /// Fetches before its turn, and decodes nothing.
+    /// Fetches row groups before their turn. No batches are decoded; but indexes are read,
+    /// dictionaries are decoded by which row groups are pruned, and, from a far source, the columns
+    /// of a filter that is evaluated first.
     #[cfg(feature = "datafusion")]
     pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
         self.poll_fetching(cx);
@@ -255,13 +263,32 @@ impl Streamed {
         self.shared.source.keep(RangeCache::default());
     }
 
-    /// Takes the place of a read of its first row group, whose bytes are not fetched again.
+    /// Takes the place of a read of its first row group, whose bytes are not fetched again if there
+    /// is memory for them until it is open.
     #[cfg(feature = "datafusion")]
-    pub(crate) fn take_over(&mut self, other: &Self) {
-        if let Some(kept) = other.shared.source.take_kept() {
+    pub(crate) fn take_over(&mut self, other: Self) {
+        let Some(kept) = other.shared.source.take_kept() else { return };
+        // What it holds of the same budget is given back.
+        drop(other);
+        let budget = self.shared.plan.budget();
+        if let Ok(memory) = budget.take_for("what was fetched ahead", kept.byte_len()) {
             self.shared.source.keep(kept);
-            self.keeps_until_opened = true;
+            self.taken_over = Some(memory);
         }
+    }
+
+    /// Says whether another read holds memory of the same budget. If there is too little, this one
+    /// is pending and [`lacks_memory`](Self::lacks_memory) until the other has given back what it
+    /// holds, and this is said again.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn share_memory(&mut self, with_other: bool) {
+        self.shares_memory = with_other;
+    }
+
+    /// Whether another read is to give back the memory that it holds of the same budget: there was
+    /// too little, or a row group is fetched again, for which there may be too little.
+    pub(crate) fn lacks_memory(&self) -> bool {
+        self.shares_memory && (!self.size.may_overlap || !self.again.is_empty())
     }
 
     /// Keeps nothing more of what is fetched.
@@ -276,13 +303,13 @@ impl Streamed {
         (self.depth, self.max_depth, self.small) = (1, 1, 0);
     }
 
-    /// Fetches row groups however many there are, as long as no more than `bytes` are held.
+    /// Fetches more row groups at a time, as long as no more than `bytes` are held.
     #[cfg(feature = "datafusion")]
     pub(crate) fn fetch_small(&mut self, bytes: u64) {
         self.small = bytes;
     }
 
-    /// Begins to fetch as many row groups as there is room for, and one if there is none.
+    /// Begins to fetch as many row groups as there is memory for, and one if there is none.
     fn fetch_ahead(&mut self) {
         let plan = &self.shared.plan;
         let waves = self.size.bytes.saturating_mul(2);
@@ -290,7 +317,8 @@ impl Streamed {
             plan.options().read_ahead.bytes.saturating_add(waves).min(plan.budget().cap() / 2);
         while let Some(range) = self.shared.ranges.get(self.next_range) {
             let n = self.fetching.len() + self.queue.len();
-            if n >= self.depth && self.small == 0 {
+            let max = if self.small == 0 { self.depth } else { self.depth.max(MAX_SMALL) };
+            if n >= max {
                 break;
             }
             // An error in the metadata is given in its turn.
@@ -331,7 +359,7 @@ impl Streamed {
                 break;
             };
             #[cfg(feature = "datafusion")]
-            if std::mem::take(&mut self.keeps_until_opened) {
+            if self.taken_over.take().is_some() {
                 self.let_go();
             }
             let range = self.wanted.pop_front().map(|(_, range)| range);
@@ -353,7 +381,7 @@ impl Streamed {
             return false;
         }
         let Some(pool) = &self.shared.pool else {
-            let result = serial_wave(queue, self.size, false, &self.shared.cancelled);
+            let result = serial_wave(queue, self.size, self.shares_memory, &self.shared.cancelled);
             self.take(result);
             return true;
         };
@@ -396,6 +424,10 @@ impl Streamed {
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
         loop {
+            if self.lacks_memory() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             self.poll_fetching(cx);
             // Not sooner: at most two waves are held.
             if self.ready.is_empty()
@@ -597,4 +629,55 @@ const MAX_INDEXES: u64 = 8 << 20;
 #[cold]
 fn dropped(gone: oneshot::Canceled) -> Error {
     Error::io("the pool has dropped its work", std::io::Error::other(gone))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int32Array};
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::AsyncReader;
+    use crate::io::WriteSink;
+    use crate::write::WriteOptions;
+    use crate::writer::Writer;
+
+    /// A read of the columns `names` of a file of 1000 row groups.
+    fn streamed(names: &[&str]) -> Streamed {
+        let column = Arc::new(Int32Array::from_iter_values(0..1000)) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
+        let options = WriteOptions::default().with_row_group_rows(1);
+        let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let file = bytes::Bytes::from(writer.into_inner().unwrap().1);
+        let reader = AsyncReader::open_async(file.clone()).now_or_never().unwrap().unwrap();
+        let reader = reader.project(names.iter().copied()).unwrap();
+        let (plan, metadata) = (reader.plan().unwrap(), reader.metadata().clone());
+        let source = Arc::new(file);
+        Streamed::new(source, None, metadata, plan, None, Progress::default())
+    }
+
+    #[test]
+    fn small_row_groups_are_opened_a_few_at_a_time_even_if_they_take_no_bytes() {
+        for names in [&[][..], &["n"]] {
+            let mut read = streamed(names);
+            read.max_depth = 2;
+            read.depth = 2;
+            read.small = 1 << 20;
+            read.fetch_ahead();
+            assert_eq!(read.fetching.len(), MAX_SMALL, "{names:?}");
+            let mut rows = 0;
+            let mut cx = Context::from_waker(std::task::Waker::noop());
+            loop {
+                match Pin::new(&mut read).poll_next(&mut cx) {
+                    Poll::Ready(Some(batch)) => rows += batch.unwrap().num_rows(),
+                    Poll::Ready(None) => break,
+                    Poll::Pending => {}
+                }
+                let opened = read.fetching.len() + read.queue.len();
+                assert!(opened <= MAX_SMALL, "{opened} row groups, {names:?}");
+            }
+            assert_eq!(rows, 1000);
+        }
+    }
 }

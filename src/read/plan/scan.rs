@@ -68,16 +68,21 @@ impl Footer {
         file_len: u64,
         file_name: Option<Arc<str>>,
     ) -> Result<Plan> {
+        let budget = options.budget.clone().unwrap_or_else(|| self.budget(options));
+        self.plan_within(options, file_len, file_name, budget)
+    }
+
+    /// What a read with these options may hold.
+    pub(crate) fn budget(&self, options: &ReadOptions) -> Budget {
         let cap = options.limits.memory_bytes;
-        let budget = match &options.pool {
+        match &options.pool {
             Some(pool) => Budget::with_pool(cap, pool),
             // Plain text of an encrypted file does not outlive its read.
             None if options.limits.may_share_memory() && !self.has_keys() => {
                 Budget::with_pool(cap, &BufferPool::global())
             }
             None => Budget::new(cap),
-        };
-        self.plan_within(options, file_len, file_name, budget)
+        }
     }
 
     fn plan_within(

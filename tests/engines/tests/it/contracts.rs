@@ -46,7 +46,7 @@ async fn run(session: &SessionContext, sql: &str) -> (Arc<dyn ExecutionPlan>, Ve
 }
 
 /// Pruned and matched, as a metric counts them.
-fn pruning(plan: &Arc<dyn ExecutionPlan>, wanted: &str) -> (usize, usize) {
+pub fn pruning(plan: &Arc<dyn ExecutionPlan>, wanted: &str) -> (usize, usize) {
     let mut out = (0, 0);
     for metric in plan.metrics().iter().flat_map(|metrics| metrics.iter()) {
         if let MetricValue::PruningMetrics { name, pruning_metrics } = metric.value()

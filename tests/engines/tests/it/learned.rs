@@ -25,10 +25,10 @@ use marquetry::datafusion::MarquetrySource;
 use crate::{Pair, metric, plan};
 
 /// Rows of a row group.
-const GROUP: i64 = 20_000;
+pub const GROUP: i64 = 20_000;
 
 /// Sorted by `id`; `wild` is in no order.
-fn write(path: &Path, row_groups: i64) -> SchemaRef {
+pub fn write(path: &Path, row_groups: i64) -> SchemaRef {
     let rows = row_groups * GROUP;
     let wild = Int64Array::from_iter_values((0..rows).map(|i| i * 7919 % rows));
     let batch = RecordBatch::try_from_iter([
@@ -48,34 +48,38 @@ fn write(path: &Path, row_groups: i64) -> SchemaRef {
 }
 
 /// A scan whose filter is still to be learned.
-struct Scan {
-    filter: Arc<DynamicFilterPhysicalExpr>,
-    id: Arc<dyn PhysicalExpr>,
-    plan: Arc<dyn ExecutionPlan>,
-    stream: SendableRecordBatchStream,
+pub struct Scan {
+    pub filter: Arc<DynamicFilterPhysicalExpr>,
+    column: Arc<dyn PhysicalExpr>,
+    pub plan: Arc<dyn ExecutionPlan>,
+    pub stream: SendableRecordBatchStream,
 }
 
 impl Scan {
     fn new(path: &Path, schema: SchemaRef) -> Self {
-        let id = col("id", &schema).unwrap();
-        let filter = DynamicFilterPhysicalExpr::new(vec![Arc::clone(&id)], lit(true));
+        let source = MarquetrySource::new(schema.clone());
+        Self::over(path, source, col("id", &schema).unwrap())
+    }
+
+    /// A scan whose filter will be one of `column`.
+    pub fn over(path: &Path, source: MarquetrySource, column: Arc<dyn PhysicalExpr>) -> Self {
+        let filter = DynamicFilterPhysicalExpr::new(vec![Arc::clone(&column)], lit(true));
         let filter = Arc::new(filter);
-        let source = MarquetrySource::new(schema).with_filter(filter.clone());
-        let plan = scan_of(path, source);
+        let plan = scan_of(path, source.with_filter(filter.clone()));
         let config = SessionConfig::new().with_batch_size(1000);
         let task = SessionContext::new_with_config(config).task_ctx();
         let stream = plan.execute(0, task).unwrap();
-        Self { filter, id, plan, stream }
+        Self { filter, column, plan, stream }
     }
 
-    /// Learns that only rows from `id` on are wanted.
-    fn learn(&self, id: i64) {
-        let test = BinaryExpr::new(Arc::clone(&self.id), Operator::GtEq, lit(id));
+    /// Learns that only rows are wanted of which the column is `from` or more.
+    pub fn learn(&self, from: i64) {
+        let test = BinaryExpr::new(Arc::clone(&self.column), Operator::GtEq, lit(from));
         self.filter.update(Arc::new(test)).unwrap();
     }
 
     /// The first and the last id of the next batch.
-    async fn next(&mut self) -> Option<(i64, i64)> {
+    pub async fn next(&mut self) -> Option<(i64, i64)> {
         // What is on its way comes meanwhile.
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         let batch = self.stream.next().await?.unwrap();
@@ -91,7 +95,7 @@ impl Scan {
         (first, last)
     }
 
-    fn fetched(&self) -> usize {
+    pub fn fetched(&self) -> usize {
         metric(&self.plan, "bytes_scanned")
     }
 }

@@ -1,5 +1,6 @@
 //! DataFusion with marquetry in place of its own Parquet, held against DataFusion as it is.
 
+mod ahead;
 mod bounds;
 mod caches;
 mod codec;
