@@ -9,6 +9,7 @@ mod distributed;
 mod files;
 mod filters;
 mod learned;
+mod narrowing;
 mod plans;
 mod replace;
 mod store;
