@@ -19,8 +19,20 @@ use crate::limits::Limits;
 use crate::read::{LoadedIndexes, Metadata};
 use crate::reader::AsyncReader;
 
-/// What the cache of DataFusion holds of a file.
-struct CachedMetadata(Metadata);
+/// What the cache of DataFusion holds of a file, with the indexes that were loaded.
+struct CachedMetadata {
+    metadata: Metadata,
+    /// All that it holds in memory. The cache asks when the entry comes and again when it goes, and
+    /// the two must be the same.
+    bytes: usize,
+}
+
+impl CachedMetadata {
+    fn entry(object: &ObjectMeta, metadata: Metadata) -> CachedFileMetadataEntry {
+        let bytes = metadata.heap_bytes();
+        CachedFileMetadataEntry::new(object.clone(), Arc::new(Self { metadata, bytes }))
+    }
+}
 
 impl FileMetadata for CachedMetadata {
     fn as_any(&self) -> &dyn Any {
@@ -28,11 +40,11 @@ impl FileMetadata for CachedMetadata {
     }
 
     fn memory_size(&self) -> usize {
-        self.0.heap_bytes()
+        self.bytes
     }
 
     fn extra_info(&self) -> HashMap<String, String> {
-        let loaded = self.0.index_bytes() > 0;
+        let loaded = self.metadata.index_bytes() > 0;
         HashMap::from([("page_index".to_owned(), loaded.to_string())])
     }
 }
@@ -68,8 +80,7 @@ pub(super) async fn fetch(
             .map_err(|e| e.at_file(name))?;
     let metadata = reader.metadata().clone();
     if let Some(cache) = cache {
-        let entry = Arc::new(CachedMetadata(metadata.clone()));
-        cache.put(&key, CachedFileMetadataEntry::new(object.clone(), entry));
+        cache.put(&key, CachedMetadata::entry(object, metadata.clone()));
     }
     Ok(Fetched { metadata, end: reader.end().cloned() })
 }
@@ -114,8 +125,7 @@ impl Drop for IndexKeeper {
         // An entry that is too large would remove the footer.
         let max = self.cache.cache_limit() / INDEX_PART;
         if more.index_bytes() <= max && more.heap_bytes() <= self.cache.cache_limit() / 2 {
-            let entry = Arc::new(CachedMetadata(more));
-            self.cache.put(&key, CachedFileMetadataEntry::new(self.object.clone(), entry));
+            self.cache.put(&key, CachedMetadata::entry(&self.object, more));
         }
     }
 }
@@ -129,7 +139,7 @@ fn is_of(entry: &CachedFileMetadataEntry, object: &ObjectMeta) -> bool {
 fn look_up(cache: &FileMetadataCache, object: &ObjectMeta) -> (Option<Metadata>, Path) {
     let ours = |entry: &CachedFileMetadataEntry| {
         let metadata = entry.file_metadata.as_any().downcast_ref::<CachedMetadata>();
-        metadata.map(|metadata| metadata.0.clone())
+        metadata.map(|cached| cached.metadata.clone())
     };
     let own_path = || Path::from(format!("{}#marquetry", object.location));
     for key in [object.location.clone(), own_path()] {

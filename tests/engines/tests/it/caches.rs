@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::*;
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use datafusion::physical_expr::expressions::col;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use marquetry::datafusion::MarquetrySource;
 
+use crate::learned::Scan;
 use crate::store::CountingStore;
 use crate::{Pair, metric, plan, query};
 
@@ -112,6 +115,40 @@ async fn indexes_take_no_more_of_a_cache_than_their_part() {
         assert!(charged <= footer + cache.cache_limit() / 8 + 2000, "{charged}, footer {footer}");
     }
     drop(store);
+}
+
+#[tokio::test]
+async fn indexes_are_reserved_from_the_pool_until_the_cache_counts_them() {
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let schema = crate::learned::write(&path, 12);
+    let cache = SessionContext::new().runtime_env().cache_manager.get_file_metadata_cache();
+    let charged =
+        || cache.list_entries().into_values().map(|entry| entry.size_bytes).sum::<usize>();
+    // What is reserved when the last batch comes.
+    let read = async |source: MarquetrySource| {
+        let pool = Arc::new(GreedyMemoryPool::new(1 << 30));
+        let wild = col("wild", &schema).unwrap();
+        let mut scan = Scan::over(&path, source.with_memory_pool(pool.clone()), wild);
+        scan.learn(100);
+        let (mut last, mut footer) = (0, 0);
+        while scan.next().await.is_some() {
+            (last, footer) = (pool.reserved(), charged());
+        }
+        drop(scan);
+        assert_eq!(pool.reserved(), 0);
+        (last, footer)
+    };
+    let (without, _) = read(MarquetrySource::new(schema.clone())).await;
+    let source = MarquetrySource::new(schema.clone()).with_metadata_cache(cache.clone());
+    let (with, footer) = read(source).await;
+    let indexes = charged() - footer;
+    println!("{without} bytes without a cache, {with} with one, {indexes} bytes of indexes in it");
+    assert!(indexes > 5000, "{indexes} bytes of indexes in the cache");
+    // The cache counts a few bytes for each range beside those of the file.
+    let reserved = with - without;
+    assert!(reserved <= indexes && reserved > indexes / 2, "{reserved} of {indexes} bytes");
 }
 
 #[tokio::test]
