@@ -79,7 +79,7 @@ pub enum Spec {
     Geospatial,
 }
 
-/// Which limit of [`Limits`](crate::Limits) was reached.
+/// Which limit of [`Limits`](crate::Limits), or of an object store, was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LimitKind {
@@ -95,6 +95,8 @@ pub enum LimitKind {
     ArrayLength,
     /// Rows of a read without columns.
     Rows,
+    /// Parts of an object that is uploaded.
+    Parts,
 }
 
 /// A place in a file. Parts that are not known are `None`.

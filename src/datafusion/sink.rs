@@ -216,7 +216,20 @@ impl OneFile {
                 self.flush().await?;
             }
         }
+        self.grow_parts();
         Ok(())
+    }
+
+    /// Lets the parts of a large object grow beyond their part of the pool, if the pool has memory
+    /// for two of them. Else they stay as they are, as long as the store takes more of them.
+    fn grow_parts(&mut self) {
+        let Some(bytes) = self.writer.wanted_part_bytes() else { return };
+        let both = bytes.saturating_mul(2);
+        if self.reservation.try_grow(both).is_ok() {
+            // What is held of them is reserved as they fill.
+            self.reservation.shrink(both);
+            self.writer.allow_part_bytes(bytes);
+        }
     }
 
     /// Reserves so many bytes more.

@@ -101,6 +101,18 @@ impl AsyncWriter<crate::io::StoreSink> {
         self.writer.as_ref().map_or(0, Writer::bytes_held) + self.sink.bytes_held()
     }
 
+    /// As [`StoreSink::wanted_part_bytes`](crate::io::StoreSink::wanted_part_bytes).
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn wanted_part_bytes(&self) -> Option<usize> {
+        self.sink.wanted_part_bytes()
+    }
+
+    /// As [`StoreSink::allow_part_bytes`](crate::io::StoreSink::allow_part_bytes).
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn allow_part_bytes(&mut self, bytes: usize) {
+        self.sink.allow_part_bytes(bytes);
+    }
+
     /// Waits until no bytes are on their way to the store.
     ///
     /// # Errors

@@ -5,6 +5,8 @@ mod sink;
 mod source;
 mod driver;
 #[cfg(feature = "object_store")]
+mod part_sizes;
+#[cfg(feature = "object_store")]
 mod store;
 
 pub(crate) use driver::{Streamed, load_indexes_async, open_footer_async};

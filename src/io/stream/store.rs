@@ -14,6 +14,7 @@ use object_store::{
     GetOptions, GetRange, GetResult, MultipartUpload, ObjectMeta, ObjectStore, PutPayload,
 };
 
+use super::part_sizes::{MIN_PART_BYTES, PartSizes};
 use super::sink::AsyncSink;
 use super::source::{AsyncSource, FileEnd};
 use crate::bytes::saturated;
@@ -126,8 +127,12 @@ impl AsyncSource for StoreSource {
 pub struct StoreSink {
     store: Arc<dyn ObjectStore>,
     path: Path,
-    part_bytes: usize,
-    max_parts: usize,
+    sizes: PartSizes,
+    /// About how much memory the parts take, as long as they are short enough.
+    memory: usize,
+    /// Parts that were begun, and their bytes.
+    begun: usize,
+    begun_bytes: u64,
     /// Less than a part.
     kept: VecDeque<Bytes>,
     kept_bytes: usize,
@@ -140,15 +145,11 @@ pub struct StoreSink {
 /// A part on its way, and its bytes.
 type SentPart = BoxFuture<'static, object_store::Result<usize>>;
 
-/// Bytes of a part, unless the caller sets them. Stores want at least 5 MiB, all parts but the last
-/// of one length, and at most 10,000 of them.
+/// Bytes of the first parts, unless the caller sets them or there is less memory.
 const PART_BYTES: usize = 8 << 20;
 
-/// Minimum bytes of a part, because S3 takes no smaller ones but the last.
-const MIN_PART_BYTES: usize = 5 << 20;
-
 /// Maximum parts that are uploaded at a time.
-const MAX_PARTS: usize = 8;
+const MAX_SENT_PARTS: usize = 8;
 
 impl StoreSink {
     /// The object at `path`.
@@ -156,8 +157,10 @@ impl StoreSink {
         Self {
             store,
             path,
-            part_bytes: PART_BYTES,
-            max_parts: MAX_PARTS,
+            sizes: PartSizes::growing(PART_BYTES, usize::MAX),
+            memory: (MAX_SENT_PARTS + 1) * PART_BYTES,
+            begun: 0,
+            begun_bytes: 0,
             kept: VecDeque::new(),
             kept_bytes: 0,
             upload: None,
@@ -166,22 +169,51 @@ impl StoreSink {
         }
     }
 
-    /// Uploads parts of this many bytes; 8 MiB by default, enough for objects of 80 GB. At least 5
-    /// MiB.
+    /// Uploads parts of this many bytes, all but the last of one length, as some stores want them.
+    /// At least 5 MiB. Stores take at most 10,000 parts: more are an error.
+    ///
+    /// By default the first 4,000 parts have 8 MiB; then they double after each 600, because it is
+    /// not known how large the object will be. Objects of 5 TiB are possible. Two parts at least
+    /// are held: beyond 100 GB those have 128 MiB and more. A store that wants parts of one length
+    /// needs this option for objects of more than 31 GiB.
     #[must_use]
     pub fn with_part_bytes(mut self, bytes: usize) -> Self {
-        self.part_bytes = bytes.max(MIN_PART_BYTES);
+        self.sizes = PartSizes::equal(bytes);
+        self.memory = self.memory.max(bytes.saturating_mul(MAX_SENT_PARTS + 1));
         self
     }
 
     /// Takes about so much memory: parts are smaller where that is little, and fewer are on their
-    /// way. At least [`StoreSink::MIN_MEMORY`].
+    /// way; parts grow no more than there is memory. At least [`StoreSink::MIN_MEMORY`].
     pub(crate) fn within(self, memory: u64) -> Self {
         let memory = saturated(memory);
         // As many as are on their way, and one that fills.
-        let part_bytes = (memory / (MAX_PARTS + 1)).clamp(MIN_PART_BYTES, PART_BYTES);
-        let max_parts = (memory / part_bytes).saturating_sub(1).clamp(1, MAX_PARTS);
-        Self { part_bytes, max_parts, ..self }
+        let first = (memory / (MAX_SENT_PARTS + 1)).clamp(MIN_PART_BYTES, PART_BYTES);
+        Self { sizes: PartSizes::growing(first, memory / 2), memory, ..self }
+    }
+
+    /// Bytes of the next part.
+    fn part_bytes(&self) -> usize {
+        self.sizes.after(self.begun)
+    }
+
+    /// How many parts may be on their way beside one that fills.
+    fn max_sent_parts(&self) -> usize {
+        (self.memory / self.part_bytes()).saturating_sub(1).clamp(1, MAX_SENT_PARTS)
+    }
+
+    /// Bytes that the next part should have, if it has less because of the memory: else an object
+    /// may come to have too many parts.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn wanted_part_bytes(&self) -> Option<usize> {
+        let wanted = self.sizes.wanted_after(self.begun);
+        (wanted > self.part_bytes()).then_some(wanted)
+    }
+
+    /// Lets parts have so many bytes, because there is memory for two of them.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn allow_part_bytes(&mut self, bytes: usize) {
+        self.sizes.allow(bytes);
     }
 
     /// One part on its way, and one that fills.
@@ -224,7 +256,8 @@ impl StoreSink {
     }
 
     async fn put_part(&mut self, len: usize) -> Result<()> {
-        while self.parts.len() >= self.max_parts {
+        self.sizes.check(self.begun, self.begun_bytes)?;
+        while self.parts.len() >= self.max_sent_parts() {
             self.part_done().await?;
         }
         let payload = self.cut(len);
@@ -237,6 +270,8 @@ impl StoreSink {
         };
         let part = upload.put_part(payload);
         self.sent_bytes += len;
+        self.begun += 1;
+        self.begun_bytes += len as u64;
         self.parts.push(async move { part.await.map(|()| len) }.boxed());
         // An upload begins when it is first polled.
         self.part_done().now_or_never().unwrap_or(Ok(()))
@@ -262,8 +297,8 @@ impl AsyncSink for StoreSink {
         Box::pin(async move {
             self.kept_bytes += bytes.iter().map(Bytes::len).sum::<usize>();
             self.kept.extend(bytes);
-            while self.kept_bytes >= self.part_bytes {
-                self.put_part(self.part_bytes).await?;
+            while self.kept_bytes >= self.part_bytes() {
+                self.put_part(self.part_bytes()).await?;
             }
             Ok(())
         })
@@ -317,4 +352,58 @@ impl AsyncSink for StoreSink {
 
 fn failed(what: &str, error: object_store::Error) -> Error {
     Error::io(what, error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+    use crate::error::{ErrorKind, LimitKind};
+
+    fn write(sink: &mut StoreSink, bytes: usize) -> Result<()> {
+        sink.write(vec![Bytes::from(vec![7; bytes])]).now_or_never().expect("memory never waits")
+    }
+
+    fn sink() -> StoreSink {
+        StoreSink::new(Arc::new(InMemory::new()), "a.parquet".into())
+    }
+
+    #[test]
+    fn parts_of_a_large_object_grow_and_fewer_are_on_their_way() {
+        let mut sink = sink();
+        assert_eq!((sink.part_bytes(), sink.max_sent_parts()), (8 << 20, 8));
+        sink.begun = 4000;
+        assert_eq!((sink.part_bytes(), sink.max_sent_parts()), (16 << 20, 3));
+        write(&mut sink, 9 << 20).unwrap();
+        assert_eq!((sink.begun, sink.kept_bytes), (4000, 9 << 20));
+        write(&mut sink, 9 << 20).unwrap();
+        assert_eq!((sink.begun, sink.kept_bytes), (4001, 2 << 20));
+        // With little memory they stay as they are.
+        let mut small = self::sink().within(StoreSink::MIN_MEMORY);
+        for begun in [0, 4000, 9999] {
+            small.begun = begun;
+            assert_eq!((small.part_bytes(), small.max_sent_parts()), (5 << 20, 1));
+        }
+        // Parts whose length the caller sets are as many as before.
+        let mut equal = self::sink().with_part_bytes(32 << 20);
+        equal.begun = 9000;
+        assert_eq!((equal.part_bytes(), equal.max_sent_parts()), (32 << 20, 8));
+    }
+
+    #[test]
+    fn a_part_that_a_store_would_refuse_is_not_sent() {
+        let mut sink = sink().with_part_bytes(5 << 20);
+        write(&mut sink, 5 << 20).unwrap();
+        sink.begun = 9999;
+        write(&mut sink, 5 << 20).unwrap();
+        assert_eq!(sink.begun, 10_000);
+        let error = write(&mut sink, 5 << 20).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Parts));
+        assert_eq!((sink.begun, sink.begun_bytes), (10_000, 10 << 20));
+        sink.kept_bytes = 0;
+        sink.kept.clear();
+        // The object is whole without it.
+        sink.finish().now_or_never().expect("memory never waits").unwrap();
+    }
 }
