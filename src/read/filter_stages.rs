@@ -40,8 +40,11 @@ pub(super) struct FilterGroups {
     columns: FilterColumns,
     groups: Vec<Group>,
     /// The last stages made. Most windows have those of the window before.
-    last: Mutex<Option<(Vec<Vec<usize>>, Arc<FilterStages>)>>,
+    last: Mutex<Option<MadeStages>>,
 }
+
+/// The groups of each stage, and what was made of them.
+type MadeStages = (Vec<Vec<usize>>, Arc<FilterStages>);
 
 #[derive(Debug, Default)]
 struct Group {

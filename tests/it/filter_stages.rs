@@ -77,12 +77,15 @@ fn columns_of_later_parts_are_decoded_only_for_the_rows_that_are_left() {
     read_with(reader).expect_err("bytes that are no text");
 }
 
-/// Parts of a conjunction, each with what it says of a row; about how many of a hundred rows pass.
-fn parts(rng: &mut Rng) -> Vec<(Predicate, Box<dyn Fn(&Row) -> bool>)> {
+/// A part of a conjunction, and what it says of a row.
+type Part = (Predicate, Box<dyn Fn(&Row) -> bool>);
+
+/// Parts of a conjunction; about how many of a hundred rows pass.
+fn parts(rng: &mut Rng) -> Vec<Part> {
     let few = [1, 5, 30, 90][rng.usize(0..4)];
     let word = format!("w{}", rng.usize(0..9));
     let prefix = word.clone();
-    let mut parts: Vec<(Predicate, Box<dyn Fn(&Row) -> bool>)> = vec![
+    let mut parts: Vec<Part> = vec![
         (col("a").lt(few), Box::new(move |row| row.a.is_some_and(|a| a < few))),
         (col("s").like(format!("{word}%")), {
             Box::new(move |row| row.s.as_ref().is_some_and(|s| s.starts_with(&prefix)))

@@ -191,7 +191,7 @@ mod tests {
             (0, all.clone(), Some(0)),
             (40, all, None),
             (40, few.clone(), Some(132)),
-            (0, few.clone(), Some(0)),
+            (0, few, Some(0)),
             (40, vec![None, None], Some(0)),
             (40, vec![], Some(0)),
         ] {
