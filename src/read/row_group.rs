@@ -135,9 +135,16 @@ impl RowGroup {
     /// The windows of the next `batches` batches, fewer at the end of the row group. The tasks must
     /// decode them next, in this order.
     pub(crate) fn windows(&mut self, batches: usize) -> Vec<Window> {
+        // The same for all of them, those too of which the filter is known to be true: each step is
+        // made for one window after the other, and no leaf goes back.
+        let stages = self.plan.filter().filter(|_| self.is_filtered()).map(|filter| {
+            filter.stages(|leaf| self.row_bytes.get(leaf).copied().unwrap_or_default())
+        });
         let mut windows = Vec::new();
         while windows.len() < batches && !self.is_done() {
-            windows.push(self.window());
+            let mut window = self.window();
+            window.stages.clone_from(&stages);
+            windows.push(window);
         }
         windows
     }
@@ -166,10 +173,6 @@ impl RowGroup {
                 run.is_some_and(|run| run.start <= span.start && span.end <= run.end)
             }),
         };
-        let filter = self.plan.filter().filter(|_| !window.is_proven);
-        window.stages = filter.map(|filter| {
-            filter.stages(|leaf| self.row_bytes.get(leaf).copied().unwrap_or_default())
-        });
         window
     }
 
@@ -499,7 +502,8 @@ impl Batcher {
         let stages = rest.stages.clone();
         let filter = self.plan.filter().filter(|_| !rest.is_proven);
         let (Some(filter), Some(stages)) = (filter, stages) else {
-            window.stages.push(DecodedLeaves { leaves, rows, keep: rest.keep().cloned() });
+            let keep = rest.keep().filter(|_| number == 0).cloned();
+            window.stages.push(DecodedLeaves { leaves, rows, keep });
             return Ok(());
         };
         let stage = stages.get(number).ok_or_else(evaluated)?;

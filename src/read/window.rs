@@ -24,7 +24,8 @@ pub(crate) struct Window {
     rows: usize,
     /// Whether the filter, if there is one, is known to be true of all rows.
     pub(super) is_proven: bool,
-    /// In which steps the columns of the filter are decoded; `None` if it need not be evaluated.
+    /// In which steps the columns of the filter are decoded; `None` if there is none, or it need not
+    /// be evaluated for any row of the row group.
     pub(super) stages: Option<Arc<FilterStages>>,
     /// The first row after the window that may be wanted.
     pub(super) next_wanted_row: u64,
