@@ -3,8 +3,8 @@
 //!
 //! A conjunction need not have all of its columns decoded for all rows: where one part leaves few
 //! rows, the columns of the others are decoded only for those. Parts that share a column go
-//! together, as a *group*. Which group comes first is decided window by window, from what earlier
-//! windows have taught; until then all come at once.
+//! together, as a *group*. Which group comes first is decided for some windows at a time, from what
+//! earlier ones have taught; until then all come at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -167,7 +167,7 @@ impl FilterGroups {
         self.groups.len() > 1
     }
 
-    /// The stages of the next window, by what was learnt so far; `bytes` gives the compressed bytes
+    /// The stages of the next windows, by what was learnt so far; `bytes` gives the compressed bytes
     /// of a row of a leaf of the plan.
     pub(super) fn stages(
         &self,
