@@ -158,8 +158,8 @@ impl Filter {
         }
     }
 
-    /// In which steps the next windows are decoded; `bytes` gives the compressed bytes of a row of a
-    /// leaf of the plan.
+    /// In which steps the next windows are decoded; `bytes` gives the compressed bytes of a row of
+    /// a leaf of the plan.
     pub(super) fn stages(&self, bytes: impl Fn(usize) -> f64) -> Arc<FilterStages> {
         self.groups.stages(&self.adaptive, bytes)
     }

@@ -1,5 +1,5 @@
-//! [`FilterStages`]: in which steps the columns of a filter are decoded, and what is evaluated after
-//! each.
+//! [`FilterStages`]: in which steps the columns of a filter are decoded, and what is evaluated
+//! after each.
 //!
 //! A conjunction need not have all of its columns decoded for all rows: where one part leaves few
 //! rows, the columns of the others are decoded only for those. Parts that share a column go
@@ -167,8 +167,8 @@ impl FilterGroups {
         self.groups.len() > 1
     }
 
-    /// The stages of the next windows, by what was learnt so far; `bytes` gives the compressed bytes
-    /// of a row of a leaf of the plan.
+    /// The stages of the next windows, by what was learnt so far; `bytes` gives the compressed
+    /// bytes of a row of a leaf of the plan.
     pub(super) fn stages(
         &self,
         adaptive: &AdaptiveStats,
