@@ -18,7 +18,7 @@ use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use super::evaluate::evaluate;
 use super::key_set::{KeyRange, KeySet};
 use super::routed::{Routed, bounds_of};
-use crate::simd::bitmap as bits;
+use crate::predicate::nested_bits;
 
 /// How much each learned part that costs something has let through so far, by its place among them.
 /// Shared by all files and partitions of a scan.
@@ -282,5 +282,5 @@ fn repeated(of_runs: &BooleanArray, first: &BooleanBuffer) -> BooleanArray {
         Some(valid) => of_runs.values() & valid.inner(),
         None => of_runs.values().clone(),
     };
-    BooleanArray::new(bits::repeated(&answers, first), None)
+    BooleanArray::new(nested_bits::repeated(&answers, first), None)
 }

@@ -13,8 +13,8 @@ use arrow_select::filter::filter_record_batch;
 
 use super::bound::{Bound, BoundNode, PathStep, ReadOf};
 use super::learn::AdaptiveStats;
+use super::nested_bits::within;
 use crate::error::Result;
-use crate::simd::bitmap::within;
 
 /// Of so many rows one must be left, or else the others are taken away before the next part is
 /// evaluated.

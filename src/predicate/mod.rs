@@ -95,6 +95,7 @@ mod list_elements;
 mod kernels;
 mod eval;
 mod conjunction;
+pub(crate) mod nested_bits;
 mod known;
 
 pub use bound::Bound;

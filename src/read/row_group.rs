@@ -19,7 +19,7 @@ use super::window::Window;
 use crate::bytes::saturated;
 use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
 use crate::limits::Reservation;
-use crate::simd::bitmap::within;
+use crate::predicate::nested_bits::within;
 
 /// A row group whose bytes are there.
 pub struct RowGroup {
