@@ -235,7 +235,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
             collector,
             in_pieces: plan.in_pieces,
             cursor,
-            buffer: encoder.context.free_lists.take(0),
+            buffer: Vec::new(),
             sort_detector: in_order.then(|| SortDetector::new(collector.order())),
             bloom,
         })
@@ -263,8 +263,9 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         };
         if ready.is_none() {
             let capacity = some.plain_len(range.clone());
+            // A page that is to be a piece of the file by itself fills most of its memory.
             match self.in_pieces && self.buffer.capacity() == 0 {
-                true => self.buffer = free_lists.take(capacity),
+                true => self.buffer = free_lists.take_fitting(capacity),
                 false => free_lists.grow(&mut self.buffer, capacity),
             }
             let physical = self.encoder.leaf.physical;

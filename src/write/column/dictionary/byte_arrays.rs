@@ -1,8 +1,9 @@
 //! Interning of byte strings, straight from the buffers that they lie in.
 //!
-//! A slot of the table has a part of the hash, a code, and the place of the entry's bytes. Bytes
-//! are copied to one vector, where they lie closer together than in the rows. Short ones are padded
-//! with zeros. Trap: strings may be made to collide; a lookup gives up after a while.
+//! A slot of the table has a part of the hash, a code, and the entry's bytes if there are at most
+//! 16, else their place: they are copied to one vector, where they lie closer together than in the
+//! rows. Short ones are padded with zeros. Trap: strings may be made to collide; a lookup gives up
+//! after a while.
 
 use arrow_buffer::ArrowNativeType;
 
@@ -14,8 +15,8 @@ use crate::simd::prefetch;
 /// Maximum bytes of a short string.
 const MAX_SHORT: usize = 32;
 
-/// Maximum bytes of a string that two words hold.
-const MAX_HALF: usize = 16;
+/// Maximum bytes of a string that a slot holds.
+const MAX_HELD: usize = 16;
 
 /// All bytes of a short string, padded with zeros.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -102,25 +103,57 @@ fn same(a: &[u8], b: &[u8]) -> bool {
         && last(a) == last(b)
 }
 
+/// A place of the table. All that is looked at of an entry of at most 16 bytes is here.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// A part of the hash.
+    /// See [`tag`].
     tag: u32,
     code: u32,
-    /// Where the bytes are copied to, if they are.
-    at: u32,
-    len: u32,
+    /// The bytes of an entry of at most 16, padded with zeros. Of a longer one, how many there are,
+    /// and where they are copied to.
+    words: [u64; 2],
 }
 
-/// The part of a hash that tells values apart without looking at them.
-#[expect(clippy::cast_possible_truncation, reason = "the low half")]
-#[inline(always)]
-fn tag(hash: u64) -> u32 {
-    hash as u32
+impl Slot {
+    /// No entry has this tag: there is no such length.
+    const EMPTY: Self = Self { tag: LONGER - 1, code: NONE, words: [0; 2] };
+
+    /// The bytes of an entry of more than 16.
+    #[inline(always)]
+    fn len(self) -> usize {
+        let [len, _] = self.words;
+        len.as_usize()
+    }
+
+    /// Where the bytes of an entry of more than 16 are copied to.
+    #[inline(always)]
+    fn at(self) -> usize {
+        let [_, at] = self.words;
+        at.as_usize()
+    }
+
+    /// Whether this is the entry for the value of this tag, which has at most 16 bytes.
+    #[inline(always)]
+    fn is_held(self, tag: u32, words: ShortValue) -> bool {
+        let ShortValue([a, b, ..]) = words;
+        let [c, d] = self.words;
+        u64::from(self.tag ^ tag) | (a ^ c) | (b ^ d) == 0
+    }
 }
+
+/// Tells values apart without looking at them: a part of the hash, and the length of a short value.
+#[expect(clippy::cast_possible_truncation, reason = "the low half, and at most 63")]
+#[inline(always)]
+fn tag(hash: u64, len: usize) -> u32 {
+    let class = if len <= MAX_SHORT { len as u32 } else { LONGER };
+    (hash as u32) << 6 | class
+}
+
+/// Stands for the length of values that are not short in a [`tag`].
+const LONGER: u32 = 63;
 
 /// The place of a value that is not copied.
-const NOWHERE: u32 = u32::MAX;
+const NOWHERE: u64 = u64::MAX;
 
 /// Bits of the first table.
 const FIRST_BITS: u32 = 8;
@@ -156,6 +189,15 @@ impl<'v> Lookup<'v> {
     }
 }
 
+/// A value of at most 16 bytes that is to be looked up.
+#[derive(Debug, Clone, Copy, Default)]
+struct HeldLookup {
+    words: ShortValue,
+    hash: u64,
+    start: usize,
+    len: usize,
+}
+
 /// Finds the distinct ones of the values that are pushed.
 pub(super) struct DictionaryBuilder<'v> {
     table: ByteArrayTable<'v>,
@@ -171,6 +213,9 @@ struct ByteArrayTable<'v> {
     entries: Vec<&'v [u8]>,
     hashes: Vec<u64>,
     copies: Vec<u8>,
+    /// The entries that were new while the table was near, those that are not short left out: zeros
+    /// stand for them.
+    near: Vec<ShortValue>,
     codes: Vec<u32>,
     free_lists: FreeLists,
     limits: DictionaryLimits,
@@ -190,6 +235,7 @@ impl<'v> DictionaryBuilder<'v> {
             entries: Vec::new(),
             hashes: Vec::new(),
             copies: Vec::new(),
+            near: Vec::new(),
             codes: free_lists.take(n),
             free_lists: free_lists.clone(),
             limits,
@@ -233,13 +279,16 @@ impl<'v> DictionaryBuilder<'v> {
                 (start, end.as_usize().wrapping_sub(start))
             });
             let longest = places.clone().map(|(_, len)| len).max().unwrap_or(0);
-            if longest <= MAX_SHORT && self.table.bits <= NEAR_BITS && starts.len() == AHEAD {
+            let is_near = self.table.bits <= NEAR_BITS;
+            if (longest <= MAX_HELD || is_near && longest <= MAX_SHORT) && starts.len() == AHEAD {
                 if self.filled > 0 {
                     self.flush()?;
                 }
+                let places = places.clone();
                 let done = match longest {
-                    ..=MAX_HALF => self.table.look_up_near::<2>(buffer, places.clone())?,
-                    _ => self.table.look_up_near::<4>(buffer, places.clone())?,
+                    ..=MAX_HELD if is_near => self.table.look_up_near::<2>(buffer, places)?,
+                    ..=MAX_HELD => self.table.look_up_held(buffer, places)?,
+                    _ => self.table.look_up_near::<4>(buffer, places)?,
                 };
                 if done {
                     continue;
@@ -275,8 +324,42 @@ impl<'v> ByteArrayTable<'v> {
         self.push(codes.get(..block.len())?)
     }
 
-    /// Looks up short values, while the table is small enough to be near; `Some(false)` if this is
-    /// not for them.
+    /// Looks up values of at most 16 bytes in a table that is too large to be near; `Some(false)` if
+    /// the buffer ends too soon after one.
+    #[inline]
+    fn look_up_held(
+        &mut self,
+        buffer: &'v [u8],
+        places: impl Iterator<Item = (usize, usize)>,
+    ) -> Option<bool> {
+        self.reserve()?;
+        let mut block = [HeldLookup::default(); AHEAD];
+        for ((start, len), wanted) in places.zip(&mut block) {
+            let Some(words) = ShortValue::of::<2>(buffer, start, len) else {
+                return Some(false);
+            };
+            *wanted = HeldLookup { words, hash: words.hash::<2>(len), start, len };
+        }
+        for wanted in &block {
+            prefetch(&self.slots, self.home(wanted.hash));
+        }
+        let mut codes = [0; AHEAD];
+        for (&HeldLookup { words, hash, start, len }, code) in block.iter().zip(&mut codes) {
+            let first = self.slots.get(self.home(hash))?;
+            *code = match first.is_held(tag(hash, len), words) {
+                true => first.code,
+                false => {
+                    let value = buffer.get(start..start + len)?;
+                    self.code(&Lookup { words, hash, value })?
+                }
+            };
+        }
+        self.push(&codes)?;
+        Some(true)
+    }
+
+    /// Looks up values of at most `8 * N` bytes, while the table is small enough to be near;
+    /// `Some(false)` if the buffer ends too soon after one.
     #[inline]
     fn look_up_near<const N: usize>(
         &mut self,
@@ -287,14 +370,19 @@ impl<'v> ByteArrayTable<'v> {
         let mut codes = [0; AHEAD];
         for ((start, len), code) in places.zip(&mut codes) {
             let Some(words) = ShortValue::of::<N>(buffer, start, len) else {
-                // At the end of the buffer. Those that were looked up already will be found again.
+                // Those that were looked up already will be found again.
                 return Some(false);
             };
             let hash = words.hash::<N>(len);
             let first = self.slots.get(self.home(hash))?;
-            *code = match self.copies.get(first.at as usize..).and_then(load::<N>) {
-                Some(copy) if first.len as usize == len && words.begin_with(copy) => first.code,
-                _ => {
+            let tag = tag(hash, len);
+            let is_first = match N {
+                ..=2 => first.is_held(tag, words),
+                _ => first.tag == tag && self.near.get(first.code as usize) == Some(&words),
+            };
+            *code = match is_first {
+                true => first.code,
+                false => {
                     let value = buffer.get(start..start + len)?;
                     self.code(&Lookup { words, hash, value })?
                 }
@@ -323,12 +411,12 @@ impl<'v> ByteArrayTable<'v> {
             prefetch(&self.slots, self.home(wanted.hash));
         }
         for wanted in block {
-            if let Some(slot) = self.slots.get(self.home(wanted.hash))
-                && slot.tag == tag(wanted.hash)
+            if wanted.value.len() > MAX_HELD
+                && let Some(slot) = self.slots.get(self.home(wanted.hash))
+                && slot.tag == tag(wanted.hash, wanted.value.len())
             {
-                let at = slot.at as usize;
-                prefetch(&self.copies, at);
-                prefetch(&self.copies, at + (slot.len as usize).saturating_sub(1));
+                prefetch(&self.copies, slot.at());
+                prefetch(&self.copies, slot.at().saturating_add(slot.len() - 1));
             }
         }
     }
@@ -344,13 +432,13 @@ impl<'v> ByteArrayTable<'v> {
     #[inline(always)]
     fn code(&mut self, wanted: &Lookup<'v>) -> Option<u32> {
         let mask = self.slots.len() - 1;
-        let home = self.home(wanted.hash);
+        let (home, tag) = (self.home(wanted.hash), tag(wanted.hash, wanted.value.len()));
         for at in home..home + MAX_PROBES {
             let slot = *self.slots.get(at & mask)?;
             if slot.code == NONE {
                 return self.insert(at & mask, wanted);
             }
-            if slot.tag == tag(wanted.hash) && self.is(slot, wanted)? {
+            if slot.tag == tag && self.is(slot, wanted)? {
                 return Some(slot.code);
             }
         }
@@ -361,13 +449,16 @@ impl<'v> ByteArrayTable<'v> {
     #[inline(always)]
     fn is(&self, slot: Slot, wanted: &Lookup<'v>) -> Option<bool> {
         let len = wanted.value.len();
-        if slot.len as usize != len {
+        if len <= MAX_HELD {
+            return Some(slot.is_held(slot.tag, wanted.words));
+        }
+        if slot.len() != len {
             return Some(false);
         }
-        let at = slot.at as usize;
+        let copy = self.copies.get(slot.at()..);
         Some(match len {
-            ..=MAX_SHORT => wanted.words.begin_with(load::<4>(self.copies.get(at..)?)?),
-            _ => match self.copies.get(at..at + len) {
+            ..=MAX_SHORT => wanted.words.begin_with(load::<4>(copy?)?),
+            _ => match copy.and_then(|copy| copy.get(..len)) {
                 Some(copy) => same(copy, wanted.value),
                 None => self.entries.get(slot.code as usize)? == &wanted.value,
             },
@@ -377,15 +468,24 @@ impl<'v> ByteArrayTable<'v> {
     #[inline(never)]
     fn insert(&mut self, place: usize, wanted: &Lookup<'v>) -> Option<u32> {
         let code = u32::try_from(self.entries.len()).ok()?;
-        let len = u32::try_from(wanted.value.len()).ok()?;
-        let mut at = NOWHERE;
-        if wanted.value.len() <= MAX_COPIED {
-            at = u32::try_from(self.copies.len()).ok()?;
-            self.free_lists.grow(&mut self.copies, MAX_COPIED);
-            self.copies.extend_from_slice(wanted.value);
-            self.copies.resize(at as usize + wanted.value.len().max(MAX_SHORT), 0);
+        let len = wanted.value.len();
+        let words = if len <= MAX_HELD {
+            let ShortValue([a, b, ..]) = wanted.words;
+            [a, b]
+        } else {
+            let mut at = NOWHERE;
+            if len <= MAX_COPIED {
+                at = self.copies.len() as u64;
+                self.free_lists.grow(&mut self.copies, MAX_COPIED);
+                self.copies.extend_from_slice(wanted.value);
+                self.copies.resize(self.copies.len() + MAX_SHORT.saturating_sub(len), 0);
+            }
+            [len as u64, at]
+        };
+        *self.slots.get_mut(place)? = Slot { tag: tag(wanted.hash, len), code, words };
+        if self.bits <= NEAR_BITS {
+            self.near.push(wanted.words);
         }
-        *self.slots.get_mut(place)? = Slot { tag: tag(wanted.hash), code, at, len };
         self.entries.push(wanted.value);
         self.free_lists.grow(&mut self.hashes, 1);
         self.hashes.push(wanted.hash);
@@ -433,6 +533,91 @@ impl Drop for ByteArrayTable<'_> {
 
 fn empty(bits: u32, free_lists: &FreeLists) -> Vec<Slot> {
     let mut slots = free_lists.take(1 << bits);
-    slots.resize(1 << bits, Slot { tag: 0, code: NONE, at: NOWHERE, len: 0 });
+    slots.resize(1 << bits, Slot::EMPTY);
     slots
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// What a table of the standard library finds.
+    fn twin(values: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<u32>) {
+        let (mut known, mut entries) = (HashMap::new(), Vec::new());
+        let codes = values.iter().map(|value| {
+            *known.entry(value.to_vec()).or_insert_with(|| {
+                entries.push(value.to_vec());
+                u32::try_from(entries.len() - 1).unwrap()
+            })
+        });
+        let codes = codes.collect();
+        (entries, codes)
+    }
+
+    #[test]
+    fn values_between_offsets_have_the_codes_that_a_map_gives() {
+        let seed = 83;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        // Few and many entries: small tables, and tables beyond the nearest caches.
+        for (longest, letters) in [
+            (0usize, 1u8),
+            (1, 255),
+            (7, 2),
+            (8, 2),
+            (8, 255),
+            (9, 2),
+            (16, 3),
+            (17, 2),
+            (32, 2),
+            (33, 2),
+            (200, 2),
+        ] {
+            let mut buffer = Vec::new();
+            let mut offsets = vec![0i32];
+            for _ in 0..20_000 {
+                let len = if rng.bool() { longest } else { rng.usize(0..=longest) };
+                buffer.extend((0..len).map(|_| rng.u8(0..letters)));
+                offsets.push(i32::try_from(buffer.len()).unwrap());
+            }
+            let values: Vec<&[u8]> = offsets
+                .windows(2)
+                .map(|pair| &buffer[pair[0] as usize..pair[1] as usize])
+                .collect();
+            let expected = twin(&values);
+            let large: Vec<i64> = offsets.iter().map(|offset| i64::from(*offset)).collect();
+            for is_large in [false, true] {
+                let (limits, lists) = (DictionaryLimits::NONE, FreeLists::new(1 << 20));
+                let mut builder = DictionaryBuilder::new(values.len(), limits, &lists);
+                // In pieces, so that blocks are not always whole; some values one by one.
+                let mut at = 0;
+                while at < values.len() {
+                    let to = (at + rng.usize(1..200)).min(values.len());
+                    match (rng.u8(0..4), is_large) {
+                        (0, _) => (at..to).for_each(|i| {
+                            let (start, end) = (offsets[i] as usize, offsets[i + 1] as usize);
+                            builder.push(&buffer, start, end - start).unwrap();
+                        }),
+                        (_, false) => builder.push_all(&buffer, &offsets[at..=to]).unwrap(),
+                        (_, true) => builder.push_all(&buffer, &large[at..=to]).unwrap(),
+                    }
+                    at = to;
+                }
+                let (entries, codes) = builder.finish().unwrap();
+                assert_eq!(entries, expected.0, "longest {longest}, seed {seed}");
+                assert_eq!(codes, expected.1, "longest {longest}, seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_slot_is_no_value() {
+        // Whatever the hash of a value, its tag is not that of an empty slot.
+        for len in 0..20 {
+            for hash in [0, u64::MAX, 1 << 28] {
+                assert_ne!(tag(hash, len), Slot::EMPTY.tag);
+            }
+        }
+    }
 }
