@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryViewArray, BooleanArray, StringViewArray};
 use arrow_buffer::{ArrowNativeType, Buffer};
 use arrow_schema::DataType;
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
@@ -15,7 +15,8 @@ use hashbrown::hash_table::Entry;
 /// its index among those. The first `entries` values are kept even if they are equal.
 pub(super) fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
     let bytes = DistinctBytes::of(values);
-    let state = FixedState::default();
+    // With a seed that no file can know, as values may be made to collide.
+    let state = RandomState::default();
     let mut table: HashTable<(u64, u32)> = HashTable::new();
     let (mut first, mut place) = (Vec::<u32>::new(), Vec::with_capacity(values.len()));
     let mut hashes = Vec::with_capacity(HASHED);
@@ -120,6 +121,80 @@ impl<'a> DistinctBytes<'a> {
                 &buffer[start + i * width..start + (i + 1) * width]
             }
             Self::Nothing => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use arrow_array::{BinaryArray, LargeStringArray, StringArray};
+
+    use super::*;
+
+    /// What [`distinct`] is to give, with a map of the standard library.
+    fn twin(values: &[Vec<u8>], entries: usize) -> (Vec<u32>, Vec<u32>) {
+        let (mut known, mut first, mut place) = (HashMap::new(), Vec::<u32>::new(), Vec::new());
+        for (i, value) in values.iter().enumerate() {
+            let next = u32::try_from(first.len()).unwrap();
+            let at = match known.get(value) {
+                Some(&at) if i >= entries => at,
+                _ => {
+                    known.entry(value).or_insert(next);
+                    first.push(u32::try_from(i).unwrap());
+                    next
+                }
+            };
+            place.push(at);
+        }
+        (first, place)
+    }
+
+    #[test]
+    fn every_type_finds_what_a_map_finds() {
+        let seed = 29;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for case in 0..60 {
+            let (n, longest) = (rng.usize(0..3_000), [1, 8, 16, 17, 40][case % 5]);
+            let letter = |rng: &mut fastrand::Rng| rng.u8(b'a'..=b'c');
+            let values: Vec<Vec<u8>> = (0..n)
+                .map(|_| (0..rng.usize(0..=longest)).map(|_| letter(&mut rng)).collect())
+                .collect();
+            let entries = if rng.bool() { 0 } else { rng.usize(0..=n) };
+            let expected = twin(&values, entries);
+            let texts: Vec<&str> = values.iter().map(|v| std::str::from_utf8(v).unwrap()).collect();
+            let arrays: [ArrayRef; 5] = [
+                Arc::new(StringArray::from(texts.clone())),
+                Arc::new(LargeStringArray::from(texts.clone())),
+                Arc::new(BinaryArray::from_iter_values(&values)),
+                Arc::new(StringViewArray::from(texts)),
+                Arc::new(BinaryViewArray::from_iter_values(&values)),
+            ];
+            for array in arrays {
+                let ty = array.data_type();
+                assert_eq!(distinct(&array, entries), expected, "{ty}, seed {seed}, {case}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_made_to_collide_take_no_longer() {
+        // The first 8 bytes make a factor of the hash 0 where its seed is known.
+        let zero = 0x082E_FA98_EC4E_6C89u64.rotate_right(16).to_le_bytes();
+        let values: Vec<Vec<u8>> =
+            (0..100_000u64).map(|i| [zero, i.to_le_bytes()].concat()).collect();
+        for array in [
+            Arc::new(BinaryArray::from_iter_values(&values)) as ArrayRef,
+            Arc::new(BinaryViewArray::from_iter_values(&values)),
+        ] {
+            let start = Instant::now();
+            let (first, _) = distinct(&array, 0);
+            assert_eq!(first.len(), values.len());
+            let took = start.elapsed();
+            assert!(took < Duration::from_secs(5), "{took:?} for {}", array.data_type());
         }
     }
 }
