@@ -398,7 +398,7 @@ impl<S: Sink> Writer<S> {
         let orders = layout.leaves.iter().zip(&layout.settings);
         let mut metadata = FileMetaData {
             version: 2,
-            schema: self.encoder.schema.elements().to_vec(),
+            schema: self.encoder.schema.elements().collect(),
             num_rows: i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?,
             row_groups: std::mem::take(&mut self.row_groups),
             key_value_metadata: (!key_values.is_empty()).then_some(key_values),

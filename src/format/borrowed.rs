@@ -2,19 +2,48 @@
 //! nothing.
 //!
 //! Spec: `parquet.thrift`, PageIndex.md. Read by [`FooterIndex`](super::FooterIndex), and where all
-//! column chunks or all page indexes are visited. The fields have the names that they have in the
-//! owning structs. Byte strings are slices; lists and rare structs are decoded when they are asked
-//! for ([`List`], [`Held`]). Trap: unknown fields are not kept, so that nothing here can be written
+//! nodes of a schema, all column chunks or all page indexes are visited. The fields have the names
+//! that they have in the owning structs. Byte strings are slices; lists and rare structs are
+//! decoded when they are asked for ([`List`], [`Held`]). Trap: unknown fields are not kept, so that nothing here can be written
 //! back.
 
 use super::column::PageEncodingStats;
 use super::crypto::ColumnCryptoMetaData;
-use super::enums::{BoundaryOrder, CompressionCodec, Encoding, Type};
+use super::enums::{
+    BoundaryOrder, CompressionCodec, ConvertedType, Encoding, FieldRepetitionType, Type,
+};
 use super::file::KeyValue;
 use super::index::PageLocation;
+use super::schema::LogicalType;
 use super::statistics::GeospatialStatistics;
 use crate::thrift::derive::thrift;
 use crate::thrift::{Held, List};
+
+thrift! {
+    /// A [`SchemaElement`](super::SchemaElement), borrowed.
+    pub view struct SchemaElementRef<'a> of "SchemaElement" {
+        /// Physical type; on leaves only.
+        1 optional r#type: Type,
+        /// Bytes of a value; only for FIXED_LEN_BYTE_ARRAY.
+        2 optional type_length: i32,
+        /// Required on all but the root, where it means nothing.
+        3 optional repetition_type: FieldRepetitionType,
+        /// Name of the node. Any text: it may hold dots, and may be empty.
+        4 required name: &'a str,
+        /// Number of children; on groups. A leaf may carry 0.
+        5 optional num_children: i32,
+        /// The older annotation.
+        6 optional converted_type: ConvertedType,
+        /// Scale of a DECIMAL, for old readers.
+        7 optional scale: i32,
+        /// Precision of a DECIMAL, for old readers.
+        8 optional precision: i32,
+        /// Id of the field in the user's schema.
+        9 optional field_id: i32,
+        /// The annotation; wins over `converted_type`. Owned, because it nearly never allocates.
+        10 optional logical_type: LogicalType,
+    }
+}
 
 thrift! {
     /// A [`ColumnChunk`](super::ColumnChunk), borrowed.

@@ -1,23 +1,24 @@
-//! [`FooterIndex`]: the footer, with column chunks that are decoded on demand.
+//! [`FooterIndex`]: the footer, with column chunks and schema elements that are decoded on demand.
 //!
 //! Spec: `parquet.thrift`, FileMetaData. Built by `read::footer`; `read::plan` decodes the chunks
 //! of the leaves that it wants. A wide footer is nearly all column chunks, and a read wants few of
 //! them. One pass decodes the small fields and skips every chunk, keeping 4 bytes for each. So the
-//! time to open a file depends on the bytes that are skipped, not on the values in them. Trap: a
-//! chunk that is malformed inside, but whole on the wire, is noticed only when it is decoded.
+//! time to open a file depends on the bytes that are skipped, not on the values in them. Of the
+//! schema the pass decodes every element, and keeps its place (`ElementHeads`). Trap: a chunk that
+//! is malformed inside, but whole on the wire, is noticed only when it is decoded.
 
 use bytes::Bytes;
 
 use super::borrowed::ColumnChunkRef;
 use super::column::ColumnChunk;
 use super::crypto::EncryptionAlgorithm;
+use super::elements::{ElementHeads, Elements};
 use super::file::{ColumnOrder, FileMetaData, KeyValue, SortingColumn};
-use super::schema::SchemaElement;
 use crate::error::{Error, LimitKind, Result};
 use crate::thrift::derive::thrift;
 use crate::thrift::{Alike, Read, Reader, wire};
 
-/// A footer whose column chunks are decoded on demand.
+/// A footer whose schema elements and column chunks are decoded on demand.
 ///
 /// A clone shares the bytes, and copies all else.
 #[derive(Debug, Clone)]
@@ -41,15 +42,15 @@ impl FooterIndex {
         Ok(Self { bytes, byte_len, head })
     }
 
-    /// Everything but the column chunks.
+    /// Everything but the column chunks and the schema.
     pub fn head(&self) -> &FileHead {
         &self.head
     }
 
-    /// Takes the schema elements out, to make a tree of them, so that a wide schema is not held
-    /// twice.
-    pub(crate) fn take_schema(&mut self) -> Vec<SchemaElement> {
-        std::mem::take(&mut self.head.schema)
+    /// Takes the places of the schema elements out, to make a tree of them, so that those of a wide
+    /// schema are not held twice. The bytes are shared.
+    pub(crate) fn take_schema(&mut self) -> Elements {
+        Elements::new(self.bytes.clone(), std::mem::take(&mut self.head.schema))
     }
 
     /// Bytes of memory that it holds, about.
@@ -230,12 +231,14 @@ fn no_chunk(row_group: usize, column: usize) -> Error {
 }
 
 thrift! {
-    /// [`FileMetaData`] without column chunks. The fields are those of the same names there.
+    /// [`FileMetaData`] with places for schema elements and column chunks. The fields are those of
+    /// the same names there.
     pub view struct FileHead of "FileMetaData" {
         /// 1 or 2, which mean the same.
         1 required version: i32,
-        /// The schema tree, depth-first; the first element is the root.
-        2 required schema: Vec<SchemaElement>,
+        /// Where the elements of the schema are. The `Schema` of a file takes them: there are none
+        /// then.
+        2 required schema: ElementHeads,
         /// Rows in all row groups, if the writer was right.
         3 required num_rows: i64,
         /// The row groups, in the order of their rows.

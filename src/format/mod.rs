@@ -7,7 +7,8 @@
 //!
 //! The structs of which a wide file has very many have a second form that borrows and allocates
 //! nothing:
-//! [`ColumnChunkRef`] and what is in it, [`OffsetIndexRef`], [`ColumnIndexRef`].
+//! [`SchemaElementRef`], [`ColumnChunkRef`] and what is in it, [`OffsetIndexRef`],
+//! [`ColumnIndexRef`].
 //!
 //! # Coverage
 //!
@@ -53,6 +54,7 @@ mod bloom;
 mod borrowed;
 mod column;
 mod crypto;
+mod elements;
 mod enums;
 mod file;
 mod footer;
@@ -67,14 +69,16 @@ mod tests;
 pub use crate::thrift::{Held, List, ListIter, Thrift, Unknown};
 pub use bloom::{BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader};
 pub use borrowed::{
-    ColumnChunkRef, ColumnIndexRef, ColumnMetaDataRef, OffsetIndexRef, SizeStatisticsRef,
-    StatisticsRef,
+    ColumnChunkRef, ColumnIndexRef, ColumnMetaDataRef, OffsetIndexRef, SchemaElementRef,
+    SizeStatisticsRef, StatisticsRef,
 };
 pub use column::{ColumnChunk, ColumnMetaData, PageEncodingStats};
 pub use crypto::{
     AesGcmCtrV1, AesGcmV1, ColumnCryptoMetaData, EncryptionAlgorithm, EncryptionWithColumnKey,
     FileCryptoMetaData,
 };
+pub use elements::ElementHeads;
+pub(crate) use elements::{ElementHead, Elements, LogicalKind};
 pub use enums::{
     BoundaryOrder, CompressionCodec, ConvertedType, EdgeInterpolationAlgorithm, Encoding,
     FieldRepetitionType, PageType, Type,

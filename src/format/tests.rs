@@ -9,7 +9,7 @@ use fastrand::Rng;
 use super::*;
 use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
 use crate::thrift::oracle::{self, Tree};
-use crate::thrift::{Read, Reader, Write};
+use crate::thrift::{Read, Reader, Write, wire};
 
 /// The metadata structs, as the specification lists them: id, name, type, need (R or O). `closed`
 /// are those that cannot keep unknown fields by themselves.
@@ -513,12 +513,17 @@ fn footer_index_agrees_with_the_whole_footer() {
         let len = bytes.len();
         bytes.extend([0x55; 28]);
         let whole = FileMetaData::read(&mut Reader::new(&bytes)).unwrap();
-        let index = FooterIndex::parse(Bytes::from(bytes)).unwrap();
+        let mut index = FooterIndex::parse(Bytes::from(bytes)).unwrap();
         assert_eq!(index.byte_len(), len, "seed {seed}");
+        assert_eq!(index.head().schema.len(), whole.schema.len());
+        let elements = index.take_schema();
+        assert_eq!(elements.len(), whole.schema.len());
+        for (i, element) in (0u32..).zip(&whole.schema) {
+            assert_is_same(&elements, i, element);
+        }
         assert_eq!(index.to_file_meta_data().unwrap(), whole);
         let head = index.head();
         assert_eq!(head.version, whole.version);
-        assert_eq!(head.schema, whole.schema);
         assert_eq!(head.num_rows, whole.num_rows);
         assert_eq!(head.key_value_metadata, whole.key_value_metadata);
         assert_eq!(head.created_by, whole.created_by);
@@ -545,6 +550,146 @@ fn footer_index_agrees_with_the_whole_footer() {
             ErrorKind::Usage
         );
     }
+}
+
+/// Reads a list of elements in both forms: the same, or the same error.
+fn assert_read_alike(bytes: &[u8], what: &str) {
+    let (mut one, mut other) = (Reader::new(bytes), Reader::new(bytes));
+    match (Vec::<SchemaElement>::read(&mut one), ElementHeads::read(&mut other)) {
+        (Ok(owned), Ok(heads)) => {
+            assert_eq!(one.position(), other.position(), "{what}");
+            let elements = Elements::new(Bytes::copy_from_slice(bytes), heads);
+            assert_eq!(elements.len(), owned.len(), "{what}");
+            for (i, element) in (0u32..).zip(&owned) {
+                assert_is_same(&elements, i, element);
+            }
+        }
+        (Err(owned), Err(heads)) => assert_eq!(owned.to_string(), heads.to_string(), "{what}"),
+        (owned, heads) => panic!("{what}: {owned:?} is not {heads:?}"),
+    }
+}
+
+#[test]
+fn elements_in_place_are_those_that_are_owned() {
+    let spelled = Spelled::new();
+    let names = ["", "a", "b", "feature_00001", "feature_00002", "\u{e9}", "\u{20ac}"];
+    let long = ["n".repeat(127), "n".repeat(128), "n".repeat(300)];
+    for seed in 0..300 {
+        let mut rng = Rng::with_seed(seed);
+        let kinds: [SchemaElement; 3] = std::array::from_fn(|_| {
+            let (mut tree, _) = spelled.random("SchemaElement", &mut rng);
+            if rng.bool() {
+                oracle::add_unknown_fields(&mut tree, &mut rng);
+            }
+            SchemaElement::read(&mut Reader::new(&oracle::write(&tree))).unwrap()
+        });
+        // Many differ from the one before in their name alone.
+        let (mut elements, mut kind) = (Vec::new(), 0);
+        for _ in 0..rng.usize(..40) {
+            kind = if rng.u8(..4) == 0 { rng.usize(..3) } else { kind };
+            let name = match rng.u8(..8) {
+                0 => rng.choice(&long).unwrap().clone(),
+                _ => (*rng.choice(&names).unwrap()).to_owned(),
+            };
+            elements.push(SchemaElement { name, ..kinds[kind].clone() });
+        }
+        let mut whole = Vec::new();
+        elements.write(&mut whole);
+        assert_read_alike(&whole, &format!("seed {seed}"));
+        for round in 0..30 {
+            let mut bytes = whole.clone();
+            for _ in 0..rng.usize(1..4) {
+                mutate(&mut bytes, &mut rng);
+            }
+            assert_read_alike(&bytes, &format!("seed {seed}, round {round}"));
+        }
+    }
+}
+
+#[test]
+fn names_of_odd_lengths_are_read_alike() {
+    // One or two elements of a name with this many bytes, its length as given.
+    let list = |elements: &[(&[u8], usize)]| {
+        let mut bytes = vec![(elements.len() as u8) << 4 | wire::STRUCT];
+        for (len, n) in elements {
+            bytes.push(0x48);
+            bytes.extend_from_slice(len);
+            bytes.extend(vec![b'n'; *n]);
+            bytes.push(wire::STOP);
+        }
+        bytes
+    };
+    let lens: [(&[u8], usize); 7] = [
+        (&[0], 0),
+        (&[1], 1),
+        (&[0x7F], 127),
+        // In more bytes than they need.
+        (&[0x80, 0], 0),
+        (&[0x81, 0], 1),
+        (&[0x80, 0x80, 0], 0),
+        (&[0x81, 1], 129),
+    ];
+    for a in lens {
+        for b in lens {
+            let bytes = list(&[a, b]);
+            assert!(ElementHeads::read(&mut Reader::new(&bytes)).is_ok(), "{a:?} {b:?}");
+            assert_read_alike(&bytes, &format!("{a:?} {b:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_name_that_is_not_utf_8_is_malformed_wherever_it_is() {
+    for names in [[b'a', b'a', 0xFF], [b'a', 0xFF, b'a'], [0xFF, b'a', b'a']] {
+        let mut bytes = vec![3 << 4 | wire::STRUCT];
+        for name in names {
+            bytes.extend([0x48, 1, name, wire::STOP]);
+        }
+        assert_read_alike(&bytes, "names");
+        let error = ElementHeads::read(&mut Reader::new(&bytes)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Metadata("SchemaElement")));
+        assert!(error.message().contains("SchemaElement.name"), "{error}");
+    }
+}
+
+/// Compares all that is known of an element with the owned one.
+fn assert_is_same(elements: &Elements, i: u32, whole: &SchemaElement) {
+    assert_eq!(&elements.to_owned(i), whole);
+    let borrowed = elements.get(i);
+    assert_eq!(borrowed.r#type, whole.r#type);
+    assert_eq!(borrowed.type_length, whole.type_length);
+    assert_eq!(borrowed.repetition_type, whole.repetition_type);
+    assert_eq!(borrowed.name, whole.name);
+    assert_eq!(borrowed.num_children, whole.num_children);
+    assert_eq!(borrowed.converted_type, whole.converted_type);
+    assert_eq!(borrowed.scale, whole.scale);
+    assert_eq!(borrowed.precision, whole.precision);
+    assert_eq!(borrowed.field_id, whole.field_id);
+    assert_eq!(borrowed.logical_type, whole.logical_type);
+    let head = elements.head(i);
+    assert_eq!(elements.name(i), whole.name);
+    assert_eq!(head.name_len(), whole.name.len());
+    assert_eq!(head.num_children(), whole.num_children);
+    assert_eq!(head.has_field_id(), whole.field_id.is_some());
+    assert_eq!(head.is_annotated(), whole.logical_type.is_some() || whole.converted_type.is_some());
+    // Numbers that are not known need not be the same.
+    let is_known = |text: String| !text.starts_with("unknown");
+    let text = |text: Option<String>| text.filter(|text| is_known(text.clone()));
+    assert_eq!(head.r#type().is_some(), whole.r#type.is_some());
+    assert_eq!(
+        text(head.r#type().map(|t| t.to_string())),
+        text(whole.r#type.map(|t| t.to_string()))
+    );
+    assert_eq!(head.repetition_type().is_some(), whole.repetition_type.is_some());
+    assert_eq!(
+        text(head.repetition_type().map(|t| t.to_string())),
+        text(whole.repetition_type.map(|t| t.to_string()))
+    );
+    assert_eq!(head.converted_type().is_some(), whole.converted_type.is_some());
+    assert_eq!(
+        text(head.converted_type().map(|t| t.to_string())),
+        text(whole.converted_type.map(|t| t.to_string()))
+    );
 }
 
 /// The kinds that bad bytes may lead to.

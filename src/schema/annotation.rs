@@ -6,20 +6,18 @@
 //! column mean nothing either.
 //! Trap: an annotation that is ignored does not fall back to the converted type beside it.
 
-use std::borrow::Cow;
-
 use super::leaf::Physical;
 use crate::error::{Error, Result, Spec};
 use crate::format::{
-    ConvertedType, DecimalType, IntType, LogicalType, SchemaElement, TimeType, TimeUnit,
-    TimestampType,
+    ConvertedType, DecimalType, ElementHead, IntType, LogicalKind, LogicalType, SchemaElementRef,
+    TimeType, TimeUnit, TimestampType,
 };
 
 /// What annotates a leaf.
 #[derive(Debug)]
-pub(super) struct Annotation<'a> {
+pub(super) struct Annotation {
     /// The logical type in force.
-    pub(super) logical: Option<Cow<'a, LogicalType>>,
+    pub(super) logical: Option<LogicalType>,
     /// False if an annotation was ignored.
     pub(super) ordered: bool,
 }
@@ -29,8 +27,8 @@ pub(super) struct Annotation<'a> {
 pub(super) enum GroupAnnotation {
     List,
     Map,
-    /// With the version of its specification.
-    Variant(i8),
+    /// Of version 1 of its specification.
+    Variant,
     File,
 }
 
@@ -39,11 +37,15 @@ pub(super) enum GroupAnnotation {
 /// # Errors
 /// `Malformed` if a converted type stands alone on a type that it may not stand on. The format
 /// forgives that to logical types only, and no reader knows what such a writer meant.
-pub(super) fn in_force(element: &SchemaElement, physical: Physical) -> Result<Annotation<'_>> {
-    const IGNORED: Annotation<'_> = Annotation { logical: None, ordered: false };
-    const NONE: Annotation<'_> = Annotation { logical: None, ordered: true };
-    let logical = match (&element.logical_type, element.converted_type) {
-        (Some(logical), _) => Cow::Borrowed(logical),
+pub(super) fn in_force(
+    mut element: SchemaElementRef<'_>,
+    physical: Physical,
+) -> Result<Annotation> {
+    const IGNORED: Annotation = Annotation { logical: None, ordered: false };
+    const NONE: Annotation = Annotation { logical: None, ordered: true };
+    let is_logical = element.logical_type.is_some();
+    let logical = match (element.logical_type.take(), element.converted_type) {
+        (Some(logical), _) => logical,
         (None, None) => return Ok(NONE),
         // INTERVAL has no logical type; `Leaf::converted` keeps it.
         (None, Some(ConvertedType::Interval)) => {
@@ -53,45 +55,47 @@ pub(super) fn in_force(element: &SchemaElement, physical: Physical) -> Result<An
                 Ok(IGNORED)
             };
         }
-        (None, Some(converted)) => match of_converted(converted, element) {
-            Some(logical) => Cow::Owned(logical),
+        (None, Some(converted)) => match of_converted(converted, &element) {
+            Some(logical) => logical,
             None => return Ok(IGNORED),
         },
     };
     if fits(&logical, physical) {
         return Ok(Annotation { logical: Some(logical), ordered: true });
     }
-    match (&element.logical_type, element.converted_type) {
+    match element.converted_type {
         // A precision that the bytes cannot hold is forgiven as well.
-        (None, Some(converted)) if converted != ConvertedType::Decimal => Err(Error::mismatch(
-            Spec::LogicalTypes("ConvertedType"),
-            "annotation",
-            format_args!("one that may stand on {physical}"),
-            converted,
-        )),
+        Some(converted) if !is_logical && converted != ConvertedType::Decimal => {
+            Err(Error::mismatch(
+                Spec::LogicalTypes("ConvertedType"),
+                "annotation",
+                format_args!("one that may stand on {physical}"),
+                converted,
+            ))
+        }
         _ => Ok(IGNORED),
     }
 }
 
 /// What the group `element` stands for.
-pub(super) fn of_group(element: &SchemaElement) -> Option<GroupAnnotation> {
-    match (&element.logical_type, element.converted_type) {
-        (Some(LogicalType::List), _) => Some(GroupAnnotation::List),
-        (Some(LogicalType::Map), _) => Some(GroupAnnotation::Map),
-        (Some(LogicalType::Variant(variant)), _) => {
-            Some(GroupAnnotation::Variant(variant.specification_version.unwrap_or(1)))
-        }
-        (Some(LogicalType::File), _) => Some(GroupAnnotation::File),
-        (Some(_), _) => None,
-        (None, Some(ConvertedType::List)) => Some(GroupAnnotation::List),
+pub(super) fn of_group(element: &ElementHead) -> Option<GroupAnnotation> {
+    match (element.logical(), element.converted_type()) {
+        (LogicalKind::List, _) => Some(GroupAnnotation::List),
+        (LogicalKind::Map, _) => Some(GroupAnnotation::Map),
+        (LogicalKind::Variant, _) => Some(GroupAnnotation::Variant),
+        (LogicalKind::File, _) => Some(GroupAnnotation::File),
+        (LogicalKind::String | LogicalKind::Other, _) => None,
+        (LogicalKind::Absent, Some(ConvertedType::List)) => Some(GroupAnnotation::List),
         // Old writers put MAP_KEY_VALUE on the outer group.
-        (None, Some(ConvertedType::Map | ConvertedType::MapKeyValue)) => Some(GroupAnnotation::Map),
-        (None, _) => None,
+        (LogicalKind::Absent, Some(ConvertedType::Map | ConvertedType::MapKeyValue)) => {
+            Some(GroupAnnotation::Map)
+        }
+        (LogicalKind::Absent, _) => None,
     }
 }
 
 /// The logical type that a converted type stands for.
-fn of_converted(converted: ConvertedType, element: &SchemaElement) -> Option<LogicalType> {
+fn of_converted(converted: ConvertedType, element: &SchemaElementRef<'_>) -> Option<LogicalType> {
     use ConvertedType as C;
     let time = |unit| LogicalType::Time(TimeType { is_adjusted_to_utc: true, unit });
     let timestamp = |unit| LogicalType::Timestamp(TimestampType { is_adjusted_to_utc: true, unit });
@@ -254,7 +258,7 @@ mod tests {
             let there = ConvertedType::from(number);
             let mut element = samples::leaf("a", Physical::Int32);
             element.precision = Some(3);
-            let logical = of_converted(there, &element).unwrap();
+            let logical = of_converted(there, &samples::borrowed(&element)).unwrap();
             assert_eq!(converted(&logical), Some(there), "{logical:?}");
         }
         assert_eq!(converted(&LogicalType::List), Some(ConvertedType::List));
@@ -266,17 +270,17 @@ mod tests {
     fn logical_type_wins_and_never_falls_back() {
         let mut element = samples::leaf("a", Physical::Int32);
         element.converted_type = Some(ConvertedType::Date);
-        let annotation = in_force(&element, Physical::Int32).unwrap();
-        assert_eq!(annotation.logical.as_deref(), Some(&LogicalType::Date));
+        let annotation = in_force(samples::borrowed(&element), Physical::Int32).unwrap();
+        assert_eq!(annotation.logical.as_ref(), Some(&LogicalType::Date));
         assert!(annotation.ordered);
 
         element.logical_type =
             Some(LogicalType::Integer(IntType { bit_width: 8, is_signed: true }));
-        let annotation = in_force(&element, Physical::Int32).unwrap();
-        assert_eq!(annotation.logical.as_deref(), element.logical_type.as_ref());
+        let annotation = in_force(samples::borrowed(&element), Physical::Int32).unwrap();
+        assert_eq!(annotation.logical.as_ref(), element.logical_type.as_ref());
 
         element.logical_type = Some(LogicalType::Uuid);
-        let annotation = in_force(&element, Physical::Int32).unwrap();
+        let annotation = in_force(samples::borrowed(&element), Physical::Int32).unwrap();
         assert_eq!(annotation.logical, None);
         assert!(!annotation.ordered);
     }

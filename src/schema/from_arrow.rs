@@ -471,9 +471,7 @@ fn decimal(precision: u8, scale: i8, max: u8) -> Result<(Physical, Option<Logica
 /// stricter.
 fn check_structure(node: Node<'_>) -> Result<()> {
     let is_required = |child: Node<'_>| matches!(child.repetition(), Ok(Repetition::Required));
-    let is_bare = |child: Node<'_>| {
-        child.element().logical_type.is_none() && child.element().converted_type.is_none()
-    };
+    let is_bare = |child: Node<'_>| !child.head().is_annotated();
     let wanted = match &node.element().logical_type {
         Some(LogicalType::Variant(_)) => {
             // SPEC VariantEncoding.md and VariantShredding.md: neither `metadata` nor `value` is

@@ -1,9 +1,14 @@
-//! The children of all groups of a schema, by name and by position.
+//! [`Lookup`]: the children of the groups of a schema, by name and by position.
+//!
+//! Used by `projection` and `target`. The index is built when it is first asked for.
 
 use std::hash::BuildHasher;
+use std::sync::OnceLock;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
+
+use super::node::Node;
 
 /// What a name among siblings stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,9 +21,57 @@ pub(crate) enum Named {
     Several(usize),
 }
 
-/// The children of all groups by name and by position, made when first asked for.
+impl Named {
+    /// What a name stands for, when each of the siblings says whether it has it.
+    pub(super) fn among(siblings: impl Iterator<Item = bool>) -> Self {
+        let mut equal = siblings.enumerate().filter(|(_, has_name)| *has_name);
+        match (equal.next(), equal.next()) {
+            (None, _) => Self::None,
+            (Some((position, _)), None) => Self::One(position),
+            (Some((position, _)), Some(_)) => Self::Several(position),
+        }
+    }
+}
+
+/// Finds children of the groups of one schema.
+#[derive(Clone, Default)]
+pub(super) struct Lookup {
+    index: OnceLock<Names>,
+}
+
+impl Lookup {
+    /// The child of `parent` with exactly this name.
+    pub(super) fn child_named(&self, parent: Node<'_>, name: &str) -> Named {
+        let of = |node| parent_and_name(parent.schema().node(node));
+        self.index(parent).find(parent.index(), name.as_bytes(), of)
+    }
+
+    /// The child of `parent` at a position.
+    pub(super) fn child_at<'a>(&self, parent: Node<'a>, position: usize) -> Option<Node<'a>> {
+        let child = self.index(parent).child_at(parent.index(), position);
+        child.map(|node| parent.schema().node(node))
+    }
+
+    /// The index of the schema of `node`.
+    fn index(&self, node: Node<'_>) -> &Names {
+        let of = |of| parent_and_name(node.schema().node(of));
+        self.index.get_or_init(|| Names::new(node.schema().nodes().len(), of))
+    }
+
+    /// Bytes of memory that it holds, estimated.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.index.get().map_or(0, Names::heap_bytes)
+    }
+}
+
+fn parent_and_name(node: Node<'_>) -> (u32, &[u8]) {
+    // The root, which has none, is not asked for.
+    (node.parent().map_or(0, Node::index), node.name_bytes())
+}
+
+/// The children of all groups by name and by position.
 #[derive(Clone)]
-pub(super) struct Names {
+struct Names {
     state: RandomState,
     /// Node numbers, hashed by parent and name. Of siblings with one name, only the first.
     table: HashTable<u32>,
@@ -35,7 +88,7 @@ pub(super) struct Names {
 impl Names {
     /// Of nodes numbered depth-first. `of` gives the parent and the name of a node; it is not
     /// called for node 0, the root.
-    pub(super) fn new<'s>(nodes: usize, of: impl Fn(u32) -> (u32, &'s str)) -> Self {
+    fn new<'s>(nodes: usize, of: impl Fn(u32) -> (u32, &'s [u8])) -> Self {
         // The root is no child.
         let below = || (0u32..).take(nodes).skip(1);
         let mut starts = vec![0; nodes + 1];
@@ -70,12 +123,7 @@ impl Names {
     }
 
     /// The child of `parent` with exactly this name; `of` as in [`Names::new`].
-    pub(super) fn find<'s>(
-        &self,
-        parent: u32,
-        name: &str,
-        of: impl Fn(u32) -> (u32, &'s str),
-    ) -> Named {
+    fn find<'s>(&self, parent: u32, name: &[u8], of: impl Fn(u32) -> (u32, &'s [u8])) -> Named {
         let hash = self.state.hash_one((parent, name));
         let position = |node: u32| self.positions.get(node as usize).map_or(0, |at| *at as usize);
         match self.table.find(hash, |&node| of(node) == (parent, name)) {
@@ -88,14 +136,14 @@ impl Names {
     }
 
     /// The child of `parent` at a position.
-    pub(super) fn child_at(&self, parent: u32, position: usize) -> Option<u32> {
+    fn child_at(&self, parent: u32, position: usize) -> Option<u32> {
         let start = *self.starts.get(parent as usize)? as usize;
         let end = *self.starts.get(parent as usize + 1)? as usize;
         self.children.get(start..end)?.get(position).copied()
     }
 
     /// Bytes of memory that it holds, estimated.
-    pub(super) fn heap_bytes(&self) -> usize {
+    fn heap_bytes(&self) -> usize {
         let numbers = self.repeated.capacity()
             + self.children.capacity()
             + self.starts.capacity()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 
-use super::annotation::{self, Annotation};
+use super::annotation;
 use super::arrow_options::ArrowOptions;
 use super::extension::{self, CrsTexts, Extension};
 use super::leaf::Physical;
@@ -188,10 +188,9 @@ impl Mapper<'_> {
             let children = group.children().filter(|child| has_columns(*child));
             return children.map(|child| self.field(child, None, outer)).collect();
         };
-        let children: Vec<Node<'_>> = group.children().collect();
         projected
             .iter()
-            .filter_map(|wanted| Some((wanted, *children.get(wanted.position)?)))
+            .filter_map(|wanted| Some((wanted, group.child_at(wanted.position)?)))
             .map(|(wanted, child)| {
                 self.field(check_has_columns(child)?, wanted.inner.as_ref(), outer)
             })
@@ -211,9 +210,15 @@ impl Mapper<'_> {
     fn natural_type(&self, leaf: Node<'_>) -> Result<(DataType, Option<Extension>)> {
         use crate::format::TimeUnit as Unit;
         let physical = leaf.physical()?;
-        let Annotation { logical, .. } = annotation::in_force(leaf.element(), physical)
-            .map_err(|e| e.at_column(leaf.path().dotted()))?;
-        let Some(logical) = logical.as_deref() else {
+        let logical = match leaf.head().is_annotated() {
+            true => {
+                annotation::in_force(leaf.element(), physical)
+                    .map_err(|e| e.at_column(leaf.path().dotted()))?
+                    .logical
+            }
+            false => None,
+        };
+        let Some(logical) = &logical else {
             return Ok((self.physical_type(leaf, physical)?, None));
         };
         let mut extension = None;
@@ -284,7 +289,7 @@ impl Mapper<'_> {
 
     /// The Arrow type of a leaf without logical type.
     fn physical_type(&self, leaf: Node<'_>, physical: Physical) -> Result<DataType> {
-        let is_interval = leaf.element().converted_type == Some(ConvertedType::Interval);
+        let is_interval = leaf.head().converted_type() == Some(ConvertedType::Interval);
         Ok(match physical {
             Physical::Boolean => DataType::Boolean,
             Physical::Int32 => DataType::Int32,
@@ -309,8 +314,6 @@ impl Mapper<'_> {
 
     /// Whether a BYTE_ARRAY without logical type counts as a string.
     fn is_string(&self, leaf: Node<'_>) -> bool {
-        let element = leaf.element();
-        let annotated = element.logical_type.is_some() || element.converted_type.is_some();
         let in_variant = || {
             let mut around = leaf.parent();
             while let Some(node) = around.filter(|node| !nested::is_variant(*node)) {
@@ -318,7 +321,7 @@ impl Mapper<'_> {
             }
             around.is_some()
         };
-        self.options.binary_as_string && !annotated && !in_variant()
+        self.options.binary_as_string && !leaf.head().is_annotated() && !in_variant()
     }
 
     /// The Arrow field that stands for `node`.
@@ -332,7 +335,7 @@ impl Mapper<'_> {
         // Even if the schema says otherwise, because an array of nulls holds nothing else.
         let nullable = nullable == Nullable::Yes || data_type == DataType::Null;
         let field = Field::new(node.name(), data_type, nullable);
-        let field_id = node.element().field_id;
+        let field_id = node.field_id();
         if field_id.is_none() && marker.is_none() {
             return Arc::new(field);
         }

@@ -5,12 +5,12 @@
 //! Annotations that the group does not live up to are ignored: the group is a struct, and nothing
 //! is lost.
 //! Trap: the five rules for lists are tried in order, and they look at the group as it is in the
-//! file, not at what is left of it after a projection.
+//! file, not at what is left of it after a projection. A group is asked once for each node below
+//! it, so nothing here may decode an element.
 
 use super::annotation::{self, GroupAnnotation};
-use super::leaf::Physical;
-use super::node::{Node, Repetition};
-use crate::format::{ConvertedType, LogicalType};
+use super::node::Node;
+use crate::format::{ConvertedType, LogicalKind, Type};
 
 /// What a group is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,29 +67,25 @@ const LIST_RULES: [ListRule; 5] = [
     // 1. The repeated node is a leaf.
     ListRule { holds: |_, r| r.is_leaf(),                                       element: Element::Repeated },
     // 2. A group of several fields.
-    ListRule { holds: |_, r| r.children().count() != 1,                         element: Element::Repeated },
+    ListRule { holds: |_, r| r.children().take(2).count() != 1,                 element: Element::Repeated },
     // 3. A group of one field that is repeated too.
-    ListRule { holds: |_, r| r.children().all(is_repeated),                     element: Element::Repeated },
+    ListRule { holds: |_, r| r.children().all(Node::is_repeated),               element: Element::Repeated },
     // 4. A group of one field with one of two legacy names.
-    ListRule { holds: |g, r| r.name() == "array" || is_tuple_of(r.name(), g),   element: Element::Repeated },
+    ListRule { holds: |g, r| r.name_bytes() == b"array" || is_tuple_of(r, g),   element: Element::Repeated },
     // 5. Otherwise.
     ListRule { holds: |_, _| true,                                              element: Element::Child },
 ];
 
-fn is_tuple_of(name: &str, group: Node<'_>) -> bool {
-    name.strip_suffix("_tuple") == Some(group.name())
-}
-
-fn is_repeated(node: Node<'_>) -> bool {
-    matches!(node.repetition(), Ok(Repetition::Repeated))
+fn is_tuple_of(repeated: Node<'_>, group: Node<'_>) -> bool {
+    repeated.name_bytes().strip_suffix(b"_tuple") == Some(group.name_bytes())
 }
 
 /// What the group `g` is, its own repetition aside.
 pub(super) fn group(g: Node<'_>) -> Group<'_> {
-    let found = match annotation::of_group(g.element()) {
+    let found = match annotation::of_group(g.head()) {
         Some(GroupAnnotation::List) => list(g),
         Some(GroupAnnotation::Map) => map(g),
-        Some(GroupAnnotation::Variant(version)) => variant(g, version),
+        Some(GroupAnnotation::Variant) => variant(g),
         Some(GroupAnnotation::File) => file(g),
         None => None,
     };
@@ -113,7 +109,7 @@ pub(crate) fn element_of_list(node: Node<'_>) -> Option<Node<'_>> {
 fn repeated_child(g: Node<'_>) -> Option<Node<'_>> {
     let mut children = g.children();
     let child = children.next()?;
-    (children.next().is_none() && is_repeated(child)).then_some(child)
+    (children.next().is_none() && child.is_repeated()).then_some(child)
 }
 
 fn list(g: Node<'_>) -> Option<Group<'_>> {
@@ -129,7 +125,7 @@ fn map(g: Node<'_>) -> Option<Group<'_>> {
     let entries = repeated_child(g)?;
     let mut fields = entries.children().filter(|field| !field.leaves().is_empty());
     match (fields.next(), fields.next(), fields.next()) {
-        (Some(key), Some(value), None) if !is_repeated(key) => {
+        (Some(key), Some(value), None) if !key.is_repeated() => {
             Some(Group::Map(Map { entries, key, value }))
         }
         (Some(_), None, None) => list(g),
@@ -139,34 +135,33 @@ fn map(g: Node<'_>) -> Option<Group<'_>> {
 
 /// VARIANT children are found by name. A newer version than ours reads as the struct that it is in
 /// the file.
-fn variant(g: Node<'_>, version: i8) -> Option<Group<'_>> {
+fn variant(g: Node<'_>) -> Option<Group<'_>> {
     let mut has_metadata = false;
     for child in g.children() {
-        match child.name() {
-            "metadata" => has_metadata = is_plain_bytes(child),
-            "value" if is_plain_bytes(child) => {}
-            "typed_value" => {}
+        match child.name_bytes() {
+            b"metadata" => has_metadata = is_plain_bytes(child),
+            b"value" if is_plain_bytes(child) => {}
+            b"typed_value" => {}
             _ => return None,
         }
     }
-    (version == 1 && has_metadata).then_some(Group::Variant)
+    has_metadata.then_some(Group::Variant)
 }
 
 /// FILE children are found by name, any of them may be missing, and others may not be there.
 fn file(g: Node<'_>) -> Option<Group<'_>> {
     let fits = |child: Node<'_>| {
-        let element = child.element();
-        let is_string = element.logical_type == Some(LogicalType::String)
-            || element.logical_type.is_none()
-                && element.converted_type == Some(ConvertedType::Utf8);
-        let physical = child.physical().ok();
-        !is_repeated(child)
-            && match child.name() {
-                "uri" | "content_type" | "checksum" => {
-                    physical == Some(Physical::ByteArray) && is_string
+        let head = child.head();
+        let is_string = head.logical() == LogicalKind::String
+            || head.logical() == LogicalKind::Absent
+                && head.converted_type() == Some(ConvertedType::Utf8);
+        !child.is_repeated()
+            && match child.name_bytes() {
+                b"uri" | b"content_type" | b"checksum" => {
+                    child.has_type(Type::ByteArray) && is_string
                 }
-                "offset" | "size" => physical == Some(Physical::Int64),
-                "inline" => physical == Some(Physical::ByteArray),
+                b"offset" | b"size" => child.has_type(Type::Int64),
+                b"inline" => child.has_type(Type::ByteArray),
                 _ => false,
             }
     };
@@ -174,5 +169,5 @@ fn file(g: Node<'_>) -> Option<Group<'_>> {
 }
 
 fn is_plain_bytes(node: Node<'_>) -> bool {
-    node.physical().ok() == Some(Physical::ByteArray) && !is_repeated(node)
+    node.has_type(Type::ByteArray) && !node.is_repeated()
 }

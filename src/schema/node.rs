@@ -2,34 +2,39 @@
 //!
 //! Spec: parquet.thrift, `SchemaElement`. Parsed once when a file is opened; all other parts of
 //! `schema` walk it.
-//! Layout: the elements stay where thrift put them; beside each stands a `Link` with its place in
-//! the tree. Leaves are described ([`Leaf`]) only when asked for, so that opening a file with ten
-//! thousand columns allocates three vectors.
+//! Layout: the elements stay in the bytes of the footer ([`Elements`]); a `Link` holds the place of
+//! each in the tree. Both take 40 bytes a node together. Elements are decoded, and leaves described
+//! ([`Leaf`]), only when asked for, so that opening a file with ten thousand columns allocates four
+//! vectors.
 //! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own
 //! among them.
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::annotation::{self, Annotation};
 use super::leaf::{Leaf, LeafPath, Physical};
-use super::names::{Named, Names};
+use super::names::{Lookup, Named};
 use crate::error::{Error, Result};
-use crate::format::{FieldRepetitionType, SchemaElement, Type};
+use crate::format::{
+    ElementHead, Elements, FieldRepetitionType, SchemaElement, SchemaElementRef, Type,
+};
 
 /// The schema of a file: a tree of named nodes whose leaves are the columns.
+///
+/// That of a file shares the bytes of its footer, and keeps them in memory.
 #[derive(Clone)]
 pub struct Schema {
     /// Depth-first, the root first. Never empty.
-    pub(super) elements: Vec<SchemaElement>,
+    pub(super) elements: Elements,
     /// One per element.
     pub(super) links: Vec<Link>,
     /// Nodes of the top-level fields.
     pub(super) fields: Vec<u32>,
     /// Nodes of the leaves.
     pub(super) leaves: Vec<u32>,
-    pub(super) names: OnceLock<Names>,
+    pub(super) lookup: Lookup,
 }
 
 /// The place of a node in the tree.
@@ -41,8 +46,9 @@ pub(super) struct Link {
     pub(super) end: u32,
     /// Leaves before this node: the index of the first leaf at or below it.
     pub(super) leaf: u32,
-    pub(super) max_def: u16,
-    pub(super) max_rep: u16,
+    /// The nesting is capped below 256.
+    pub(super) max_def: u8,
+    pub(super) max_rep: u8,
     pub(super) is_leaf: bool,
     /// Whether a repetition from below the root down to this node is unknown: its levels cannot be
     /// told.
@@ -55,9 +61,15 @@ impl Schema {
         self.node(0)
     }
 
-    /// The elements as the file lists them, depth-first, the root first.
-    pub fn elements(&self) -> &[SchemaElement] {
-        &self.elements
+    /// The elements as the file lists them, depth-first, the root first; with the fields that are
+    /// not known. Each is decoded when the iterator comes to it.
+    pub fn elements(&self) -> impl ExactSizeIterator<Item = SchemaElement> {
+        self.nodes().map(|index| self.elements.to_owned(index))
+    }
+
+    pub(super) fn nodes(&self) -> Range<u32> {
+        // The links of `parse` count them in 32 bits.
+        0..self.elements.len().try_into().unwrap_or(u32::MAX)
     }
 
     /// How many top-level fields there are.
@@ -77,29 +89,8 @@ impl Schema {
     }
 
     /// The top-level field with exactly this name.
-    ///
-    /// The first call hashes all names; later ones cost one look-up.
     pub(crate) fn field_named(&self, name: &str) -> Named {
-        self.child_named(0, name)
-    }
-
-    /// The child of a node with exactly this name.
-    fn child_named(&self, parent: u32, name: &str) -> Named {
-        self.names().find(parent, name, |node| self.parent_and_name(node))
-    }
-
-    /// The child of a node at a position.
-    fn child_at(&self, parent: u32, position: usize) -> Option<Node<'_>> {
-        self.names().child_at(parent, position).map(|node| self.node(node))
-    }
-
-    fn names(&self) -> &Names {
-        self.names.get_or_init(|| Names::new(self.links.len(), |node| self.parent_and_name(node)))
-    }
-
-    fn parent_and_name(&self, node: u32) -> (u32, &str) {
-        let node = self.node(node);
-        (node.link().parent, node.name())
+        self.root().child_named(name)
     }
 
     /// How many leaves, and so columns, there are.
@@ -116,19 +107,21 @@ impl Schema {
         let node = self.leaf_node(index)?;
         node.check_levels()?;
         let physical = node.physical()?;
-        let Annotation { logical, ordered } = annotation::in_force(node.element(), physical)
+        let element = node.element();
+        let (converted, field_id) = (element.converted_type, element.field_id);
+        let Annotation { logical, ordered } = annotation::in_force(element, physical)
             .map_err(|e| e.at_column(node.path().dotted()))?;
         Ok(Leaf {
             index,
             path: node.path(),
             physical,
-            logical: logical.map(std::borrow::Cow::into_owned),
-            converted: node.element().converted_type,
+            logical,
+            converted,
             ordered,
             max_def: node.max_def(),
             max_rep: node.max_rep(),
             nullable: node.repetition()? != Repetition::Required,
-            field_id: node.element().field_id,
+            field_id,
         })
     }
 
@@ -146,18 +139,15 @@ impl Schema {
         }
     }
 
-    /// Bytes of memory that it holds, about.
+    /// Bytes of memory that it holds, about, without those of the footer.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let names = self.elements.iter().map(|element| element.name.capacity()).sum::<usize>();
-        let table = self.names.get().map_or(0, Names::heap_bytes);
-        self.elements.capacity() * size_of::<SchemaElement>()
+        self.elements.heap_bytes()
             + self.links.capacity() * size_of::<Link>()
             + (self.fields.capacity() + self.leaves.capacity()) * size_of::<u32>()
-            + names
-            + table
+            + self.lookup.heap_bytes()
     }
 
-    fn node(&self, index: u32) -> Node<'_> {
+    pub(super) fn node(&self, index: u32) -> Node<'_> {
         Node { schema: self, index }
     }
 }
@@ -200,14 +190,34 @@ impl<'a> Node<'a> {
         self.schema
     }
 
-    /// The element as the file has it.
-    pub fn element(self) -> &'a SchemaElement {
-        &self.schema.elements[self.index as usize]
+    /// The element as the file has it, decoded anew by each call.
+    pub fn element(self) -> SchemaElementRef<'a> {
+        self.schema.elements.get(self.index)
+    }
+
+    /// What is known of the element without decoding it.
+    pub(super) fn head(self) -> &'a ElementHead {
+        self.schema.elements.head(self.index)
+    }
+
+    /// Position among the nodes, depth-first.
+    pub(super) fn index(self) -> u32 {
+        self.index
     }
 
     /// The name; may be empty, may hold dots.
     pub fn name(self) -> &'a str {
-        &self.element().name
+        self.schema.elements.name(self.index)
+    }
+
+    /// The name, which is UTF-8: to be compared.
+    pub(super) fn name_bytes(self) -> &'a [u8] {
+        self.schema.elements.name_bytes(self.index)
+    }
+
+    /// `SchemaElement::field_id`.
+    pub(super) fn field_id(self) -> Option<i32> {
+        self.head().has_field_id().then(|| self.element().field_id).flatten()
     }
 
     /// Whether the node is a column.
@@ -229,16 +239,29 @@ impl<'a> Node<'a> {
         if self.is_root() {
             return Ok(Repetition::Required);
         }
-        match self.element().repetition_type {
+        match self.head().repetition_type() {
             None | Some(FieldRepetitionType::Required) => Ok(Repetition::Required),
             Some(FieldRepetitionType::Optional) => Ok(Repetition::Optional),
             Some(FieldRepetitionType::Repeated) => Ok(Repetition::Repeated),
-            Some(FieldRepetitionType::Unknown(number)) => Err(Error::unsupported(
-                "repetition type",
-                format_args!("repetition type {number} is unknown"),
-            )
-            .at_column(self.path().dotted())),
+            Some(FieldRepetitionType::Unknown(_)) => Err(self.unknown_repetition()),
         }
+    }
+
+    #[cold]
+    fn unknown_repetition(self) -> Error {
+        let number = self.element().repetition_type.map_or(0, i32::from);
+        Error::unsupported("repetition type", format_args!("repetition type {number} is unknown"))
+            .at_column(self.path().dotted())
+    }
+
+    /// Whether the node is known to be REPEATED. The root is not.
+    pub(super) fn is_repeated(self) -> bool {
+        !self.is_root() && self.head().repetition_type() == Some(FieldRepetitionType::Repeated)
+    }
+
+    /// Whether the node is a leaf of this physical type.
+    pub(super) fn has_type(self, r#type: Type) -> bool {
+        self.is_leaf() && self.head().r#type() == Some(r#type)
     }
 
     /// The physical type of a leaf.
@@ -247,8 +270,7 @@ impl<'a> Node<'a> {
     /// `Unsupported` if the number in the file is none of the eight; `Usage` if the node is a
     /// group.
     pub fn physical(self) -> Result<Physical> {
-        let element = self.element();
-        let known = match element.r#type.filter(|_| self.is_leaf()) {
+        let known = match self.head().r#type().filter(|_| self.is_leaf()) {
             Some(Type::Boolean) => Physical::Boolean,
             Some(Type::Int32) => Physical::Int32,
             Some(Type::Int64) => Physical::Int64,
@@ -257,10 +279,12 @@ impl<'a> Node<'a> {
             Some(Type::Double) => Physical::Double,
             Some(Type::ByteArray) => Physical::ByteArray,
             Some(Type::FixedLenByteArray) => {
-                let length = element.type_length.and_then(|length| usize::try_from(length).ok());
+                let length = self.element().type_length;
+                let length = length.and_then(|length| usize::try_from(length).ok());
                 Physical::FixedLenByteArray(length.expect("checked when the schema was parsed"))
             }
-            Some(Type::Unknown(number)) => {
+            Some(Type::Unknown(_)) => {
+                let number = self.element().r#type.map_or(0, i32::from);
                 return Err(Error::unsupported(
                     "physical type",
                     format_args!("physical type {number} is unknown"),
@@ -276,12 +300,12 @@ impl<'a> Node<'a> {
 
     /// Highest definition level: OPTIONAL and REPEATED nodes from below the root down to this one.
     pub fn max_def(self) -> u16 {
-        self.link().max_def
+        u16::from(self.link().max_def)
     }
 
     /// Highest repetition level: REPEATED nodes from below the root down to this one.
     pub fn max_rep(self) -> u16 {
-        self.link().max_rep
+        u16::from(self.link().max_rep)
     }
 
     /// The node above; the root has none.
@@ -291,12 +315,15 @@ impl<'a> Node<'a> {
 
     /// The child with exactly this name.
     pub(super) fn child_named(self, name: &str) -> Named {
-        self.schema.child_named(self.index, name)
+        self.schema.lookup.child_named(self, name)
     }
 
     /// The child at a position.
     pub(super) fn child_at(self, position: usize) -> Option<Self> {
-        self.schema.child_at(self.index, position)
+        if self.is_root() {
+            return self.schema.field(position);
+        }
+        self.schema.lookup.child_at(self, position)
     }
 
     /// The nodes directly below, in order.

@@ -5,11 +5,14 @@
 //! among them.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use super::names::Lookup;
 use super::node::{Link, Schema};
 use crate::error::{Error, LimitKind, Result, Spec};
-use crate::format::{ConvertedType, FieldRepetitionType, LogicalType, SchemaElement, Type};
+use crate::format::{
+    ConvertedType, ElementHead, Elements, FieldRepetitionType, LogicalKind, SchemaElement, Type,
+};
 use crate::limits::Limits;
 
 impl Schema {
@@ -22,9 +25,17 @@ impl Schema {
     /// `Malformed(Schema)` if the elements are not exactly one tree, a child count is negative, an
     /// element is neither leaf nor group, or a FIXED_LEN_BYTE_ARRAY has no length. `Limit(Nesting)`
     /// if the tree is deeper than `limits.nesting`; `Limit(Memory)` if the paths of all leaves
-    /// would take a quarter of `limits.memory_bytes`.
+    /// would take a quarter of `limits.memory_bytes`; `Limit(Footer)` beyond 4 GiB.
     pub fn parse(elements: Vec<SchemaElement>, limits: &Limits) -> Result<Self> {
-        if elements.is_empty() {
+        Self::of_elements(Elements::encode(elements)?, limits)
+    }
+
+    /// As [`Schema::parse`], of elements that are in a footer.
+    ///
+    /// # Errors
+    /// As [`Schema::parse`].
+    pub(crate) fn of_elements(elements: Elements, limits: &Limits) -> Result<Self> {
+        if elements.len() == 0 {
             return Err(malformed("the schema has no element, not even a root"));
         }
         let mut links = Vec::<Link>::with_capacity(elements.len());
@@ -34,7 +45,8 @@ impl Schema {
         let (mut path_bytes, max_path_bytes) = (0u64, limits.memory_bytes / 4);
         // The groups around the next element, with how many children each still waits for.
         let mut open = Vec::<OpenGroup>::new();
-        for (index, element) in (0u32..).zip(&elements) {
+        for index in (0u32..).take(elements.len()) {
+            let head = elements.head(index);
             let parent = match open.last_mut() {
                 Some(group) => {
                     group.children_left -= 1;
@@ -65,14 +77,14 @@ impl Schema {
                 flawed: false,
             };
             if let Some(parent) = links.get(parent as usize) {
-                link.is_leaf = is_leaf(element)?;
-                link.descend_from(parent, element)?;
+                link.is_leaf = is_leaf(&elements, index)?;
+                link.descend_from(parent, head)?;
             }
             if open.len() == 1 {
                 fields.push(index);
             }
             let around = open.last().map_or(0, |group| group.path_bytes);
-            let path = around + (element.name.len() + size_of::<Arc<str>>()) as u64;
+            let path = around + (head.name_len() + size_of::<Arc<str>>()) as u64;
             if link.is_leaf {
                 leaves.push(index);
                 leaves_before += 1;
@@ -81,8 +93,8 @@ impl Schema {
                     return Err(paths_too_long(leaves_before, max_path_bytes));
                 }
             } else {
-                depth += 1 + usize::from(is_bare_list(element, elements.get(parent as usize)));
-                let children_left = child_count(element)?;
+                depth += 1 + usize::from(is_bare_list(head, elements.head(parent)));
+                let children_left = child_count(&elements, index)?;
                 open.push(OpenGroup { node: index, children_left, path_bytes: path, depth });
             }
             links.push(link);
@@ -93,13 +105,13 @@ impl Schema {
             }
         }
         if let Some(group) = open.last() {
-            let name = elements.get(group.node as usize).map_or("", |element| &element.name);
+            let name = elements.name(group.node);
             return Err(malformed(format_args!(
                 "the schema ends early: group {name:?} lacks {} of its children",
                 group.children_left
             )));
         }
-        Ok(Self { elements, links, fields, leaves, names: OnceLock::new() })
+        Ok(Self { elements, links, fields, leaves, lookup: Lookup::default() })
     }
 }
 
@@ -115,8 +127,8 @@ struct OpenGroup {
 
 impl Link {
     /// Counts the levels of `element` on top of those of its parent.
-    fn descend_from(&mut self, parent: &Self, element: &SchemaElement) -> Result<()> {
-        let (def, rep) = match element.repetition_type {
+    fn descend_from(&mut self, parent: &Self, element: &ElementHead) -> Result<()> {
+        let (def, rep) = match element.repetition_type() {
             None | Some(FieldRepetitionType::Required) => (0, 0),
             Some(FieldRepetitionType::Optional) => (1, 0),
             Some(FieldRepetitionType::Repeated) => (1, 1),
@@ -127,19 +139,19 @@ impl Link {
         };
         self.flawed |= parent.flawed;
         // The nesting is capped far below.
-        let too_many = || too_deep(usize::from(u16::MAX));
+        let too_many = || too_deep(usize::from(u8::MAX));
         self.max_def = parent.max_def.checked_add(def).ok_or_else(too_many)?;
         self.max_rep = parent.max_rep.checked_add(rep).ok_or_else(too_many)?;
         Ok(())
     }
 }
 
-/// Whether an element below the root is a leaf, with what a leaf needs.
-fn is_leaf(element: &SchemaElement) -> Result<bool> {
-    let SchemaElement { r#type, num_children, name, .. } = element;
-    match (r#type, num_children) {
+/// Whether the element at `index`, below the root, is a leaf, with what a leaf needs.
+fn is_leaf(elements: &Elements, index: u32) -> Result<bool> {
+    let head = elements.head(index);
+    match (head.r#type(), head.num_children()) {
         // Some writers give leaves a child count of 0, others give groups a type.
-        (Some(Type::FixedLenByteArray), None | Some(0)) => match element.type_length {
+        (Some(Type::FixedLenByteArray), None | Some(0)) => match elements.get(index).type_length {
             Some(0..) => Ok(true),
             Some(length) => Err(Error::mismatch(
                 Spec::Schema,
@@ -147,39 +159,35 @@ fn is_leaf(element: &SchemaElement) -> Result<bool> {
                 "at least 0",
                 length,
             )
-            .at_column(name.as_str())),
-            None => {
-                Err(malformed("a FIXED_LEN_BYTE_ARRAY has no type_length").at_column(name.as_str()))
-            }
+            .at_column(elements.name(index))),
+            None => Err(malformed("a FIXED_LEN_BYTE_ARRAY has no type_length")
+                .at_column(elements.name(index))),
         },
         (Some(_), None | Some(0)) => Ok(true),
         (_, Some(_)) => Ok(false),
-        (None, None) => {
-            Err(malformed("an element has neither type nor num_children").at_column(name.as_str()))
-        }
+        (None, None) => Err(malformed("an element has neither type nor num_children")
+            .at_column(elements.name(index))),
     }
 }
 
-fn child_count(group: &SchemaElement) -> Result<u32> {
-    let count = group.num_children.unwrap_or(0);
+fn child_count(elements: &Elements, group: u32) -> Result<u32> {
+    let count = elements.head(group).num_children().unwrap_or(0);
     u32::try_from(count).map_err(|_| {
         Error::mismatch(Spec::Schema, "num_children", "at least 0", count)
-            .at_column(group.name.as_str())
+            .at_column(elements.name(group))
     })
 }
 
 /// Whether a group becomes a list and a struct: it is repeated, and no LIST or MAP is around it to
 /// be the list.
-fn is_bare_list(group: &SchemaElement, parent: Option<&SchemaElement>) -> bool {
-    let is_list = |parent: &SchemaElement| {
-        let is_logical = matches!(parent.logical_type, Some(LogicalType::List | LogicalType::Map));
-        let is_converted = matches!(
-            parent.converted_type,
-            Some(ConvertedType::List | ConvertedType::Map | ConvertedType::MapKeyValue)
-        );
-        (is_logical || is_converted) && parent.num_children == Some(1)
-    };
-    group.repetition_type == Some(FieldRepetitionType::Repeated) && !parent.is_some_and(is_list)
+fn is_bare_list(group: &ElementHead, parent: &ElementHead) -> bool {
+    let is_logical = matches!(parent.logical(), LogicalKind::List | LogicalKind::Map);
+    let is_converted = matches!(
+        parent.converted_type(),
+        Some(ConvertedType::List | ConvertedType::Map | ConvertedType::MapKeyValue)
+    );
+    let is_in_list = (is_logical || is_converted) && parent.num_children() == Some(1);
+    group.repetition_type() == Some(FieldRepetitionType::Repeated) && !is_in_list
 }
 
 #[cold]
@@ -215,6 +223,7 @@ fn malformed(message: impl fmt::Display) -> Error {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+    use crate::format::{FileMetaData, FooterIndex, LogicalType, Thrift};
     use crate::schema::names::Named;
     use crate::schema::samples::{self, Optional, Repeated, Required, col, group, list, schema};
     use crate::schema::{Node, Physical};
@@ -462,6 +471,79 @@ mod tests {
             for index in 0..leaves {
                 let _ = schema.leaf(index);
             }
+        }
+    }
+
+    /// The schema of a file with these elements.
+    fn of_footer(elements: Vec<SchemaElement>) -> Result<Schema> {
+        let footer = FileMetaData { schema: elements, ..FileMetaData::default() };
+        let mut index = FooterIndex::parse(footer.to_thrift().into()).unwrap();
+        Schema::of_elements(index.take_schema(), &Limits::default())
+    }
+
+    #[test]
+    fn a_schema_of_a_footer_is_that_of_its_elements() {
+        let logical = [LogicalType::List, LogicalType::Map, LogicalType::String, LogicalType::Uuid];
+        for seed in 0..2000 {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let mut elements = vec![claims("root", rng.i32(0..4))];
+            for _ in 0..rng.usize(..12) {
+                let mut element = leaf(rng.choice(["a", "b", "", "\u{e9}"]).unwrap());
+                element.r#type = rng.bool().then_some(Type::from(rng.i32(-1..9)));
+                element.num_children = rng.bool().then(|| rng.i32(0..4));
+                element.type_length = rng.bool().then(|| rng.i32(0..4));
+                element.repetition_type =
+                    rng.bool().then(|| FieldRepetitionType::from(rng.i32(0..4)));
+                element.logical_type = rng.bool().then(|| rng.choice(&logical).unwrap().clone());
+                element.converted_type = rng.bool().then(|| ConvertedType::from(rng.i32(0..400)));
+                element.field_id = rng.bool().then(|| rng.i32(..));
+                elements.push(element);
+            }
+            let (ours, theirs) = (parse(elements.clone()), of_footer(elements.clone()));
+            let (ours, theirs) = match (ours, theirs) {
+                (Ok(ours), Ok(theirs)) => (ours, theirs),
+                (Err(ours), Err(theirs)) => {
+                    assert_eq!(ours.to_string(), theirs.to_string(), "seed {seed}");
+                    continue;
+                }
+                (ours, theirs) => panic!("seed {seed}: {ours:?} is not {theirs:?}"),
+            };
+            assert_eq!(ours, theirs, "seed {seed}");
+            assert_eq!(theirs.elements().collect::<Vec<_>>(), elements, "seed {seed}");
+            assert_eq!(ours.tree().to_string(), theirs.tree().to_string(), "seed {seed}");
+            for index in 0..ours.leaves_len() {
+                let text = |schema: &Schema| format!("{:?}", schema.leaf(index));
+                assert_eq!(text(&ours), text(&theirs), "seed {seed}");
+            }
+            // What a node answers without decoding is what its element says.
+            for (node, element) in theirs.nodes().map(|i| theirs.node(i)).zip(&elements) {
+                assert_eq!(node.name(), element.name, "seed {seed}");
+                assert_eq!(node.field_id(), element.field_id, "seed {seed}");
+                let repeated = element.repetition_type == Some(Repeated);
+                assert_eq!(node.is_repeated(), repeated && !node.is_root(), "seed {seed}");
+            }
+            if let Some(last) = elements.last_mut() {
+                last.name.push('x');
+                assert_ne!(parse(elements).unwrap(), theirs, "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_node_takes_40_bytes() {
+        assert_eq!(size_of::<ElementHead>() + size_of::<Link>(), 40);
+    }
+
+    #[test]
+    fn fields_that_are_not_known_are_kept() {
+        // Fields 1, 4 and 17: a BOOLEAN named "a".
+        let bytes = [0x15, 0, 0x38, 1, b'a', 0xD5, 6, 0];
+        let (element, len) = SchemaElement::from_thrift(&bytes).unwrap();
+        assert_eq!(len, bytes.len());
+        assert!(!element.unknown.is_empty());
+        let elements = vec![claims("root", 1), element];
+        for schema in [parse(elements.clone()), of_footer(elements.clone())] {
+            assert_eq!(schema.unwrap().elements().collect::<Vec<_>>(), elements);
         }
     }
 

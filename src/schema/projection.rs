@@ -310,18 +310,6 @@ impl NamedTree for Node<'_> {
     }
 }
 
-impl Named {
-    /// What `name` stands for among `siblings`.
-    pub(super) fn among<'a>(siblings: impl Iterator<Item = &'a str>, name: &str) -> Self {
-        let mut equal = siblings.enumerate().filter(|(_, sibling)| *sibling == name);
-        match (equal.next(), equal.next()) {
-            (None, _) => Self::None,
-            (Some((position, _)), None) => Self::One(position),
-            (Some((position, _)), Some(_)) => Self::Several(position),
-        }
-    }
-}
-
 /// Finds the node that `text` stands for below `group`, and leaves the positions on the way to it
 /// in `path`.
 pub(super) fn find_name<T: NamedTree>(group: T, text: &str, path: &mut Vec<usize>) -> Result<bool> {

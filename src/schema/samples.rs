@@ -1,7 +1,9 @@
 //! Small schemas for tests.
 
 use super::{Kind, Levels, Physical, Schema, Shape};
-use crate::format::{ConvertedType, FieldRepetitionType, LogicalType, SchemaElement};
+use crate::format::{
+    ConvertedType, FieldRepetitionType, LogicalType, SchemaElement, SchemaElementRef,
+};
 use crate::limits::Limits;
 
 pub(super) use FieldRepetitionType::{Optional, Repeated, Required};
@@ -21,6 +23,22 @@ pub(super) fn element(name: &str) -> SchemaElement {
         repetition_type: Some(Required),
         name: name.to_owned(),
         ..SchemaElement::default()
+    }
+}
+
+/// An element, borrowed.
+pub(super) fn borrowed(element: &SchemaElement) -> SchemaElementRef<'_> {
+    SchemaElementRef {
+        r#type: element.r#type,
+        type_length: element.type_length,
+        repetition_type: element.repetition_type,
+        name: &element.name,
+        num_children: element.num_children,
+        converted_type: element.converted_type,
+        scale: element.scale,
+        precision: element.precision,
+        field_id: element.field_id,
+        logical_type: element.logical_type.clone(),
     }
 }
 

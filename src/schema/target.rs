@@ -100,7 +100,7 @@ fn position_of_each<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> Hash
 
 /// Field id → top-level field.
 fn ids_of_fields(file: &Schema) -> HashMap<i32, Named> {
-    position_of_each(file.fields().map(|node| node.element().field_id))
+    position_of_each(file.fields().map(|node| node.field_id()))
 }
 
 fn field_id(field: &Field) -> Option<i32> {
@@ -425,7 +425,7 @@ impl NamedTree for TargetNode<'_> {
     }
 
     fn named(self, name: &str) -> Named {
-        Named::among(self.fields().iter().map(|field| field.name().as_str()), name)
+        Named::among(self.fields().iter().map(|field| field.name() == name))
     }
 
     fn names(self) -> impl Iterator<Item = String> {

@@ -21,7 +21,7 @@ use std::fmt::{self, Write};
 use super::leaf::{Leaf, Physical};
 use super::node::{Node, Schema};
 use crate::format::{
-    ConvertedType, FieldRepetitionType, LogicalType, SchemaElement, TimeUnit, Type,
+    ConvertedType, FieldRepetitionType, LogicalType, SchemaElementRef, TimeUnit, Type,
 };
 
 impl fmt::Display for Schema {
@@ -56,10 +56,10 @@ fn message(f: &mut fmt::Formatter<'_>, node: Node<'_>, depth: usize) -> fmt::Res
     let indent = 2 * depth;
     write!(f, "{:indent$}{} ", "", Repeats(element.repetition_type))?;
     match node.is_leaf() {
-        true => write!(f, "{}", TypeOf(element))?,
+        true => write!(f, "{}", TypeOf(&element))?,
         false => f.write_str("group")?,
     }
-    write!(f, " {}{}", Name(node.name()), AnnotationOf(element))?;
+    write!(f, " {}{}", Name(node.name()), AnnotationOf(&element))?;
     if let Some(id) = element.field_id {
         write!(f, " = {id}")?;
     }
@@ -84,10 +84,10 @@ fn branches(f: &mut fmt::Formatter<'_>, group: Node<'_>, margin: &mut String) ->
         write!(f, "\n{margin}{branch}{}: ", Name(node.name()))?;
         write!(f, "{} ", Repeats(element.repetition_type))?;
         match node.is_leaf() {
-            true => write!(f, "{}", TypeOf(element))?,
+            true => write!(f, "{}", TypeOf(&element))?,
             false => f.write_str("group")?,
         }
-        write!(f, "{}", AnnotationOf(element))?;
+        write!(f, "{}", AnnotationOf(&element))?;
         margin.push_str(bar);
         branches(f, node, margin)?;
         margin.truncate(margin.len() - bar.len());
@@ -155,7 +155,7 @@ impl fmt::Display for Repeats {
 }
 
 /// The physical type of a leaf as the file has it.
-struct TypeOf<'a>(&'a SchemaElement);
+struct TypeOf<'a>(&'a SchemaElementRef<'a>);
 
 impl fmt::Display for TypeOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,14 +170,14 @@ impl fmt::Display for TypeOf<'_> {
 }
 
 /// The annotation as the file has it, in force or not: ` (STRING)`, or nothing.
-struct AnnotationOf<'a>(&'a SchemaElement);
+struct AnnotationOf<'a>(&'a SchemaElementRef<'a>);
 
 impl fmt::Display for AnnotationOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.0.logical_type, self.0.converted_type) {
             (Some(logical), _) => write!(f, " ({})", Logical(logical)),
             (None, Some(ConvertedType::Decimal)) => {
-                let SchemaElement { precision, scale, .. } = self.0;
+                let SchemaElementRef { precision, scale, .. } = self.0;
                 write!(f, " (DECIMAL({},{}))", precision.unwrap_or(0), scale.unwrap_or(0))
             }
             (None, Some(converted)) => write!(f, " ({converted})"),

@@ -39,7 +39,7 @@ fn leaf(r#type: Type, logical: Option<LogicalType>, length: Option<i32>) -> Sche
 }
 
 fn optional(schema: &Schema) -> Schema {
-    let mut elements = schema.elements().to_vec();
+    let mut elements = schema.elements().collect::<Vec<_>>();
     elements[1].repetition_type = Some(FieldRepetitionType::Optional);
     Schema::parse(elements, &Limits::default()).unwrap()
 }
@@ -221,7 +221,7 @@ fn orders_are_those_of_the_types() {
     let statistics = bounded(1i32.to_le_bytes(), 2i32.to_le_bytes());
     assert_eq!(answer("x = 5", &odd, TYPE, &statistics), Might);
     // Without an order there is nothing.
-    let mut elements = leaf(Type::FixedLenByteArray, None, Some(12)).elements().to_vec();
+    let mut elements = leaf(Type::FixedLenByteArray, None, Some(12)).elements().collect::<Vec<_>>();
     elements[1].converted_type = Some(ConvertedType::Interval);
     let interval = Schema::parse(elements, &Limits::default()).unwrap();
     assert_eq!(answer("x is null", &interval, TYPE, &bounded([0; 12], [0; 12])), Cannot);
@@ -478,7 +478,7 @@ fn pages_answer_for_their_rows() {
 
 #[test]
 fn pages_of_different_columns_meet_where_they_end() {
-    let mut elements = optional(&leaf(Type::Int32, None, None)).elements().to_vec();
+    let mut elements = optional(&leaf(Type::Int32, None, None)).elements().collect::<Vec<_>>();
     elements[0].num_children = Some(2);
     elements.push(SchemaElement { name: "y".into(), ..elements[1].clone() });
     let schema = Schema::parse(elements, &Limits::default()).unwrap();

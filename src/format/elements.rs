@@ -1,0 +1,283 @@
+//! [`Elements`]: the elements of a schema, which stay where the footer has them.
+//!
+//! Spec: `parquet.thrift`, SchemaElement. Read with [`FileHead`](super::FileHead); `schema` makes a
+//! tree of them. Every element is decoded once, when the footer is read, so that all are known to
+//! be sound. 24 bytes are kept of each: where it is, where its name is, and what a walk over the
+//! tree asks of it. The rest is decoded when it is asked for.
+//! Trap: an element with fields that are not known can be nearly as long as the footer. What many
+//! nodes ask of one, as the fields of a list do, must be in its [`ElementHead`].
+
+use bytes::Bytes;
+
+use super::borrowed::SchemaElementRef;
+use super::enums::{ConvertedType, FieldRepetitionType, Type};
+use super::schema::{LogicalType, SchemaElement};
+use crate::error::{Error, LimitKind, Result};
+use crate::thrift::{Read, Reader, Write, wire};
+
+/// The elements of a schema: the bytes of the footer, and where each element is in them.
+#[derive(Debug, Clone)]
+pub(crate) struct Elements {
+    bytes: Bytes,
+    heads: Box<[ElementHead]>,
+}
+
+impl Elements {
+    /// Elements that were read from `bytes`.
+    pub(super) fn new(bytes: Bytes, heads: ElementHeads) -> Self {
+        Self { bytes, heads: heads.heads }
+    }
+
+    /// Elements that are in no footer: they are encoded as in one.
+    ///
+    /// # Errors
+    /// `Limit(Footer)` beyond 4 GiB.
+    pub(crate) fn encode(elements: Vec<SchemaElement>) -> Result<Self> {
+        let mut bytes = Vec::new();
+        elements.write(&mut bytes);
+        let heads = ElementHeads::read(&mut Reader::new(&bytes))?;
+        Ok(Self::new(bytes.into(), heads))
+    }
+
+    /// Number of elements.
+    pub(crate) fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// What is kept of the element at `index`.
+    #[inline]
+    pub(crate) fn head(&self, index: u32) -> &ElementHead {
+        &self.heads[index as usize]
+    }
+
+    /// The name of the element at `index`, which is UTF-8.
+    #[inline]
+    pub(crate) fn name_bytes(&self, index: u32) -> &[u8] {
+        let head = self.head(index);
+        let start = head.name_start as usize;
+        self.bytes.get(start..start + head.name_len()).unwrap_or_default()
+    }
+
+    /// The name of the element at `index`. Its bytes are checked once more: to compare it, take
+    /// [`Elements::name_bytes`].
+    pub(crate) fn name(&self, index: u32) -> &str {
+        std::str::from_utf8(self.name_bytes(index)).expect("checked when the footer was read")
+    }
+
+    /// The element at `index`, decoded without copying.
+    pub(crate) fn get(&self, index: u32) -> SchemaElementRef<'_> {
+        self.decode(index)
+    }
+
+    /// The element at `index`, decoded; with the fields that are not known.
+    pub(crate) fn to_owned(&self, index: u32) -> SchemaElement {
+        self.decode(index)
+    }
+
+    fn decode<'a, T: Read<'a>>(&'a self, index: u32) -> T {
+        T::read(&mut Reader::new(self.bytes_from(index))).expect("read when the footer was")
+    }
+
+    fn bytes_from(&self, index: u32) -> &[u8] {
+        self.bytes.get(self.head(index).start as usize..).unwrap_or_default()
+    }
+
+    /// Bytes of memory that it holds, about, without those of the footer.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.heads)
+    }
+}
+
+impl PartialEq for Elements {
+    /// Equal if all elements are, wherever they are and however they are encoded.
+    fn eq(&self, other: &Self) -> bool {
+        let same = |index| self.to_owned(index) == other.to_owned(index);
+        self.len() == other.len() && (0u32..).take(self.len()).all(same)
+    }
+}
+
+/// Where the elements of the schema are in the footer, with what a walk over the tree asks of each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ElementHeads {
+    heads: Box<[ElementHead]>,
+}
+
+impl ElementHeads {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+}
+
+impl<'a> Read<'a> for ElementHeads {
+    const TYPE: u8 = wire::LIST;
+
+    #[inline]
+    fn fits(ty: u8, payload: &[u8]) -> bool {
+        Vec::<SchemaElement>::fits(ty, payload)
+    }
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        let (_, n) = reader.list()?;
+        // A number alone asks for no more memory than there are bytes; from there on it grows.
+        let capacity = n.min(reader.rest().len() / size_of::<ElementHead>());
+        let mut heads = Vec::with_capacity(capacity);
+        for _ in 0..n {
+            heads.push(ElementHead::read(reader)?);
+        }
+        Ok(Self { heads: heads.into_boxed_slice() })
+    }
+}
+
+/// What is kept of an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ElementHead {
+    /// Where the element begins in the footer.
+    start: u32,
+    name_start: u32,
+    name_len: u32,
+    /// 0 if absent.
+    num_children: i32,
+    has_num_children: bool,
+    has_field_id: bool,
+    /// These are numbers of the wire, see [`code`].
+    r#type: u8,
+    repetition_type: u8,
+    converted_type: u8,
+    logical: LogicalKind,
+}
+
+/// Which logical type an element has, as far as the tree depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogicalKind {
+    /// None.
+    Absent,
+    /// STRING.
+    String,
+    /// LIST.
+    List,
+    /// MAP.
+    Map,
+    /// VARIANT of specification version 1.
+    Variant,
+    /// FILE.
+    File,
+    /// Any other.
+    Other,
+}
+
+impl ElementHead {
+    /// Decodes an element.
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let (start, bytes) = (reader.position(), reader.rest());
+        let element = SchemaElementRef::read(reader)?;
+        // The name is a part of these bytes.
+        let name_at = element.name.as_ptr().addr().saturating_sub(bytes.as_ptr().addr());
+        let offset = |at: usize| u32::try_from(at).map_err(|_| too_large());
+        Ok(Self {
+            start: offset(start)?,
+            name_start: offset(start + name_at)?,
+            name_len: offset(element.name.len())?,
+            num_children: element.num_children.unwrap_or(0),
+            has_num_children: element.num_children.is_some(),
+            has_field_id: element.field_id.is_some(),
+            r#type: code(element.r#type),
+            repetition_type: code(element.repetition_type),
+            converted_type: code(element.converted_type),
+            logical: element.logical_type.as_ref().map_or(LogicalKind::Absent, LogicalKind::of),
+        })
+    }
+
+    /// Bytes of the name.
+    #[inline]
+    pub(crate) fn name_len(&self) -> usize {
+        self.name_len as usize
+    }
+
+    /// `SchemaElement::num_children`.
+    #[inline]
+    pub(crate) fn num_children(&self) -> Option<i32> {
+        self.has_num_children.then_some(self.num_children)
+    }
+
+    /// Whether there is a `SchemaElement::field_id`.
+    #[inline]
+    pub(crate) fn has_field_id(&self) -> bool {
+        self.has_field_id
+    }
+
+    /// `SchemaElement::type`. One that is not known may have another number, not known either.
+    #[inline]
+    pub(crate) fn r#type(&self) -> Option<Type> {
+        of_code(self.r#type)
+    }
+
+    /// `SchemaElement::repetition_type`. One that is not known may have another number, not known
+    /// either.
+    #[inline]
+    pub(crate) fn repetition_type(&self) -> Option<FieldRepetitionType> {
+        of_code(self.repetition_type)
+    }
+
+    /// `SchemaElement::converted_type`. One that is not known may have another number, not known
+    /// either.
+    #[inline]
+    pub(crate) fn converted_type(&self) -> Option<ConvertedType> {
+        of_code(self.converted_type)
+    }
+
+    /// Which logical type it has.
+    #[inline]
+    pub(crate) fn logical(&self) -> LogicalKind {
+        self.logical
+    }
+
+    /// Whether there is an annotation of either kind, known or not.
+    #[inline]
+    pub(crate) fn is_annotated(&self) -> bool {
+        self.logical != LogicalKind::Absent || self.converted_type != ABSENT
+    }
+}
+
+impl LogicalKind {
+    fn of(logical: &LogicalType) -> Self {
+        match logical {
+            LogicalType::String => Self::String,
+            LogicalType::List => Self::List,
+            LogicalType::Map => Self::Map,
+            LogicalType::Variant(of) if matches!(of.specification_version, None | Some(1)) => {
+                Self::Variant
+            }
+            LogicalType::File => Self::File,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// An enum of the format in one byte: its number, of which all that are known are below these two.
+fn code(value: Option<impl Into<i32>>) -> u8 {
+    match value.map(|value| u8::try_from(value.into())) {
+        None => ABSENT,
+        Some(Ok(number @ 0..OUT_OF_RANGE)) => number,
+        Some(_) => OUT_OF_RANGE,
+    }
+}
+
+#[inline]
+fn of_code<T: From<i32>>(code: u8) -> Option<T> {
+    (code != ABSENT).then(|| T::from(i32::from(code)))
+}
+
+const ABSENT: u8 = u8::MAX;
+
+const OUT_OF_RANGE: u8 = u8::MAX - 1;
+
+#[cold]
+fn too_large() -> Error {
+    Error::limit(LimitKind::Footer, "a footer of more than 4 GiB")
+}
