@@ -58,6 +58,17 @@ impl Elements {
         self.bytes.get(start..start + head.name_len()).unwrap_or_default()
     }
 
+    /// Whether the element at `index` has this name.
+    #[inline]
+    pub(crate) fn is_named(&self, index: u32, name: &[u8]) -> bool {
+        if self.head(index).name_len() != name.len() {
+            return false;
+        }
+        // The names of a wide schema nearly always differ at their ends.
+        let own = self.name_bytes(index);
+        own.last() == name.last() && own == name
+    }
+
     /// The name of the element at `index`. Its bytes are checked once more: to compare it, take
     /// [`Elements::name_bytes`].
     pub(crate) fn name(&self, index: u32) -> &str {

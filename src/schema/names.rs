@@ -1,9 +1,13 @@
 //! [`Lookup`]: the children of the groups of a schema, by name and by position.
 //!
-//! Used by `projection` and `target`. The index is built when it is first asked for.
+//! Used by `projection` and `target`. To index the names of a wide schema costs as much as a few
+//! scans over them, and a read that wants few columns looks up few names. So the first lookups
+//! scan, and the index is built when they have visited so many nodes that it would have paid.
+//! Trap: neither the file nor the projection may make the time grow with their product.
 
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
@@ -34,28 +38,54 @@ impl Named {
 }
 
 /// Finds children of the groups of one schema.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Lookup {
+    /// Nodes that scans have visited.
+    visited: AtomicUsize,
     index: OnceLock<Names>,
 }
 
 impl Lookup {
     /// The child of `parent` with exactly this name.
     pub(super) fn child_named(&self, parent: Node<'_>, name: &str) -> Named {
-        let of = |node| parent_and_name(parent.schema().node(node));
-        self.index(parent).find(parent.index(), name.as_bytes(), of)
+        if let Some(index) = self.index(parent) {
+            let of = |node| parent_and_name(parent.schema().node(node));
+            return index.find(parent.index(), name.as_bytes(), of);
+        }
+        let mut visited = 0;
+        let mut has_name = |node: Node<'_>| {
+            visited += 1;
+            node.is_named(name)
+        };
+        let named = match parent.is_root() {
+            // Their list is walked faster than their links.
+            true => Named::among(parent.schema().fields().map(&mut has_name)),
+            false => Named::among(parent.children().map(&mut has_name)),
+        };
+        self.visited.fetch_add(visited, Ordering::Relaxed);
+        named
     }
 
     /// The child of `parent` at a position.
     pub(super) fn child_at<'a>(&self, parent: Node<'a>, position: usize) -> Option<Node<'a>> {
-        let child = self.index(parent).child_at(parent.index(), position);
-        child.map(|node| parent.schema().node(node))
+        if let Some(index) = self.index(parent) {
+            let child = index.child_at(parent.index(), position);
+            return child.map(|node| parent.schema().node(node));
+        }
+        let mut visited = 0;
+        let child = parent.children().inspect(|_| visited += 1).nth(position);
+        self.visited.fetch_add(visited, Ordering::Relaxed);
+        child
     }
 
-    /// The index of the schema of `node`.
-    fn index(&self, node: Node<'_>) -> &Names {
+    /// The index of the schema of `node`, if it is there, or pays now.
+    fn index(&self, node: Node<'_>) -> Option<&Names> {
+        let nodes = node.schema().nodes().len();
+        if self.visited.load(Ordering::Relaxed) < SCANS * nodes {
+            return self.index.get();
+        }
         let of = |of| parent_and_name(node.schema().node(of));
-        self.index.get_or_init(|| Names::new(node.schema().nodes().len(), of))
+        Some(self.index.get_or_init(|| Names::new(nodes, of)))
     }
 
     /// Bytes of memory that it holds, estimated.
@@ -64,10 +94,21 @@ impl Lookup {
     }
 }
 
+impl Clone for Lookup {
+    fn clone(&self) -> Self {
+        let visited = self.visited.load(Ordering::Relaxed).into();
+        Self { visited, index: self.index.clone() }
+    }
+}
+
 fn parent_and_name(node: Node<'_>) -> (u32, &[u8]) {
     // The root, which has none, is not asked for.
     (node.parent().map_or(0, Node::index), node.name_bytes())
 }
+
+/// How many times the nodes of the schema are visited by scans, because the index costs about as
+/// much (bench meta, "open and read").
+const SCANS: usize = 8;
 
 /// The children of all groups by name and by position.
 #[derive(Clone)]
@@ -149,5 +190,96 @@ impl Names {
             + self.starts.capacity()
             + self.positions.capacity();
         self.table.allocation_size() + numbers * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::SchemaElement;
+    use crate::limits::Limits;
+    use crate::schema::samples;
+    use crate::schema::{Physical, Schema};
+
+    /// A tree of groups and leaves with few different names.
+    fn random(rng: &mut fastrand::Rng) -> Schema {
+        fn below(rng: &mut fastrand::Rng, depth: usize, out: &mut Vec<SchemaElement>) {
+            let at = out.len();
+            let name = *rng.choice(&["a", "b", "ab", "ba", "", "a.b", "\u{e9}"]).unwrap();
+            out.push(samples::leaf(name, Physical::Int32));
+            if depth == 0 || at > 0 && rng.bool() {
+                return;
+            }
+            let children = rng.i32(0..8);
+            for _ in 0..children {
+                below(rng, depth - 1, out);
+            }
+            out[at] = SchemaElement { num_children: Some(children), ..samples::element(name) };
+        }
+        let mut elements = Vec::new();
+        below(rng, 3, &mut elements);
+        Schema::parse(elements, &Limits::default()).unwrap()
+    }
+
+    fn nodes(schema: &Schema) -> impl Iterator<Item = Node<'_>> {
+        schema.nodes().map(|node| schema.node(node))
+    }
+
+    fn is_indexed(schema: &Schema) -> bool {
+        schema.lookup.index.get().is_some()
+    }
+
+    #[test]
+    fn scans_and_the_index_agree() {
+        for seed in 0..300 {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let schema = random(&mut rng);
+            let all: Vec<_> = nodes(&schema).collect();
+            let names: Vec<_> = all.iter().map(|node| node.name()).chain(["c", "aa"]).collect();
+            // From the first look-up, which scans, to those that an index answers.
+            for round in 0..50 {
+                let parent = *rng.choice(&all).unwrap();
+                let name = *rng.choice(&names).unwrap();
+                let found = parent.child_named(name);
+                let naive: Vec<_> = parent
+                    .children()
+                    .enumerate()
+                    .filter_map(|(i, child)| (child.name() == name).then_some(i))
+                    .collect();
+                let expected = match *naive {
+                    [] => Named::None,
+                    [one] => Named::One(one),
+                    [first, ..] => Named::Several(first),
+                };
+                assert_eq!(found, expected, "seed {seed}, round {round}: {name:?}");
+                let position = rng.usize(..10);
+                assert_eq!(
+                    parent.child_at(position),
+                    parent.children().nth(position),
+                    "seed {seed}, round {round}: {position}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn few_names_need_no_index_and_many_build_one() {
+        let fields = (0..1000)
+            .map(|i| samples::col(samples::Required, Physical::Int32, &format!("column {i}")));
+        let schema = samples::schema(fields);
+        for i in [0, 500, 999] {
+            assert_eq!(schema.field_named(&format!("column {i}")), Named::One(i));
+        }
+        assert!(!is_indexed(&schema));
+        let copy = schema.clone();
+        for i in 0..1000 {
+            assert_eq!(schema.field_named(&format!("column {i}")), Named::One(i));
+        }
+        assert!(is_indexed(&schema) && !is_indexed(&copy));
+        // No more nodes are visited.
+        let visited = schema.lookup.visited.load(Ordering::Relaxed);
+        assert!(visited <= (SCANS + 1) * 1001, "{visited}");
+        assert_eq!(schema.field_named("column"), Named::None);
+        assert_eq!(schema.lookup.visited.load(Ordering::Relaxed), visited);
     }
 }

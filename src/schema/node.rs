@@ -210,6 +210,11 @@ impl<'a> Node<'a> {
         self.schema.elements.name(self.index)
     }
 
+    /// Whether this is the name.
+    pub(super) fn is_named(self, name: &str) -> bool {
+        self.schema.elements.is_named(self.index, name.as_bytes())
+    }
+
     /// The name, which is UTF-8: to be compared.
     pub(super) fn name_bytes(self) -> &'a [u8] {
         self.schema.elements.name_bytes(self.index)
