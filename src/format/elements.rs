@@ -138,10 +138,66 @@ impl<'a> Read<'a> for ElementHeads {
         // A number alone asks for no more memory than there are bytes; from there on it grows.
         let capacity = n.min(reader.rest().len() / size_of::<ElementHead>());
         let mut heads = Vec::with_capacity(capacity);
+        let mut template = Template::default();
         for _ in 0..n {
-            heads.push(ElementHead::read(reader)?);
+            let head = match template.read_like(reader) {
+                Some(head) => head,
+                None => template.read_other(reader)?,
+            };
+            heads.push(head);
         }
         Ok(Self { heads: heads.into_boxed_slice() })
+    }
+}
+
+/// The element that was decoded last. In a wide schema many follow one another that differ in their
+/// names alone: those are compared with it, not decoded.
+#[derive(Debug, Default)]
+struct Template<'a> {
+    /// `None` if there is none to compare with.
+    head: Option<ElementHead>,
+    /// Its bytes up to the length of the name, which takes one byte.
+    before: &'a [u8],
+    /// Its bytes from the end of the name on.
+    after: &'a [u8],
+}
+
+impl<'a> Template<'a> {
+    /// Reads an element that differs from this one in its name alone; `None` if it does not, or is
+    /// malformed.
+    #[inline]
+    fn read_like(&self, reader: &mut Reader<'_>) -> Option<ElementHead> {
+        let head = self.head?;
+        let rest = reader.rest().strip_prefix(self.before)?;
+        // A length of several bytes begins with a larger one.
+        let (&name_len, rest) = rest.split_first().filter(|(first, _)| **first < 0x80)?;
+        let (name, rest) = rest.split_at_checked(usize::from(name_len))?;
+        if !rest.starts_with(self.after) || std::str::from_utf8(name).is_err() {
+            return None;
+        }
+        let (start, name_at) = (reader.position(), self.before.len() + 1);
+        let name_start = u32::try_from(start + name_at).ok()?;
+        let start = u32::try_from(start).ok()?;
+        reader.skip_bytes(name_at + name.len() + self.after.len()).ok()?;
+        Some(ElementHead { start, name_start, name_len: u32::from(name_len), ..head })
+    }
+
+    /// Decodes an element, and remembers it.
+    fn read_other(&mut self, reader: &mut Reader<'a>) -> Result<ElementHead> {
+        let bytes = reader.rest();
+        let (head, name_at) = ElementHead::read(reader)?;
+        let element = reader.since(bytes);
+        *self = Self::default();
+        // A length of 1 or more takes one byte if that byte alone says so: where it is the last of
+        // several, it counts 128-fold.
+        if let Some((name_len, before)) = element.get(..name_at).and_then(<[u8]>::split_last)
+            && (1..0x80).contains(name_len)
+            && usize::from(*name_len) == head.name_len()
+        {
+            let after = element.get(name_at + head.name_len()..).unwrap_or_default();
+            *self = Self { head: Some(head), before, after };
+        }
+        Ok(head)
     }
 }
 
@@ -183,14 +239,14 @@ pub(crate) enum LogicalKind {
 }
 
 impl ElementHead {
-    /// Decodes an element.
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    /// Decodes an element; and where in it the name begins.
+    fn read(reader: &mut Reader<'_>) -> Result<(Self, usize)> {
         let (start, bytes) = (reader.position(), reader.rest());
         let element = SchemaElementRef::read(reader)?;
         // The name is a part of these bytes.
         let name_at = element.name.as_ptr().addr().saturating_sub(bytes.as_ptr().addr());
         let offset = |at: usize| u32::try_from(at).map_err(|_| too_large());
-        Ok(Self {
+        let head = Self {
             start: offset(start)?,
             name_start: offset(start + name_at)?,
             name_len: offset(element.name.len())?,
@@ -201,7 +257,8 @@ impl ElementHead {
             repetition_type: code(element.repetition_type),
             converted_type: code(element.converted_type),
             logical: element.logical_type.as_ref().map_or(LogicalKind::Absent, LogicalKind::of),
-        })
+        };
+        Ok((head, name_at))
     }
 
     /// Bytes of the name.

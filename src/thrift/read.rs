@@ -222,6 +222,15 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Skips `n` bytes.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)` if fewer are left.
+    #[inline]
+    pub(crate) fn skip_bytes(&mut self, n: usize) -> Result<()> {
+        self.cursor.skip(n)
+    }
+
     /// Skips the value of a field of the wire type `ty`.
     ///
     /// # Errors
