@@ -6,7 +6,7 @@
 //! is lost.
 //! Trap: the five rules for lists are tried in order, and they look at the group as it is in the
 //! file, not at what is left of it after a projection. A group is asked once for each node below
-//! it, so nothing here may decode an element.
+//! it, so nothing here may depend on how many children it has, or decode an element.
 
 use super::annotation::{self, GroupAnnotation};
 use super::node::Node;
@@ -133,9 +133,12 @@ fn map(g: Node<'_>) -> Option<Group<'_>> {
     }
 }
 
-/// VARIANT children are found by name. A newer version than ours reads as the struct that it is in
-/// the file.
+/// VARIANT children are found by name, and there are three names. A newer version than ours reads
+/// as the struct that it is in the file.
 fn variant(g: Node<'_>) -> Option<Group<'_>> {
+    if g.children().nth(3).is_some() {
+        return None;
+    }
     let mut has_metadata = false;
     for child in g.children() {
         match child.name_bytes() {
@@ -165,9 +168,42 @@ fn file(g: Node<'_>) -> Option<Group<'_>> {
                 _ => false,
             }
     };
-    g.children().all(fits).then_some(Group::File)
+    // There are six names.
+    (g.children().nth(6).is_none() && g.children().all(fits)).then_some(Group::File)
 }
 
 fn is_plain_bytes(node: Node<'_>) -> bool {
     node.has_type(Type::ByteArray) && !node.is_repeated()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{LogicalType, VariantType};
+    use crate::schema::Physical;
+    use crate::schema::samples::{Optional, Required, col, group as node, schema};
+
+    #[test]
+    fn more_children_than_there_are_names_are_a_struct() {
+        let binary = |name| col(Required, Physical::ByteArray, name);
+        let annotated = |logical: LogicalType, children| {
+            schema([node(Optional, "v", children).logical(logical)])
+        };
+        let variant = || LogicalType::Variant(VariantType::default());
+        let of = |schema: &crate::schema::Schema| {
+            schema.field(0).map(|field| match group(field) {
+                Group::Variant => "variant",
+                Group::File => "file",
+                _ => "struct",
+            })
+        };
+        let three = vec![binary("metadata"), binary("value"), binary("typed_value")];
+        assert_eq!(of(&annotated(variant(), three)), Some("variant"));
+        let four = vec![binary("metadata"); 4];
+        assert_eq!(of(&annotated(variant(), four)), Some("struct"));
+        let six = vec![binary("inline"); 6];
+        assert_eq!(of(&annotated(LogicalType::File, six)), Some("file"));
+        let seven = vec![binary("inline"); 7];
+        assert_eq!(of(&annotated(LogicalType::File, seven)), Some("struct"));
+    }
 }
