@@ -608,18 +608,18 @@ fn elements_in_place_are_those_that_are_owned() {
 
 #[test]
 fn names_of_odd_lengths_are_read_alike() {
-    // One or two elements of a name with this many bytes, its length as given.
-    let list = |elements: &[(&[u8], usize)]| {
+    // Elements of a name with this many bytes, its length as given. A byte 0 could be a stop.
+    let list = |elements: &[(&[u8], usize)], byte: u8| {
         let mut bytes = vec![(elements.len() as u8) << 4 | wire::STRUCT];
         for (len, n) in elements {
             bytes.push(0x48);
             bytes.extend_from_slice(len);
-            bytes.extend(vec![b'n'; *n]);
+            bytes.extend(vec![byte; *n]);
             bytes.push(wire::STOP);
         }
         bytes
     };
-    let lens: [(&[u8], usize); 7] = [
+    let lens: [(&[u8], usize); 8] = [
         (&[0], 0),
         (&[1], 1),
         (&[0x7F], 127),
@@ -627,13 +627,16 @@ fn names_of_odd_lengths_are_read_alike() {
         (&[0x80, 0], 0),
         (&[0x81, 0], 1),
         (&[0x80, 0x80, 0], 0),
+        (&[0x80, 1], 128),
         (&[0x81, 1], 129),
     ];
     for a in lens {
         for b in lens {
-            let bytes = list(&[a, b]);
-            assert!(ElementHeads::read(&mut Reader::new(&bytes)).is_ok(), "{a:?} {b:?}");
-            assert_read_alike(&bytes, &format!("{a:?} {b:?}"));
+            for byte in [b'n', 0] {
+                let bytes = list(&[a, b], byte);
+                assert!(ElementHeads::read(&mut Reader::new(&bytes)).is_ok(), "{a:?} {b:?}");
+                assert_read_alike(&bytes, &format!("{a:?} {b:?}"));
+            }
         }
     }
 }
