@@ -12,8 +12,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
-use super::node::Node;
-
 /// What a name among siblings stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
@@ -46,45 +44,46 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// The child of `parent` with exactly this name.
-    pub(super) fn child_named(&self, parent: Node<'_>, name: &str) -> Named {
-        if let Some(index) = self.index(parent) {
-            let of = |node| parent_and_name(parent.schema().node(node));
-            return index.find(parent.index(), name.as_bytes(), of);
+    /// The child of `parent` with exactly this name. Each of `siblings` says whether it has it; `of`
+    /// is as in [`Names::new`], for so many nodes.
+    pub(super) fn child_named<'s>(
+        &self,
+        (parent, name): (u32, &str),
+        siblings: impl Iterator<Item = bool>,
+        nodes: usize,
+        of: impl Fn(u32) -> (u32, &'s [u8]) + Copy,
+    ) -> Named {
+        if let Some(index) = self.index(nodes, of) {
+            return index.find(parent, name.as_bytes(), of);
         }
         let mut visited = 0;
-        let mut has_name = |node: Node<'_>| {
-            visited += 1;
-            node.is_named(name)
-        };
-        let named = match parent.is_root() {
-            // Their list is walked faster than their links.
-            true => Named::among(parent.schema().fields().map(&mut has_name)),
-            false => Named::among(parent.children().map(&mut has_name)),
-        };
+        let named = Named::among(siblings.inspect(|_| visited += 1));
         self.visited.fetch_add(visited, Ordering::Relaxed);
         named
     }
 
-    /// The child of `parent` at a position.
-    pub(super) fn child_at<'a>(&self, parent: Node<'a>, position: usize) -> Option<Node<'a>> {
-        if let Some(index) = self.index(parent) {
-            let child = index.child_at(parent.index(), position);
-            return child.map(|node| parent.schema().node(node));
+    /// The child of `parent` at a position; `of` as in [`Names::new`], for so many nodes.
+    pub(super) fn child_at<'s>(
+        &self,
+        (parent, position): (u32, usize),
+        siblings: impl Iterator<Item = u32>,
+        nodes: usize,
+        of: impl Fn(u32) -> (u32, &'s [u8]),
+    ) -> Option<u32> {
+        if let Some(index) = self.index(nodes, of) {
+            return index.child_at(parent, position);
         }
         let mut visited = 0;
-        let child = parent.children().inspect(|_| visited += 1).nth(position);
+        let child = siblings.inspect(|_| visited += 1).nth(position);
         self.visited.fetch_add(visited, Ordering::Relaxed);
         child
     }
 
-    /// The index of the schema of `node`, if it is there, or pays now.
-    fn index(&self, node: Node<'_>) -> Option<&Names> {
-        let nodes = node.schema().nodes().len();
+    /// The index, if it is there, or pays now.
+    fn index<'s>(&self, nodes: usize, of: impl Fn(u32) -> (u32, &'s [u8])) -> Option<&Names> {
         if self.visited.load(Ordering::Relaxed) < SCANS * nodes {
             return self.index.get();
         }
-        let of = |of| parent_and_name(node.schema().node(of));
         Some(self.index.get_or_init(|| Names::new(nodes, of)))
     }
 
@@ -99,11 +98,6 @@ impl Clone for Lookup {
         let visited = self.visited.load(Ordering::Relaxed).into();
         Self { visited, index: self.index.clone() }
     }
-}
-
-fn parent_and_name(node: Node<'_>) -> (u32, &[u8]) {
-    // The root, which has none, is not asked for.
-    (node.parent().map_or(0, Node::index), node.name_bytes())
 }
 
 /// How many times the nodes of the schema are visited by scans, because the index costs about as
@@ -199,7 +193,7 @@ mod tests {
     use crate::format::SchemaElement;
     use crate::limits::Limits;
     use crate::schema::samples;
-    use crate::schema::{Physical, Schema};
+    use crate::schema::{Node, Physical, Schema};
 
     /// A tree of groups and leaves with few different names.
     fn random(rng: &mut fastrand::Rng) -> Schema {

@@ -93,6 +93,11 @@ impl Schema {
         self.root().child_named(name)
     }
 
+    fn parent_and_name(&self, node: u32) -> (u32, &[u8]) {
+        let node = self.node(node);
+        (node.link().parent, node.name_bytes())
+    }
+
     /// How many leaves, and so columns, there are.
     pub fn leaves_len(&self) -> usize {
         self.leaves.len()
@@ -198,11 +203,6 @@ impl<'a> Node<'a> {
     /// What is known of the element without decoding it.
     pub(super) fn head(self) -> &'a ElementHead {
         self.schema.elements.head(self.index)
-    }
-
-    /// Position among the nodes, depth-first.
-    pub(super) fn index(self) -> u32 {
-        self.index
     }
 
     /// The name; may be empty, may hold dots.
@@ -320,7 +320,21 @@ impl<'a> Node<'a> {
 
     /// The child with exactly this name.
     pub(super) fn child_named(self, name: &str) -> Named {
-        self.schema.lookup.child_named(self, name)
+        let schema = self.schema;
+        let of = |node| schema.parent_and_name(node);
+        let nodes = schema.links.len();
+        let wanted = (self.index, name);
+        match self.is_root() {
+            // Their list is walked faster than their links.
+            true => {
+                let siblings = schema.fields().map(|node| node.is_named(name));
+                schema.lookup.child_named(wanted, siblings, nodes, of)
+            }
+            false => {
+                let siblings = self.children().map(|node| node.is_named(name));
+                schema.lookup.child_named(wanted, siblings, nodes, of)
+            }
+        }
     }
 
     /// The child at a position.
@@ -328,7 +342,12 @@ impl<'a> Node<'a> {
         if self.is_root() {
             return self.schema.field(position);
         }
-        self.schema.lookup.child_at(self, position)
+        let schema = self.schema;
+        let of = |node| schema.parent_and_name(node);
+        let siblings = self.children().map(|node| node.index);
+        let child =
+            schema.lookup.child_at((self.index, position), siblings, schema.links.len(), of);
+        child.map(|node| schema.node(node))
     }
 
     /// The nodes directly below, in order.
