@@ -111,7 +111,11 @@ fn every_module_uses_only_its_own_layer_and_those_below() {
             for (i, line) in
                 text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate()
             {
-                if line.contains("arrow_") && !line.trim_start().starts_with("//") {
+                // Not `narrow_`.
+                let names_arrow = line
+                    .match_indices("arrow_")
+                    .any(|(at, _)| !line[..at].ends_with(char::is_alphanumeric));
+                if names_arrow && !line.trim_start().starts_with("//") {
                     broken.push(format!("src/{inside}:{}: {module} knows no Arrow", i + 1));
                 }
             }

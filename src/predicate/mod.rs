@@ -94,8 +94,8 @@ mod learn;
 mod list_elements;
 mod kernels;
 mod eval;
-mod conjunction;
 pub(crate) mod nested_bits;
+mod conjunction;
 mod known;
 
 pub use bound::Bound;
