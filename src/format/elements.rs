@@ -1,11 +1,11 @@
 //! [`Elements`]: the elements of a schema, which stay where the footer has them.
 //!
 //! Spec: `parquet.thrift`, SchemaElement. Read with [`FileHead`](super::FileHead); `schema` makes a
-//! tree of them. Every element is decoded once, when the footer is read, so that all are known to
-//! be sound. 24 bytes are kept of each: where it is, where its name is, and what a walk over the
+//! tree of them. Every element is decoded when the footer is read, or compared with one that was, so
+//! that all are known to be sound. 24 bytes are kept of each: where it is, where its name is, and what a walk over the
 //! tree asks of it. The rest is decoded when it is asked for.
-//! Trap: an element with fields that are not known can be nearly as long as the footer. What many
-//! nodes ask of one, as the fields of a list do, must be in its [`ElementHead`].
+//! Trap: an element with fields that are not known can be nearly as long as the footer, and is asked
+//! for by every row group. What takes long to decode is decoded once: see [`LongElement`].
 
 use bytes::Bytes;
 
@@ -13,19 +13,20 @@ use super::borrowed::SchemaElementRef;
 use super::enums::{ConvertedType, FieldRepetitionType, Type};
 use super::schema::{LogicalType, SchemaElement};
 use crate::error::{Error, LimitKind, Result};
-use crate::thrift::{Read, Reader, Write, wire};
+use crate::thrift::{Read, Reader, Unknown, Write, wire};
 
 /// The elements of a schema: the bytes of the footer, and where each element is in them.
 #[derive(Debug, Clone)]
 pub(crate) struct Elements {
     bytes: Bytes,
     heads: Box<[ElementHead]>,
+    long: Box<[LongElement]>,
 }
 
 impl Elements {
     /// Elements that were read from `bytes`.
     pub(super) fn new(bytes: Bytes, heads: ElementHeads) -> Self {
-        Self { bytes, heads: heads.heads }
+        Self { bytes, heads: heads.heads, long: heads.long }
     }
 
     /// Elements that are in no footer: they are encoded as in one.
@@ -75,13 +76,19 @@ impl Elements {
         std::str::from_utf8(self.name_bytes(index)).expect("checked when the footer was read")
     }
 
-    /// The element at `index`, decoded without copying.
+    /// The element at `index`; its name is not copied.
     pub(crate) fn get(&self, index: u32) -> SchemaElementRef<'_> {
+        if self.head(index).is_long
+            && let Ok(at) = self.long.binary_search_by_key(&index, |long| long.index)
+            && let Some(long) = self.long.get(at)
+        {
+            return long.with_name(self.name(index));
+        }
         self.decode(index)
     }
 
-    /// The element at `index`, decoded; with the fields that are not known.
-    pub(crate) fn to_owned(&self, index: u32) -> SchemaElement {
+    /// The element at `index`, with the fields that are not known.
+    pub(crate) fn get_owned(&self, index: u32) -> SchemaElement {
         self.decode(index)
     }
 
@@ -95,22 +102,24 @@ impl Elements {
 
     /// Bytes of memory that it holds, about, without those of the footer.
     pub(crate) fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.heads)
+        size_of_val(&*self.heads) + size_of_val(&*self.long)
     }
 }
 
 impl PartialEq for Elements {
     /// Equal if all elements are, wherever they are and however they are encoded.
     fn eq(&self, other: &Self) -> bool {
-        let same = |index| self.to_owned(index) == other.to_owned(index);
+        let same = |index| self.get_owned(index) == other.get_owned(index);
         self.len() == other.len() && (0u32..).take(self.len()).all(same)
     }
 }
 
 /// Where the elements of the schema are in the footer, with what a walk over the tree asks of each.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Two are equal if the elements stand at the same places, whatever their names are.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ElementHeads {
     heads: Box<[ElementHead]>,
+    long: Box<[LongElement]>,
 }
 
 impl ElementHeads {
@@ -138,15 +147,19 @@ impl<'a> Read<'a> for ElementHeads {
         // A number alone asks for no more memory than there are bytes; from there on it grows.
         let capacity = n.min(reader.rest().len() / size_of::<ElementHead>());
         let mut heads = Vec::with_capacity(capacity);
-        let mut template = Template::default();
+        let (mut template, mut long) = (Template::default(), Vec::new());
         for _ in 0..n {
             let head = match template.read_like(reader) {
                 Some(head) => head,
-                None => template.read_other(reader)?,
+                None => {
+                    let index = u32::try_from(heads.len()).map_err(|_| too_large())?;
+                    template
+                        .read_other(reader, |element| long.push(LongElement::of(index, element)))?
+                }
             };
             heads.push(head);
         }
-        Ok(Self { heads: heads.into_boxed_slice() })
+        Ok(Self { heads: heads.into_boxed_slice(), long: long.into_boxed_slice() })
     }
 }
 
@@ -182,12 +195,21 @@ impl<'a> Template<'a> {
         Some(ElementHead { start, name_start, name_len: u32::from(name_len), ..head })
     }
 
-    /// Decodes an element, and remembers it.
-    fn read_other(&mut self, reader: &mut Reader<'a>) -> Result<ElementHead> {
+    /// Decodes an element, and remembers it. One that takes long to decode is kept by the caller.
+    fn read_other(
+        &mut self,
+        reader: &mut Reader<'a>,
+        keep: impl FnOnce(SchemaElementRef<'_>),
+    ) -> Result<ElementHead> {
         let bytes = reader.rest();
-        let (head, name_at) = ElementHead::read(reader)?;
+        let (mut head, name_at, decoded) = ElementHead::read(reader)?;
         let element = reader.since(bytes);
         *self = Self::default();
+        if element.len() - head.name_len() > LONG {
+            keep(decoded);
+            head.is_long = true;
+            return Ok(head);
+        }
         // A length of 1 or more takes one byte if that byte alone says so: where it is the last of
         // several, it counts 128-fold.
         if let Some((name_len, before)) = element.get(..name_at).and_then(<[u8]>::split_last)
@@ -198,6 +220,67 @@ impl<'a> Template<'a> {
             *self = Self { head: Some(head), before, after };
         }
         Ok(head)
+    }
+}
+
+/// Bytes without the name from which on an element is long.
+const LONG: usize = 256;
+
+/// The known fields of an element that takes long to decode, but its name.
+#[derive(Debug, Clone, PartialEq)]
+struct LongElement {
+    index: u32,
+    element: Box<SchemaElement>,
+}
+
+impl LongElement {
+    fn of(index: u32, element: SchemaElementRef<'_>) -> Self {
+        let logical_type = element.logical_type.map(|logical| match logical {
+            // A member that is not known counts by its number alone.
+            LogicalType::Unrecognized(unknown) => LogicalType::Unrecognized(unknown.numbers()),
+            known => known,
+        });
+        let element = SchemaElement {
+            r#type: element.r#type,
+            type_length: element.type_length,
+            repetition_type: element.repetition_type,
+            name: String::new(),
+            num_children: element.num_children,
+            converted_type: element.converted_type,
+            scale: element.scale,
+            precision: element.precision,
+            field_id: element.field_id,
+            logical_type,
+            unknown: Unknown::default(),
+        };
+        Self { index, element: Box::new(element) }
+    }
+
+    fn with_name<'a>(&self, name: &'a str) -> SchemaElementRef<'a> {
+        let SchemaElement {
+            r#type,
+            type_length,
+            repetition_type,
+            num_children,
+            converted_type,
+            scale,
+            precision,
+            field_id,
+            ref logical_type,
+            ..
+        } = *self.element;
+        SchemaElementRef {
+            r#type,
+            type_length,
+            repetition_type,
+            name,
+            num_children,
+            converted_type,
+            scale,
+            precision,
+            field_id,
+            logical_type: logical_type.clone(),
+        }
     }
 }
 
@@ -212,6 +295,7 @@ pub(crate) struct ElementHead {
     num_children: i32,
     has_num_children: bool,
     has_field_id: bool,
+    is_long: bool,
     /// These are numbers of the wire, see [`code`].
     r#type: u8,
     repetition_type: u8,
@@ -240,7 +324,7 @@ pub(crate) enum LogicalKind {
 
 impl ElementHead {
     /// Decodes an element; and where in it the name begins.
-    fn read(reader: &mut Reader<'_>) -> Result<(Self, usize)> {
+    fn read<'a>(reader: &mut Reader<'a>) -> Result<(Self, usize, SchemaElementRef<'a>)> {
         let (start, bytes) = (reader.position(), reader.rest());
         let element = SchemaElementRef::read(reader)?;
         // The name is a part of these bytes.
@@ -253,12 +337,13 @@ impl ElementHead {
             num_children: element.num_children.unwrap_or(0),
             has_num_children: element.num_children.is_some(),
             has_field_id: element.field_id.is_some(),
+            is_long: false,
             r#type: code(element.r#type),
             repetition_type: code(element.repetition_type),
             converted_type: code(element.converted_type),
             logical: element.logical_type.as_ref().map_or(LogicalKind::Absent, LogicalKind::of),
         };
-        Ok((head, name_at))
+        Ok((head, name_at, element))
     }
 
     /// Bytes of the name.

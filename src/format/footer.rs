@@ -4,7 +4,7 @@
 //! of the leaves that it wants. A wide footer is nearly all column chunks, and a read wants few of
 //! them. One pass decodes the small fields and skips every chunk, keeping 4 bytes for each. So the
 //! time to open a file depends on the bytes that are skipped, not on the values in them. Of the
-//! schema the pass decodes every element, and keeps its place (`ElementHeads`). Trap: a chunk that
+//! schema the pass reads every element, and keeps its place (`ElementHeads`). Trap: a chunk that
 //! is malformed inside, but whole on the wire, is noticed only when it is decoded.
 
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! [`Lookup`]: the children of the groups of a schema, by name and by position.
 //!
-//! Used by `projection` and `target`. To index the names of a wide schema costs as much as a few
+//! Used by `node`. To index the names of a wide schema costs as much as a few
 //! scans over them, and a read that wants few columns looks up few names. So the first lookups
 //! scan, and the index is built when they have visited so many nodes that it would have paid.
 //! Trap: neither the file nor the projection may make the time grow with their product.
@@ -44,8 +44,8 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// The child of `parent` with exactly this name. Each of `siblings` says whether it has it; `of`
-    /// is as in [`Names::new`], for so many nodes.
+    /// The child of `parent` with exactly this name. Each of `siblings` says whether it has it;
+    /// `nodes` and `of` are as in [`Names::new`].
     pub(super) fn child_named<'s>(
         &self,
         (parent, name): (u32, &str),
@@ -62,7 +62,7 @@ impl Lookup {
         named
     }
 
-    /// The child of `parent` at a position; `of` as in [`Names::new`], for so many nodes.
+    /// The child of `parent` at a position; `nodes` and `of` are as in [`Names::new`].
     pub(super) fn child_at<'s>(
         &self,
         (parent, position): (u32, usize),

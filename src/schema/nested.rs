@@ -123,13 +123,27 @@ fn list(g: Node<'_>) -> Option<Group<'_>> {
 /// Presto and Athena wrote such.
 fn map(g: Node<'_>) -> Option<Group<'_>> {
     let entries = repeated_child(g)?;
-    let mut fields = entries.children().filter(|field| !field.leaves().is_empty());
-    match (fields.next(), fields.next(), fields.next()) {
-        (Some(key), Some(value), None) if !key.is_repeated() => {
-            Some(Group::Map(Map { entries, key, value }))
+    // By their leaves: there may be any number of groups without a leaf between them.
+    let leaves = entries.leaves();
+    let key = child_above(entries, leaves.start).filter(|_| !leaves.is_empty())?;
+    let after_key = key.leaves().end;
+    if after_key == leaves.end {
+        return list(g);
+    }
+    let value = child_above(entries, after_key)?;
+    let is_map = value.leaves().end == leaves.end && !key.is_repeated();
+    is_map.then_some(Group::Map(Map { entries, key, value }))
+}
+
+/// The child of `group` that is, or has below it, this leaf.
+fn child_above(group: Node<'_>, leaf: usize) -> Option<Node<'_>> {
+    let mut node = group.schema().leaf_node(leaf).ok()?;
+    loop {
+        let parent = node.parent()?;
+        if parent == group {
+            return Some(node);
         }
-        (Some(_), None, None) => list(g),
-        _ => None,
+        node = parent;
     }
 }
 

@@ -64,7 +64,7 @@ impl Schema {
     /// The elements as the file lists them, depth-first, the root first; with the fields that are
     /// not known. Each is decoded when the iterator comes to it.
     pub fn elements(&self) -> impl ExactSizeIterator<Item = SchemaElement> {
-        self.nodes().map(|index| self.elements.to_owned(index))
+        self.nodes().map(|index| self.elements.get_owned(index))
     }
 
     pub(super) fn nodes(&self) -> Range<u32> {

@@ -93,7 +93,8 @@ impl Schema {
                     return Err(paths_too_long(leaves_before, max_path_bytes));
                 }
             } else {
-                depth += 1 + usize::from(is_bare_list(head, elements.head(parent)));
+                let is_bare = index != 0 && is_bare_list(head, elements.head(parent));
+                depth += 1 + usize::from(is_bare);
                 let children_left = child_count(&elements, index)?;
                 open.push(OpenGroup { node: index, children_left, path_bytes: path, depth });
             }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::read::{Field, Reader};
+use super::wire;
 use super::write::field_header;
 use crate::error::Result;
 
@@ -34,6 +35,15 @@ impl Unknown {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
+    }
+
+    /// The numbers of the fields, without what is in them: each is a bool.
+    pub(crate) fn numbers(&self) -> Self {
+        let mut numbers = Self::default();
+        for field in self.fields() {
+            numbers.push(Field { id: field.id, ty: wire::TRUE }, &[]);
+        }
+        numbers
     }
 
     /// The fields, in the order in which they were read.

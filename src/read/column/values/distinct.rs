@@ -127,11 +127,13 @@ impl<'a> DistinctBytes<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use std::collections::{HashMap, HashSet};
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     use arrow_array::{BinaryArray, LargeStringArray, StringArray};
+
+    use foldhash::fast::FixedState;
 
     use super::*;
 
@@ -186,6 +188,9 @@ mod tests {
         let zero = 0x082E_FA98_EC4E_6C89u64.rotate_right(16).to_le_bytes();
         let values: Vec<Vec<u8>> =
             (0..100_000u64).map(|i| [zero, i.to_le_bytes()].concat()).collect();
+        let known = FixedState::default();
+        let hashes = values.iter().map(|value| known.hash_one(value.as_slice()));
+        assert_eq!(hashes.collect::<HashSet<_>>().len(), 1, "they are made to collide");
         for array in [
             Arc::new(BinaryArray::from_iter_values(&values)) as ArrayRef,
             Arc::new(BinaryViewArray::from_iter_values(&values)),

@@ -1,9 +1,9 @@
 //! Interning of byte strings, straight from the buffers that they lie in.
 //!
 //! A slot of the table has a part of the hash, a code, and the entry's bytes if there are at most
-//! 16, else their place: they are copied to one vector, where they lie closer together than in the
-//! rows. Short ones are padded with zeros. Trap: strings may be made to collide; a lookup gives up
-//! after a while.
+//! 16, else their place: up to 128 are copied to one vector, where they lie closer together than in
+//! the rows. Short ones are padded with zeros. Trap: strings may be made to collide; a lookup gives
+//! up after a while.
 
 use arrow_buffer::ArrowNativeType;
 
@@ -110,7 +110,7 @@ struct Slot {
     tag: u32,
     code: u32,
     /// The bytes of an entry of at most 16, padded with zeros. Of a longer one, how many there are,
-    /// and where they are copied to.
+    /// and where they are copied to, or [`NOWHERE`].
     words: [u64; 2],
 }
 
@@ -142,7 +142,7 @@ impl Slot {
 }
 
 /// Tells values apart without looking at them: a part of the hash, and the length of a short value.
-#[expect(clippy::cast_possible_truncation, reason = "the low half, and at most 63")]
+#[expect(clippy::cast_possible_truncation, reason = "the low half, and at most 32")]
 #[inline(always)]
 fn tag(hash: u64, len: usize) -> u32 {
     let class = if len <= MAX_SHORT { len as u32 } else { LONGER };
@@ -614,7 +614,7 @@ mod tests {
     #[test]
     fn an_empty_slot_is_no_value() {
         // Whatever the hash of a value, its tag is not that of an empty slot.
-        for len in 0..20 {
+        for len in 0..100 {
             for hash in [0, u64::MAX, 1 << 28] {
                 assert_ne!(tag(hash, len), Slot::EMPTY.tag);
             }
