@@ -5,8 +5,8 @@
 //! members, and structs fields that they do not know. Trap: nothing here is checked beyond the
 //! wire. An offset, a count or a size is checked where it is used.
 //!
-//! The structs of which a wide file has very many have a second form that borrows, and allocates for
-//! rare fields alone:
+//! The structs of which a wide file has very many have a second form that borrows, and allocates
+//! for rare fields alone:
 //! [`SchemaElementRef`], [`ColumnChunkRef`] and what is in it, [`OffsetIndexRef`],
 //! [`ColumnIndexRef`].
 //!
