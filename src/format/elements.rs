@@ -2,8 +2,8 @@
 //!
 //! Spec: `parquet.thrift`, SchemaElement. Read with [`FileHead`](super::FileHead); `schema` makes a
 //! tree of them. Every element is decoded when the footer is read, or compared with one that was:
-//! so all are known to be sound. 24 bytes are kept of each: where it is, where its name is, and what
-//! a walk over the tree asks of it. The rest is decoded when it is asked for.
+//! so all are known to be sound. 24 bytes are kept of each: where it is, where its name is, and
+//! what a walk over the tree asks of it. The rest is decoded when it is asked for.
 //! Trap: an element with fields that are not known can be nearly as long as the footer, and every
 //! row group asks for it. What takes long to decode is decoded once: see [`LongElement`].
 
