@@ -1,4 +1,4 @@
-//! [`BooleanBuffer`]s whose bits stand for the set bits of another one: [`within`] and [`repeated`].
+//! [`BooleanBuffer`]s whose bits stand for the set bits of another: [`within`] and [`repeated`].
 
 use arrow_buffer::{BooleanBuffer, Buffer};
 
