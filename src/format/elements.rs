@@ -237,7 +237,7 @@ impl LongElement {
     fn of(index: u32, element: SchemaElementRef<'_>) -> Self {
         let logical_type = element.logical_type.map(|logical| match logical {
             // A member that is not known counts by its number alone.
-            LogicalType::Unrecognized(unknown) => LogicalType::Unrecognized(unknown.numbers()),
+            LogicalType::Unrecognized(unknown) => LogicalType::Unrecognized(unknown.first_alone()),
             known => known,
         });
         let element = SchemaElement {

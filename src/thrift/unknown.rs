@@ -37,13 +37,13 @@ impl Unknown {
         self.0.is_none()
     }
 
-    /// The numbers of the fields, without what is in them: each is a bool.
-    pub(crate) fn numbers(&self) -> Self {
-        let mut numbers = Self::default();
-        for field in self.fields() {
-            numbers.push(Field { id: field.id, ty: wire::TRUE }, &[]);
+    /// The first of the fields, without what is in it: a bool.
+    pub(crate) fn first_alone(&self) -> Self {
+        let mut first = Self::default();
+        if let Some(field) = self.fields().next() {
+            first.push(Field { id: field.id, ty: wire::TRUE }, &[]);
         }
-        numbers
+        first
     }
 
     /// The fields, in the order in which they were read.
