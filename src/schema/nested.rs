@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::format::{LogicalType, VariantType};
     use crate::schema::Physical;
-    use crate::schema::samples::{Optional, Required, col, group as node, schema};
+    use crate::schema::samples::{Optional, Repeated, Required, col, group as node, schema};
 
     #[test]
     fn more_children_than_there_are_names_are_a_struct() {
@@ -219,5 +219,25 @@ mod tests {
         assert_eq!(of(&annotated(LogicalType::File, six)), Some("file"));
         let seven = vec![binary("inline"); 7];
         assert_eq!(of(&annotated(LogicalType::File, seven)), Some("struct"));
+    }
+    #[test]
+    fn groups_without_a_leaf_are_no_key_and_no_value() {
+        let leaf = |name| col(Required, Physical::Int32, name);
+        let empty = || node(Required, "empty", Vec::new());
+        let of = |fields| {
+            let entries = node(Repeated, "entries", fields);
+            let schema = schema([node(Optional, "m", [entries]).logical(LogicalType::Map)]);
+            schema.field(0).map(|field| match group(field) {
+                Group::Map(map) => format!("{} to {}", map.key.name(), map.value.name()),
+                Group::List(list) => format!("list of {}", list.repeated.name()),
+                _ => "struct".to_owned(),
+            })
+        };
+        let some = |text: &str| Some(text.to_owned());
+        let below = || node(Required, "v", vec![empty(), leaf("x"), empty()]);
+        assert_eq!(of(vec![empty(), leaf("k"), empty(), below(), empty()]), some("k to v"));
+        assert_eq!(of(vec![empty(), leaf("k"), empty()]), some("list of entries"));
+        assert_eq!(of(vec![leaf("k"), below(), empty(), leaf("z")]), some("struct"));
+        assert_eq!(of(vec![empty(), empty()]), some("struct"));
     }
 }
