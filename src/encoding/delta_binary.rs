@@ -51,7 +51,6 @@ pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
     fn wrap(value: i64) -> Self;
 
     /// The difference, wrapping.
-    fn minus(self, other: Self) -> Self;
 
     /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up after
     /// `last`. Gives the last value.
@@ -83,10 +82,6 @@ macro_rules! int {
             #[allow(clippy::cast_possible_truncation, reason = "the format wraps")]
             fn wrap(value: i64) -> Self {
                 value as Self
-            }
-
-            fn minus(self, other: Self) -> Self {
-                self.wrapping_sub(other)
             }
 
             fn sum_packed(
@@ -171,6 +166,9 @@ struct StreamHeader {
     first: i64,
 }
 
+/// Packed values that begin and end with a byte, whatever their width.
+const GROUP: usize = 8;
+
 /// No writer packs more values into a block; the next largest known are 2^15.
 const MAX_BLOCK_VALUES: u64 = 1 << 28;
 
@@ -228,6 +226,10 @@ pub(crate) struct Decoder<T: Int> {
     /// Where the widths of the miniblocks of this block are that are not begun.
     widths: std::ops::Range<usize>,
     miniblock: Miniblock,
+    /// The last group that was decoded, if a read stopped inside it, and how many of its values
+    /// are given.
+    ahead: Vec<T>,
+    ahead_used: usize,
     scratch: Vec<T::Delta>,
     /// Differences that were wider than the type.
     narrowed: Vec<u8>,
@@ -236,10 +238,10 @@ pub(crate) struct Decoder<T: Int> {
 /// What is left of a miniblock.
 #[derive(Debug, Default)]
 struct Miniblock {
-    /// Where its packed bytes are.
-    packed: std::ops::Range<usize>,
+    /// Where its packed bytes begin.
+    start: usize,
     width: u32,
-    /// Values given, of `values`.
+    /// Values decoded, of `values`: whole groups, unless it has no bits or is at its end.
     next: usize,
     values: usize,
 }
@@ -265,6 +267,8 @@ impl<T: Int> Decoder<T> {
             step: T::default(),
             widths: 0..0,
             miniblock: Miniblock::default(),
+            ahead: Vec::new(),
+            ahead_used: 0,
             scratch: Vec::new(),
             narrowed: Vec::new(),
         })
@@ -295,42 +299,52 @@ impl<T: Int> Decoder<T> {
             wanted -= 1;
         }
         while wanted > 0 {
+            if let Some(ahead) = self.ahead.get(self.ahead_used..).filter(|rest| !rest.is_empty()) {
+                let n = ahead.len().min(wanted);
+                out.extend_from_slice(&ahead[..n]);
+                self.ahead_used += n;
+                wanted -= n;
+                continue;
+            }
             if self.miniblock.next == self.miniblock.values {
                 self.next_miniblock()?;
             }
-            let Miniblock { packed, width, next, values } = &mut self.miniblock;
-            let n = (*values - *next).min(wanted);
-            let (width, group, skip) = (*width, *next / 8, *next % 8);
-            let packed = self.bytes.get(packed.clone()).expect("what was stored of a miniblock");
-            // A last miniblock may be cut off within a group, but not before it.
-            let bytes = packed.get(group * width as usize..);
-            let mut bytes = bytes.expect("the values of a group begin in the miniblock");
-            let mut width = width;
-            if width > T::BITS {
-                narrow(bytes, width as usize, skip + n, &mut self.narrowed);
-                (bytes, width) = (&self.narrowed, T::BITS);
-            }
-            let packed = |n| PackedDeltas { bytes, width, n };
-            let scratch = &mut self.scratch;
-            self.last = if width == 0 {
-                T::progression(n, self.step, self.last, out)
-            } else if skip == 0 {
-                T::sum_packed(packed(n), self.step, self.last, scratch, out)
+            let Miniblock { width, next, values, .. } = self.miniblock;
+            let n = wanted.min(values - next);
+            let whole = if width == 0 || n == values - next { n } else { n / GROUP * GROUP };
+            if whole > 0 {
+                self.sum(whole, out);
+                wanted -= whole;
             } else {
-                // A read stopped inside a group of 8: unpack from its start, and leave out what was
-                // given. Without the differences that were given, the sums lack exactly those.
-                let given =
-                    T::sum_packed(packed(skip), self.step, T::default(), scratch, &mut Vec::new());
-                let mut sums = Vec::with_capacity(skip + n);
-                let first = self.last.minus(given);
-                let last = T::sum_packed(packed(skip + n), self.step, first, scratch, &mut sums);
-                out.extend_from_slice(sums.get(skip..).expect("as many were summed, and more"));
-                last
-            };
-            *next += n;
-            wanted -= n;
+                // The read stops inside a group: it is decoded as a whole.
+                let mut ahead = std::mem::take(&mut self.ahead);
+                ahead.clear();
+                self.sum(GROUP.min(values - next), &mut ahead);
+                (self.ahead, self.ahead_used) = (ahead, 0);
+            }
         }
         Ok(())
+    }
+
+    /// Appends the next `n` values of the miniblock: whole groups, or up to its end.
+    fn sum(&mut self, n: usize, out: &mut Vec<T>) {
+        let Miniblock { start, width, next, .. } = &mut self.miniblock;
+        let mut width = *width;
+        // Kernels read whole words, so they get the bytes after the miniblock too.
+        let bytes = self.bytes.get(*start + *next / GROUP * width as usize..);
+        let mut bytes = bytes.expect("the values of a group begin in the miniblock");
+        *next += n;
+        if width > T::BITS {
+            narrow(bytes, width as usize, n, &mut self.narrowed);
+            (bytes, width) = (&self.narrowed, T::BITS);
+        }
+        self.last = match width {
+            0 => T::progression(n, self.step, self.last, out),
+            _ => {
+                let packed = PackedDeltas { bytes, width, n };
+                T::sum_packed(packed, self.step, self.last, &mut self.scratch, out)
+            }
+        };
     }
 
     /// Skips the next `n` values: they must be summed up all the same.
@@ -382,7 +396,7 @@ impl<T: Int> Decoder<T> {
         }
         let from = self.at + cursor.position();
         self.at = from + stored;
-        self.miniblock = Miniblock { packed: from..self.at, width, next: 0, values };
+        self.miniblock = Miniblock { start: from, width, next: 0, values };
         self.join_alike();
         Ok(())
     }
@@ -399,7 +413,6 @@ impl<T: Int> Decoder<T> {
         {
             self.widths.start += 1;
             self.at += len;
-            self.miniblock.packed.end += len;
             self.miniblock.values += self.header.miniblock_values;
         }
     }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::{EndToEnd, Span, delta_binary};
 use crate::error::{Error, Result, Spec};
-use crate::simd::lengths::measure;
+use crate::simd::lengths;
 
 const SPEC: Spec = Spec::Encodings("DELTA_LENGTH_BYTE_ARRAY");
 
@@ -83,16 +83,15 @@ impl Decoder {
         self.scratch.clear();
         self.lengths.read(n.min(BLOCK), &mut self.scratch)?;
         // All of them at once: none negative, and together no more than there is.
-        let found = measure(&self.scratch);
         let max_bytes = (self.payload.len() - self.next) as u64;
-        if found.has_negative() || found.total > max_bytes {
+        let Some(total) = lengths::sum(&self.scratch).filter(|total| *total <= max_bytes) else {
             return Err(self.bad_length(max_bytes));
-        }
+        };
         #[expect(
             clippy::cast_possible_truncation,
             reason = "below the length of the payload, which 32 bits can count"
         )]
-        let (start, total) = (self.next as u32, found.total as u32);
+        let (start, total) = (self.next as u32, total as u32);
         self.next += total as usize;
         Ok(EndToEnd {
             lengths: &self.scratch,

@@ -14,7 +14,7 @@ pub(crate) struct Measure {
 impl Measure {
     /// Whether a length is negative.
     pub(crate) fn has_negative(self) -> bool {
-        self.longest > i32::MAX.cast_unsigned()
+        self.longest > MAX_LENGTH
     }
 }
 
@@ -47,6 +47,41 @@ fn measured(lengths: &[i32]) -> Measure {
     };
     Measure { total, longest }
 }
+
+/// What lengths add up to; `None` if one is negative.
+pub(crate) fn sum(lengths: &[i32]) -> Option<u64> {
+    sum_with(Isa::best(), lengths)
+}
+
+fn sum_with(isa: Isa, lengths: &[i32]) -> Option<u64> {
+    match isa.level() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: these exist only where `Isa::best` has found AVX2.
+        Level::Avx2 | Level::Avx512 => unsafe { x86::summed(lengths) },
+        Level::Scalar => summed(lengths),
+    }
+}
+
+/// The scalar definition, in words of 32 bits where that is enough.
+#[inline(always)]
+fn summed(lengths: &[i32]) -> Option<u64> {
+    let add = |(sum, bits): (u32, u32), len: &i32| {
+        (sum.wrapping_add(len.cast_unsigned()), bits | len.cast_unsigned())
+    };
+    let (sum, bits) = lengths.iter().fold((0, 0), add);
+    if bits > MAX_LENGTH {
+        return None;
+    }
+    // No length is over `bits`.
+    let most = u64::from(bits).saturating_mul(lengths.len() as u64);
+    Some(match u32::try_from(most) {
+        Ok(_) => sum.into(),
+        Err(_) => lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum(),
+    })
+}
+
+/// The longest that a sign leaves.
+const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
 
 /// What lengths add up to, as if they had no sign.
 pub(crate) fn total(lengths: &[i32]) -> u64 {
@@ -128,6 +163,12 @@ mod x86 {
 
     /// With AVX2.
     #[target_feature(enable = "avx2")]
+    pub(super) fn summed(lengths: &[i32]) -> Option<u64> {
+        super::summed(lengths)
+    }
+
+    /// With AVX2.
+    #[target_feature(enable = "avx2")]
     pub(super) fn added(
         before: usize,
         prefixes: &[i32],
@@ -159,6 +200,11 @@ mod tests {
                 assert_eq!(super::total(&lengths), total, "seed {seed}");
                 let negative = lengths.iter().any(|len| *len < 0);
                 assert_eq!(found.has_negative(), negative, "{isa:?} seed {seed}");
+                let sum = (!negative).then_some(total);
+                assert_eq!(sum_with(isa, &lengths), sum, "{isa:?} seed {seed}");
+                let few: Vec<i32> = lengths.iter().map(|len| len & 0xFFFF).collect();
+                let sum = few.iter().map(|len| u64::from(*len as u32)).sum();
+                assert_eq!(sum_with(isa, &few), Some(sum), "{isa:?} seed {seed}");
                 let before = rng.usize(0..60);
                 let prefixes: Vec<i32> =
                     if rng.bool() { others.clone() } else { vec![rng.i32(-1..5); n] };

@@ -109,7 +109,7 @@ fn sum_packed_i32_with(
 const GROUP: usize = 8;
 
 /// The widest value that a word holds wherever in a byte it begins.
-const WIDEST: u32 = 57;
+const WIDEST: usize = 57;
 
 /// The low half.
 #[expect(clippy::cast_possible_truncation, reason = "what is wanted")]
@@ -126,7 +126,6 @@ struct Sums {
 impl Sums {
     /// Sums packed differences up while they are cut out of their bytes, a word for each: whole
     /// groups, as long as there are bytes for words. Says how many.
-    #[inline]
     fn groups<T: Copy>(
         &mut self,
         bytes: &[u8],
@@ -135,30 +134,56 @@ impl Sums {
         out: &mut Vec<T>,
         give: impl Fn(i64) -> T,
     ) -> usize {
-        if width == 0 || width > WIDEST {
-            return 0;
+        /// Of a width that is a constant, so that all places and shifts are.
+        macro_rules! of_width {
+            ($($width:literal)*) => {
+                match width {
+                    $($width => self.groups_of::<$width, T>(bytes, n, out, give),)*
+                    _ => 0,
+                }
+            };
         }
-        let mask = u64::MAX >> (u64::BITS - width);
-        let bits = |i: usize| i * width as usize;
-        let places: [(usize, usize); GROUP] = std::array::from_fn(|i| (bits(i) / 8, bits(i) % 8));
-        let furthest = places[GROUP - 1].0 + size_of::<u64>();
-        let mut done = 0;
-        let mut rest = bytes;
+        of_width!(
+            1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29
+            30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57
+        )
+    }
+
+    /// As [`Sums::groups`], of a width of at most [`WIDEST`].
+    #[inline(always)]
+    fn groups_of<const W: usize, T: Copy>(
+        &mut self,
+        bytes: &[u8],
+        n: usize,
+        out: &mut Vec<T>,
+        give: impl Fn(i64) -> T,
+    ) -> usize {
+        const { assert!(1 <= W && W <= WIDEST) };
+        let mask = u64::MAX >> (u64::BITS as usize - W);
+        let furthest = (GROUP - 1) * W / 8 + size_of::<u64>();
+        let (mut done, mut rest, mut last) = (0, bytes, self.last);
         while n - done >= GROUP
             && let Some(words) = rest.get(..furthest)
         {
-            let sums: [T; GROUP] = std::array::from_fn(|i| {
-                let (at, shift) = places[i];
+            let word = |at: usize| {
                 let word = words[at..].first_chunk().expect("the furthest ends with the words");
-                let word = u64::from_le_bytes(*word);
-                let delta = (word >> shift & mask).cast_signed();
-                self.last = self.last.wrapping_add(delta.wrapping_add(self.step));
-                give(self.last)
+                u64::from_le_bytes(*word)
+            };
+            // Of the narrow widths, a word holds the whole group.
+            let whole = word(0);
+            let sums: [T; GROUP] = std::array::from_fn(|i| {
+                let delta = match W {
+                    ..=8 => whole >> (i * W),
+                    _ => word(i * W / 8) >> (i * W % 8),
+                };
+                last = last.wrapping_add((delta & mask).cast_signed().wrapping_add(self.step));
+                give(last)
             });
             out.extend_from_slice(&sums);
-            rest = rest.get(width as usize..).expect("more bytes were there");
+            rest = rest.get(W..).expect("more bytes were there");
             done += GROUP;
         }
+        self.last = last;
         done
     }
 }
