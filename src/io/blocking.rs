@@ -30,7 +30,7 @@ pub(crate) fn open_footer(
 ) -> Result<(Footer, u64)> {
     let file_len = source.len()?;
     let tail = Tail::new(file_len)?;
-    let bytes = fetch(source, tail.needs(), None, None)?.bytes;
+    let bytes = fetch(source, tail.needs(), None, None, false)?.bytes;
     let footer = tail.supply(&bytes, limits)?;
     let missing = footer.needs().map(|range| read_metadata(source, range, limits)).transpose()?;
     Ok((footer.seal(missing, keys)?.open(limits)?, file_len))
@@ -113,6 +113,8 @@ pub(super) struct RowGroupOpener {
     pub(super) progress: Progress,
     pub(super) pieces: Option<FileRanges>,
     filter_first: Option<FilterFirst>,
+    /// Whether the threads of the pool that the caller is one of share the requests.
+    side_by_side: bool,
 }
 
 impl RowGroupOpener {
@@ -123,7 +125,14 @@ impl RowGroupOpener {
         // others.
         let is_far = !source.in_memory() && !source.is_local();
         let filter_first = if is_far { FilterFirst::new(&plan) } else { None };
-        Self { source, plan, progress, pieces, filter_first }
+        Self { source, plan, progress, pieces, filter_first, side_by_side: false }
+    }
+
+    /// Makes the requests of a row group on all threads of the pool, one of which must be the one
+    /// that opens it.
+    #[cfg(feature = "parallel")]
+    pub(super) fn side_by_side(self) -> Self {
+        Self { side_by_side: true, ..self }
     }
 
     /// Opens a row group. `None` if no row passes the filter, as bloom filters or page indexes
@@ -145,11 +154,15 @@ impl RowGroupOpener {
     /// # Errors
     /// As [`RowGroupOpener::open`].
     pub(super) fn reopen(&self, rest: &RowRange) -> Result<Option<RowGroup>> {
-        self.drive(FilteredOpening::again(self.context(), rest)?)
+        let mut row_group = self.drive(FilteredOpening::again(self.context(), rest)?)?;
+        if let Some(row_group) = &mut row_group {
+            row_group.forbid_splits();
+        }
+        Ok(row_group)
     }
 
     fn context(&self) -> OpenContext<'_> {
-        let Self { source, plan, progress, pieces, filter_first } = self;
+        let Self { source, plan, progress, pieces, filter_first, .. } = self;
         let gap = plan.options().latency.unwrap_or_else(|| source.latency()).gap();
         let (in_pieces, filter_first) = (pieces.is_some(), filter_first.as_ref());
         OpenContext { plan, progress, in_pieces, filter_first, gap }
@@ -175,7 +188,7 @@ impl RowGroupOpener {
     fn fetch(&self, needs: &[Range<u64>], row_group: usize) -> Result<(Vec<Bytes>, u64)> {
         let latency = self.plan.options().latency;
         let free_lists = self.plan.budget().free_lists();
-        let fetched = fetch(&*self.source, needs, latency, Some(free_lists))
+        let fetched = fetch(&*self.source, needs, latency, Some(free_lists), self.side_by_side)
             .map_err(|e| e.at_row_group(row_group))?;
         self.progress.fetched(fetched.missing_bytes);
         Ok((fetched.bytes, fetched.missing_bytes))

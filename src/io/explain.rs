@@ -96,7 +96,8 @@ impl Explanation {
     pub(crate) fn new(source: Arc<dyn Source>, plan: &Plan) -> Result<Self> {
         let latency = plan.options().latency.unwrap_or_else(|| source.latency());
         let fetch = |ranges: &[Range<u64>]| -> Fetching<'_> {
-            let fetched = fetch(&*source, ranges, Some(latency), None).map(|fetched| fetched.bytes);
+            let fetched =
+                fetch(&*source, ranges, Some(latency), None, false).map(|fetched| fetched.bytes);
             Box::pin(std::future::ready(fetched))
         };
         let explained = std::pin::pin!(Self::ask(plan, latency, &fetch));

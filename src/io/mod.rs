@@ -18,6 +18,8 @@ mod blocking;
 #[cfg(any(feature = "async", feature = "parallel"))]
 mod wave;
 #[cfg(feature = "parallel")]
+mod shares;
+#[cfg(feature = "parallel")]
 #[path = "parallel.rs"]
 mod parallel;
 #[cfg(not(feature = "parallel"))]

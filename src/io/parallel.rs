@@ -5,7 +5,7 @@
 //! the caller works on the batches of one wave, the pool works on the next: so at most two waves
 //! are held, and a row group larger than a wave is decoded window by window. A task that would keep
 //! one thread busy when the others are done is split between pages. While a wave is decoded, the
-//! next row group is fetched.
+//! row group is fetched that the next one will need; the first is fetched by all threads.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -21,6 +21,7 @@ use super::file_ranges::{FileRanges, in_pieces, next_batch};
 use super::pool::Pool;
 use super::progress::Progress;
 use super::row_group_open::contradicts;
+use super::shares::{WaveTask, share_out};
 use super::source::Source;
 #[cfg(feature = "async")]
 use super::wave::{QueuedRowGroup, WaveResult, serial_wave};
@@ -100,7 +101,7 @@ impl Parallel {
     pub(crate) fn new(source: Arc<dyn Source>, plan: Plan, pool: Pool, progress: Progress) -> Self {
         let size = WaveSize::new(&plan, pool.threads());
         let cancelled = AtomicBool::new(false);
-        let opener = RowGroupOpener::new(source, plan, progress);
+        let opener = RowGroupOpener::new(source, plan, progress).side_by_side();
         let shared = Arc::new(Shared { opener, cancelled });
         let mut parallel = Self {
             shared,
@@ -190,11 +191,31 @@ fn wait(running: &Receiver<Finished>, pool: &Pool) -> Finished {
 struct Part {
     row_group: RowGroup,
     windows: Vec<Window>,
-    /// Whether nothing of the row group was decoded yet.
-    is_new: bool,
+}
+
+/// A part of the rows of a row group, as an estimate of the work that its tasks are.
+#[derive(Clone, Copy)]
+struct Share {
+    rows: u64,
+    /// Of the row group.
+    all: u64,
+}
+
+impl Share {
+    /// About how much work it is of a task that is `cost` for all rows.
+    fn of(self, cost: u64) -> u64 {
+        let cost = u128::from(cost) * u128::from(self.rows) / u128::from(self.all.max(1));
+        u64::try_from(cost).unwrap_or(u64::MAX)
+    }
 }
 
 impl Part {
+    /// The windows.
+    fn work(&self) -> Share {
+        let rows = self.windows.iter().map(|window| window.rows() as u64).sum();
+        Share { rows, all: self.row_group.rows() }
+    }
+
     /// Goes back to the first of the windows, with all pages fetched.
     fn reopen(&mut self, shared: &Shared) -> Result<()> {
         let Some(first) = self.windows.first() else { return Ok(()) };
@@ -233,12 +254,15 @@ fn wave(shared: &Shared, state: &mut ReadState) -> Batches {
     }
     let pieces = shared.opener.pieces.as_ref();
     split(&mut parts, pieces)?;
-    let done = parts.last().is_some_and(|part| part.row_group.is_done()) && state.open.is_empty();
+    // Where a few windows may be enough, none is fetched before it is its turn.
+    let room = if windows == u64::MAX { state.size.bytes.max(1) } else { 1 };
+    let leaves_room = parts.last().is_some_and(|part| part.row_group.bytes_left() < room);
+    let needs_more = leaves_room && state.open.is_empty() && state.ahead.is_none();
     let (found, ahead) = rayon::join(
         || batches(&shared.cancelled, pieces, &mut parts),
-        || if done { fetch_ahead(shared, state.next_range) } else { None },
+        || if needs_more { fetch_ahead(shared, state.next_range) } else { None },
     );
-    state.ahead = ahead;
+    state.ahead = state.ahead.take().or(ahead);
     let found = match found {
         Err(e) if contradicts(&e) => {
             // Without page indexes and without splits, the pages are read as they come.
@@ -270,7 +294,7 @@ fn wave(shared: &Shared, state: &mut ReadState) -> Batches {
 
 /// The row group that is not decoded to its end: only the last one can have windows left.
 fn unfinished(mut parts: Vec<Part>) -> Option<RowGroup> {
-    let Part { mut row_group, windows, .. } = parts.pop()?;
+    let Part { mut row_group, windows } = parts.pop()?;
     row_group.widen(&windows);
     (!row_group.is_done()).then_some(row_group)
 }
@@ -288,7 +312,7 @@ fn shrink(size: &mut WaveSize, error: &Error, parts: &[Part], overlapped: bool) 
 /// The row groups of a wave, to be read again from where it began.
 fn rewound(parts: Vec<Part>, retry: Retry) -> Result<Vec<RowGroup>> {
     let mut row_groups = Vec::with_capacity(parts.len());
-    for Part { mut row_group, windows, .. } in parts {
+    for Part { mut row_group, windows } in parts {
         if let Some(first) = windows.first() {
             match retry {
                 Retry::InWaves => row_group.restart_at(first)?,
@@ -381,12 +405,11 @@ fn batches(
 }
 
 impl Shared {
-    /// The row group that a wave goes on with, and whether nothing of it was decoded yet; `None`
-    /// after the last.
-    fn next(&self, state: &mut ReadState) -> Result<Option<(RowGroup, bool)>> {
+    /// The row group that a wave goes on with; `None` after the last.
+    fn next(&self, state: &mut ReadState) -> Result<Option<RowGroup>> {
         if let Some(row_group) = state.open.pop_front() {
             state.ignores_index = false;
-            return Ok(Some((row_group, false)));
+            return Ok(Some(row_group));
         }
         while !self.cancelled.load(Ordering::Relaxed)
             && let Some(range) = self.opener.plan.ranges().get(state.next_range)
@@ -398,8 +421,8 @@ impl Shared {
                 None => self.opener.open(range)?,
             };
             state.next_range += 1;
-            if let Some(row_group) = opened {
-                return Ok(Some((row_group, true)));
+            if opened.is_some() {
+                return Ok(opened);
             }
         }
         Ok(None)
@@ -427,7 +450,12 @@ pub(super) fn wave_of(
             *ignores_index.get_or_insert(next.ignores_index) == next.ignores_index
         });
         let next = goes_along.then(|| result.queue.pop_front()).flatten();
-        Ok(next.map(|next| (next.row_group, next.is_new && !next.ignores_index)))
+        Ok(next.map(|mut next| {
+            if next.ignores_index {
+                next.row_group.forbid_splits();
+            }
+            next.row_group
+        }))
     });
     let found = gathered.and_then(|mut parts| {
         split(&mut parts, None)?;
@@ -477,12 +505,12 @@ pub(super) fn wave_of(
 fn gather(
     size: WaveSize,
     mut windows_left: u64,
-    mut next: impl FnMut() -> Result<Option<(RowGroup, bool)>>,
+    mut next: impl FnMut() -> Result<Option<RowGroup>>,
 ) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut bytes = 0u64;
     while (parts.is_empty() || bytes < size.bytes) && windows_left > 0 {
-        let (mut row_group, is_new) = match next() {
+        let mut row_group = match next() {
             Ok(Some(next)) => next,
             Ok(None) => break,
             // What was taken is decoded first. Giving it out frees memory.
@@ -499,7 +527,7 @@ fn gather(
         bytes = bytes.saturating_add(row_group.batch_bytes().saturating_mul(windows.len() as u64));
         windows_left -= windows.len() as u64;
         let done = row_group.is_done();
-        parts.push(Part { row_group, windows, is_new });
+        parts.push(Part { row_group, windows });
         if !done {
             break;
         }
@@ -522,25 +550,26 @@ fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<Option<RowGr
 /// Splits the tasks that would keep one thread busy when the others are done.
 fn split(parts: &mut [Part], pieces: Option<&FileRanges>) -> Result<()> {
     let threads = rayon::current_num_threads();
-    let costs = |part: &mut Part| part.row_group.tasks().iter().map(|u| u.cost()).sum::<usize>();
-    let total: usize = parts.iter_mut().map(costs).sum();
-    let share = (total / (SHARES * threads)).max(SMALLEST_SHARE);
-    for part in parts.iter_mut().filter(|part| part.is_new && part.windows.len() > 1) {
-        for task in part.row_group.tasks() {
-            let shares = task.cost().div_ceil(share).min(threads).min(part.windows.len());
-            if shares > 1 {
-                in_pieces(pieces, |given| task.split(shares, given)).map_err(|e| task.place(e))?;
-            }
+    let mut wave = Vec::new();
+    for part in &mut *parts {
+        let (work, windows) = (part.work(), part.windows.len());
+        let may_split = part.row_group.may_split();
+        wave.extend(part.row_group.tasks().iter_mut().map(|task| {
+            let (of_chunk, shares) = (task.work(), task.parts().len());
+            let max_shares = if may_split && shares == 1 { threads.min(windows) } else { shares };
+            let (cost, entry) = (work.of(of_chunk.rows), of_chunk.entry);
+            WaveTask { cost, entry, windows, shares, max_shares }
+        }));
+    }
+    share_out(&mut wave, threads);
+    let tasks = parts.iter_mut().flat_map(|part| part.row_group.tasks());
+    for (task, WaveTask { shares, .. }) in tasks.zip(wave) {
+        if shares > task.parts().len() {
+            in_pieces(pieces, |given| task.split(shares, given)).map_err(|e| task.place(e))?;
         }
     }
     Ok(())
 }
-
-/// Pieces of work for each thread, so that all end at about the same time.
-const SHARES: usize = 2;
-
-/// Compressed bytes that are not worth a thread of their own.
-const SMALLEST_SHARE: usize = 64 << 10;
 
 /// The decoded leaves of each window of each part.
 type Decoded = Vec<Vec<Vec<LeafBatch>>>;
@@ -557,7 +586,7 @@ fn decode(
     struct DecodeJob<'a> {
         part: usize,
         leaf: usize,
-        cost: usize,
+        cost: u64,
         decoder: &'a mut crate::read::ColumnDecoder,
         /// Which window of the part, the window, and whether the row group ends with it.
         windows: Vec<(usize, &'a Window, bool)>,
@@ -566,8 +595,9 @@ fn decode(
     for (part, (Part { row_group, .. }, windows)) in parts.iter_mut().zip(windows).enumerate() {
         let windows: Vec<&Window> = windows.iter().map(FilteredWindow::rest).collect();
         let ends: Vec<bool> = windows.iter().map(|window| row_group.ends_with(window)).collect();
+        let all_rows = row_group.rows();
         for (leaf, task) in row_group.tasks().iter_mut().enumerate() {
-            let cost = task.cost();
+            let cost = task.work().rows;
             let wanted = |(i, window)| {
                 let wanted = task.is_wanted(step, window) && window.rows() > 0;
                 wanted.then(|| (i, window, ends[i]))
@@ -579,7 +609,9 @@ fn decode(
                 let (first, end) = (windows.len() * i / n, windows.len() * (i + 1) / n);
                 let windows: Vec<_> = all[first..end].iter().flatten().copied().collect();
                 if !windows.is_empty() {
-                    jobs.push(DecodeJob { part, leaf, cost: cost / n, decoder, windows });
+                    let rows = windows.iter().map(|(_, window, _)| window.rows() as u64).sum();
+                    let cost = Share { rows, all: all_rows }.of(cost);
+                    jobs.push(DecodeJob { part, leaf, cost, decoder, windows });
                 }
             }
         }

@@ -103,3 +103,26 @@ impl Pool {
         1
     }
 }
+
+/// Does work for each of `items`, by all threads of the pool that the calling one belongs to.
+///
+/// # Errors
+/// One of those of the work.
+#[cfg(feature = "parallel")]
+pub(super) fn map_in_pool<T: Sync, R: Send>(
+    items: &[T],
+    work: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+    items.par_iter().with_max_len(1).map(&work).collect()
+}
+
+/// Does work for each of `items`.
+///
+/// # Errors
+/// The first of those of the work.
+#[cfg(not(feature = "parallel"))]
+pub(super) fn map_in_pool<T, R>(items: &[T], work: impl Fn(&T) -> Result<R>) -> Result<Vec<R>> {
+    items.iter().map(work).collect()
+}

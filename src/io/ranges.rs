@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::pool::map_in_pool;
 use super::source::Source;
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
@@ -202,7 +203,8 @@ pub(super) struct FetchedBytes {
 }
 
 /// Reads the wanted ranges, those that lie close together in one request; from a local source into
-/// memory of `free_lists`, if there are some.
+/// memory of `free_lists`, if there are some. `side_by_side` if all threads of the pool that the
+/// calling one belongs to make the requests.
 ///
 /// # Errors
 /// `Io` if they cannot be read.
@@ -211,6 +213,7 @@ pub(super) fn fetch(
     ranges: &[Range<u64>],
     latency: Option<Latency>,
     free_lists: Option<&FreeLists>,
+    side_by_side: bool,
 ) -> Result<FetchedBytes> {
     let len = |ranges: &[Range<u64>]| ranges.iter().map(|range| range.end - range.start).sum();
     if source.in_memory() {
@@ -234,7 +237,10 @@ pub(super) fn fetch(
         Some(free_lists) => read_pooled(source, need.clone(), free_lists),
         None => read_exactly(source, need.clone()),
     };
-    let bytes = requests.needs().iter().map(read).collect::<Result<_>>()?;
+    let bytes = match side_by_side {
+        true => map_in_pool(requests.needs(), read)?,
+        false => requests.needs().iter().map(read).collect::<Result<_>>()?,
+    };
     let mut read = requests.supply(bytes)?.into_iter();
     let mut next = || read.next().expect("one for each that was missing");
     let bytes = at_hand.into_iter().map(|found| found.unwrap_or_else(&mut next)).collect();
@@ -314,7 +320,7 @@ mod tests {
         let source = Counted(bytes.clone().into(), Default::default());
         let ranges = [150_000..150_100, 7..9, 20_000..20_500, 3..3];
         let FetchedBytes { bytes: got, missing_bytes } =
-            fetch(&source, &ranges, None, None).unwrap();
+            fetch(&source, &ranges, None, None, false).unwrap();
         assert_eq!(missing_bytes, 602);
         for (got, range) in got.iter().zip(&ranges) {
             assert_eq!(&got[..], &bytes[range.start as usize..range.end as usize]);

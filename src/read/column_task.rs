@@ -8,7 +8,7 @@ use super::chunk::Pages;
 use super::column::{LeafBatch, LeafReader};
 use super::filter_stages::DecodeStep;
 use super::page_list::{PageList, PageSearch};
-use super::plan::Plan;
+use super::plan::{ChunkWork, Plan};
 use super::supplied::{Step, Stop};
 use super::window::{UnselectedRows, Window, max_bytes};
 use crate::error::{Error, ErrorKind, LimitKind, Result};
@@ -21,8 +21,7 @@ pub(crate) struct ColumnTask {
     /// While the leaf is being split.
     search: Option<PageSearch>,
     rows_in_group: u64,
-    /// Compressed bytes, as an estimate of the work.
-    cost: usize,
+    work: ChunkWork,
 }
 
 /// What a thread decodes at a time: windows of one leaf, in ascending order.
@@ -88,9 +87,9 @@ impl ChunkSource {
 }
 
 impl ColumnTask {
-    pub(super) fn new(chunk: ChunkSource, rows_in_group: u64, cost: usize) -> Result<Self> {
+    pub(super) fn new(chunk: ChunkSource, rows_in_group: u64, work: ChunkWork) -> Result<Self> {
         let parts = vec![chunk.part()?];
-        Ok(Self { chunk, parts, search: None, rows_in_group, cost })
+        Ok(Self { chunk, parts, search: None, rows_in_group, work })
     }
 
     /// Whether the leaf is decoded for a stage of the filter.
@@ -109,9 +108,9 @@ impl ColumnTask {
         own == step && (*column_index < plan.output_leaves() || !window.is_proven())
     }
 
-    /// About how much work the chunk is, in compressed bytes.
-    pub(crate) fn cost(&self) -> usize {
-        self.cost
+    /// About how much work it is.
+    pub(crate) fn work(&self) -> ChunkWork {
+        self.work
     }
 
     /// What decodes the leaf: one part, or as many as it was split into.
@@ -130,8 +129,8 @@ impl ColumnTask {
     }
 
     /// Lets `parts` threads decode the leaf, each its own pages, if the rows of its pages can be
-    /// known and there is memory for it. Must be called before anything is decoded; `given` is what
-    /// the step before asked for.
+    /// known and there is memory for it. What was decoded before is forgotten. `given` is what the
+    /// step before asked for.
     ///
     /// # Errors
     /// As for the first part.
@@ -299,7 +298,7 @@ mod tests {
         let context = plan.page_context(&plan.leaves()[leaf], meta.codec, None);
         let (plan, column) = (plan.clone(), "c".into());
         let chunk = ChunkSource { plan, column_index: leaf, list, context, row_group: 0, column };
-        ColumnTask::new(chunk, ROWS, 1).unwrap()
+        ColumnTask::new(chunk, ROWS, ChunkWork::default()).unwrap()
     }
 
     /// The array and the levels of a window, and how many bytes it asked for.

@@ -42,6 +42,8 @@ pub struct RowGroup {
     /// How many batches were too large.
     rewound: u32,
     tasks: Vec<ColumnTask>,
+    /// Whether its tasks may be split.
+    may_split: bool,
     /// Compressed bytes of a row of each leaf of the plan, where it matters which of a filter comes
     /// first.
     row_bytes: Vec<f64>,
@@ -96,11 +98,11 @@ impl RowGroup {
     fn new(fetched: Fetched) -> Result<Self> {
         let Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory } =
             fetched;
-        let task = |FetchedChunk { column_index, pages, context, cost }| {
+        let task = |FetchedChunk { column_index, pages, context, work, .. }| {
             let column = plan.leaves()[column_index].leaf.path.dotted().into();
             let (plan, row_group) = (plan.clone(), range.row_group);
             let chunk = ChunkSource { plan, column_index, list: pages, context, row_group, column };
-            ColumnTask::new(chunk, rows_in_group, cost)
+            ColumnTask::new(chunk, rows_in_group, work)
         };
         let mut row_bytes = Vec::new();
         if plan.filter().is_some_and(Filter::has_groups) {
@@ -108,7 +110,7 @@ impl RowGroup {
             let rows = range.count().max(1);
             for chunk in &chunks {
                 if let Some(bytes) = row_bytes.get_mut(chunk.column_index) {
-                    *bytes = average(chunk.cost, rows);
+                    *bytes = average(chunk.compressed, rows);
                 }
             }
         }
@@ -126,6 +128,7 @@ impl RowGroup {
             is_careful: false,
             rewound: 0,
             tasks,
+            may_split: true,
             row_bytes,
             open: None,
             _fetched: memory,
@@ -235,6 +238,27 @@ impl RowGroup {
     /// need not be evaluated.
     pub(crate) fn tasks(&mut self) -> &mut [ColumnTask] {
         &mut self.tasks
+    }
+
+    /// Whether its tasks may be split: not if they were before, or if pages are read as they come.
+    pub(crate) fn may_split(&self) -> bool {
+        self.may_split
+    }
+
+    /// Leaves the tasks as they are from now on.
+    pub(crate) fn forbid_splits(&mut self) {
+        self.may_split = false;
+    }
+
+    /// Rows that are wanted of it.
+    pub(crate) fn rows(&self) -> u64 {
+        self.range.count()
+    }
+
+    /// About how many bytes the batches take that are to come.
+    pub(crate) fn bytes_left(&self) -> u64 {
+        let rows = self.range.rows.end.saturating_sub(self.next_row);
+        rows.div_ceil(self.batch_rows.max(1) as u64).saturating_mul(self.batch_bytes)
     }
 
     /// Whether there is a filter that must be evaluated for some of the rows, so that batches are
@@ -446,7 +470,7 @@ impl RowGroup {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-fn average(bytes: usize, rows: u64) -> f64 {
+fn average(bytes: u64, rows: u64) -> f64 {
     bytes as f64 / rows as f64
 }
 

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::scan::Plan;
 use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnMetaDataRef, CompressionCodec};
+use crate::format::{ColumnMetaDataRef, CompressionCodec, PageEncodingStats, PageType};
 use crate::page::PageContext;
 use crate::predicate::all_pages_refer_to_dictionary;
 use crate::read::column::ColumnSpec;
@@ -29,6 +29,10 @@ pub(super) struct ChunkPlan {
     /// What opens its pages and indexes, if they are encrypted.
     pub(super) decryptor: Option<ChunkDecryptor>,
     pub(super) bytes: Range<u64>,
+    /// About how many bytes it takes as an Arrow array.
+    pub(super) arrow_bytes: u64,
+    /// About how much work it is to begin in the midst of it.
+    pub(super) entry_work: u64,
     pub(super) pages: Option<WantedPages>,
     /// Whether the bytes are given while they are decoded, and not before.
     pub(super) in_pieces: bool,
@@ -55,8 +59,6 @@ pub(super) enum DictionaryFetch {
 /// A column chunk that was found in the metadata.
 pub(super) struct PlannedChunk {
     pub(super) chunk: ChunkPlan,
-    /// About how many bytes it takes as an Arrow array.
-    pub(super) arrow_bytes: u64,
     /// Where its offset index lies, if it has one.
     pub(super) offset_index: Option<Range<u64>>,
 }
@@ -121,18 +123,21 @@ impl Plan {
         let max = if column.leaf.max_rep == 0 { rows_in_group } else { slots };
         let arrow_bytes = memory_of(&meta, slots.min(max), &column.data_type);
         let offset_index = offset_index.filter(|_| slots > 0);
+        let entry_work = entry_work(&meta, arrow_bytes.saturating_add(bytes.end - bytes.start));
         let all_refer = all_pages_refer_to_dictionary(meta.encoding_stats.into_iter().flatten());
         let chunk = ChunkPlan {
             slots,
             codec: meta.codec,
             decryptor,
             bytes,
+            arrow_bytes,
+            entry_work,
             pages: None,
             in_pieces: false,
             all_refer,
             dictionary: DictionaryFetch::WithPages,
         };
-        Ok(PlannedChunk { chunk, arrow_bytes, offset_index })
+        Ok(PlannedChunk { chunk, offset_index })
     }
 }
 
@@ -344,6 +349,27 @@ fn memory_of(meta: &ColumnMetaDataRef<'_>, slots: u64, data_type: &DataType) -> 
         .and_then(|bytes| u64::try_from(bytes).ok());
     let stated = u64::try_from(meta.total_uncompressed_size).unwrap_or_default();
     exact.unwrap_or(stated).saturating_add(slots.saturating_mul(4))
+}
+
+/// Bytes of a page of most writers, before it is compressed.
+const USUAL_PAGE: u64 = 1 << 20;
+
+/// About how much of the work of a chunk it is to begin in the midst of it: a data page and the
+/// dictionary page, as far as the metadata tell.
+fn entry_work(meta: &ColumnMetaDataRef<'_>, work: u64) -> u64 {
+    let is_data = |stats: &PageEncodingStats| {
+        matches!(stats.page_type, PageType::DataPage | PageType::DataPageV2)
+    };
+    let stats = meta.encoding_stats.clone().into_iter().flatten().filter(is_data);
+    let counted: u64 = stats.map(|stats| u64::try_from(stats.count).unwrap_or_default()).sum();
+    let stated = u64::try_from(meta.total_uncompressed_size).unwrap_or_default();
+    let pages = if counted > 0 { counted } else { (stated / USUAL_PAGE).max(1) };
+    let dictionary = meta.dictionary_page_offset.filter(|offset| *offset > 0).map(|offset| {
+        let len = u64::try_from(meta.data_page_offset.saturating_sub(offset)).unwrap_or_default();
+        let of = u64::try_from(meta.total_compressed_size).unwrap_or_default().max(1);
+        u128::from(work) * u128::from(len.min(of)) / u128::from(of)
+    });
+    (work / pages).saturating_add(u64::try_from(dictionary.unwrap_or(0)).unwrap_or(u64::MAX))
 }
 
 pub(super) fn not_negative(value: i64, name: &str) -> Result<u64> {

@@ -7,7 +7,7 @@ mod chunk;
 mod row_group;
 
 pub(super) use self::chunk::{byte_range, end_of_short_chunk};
-pub(super) use self::row_group::{Fetched, FetchedChunk, ListedPages};
+pub(super) use self::row_group::{ChunkWork, Fetched, FetchedChunk, ListedPages};
 pub(crate) use self::row_group::{PageIndexPlan, RowGroupPlan};
 pub use self::rows::RowRange;
 pub use self::scan::Plan;

@@ -11,7 +11,6 @@ use super::chunk::{
 };
 use super::rows::RowRange;
 use super::scan::{Plan, WORTH_AN_INDEX, share};
-use crate::bytes::saturated;
 use crate::crypt::{Module, opened};
 use crate::error::{Error, Result};
 use crate::format::OffsetIndex;
@@ -78,8 +77,18 @@ pub(in crate::read) struct FetchedChunk {
     pub(in crate::read) column_index: usize,
     pub(in crate::read) pages: PageList,
     pub(in crate::read) context: PageContext,
-    /// About how much work it is to decode: compressed bytes.
-    pub(in crate::read) cost: usize,
+    /// Compressed bytes of the pages wanted.
+    pub(in crate::read) compressed: u64,
+    pub(in crate::read) work: ChunkWork,
+}
+
+/// About how much work it is to decode a column chunk: bytes that are read, and bytes of Arrow.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ChunkWork {
+    /// Of the rows wanted.
+    pub(crate) rows: u64,
+    /// To begin in the midst of them: a data page and the dictionary page.
+    pub(crate) entry: u64,
 }
 
 /// About how many bytes a row takes as Arrow arrays.
@@ -115,11 +124,11 @@ impl Plan {
         let mut indexes = Vec::new();
         let (mut bytes_per_row, mut widest_per_row) = (0u64, 0);
         for (i, column) in self.leaves().iter().take(self.leaves_of(range)).enumerate() {
-            let PlannedChunk { chunk, arrow_bytes, offset_index } =
+            let PlannedChunk { chunk, offset_index } =
                 self.chunk(range.row_group, rows_in_group, column).map_err(|e| {
                     e.at_column(column.leaf.path.dotted()).at_row_group(range.row_group)
                 })?;
-            let per_row = arrow_bytes / rows_in_group.max(1);
+            let per_row = chunk.arrow_bytes / rows_in_group.max(1);
             bytes_per_row = bytes_per_row.saturating_add(per_row);
             widest_per_row = per_row.max(widest_per_row);
             indexes.extend(offset_index.map(|range| (i, range)));
@@ -357,6 +366,7 @@ impl RowGroupPlan {
         if let Some(held) = self.held.take() {
             memory.absorb(held);
         }
+        let rows = self.range.count();
         let mut refers = false;
         let mut fetched = Vec::with_capacity(self.chunks.len());
         let mut rest = bytes;
@@ -368,12 +378,16 @@ impl RowGroupPlan {
             let context = self.plan.page_context(column, chunk.codec, chunk.decryptor.as_ref());
             match chunk.list(bytes, &context) {
                 Ok(Listed::Pages(pages)) => {
-                    let cost = match chunk.is_in_pieces() {
+                    let compressed = match chunk.is_in_pieces() {
                         true => chunk.bytes.end - chunk.bytes.start,
                         false => pages.bytes(),
                     };
-                    let cost = saturated(cost);
-                    fetched.push(FetchedChunk { column_index, pages, context, cost });
+                    let per_row = chunk.arrow_bytes / self.rows_in_group.max(1);
+                    let work = ChunkWork {
+                        rows: compressed.saturating_add(per_row.saturating_mul(rows)),
+                        entry: chunk.entry_work,
+                    };
+                    fetched.push(FetchedChunk { column_index, pages, context, compressed, work });
                 }
                 Ok(Listed::Referred) => refers = true,
                 Err(e) => {
