@@ -71,7 +71,7 @@ impl BufferPool {
     /// Changes how many bytes of unused memory the pool keeps at most; what is too much is freed,
     /// the oldest first.
     pub fn set_max_bytes(&self, max_bytes: usize) {
-        let pool = &self.free_lists.0;
+        let pool = self.free_lists.shared();
         pool.max.store(max_bytes, Ordering::Relaxed);
         drop(pool.lock().take_oldest_until(max_bytes));
     }
@@ -84,12 +84,12 @@ impl BufferPool {
 
     /// Bytes of unused memory that the pool keeps.
     pub fn held_bytes(&self) -> usize {
-        self.free_lists.0.lock().bytes
+        self.free_lists.shared().lock().bytes
     }
 
     /// Gives all unused memory back to the allocator.
     pub fn clear(&self) {
-        let size_classes = std::mem::take(&mut *self.free_lists.0.lock());
+        let size_classes = std::mem::take(&mut *self.free_lists.shared().lock());
         drop(size_classes);
     }
 
@@ -101,13 +101,13 @@ impl BufferPool {
 /// Two are equal if they share their memory.
 impl PartialEq for BufferPool {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.free_lists.0, &other.free_lists.0)
+        std::ptr::eq(self.free_lists.shared(), other.free_lists.shared())
     }
 }
 
 /// The unused memory of a read, or of a writer. Cheap to clone: clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct FreeLists(Arc<SharedLists>);
+pub(crate) struct FreeLists(Option<Arc<SharedLists>>);
 
 #[derive(Debug)]
 struct SharedLists {
@@ -157,7 +157,17 @@ const PART: usize = 4;
 impl FreeLists {
     /// No memory yet; at most `max` bytes will be kept.
     pub(crate) fn new(max: usize) -> Self {
-        Self(Arc::new(SharedLists { max: max.into(), size_classes: Mutex::default() }))
+        Self(Some(Arc::new(SharedLists { max: max.into(), size_classes: Mutex::default() })))
+    }
+
+    /// Lists that keep nothing, for what is not told which to use.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// The lists of a pool.
+    fn shared(&self) -> &SharedLists {
+        self.0.as_deref().expect("a pool keeps memory")
     }
 
     /// An empty vector with room for `n` values; with less if there is no memory.
@@ -193,7 +203,7 @@ impl FreeLists {
             let _ = out.try_reserve_exact(bytes / size_of::<T>());
             return out;
         }
-        self.0.find(bytes, max(bytes)).unwrap_or_else(|| {
+        self.find(bytes, max(bytes)).unwrap_or_else(|| {
             // More than all memory stays so.
             let bytes = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
             let _ = out.try_reserve_exact(bytes / size_of::<T>());
@@ -206,7 +216,13 @@ impl FreeLists {
 
     /// Gives a vector back, to be taken again.
     pub(crate) fn give<T: Send + 'static>(&self, values: Vec<T>) {
-        self.0.give(values);
+        if let Some(shared) = &self.0 {
+            shared.give(values);
+        }
+    }
+
+    fn find<T: 'static>(&self, bytes: usize, max: usize) -> Option<Vec<T>> {
+        self.0.as_ref()?.find(bytes, max)
     }
 
     /// Makes room for `n` values more. An empty vector takes its memory from the lists.
@@ -224,7 +240,7 @@ impl FreeLists {
             let bytes = values.len().saturating_add(n).saturating_mul(2 * size_of::<T>());
             let found = match bytes {
                 ..STEP => None,
-                _ => self.0.find::<T>(bytes, bytes.saturating_mul(PART)),
+                _ => self.find::<T>(bytes, bytes.saturating_mul(PART)),
             };
             match found {
                 Some(mut grown) => {
@@ -258,7 +274,12 @@ impl FreeLists {
 
     /// As [`FreeLists::lend`], as bytes.
     pub(crate) fn lend_bytes<T: ArrowNativeType>(&self, values: Vec<T>) -> Bytes {
-        Bytes::from_owner(PooledBuffer { values, pool: Arc::downgrade(&self.0) })
+        let is_kept = values.capacity() * size_of::<T>() >= STEP;
+        let shared = self.0.as_ref().filter(|_| is_kept);
+        Bytes::from_owner(PooledBuffer {
+            values,
+            pool: shared.map_or_else(Weak::new, Arc::downgrade),
+        })
     }
 }
 
@@ -437,7 +458,7 @@ mod tests {
             } else {
                 held.push(free_lists.lend(free_lists.take::<u8>(rng.usize(..400_000))));
             }
-            let size_classes = free_lists.0.lock();
+            let size_classes = free_lists.shared().lock();
             let counted: usize =
                 size_classes.by_size.iter().map(|((_, bytes), all)| bytes * all.len()).sum();
             let ages: usize = size_classes.by_size.values().map(VecDeque::len).sum();
@@ -476,11 +497,11 @@ mod tests {
             .map(|_| free_lists.lend(free_lists.take::<i32>((1 << 14) - SLACK / 4)))
             .collect();
         drop(lent);
-        assert_eq!(free_lists.0.lock().bytes, 1 << 20);
+        assert_eq!(free_lists.shared().lock().bytes, 1 << 20);
         let mut last: Vec<u8> = free_lists.take(40_000);
         last.push(7);
         let last = free_lists.lend(last);
-        let pool = Arc::downgrade(&free_lists.0);
+        let pool = free_lists.0.as_ref().map(Arc::downgrade).unwrap();
         drop(free_lists);
         assert!(pool.upgrade().is_none());
         assert_eq!(last.as_slice(), [7]);

@@ -315,6 +315,10 @@ pub(crate) fn first_capacity(input_len: usize, len: usize) -> usize {
     len.min(input_len.saturating_mul(32).max(1 << 20))
 }
 
+/// Bytes that a decompressor may write beyond its output: a vector without room for them is made
+/// anew.
+pub(crate) const SLACK: usize = 80;
+
 /// Empties `out`, and makes room for `len` bytes if there is not as much.
 fn clear_with_capacity(out: &mut Vec<u8>, len: usize) -> Result<()> {
     out.clear();

@@ -28,6 +28,7 @@ impl Decoder {
         }
         check_ratio(input, len, RATIO, "SNAPPY")?;
         let elements = cursor.rest();
+        const { assert!(SLACK <= super::SLACK, "callers give as much") };
         set_len(out, len.saturating_add(SLACK))?;
         let done = decompress(elements, len, out).map_err(|fault| broken(fault, len))?;
         out.truncate(done.written);

@@ -170,9 +170,41 @@ struct Template<'a> {
     /// `None` if there is none to compare with.
     head: Option<ElementHead>,
     /// Its bytes up to the length of the name, which takes one byte.
-    before: &'a [u8],
+    before: Prefix<'a>,
     /// Its bytes from the end of the name on.
-    after: &'a [u8],
+    after: Prefix<'a>,
+}
+
+/// A few bytes, to be compared with what other bytes begin with.
+#[derive(Debug, Default)]
+struct Prefix<'a> {
+    bytes: &'a [u8],
+    /// The first eight of them, and which of their bits count.
+    word: u64,
+    mask: u64,
+}
+
+impl<'a> Prefix<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        let (mut word, mut mask) = ([0; 8], [0; 8]);
+        for ((byte, word), mask) in bytes.iter().zip(&mut word).zip(&mut mask) {
+            (*word, *mask) = (*byte, u8::MAX);
+        }
+        Self { bytes, word: u64::from_le_bytes(word), mask: u64::from_le_bytes(mask) }
+    }
+
+    /// What follows it in `bytes`, if they begin with it.
+    #[inline]
+    fn strip<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        match bytes.first_chunk() {
+            // Nearly always it is so short; then a call would take longer than to compare.
+            Some(first) if self.bytes.len() <= size_of::<u64>() => {
+                let same = u64::from_le_bytes(*first) & self.mask == self.word;
+                same.then(|| bytes.get(self.bytes.len()..)).flatten()
+            }
+            _ => bytes.strip_prefix(self.bytes),
+        }
+    }
 }
 
 impl<'a> Template<'a> {
@@ -181,17 +213,19 @@ impl<'a> Template<'a> {
     #[inline]
     fn read_like(&self, reader: &mut Reader<'_>) -> Option<ElementHead> {
         let head = self.head?;
-        let rest = reader.rest().strip_prefix(self.before)?;
+        let rest = self.before.strip(reader.rest())?;
         // A length of several bytes begins with a larger one.
         let (&name_len, rest) = rest.split_first().filter(|(first, _)| **first < 0x80)?;
         let (name, rest) = rest.split_at_checked(usize::from(name_len))?;
-        if !rest.starts_with(self.after) || std::str::from_utf8(name).is_err() {
+        self.after.strip(rest)?;
+        // Of short names, that check is the faster one.
+        if !name.is_ascii() && std::str::from_utf8(name).is_err() {
             return None;
         }
-        let (start, name_at) = (reader.position(), self.before.len() + 1);
+        let (start, name_at) = (reader.position(), self.before.bytes.len() + 1);
         let name_start = u32::try_from(start + name_at).ok()?;
         let start = u32::try_from(start).ok()?;
-        reader.skip_bytes(name_at + name.len() + self.after.len()).ok()?;
+        reader.skip_bytes(name_at + name.len() + self.after.bytes.len()).ok()?;
         Some(ElementHead { start, name_start, name_len: u32::from(name_len), ..head })
     }
 
@@ -217,6 +251,7 @@ impl<'a> Template<'a> {
             && usize::from(*name_len) == head.name_len()
         {
             let after = element.get(name_at + head.name_len()..).unwrap_or_default();
+            let (before, after) = (Prefix::new(before), Prefix::new(after));
             *self = Self { head: Some(head), before, after };
         }
         Ok(head)
@@ -433,4 +468,25 @@ const OUT_OF_RANGE: u8 = u8::MAX - 1;
 #[cold]
 fn too_large() -> Error {
     Error::limit(LimitKind::Footer, "a footer of more than 4 GiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_stripped_whatever_its_length() {
+        let bytes: Vec<u8> = (1..=20).collect();
+        for prefix in 0..bytes.len() {
+            for len in 0..=bytes.len() {
+                let mut other = bytes[..len].to_vec();
+                let same = Prefix::new(&bytes[..prefix]).strip(&other);
+                assert_eq!(same, other.strip_prefix(&bytes[..prefix]), "{prefix} of {len}");
+                if let Some(last) = prefix.checked_sub(1).filter(|last| *last < len) {
+                    other[last] ^= 0x80;
+                    assert_eq!(Prefix::new(&bytes[..prefix]).strip(&other), None, "{prefix}");
+                }
+            }
+        }
+    }
 }

@@ -13,7 +13,8 @@ use super::borrowed::ColumnChunkRef;
 use super::column::ColumnChunk;
 use super::crypto::EncryptionAlgorithm;
 use super::elements::{ElementHeads, Elements};
-use super::file::{ColumnOrder, FileMetaData, KeyValue, SortingColumn};
+use super::file::{FileMetaData, KeyValue, SortingColumn};
+use super::orders::ColumnOrders;
 use crate::error::{Error, LimitKind, Result};
 use crate::thrift::derive::thrift;
 use crate::thrift::{Alike, Read, Reader, wire};
@@ -63,10 +64,9 @@ impl FooterIndex {
         let pairs = head.key_value_metadata.iter().flatten().map(|pair| {
             size_of::<KeyValue>() + pair.key.len() + pair.value.as_ref().map_or(0, String::len)
         });
-        let orders = head.column_orders.as_ref().map_or(0, Vec::capacity);
+        let orders = head.column_orders.as_ref().map_or(0, ColumnOrders::heap_bytes);
         let writer = head.created_by.as_ref().map_or(0, String::len);
-        let rest = orders * size_of::<ColumnOrder>() + writer;
-        self.bytes.len() + groups.sum::<usize>() + pairs.sum::<usize>() + rest
+        self.bytes.len() + groups.sum::<usize>() + pairs.sum::<usize>() + orders + writer
     }
 
     /// Bytes that the FileMetaData takes. A signature begins after them.
@@ -248,7 +248,7 @@ thrift! {
         /// The writer.
         6 optional created_by: String as text,
         /// The order of the bounds in statistics, one for each leaf.
-        7 optional column_orders: Vec<ColumnOrder>,
+        7 optional column_orders: ColumnOrders,
         /// How columns are encrypted, where the footer is not.
         8 optional encryption_algorithm: EncryptionAlgorithm,
         /// Which key signed the footer, where it is not encrypted.

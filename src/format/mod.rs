@@ -59,6 +59,7 @@ mod enums;
 mod file;
 mod footer;
 mod index;
+mod orders;
 mod page;
 mod schema;
 mod statistics;
@@ -87,6 +88,7 @@ pub use file::{ColumnOrder, FileMetaData, KeyValue, RowGroup, SortingColumn};
 pub(crate) use footer::IndexPlaces;
 pub use footer::{ChunkStarts, ColumnChunks, FileHead, FooterIndex, RowGroupHead};
 pub use index::{ColumnIndex, OffsetIndex, PageLocation};
+pub use orders::ColumnOrders;
 pub use page::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, IndexPageHeader, PageHeader,
 };

@@ -274,7 +274,7 @@ fn wave(shared: &Shared, state: &mut ReadState) -> Batches {
     let found = match found {
         Err(e) if is_too_large(&e) => {
             let retry = shrink(&mut state.size, &e, &parts, state.overlaps);
-            for row_group in rewound(parts, retry)?.into_iter().rev() {
+            for row_group in rewound(parts, retry).into_iter().rev() {
                 state.open.push_front(row_group);
             }
             if retry == Retry::InWaves {
@@ -310,18 +310,18 @@ fn shrink(size: &mut WaveSize, error: &Error, parts: &[Part], overlapped: bool) 
 }
 
 /// The row groups of a wave, to be read again from where it began.
-fn rewound(parts: Vec<Part>, retry: Retry) -> Result<Vec<RowGroup>> {
+fn rewound(parts: Vec<Part>, retry: Retry) -> Vec<RowGroup> {
     let mut row_groups = Vec::with_capacity(parts.len());
     for Part { mut row_group, windows } in parts {
         if let Some(first) = windows.first() {
             match retry {
-                Retry::InWaves => row_group.restart_at(first)?,
-                Retry::InBatches => row_group.restart_carefully(first)?,
+                Retry::InWaves => row_group.restart_at(first),
+                Retry::InBatches => row_group.restart_carefully(first),
             }
         }
         row_groups.push(row_group);
     }
-    Ok(row_groups)
+    row_groups
 }
 
 /// The next batch of the first open row group, if its batches are made one at a time. No batch if
@@ -477,18 +477,10 @@ pub(super) fn wave_of(
         Err(e) if is_too_large(&e) => {
             let retry = shrink(&mut size, &e, &parts, overlaps);
             result.size = size;
-            match rewound(parts, retry) {
-                Ok(row_groups) => {
-                    let ignores_index = ignores_index.expect("a part was taken");
-                    for row_group in row_groups.into_iter().rev() {
-                        result.queue.push_front(QueuedRowGroup {
-                            row_group,
-                            is_new: false,
-                            ignores_index,
-                        });
-                    }
-                }
-                Err(e) => result.failed = Some(e),
+            let ignores_index = ignores_index.expect("a part was taken");
+            for row_group in rewound(parts, retry).into_iter().rev() {
+                let is_new = false;
+                result.queue.push_front(QueuedRowGroup { row_group, is_new, ignores_index });
             }
         }
         Err(e) if contradicts(&e) && ignores_index != Some(true) => {
@@ -554,9 +546,10 @@ fn split(parts: &mut [Part], pieces: Option<&FileRanges>) -> Result<()> {
     for part in &mut *parts {
         let (work, windows) = (part.work(), part.windows.len());
         let may_split = part.row_group.may_split();
-        wave.extend(part.row_group.tasks().iter_mut().map(|task| {
-            let (of_chunk, shares) = (task.work(), task.parts().len());
-            let max_shares = if may_split && shares == 1 { threads.min(windows) } else { shares };
+        wave.extend(part.row_group.tasks().iter().map(|task| {
+            let (of_chunk, shares) = (task.work(), task.shares());
+            let may_split = may_split && task.may_split();
+            let max_shares = if may_split { threads.min(windows) } else { shares };
             let (cost, entry) = (work.of(of_chunk.rows), of_chunk.entry);
             WaveTask { cost, entry, windows, shares, max_shares }
         }));
@@ -564,7 +557,7 @@ fn split(parts: &mut [Part], pieces: Option<&FileRanges>) -> Result<()> {
     share_out(&mut wave, threads);
     let tasks = parts.iter_mut().flat_map(|part| part.row_group.tasks());
     for (task, WaveTask { shares, .. }) in tasks.zip(wave) {
-        if shares > task.parts().len() {
+        if shares > task.shares() {
             in_pieces(pieces, |given| task.split(shares, given)).map_err(|e| task.place(e))?;
         }
     }
@@ -603,7 +596,10 @@ fn decode(
                 wanted.then(|| (i, window, ends[i]))
             };
             let all: Vec<_> = windows.iter().copied().enumerate().map(wanted).collect();
-            let decoders = task.parts();
+            if all.iter().all(Option::is_none) {
+                continue;
+            }
+            let decoders = task.parts()?;
             let n = decoders.len();
             for (i, decoder) in decoders.iter_mut().enumerate() {
                 let (first, end) = (windows.len() * i / n, windows.len() * (i + 1) / n);

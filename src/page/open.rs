@@ -9,7 +9,7 @@
 use bytes::Bytes;
 
 use crate::bytes::Cursor;
-use crate::compress::{Decompressor, first_capacity};
+use crate::compress::{self, Decompressor, first_capacity};
 use crate::crypt::{ChunkDecryptor, Module};
 use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, LimitKind, Result, Spec};
@@ -100,7 +100,8 @@ pub(crate) struct PagePosition {
 /// The header of a page.
 #[derive(Debug)]
 pub(crate) struct StoredHeader {
-    pub header: PageHeader,
+    /// On the heap, because it is large and moves from stage to stage.
+    pub header: Box<PageHeader>,
     /// Bytes that it takes.
     pub len: usize,
     /// What the body is, if it is encrypted.
@@ -129,7 +130,8 @@ impl PageContext {
     pub(crate) fn read_header(&self, bytes: &[u8], position: PagePosition) -> Result<StoredHeader> {
         let Some(decryptor) = &self.decryptor else {
             let mut reader = thrift::Reader::new(bytes);
-            let header = PageHeader::read(&mut reader)?;
+            let mut header = Box::<PageHeader>::default();
+            header.read_over(&mut reader)?;
             return Ok(StoredHeader { header, len: reader.position(), body: None });
         };
         let len = ChunkDecryptor::module_len(bytes)?;
@@ -152,7 +154,8 @@ impl PageContext {
             Some(plain) => (plain, dictionary.1, true),
             None => (decryptor.open(data.0, module)?, data.1, false),
         };
-        let header = PageHeader::read(&mut thrift::Reader::new(&plain))?;
+        let mut header = Box::<PageHeader>::default();
+        header.read_over(&mut thrift::Reader::new(&plain))?;
         if (header.r#type == PageType::DictionaryPage) != is_dictionary {
             return Err(Error::mismatch(
                 Spec::Encryption,
@@ -543,7 +546,8 @@ impl PageOpener {
         let working = decompressor.working_bytes(&body);
         let _working = self.budget.take_for("the window of the codec", working)?;
         let free_lists = self.budget.free_lists();
-        let mut out = free_lists.take_used(first_capacity(body.len(), uncompressed_len));
+        let capacity = first_capacity(body.len(), uncompressed_len);
+        let mut out = free_lists.take_used(capacity.saturating_add(compress::SLACK));
         decompressor.decompress(&body, uncompressed_len, &mut out)?;
         Ok((free_lists.lend_bytes(out), memory))
     }

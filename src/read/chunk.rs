@@ -261,7 +261,7 @@ impl Pages {
         let offset = self.next.as_ref().map_or_else(|| self.source.offset(), |page| page.offset);
         let position = self.position();
         let header = match &self.next {
-            Some(page) => Some(&page.header),
+            Some(page) => Some(&*page.header),
             None if self.slots_left == 0 => None,
             None => {
                 let header = self.source.next_header(self.opener.context(), position);

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use super::page_list::{PIECE, SLACK};
 use super::supplied::Stop;
@@ -18,7 +18,7 @@ use crate::page::{PageContext, PagePosition, StoredHeader};
 
 /// A page whose header is read and whose body is not opened.
 pub(super) struct RawPage {
-    pub header: PageHeader,
+    pub header: Box<PageHeader>,
     pub body: Bytes,
     /// What the body is, if it is encrypted.
     pub module: Option<Module>,
@@ -39,7 +39,7 @@ pub(super) struct ChunkBytes {
 
 /// The header of a page, and how long its parts are. They end within the chunk.
 struct PageStart {
-    header: PageHeader,
+    header: Box<PageHeader>,
     header_len: usize,
     body_len: usize,
     module: Option<Module>,
@@ -178,7 +178,7 @@ impl ChunkBytes {
             }
             self.next = Some(PageStart { header, header_len, body_len, module });
         }
-        Ok(self.next.as_ref().map(|next| &next.header))
+        Ok(self.next.as_ref().map(|next| &*next.header))
     }
 
     /// Takes the next page. `None` if no bytes are left.
@@ -199,8 +199,9 @@ impl ChunkBytes {
             return Err(self.ask_for(piece(len.saturating_add(SLACK))));
         }
         let PageStart { header, header_len, module, .. } = next;
-        let mut taken = self.rest.split_to(len);
-        let body = taken.split_off(header_len);
+        let mut body = self.rest.split_to(len);
+        // To split the header off would count references up and down.
+        body.advance(header_len);
         let offset = self.offset;
         self.move_on(len, false);
         Ok(Some(RawPage { header, body, module, offset }))

@@ -1,7 +1,5 @@
 //! A leaf of a row group, and the parts of it that threads decode.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 
 use super::chunk::Pages;
@@ -13,13 +11,18 @@ use super::supplied::{Step, Stop};
 use super::window::{UnselectedRows, Window, max_bytes};
 use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::page::PageContext;
+use crate::schema::LeafPath;
 
 /// One leaf of one row group: one or more [`ColumnDecoder`]s that decode it.
 pub(crate) struct ColumnTask {
     chunk: ChunkSource,
+    /// Made when they are asked for: in a row group of many small chunks they take more memory than
+    /// the chunks.
     parts: Vec<ColumnDecoder>,
     /// While the leaf is being split.
     search: Option<PageSearch>,
+    /// Whether it may be split.
+    may_split: bool,
     rows_in_group: u64,
     work: ChunkWork,
 }
@@ -33,7 +36,7 @@ pub(crate) struct ColumnDecoder {
     is_early: bool,
     drops_rows: bool,
     row_group: usize,
-    column: Arc<str>,
+    column: LeafPath,
     /// Bytes that a batch should not exceed.
     batch_bytes: usize,
     /// While a window is decoded: how far.
@@ -57,20 +60,18 @@ pub(super) struct ChunkSource {
     pub(super) list: PageList,
     pub(super) context: PageContext,
     pub(super) row_group: usize,
-    /// Dotted path of the leaf.
-    pub(super) column: Arc<str>,
 }
 
 impl ChunkSource {
     fn part(&self) -> Result<ColumnDecoder> {
-        let Self { plan, column_index, list, context, row_group, column } = self;
+        let Self { plan, column_index, list, context, row_group } = self;
         let pages = Pages::new(list, context.clone(), plan.budget());
         let spec = plan.leaves().get(*column_index).ok_or_else(|| Error::usage("no such leaf"))?;
         let pages = pages.keeping(plan.page_cache().dictionary(*row_group, spec.leaf.index));
         let carries_prefix = plan.footer().quirks().carries_prefix;
         let utf8 = plan.options().utf8;
         let reader = LeafReader::new(spec, pages, utf8, carries_prefix, plan.budget())
-            .map_err(|e| e.at_column(column.clone()).at_row_group(*row_group))?;
+            .map_err(|e| e.at_column(spec.leaf.path.dotted()).at_row_group(*row_group))?;
         let is_early = plan.filter().is_some_and(|filter| filter.is_early(*column_index));
         let batch_bytes = plan.batch_bytes();
         Ok(ColumnDecoder {
@@ -79,7 +80,7 @@ impl ChunkSource {
             is_early,
             drops_rows: plan.drops_rows(*column_index),
             row_group: *row_group,
-            column: column.clone(),
+            column: spec.leaf.path.clone(),
             batch_bytes,
             position: None,
         })
@@ -87,9 +88,8 @@ impl ChunkSource {
 }
 
 impl ColumnTask {
-    pub(super) fn new(chunk: ChunkSource, rows_in_group: u64, work: ChunkWork) -> Result<Self> {
-        let parts = vec![chunk.part()?];
-        Ok(Self { chunk, parts, search: None, rows_in_group, work })
+    pub(super) fn new(chunk: ChunkSource, rows_in_group: u64, work: ChunkWork) -> Self {
+        Self { chunk, parts: Vec::new(), search: None, may_split: true, rows_in_group, work }
     }
 
     /// Whether the leaf is decoded for a stage of the filter.
@@ -113,19 +113,31 @@ impl ColumnTask {
         self.work
     }
 
-    /// What decodes the leaf: one part, or as many as it was split into.
-    pub(crate) fn parts(&mut self) -> &mut [ColumnDecoder] {
-        &mut self.parts
+    /// How many parts decode the leaf, each on a thread of its own.
+    pub(crate) fn shares(&self) -> usize {
+        self.parts.len().max(1)
     }
 
-    /// Starts again with one new decoder: the next window may lie anywhere.
+    /// Whether it may be split: not if it was before, or if the rows of its pages cannot be known.
+    pub(crate) fn may_split(&self) -> bool {
+        self.may_split
+    }
+
+    /// What decodes the leaf: one part, or as many as it was split into.
     ///
     /// # Errors
-    /// As for the first part.
-    pub(super) fn restart(&mut self) -> Result<()> {
-        self.parts.clear();
-        self.parts.push(self.chunk.part()?);
-        Ok(())
+    /// `Unsupported` if the leaf cannot be read as it is wanted.
+    pub(crate) fn parts(&mut self) -> Result<&mut [ColumnDecoder]> {
+        if self.parts.is_empty() {
+            self.parts = vec![self.chunk.part()?];
+        }
+        Ok(&mut self.parts)
+    }
+
+    /// Drops what has decoded the leaf. If it is decoded again, the window may lie anywhere.
+    pub(super) fn restart(&mut self) {
+        // Its memory serves the next leaf.
+        self.parts = Vec::new();
     }
 
     /// Lets `parts` threads decode the leaf, each its own pages, if the rows of its pages can be
@@ -133,9 +145,10 @@ impl ColumnTask {
     /// step before asked for.
     ///
     /// # Errors
-    /// As for the first part.
+    /// As [`ColumnTask::parts`].
     pub(crate) fn split(&mut self, parts: usize, given: Option<Bytes>) -> Result<Step<()>> {
         let ChunkSource { plan, list, context, .. } = &mut self.chunk;
+        self.may_split = false;
         // Pages of these writers depend on the page before.
         if plan.footer().quirks().carries_prefix {
             return Ok(Step::Done(()));
@@ -169,7 +182,12 @@ impl ColumnTask {
 
     /// Says of which column an error is.
     pub(crate) fn place(&self, error: Error) -> Error {
-        error.at_column(self.chunk.column.clone()).at_row_group(self.chunk.row_group)
+        let ChunkSource { plan, column_index, row_group, .. } = &self.chunk;
+        let error = match plan.leaves().get(*column_index) {
+            Some(spec) => error.at_column(spec.leaf.path.dotted()),
+            None => error,
+        };
+        error.at_row_group(*row_group)
     }
 }
 
@@ -197,7 +215,7 @@ impl ColumnDecoder {
 
     /// Says of which page an error is.
     pub(crate) fn place(&self, error: Error) -> Error {
-        let error = error.at_page(self.reader.page()).at_column(self.column.clone());
+        let error = error.at_page(self.reader.page()).at_column(self.column.dotted());
         error.at_row_group(self.row_group)
     }
 
@@ -248,6 +266,8 @@ impl ColumnDecoder {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int64Type;
     use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
@@ -296,9 +316,9 @@ mod tests {
             PageList::whole(file.slice(range.start as usize..range.end as usize), start, slots)
         };
         let context = plan.page_context(&plan.leaves()[leaf], meta.codec, None);
-        let (plan, column) = (plan.clone(), "c".into());
-        let chunk = ChunkSource { plan, column_index: leaf, list, context, row_group: 0, column };
-        ColumnTask::new(chunk, ROWS, ChunkWork::default()).unwrap()
+        let plan = plan.clone();
+        let chunk = ChunkSource { plan, column_index: leaf, list, context, row_group: 0 };
+        ColumnTask::new(chunk, ROWS, ChunkWork::default())
     }
 
     /// The array and the levels of a window, and how many bytes it asked for.
@@ -330,7 +350,7 @@ mod tests {
                 }
                 whole.split(2, None).unwrap().done().unwrap();
             }
-            let parts = pieces.parts().iter_mut().zip(whole.parts());
+            let parts = pieces.parts().unwrap().iter_mut().zip(whole.parts().unwrap());
             for (i, (in_pieces, at_hand)) in parts.enumerate() {
                 let mut at = i as u64 * ROWS / 2;
                 while at < ROWS - 100 {
@@ -353,12 +373,32 @@ mod tests {
     }
 
     #[test]
+    fn a_leaf_is_decoded_anew_once_its_decoder_is_dropped() {
+        let (plan, file) = file(5);
+        for leaf in 0..3 {
+            let mut task = task(&plan, &file, leaf, false);
+            assert!(task.parts.is_empty(), "nothing is made before it is asked for");
+            let decode = |task: &mut ColumnTask, rows| {
+                let window = Window::of(std::iter::once(rows), u64::MAX);
+                decoded(&mut task.parts().unwrap()[0], &window, &file).0.array
+            };
+            let first = decode(&mut task, 0..50_000);
+            let second = decode(&mut task, 50_000..ROWS);
+            task.restart();
+            assert!(task.parts.is_empty() && task.waiting().next().is_none());
+            assert_eq!(&decode(&mut task, 50_000..ROWS), &second, "leaf {leaf}");
+            task.restart();
+            assert_eq!(&decode(&mut task, 0..50_000), &first, "leaf {leaf}");
+        }
+    }
+
+    #[test]
     fn pages_that_are_skipped_are_not_asked_for() {
         let (plan, file) = file(3);
         let mut task = task(&plan, &file, 0, true);
         let mut window = |rows| {
             let window = Window::of(std::iter::once(rows), u64::MAX);
-            let (batch, asked) = decoded(&mut task.parts()[0], &window, &file);
+            let (batch, asked) = decoded(&mut task.parts().unwrap()[0], &window, &file);
             assert_eq!(batch.array.as_primitive::<Int64Type>().len(), window.rows());
             asked
         };

@@ -88,20 +88,19 @@ impl RowGroupPlan {
     /// them.
     pub(crate) fn supply(self, bytes: Vec<Bytes>) -> Result<Supplied> {
         match self.list_pages(&bytes)? {
-            ListedPages::Ready(fetched) => Ok(Supplied::Ready(Box::new(RowGroup::new(fetched)?))),
+            ListedPages::Ready(fetched) => Ok(Supplied::Ready(Box::new(RowGroup::new(fetched)))),
             ListedPages::NeedsMore(plan) => Ok(Supplied::Again(Box::new(plan))),
         }
     }
 }
 
 impl RowGroup {
-    fn new(fetched: Fetched) -> Result<Self> {
+    fn new(fetched: Fetched) -> Self {
         let Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory } =
             fetched;
         let task = |FetchedChunk { column_index, pages, context, work, .. }| {
-            let column = plan.leaves()[column_index].leaf.path.dotted().into();
             let (plan, row_group) = (plan.clone(), range.row_group);
-            let chunk = ChunkSource { plan, column_index, list: pages, context, row_group, column };
+            let chunk = ChunkSource { plan, column_index, list: pages, context, row_group };
             ColumnTask::new(chunk, rows_in_group, work)
         };
         let mut row_bytes = Vec::new();
@@ -114,8 +113,8 @@ impl RowGroup {
                 }
             }
         }
-        let tasks = chunks.into_iter().map(task).collect::<Result<_>>()?;
-        Ok(Self {
+        let tasks = chunks.into_iter().map(task).collect();
+        Self {
             next_row: range.rows.start,
             plan,
             range,
@@ -132,7 +131,7 @@ impl RowGroup {
             row_bytes,
             open: None,
             _fetched: memory,
-        })
+        }
     }
 
     /// The windows of the next `batches` batches, fewer at the end of the row group. The tasks must
@@ -323,7 +322,7 @@ impl RowGroup {
                 }
                 Err(e) if is_too_large(&e) => {
                     let window = &open.window;
-                    self.restart_carefully(window)?;
+                    self.restart_carefully(window);
                     self.batch_rows = self.batch_rows.min(window.rows() / FEWER).max(1);
                     if window.rows() <= 1 {
                         return Err(e);
@@ -375,26 +374,20 @@ impl RowGroup {
 
     /// Goes back to the first row of a window that was given out: windows may be asked for and
     /// decoded again.
-    ///
-    /// # Errors
-    /// `Limit(Memory)` if there is no memory to begin anew.
-    pub(crate) fn restart_at(&mut self, window: &Window) -> Result<()> {
+    pub(crate) fn restart_at(&mut self, window: &Window) {
         self.open = None;
         self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
-        self.tasks.iter_mut().try_for_each(ColumnTask::restart)
+        self.tasks.iter_mut().for_each(ColumnTask::restart);
     }
 
     /// As [`RowGroup::restart_at`], but the batches to come are made one at a time, by
     /// [`RowGroup::next_batch`], until it is known how many rows they may have.
-    ///
-    /// # Errors
-    /// As [`RowGroup::restart_at`].
-    pub(crate) fn restart_carefully(&mut self, window: &Window) -> Result<()> {
+    pub(crate) fn restart_carefully(&mut self, window: &Window) {
         self.is_careful = true;
         self.rewound += 1;
         // The metadata may be right of the rows from here on.
         self.batch_rows = self.batch_rows.min(self.estimated_rows);
-        self.restart_at(window)
+        self.restart_at(window);
     }
 
     /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].
@@ -456,13 +449,19 @@ impl RowGroup {
         leaves: &mut Vec<LeafBatch>,
         given: &mut Option<Bytes>,
     ) -> Result<Step<()>> {
-        let last = self.ends_with(window);
+        let (last, is_done) = (self.ends_with(window), self.is_done());
+        if step == DecodeStep::Output {
+            leaves.reserve(self.tasks.len().saturating_sub(leaves.len()));
+        }
         let wanted = self.tasks.iter_mut().filter(|task| task.is_wanted(step, window));
         for task in wanted.skip(leaves.len()) {
-            let [part, ..] = task.parts() else { continue };
+            let [part, ..] = task.parts()? else { continue };
             match part.decode(window, last, given.take())? {
                 Step::Done(leaf) => leaves.push(leaf),
                 Step::NeedsMore(range) => return Ok(Step::NeedsMore(range)),
+            }
+            if is_done {
+                task.restart();
             }
         }
         Ok(Step::Done(()))

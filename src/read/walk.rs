@@ -186,7 +186,7 @@ impl StoredPages {
         let bytes = self.rest.split_to(header_len + body_len);
         let offset = self.offset;
         self.offset += bytes.len() as u64;
-        Ok(StoredPage { offset, header_len, header, bytes, module })
+        Ok(StoredPage { offset, header_len, header: *header, bytes, module })
     }
 
     /// Counts a page.

@@ -2,12 +2,14 @@
 //!
 //! Used by `node`. To index the names of a wide schema costs as much as a few
 //! scans over them, and a read that wants few columns looks up few names. So the first lookups
-//! scan, and the index is built when they have visited so many nodes that it would have paid.
+//! scan, and the index is built when they have visited so many nodes that it would have paid. What
+//! scans have found is remembered: a read looks its names up twice, when they are given and when it
+//! is planned.
 //! Trap: neither the file nor the projection may make the time grow with their product.
 
 use std::hash::BuildHasher;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
@@ -40,7 +42,22 @@ impl Named {
 pub(super) struct Lookup {
     /// Nodes that scans have visited.
     visited: AtomicUsize,
+    /// What the last scans have found.
+    found: Mutex<Vec<Found>>,
     index: OnceLock<Names>,
+}
+
+/// What a name among the children of a node was found to stand for.
+struct Found {
+    parent: u32,
+    name: Box<str>,
+    named: Named,
+}
+
+impl Found {
+    fn answers(&self, parent: u32, name: &str) -> bool {
+        self.parent == parent && *self.name == *name
+    }
 }
 
 impl Lookup {
@@ -56,9 +73,18 @@ impl Lookup {
         if let Some(index) = self.index(nodes, of) {
             return index.find(parent, name.as_bytes(), of);
         }
+        let found = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = found().iter().find(|found| found.answers(parent, name)) {
+            return found.named;
+        }
         let mut visited = 0;
         let named = Named::among(siblings.inspect(|_| visited += 1));
         self.visited.fetch_add(visited, Ordering::Relaxed);
+        if visited > REMEMBERED {
+            let mut found = found();
+            found.truncate(REMEMBERED - 1);
+            found.insert(0, Found { parent, name: name.into(), named });
+        }
         named
     }
 
@@ -96,13 +122,17 @@ impl Lookup {
 impl Clone for Lookup {
     fn clone(&self) -> Self {
         let visited = self.visited.load(Ordering::Relaxed).into();
-        Self { visited, index: self.index.clone() }
+        Self { visited, found: Mutex::default(), index: self.index.clone() }
     }
 }
 
 /// How many times the nodes of the schema are visited by scans, because the index costs about as
 /// much (bench meta, "open and read").
 const SCANS: usize = 8;
+
+/// How many finds are remembered: as many as there can be scans over all nodes. Of as few siblings,
+/// a scan takes no longer.
+const REMEMBERED: usize = SCANS;
 
 /// The children of all groups by name and by position.
 #[derive(Clone)]
@@ -204,7 +234,7 @@ mod tests {
             if depth == 0 || at > 0 && rng.bool() {
                 return;
             }
-            let children = rng.i32(0..8);
+            let children = rng.i32(0..16);
             for _ in 0..children {
                 below(rng, depth - 1, out);
             }
@@ -264,6 +294,12 @@ mod tests {
         for i in [0, 500, 999] {
             assert_eq!(schema.field_named(&format!("column {i}")), Named::One(i));
         }
+        let visited = || schema.lookup.visited.load(Ordering::Relaxed);
+        assert_eq!(visited(), 3 * 1000, "scans");
+        for i in [0, 500, 999] {
+            assert_eq!(schema.field_named(&format!("column {i}")), Named::One(i));
+        }
+        assert_eq!(visited(), 3 * 1000, "what was found is remembered");
         assert!(!is_indexed(&schema));
         let copy = schema.clone();
         for i in 0..1000 {
@@ -271,9 +307,9 @@ mod tests {
         }
         assert!(is_indexed(&schema) && !is_indexed(&copy));
         // No more nodes are visited.
-        let visited = schema.lookup.visited.load(Ordering::Relaxed);
-        assert!(visited <= (SCANS + 1) * 1001, "{visited}");
+        let scanned = visited();
+        assert!(scanned <= (SCANS + 1) * 1001, "{scanned}");
         assert_eq!(schema.field_named("column"), Named::None);
-        assert_eq!(schema.lookup.visited.load(Ordering::Relaxed), visited);
+        assert_eq!(visited(), scanned);
     }
 }

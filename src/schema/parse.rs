@@ -39,7 +39,10 @@ impl Schema {
             return Err(malformed("the schema has no element, not even a root"));
         }
         let mut links = Vec::<Link>::with_capacity(elements.len());
-        let (mut fields, mut leaves) = (Vec::new(), Vec::new());
+        // Most schemas are flat, or nearly so: elements are leaves, and leaves are fields.
+        let children = elements.head(0).num_children().and_then(|n| usize::try_from(n).ok());
+        let mut fields = Vec::with_capacity(children.unwrap_or(0).min(elements.len()));
+        let mut leaves = Vec::with_capacity(elements.len());
         let mut leaves_before = 0;
         // Each leaf is told by its whole path: few bytes of a deep and wide tree stand for many.
         let (mut path_bytes, max_path_bytes) = (0u64, limits.memory_bytes / 4);

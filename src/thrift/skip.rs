@@ -104,17 +104,27 @@ impl SkipTemplate<'_> {
             return None;
         }
         let (head, rest) = bytes.split_at_checked(self.bytes.len())?;
-        let (heads, last_head) = head.as_chunks::<32>();
-        let (wants, last_want) = self.bytes.as_chunks::<32>();
-        let (masks, last_mask) = self.mask.as_chunks::<32>();
-        let same = heads.iter().zip(wants).zip(masks).all(|((a, b), m)| agree(a, b, m))
-            && agree(last_head, last_want, last_mask);
+        let (want, mask) = (self.bytes, &self.mask[..]);
+        let last =
+            (head.last_chunk::<BLOCK>(), want.last_chunk::<BLOCK>(), mask.last_chunk::<BLOCK>());
+        let same = match last {
+            // Byte by byte, what is left after the last whole block takes as long as all blocks.
+            (Some(last_head), Some(last_want), Some(last_mask)) => {
+                let (heads, wants) = (head.as_chunks::<BLOCK>().0, want.as_chunks::<BLOCK>().0);
+                let mut blocks = heads.iter().zip(wants).zip(mask.as_chunks::<BLOCK>().0);
+                blocks.all(|((a, b), m)| agree(a, b, m)) && agree(last_head, last_want, last_mask)
+            }
+            _ => agree(head, want, mask),
+        };
         same.then_some(rest)
     }
 }
 
+/// Bytes compared at a time.
+const BLOCK: usize = 32;
+
 /// Whether `a` and `b` have the same bits where `mask` is set.
-#[inline]
+#[inline(always)]
 fn agree(a: &[u8], b: &[u8], mask: &[u8]) -> bool {
     a.iter().zip(b).zip(mask).fold(0, |all, ((a, b), m)| all | ((a ^ b) & m)) == 0
 }

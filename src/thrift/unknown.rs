@@ -31,6 +31,9 @@ pub(crate) struct UnknownField<'a> {
 }
 
 impl Unknown {
+    /// Nothing.
+    pub(crate) const NONE: Self = Self(None);
+
     /// Whether nothing is kept.
     #[inline]
     pub fn is_empty(&self) -> bool {

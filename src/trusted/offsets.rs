@@ -406,7 +406,7 @@ mod tests {
     }
 
     fn finish(strings: &mut OffsetStrings<i32>, data_type: &DataType) -> Result<ArrayRef> {
-        let array = strings.finish(data_type, None, &FreeLists::new(0))?;
+        let array = strings.finish(data_type, None, &FreeLists::none())?;
         array.to_data().validate_full().unwrap();
         Ok(array)
     }
@@ -511,7 +511,7 @@ mod tests {
         strings.append(b"ab", &[span(0, 1); 2], Place::Apart, TextCheck::Utf8).unwrap();
         strings.spread(&validity, 0, 4, 2);
         let nulls = Some(NullBuffer::from(vec![true, true, false]));
-        let wrong = strings.finish(&DataType::Utf8, nulls, &FreeLists::new(0)).unwrap_err();
+        let wrong = strings.finish(&DataType::Utf8, nulls, &FreeLists::none()).unwrap_err();
         assert_eq!(wrong.kind(), ErrorKind::Usage, "{wrong}");
     }
 }

@@ -442,7 +442,7 @@ mod tests {
     }
 
     fn finish(views: &mut ViewStrings, data_type: &DataType) -> Result<ArrayRef> {
-        let array = views.finish(data_type, None, &FreeLists::new(0))?;
+        let array = views.finish(data_type, None, &FreeLists::none())?;
         array.to_data().validate_full().unwrap();
         Ok(array)
     }
@@ -544,7 +544,7 @@ mod tests {
     fn validity_of_other_slots_is_refused() {
         let mut views = ViewStrings::new();
         let nulls = Some(NullBuffer::new_null(1));
-        let error = views.finish(&DataType::Utf8View, nulls, &FreeLists::new(0)).unwrap_err();
+        let error = views.finish(&DataType::Utf8View, nulls, &FreeLists::none()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
     }
 

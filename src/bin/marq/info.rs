@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use marquetry::Reader;
+use marquetry::format::ColumnOrders;
 use serde_json::{Value, json};
 
 use crate::args::{Global, Info};
@@ -138,7 +139,7 @@ impl Summary {
             "version": head.version, "bytes": parts, "uncompressed_bytes": self.raw, "codecs": self.codecs,
             "encodings": self.encodings, "dictionary_fallbacks": self.fallbacks, "encrypted_chunks": self.encrypted,
             "encryption": encryption(reader),
-            "column_orders": head.column_orders.as_ref().map(Vec::len),
+            "column_orders": head.column_orders.as_ref().map(ColumnOrders::len),
             "sorted_by": sorted_by(reader),
             "geospatial": geo::columns(reader)?.iter().map(geo::GeoColumn::json).collect::<Vec<_>>(),
             "variants": shredded::columns(reader)?.iter().map(shredded::ShreddedColumn::json).collect::<Vec<_>>(),

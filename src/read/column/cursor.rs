@@ -81,7 +81,7 @@ impl PageCursor {
         if let Some(memory) = memory {
             held.absorb(memory);
         }
-        self.memory.dictionary = Arc::new(held);
+        self.memory.dictionary = Some(Arc::new(held));
         self.values.set_dictionary(page)
     }
 

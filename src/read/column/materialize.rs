@@ -119,7 +119,7 @@ fn named<T: ByteArrayType<Offset = i32>>(
     }
     let mut views = ViewStrings::new();
     views.append_named(values, &keys)?;
-    views.finish(to, nulls, &FreeLists::new(0))
+    views.finish(to, nulls, &FreeLists::none())
 }
 
 /// The keys of a dictionary array; those of nulls may be anything.

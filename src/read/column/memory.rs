@@ -15,8 +15,8 @@ pub(super) struct ColumnMemory {
     array: Reservation,
     /// Pages that were closed and that this array points into.
     pub(super) adopted: Reservation,
-    /// The dictionary page, and what is made of it.
-    pub(super) dictionary: Arc<Reservation>,
+    /// The dictionary page, and what is made of it; `None` before it is set.
+    pub(super) dictionary: Option<Arc<Reservation>>,
     /// Bytes of the batch that is being made, all of its columns counted.
     batch: Weight,
     /// Bytes that this batch may hold at most.
@@ -31,7 +31,7 @@ impl ColumnMemory {
             budget: budget.clone(),
             array: budget.reservation("the arrays of a batch"),
             adopted: budget.reservation("pages that string views point into"),
-            dictionary: Arc::new(budget.reservation("a dictionary")),
+            dictionary: None,
             batch: Weight::default(),
             max_batch: u64::MAX,
             counted: 0,

@@ -107,7 +107,7 @@ impl LeafReader {
                 values,
                 page: None,
                 memory: ColumnMemory::new(budget),
-                upcoming: ([].into(), 0),
+                upcoming: (Arc::default(), 0),
             },
             slot: spec.slot,
             keep_levels: spec.keep_levels,
@@ -173,7 +173,7 @@ impl LeafReader {
     }
 
     /// The memory of what [`LeafReader::dictionary`] gave, which is to be held as long as that.
-    pub(in crate::read) fn into_dictionary_memory(self) -> Arc<Reservation> {
+    pub(in crate::read) fn into_dictionary_memory(self) -> Option<Arc<Reservation>> {
         self.cursor.memory.dictionary
     }
 
@@ -242,7 +242,7 @@ impl LeafReader {
         // What the values keep for the next batch is not in this one.
         let memory = cursor.memory.take_array(cursor.values.bytes_held())?;
         let points = points_into_dictionary(array.data_type());
-        let dictionary_memory = points.then(|| cursor.memory.dictionary.clone());
+        let dictionary_memory = points.then(|| cursor.memory.dictionary.clone()).flatten();
         Ok(LeafBatch { array, def, rep, max_rep: cursor.max_rep, memory, dictionary_memory })
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct ColumnSpec {
 
 /// The leaves of the shapes, in output order, and which of them must keep their levels.
 pub(in crate::read) fn column_specs(schema: &Schema, shapes: &[Shape]) -> Result<Vec<ColumnSpec>> {
-    let mut leaves = Vec::new();
+    let mut leaves = Vec::with_capacity(shapes.len());
     for shape in shapes {
         walk(schema, shape, false, &mut Vec::new(), &mut leaves)?;
     }

@@ -217,6 +217,13 @@ pub(super) const LARGE: u64 = 512 << 10;
 /// to ask twice.
 const LARGE_DICTIONARY: u64 = 32 << 10;
 
+/// The bytes wanted of all chunks of a row group, in their order.
+pub(super) fn needs(chunks: &[ChunkPlan]) -> Vec<Range<u64>> {
+    let mut needs = Vec::with_capacity(chunks.len());
+    chunks.iter().for_each(|chunk| chunk.add_needs(&mut needs));
+    needs
+}
+
 /// What comes of the bytes of a chunk.
 pub(super) enum Listed {
     Pages(PageList),
@@ -250,11 +257,14 @@ impl ChunkPlan {
         (self.pages, self.dictionary) = (None, DictionaryFetch::WithPages);
     }
 
-    /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then
-    /// the runs of pages.
-    pub(super) fn needs(&self) -> Vec<Range<u64>> {
+    /// Appends the bytes wanted of the chunk: all of it, or what stands before its first data page
+    /// and then the runs of pages.
+    fn add_needs(&self, out: &mut Vec<Range<u64>>) {
         let Some(WantedPages { map, page_runs }) = &self.pages else {
-            return if self.in_pieces { Vec::new() } else { vec![self.bytes.clone()] };
+            if !self.in_pieces {
+                out.push(self.bytes.clone());
+            }
+            return;
         };
         let bytes_of = |run: &Range<usize>| {
             let pages = map.pages().get(run.clone()).unwrap_or_default();
@@ -263,14 +273,14 @@ impl ChunkPlan {
         };
         let pages = page_runs.iter().map(bytes_of);
         match self.dictionary {
-            DictionaryFetch::WithPages => std::iter::once(map.head()).chain(pages).collect(),
-            DictionaryFetch::AfterPages => pages.collect(),
-            DictionaryFetch::Referred(_) => vec![map.head()],
-            DictionaryFetch::Unreferred(_) => Vec::new(),
+            DictionaryFetch::WithPages => out.extend(std::iter::once(map.head()).chain(pages)),
+            DictionaryFetch::AfterPages => out.extend(pages),
+            DictionaryFetch::Referred(_) => out.push(map.head()),
+            DictionaryFetch::Unreferred(_) => {}
         }
     }
 
-    /// Splits bytes into those of [`ChunkPlan::needs`] and those of the chunks after this one.
+    /// Splits bytes into those of [`ChunkPlan::add_needs`] and those of the chunks after this one.
     pub(super) fn split_needs<'a>(&self, bytes: &'a [Bytes]) -> (&'a [Bytes], &'a [Bytes]) {
         let own = match (&self.pages, &self.dictionary) {
             (None, _) => usize::from(!self.in_pieces),
@@ -282,7 +292,7 @@ impl ChunkPlan {
         bytes.split_at(own.min(bytes.len()))
     }
 
-    /// The pages of what was fetched for [`ChunkPlan::needs`]; or a need of the dictionary page,
+    /// The pages of what was fetched for [`ChunkPlan::add_needs`]; or a need of the dictionary page,
     /// once only.
     pub(super) fn list(&mut self, bytes: &[Bytes], context: &PageContext) -> Result<Listed> {
         let Some(wanted) = &self.pages else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::chunk::{
-    ChunkPlan, DictionaryFetch, Listed, PlannedChunk, WantedPages, byte_range, not_negative,
+    ChunkPlan, DictionaryFetch, Listed, PlannedChunk, WantedPages, byte_range, needs, not_negative,
 };
 use super::rows::RowRange;
 use super::scan::{Plan, WORTH_AN_INDEX, share};
@@ -295,7 +295,7 @@ impl PageIndexPlan {
             }
         }
         let Self { plan, range, rows_in_group, chunks, widths, .. } = self;
-        let needs = chunks.iter().flat_map(ChunkPlan::needs).collect();
+        let needs = needs(&chunks);
         let held = None;
         Ok(RowGroupPlan { plan, range, rows_in_group, chunks, needs, widths, ignored, held })
     }
@@ -335,7 +335,7 @@ impl RowGroupPlan {
     #[must_use]
     pub(crate) fn in_pieces(mut self) -> Self {
         self.chunks.iter_mut().for_each(ChunkPlan::take_pieces);
-        self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
+        self.needs = needs(&self.chunks);
         self
     }
 
@@ -419,7 +419,7 @@ impl RowGroupPlan {
 
     /// Wants what its chunks want now.
     fn refetch(mut self) -> ListedPages {
-        self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
+        self.needs = needs(&self.chunks);
         ListedPages::NeedsMore(self)
     }
 }

@@ -123,6 +123,8 @@ fn append<T: Copy + Default>(
         out.resize(out.len() + n, T::default());
         return;
     }
+    // At once: the last block would make it grow again.
+    out.reserve(n);
     let block_len = 4 * width as usize;
     let whole = (n / BLOCK).min(bytes.len() / block_len);
     let start = out.len();

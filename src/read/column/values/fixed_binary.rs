@@ -40,7 +40,7 @@ impl FixedBinaryReader {
             dictionary: None,
             indices: None,
             out: Vec::new(),
-            free_lists: FreeLists::new(0),
+            free_lists: FreeLists::none(),
             looked_up: Vec::new(),
         })
     }

@@ -51,7 +51,7 @@ impl<A: FromIndices + 'static> IndexReader<A> {
         values: Box<dyn ValueReader>,
     ) -> Box<dyn ValueReader> {
         let indices = DictionaryIndices::new(value_type, values);
-        Box::new(Self { array, slots: Vec::new(), indices, free_lists: FreeLists::new(0) })
+        Box::new(Self { array, slots: Vec::new(), indices, free_lists: FreeLists::none() })
     }
 }
 

@@ -109,7 +109,7 @@ impl<S: PrimitiveSource + 'static> PrimitiveReader<S> {
             dictionary: PrimitiveDictionary::Missing,
             indices: None,
             out: Vec::new(),
-            free_lists: FreeLists::new(0),
+            free_lists: FreeLists::none(),
             selected: Vec::new(),
             data_type: data_type.clone(),
         })

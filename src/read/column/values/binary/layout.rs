@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn no_more_room_is_made_than_there_is() {
-        let free_lists = FreeLists::new(0);
+        let free_lists = FreeLists::none();
         // One long value, where a million are announced.
         let mut values = Vec::new();
         reserve_payload(Memory::of(&mut values), 1 << 20, 3 << 20, 1, 1 << 20, &free_lists)

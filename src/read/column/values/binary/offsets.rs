@@ -81,7 +81,7 @@ impl<O: Offset> OffsetsMemory<O> {
 impl<O: Offset> Offsets<O> {
     pub(in crate::read::column) fn new() -> Self {
         let strings = OffsetStrings::new();
-        let memory = OffsetsMemory { free_lists: FreeLists::new(0), strings, slots: 0 };
+        let memory = OffsetsMemory { free_lists: FreeLists::none(), strings, slots: 0 };
         Self { memory, dictionary: None, indices: Vec::new() }
     }
 

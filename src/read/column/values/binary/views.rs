@@ -24,7 +24,7 @@ pub(in crate::read::column) struct Views {
 
 impl Views {
     pub(super) fn new() -> Self {
-        Self { free_lists: FreeLists::new(0), strings: ViewStrings::new(), slots: 0 }
+        Self { free_lists: FreeLists::none(), strings: ViewStrings::new(), slots: 0 }
     }
 
     /// Makes room for `more` bytes of `values` values, where all that is copied may take
