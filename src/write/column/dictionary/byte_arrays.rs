@@ -374,8 +374,8 @@ impl<'v> ByteArrayTable<'v> {
         Some(codes)
     }
 
-    /// Looks up values of at most 16 bytes in a table that is too large to be near; `Some(false)` if
-    /// the buffer ends too soon after one.
+    /// Looks up values of at most 16 bytes in a table that is too large to be near; `Some(false)`
+    /// if the buffer ends too soon after one.
     #[inline]
     fn look_up_held(
         &mut self,

@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn several_threads_find_the_dictionary_of_one() {
-        let seed = fastrand::u64(..);
+        let seed = 29;
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut outcomes = [0; 2];
         for round in 0..20 {
@@ -301,6 +301,25 @@ mod tests {
             few.clone().chain((0..n).map(|i| i % (n / 3) * 999_983)).chain(few).collect();
         let limits = DictionaryLimits { bytes: usize::MAX, must_pay: true };
         assert!(check(&LeafValues::Words64(values.into()), limits, "three parts"));
+    }
+
+    #[test]
+    fn a_dictionary_that_grows_too_fast_in_a_later_part_is_given_up() {
+        // Of two parts, each repeats enough by itself. After the second, a quarter of all values
+        // were new since the first: so many are not expected to repeat often enough.
+        let n = 1 << 15;
+        let first = (0..n).map(|i| i % 8_500 * 1_000_003);
+        let second = (0..n).map(|i| i % 8_000 * 1_000_003 + 1);
+        let values: Vec<i64> = first.chain(second).collect();
+        let texts: Vec<String> = values.iter().map(i64::to_string).collect();
+        let texts = texts.iter().map(String::as_bytes).collect();
+        for values in
+            [LeafValues::Words64(values.into()), LeafValues::Bytes(ByteArrayValues::Slices(texts))]
+        {
+            let limits = DictionaryLimits { bytes: usize::MAX, must_pay: true };
+            assert!(!check(&values, limits, "two parts"));
+            assert!(check(&values, DictionaryLimits::NONE, "two parts"));
+        }
     }
 
     #[test]
