@@ -42,7 +42,8 @@ struct PartDictionary<E> {
     growth: Vec<Progress>,
 }
 
-/// Minimum values of a part. To start a thread takes as long as to intern a tenth of them.
+/// Minimum values of a part, because a thread is started for it, and its entries are looked up
+/// twice.
 const MIN_PART_VALUES: usize = if cfg!(test) { 2 * BLOCK } else { 1 << 17 };
 
 /// Codes that a thread maps at a time.
