@@ -3,9 +3,9 @@
 //!
 //! A column of a row group is a job. One queue holds the jobs: those of the older row group first,
 //! and of these the heaviest first. As many threads of the pool as it has take jobs from the queue.
-//! If there are fewer jobs than threads, the pages of a column are made by several threads. Trap:
-//! the threads of a pool may all be busy elsewhere, and may even wait for the caller. So the caller
-//! never waits for a job that no thread has begun: it does that job itself.
+//! If there are fewer jobs than threads, several threads make the dictionary and the pages of a
+//! column. Trap: the threads of a pool may all be busy elsewhere, and may even wait for the caller.
+//! So the caller never waits for a job that no thread has begun: it does that job itself.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -229,7 +229,7 @@ impl Queue {
     }
 }
 
-/// Idle threads of the pool, for the pages of a column.
+/// Idle threads of the pool, for the dictionary and the pages of a column.
 ///
 /// The work is done by new threads, as many as the pool has idle ones. Threads of the pool would be
 /// a risk: one that waits for others may meanwhile be given any work, even work that waits for the

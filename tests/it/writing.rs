@@ -501,6 +501,78 @@ fn any_number_of_threads_writes_the_same_file() {
     assert!(write(3, 2 << 20) == alone);
 }
 
+/// A column of numbers as values of a type, by turns; some rows are null.
+fn column_of(numbers: &[Option<u64>], kind: usize) -> ArrayRef {
+    let some = || numbers.iter().copied();
+    let long = |i: u64| format!("the value of number {i:->40}");
+    match kind {
+        0 => Arc::new(some().map(|i| Some(format!("{}", i?))).collect::<StringArray>()),
+        1 => Arc::new(some().map(|i| Some(long(i?).into_bytes())).collect::<BinaryViewArray>()),
+        2 => {
+            Arc::new(some().map(|i| Some((i? as i32).wrapping_mul(30_011))).collect::<Int32Array>())
+        }
+        3 => Arc::new(some().map(|i| Some(i?.cast_signed())).collect::<Int64Array>()),
+        4 => {
+            let float = |i: u64| match i % 9 {
+                0 => f64::from_bits(f64::NAN.to_bits() + i % 2),
+                1 => -0.0,
+                2 => 0.0,
+                _ => i as f64 / 7.0,
+            };
+            Arc::new(some().map(|i| i.map(float)).collect::<Float64Array>())
+        }
+        5 => {
+            let fixed = some().map(|i| i.map(|i| u128::from(i).to_be_bytes()));
+            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(fixed, 16).unwrap())
+        }
+        _ => Arc::new(some().map(|i| Some(long(i?))).collect::<LargeStringArray>()),
+    }
+}
+
+#[test]
+fn the_dictionary_of_several_threads_is_that_of_one() {
+    let seed = 8187915489812657007;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let rows = 420_000;
+    let mut dictionaries = 0;
+    for kind in 0..7 {
+        // Few, many, and so many that the dictionary is given up, early or late.
+        let distinct = [50, 20_000, 90_000, 200_000][(kind + rng.usize(0..4)) % 4];
+        let percent = [0, 10][rng.usize(0..2)];
+        let numbers: Vec<Option<u64>> = (0..rows)
+            .map(|row| (rng.u8(0..100) >= percent).then(|| rng.u64(0..=distinct * row / rows)))
+            .collect();
+        let batches: Vec<RecordBatch> = numbers
+            .chunks(150_001)
+            .map(|some| table(vec![("column", column_of(some, kind))]))
+            .collect();
+        let dictionary_bytes = [16 << 20, rng.usize(0..distinct as usize * 12)][rng.usize(0..2)];
+        let what = format!(
+            "seed {seed}, kind {kind}, {distinct} distinct, {percent} % nulls, \
+             {dictionary_bytes} bytes"
+        );
+        let write = |threads: usize| -> bytes::Bytes {
+            let options = WriteOptions::new().with_dictionary_bytes(dictionary_bytes);
+            let encoder = RowGroupEncoder::new(batches[0].schema(), options)
+                .and_then(|encoder| encoder.with_threads(threads))
+                .expect("an encoder");
+            let mut writer = Writer::over(WriteSink(Vec::new()), encoder);
+            for batch in &batches {
+                writer.write(batch).expect("rows");
+            }
+            writer.into_inner().expect("a file").1.into()
+        };
+        let alone = write(1);
+        let of_chunk = metadata(&alone).row_groups[0].columns[0].clone();
+        let of_chunk = of_chunk.meta_data.expect("metadata");
+        dictionaries += usize::from(of_chunk.encodings.contains(&Encoding::RleDictionary));
+        for threads in [2, 3, 4] {
+            assert!(write(threads) == alone, "{threads} threads, {what}");
+        }
+    }
+    assert_eq!(dictionaries, 4, "seed {seed}: columns with a dictionary, of 7");
+}
+
 /// Keeps what it is given.
 struct PiecesOf<'p>(&'p mut Vec<bytes::Bytes>);
 

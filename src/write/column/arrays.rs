@@ -178,10 +178,120 @@ pub(super) fn values_of(part: &ArrayPart) -> usize {
     }
 }
 
+/// The slots of a range that hold the next `n` values, or all values if there are fewer: how many
+/// values they hold, and where the slots end.
+pub(super) fn some_of(part: &ArrayPart, slots: Range<usize>, n: usize) -> (usize, usize) {
+    if n == 0 {
+        return (0, slots.start);
+    }
+    let Some(nulls) = &part.nulls else {
+        let gathered = slots.len().min(n);
+        return (gathered, slots.start + gathered);
+    };
+    let values =
+        |slots: Range<usize>| nulls.inner().slice(slots.start, slots.len()).count_set_bits();
+    let all = values(slots.clone());
+    if all <= n {
+        return (all, slots.end);
+    }
+    // Binary search for the slot after the last wanted value.
+    let (mut at, mut end, mut left) = (slots.start, slots.end, n);
+    while end - at > 1 {
+        let middle = at + (end - at) / 2;
+        let before = values(at..middle);
+        if before < left {
+            left -= before;
+            at = middle;
+        } else {
+            end = middle;
+        }
+    }
+    (n, end)
+}
+
+/// Calls `visit` with the slots of the parts that hold the values of a range, until it gives
+/// `None`, which is given back.
+pub(super) fn for_each_part<'a>(
+    parts: &'a [ArrayPart],
+    values: Range<usize>,
+    mut visit: impl FnMut(&'a ArrayPart, Slots<'a, '_>) -> Option<()>,
+) -> Option<()> {
+    let mut begin = 0;
+    for part in parts {
+        let of_part = begin..begin + values_of(part);
+        begin = of_part.end;
+        let of_both = of_part.start.max(values.start)..of_part.end.min(values.end);
+        if of_both == of_part {
+            visit(part, Slots::of(part))?;
+        } else if !of_both.is_empty() {
+            let skipped = of_both.start - of_part.start;
+            let slots = slots_of(part, skipped, of_both.len());
+            visit(part, Slots { slots: &slots, ..Slots::of(part) })?;
+        }
+    }
+    Some(())
+}
+
+/// The slots of a part that hold `n` values, after those that are skipped.
+fn slots_of(part: &ArrayPart, mut skipped: usize, mut n: usize) -> Vec<Range<usize>> {
+    let mut slots = Vec::new();
+    for range in &part.slots {
+        let (values, start) = some_of(part, range.clone(), skipped);
+        skipped -= values;
+        let (values, end) = some_of(part, start..range.end, n);
+        n -= values;
+        if start < end {
+            slots.push(start..end);
+        }
+    }
+    slots
+}
+
 /// The layout of the byte strings of a part, if it has some that are stored as they are.
 pub(super) fn bytes_layout(part: &ArrayPart, leaf: &Leaf) -> Option<BytesLayout> {
     match write_conversion(part.array.data_type(), leaf)? {
         WriteConversion::Bytes { layout } => Some(layout),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    #[test]
+    fn the_values_of_ranges_are_all_values() {
+        let seed = 71;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for round in 0..200 {
+            let percent = [0, 10, 50, 90, 100][round % 5];
+            let (mut parts, mut expected, mut next) = (Vec::new(), Vec::new(), 0);
+            for _ in 0..rng.usize(1..4) {
+                let n = rng.usize(1..300);
+                let values: Vec<Option<i64>> = (next..next + n as i64)
+                    .map(|i| (rng.usize(0..100) >= percent).then_some(i))
+                    .collect();
+                next += n as i64;
+                let (a, b) = (rng.usize(0..=n / 2), rng.usize(n / 2..=n));
+                let slots = vec![0..a, a..a, n / 2..b];
+                expected.extend(slots.iter().cloned().flatten().filter_map(|i| values[i]));
+                let array: ArrayRef = Arc::new(Int64Array::from(values));
+                parts.push(ArrayPart { nulls: array.nulls().cloned(), array, slots });
+            }
+            let (mut found, mut at) = (Vec::new(), 0);
+            while at < expected.len() {
+                let to = rng.usize(at..=expected.len());
+                for_each_part(&parts, at..to, |_, slots| {
+                    slots.each(|value: i64| found.push(value));
+                    Some(())
+                });
+                assert_eq!(found, expected[..to], "seed {seed}, round {round}");
+                at = to;
+            }
+        }
     }
 }

@@ -107,7 +107,7 @@ impl<'a> ChunkEncoder<'a> {
         Ok(match gather(parts, self.leaf, free_lists)? {
             GatheredValues::Plain(_) => None,
             GatheredValues::Keyed { entries, keys } => {
-                let dictionary = unify(&entries, &keys, free_lists);
+                let dictionary = unify(&entries, &keys, self.parallelism, free_lists);
                 free_lists.give(keys);
                 dictionary
             }
@@ -123,16 +123,21 @@ impl<'a> ChunkEncoder<'a> {
         let (parts, free_lists) = (&self.column.parts, &self.context.free_lists);
         let are_byte_arrays = parts.iter().all(|part| bytes_layout(part, self.leaf).is_some());
         if self.leaf.physical == Physical::ByteArray && !is_keyed(parts) && are_byte_arrays {
-            return Ok((None, intern_parts(parts, self.leaf, limits, free_lists)));
+            return Ok((
+                None,
+                intern_parts(parts, self.leaf, limits, self.parallelism, free_lists),
+            ));
         }
         let values = match source {
-            ValueSource::Whole(values) => return Ok((None, intern(values, limits, free_lists))),
+            ValueSource::Whole(values) => {
+                return Ok((None, intern(values, limits, self.parallelism, free_lists)));
+            }
             ValueSource::Parts(parts) => match gather(parts, self.leaf, free_lists)? {
                 GatheredValues::Plain(values) => values,
                 GatheredValues::Keyed { entries, keys } => entries.take(&keys),
             },
         };
-        let dictionary = intern(&values, limits, free_lists);
+        let dictionary = intern(&values, limits, self.parallelism, free_lists);
         Ok((Some(values), dictionary))
     }
 }

@@ -2,6 +2,7 @@
 //! values are brought into.
 
 use super::dictionary::ValueDictionary;
+use super::parallelism::Parallelism;
 use super::source::ValueSource;
 use super::values::LeafValues;
 use crate::compress::Compression;
@@ -11,28 +12,6 @@ use crate::schema::Leaf;
 use crate::write::context::EncoderContext;
 use crate::write::options::LeafSettings;
 use crate::write::shred::LeafColumn;
-
-/// Threads that help with a chunk.
-pub(crate) trait Parallelism: Sync {
-    /// Threads that are likely to help now, the calling one among them.
-    fn threads(&self) -> usize;
-
-    /// Calls `work` with every number below `n`, on any of them; returns when all calls have.
-    fn for_each(&self, n: usize, work: &(dyn Fn(usize) + Sync));
-}
-
-/// The calling thread alone.
-pub(crate) struct SingleThread;
-
-impl Parallelism for SingleThread {
-    fn threads(&self) -> usize {
-        1
-    }
-
-    fn for_each(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
-        (0..n).for_each(work);
-    }
-}
 
 /// A leaf of a row group that becomes a column chunk.
 pub(crate) struct ChunkEncoder<'a> {

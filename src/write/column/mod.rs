@@ -10,6 +10,7 @@
 //! `convert`. `statistics`, `sorted` and `bloom` look at each page. `metadata` is what the footer
 //! says of the finished chunk.
 
+mod parallelism;
 mod ints;
 mod byte_arrays;
 mod values;
@@ -34,5 +35,5 @@ mod metadata;
 mod chunk;
 
 pub(super) use self::encoder::ChunkEncoder;
-pub(crate) use self::encoder::{Parallelism, SingleThread};
 pub(crate) use self::metadata::EncodedChunk;
+pub(crate) use self::parallelism::{Parallelism, SingleThread};

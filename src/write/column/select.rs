@@ -8,6 +8,7 @@
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern};
 use super::encoder::ChunkEncoder;
 use super::measure::{Measurement, SampleSource, distinct, sample_ranges, times};
+use super::parallelism::SingleThread;
 use super::values::LeafValues;
 use crate::compress::Compression;
 use crate::encoding::choose::{Profile, SPLIT_INTEGERS_COST, candidates};
@@ -160,7 +161,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         };
         let free_lists = &self.encoder.context.free_lists;
         let Some(ValueDictionary { entries, codes, .. }) =
-            intern(sample, DictionaryLimits::NONE, free_lists)
+            intern(sample, DictionaryLimits::NONE, &SingleThread, free_lists)
         else {
             return Ok(f64::INFINITY);
         };

@@ -9,7 +9,7 @@ use std::ops::Range;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::arrays::{Slots, bytes_layout, values_of};
+use super::arrays::{Slots, bytes_layout, some_of, values_of};
 use super::byte_arrays::ByteRun;
 use super::convert::append;
 use super::values::LeafValues;
@@ -237,34 +237,6 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
         }
         Ok(())
     }
-}
-
-/// The slots that hold the next `n` values, or all values if there are fewer: how many values they
-/// hold, and where the slots end.
-fn some_of(part: &ArrayPart, slots: Range<usize>, n: usize) -> (usize, usize) {
-    let Some(nulls) = &part.nulls else {
-        let gathered = slots.len().min(n);
-        return (gathered, slots.start + gathered);
-    };
-    let values =
-        |slots: Range<usize>| nulls.inner().slice(slots.start, slots.len()).count_set_bits();
-    let all = values(slots.clone());
-    if all <= n {
-        return (all, slots.end);
-    }
-    // Binary search for the slot after the last wanted value.
-    let (mut at, mut end, mut left) = (slots.start, slots.end, n);
-    while end - at > 1 {
-        let middle = at + (end - at) / 2;
-        let before = values(at..middle);
-        if before < left {
-            left -= before;
-            at = middle;
-        } else {
-            end = middle;
-        }
-    }
-    (n, end)
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@
 use arrow_buffer::ArrowNativeType;
 
 use super::hash::{MIX, fold};
-use super::limits::{AHEAD, BLOCK, DictionaryGrowth, DictionaryLimits, MAX_PROBES, NONE};
+use super::limits::{AHEAD, BLOCK, DictionaryGrowth, MAX_PROBES, NONE};
+use super::parts::DictionaryBuilder;
 use crate::free_lists::FreeLists;
 use crate::simd::prefetch;
 
@@ -198,12 +199,14 @@ struct HeldLookup {
     len: usize,
 }
 
-/// Finds the distinct ones of the values that are pushed.
-pub(super) struct DictionaryBuilder<'v> {
+/// Finds the distinct ones of the byte strings that are pushed.
+pub(super) struct ByteArrayBuilder<'v> {
     table: ByteArrayTable<'v>,
     /// Those that are looked up next.
     block: [Lookup<'v>; AHEAD],
     filled: usize,
+    /// How many are looked up together: fewer before a check of the growth.
+    wanted: usize,
 }
 
 /// An open-addressed table of byte strings, and the values seen so far.
@@ -218,17 +221,17 @@ struct ByteArrayTable<'v> {
     near: Vec<ShortValue>,
     codes: Vec<u32>,
     free_lists: FreeLists,
-    limits: DictionaryLimits,
     growth: DictionaryGrowth,
+    /// A multiple of a block, greater than the number of codes.
     next_check: usize,
     /// Of the entries up to `counted`, as PLAIN.
     bytes: usize,
     counted: usize,
 }
 
-impl<'v> DictionaryBuilder<'v> {
+impl<'v> ByteArrayBuilder<'v> {
     /// For `n` values.
-    pub(super) fn new(n: usize, limits: DictionaryLimits, free_lists: &FreeLists) -> Self {
+    pub(super) fn new(n: usize, growth: DictionaryGrowth, free_lists: &FreeLists) -> Self {
         let table = ByteArrayTable {
             slots: empty(FIRST_BITS, free_lists),
             bits: FIRST_BITS,
@@ -238,13 +241,12 @@ impl<'v> DictionaryBuilder<'v> {
             near: Vec::new(),
             codes: free_lists.take(n),
             free_lists: free_lists.clone(),
-            limits,
-            growth: DictionaryGrowth::new(n, size_of::<u32>(), limits),
+            growth,
             next_check: BLOCK,
             bytes: 0,
             counted: 0,
         };
-        Self { table, block: [Lookup::default(); AHEAD], filled: 0 }
+        Self { table, block: [Lookup::default(); AHEAD], filled: 0, wanted: AHEAD }
     }
 
     /// Looks up the value that stands at this place of a buffer; `None` where it is time to give
@@ -253,14 +255,16 @@ impl<'v> DictionaryBuilder<'v> {
     pub(super) fn push(&mut self, buffer: &'v [u8], start: usize, len: usize) -> Option<()> {
         *self.block.get_mut(self.filled)? = Lookup::of(buffer, start, len)?;
         self.filled += 1;
-        if self.filled == AHEAD { self.flush() } else { Some(()) }
+        if self.filled == self.wanted { self.flush() } else { Some(()) }
     }
 
     #[inline(never)]
     fn flush(&mut self) -> Option<()> {
         let block = self.block.get(..self.filled)?;
         self.filled = 0;
-        self.table.look_up(block)
+        self.table.look_up(block)?;
+        self.wanted = self.table.until_check().min(AHEAD);
+        Some(())
     }
 
     /// Looks up the values that stand between offsets, one more than values; `None` where it is
@@ -280,7 +284,8 @@ impl<'v> DictionaryBuilder<'v> {
             });
             let longest = places.clone().map(|(_, len)| len).max().unwrap_or(0);
             let is_near = self.table.bits <= NEAR_BITS;
-            if (longest <= MAX_HELD || is_near && longest <= MAX_SHORT) && starts.len() == AHEAD {
+            let is_whole = starts.len() == AHEAD && self.table.until_check() >= self.filled + AHEAD;
+            if is_whole && (longest <= MAX_HELD || is_near && longest <= MAX_SHORT) {
                 if self.filled > 0 {
                     self.flush()?;
                 }
@@ -290,6 +295,7 @@ impl<'v> DictionaryBuilder<'v> {
                     ..=MAX_HELD => self.table.look_up_held(buffer, places)?,
                     _ => self.table.look_up_near::<4>(buffer, places)?,
                 };
+                self.wanted = self.table.until_check().min(AHEAD);
                 if done {
                     continue;
                 }
@@ -300,19 +306,63 @@ impl<'v> DictionaryBuilder<'v> {
         }
         Some(())
     }
+}
 
-    /// The entries, and the code of every value; `None` if it is better to give up.
-    pub(super) fn finish(mut self) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
+impl<'v> DictionaryBuilder for ByteArrayBuilder<'v> {
+    type Entry = &'v [u8];
+
+    fn growth(&mut self) -> &mut DictionaryGrowth {
+        &mut self.table.growth
+    }
+
+    fn size(&mut self) -> (usize, usize) {
+        self.table.count_bytes();
+        (self.table.counted, self.table.bytes)
+    }
+
+    fn merge(&mut self, entries: &[&'v [u8]]) -> Option<Vec<u32>> {
+        let mut codes = Vec::with_capacity(entries.len());
+        let mut block = [Lookup::default(); AHEAD];
+        for some in entries.chunks(AHEAD) {
+            for (entry, wanted) in some.iter().zip(&mut block) {
+                *wanted = Lookup::of(entry, 0, entry.len())?;
+            }
+            let of_some = self.table.codes_of(block.get(..some.len())?)?;
+            codes.extend_from_slice(of_some.get(..some.len())?);
+        }
+        Some(codes)
+    }
+
+    fn append_codes(&mut self, n: usize) -> &mut [u32] {
+        let codes = &mut self.table.codes;
+        let start = codes.len();
+        codes.resize(start + n, 0);
+        self.table.next_check = (codes.len() / BLOCK + 1) * BLOCK;
+        self.wanted = self.table.until_check().min(AHEAD);
+        self.table.codes.get_mut(start..).expect("codes were appended")
+    }
+
+    fn end(&mut self) -> Option<()> {
         self.flush()?;
-        self.table.check()?;
+        self.table.check()
+    }
+
+    fn into_dictionary(mut self) -> (Vec<&'v [u8]>, Vec<u32>) {
         let table = &mut self.table;
-        Some((std::mem::take(&mut table.entries), std::mem::take(&mut table.codes)))
+        (std::mem::take(&mut table.entries), std::mem::take(&mut table.codes))
     }
 }
 
 impl<'v> ByteArrayTable<'v> {
     #[inline]
     fn look_up(&mut self, block: &[Lookup<'v>]) -> Option<()> {
+        let codes = self.codes_of(block)?;
+        self.push(codes.get(..block.len())?)
+    }
+
+    /// The codes of a block of values.
+    #[inline(always)]
+    fn codes_of(&mut self, block: &[Lookup<'v>]) -> Option<[u32; AHEAD]> {
         self.reserve()?;
         if self.bits > NEAR_BITS {
             self.fetch(block);
@@ -321,11 +371,11 @@ impl<'v> ByteArrayTable<'v> {
         for (wanted, code) in block.iter().zip(&mut codes) {
             *code = self.code(wanted)?;
         }
-        self.push(codes.get(..block.len())?)
+        Some(codes)
     }
 
-    /// Looks up values of at most 16 bytes in a table that is too large to be near; `Some(false)` if
-    /// the buffer ends too soon after one.
+    /// Looks up values of at most 16 bytes in a table that is too large to be near; `Some(false)`
+    /// if the buffer ends too soon after one.
     #[inline]
     fn look_up_held(
         &mut self,
@@ -509,15 +559,24 @@ impl<'v> ByteArrayTable<'v> {
         Some(())
     }
 
+    /// Values before the next check of the growth.
+    #[inline(always)]
+    fn until_check(&self) -> usize {
+        self.next_check - self.codes.len()
+    }
+
     #[cold]
     fn check(&mut self) -> Option<()> {
         let seen = self.codes.len();
-        // At multiples, wherever the last block of values ended.
         self.next_check = (seen / BLOCK + 1) * BLOCK;
+        self.count_bytes();
+        self.growth.goes_on(seen, self.counted, self.bytes).then_some(())
+    }
+
+    fn count_bytes(&mut self) {
         let fresh = self.entries.get(self.counted..).expect("entries are only added");
         self.bytes += fresh.iter().map(|entry| entry.len() + size_of::<u32>()).sum::<usize>();
         self.counted = self.entries.len();
-        (self.bytes <= self.limits.bytes && self.growth.goes_on(seen, self.counted)).then_some(())
     }
 }
 
@@ -540,7 +599,9 @@ fn empty(bits: u32, free_lists: &FreeLists) -> Vec<Slot> {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::sync::Arc;
 
+    use super::super::limits::DictionaryLimits;
     use super::*;
 
     /// What a table of the standard library finds.
@@ -588,8 +649,10 @@ mod tests {
             let expected = twin(&values);
             let large: Vec<i64> = offsets.iter().map(|offset| i64::from(*offset)).collect();
             for is_large in [false, true] {
-                let (limits, lists) = (DictionaryLimits::NONE, FreeLists::new(1 << 20));
-                let mut builder = DictionaryBuilder::new(values.len(), limits, &lists);
+                let lists = FreeLists::new(1 << 20);
+                let growth =
+                    DictionaryGrowth::new(values.len(), DictionaryLimits::NONE, Arc::default());
+                let mut builder = ByteArrayBuilder::new(values.len(), growth, &lists);
                 // In pieces, so that blocks are not always whole; some values one by one.
                 let mut at = 0;
                 while at < values.len() {
@@ -604,7 +667,8 @@ mod tests {
                     }
                     at = to;
                 }
-                let (entries, codes) = builder.finish().unwrap();
+                builder.end().unwrap();
+                let (entries, codes) = builder.into_dictionary();
                 assert_eq!(entries, expected.0, "longest {longest}, seed {seed}");
                 assert_eq!(codes, expected.1, "longest {longest}, seed {seed}");
             }

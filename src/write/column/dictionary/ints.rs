@@ -5,12 +5,13 @@ use super::limits::{
     AHEAD, BLOCK, DictionaryGrowth, DictionaryLimits, FIRST_LOOK, MAX_DISTINCT_SHARE, MAX_PROBES,
     NONE,
 };
+use super::parts::{DictionaryBuilder, PartedValues};
 use crate::free_lists::FreeLists;
 use crate::simd::extremes::{extremes_i32_with, extremes_i64_with};
 use crate::simd::{Isa, prefetch};
 
 /// Words that are interned.
-pub(super) trait DictionaryInt: Copy + Eq + Ord + Default + Send + 'static {
+pub(super) trait DictionaryInt: Copy + Eq + Ord + Default + Send + Sync + 'static {
     fn wide(self) -> i64;
 
     /// Minimum and maximum of some values.
@@ -40,11 +41,12 @@ impl DictionaryInt for i64 {
 /// Maximum range of a lookup table, because its codes take 4 MiB.
 const MAX_TABLE_RANGE: u64 = 1 << 20;
 
+/// The entries, and the code of every value; `None` where it is better to give up.
 pub(super) fn intern_ints<T: DictionaryInt>(
     values: &[T],
-    limits: DictionaryLimits,
-    free_lists: &FreeLists,
+    parted: &PartedValues<'_>,
 ) -> Option<(Vec<T>, Vec<u32>)> {
+    let PartedValues { limits, free_lists, .. } = *parted;
     if values.is_sorted() || values.is_sorted_by(|a, b| a >= b) {
         return by_runs(values, limits, free_lists);
     }
@@ -55,9 +57,101 @@ pub(super) fn intern_ints<T: DictionaryInt>(
     let least = least.wide();
     let range = greatest.wide().wrapping_sub(least).cast_unsigned();
     if range < MAX_TABLE_RANGE.min(values.len() as u64 * 4) {
-        by_table(values, least, range, limits, free_lists)
+        intern_by(values, parted, || RangeTable::new(least, range, free_lists))
     } else {
-        by_hash(values, limits, free_lists)
+        intern_by(values, parted, || HashTable::new(FIRST_BITS, free_lists))
+    }
+}
+
+fn intern_by<T: DictionaryInt, L: IntTable<T>>(
+    values: &[T],
+    parted: &PartedValues<'_>,
+    table: impl Fn() -> L + Sync,
+) -> Option<(Vec<T>, Vec<u32>)> {
+    let free_lists = parted.free_lists;
+    let new = |n, growth| IntDictionary {
+        table: table(),
+        entries: Vec::new(),
+        codes: free_lists.take(n),
+        growth,
+        free_lists,
+    };
+    parted.intern(new, |dictionary, range| {
+        let values = values.get(range).expect("parts lie within the values");
+        values.chunks(BLOCK).try_for_each(|block| dictionary.push(block))
+    })
+}
+
+/// Integers that are looked up in a table.
+struct IntDictionary<'f, T: DictionaryInt, L: IntTable<T>> {
+    table: L,
+    entries: Vec<T>,
+    codes: Vec<u32>,
+    growth: DictionaryGrowth,
+    free_lists: &'f FreeLists,
+}
+
+/// Where integers are looked up.
+trait IntTable<T>: Send {
+    /// Appends the codes of some values, and the values that are new. `None` if one cannot be found
+    /// in reasonable time.
+    fn look_up(
+        &mut self,
+        values: &[T],
+        entries: &mut Vec<T>,
+        codes: &mut Vec<u32>,
+        free_lists: &FreeLists,
+    ) -> Option<()>;
+
+    /// Gives the memory back.
+    fn give(&mut self, free_lists: &FreeLists);
+}
+
+impl<T: DictionaryInt, L: IntTable<T>> IntDictionary<'_, T, L> {
+    fn push(&mut self, block: &[T]) -> Option<()> {
+        self.table.look_up(block, &mut self.entries, &mut self.codes, self.free_lists)?;
+        let (entries, bytes) = self.size();
+        self.growth.goes_on(self.codes.len(), entries, bytes).then_some(())
+    }
+}
+
+impl<T: DictionaryInt, L: IntTable<T>> DictionaryBuilder for IntDictionary<'_, T, L> {
+    type Entry = T;
+
+    fn growth(&mut self) -> &mut DictionaryGrowth {
+        &mut self.growth
+    }
+
+    fn size(&mut self) -> (usize, usize) {
+        (self.entries.len(), size_of_val(self.entries.as_slice()))
+    }
+
+    fn merge(&mut self, entries: &[T]) -> Option<Vec<u32>> {
+        let mut codes = Vec::with_capacity(entries.len());
+        self.table.look_up(entries, &mut self.entries, &mut codes, self.free_lists)?;
+        Some(codes)
+    }
+
+    fn append_codes(&mut self, n: usize) -> &mut [u32] {
+        let start = self.codes.len();
+        self.codes.resize(start + n, 0);
+        self.codes.get_mut(start..).expect("codes were appended")
+    }
+
+    fn end(&mut self) -> Option<()> {
+        Some(())
+    }
+
+    fn into_dictionary(mut self) -> (Vec<T>, Vec<u32>) {
+        (std::mem::take(&mut self.entries), std::mem::take(&mut self.codes))
+    }
+}
+
+/// The memory is used again by the table of another chunk.
+impl<T: DictionaryInt, L: IntTable<T>> Drop for IntDictionary<'_, T, L> {
+    fn drop(&mut self) {
+        self.table.give(self.free_lists);
+        self.free_lists.give(std::mem::take(&mut self.codes));
     }
 }
 
@@ -84,21 +178,31 @@ fn by_runs<T: DictionaryInt>(
     Some((entries, codes))
 }
 
-fn by_table<T: DictionaryInt>(
-    values: &[T],
+/// The codes of all integers of a narrow range.
+struct RangeTable {
+    slots: Vec<u32>,
     least: i64,
-    range: u64,
-    limits: DictionaryLimits,
-    free_lists: &FreeLists,
-) -> Option<(Vec<T>, Vec<u32>)> {
-    let slots = usize::try_from(range).expect("a table is made of narrow ranges only") + 1;
-    let mut table: Vec<u32> = free_lists.take(slots);
-    table.resize(slots, NONE);
-    let mut entries = Vec::new();
-    let mut codes = free_lists.take(values.len());
-    let mut growth = DictionaryGrowth::new(values.len(), size_of::<T>(), limits);
-    for block in values.chunks(BLOCK) {
-        codes.extend(block.iter().map(|value| {
+}
+
+impl RangeTable {
+    fn new(least: i64, range: u64, free_lists: &FreeLists) -> Self {
+        let n = usize::try_from(range).expect("a table is made of narrow ranges only") + 1;
+        let mut slots = free_lists.take(n);
+        slots.resize(n, NONE);
+        Self { slots, least }
+    }
+}
+
+impl<T: DictionaryInt> IntTable<T> for RangeTable {
+    fn look_up(
+        &mut self,
+        values: &[T],
+        entries: &mut Vec<T>,
+        codes: &mut Vec<u32>,
+        _: &FreeLists,
+    ) -> Option<()> {
+        let (table, least) = (self.slots.as_mut_slice(), self.least);
+        codes.extend(values.iter().map(|value| {
             let at = value.wide().wrapping_sub(least).cast_unsigned();
             let Some(slot) = usize::try_from(at).ok().and_then(|at| table.get_mut(at)) else {
                 return 0;
@@ -115,14 +219,12 @@ fn by_table<T: DictionaryInt>(
             }
             *slot
         }));
-        if !growth.goes_on(codes.len(), entries.len()) {
-            free_lists.give(table);
-            free_lists.give(codes);
-            return None;
-        }
+        Some(())
     }
-    free_lists.give(table);
-    Some((entries, codes))
+
+    fn give(&mut self, free_lists: &FreeLists) {
+        free_lists.give(std::mem::take(&mut self.slots));
+    }
 }
 
 /// Bits of the first table: 4,096 slots.
@@ -132,12 +234,12 @@ const FIRST_BITS: u32 = 12;
 const NEAR_BITS: u32 = 14;
 
 /// An open-addressed table of values and their codes; doubled when half full.
-struct IntTable<T> {
+struct HashTable<T> {
     slots: Vec<(T, u32)>,
     bits: u32,
 }
 
-impl<T: DictionaryInt> IntTable<T> {
+impl<T: DictionaryInt> HashTable<T> {
     fn new(bits: u32, free_lists: &FreeLists) -> Self {
         let mut slots = free_lists.take(1 << bits);
         slots.resize(1 << bits, (T::default(), NONE));
@@ -179,57 +281,59 @@ impl<T: DictionaryInt> IntTable<T> {
     }
 }
 
-fn by_hash<T: DictionaryInt>(
-    values: &[T],
-    limits: DictionaryLimits,
-    free_lists: &FreeLists,
-) -> Option<(Vec<T>, Vec<u32>)> {
-    let mut table = IntTable::new(FIRST_BITS, free_lists);
-    let mut entries: Vec<T> = Vec::new();
-    let mut codes = free_lists.take(values.len());
-    let mut growth = DictionaryGrowth::new(values.len(), size_of::<T>(), limits);
-    for block in values.chunks(BLOCK) {
-        for some in block.chunks(AHEAD) {
+impl<T: DictionaryInt> IntTable<T> for HashTable<T> {
+    fn look_up(
+        &mut self,
+        values: &[T],
+        entries: &mut Vec<T>,
+        codes: &mut Vec<u32>,
+        free_lists: &FreeLists,
+    ) -> Option<()> {
+        for some in values.chunks(AHEAD) {
             // A small table can be sparse, so that values rarely collide.
-            let capacity = if table.bits <= NEAR_BITS { 8 } else { 2 };
-            if (entries.len() + AHEAD) * capacity > table.slots.len() {
-                table.grow(&entries, free_lists)?;
+            let capacity = if self.bits <= NEAR_BITS { 8 } else { 2 };
+            if (entries.len() + AHEAD) * capacity > self.slots.len() {
+                self.grow(entries, free_lists)?;
             }
             let mut homes = [0; AHEAD];
             for (home, &value) in homes.iter_mut().zip(some) {
-                *home = table.home(value);
+                *home = self.home(value);
             }
-            if table.bits > NEAR_BITS {
-                homes.iter().for_each(|home| prefetch(&table.slots, *home));
+            if self.bits > NEAR_BITS {
+                homes.iter().for_each(|home| prefetch(&self.slots, *home));
             }
             for (&value, home) in some.iter().zip(homes) {
                 #[expect(clippy::cast_possible_truncation, reason = "the growth has limits")]
                 let fresh = entries.len() as u32;
-                let code = table.code(value, home, fresh)?;
+                let code = self.code(value, home, fresh)?;
                 if code == fresh {
                     entries.push(value);
                 }
                 codes.push(code);
             }
         }
-        if !growth.goes_on(codes.len(), entries.len()) {
-            free_lists.give(table.slots);
-            free_lists.give(codes);
-            return None;
-        }
+        Some(())
     }
-    free_lists.give(table.slots);
-    Some((entries, codes))
+
+    fn give(&mut self, free_lists: &FreeLists) {
+        free_lists.give(std::mem::take(&mut self.slots));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::write::column::parallelism::SingleThread;
 
     const ANY: DictionaryLimits = DictionaryLimits { bytes: usize::MAX, must_pay: true };
 
-    fn free_lists() -> FreeLists {
-        FreeLists::new(1 << 20)
+    fn intern<T: DictionaryInt>(
+        values: &[T],
+        limits: DictionaryLimits,
+    ) -> Option<(Vec<T>, Vec<u32>)> {
+        let free_lists = &FreeLists::new(1 << 20);
+        let n = values.len();
+        intern_ints(values, &PartedValues { n, limits, parallelism: &SingleThread, free_lists })
     }
 
     #[test]
@@ -243,7 +347,7 @@ mod tests {
             rising.sort_unstable();
             falling.sort_unstable_by(|a, b| b.cmp(a));
             for values in [values, rising, falling] {
-                let (entries, codes) = intern_ints(&values, ANY, &free_lists()).unwrap();
+                let (entries, codes) = intern(&values, ANY).unwrap();
                 let back: Vec<i64> = codes.iter().map(|&code| entries[code as usize]).collect();
                 assert_eq!(back, values, "seed {seed}");
                 let distinct: std::collections::HashSet<_> = values.iter().collect();
@@ -259,28 +363,15 @@ mod tests {
         fastrand::Rng::with_seed(24).shuffle(&mut values);
         let dense: Vec<i64> = values.iter().map(|value| value / 1_000_003).collect();
         for values in [&rising, &values, &dense] {
-            assert!(intern_ints(values, ANY, &free_lists()).is_none());
-            assert_eq!(
-                intern_ints(values, DictionaryLimits::NONE, &free_lists()).unwrap().0.len(),
-                100_000
-            );
-            assert!(
-                intern_ints(
-                    values,
-                    DictionaryLimits { bytes: 80_000, must_pay: false },
-                    &free_lists()
-                )
-                .is_none()
-            );
+            assert!(intern(values, ANY).is_none());
+            assert_eq!(intern(values, DictionaryLimits::NONE).unwrap().0.len(), 100_000);
+            assert!(intern(values, DictionaryLimits { bytes: 80_000, must_pay: false }).is_none());
         }
         // 50,000 of a million, evenly: most of the first ones are new, and yet it pays.
         let mut rng = fastrand::Rng::with_seed(22);
         let many: Vec<i64> = (0..1_000_000).map(|_| rng.i64(0..50_000) * 1_000_003).collect();
-        assert_eq!(
-            intern_ints(&many, ANY, &free_lists()).map(|(entries, _)| entries.len()),
-            Some(50_000)
-        );
+        assert_eq!(intern(&many, ANY).map(|(entries, _)| entries.len()), Some(50_000));
         let few = vec![7i64; 5];
-        assert_eq!(intern_ints(&few, ANY, &free_lists()).unwrap().0, [7]);
+        assert_eq!(intern(&few, ANY).unwrap().0, [7]);
     }
 }

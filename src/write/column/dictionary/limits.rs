@@ -1,5 +1,8 @@
 //! How large a dictionary may grow, and when to give it up.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// How large a dictionary may grow.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::write::column) struct DictionaryLimits {
@@ -20,40 +23,113 @@ pub(super) const FIRST_LOOK: usize = 1 << 12;
 /// Maximum share of distinct values, because above it hashing costs more than a dictionary saves.
 pub(super) const MAX_DISTINCT_SHARE: f64 = 0.5;
 
+/// Minimum times that a value of a part is there, on average, if another thread interns the part:
+/// its distinct values are looked up once more when the parts become one.
+const MIN_REPEATS_IN_PART: usize = 4;
+
+/// Maximum entries: codes have 32 bits, and one of them means none.
+const MAX_ENTRIES: usize = u32::MAX as usize / 2;
+
 /// Watches a dictionary grow.
 pub(super) struct DictionaryGrowth {
-    /// Maximum entries.
-    max: usize,
+    max_bytes: usize,
+    /// Set where it is known that the dictionary of all values is to be given up.
+    stop: Arc<AtomicBool>,
+    watch: Watch,
+}
+
+enum Watch {
+    Any,
+    /// The dictionary must pay.
+    Share(ShareWatch),
+    Part(PartWatch),
+}
+
+/// Watches the share of distinct values.
+struct ShareWatch {
     /// Values in all.
     n: usize,
     next_look: usize,
     /// Values and entries at the check before.
     seen_then: usize,
     entries_then: usize,
-    must_pay: bool,
+}
+
+/// Watches the dictionary of a part that is not the first.
+struct PartWatch {
+    max_entries: usize,
+    progress: Vec<Progress>,
+}
+
+/// How far a dictionary has come.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Progress {
+    /// Values looked up.
+    pub(super) seen: usize,
+    pub(super) entries: usize,
 }
 
 impl DictionaryGrowth {
-    /// For `n` values of `width` bytes each.
-    pub(super) fn new(n: usize, width: usize, limits: DictionaryLimits) -> Self {
-        // Codes have 32 bits, and one of them means none.
-        let max = (limits.bytes / width.max(1)).min(u32::MAX as usize / 2);
-        Self {
-            max,
-            n,
-            next_look: FIRST_LOOK,
-            seen_then: 0,
-            entries_then: 0,
-            must_pay: limits.must_pay,
+    /// Of the dictionary of `n` values. `stop` is shared with those of its parts.
+    pub(super) fn new(n: usize, limits: DictionaryLimits, stop: Arc<AtomicBool>) -> Self {
+        let watch = match limits.must_pay {
+            true => {
+                Watch::Share(ShareWatch { n, next_look: FIRST_LOOK, seen_then: 0, entries_then: 0 })
+            }
+            false => Watch::Any,
+        };
+        Self { max_bytes: limits.bytes, stop, watch }
+    }
+
+    /// Of the dictionary of `n` consecutive values, which are not the first.
+    pub(super) fn of_part(n: usize, limits: DictionaryLimits, stop: Arc<AtomicBool>) -> Self {
+        let max_entries = n / MIN_REPEATS_IN_PART;
+        let watch = Watch::Part(PartWatch { max_entries, progress: Vec::new() });
+        Self { max_bytes: limits.bytes, stop, watch }
+    }
+
+    /// Whether to go on after `seen` values, with so many entries, of so many bytes as PLAIN. To be
+    /// asked at each multiple of [`BLOCK`], and at the end.
+    pub(super) fn goes_on(&mut self, seen: usize, entries: usize, bytes: usize) -> bool {
+        self.fits(entries, bytes)
+            && !self.stop.load(Ordering::Relaxed)
+            && self.pays(Progress { seen, entries })
+    }
+
+    /// Whether a dictionary of so many entries is within the limits. If one of a part is not, that
+    /// of all values is not either.
+    pub(super) fn fits(&self, entries: usize, bytes: usize) -> bool {
+        let fits = entries <= MAX_ENTRIES && bytes <= self.max_bytes;
+        if !fits {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// Whether to go on, as far as the share of distinct values tells.
+    pub(super) fn pays(&mut self, at: Progress) -> bool {
+        match &mut self.watch {
+            Watch::Any => true,
+            Watch::Share(watch) => watch.pays(at),
+            Watch::Part(watch) => {
+                watch.progress.push(at);
+                at.entries <= watch.max_entries
+            }
         }
     }
 
-    /// Whether to go on, `seen` values into it.
-    pub(super) fn goes_on(&mut self, seen: usize, entries: usize) -> bool {
-        if entries > self.max {
-            return false;
+    /// How a part grew: what was asked so far.
+    pub(super) fn take_progress(&mut self) -> Vec<Progress> {
+        match &mut self.watch {
+            Watch::Part(watch) => std::mem::take(&mut watch.progress),
+            Watch::Any | Watch::Share(_) => Vec::new(),
         }
-        if seen < self.next_look || !self.must_pay {
+    }
+}
+
+impl ShareWatch {
+    fn pays(&mut self, Progress { seen, entries }: Progress) -> bool {
+        if seen < self.next_look {
             return true;
         }
         let half = seen / 2;

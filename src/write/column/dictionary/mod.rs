@@ -5,14 +5,19 @@
 
 mod limits;
 mod hash;
+mod parts;
 mod ints;
 mod byte_arrays;
 
-use self::byte_arrays::DictionaryBuilder;
+use std::ops::Range;
+
+use self::byte_arrays::ByteArrayBuilder;
 use self::ints::intern_ints;
 pub(super) use self::limits::DictionaryLimits;
-use super::arrays::{Slots, bytes_layout, values_of};
+use self::parts::PartedValues;
+use super::arrays::{Slots, bytes_layout, for_each_part, values_of};
 use super::byte_arrays::{ByteArrayValues, ByteRun, Ends};
+use super::parallelism::Parallelism;
 use super::values::LeafValues;
 use crate::free_lists::FreeLists;
 use crate::schema::Leaf;
@@ -27,57 +32,42 @@ pub(super) struct ValueDictionary<'a> {
 }
 
 /// Finds the distinct values; `None` if they grow beyond the limits, or so fast that they are
-/// likely to.
+/// likely to. The number of threads makes no difference to what is found.
 pub(super) fn intern<'a>(
     values: &LeafValues<'a>,
     limits: DictionaryLimits,
+    parallelism: &dyn Parallelism,
     free_lists: &FreeLists,
 ) -> Option<ValueDictionary<'a>> {
-    match values {
-        LeafValues::Bits(_) => None,
+    let n = values.len();
+    let parted = PartedValues { n, limits, parallelism, free_lists };
+    let (entries, codes) = match values {
+        LeafValues::Bits(_) => return None,
         LeafValues::Words32(values) => {
-            let (entries, codes) = intern_ints(values, limits, free_lists)?;
-            Some(ValueDictionary {
-                entries: LeafValues::Words32(entries.into()),
-                codes,
-                distinct: true,
-            })
+            let (entries, codes) = intern_ints(values, &parted)?;
+            (LeafValues::Words32(entries.into()), codes)
         }
         LeafValues::Words64(values) => {
-            let (entries, codes) = intern_ints(values, limits, free_lists)?;
-            Some(ValueDictionary {
-                entries: LeafValues::Words64(entries.into()),
-                codes,
-                distinct: true,
-            })
+            let (entries, codes) = intern_ints(values, &parted)?;
+            (LeafValues::Words64(entries.into()), codes)
         }
         LeafValues::Bytes(values) => {
-            let mut builder = DictionaryBuilder::new(values.len(), limits, free_lists);
-            for value in values.iter(0..values.len()) {
-                builder.push(value, 0, value.len())?;
-            }
-            let (entries, codes) = builder.finish()?;
-            Some(ValueDictionary {
-                entries: LeafValues::Bytes(ByteArrayValues::Slices(entries)),
-                codes,
-                distinct: true,
-            })
+            let new = |n, growth| ByteArrayBuilder::new(n, growth, free_lists);
+            let (entries, codes) = parted.intern(new, |builder, range| {
+                values.iter(range).try_for_each(|value| builder.push(value, 0, value.len()))
+            })?;
+            (LeafValues::Bytes(ByteArrayValues::Slices(entries)), codes)
         }
-        LeafValues::Fixed { width: 0, .. } => None,
+        LeafValues::Fixed { width: 0, .. } => return None,
         LeafValues::Fixed { width, bytes } => {
-            let n = bytes.len() / width;
-            let mut builder = DictionaryBuilder::new(n, limits, free_lists);
-            for i in 0..n {
-                builder.push(bytes, i * width, *width)?;
-            }
-            let (entries, codes) = builder.finish()?;
-            Some(ValueDictionary {
-                entries: LeafValues::Fixed { width: *width, bytes: entries.concat().into() },
-                codes,
-                distinct: true,
-            })
+            let new = |n, growth| ByteArrayBuilder::new(n, growth, free_lists);
+            let (entries, codes) = parted.intern(new, |builder, mut range| {
+                range.try_for_each(|i| builder.push(bytes, i * width, *width))
+            })?;
+            (LeafValues::Fixed { width: *width, bytes: entries.concat().into() }, codes)
         }
-    }
+    };
+    Some(ValueDictionary { entries, codes, distinct: true })
 }
 
 /// As [`intern`], of the byte strings of a leaf, without gathering them first; `None` too where
@@ -86,19 +76,23 @@ pub(super) fn intern_parts<'a>(
     parts: &'a [ArrayPart],
     leaf: &Leaf,
     limits: DictionaryLimits,
+    parallelism: &dyn Parallelism,
     free_lists: &FreeLists,
 ) -> Option<ValueDictionary<'a>> {
     let n = parts.iter().map(values_of).sum();
-    let mut builder = DictionaryBuilder::new(n, limits, free_lists);
-    for part in parts {
-        let layout = bytes_layout(part, leaf)?;
-        Slots::of(part).for_each_byte_run(layout, |run| match run {
-            ByteRun::Between(buffer, Ends::Small(offsets)) => builder.push_all(buffer, offsets),
-            ByteRun::Between(buffer, Ends::Large(offsets)) => builder.push_all(buffer, offsets),
-            ByteRun::One(buffer, start, len) => builder.push(buffer, start, len),
-        })?;
-    }
-    let (entries, codes) = builder.finish()?;
+    let parted = PartedValues { n, limits, parallelism, free_lists };
+    let new = |n, growth| ByteArrayBuilder::new(n, growth, free_lists);
+    let push = |builder: &mut ByteArrayBuilder<'a>, range: Range<usize>| {
+        for_each_part(parts, range, |part, slots| {
+            let layout = bytes_layout(part, leaf)?;
+            slots.for_each_byte_run(layout, |run| match run {
+                ByteRun::Between(buffer, Ends::Small(offsets)) => builder.push_all(buffer, offsets),
+                ByteRun::Between(buffer, Ends::Large(offsets)) => builder.push_all(buffer, offsets),
+                ByteRun::One(buffer, start, len) => builder.push(buffer, start, len),
+            })
+        })
+    };
+    let (entries, codes) = parted.intern(new, push)?;
     Some(ValueDictionary {
         entries: LeafValues::Bytes(ByteArrayValues::Slices(entries)),
         codes,
@@ -111,6 +105,7 @@ pub(super) fn intern_parts<'a>(
 pub(super) fn unify<'a>(
     entries: &LeafValues<'a>,
     keys: &[u32],
+    parallelism: &dyn Parallelism,
     free_lists: &FreeLists,
 ) -> Option<ValueDictionary<'a>> {
     let limits = DictionaryLimits::NONE;
@@ -129,7 +124,7 @@ pub(super) fn unify<'a>(
         codes.push(*slot);
     }
     let entries = entries.take(&used);
-    match intern(&entries, limits, free_lists) {
+    match intern(&entries, limits, parallelism, free_lists) {
         Some(unified) if unified.entries.len() < entries.len() => {
             for code in &mut codes {
                 *code = unified.codes.get(*code as usize).copied()?;
@@ -145,6 +140,7 @@ pub(super) fn unify<'a>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::parallelism::SingleThread;
     use super::*;
 
     fn free_lists() -> FreeLists {
@@ -164,7 +160,7 @@ mod tests {
                 byte_arrays.iter().map(Vec::as_slice).collect(),
             ));
             let limits = DictionaryLimits::NONE;
-            let interned = intern(&values, limits, &free_lists()).unwrap();
+            let interned = intern(&values, limits, &SingleThread, &free_lists()).unwrap();
             assert_eq!(interned.entries.take(&interned.codes), values, "seed {seed}");
             let distinct: std::collections::HashSet<_> = byte_arrays.iter().collect();
             assert_eq!(interned.entries.len(), distinct.len(), "seed {seed}");
