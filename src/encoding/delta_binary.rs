@@ -30,7 +30,7 @@ use crate::simd::deltas::{BLOCK, Differences};
 use crate::simd::deltas::{differences_i32_with, differences_i64_with};
 use crate::simd::native::Native;
 use crate::simd::pack::{pack_u32_with, pack_u64_with};
-use crate::simd::prefix_sum::{PackedDeltas, sum_packed_i32, sum_packed_i64};
+use crate::simd::prefix_sum::{GROUP, PackedDeltas, sum_packed_i32, sum_packed_i64};
 
 const SPEC: Spec = Spec::Encodings("DELTA_BINARY_PACKED");
 
@@ -49,8 +49,6 @@ pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
 
     /// From a number of the header, wrapping to the width.
     fn wrap(value: i64) -> Self;
-
-    /// The difference, wrapping.
 
     /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up after
     /// `last`. Gives the last value.
@@ -165,9 +163,6 @@ struct StreamHeader {
     count: usize,
     first: i64,
 }
-
-/// Packed values that begin and end with a byte, whatever their width.
-const GROUP: usize = 8;
 
 /// No writer packs more values into a block; the next largest known are 2^15.
 const MAX_BLOCK_VALUES: u64 = 1 << 28;

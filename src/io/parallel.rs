@@ -5,7 +5,7 @@
 //! the caller works on the batches of one wave, the pool works on the next: so at most two waves
 //! are held, and a row group larger than a wave is decoded window by window. A task that would keep
 //! one thread busy when the others are done is split between pages. While a wave is decoded, the
-//! row group is fetched that the next one will need; the first is fetched by all threads.
+//! row group that follows is fetched; all threads share the requests of a row group.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -65,6 +65,10 @@ struct ReadState {
     ignores_index: bool,
     /// The row group that is next, fetched ahead.
     ahead: Option<Result<Option<RowGroup>>>,
+    /// The last of the plan's ranges that was tried to fetch ahead.
+    ahead_tried: Option<usize>,
+    /// Whether a row group may be fetched before its turn: not after memory ran out.
+    may_fetch_ahead: bool,
 }
 
 /// The batches of a wave, perhaps none; `None` after the last.
@@ -92,7 +96,26 @@ impl ReadState {
             open: VecDeque::new(),
             ignores_index: false,
             ahead: None,
+            ahead_tried: None,
+            may_fetch_ahead: true,
         }
+    }
+
+    /// Whether the next row group is fetched during a wave of `parts`: what they leave is less than
+    /// `wave_bytes`.
+    fn fetches_ahead(&self, wave_bytes: u64, parts: &[Part]) -> bool {
+        let left = parts.last().map_or(u64::MAX, |part| part.row_group.bytes_left());
+        // If there was no memory for it, it is tried again when the row group before it ends.
+        let is_tried = self.ahead_tried == Some(self.next_range) && left > 0;
+        let is_there = self.ahead.is_some() || !self.open.is_empty();
+        self.may_fetch_ahead && left < wave_bytes && !is_there && !is_tried
+    }
+
+    /// Frees the memory of the row group that was fetched before its turn, and fetches none so any
+    /// more, because memory ran out. Says whether there was one.
+    fn drop_ahead(&mut self) -> bool {
+        self.may_fetch_ahead = false;
+        matches!(self.ahead.take(), Some(Ok(Some(_))))
     }
 }
 
@@ -195,13 +218,13 @@ struct Part {
 
 /// A part of the rows of a row group, as an estimate of the work that its tasks are.
 #[derive(Clone, Copy)]
-struct Share {
+struct RowFraction {
     rows: u64,
     /// Of the row group.
     all: u64,
 }
 
-impl Share {
+impl RowFraction {
     /// About how much work it is of a task that is `cost` for all rows.
     fn of(self, cost: u64) -> u64 {
         let cost = u128::from(cost) * u128::from(self.rows) / u128::from(self.all.max(1));
@@ -210,17 +233,21 @@ impl Share {
 }
 
 impl Part {
-    /// The windows.
-    fn work(&self) -> Share {
+    /// What the windows are of the row group.
+    fn fraction(&self) -> RowFraction {
         let rows = self.windows.iter().map(|window| window.rows() as u64).sum();
-        Share { rows, all: self.row_group.rows() }
+        RowFraction { rows, all: self.row_group.rows() }
     }
 
     /// Goes back to the first of the windows, with all pages fetched.
     fn reopen(&mut self, shared: &Shared) -> Result<()> {
         let Some(first) = self.windows.first() else { return Ok(()) };
         let rest = self.row_group.rest_with(first);
-        let Some(row_group) = shared.opener.reopen(&rest)? else { return Ok(()) };
+        self.row_group.free();
+        let Some(row_group) = shared.opener.reopen(&rest)? else {
+            self.windows.clear();
+            return Ok(());
+        };
         self.row_group = row_group;
         // Without indexes, more rows are left. All windows are taken, because only the last row
         // group of a wave may have windows left.
@@ -255,14 +282,16 @@ fn wave(shared: &Shared, state: &mut ReadState) -> Batches {
     let pieces = shared.opener.pieces.as_ref();
     split(&mut parts, pieces)?;
     // Where a few windows may be enough, none is fetched before it is its turn.
-    let room = if windows == u64::MAX { state.size.bytes.max(1) } else { 1 };
-    let leaves_room = parts.last().is_some_and(|part| part.row_group.bytes_left() < room);
-    let needs_more = leaves_room && state.open.is_empty() && state.ahead.is_none();
+    let wave_bytes = if windows == u64::MAX { state.size.bytes.max(1) } else { 1 };
+    let fetches_ahead = state.fetches_ahead(wave_bytes, &parts);
     let (found, ahead) = rayon::join(
         || batches(&shared.cancelled, pieces, &mut parts),
-        || if needs_more { fetch_ahead(shared, state.next_range) } else { None },
+        || if fetches_ahead { fetch_ahead(shared, state.next_range) } else { None },
     );
-    state.ahead = state.ahead.take().or(ahead);
+    if fetches_ahead {
+        state.ahead_tried = Some(state.next_range);
+        state.ahead = ahead;
+    }
     let found = match found {
         Err(e) if contradicts(&e) => {
             // Without page indexes and without splits, the pages are read as they come.
@@ -273,13 +302,12 @@ fn wave(shared: &Shared, state: &mut ReadState) -> Batches {
     };
     let found = match found {
         Err(e) if is_too_large(&e) => {
-            let retry = shrink(&mut state.size, &e, &parts, state.overlaps);
+            let retry = match state.drop_ahead() {
+                true => Retry::InWaves,
+                false => shrink(&mut state.size, &e, &parts, state.overlaps),
+            };
             for row_group in rewound(parts, retry).into_iter().rev() {
                 state.open.push_front(row_group);
-            }
-            if retry == Retry::InWaves {
-                // Frees its memory. It can be fetched again.
-                state.ahead = None;
             }
             return Ok(Some(Vec::new()));
         }
@@ -347,6 +375,7 @@ fn careful_batch(shared: &Shared, state: &mut ReadState) -> Batches {
                 state.size.may_overlap = false;
                 return Ok(Some(Vec::new()));
             }
+            Err(e) if is_too_large(&e) && state.drop_ahead() => return Ok(Some(Vec::new())),
             Err(e) => return Err(e),
         }
     }
@@ -532,11 +561,11 @@ fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<Option<RowGr
     let RowGroupOpener { plan, source, .. } = &shared.opener;
     let budget = plan.budget();
     let max_held = (budget.cap() / 2).saturating_sub(budget.used());
-    let range = plan.ranges().get(next_range)?;
+    let useful = !source.in_memory() && !shared.cancelled.load(Ordering::Relaxed);
+    let range = plan.ranges().get(next_range).filter(|_| useful && max_held > 0)?;
     // What is wrong with it comes to light in its turn.
     let wanted = plan.row_group(range).ok()?.chunk_bytes();
-    let useful = !source.in_memory() && !shared.cancelled.load(Ordering::Relaxed);
-    (useful && wanted <= max_held).then(|| shared.opener.open(range))
+    (wanted <= max_held).then(|| shared.opener.open(range))
 }
 
 /// Splits the tasks that would keep one thread busy when the others are done.
@@ -544,13 +573,13 @@ fn split(parts: &mut [Part], pieces: Option<&FileRanges>) -> Result<()> {
     let threads = rayon::current_num_threads();
     let mut wave = Vec::new();
     for part in &mut *parts {
-        let (work, windows) = (part.work(), part.windows.len());
+        let (fraction, windows) = (part.fraction(), part.windows.len());
         let may_split = part.row_group.may_split();
         wave.extend(part.row_group.tasks().iter().map(|task| {
             let (of_chunk, shares) = (task.work(), task.shares());
             let may_split = may_split && task.may_split();
             let max_shares = if may_split { threads.min(windows) } else { shares };
-            let (cost, entry) = (work.of(of_chunk.rows), of_chunk.entry);
+            let (cost, entry) = (fraction.of(of_chunk.rows), of_chunk.entry);
             WaveTask { cost, entry, windows, shares, max_shares }
         }));
     }
@@ -606,7 +635,7 @@ fn decode(
                 let windows: Vec<_> = all[first..end].iter().flatten().copied().collect();
                 if !windows.is_empty() {
                     let rows = windows.iter().map(|(_, window, _)| window.rows() as u64).sum();
-                    let cost = Share { rows, all: all_rows }.of(cost);
+                    let cost = RowFraction { rows, all: all_rows }.of(cost);
                     jobs.push(DecodeJob { part, leaf, cost, decoder, windows });
                 }
             }

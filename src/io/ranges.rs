@@ -231,7 +231,12 @@ pub(super) fn fetch(
     let missing = ranges.iter().zip(&at_hand).filter(|(_, found)| found.is_none());
     let missing: Vec<_> = missing.map(|(range, _)| range.clone()).collect();
     let missing_bytes = len(&missing);
-    let requests = Requests::in_turn(&missing, latency.unwrap_or_else(|| source.latency()));
+    let latency = latency.unwrap_or_else(|| source.latency());
+    // Joining what was split costs a copy, which is little where a request takes long.
+    let requests = match side_by_side && !source.is_local() {
+        true => Requests::side_by_side(&missing, latency),
+        false => Requests::in_turn(&missing, latency),
+    };
     let free_lists = free_lists.filter(|_| source.is_local());
     let read = |need: &Range<u64>| match free_lists {
         Some(free_lists) => read_pooled(source, need.clone(), free_lists),
@@ -306,25 +311,31 @@ mod tests {
 
     #[test]
     fn what_is_fetched_is_what_was_wanted() {
+        use std::sync::atomic::Ordering::Relaxed;
         struct Counted(Bytes, std::sync::atomic::AtomicUsize);
         impl Source for Counted {
             fn len(&self) -> Result<u64> {
                 Source::len(&self.0)
             }
             fn read(&self, range: Range<u64>) -> Result<Bytes> {
-                self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                self.1.fetch_add(1, Relaxed);
                 self.0.read(range)
             }
         }
         let bytes: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
-        let source = Counted(bytes.clone().into(), Default::default());
-        let ranges = [150_000..150_100, 7..9, 20_000..20_500, 3..3];
-        let FetchedBytes { bytes: got, missing_bytes } =
-            fetch(&source, &ranges, None, None, false).unwrap();
-        assert_eq!(missing_bytes, 602);
-        for (got, range) in got.iter().zip(&ranges) {
-            assert_eq!(&got[..], &bytes[range.start as usize..range.end as usize]);
+        for side_by_side in [false, true] {
+            let source = Counted(bytes.clone().into(), Default::default());
+            let ranges = [150_000..150_100, 7..9, 20_000..20_500, 3..3];
+            let FetchedBytes { bytes: got, missing_bytes } =
+                fetch(&source, &ranges, None, None, side_by_side).unwrap();
+            assert_eq!(missing_bytes, 602);
+            for (got, range) in got.iter().zip(&ranges) {
+                assert_eq!(&got[..], &bytes[range.start as usize..range.end as usize]);
+            }
+            assert_eq!(source.1.load(Relaxed), 2, "one read for the two that lie close");
+            let beyond = [7..9, 150_000..300_000];
+            let error = fetch(&source, &beyond, None, None, side_by_side).err().unwrap();
+            assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{error}");
         }
-        assert_eq!(source.1.into_inner(), 2, "one read for the two that lie close");
     }
 }

@@ -2,8 +2,11 @@
 //! alone at its end.
 //!
 //! The page that two shares meet in is decompressed by both, and so is the dictionary. So tasks are
-//! split only where the threads would not end at about the same time otherwise, and where that is
-//! less than they gain.
+//! split only where the threads would not end at about the same time otherwise, and where decoding
+//! that page and the dictionary again costs less than the split saves.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// A task of a wave, as far as the division of work needs to know it.
 #[derive(Debug, Clone)]
@@ -25,9 +28,6 @@ const TOLERANCE: u64 = 16;
 
 /// Work that is not worth a thread of its own: about so many bytes.
 const SMALLEST_SHARE: u64 = 64 << 10;
-
-/// Steps for each thread in which shares are added.
-const MAX_STEPS: usize = 4;
 
 impl WaveTask {
     /// About how much work a share of so many windows is.
@@ -58,10 +58,8 @@ pub(super) fn share_out(tasks: &mut [WaveTask], threads: usize) {
     // Those that are light now fill up what the others leave.
     let mut tasks: Vec<_> = tasks.iter_mut().filter(|task| task.heaviest() > heavy).collect();
     let mut best = (time(&tasks, threads), shares(&tasks));
-    for _ in 0..threads.saturating_mul(MAX_STEPS) {
-        if best.0 <= even.saturating_add(heavy) {
-            break;
-        }
+    let mut steps_in_vain = 0;
+    while best.0 > even.saturating_add(heavy) && steps_in_vain < threads {
         let splits = |task: &&mut &mut WaveTask| {
             task.shares < task.max_shares && task.heaviest() > SMALLEST_SHARE
         };
@@ -71,8 +69,10 @@ pub(super) fn share_out(tasks: &mut [WaveTask], threads: usize) {
         };
         heaviest.shares += 1;
         let time = time(&tasks, threads);
+        steps_in_vain += 1;
         if time < best.0 {
             best = (time, shares(&tasks));
+            steps_in_vain = 0;
         }
     }
     for (task, shares) in tasks.into_iter().zip(best.1) {
@@ -87,14 +87,17 @@ fn shares(tasks: &[&mut WaveTask]) -> Vec<usize> {
 /// How long the busiest of the threads works, if each takes the heaviest share that is left.
 fn time(tasks: &[&mut WaveTask], threads: usize) -> u64 {
     let mut costs: Vec<u64> = tasks.iter().flat_map(|task| task.costs()).collect();
-    costs.sort_unstable_by_key(|cost| std::cmp::Reverse(*cost));
-    let mut busy = vec![0u64; threads.max(1)];
+    costs.sort_unstable_by_key(|cost| Reverse(*cost));
+    // The thread that is free first is on top.
+    let mut busy = BinaryHeap::from(vec![Reverse(0u64); threads.max(1)]);
+    let mut longest = 0;
     for cost in costs {
-        if let Some(first) = busy.iter_mut().min() {
-            *first = first.saturating_add(cost);
+        if let Some(mut first) = busy.peek_mut() {
+            first.0 = first.0.saturating_add(cost);
+            longest = longest.max(first.0);
         }
     }
-    busy.into_iter().max().unwrap_or_default()
+    longest
 }
 
 #[cfg(test)]

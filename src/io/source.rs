@@ -13,6 +13,8 @@ use crate::trusted;
 /// Something that has the bytes of a file and gives any range of them.
 ///
 /// Shared between threads; reads do not disturb each other, so that there is no current position.
+/// Several may run at a time, on threads of a rayon pool: one that waits for rayon while it holds a
+/// lock may wait for itself.
 #[expect(clippy::len_without_is_empty, reason = "an empty file is no Parquet file")]
 pub trait Source: Send + Sync {
     /// Length of the file, in bytes.

@@ -136,13 +136,13 @@ impl ColumnTask {
 
     /// Drops what has decoded the leaf. If it is decoded again, the window may lie anywhere.
     pub(super) fn restart(&mut self) {
-        // Its memory serves the next leaf.
+        // The buffers go back to the free lists, for the next leaf.
         self.parts = Vec::new();
     }
 
     /// Lets `parts` threads decode the leaf, each its own pages, if the rows of its pages can be
-    /// known and there is memory for it. What was decoded before is forgotten. `given` is what the
-    /// step before asked for.
+    /// known and there is memory for it. Decoders so far are dropped: the next window may lie
+    /// anywhere. `given` is what the step before asked for.
     ///
     /// # Errors
     /// As [`ColumnTask::parts`].

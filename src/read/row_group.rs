@@ -50,7 +50,7 @@ pub struct RowGroup {
     /// The window that is being decoded by [`RowGroup::next_step`].
     open: Option<OpenWindow>,
     /// Holds the fetched bytes in the budget.
-    _fetched: Reservation,
+    fetched: Reservation,
 }
 
 impl fmt::Debug for RowGroup {
@@ -130,7 +130,7 @@ impl RowGroup {
             may_split: true,
             row_bytes,
             open: None,
-            _fetched: memory,
+            fetched: memory,
         }
     }
 
@@ -239,7 +239,13 @@ impl RowGroup {
         &mut self.tasks
     }
 
-    /// Whether its tasks may be split: not if they were before, or if pages are read as they come.
+    /// Frees the bytes, before the row group is fetched again. Nothing can be decoded after it.
+    pub(crate) fn free(&mut self) {
+        self.tasks.clear();
+        drop(self.fetched.split_off());
+    }
+
+    /// Whether its tasks may be split: not if pages are read as they come, or if memory ran out.
     pub(crate) fn may_split(&self) -> bool {
         self.may_split
     }
@@ -376,6 +382,7 @@ impl RowGroup {
     /// decoded again.
     pub(crate) fn restart_at(&mut self, window: &Window) {
         self.open = None;
+        self.may_split = false;
         self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
         self.tasks.iter_mut().for_each(ColumnTask::restart);
     }

@@ -130,8 +130,8 @@ impl Clone for Lookup {
 /// much (bench meta, "open and read").
 const SCANS: usize = 8;
 
-/// How many finds are remembered: as many as there can be scans over all nodes. Of as few siblings,
-/// a scan takes no longer.
+/// Maximum finds that are remembered: as many as there are scans of all nodes before the index is
+/// made. Fewer siblings than that are scanned each time.
 const REMEMBERED: usize = SCANS;
 
 /// The children of all groups by name and by position.

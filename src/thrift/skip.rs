@@ -108,7 +108,8 @@ impl SkipTemplate<'_> {
         let last =
             (head.last_chunk::<BLOCK>(), want.last_chunk::<BLOCK>(), mask.last_chunk::<BLOCK>());
         let same = match last {
-            // Byte by byte, what is left after the last whole block takes as long as all blocks.
+            // The last block overlaps the one before it: byte by byte, what is left after the whole
+            // blocks takes as long as all of them.
             (Some(last_head), Some(last_want), Some(last_mask)) => {
                 let (heads, wants) = (head.as_chunks::<BLOCK>().0, want.as_chunks::<BLOCK>().0);
                 let mut blocks = heads.iter().zip(wants).zip(mask.as_chunks::<BLOCK>().0);

@@ -58,5 +58,6 @@ mod types;
 #[cfg(feature = "object_store")]
 mod uploads;
 mod variant;
+mod waves;
 mod writing;
 mod zero_width;

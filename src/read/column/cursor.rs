@@ -119,11 +119,13 @@ impl PageCursor {
         }
     }
 
-    /// Checks the rows that an index states against the page.
+    /// Checks the rows that an index or a page header states against the page.
     fn check_rows(&self, page: &DataPage) -> Result<()> {
-        let Some((located, RowCountSource::Index)) = self.pages.rows() else { return Ok(()) };
-        let rows = match self.max_rep {
-            0 => page.slots + page.slots_left_out,
+        let Some((located, source)) = self.pages.rows() else { return Ok(()) };
+        let rows = match (self.max_rep, source) {
+            // Outside lists, the slots of the header are the rows.
+            (0, RowCountSource::Headers) => return Ok(()),
+            (0, RowCountSource::Index) => page.slots + page.slots_left_out,
             _ => page.rep.count_zeros(page.slots)?,
         };
         match located.end - located.start == rows as u64 {

@@ -232,10 +232,6 @@ pub(super) enum Listed {
 }
 
 impl ChunkPlan {
-    pub(super) fn is_in_pieces(&self) -> bool {
-        self.in_pieces && self.pages.is_none()
-    }
-
     /// Lets a large chunk that is wanted whole be given while it is decoded, and of one that is
     /// not a large dictionary page be fetched after the pages that may refer to it.
     pub(super) fn take_pieces(&mut self) {
@@ -292,8 +288,8 @@ impl ChunkPlan {
         bytes.split_at(own.min(bytes.len()))
     }
 
-    /// The pages of what was fetched for [`ChunkPlan::add_needs`]; or a need of the dictionary page,
-    /// once only.
+    /// The pages of what was fetched for [`ChunkPlan::add_needs`]; or a need of the dictionary
+    /// page, once only.
     pub(super) fn list(&mut self, bytes: &[Bytes], context: &PageContext) -> Result<Listed> {
         let Some(wanted) = &self.pages else {
             return Ok(Listed::Pages(if self.in_pieces {

@@ -378,9 +378,12 @@ impl RowGroupPlan {
             let context = self.plan.page_context(column, chunk.codec, chunk.decryptor.as_ref());
             match chunk.list(bytes, &context) {
                 Ok(Listed::Pages(pages)) => {
-                    let compressed = match chunk.is_in_pieces() {
-                        true => chunk.bytes.end - chunk.bytes.start,
-                        false => pages.bytes(),
+                    let compressed = match &chunk.pages {
+                        Some(_) => pages.bytes(),
+                        // Of a chunk that is read whole, or in pieces, the part of the rows wanted.
+                        None => {
+                            share(chunk.bytes.end - chunk.bytes.start, rows, self.rows_in_group)
+                        }
                     };
                     let per_row = chunk.arrow_bytes / self.rows_in_group.max(1);
                     let work = ChunkWork {

@@ -106,7 +106,7 @@ fn sum_packed_i32_with(
 }
 
 /// Values in a group: whatever their width, they begin and end with a byte.
-const GROUP: usize = 8;
+pub(crate) const GROUP: usize = 8;
 
 /// The widest value that a word holds wherever in a byte it begins.
 const WIDEST: usize = 57;

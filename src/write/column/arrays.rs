@@ -218,6 +218,9 @@ pub(super) fn for_each_part<'a>(
 ) -> Option<()> {
     let mut begin = 0;
     for part in parts {
+        if begin >= values.end {
+            break;
+        }
         let of_part = begin..begin + values_of(part);
         begin = of_part.end;
         let of_both = of_part.start.max(values.start)..of_part.end.min(values.end);

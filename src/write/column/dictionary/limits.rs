@@ -23,8 +23,8 @@ pub(super) const FIRST_LOOK: usize = 1 << 12;
 /// Maximum share of distinct values, because above it hashing costs more than a dictionary saves.
 pub(super) const MAX_DISTINCT_SHARE: f64 = 0.5;
 
-/// Minimum times that a value of a part is there, on average, if another thread interns the part:
-/// its distinct values are looked up once more when the parts become one.
+/// Minimum average repeats of a value in a part that another thread interns, because each distinct
+/// value is looked up again when the parts become one.
 const MIN_REPEATS_IN_PART: usize = 4;
 
 /// Maximum entries: codes have 32 bits, and one of them means none.

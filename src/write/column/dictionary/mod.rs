@@ -15,7 +15,7 @@ use self::byte_arrays::ByteArrayBuilder;
 use self::ints::intern_ints;
 pub(super) use self::limits::DictionaryLimits;
 use self::parts::PartedValues;
-use super::arrays::{Slots, bytes_layout, for_each_part, values_of};
+use super::arrays::{bytes_layout, for_each_part, values_of};
 use super::byte_arrays::{ByteArrayValues, ByteRun, Ends};
 use super::parallelism::Parallelism;
 use super::values::LeafValues;
@@ -32,7 +32,8 @@ pub(super) struct ValueDictionary<'a> {
 }
 
 /// Finds the distinct values; `None` if they grow beyond the limits, or so fast that they are
-/// likely to. The number of threads makes no difference to what is found.
+/// likely to. The number of threads makes no difference to what is found, unless values were made
+/// to collide in the hash table.
 pub(super) fn intern<'a>(
     values: &LeafValues<'a>,
     limits: DictionaryLimits,

@@ -2,7 +2,9 @@
 //!
 //! That of the first part goes on with the entries of the second, then with those of the third:
 //! new ones are added in the order of their first occurrence, as one thread adds them. Trap: it
-//! must be given up exactly where one thread gives it up. So each part notes how it grew.
+//! must be given up exactly where one thread gives it up. So each part notes how it grew. Until
+//! they are one, each part holds a table and entries of its own, which the limits bound, and four
+//! bytes a value.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,49 +98,21 @@ impl PartedValues<'_> {
         }
         let mut others = others.into_inner().unwrap_or_else(PoisonError::into_inner);
         others.sort_by_key(|(part, _)| *part);
-        // The values after the first part that was given up are looked up here.
-        let others = (1..).zip(others).map_while(|(i, (part, made))| (i == part).then_some(made));
-        let others: Vec<_> = others.collect();
-        let merged = others.len() + 1;
-        self.merge(&mut all, begin(1), others)?;
-        if merged < parts {
-            push(&mut all, begin(merged)..n)?;
-        }
-        all.end()?;
-        Some(all.into_dictionary())
-    }
-
-    /// Adds the dictionaries of the parts that begin with value `seen`; `None` if the dictionary is
-    /// given up.
-    fn merge<B: DictionaryBuilder>(
-        &self,
-        all: &mut B,
-        mut seen: usize,
-        parts: Vec<PartDictionary<B::Entry>>,
-    ) -> Option<()> {
-        let mut mapped = Vec::with_capacity(parts.len());
-        for PartDictionary { entries, codes, growth } in parts {
-            let (mut known, _) = all.size();
-            let map = all.merge(&entries)?;
-            let mut counted = 0;
-            for at in growth {
-                // New entries have the next codes.
-                let greatest = map.get(counted..at.entries)?.iter().max();
-                known = known.max(greatest.map_or(0, |code| *code as usize + 1));
-                counted = at.entries;
-                if !all.growth().pays(Progress { seen: seen + at.seen, entries: known }) {
-                    return None;
+        let mut others = others.into_iter().peekable();
+        let mut mapped = Vec::with_capacity(parts);
+        for part in 1..parts {
+            match others.next_if(|(made, _)| *made == part) {
+                Some((_, made)) => mapped.push(merged(&mut all, begin(part), made)?),
+                // One that repeats too little is looked up here.
+                None => {
+                    self.append(&mut all, std::mem::take(&mut mapped));
+                    push(&mut all, begin(part)..begin(part + 1))?;
                 }
             }
-            let (entries, bytes) = all.size();
-            if !all.growth().fits(entries, bytes) {
-                return None;
-            }
-            seen += codes.len();
-            mapped.push(MappedCodes { codes, map });
         }
-        self.append(all, mapped);
-        Some(())
+        self.append(&mut all, mapped);
+        all.end()?;
+        Some(all.into_dictionary())
     }
 
     /// Appends the codes of parts, mapped to those of all.
@@ -162,6 +136,30 @@ impl PartedValues<'_> {
         drop(some);
         parts.into_iter().for_each(|part| self.free_lists.give(part.codes));
     }
+}
+
+/// Adds the dictionary of the part that begins with value `seen`; `None` if the dictionary is given
+/// up.
+fn merged<B: DictionaryBuilder>(
+    all: &mut B,
+    seen: usize,
+    part: PartDictionary<B::Entry>,
+) -> Option<MappedCodes> {
+    let PartDictionary { entries, codes, growth } = part;
+    let (mut known, _) = all.size();
+    let map = all.merge(&entries)?;
+    let mut counted = 0;
+    for at in growth {
+        // New entries have the next codes.
+        let greatest = map.get(counted..at.entries)?.iter().max();
+        known = known.max(greatest.map_or(0, |code| *code as usize + 1));
+        counted = at.entries;
+        if !all.growth().pays(Progress { seen: seen + at.seen, entries: known }) {
+            return None;
+        }
+    }
+    let (entries, bytes) = all.size();
+    all.growth().fits(entries, bytes).then_some(MappedCodes { codes, map })
 }
 
 /// The codes of a part, and that of each of its entries in the dictionary of all values.
@@ -295,7 +293,8 @@ mod tests {
 
     #[test]
     fn a_part_that_repeats_too_little_is_looked_up_by_the_first() {
-        // A third of the second of three parts is new, and yet the dictionary pays.
+        // A third of the second of three parts is new, and yet the dictionary pays. The third part
+        // is merged after it.
         let n = MIN_PART_VALUES as i64;
         let few = (0..n).map(|i| i % 7 * 1_000_003);
         let values: Vec<i64> =
