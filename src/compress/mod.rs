@@ -315,8 +315,8 @@ pub(crate) fn first_capacity(input_len: usize, len: usize) -> usize {
     len.min(input_len.saturating_mul(32).max(1 << 20))
 }
 
-/// Bytes that the decoder of SNAPPY may write beyond its output. A vector without memory for them is
-/// made anew.
+/// Bytes that the decoder of SNAPPY may write beyond its output. A vector without memory for them
+/// is made anew.
 pub(crate) const SLACK: usize = 80;
 
 /// Empties `out`, and makes room for `len` bytes if there is not as much.

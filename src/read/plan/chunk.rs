@@ -366,7 +366,7 @@ fn entry_work(meta: &ColumnMetaDataRef<'_>, work: u64) -> u64 {
     let is_data = |stats: &PageEncodingStats| {
         matches!(stats.page_type, PageType::DataPage | PageType::DataPageV2)
     };
-    let stats = meta.encoding_stats.clone().into_iter().flatten().filter(is_data);
+    let stats = meta.encoding_stats.into_iter().flatten().filter(is_data);
     let counted: u64 = stats.map(|stats| u64::try_from(stats.count).unwrap_or_default()).sum();
     let stated = u64::try_from(meta.total_uncompressed_size).unwrap_or_default();
     let pages = if counted > 0 { counted } else { (stated / USUAL_PAGE).max(1) };
