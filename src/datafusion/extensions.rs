@@ -69,7 +69,7 @@ mod stock {
                     }
                 });
             }
-            out.push(RowSelection::concat(parts));
+            out.push(RowSelection::concat(parts)?);
         }
         if let Some(chosen) = file.extension::<ParquetRowSelection>() {
             let runs = chosen.selection().iter().map(|run| (run.row_count, run.skip));

@@ -14,10 +14,10 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, MutableBuffer};
 
 use crate::bytes::saturated;
-use crate::error::{Error, Result};
+use crate::error::{Error, LimitKind, Result};
 
 pub(crate) use pages::PageMap;
 pub(crate) use runs::Runs;
@@ -178,12 +178,30 @@ impl RowSelection {
         self.runs_from(range.start).next().is_some_and(|run| run.start < range.end)
     }
 
-    /// As bits: one for each row.
-    pub fn to_bits(&self) -> BooleanBuffer {
-        match &self.form {
-            Form::Bits(bits) => bits.clone(),
-            Form::Runs(runs) => bits_of(self.len, runs.iter().cloned()),
+    /// As bits: one for each row, so a byte for eight, however few runs there are.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if that many bytes cannot be had.
+    pub fn to_bits(&self) -> Result<BooleanBuffer> {
+        let runs = match &self.form {
+            Form::Bits(bits) => return Ok(bits.clone()),
+            Form::Runs(runs) => runs,
+        };
+        let byte_len = self.len.div_ceil(8);
+        let mut bytes: Vec<u8> = Vec::new();
+        let fits = usize::try_from(self.len).is_ok()
+            && bytes.try_reserve_exact(saturated(byte_len)).is_ok();
+        if !fits {
+            return Err(Error::limit(
+                LimitKind::Memory,
+                format_args!(
+                    "a selection of {} rows takes {byte_len} bytes as bits; its runs take less",
+                    self.len
+                ),
+            ));
         }
+        let bits = BooleanBufferBuilder::new_from_buffer(MutableBuffer::from(bytes), 0);
+        Ok(set_bits(bits, self.len, runs.iter().cloned()))
     }
 
     /// The rows that both want.
@@ -347,14 +365,23 @@ impl RowSelection {
     }
 
     /// What they say, one after the other.
-    pub fn concat(parts: impl IntoIterator<Item = Self>) -> Self {
+    ///
+    /// # Errors
+    /// `Usage` if they speak of more rows together than a `u64` counts.
+    pub fn concat(parts: impl IntoIterator<Item = Self>) -> Result<Self> {
         let mut builder = Builder::new(0);
         for part in parts {
             let first = builder.len;
-            builder.len = first.saturating_add(part.len);
+            builder.len = first.checked_add(part.len).ok_or_else(|| {
+                Error::usage(format_args!(
+                    "selections of {first} and of {} rows: together they speak of more than {}",
+                    part.len,
+                    u64::MAX
+                ))
+            })?;
             part.runs().for_each(|run| builder.push(first + run.start..first + run.end));
         }
-        builder.finish()
+        Ok(builder.finish())
     }
 
     /// The runs from the one that holds `row` or follows it; that one may begin before `row`.
@@ -426,7 +453,9 @@ impl Builder {
     fn finish(self) -> RowSelection {
         let Self { len, count, runs } = self;
         let form = if Form::prefers_bits(len, runs.len() as u64) {
-            Form::Bits(bits_of(len, runs.into_iter()))
+            // No more bytes than the runs take.
+            let bits = BooleanBufferBuilder::new(saturated(len));
+            Form::Bits(set_bits(bits, len, runs.into_iter()))
         } else {
             Form::Runs(runs.into())
         };
@@ -434,14 +463,16 @@ impl Builder {
     }
 }
 
-/// Bits of `len` rows, of which those of `runs` are set; `len` must fit memory.
-fn bits_of(len: u64, runs: impl Iterator<Item = Range<u64>>) -> BooleanBuffer {
-    let of = |n: u64| saturated(n);
-    let mut bits = BooleanBufferBuilder::new(of(len));
+/// Bits of `len` rows, of which those of `runs` are set; `bits` is empty, and has room for them.
+fn set_bits(
+    mut bits: BooleanBufferBuilder,
+    len: u64,
+    runs: impl Iterator<Item = Range<u64>>,
+) -> BooleanBuffer {
     for run in runs {
-        bits.append_n(of(run.start) - bits.len(), false);
-        bits.append_n(of(run.end - run.start), true);
+        bits.append_n(saturated(run.start) - bits.len(), false);
+        bits.append_n(saturated(run.end - run.start), true);
     }
-    bits.append_n(of(len) - bits.len(), false);
+    bits.append_n(saturated(len) - bits.len(), false);
     bits.finish()
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::error::{ErrorKind, Spec};
+use crate::error::{ErrorKind, LimitKind, Spec};
 use crate::format::{OffsetIndex, PageLocation};
 
 /// Random flags in stretches, some of them long.
@@ -41,7 +41,7 @@ fn assert_is(found: &RowSelection, flags: &[bool]) {
     }
     // Equal selections are equal in form.
     assert_eq!(found, &RowSelection::from_bits(flags.iter().copied().collect()));
-    assert_eq!(found.to_bits().iter().collect::<Vec<_>>(), flags);
+    assert_eq!(found.to_bits().unwrap().iter().collect::<Vec<_>>(), flags);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn the_algebra_is_that_of_flags() {
         let at = (k as usize).min(n);
         assert_is(&front, &a[..at]);
         assert_is(&back, &a[at..]);
-        assert_eq!(RowSelection::concat([front, back]), x);
+        assert_eq!(RowSelection::concat([front, back]).unwrap(), x);
         let start = rng.usize(0..=n);
         let end = rng.usize(start..=n);
         assert_is(&x.slice(start as u64..end as u64), &a[start..end]);
@@ -205,4 +205,33 @@ fn an_index_that_contradicts_itself_or_the_chunk_is_refused() {
         bad[i] = change;
         refused(&bad);
     }
+}
+
+/// Lengths as large as a file may state them.
+#[test]
+fn as_many_rows_as_can_be_counted_are_handled_or_refused() {
+    let most = RowSelection::all(u64::MAX);
+    let bits = most.to_bits().unwrap_err();
+    assert_eq!(bits.kind(), ErrorKind::Limit(LimitKind::Memory));
+    let far = RowSelection::from_rows(1 << 60, [0, (1 << 60) - 1]).unwrap();
+    assert_eq!(far.to_bits().unwrap_err().kind(), ErrorKind::Limit(LimitKind::Memory));
+
+    let (one, none) = (RowSelection::all(1), RowSelection::none(1));
+    for parts in [[most.clone(), one.clone()], [one.clone(), most.clone()], [most.clone(), none]] {
+        assert_eq!(RowSelection::concat(parts).unwrap_err().kind(), ErrorKind::Usage);
+    }
+    let nearly = RowSelection::none(u64::MAX - 1);
+    let last = RowSelection::concat([nearly, one]).unwrap();
+    assert_eq!(last.rows().collect::<Vec<_>>(), [u64::MAX - 1]);
+    assert_eq!(last.hull(), u64::MAX - 1..u64::MAX);
+
+    assert_eq!(last.not().count(), u64::MAX - 1);
+    assert_eq!(last.or(&last.not()).unwrap(), most);
+    assert_eq!(most.and_then(&last).unwrap(), last);
+    assert_eq!(most.and(&last).unwrap(), last);
+    assert_eq!(most.offset(u64::MAX - 1), last);
+    assert_eq!(most.limit(u64::MAX), most);
+    assert_eq!(most.slice(u64::MAX - 1..u64::MAX), RowSelection::all(1));
+    assert_eq!(last.without_gaps(u64::MAX), last);
+    assert!(last.intersects(0..u64::MAX) && !last.intersects(0..u64::MAX - 1));
 }

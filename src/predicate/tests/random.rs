@@ -153,7 +153,7 @@ fn filtered(
     if rng.u8(0..4) == 0 {
         let rows = tri_state.len();
         let selection = RowSelection::from_bits((0..rows).map(|_| rng.u8(0..3) > 0).collect());
-        let bits = selection.to_bits();
+        let bits = selection.to_bits().unwrap();
         wanted.retain(|row| bits.value(*row as usize));
         reader = reader.select(selection).unwrap();
     }
