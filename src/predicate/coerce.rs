@@ -181,10 +181,21 @@ fn coerce_float(kind: &LiteralKind, data_type: &DataType) -> Coerced<f64> {
     // Rounded once, from the decimal.
     let nearest = match data_type {
         DataType::Float32 => text.parse::<f32>().map(f64::from),
-        DataType::Float16 => text.parse().map(|value| half::f16::from_f64(value).to_f64()),
+        DataType::Float16 => nearest_half(&text),
         _ => text.parse::<f64>(),
     };
     nearest.ok().filter(|value| value.is_finite()).ok_or(CoercionError::Value)
+}
+
+/// The float of 16 bits that is nearest to a number: by way of 32 bits rounded to odd, which keeps
+/// the number on its side of the middle between two floats of 16 bits.
+fn nearest_half(text: &str) -> Result<f64, std::num::ParseFloatError> {
+    let (double, single) = (text.parse::<f64>()?, text.parse::<f32>()?);
+    let is_exact = f64::from(single) == double;
+    let is_away_from_zero = f64::from(single).abs() > double.abs();
+    let truncated = single.to_bits() - u32::from(is_away_from_zero);
+    let odd = f32::from_bits(truncated | u32::from(!is_exact));
+    Ok(half::f16::from_f32(odd).to_f64())
 }
 
 /// The unscaled number of a decimal type.
@@ -351,6 +362,25 @@ mod tests {
             assert_eq!(Literal::number(expected).unwrap(), number);
         }
         assert_eq!(lit(0.1), Literal::decimal(i256::from_i128(1), 1));
+        // The middle of 1 and the next float of 16 bits, and numbers beside it that round to it.
+        let half = |text: &str| fits(Literal::number(text).unwrap(), &DataType::Float16);
+        for (text, nearest) in [
+            ("1.00048828125", 1.0),
+            ("1.000488281250001", 1.0009765625),
+            ("1.00048828133", 1.0009765625),
+            ("1.000488281249999", 1.0),
+            ("-1.000488281250001", -1.0009765625),
+            ("1.001464843749999", 1.0009765625),
+            ("1.00146484374", 1.0009765625),
+            ("0.1", 0.0999755859375),
+            ("0", 0.0),
+            ("65519.999999999", 65504.0),
+            ("1e-30", 0.0),
+            ("1e-60", 0.0),
+        ] {
+            assert_eq!(half(text), Some(LiteralValue::Float(nearest)), "{text}");
+        }
+        assert_eq!(half("65520"), None);
         assert_eq!(fits(0.1, &DataType::Float64), Some(LiteralValue::Float(0.1)));
         assert_eq!(fits(0.1f32, &DataType::Float32), Some(LiteralValue::Float(f64::from(0.1f32))));
         assert_eq!(fits(0.1, &DataType::Float32), Some(LiteralValue::Float(f64::from(0.1f32))));
