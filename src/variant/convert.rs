@@ -1,6 +1,8 @@
 //! Numbers and timestamps of VARIANT values as those of a column, where nothing is lost or the
 //! nearest is meant.
 
+use std::str::FromStr;
+
 use super::value::Variant;
 
 /// A whole number that the type can hold.
@@ -23,20 +25,34 @@ fn whole(v: f64) -> Option<i128> {
     found
 }
 
-/// A number as a float: the nearest.
+/// A number as a float of 64 bits: the nearest.
 pub(super) fn double(value: &Variant<'_>) -> Option<f64> {
     match *value {
         Variant::Double(v) => Some(v),
         Variant::Float(v) => Some(v.into()),
-        _ => {
-            let (digits, scale) = value.exact_number()?;
-            #[expect(clippy::cast_precision_loss, reason = "the nearest is meant")]
-            if scale == 0 {
-                return Some(digits as f64);
-            }
-            // The parser rounds correctly where a division of rounded parts would not.
-            format!("{digits}e-{scale}").parse().ok()
-        }
+        #[expect(clippy::cast_precision_loss, reason = "the nearest is meant")]
+        _ => exact_as(value, |digits| digits as f64),
+    }
+}
+
+/// A number as a float of 32 bits: the nearest. Rounded once: the nearest of the nearest of 64 bits
+/// may be another.
+pub(super) fn float(value: &Variant<'_>) -> Option<f32> {
+    match *value {
+        Variant::Float(v) => Some(v),
+        #[expect(clippy::cast_possible_truncation, reason = "the nearest is meant")]
+        Variant::Double(v) => Some(v as f32),
+        #[expect(clippy::cast_precision_loss, reason = "the nearest is meant")]
+        _ => exact_as(value, |digits| digits as f32),
+    }
+}
+
+/// An integer or decimal as a float.
+fn exact_as<T: FromStr>(value: &Variant<'_>, whole: impl FnOnce(i128) -> T) -> Option<T> {
+    match value.exact_number()? {
+        (digits, 0) => Some(whole(digits)),
+        // The parser rounds correctly where a division of rounded parts would not.
+        (digits, scale) => format!("{digits}e-{scale}").parse().ok(),
     }
 }
 

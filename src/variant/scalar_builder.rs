@@ -19,7 +19,7 @@ use arrow_buffer::{
 };
 use arrow_schema::{DataType, TimeUnit};
 
-use super::convert::{double, integer, micros, nanos, rescale};
+use super::convert::{double, float, integer, micros, nanos, rescale};
 use super::shape::VariantShape;
 use super::unshred::end_of;
 use super::value::Variant;
@@ -200,14 +200,7 @@ impl ScalarBuilder {
             Self::UInt16(column) => column.push(row, integer(value)),
             Self::UInt32(column) => column.push(row, integer(value)),
             Self::UInt64(column) => column.push(row, integer(value)),
-            Self::Float(column) => {
-                let nearest = match *value {
-                    Variant::Float(v) => Some(v),
-                    #[expect(clippy::cast_possible_truncation, reason = "the nearest is meant")]
-                    _ => double(value).map(|v| v as f32),
-                };
-                column.push(row, nearest)
-            }
+            Self::Float(column) => column.push(row, float(value)),
             Self::Double(column) => column.push(row, double(value)),
             _ => self.push(row, value)?,
         })

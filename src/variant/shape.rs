@@ -27,8 +27,24 @@ pub(super) const MAX_DEPTH: usize = 16;
 ///
 /// Nothing is lost: values of other types stay in the `value` column beside, and so do fields
 /// without a column.
-#[derive(Debug, Clone, PartialEq)]
-pub struct VariantShape(pub(super) ShapeNode);
+#[derive(Debug, Clone)]
+pub struct VariantShape(pub(super) ShapeNode, pub(super) Numbers);
+
+/// Which numbers go into a column of decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// All that are equal to one of the column: who names a shape asks for its types.
+    Equal,
+    /// Decimals of its scale: integers stay integers, and digits after the point stay as many.
+    SameScale,
+}
+
+/// Shapes are equal whose columns are.
+impl PartialEq for VariantShape {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ShapeNode {
@@ -65,7 +81,7 @@ fn utc(unit: TimeUnit) -> DataType {
 impl VariantShape {
     /// Nothing is shredded.
     pub fn any() -> Self {
-        Self(ShapeNode::Any)
+        Self(ShapeNode::Any, Numbers::Equal)
     }
 
     /// Values of one type: booleans, signed integers, floats, decimals of at most 38 digits,
@@ -90,7 +106,7 @@ impl VariantShape {
                 "a VARIANT cannot be shredded as {data_type}: VariantShredding.md lists the types"
             )));
         }
-        Ok(Self(ShapeNode::Scalar(data_type)))
+        Ok(Self(ShapeNode::Scalar(data_type), Numbers::Equal))
     }
 
     /// Lists whose elements are of this shape.
@@ -100,7 +116,7 @@ impl VariantShape {
     pub fn list(element: Self) -> Result<Self> {
         let shape = ShapeNode::List(Box::new(element.0));
         shape.check_depth(0)?;
-        Ok(Self(shape))
+        Ok(Self(shape, Numbers::Equal))
     }
 
     /// Objects with a column for each of these fields.
@@ -122,7 +138,7 @@ impl VariantShape {
         }
         let shape = ShapeNode::Object(fields);
         shape.check_depth(0)?;
-        Ok(Self(shape))
+        Ok(Self(shape, Numbers::Equal))
     }
 
     /// The type of the values, if they are of one; that of an unshredded VARIANT for
@@ -166,7 +182,9 @@ impl VariantShape {
     /// `Usage` if it is no VARIANT, or shredded as a type that is not in the table.
     pub fn of(data_type: &DataType) -> Result<Self> {
         match data_type {
-            DataType::Struct(fields) => ShapeNode::of_pair(fields, 0).map(Self),
+            DataType::Struct(fields) => {
+                ShapeNode::of_pair(fields, 0).map(|shape| Self(shape, Numbers::Equal))
+            }
             other => {
                 Err(Error::usage(format_args!("a VARIANT is a struct in Arrow, found {other}")))
             }
@@ -234,7 +252,9 @@ impl ShapeNode {
                 for field in fields {
                     members.push((field.name().clone(), inner(field)?));
                 }
-                let members = members.into_iter().map(|(name, shape)| (name, VariantShape(shape)));
+                let members = members
+                    .into_iter()
+                    .map(|(name, shape)| (name, VariantShape(shape, Numbers::Equal)));
                 VariantShape::object(members)?.0
             }
             DataType::List(element)

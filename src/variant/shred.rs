@@ -17,7 +17,7 @@ use super::elements::ObjectField;
 use super::encode;
 use super::metadata::VariantMetadata;
 use super::scalar_builder::{BytesBuilder, ScalarBuilder, pad};
-use super::shape::{ShapeNode, VariantShape};
+use super::shape::{Numbers, ShapeNode, VariantShape};
 use super::unshred::{Unshredder, check_whole};
 use super::value::Variant;
 use crate::error::{Error, LimitKind, Result};
@@ -33,7 +33,7 @@ impl VariantArray {
         if shape.is_any() {
             return self.unshred();
         }
-        let mut column = NodeBuilder::new(&shape.0);
+        let mut column = NodeBuilder::new(&shape.0, shape.1);
         let mut values = Unshredder::new(self);
         let mut scratch = Vec::new();
         let mut left_over = Vec::new();
@@ -66,11 +66,18 @@ impl VariantArray {
     }
 }
 
+/// Whether a number would have another scale in a column of this type.
+fn rescales(data_type: &DataType, value: &Variant<'_>) -> bool {
+    let DataType::Decimal128(_, scale) = data_type else { return false };
+    !matches!(value, Variant::Decimal(_, own) if *own == scale.unsigned_abs())
+}
+
 /// Builds a pair of `value` and `typed_value`.
 #[derive(Debug)]
 struct NodeBuilder {
     value: BytesBuilder,
     typed: Option<TypedBuilder>,
+    numbers: Numbers,
 }
 
 #[derive(Debug)]
@@ -92,7 +99,7 @@ enum TypedBuilder {
 }
 
 impl NodeBuilder {
-    fn new(shape: &ShapeNode) -> Self {
+    fn new(shape: &ShapeNode, numbers: Numbers) -> Self {
         let typed = match shape {
             ShapeNode::Any => None,
             ShapeNode::Scalar(data_type) => {
@@ -102,18 +109,18 @@ impl NodeBuilder {
             ShapeNode::List(element) => Some(TypedBuilder::List {
                 ends: vec![0],
                 nulls: NullBufferBuilder::new(0),
-                element: Box::new(Self::new(element)),
+                element: Box::new(Self::new(element, numbers)),
                 elements: 0,
                 shape: (**element).clone(),
             }),
             ShapeNode::Object(fields) => Some(TypedBuilder::Object {
                 nulls: NullBufferBuilder::new(0),
                 names: fields.iter().map(|(name, _)| name.clone()).collect(),
-                fields: fields.iter().map(|(_, shape)| Self::new(shape)).collect(),
+                fields: fields.iter().map(|(_, shape)| Self::new(shape, numbers)).collect(),
                 shape: fields.clone(),
             }),
         };
-        Self { value: BytesBuilder::new(), typed }
+        Self { value: BytesBuilder::new(), typed, numbers }
     }
 
     /// Sets row `row`; rows are set in ascending order.
@@ -128,8 +135,9 @@ impl NodeBuilder {
         let (value, len) = Variant::read(metadata, bytes, 0)?;
         check_whole(bytes, len)?;
         match (typed, value) {
-            (TypedBuilder::Scalar(scalars, _), value) => {
-                if !scalars.push(row, &value)? {
+            (TypedBuilder::Scalar(scalars, data_type), value) => {
+                let changes = self.numbers == Numbers::SameScale && rescales(data_type, &value);
+                if changes || !scalars.push(row, &value)? {
                     self.value.push(row, bytes)?;
                 }
                 Ok(())

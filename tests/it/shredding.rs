@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::types::{Float32Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use fastrand::Rng;
@@ -442,6 +442,26 @@ fn numbers_of_other_kinds_become_the_type_that_is_asked() {
     let floats: Vec<_> = floats.as_primitive::<Float64Type>().iter().collect();
     let want = [Some(1.0), Some(1.5), Some(2.0), Some(1000.0), None, Some(300.0), None];
     assert_eq!(floats, want);
+}
+
+#[test]
+fn numbers_become_floats_of_32_bits_by_one_rounding() {
+    // Each lies just beside the middle of two floats, and its nearest double is that middle.
+    let texts = [
+        "1152921573326323713",
+        "-1152921573326323713",
+        "1152921573326323711",
+        "1.00000005960464477539062500001",
+    ];
+    let mut rows = VariantArrayBuilder::new();
+    for text in texts {
+        rows.append_json(text).unwrap();
+    }
+    let column = rows.finish().unwrap();
+    let column = VariantArray::new(&column).unwrap();
+    let floats = column.get(&VariantPath::new([]), &DataType::Float32).unwrap();
+    let floats: Vec<f32> = floats.as_primitive::<Float32Type>().values().to_vec();
+    assert_eq!(floats, texts.map(|text| text.parse::<f32>().unwrap()));
 }
 
 #[test]
@@ -1050,4 +1070,31 @@ fn a_shape_is_still_inferred_after_a_row_group_was_refused() {
     writer.write(&batch).unwrap();
     let (report, _) = writer.into_inner().unwrap();
     assert_eq!(report.shapes.len(), 1, "{:?}", report.shapes);
+}
+
+#[test]
+fn inferred_shapes_keep_integers_integers_and_digits_as_many() {
+    let mut lines: Vec<String> = (0..900).map(|i| format!(r#"{{"p": {}.50}}"#, i + 1)).collect();
+    lines.extend(
+        ["12.5", "133", "-7", "0.125", "null", "\"text\""].map(|p| format!(r#"{{"p": {p}}}"#)),
+    );
+    let json = |inference: VariantInference| {
+        let mut values = VariantArrayBuilder::new();
+        for line in &lines {
+            values.append_json(line).expect("JSON");
+        }
+        let values = VariantArray::new(&values.finish().expect("values")).expect("VARIANT");
+        let shape = inference.infer(std::slice::from_ref(&values)).expect("a shape");
+        let shredded = values.shred(&shape).expect("shredded");
+        let shredded = VariantArray::new(&shredded).expect("VARIANT");
+        let text = shredded.to_json().expect("JSON");
+        let text: Vec<String> = (0..text.len()).map(|i| text.value(i).replace(':', ": ")).collect();
+        (shape.to_string(), text)
+    };
+    let (shape, text) = json(VariantInference::new());
+    assert_eq!(shape, "{p: decimal(5, 2)}");
+    assert_eq!(text, lines);
+    let (shape, text) = json(VariantInference::new().with_merged_numbers(true));
+    assert_eq!(shape, "{p: decimal(6, 3)}");
+    assert_eq!(text[901], r#"{"p": 133.000}"#);
 }

@@ -136,7 +136,7 @@ fn variant_columns_stand_where_the_field_stood_and_others_are_as_before() {
     let text = "{\"z\":1,\"v\":2,\"value\":3,\"metadata\":4,\"a\":18446744073709551615}\n{\"v\":\"x\",\"late\":[1]}\n";
     folder.put("in.jsonl", text);
     folder.done(&["convert", "in.jsonl", "-q", "--variant", "v,late,never", "-o", "v.parquet"]);
-    let schema = folder.done(&["schema", "v.parquet"]);
+    let schema = folder.done(&["schema", "--as", "tree", "v.parquet"]);
     let names: Vec<&str> = schema
         .lines()
         .filter(|line| line.starts_with(['├', '└']))
