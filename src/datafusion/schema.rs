@@ -11,7 +11,7 @@ use datafusion_common::config::ParquetOptions;
 use datafusion_common::{DataFusionError, Result};
 
 use crate::read::Metadata;
-use crate::schema::{ArrowOptions, Physical, Projection, to_arrow};
+use crate::schema::{ArrowOptions, Physical, Projection, TextColumns, to_arrow};
 
 /// The options of DataFusion that say as which types columns are read.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,8 +45,7 @@ impl TypeOptions {
     }
 
     fn arrow(&self) -> ArrowOptions {
-        let mut arrow =
-            ArrowOptions { binary_as_string: self.binary_as_string, ..ArrowOptions::default() };
+        let mut arrow = ArrowOptions::new().with_binary_as_string(self.binary_as_string);
         if let Some((unit, _)) = &self.int96 {
             arrow.int96 = *unit;
         }
@@ -152,8 +151,10 @@ impl FileSchema {
                     .field_with_name(field.name())
                     .is_ok_and(|field| is_text(field.data_type()))
         };
-        if !arrow.binary_as_string && natural.fields().iter().any(wants_text) {
-            arrow.binary_as_string = true;
+        let texts = natural.fields().iter().filter(|field| wants_text(field));
+        let texts: Vec<String> = texts.map(|field| field.name().clone()).collect();
+        if arrow.text == TextColumns::None && !texts.is_empty() {
+            arrow.text = TextColumns::Named(texts);
             natural = mapped(metadata, &arrow)?;
         }
         let mut is_retyped = Vec::with_capacity(natural.fields().len());

@@ -8,7 +8,7 @@ pub struct ArrowOptions {
     pub(crate) int96: TimeUnit,
     pub(crate) views: bool,
     pub(crate) dictionaries: Dictionaries,
-    pub(crate) binary_as_string: bool,
+    pub(crate) text: TextColumns,
     pub(crate) hint: bool,
     pub(crate) target: Option<SchemaRef>,
     /// How fields of the target find theirs in the file.
@@ -30,6 +30,16 @@ pub enum Dictionaries {
     Named(Vec<String>),
 }
 
+/// Which BYTE_ARRAY columns without annotation are read as strings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum TextColumns {
+    #[default]
+    None,
+    All,
+    /// Looked up as the names of [`Dictionaries`] are; of a group, all below it.
+    Named(Vec<String>),
+}
+
 /// How fields of a target schema find theirs in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MatchBy {
@@ -46,7 +56,7 @@ impl Default for ArrowOptions {
             int96: TimeUnit::Nanosecond,
             views: false,
             dictionaries: Dictionaries::None,
-            binary_as_string: false,
+            text: TextColumns::None,
             hint: true,
             target: None,
             match_by: MatchBy::Name,
@@ -82,11 +92,11 @@ impl ArrowOptions {
         self
     }
 
-    /// Reads BYTE_ARRAY columns without annotation as strings, as Impala and old Spark meant them.
-    /// Default false.
+    /// Reads BYTE_ARRAY columns without annotation as strings, as Impala and old Spark meant them,
+    /// at every depth but within VARIANT, and whatever the hint says of them. Default false.
     #[must_use]
     pub fn with_binary_as_string(mut self, binary_as_string: bool) -> Self {
-        self.binary_as_string = binary_as_string;
+        self.text = if binary_as_string { TextColumns::All } else { TextColumns::None };
         self
     }
 

@@ -14,6 +14,7 @@
 //! is read here. Its tables may share children and strings, so that a short hint stands for endless
 //! data: what is verified, looked at and copied is counted, and past that the hint is passed over.
 
+mod layout;
 mod siblings;
 mod types;
 
@@ -60,11 +61,10 @@ pub(super) struct Hint {
 /// `Usage` if the schema takes 2 GiB or more.
 pub(super) fn entry(schema: &ArrowSchema) -> Result<KeyValue> {
     // A file that was read may have brought its own; hints do not nest.
-    let mut without = None;
-    if schema.metadata().contains_key(KEY) {
-        without.insert(schema.clone()).metadata.remove(KEY);
-    }
-    let schema = without.as_ref().unwrap_or(schema);
+    let mut metadata = schema.metadata().clone();
+    metadata.remove(KEY);
+    let fields = layout::plain_fields(schema.fields());
+    let schema = &ArrowSchema::new_with_metadata(fields, metadata);
     let mut message = IpcDataGenerator::default()
         .schema_to_bytes_with_dictionary_tracker(
             schema,
@@ -207,7 +207,8 @@ impl<'a> OpenHint<'a> {
         let field = Arc::make_mut(&mut shape.field);
         // Collected, because Arrow 60 has a type of its own for metadata.
         let mut metadata = std::mem::take(field.metadata_mut()).into_iter().collect();
-        if let Some(hinted) = self.key_values(hinted.custom_metadata()) {
+        if let Some(mut hinted) = self.key_values(hinted.custom_metadata()) {
+            hinted.retain(|key, _| !layout::is_mark(key));
             merge_metadata(&mut metadata, hinted, is_whole);
         }
         field.set_metadata(metadata);
@@ -262,7 +263,7 @@ impl<'a> OpenHint<'a> {
             }
             Kind::List { item, .. } => {
                 let hinted_item = only_child(hinted)?;
-                let parent = list_type(hinted, &item.field)?;
+                let parent = layout::list_layout(hinted, list_type(hinted, &item.field)?);
                 let is_whole = self.refine_node(place.item()?, hinted_item, item);
                 self.rename(item, hinted_item);
                 Some((with_children(&parent, &shape.kind), is_whole))
@@ -331,7 +332,7 @@ impl<'a> OpenHint<'a> {
                 let values = Field::new(self.text(values.name()?)?, values_type, values_nullable);
                 DataType::RunEndEncoded(Arc::new(ends), Arc::new(values))
             }
-            None => self.plain_type(hinted)?,
+            None => layout::leaf_layout(hinted, self.plain_type(hinted)?, nullable),
         };
         if data_type == *natural {
             return Some(data_type);

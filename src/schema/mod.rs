@@ -62,6 +62,7 @@ mod from_arrow;
 #[cfg(test)]
 mod samples;
 
+pub(crate) use arrow_options::TextColumns;
 pub use arrow_options::{ArrowOptions, Dictionaries, MatchBy};
 pub(crate) use extension::has_geodesic_edges;
 pub use extension::{FIELD_ID_KEY, FILE, LOGICAL_TYPE_KEY};

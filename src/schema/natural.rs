@@ -4,13 +4,13 @@
 //! Trap: the levels of a node follow from the tree of the file. Neither a hint nor a target changes
 //! them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 
 use super::annotation;
-use super::arrow_options::ArrowOptions;
+use super::arrow_options::{ArrowOptions, TextColumns};
 use super::extension::{self, CrsTexts, Extension};
 use super::leaf::Physical;
 use super::nested::{self, Element, Group};
@@ -24,6 +24,8 @@ use crate::format::{ConvertedType, IntType, LogicalType};
 pub(super) struct Mapper<'a> {
     pub(super) options: &'a ArrowOptions,
     pub(super) crs: CrsTexts<'a>,
+    /// BYTE_ARRAY leaves without annotation that are strings.
+    pub(super) text: HashSet<usize>,
 }
 
 /// The innermost list around a node, which its levels count from.
@@ -297,7 +299,7 @@ impl Mapper<'_> {
             Physical::Int96 => DataType::Timestamp(self.options.int96, None),
             Physical::Float => DataType::Float32,
             Physical::Double => DataType::Float64,
-            Physical::ByteArray if self.is_string(leaf) => DataType::Utf8,
+            Physical::ByteArray if self.text.contains(&leaf.leaves().start) => DataType::Utf8,
             Physical::ByteArray => DataType::Binary,
             Physical::FixedLenByteArray(12) if is_interval => {
                 DataType::Interval(IntervalUnit::MonthDayNano)
@@ -310,18 +312,6 @@ impl Mapper<'_> {
                 }
             },
         })
-    }
-
-    /// Whether a BYTE_ARRAY without logical type counts as a string.
-    fn is_string(&self, leaf: Node<'_>) -> bool {
-        let in_variant = || {
-            let mut around = leaf.parent();
-            while let Some(node) = around.filter(|node| !nested::is_variant(*node)) {
-                around = node.parent();
-            }
-            around.is_some()
-        };
-        self.options.binary_as_string && !leaf.head().is_annotated() && !in_variant()
     }
 
     /// The Arrow field that stands for `node`.
@@ -352,6 +342,38 @@ impl Mapper<'_> {
         }
         Arc::new(field.with_metadata(metadata))
     }
+}
+
+/// The BYTE_ARRAY leaves that count as strings although nothing in the file says so.
+pub(super) fn text_leaves(schema: &Schema, columns: &TextColumns) -> Result<HashSet<usize>> {
+    let mut leaves = HashSet::new();
+    let names = match columns {
+        TextColumns::None => return Ok(leaves),
+        TextColumns::All => {
+            leaves.extend(0..schema.leaves_len());
+            &[][..]
+        }
+        TextColumns::Named(names) => names,
+    };
+    for name in names {
+        leaves.extend(schema.node_named(name)?.leaves());
+    }
+    leaves.retain(|leaf| schema.leaf_node(*leaf).is_ok_and(is_bare_byte_array));
+    Ok(leaves)
+}
+
+/// Whether a leaf is a BYTE_ARRAY that no annotation and no VARIANT around it gives a meaning.
+fn is_bare_byte_array(leaf: Node<'_>) -> bool {
+    let in_variant = || {
+        let mut around = leaf.parent();
+        while let Some(node) = around.filter(|node| !nested::is_variant(*node)) {
+            around = node.parent();
+        }
+        around.is_some()
+    };
+    leaf.physical().is_ok_and(|physical| physical == Physical::ByteArray)
+        && !leaf.head().is_annotated()
+        && !in_variant()
 }
 
 /// What the metadata of a field say about its type.

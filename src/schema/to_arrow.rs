@@ -16,7 +16,7 @@ use super::arrow_options::{ArrowOptions, Dictionaries};
 use super::convert::read_conversion;
 use super::extension::{self, CrsTexts};
 use super::hint::{self, Hint};
-use super::natural::Mapper;
+use super::natural::{Mapper, text_leaves};
 use super::node::Schema;
 use super::projection::Projection;
 use super::shape::{Kind, Mapping, Shape, with_children};
@@ -57,7 +57,8 @@ fn map_to_arrow(
     options: &ArrowOptions,
     groups: Groups,
 ) -> Result<Mapping> {
-    let mapper = Mapper { options, crs: CrsTexts::new(key_values) };
+    let text = text_leaves(schema, &options.text)?;
+    let mapper = Mapper { options, crs: CrsTexts::new(key_values), text };
     if let Some(target) = &options.target {
         return target::to_target(schema, &mapper, projection, target, groups);
     }
@@ -67,6 +68,7 @@ fn map_to_arrow(
         Some(hint) => hint.refine(schema, position, shape),
         None => shape,
     })?;
+    let shapes = with_texts(shapes, &mapper.text)?;
     let shapes = refine_by_options(schema, shapes, options)?;
     let fields: Fields = shapes.iter().map(|shape| Arc::clone(&shape.field)).collect();
     // Without a hint, the metadata are the key-values alone.
@@ -77,6 +79,34 @@ fn map_to_arrow(
     metadata.extend(present.filter_map(|entry| Some((entry.key.clone(), entry.value.clone()?))));
     let schema = Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata));
     Ok(Mapping { schema, shapes })
+}
+
+/// Makes strings of the leaves `texts` that the hint says are bytes.
+fn with_texts(mut shapes: Vec<Shape>, texts: &HashSet<usize>) -> Result<Vec<Shape>> {
+    let mut wanted =
+        |leaf, found: &DataType| Ok(if texts.contains(&leaf) { text_type(found) } else { None });
+    for shape in shapes.iter_mut().filter(|_| !texts.is_empty()) {
+        retype_leaves(shape, &mut wanted)?;
+    }
+    Ok(shapes)
+}
+
+/// The type of strings that are held as these bytes are.
+fn text_type(bytes: &DataType) -> Option<DataType> {
+    Some(match bytes {
+        DataType::Binary => DataType::Utf8,
+        DataType::LargeBinary => DataType::LargeUtf8,
+        DataType::BinaryView => DataType::Utf8View,
+        DataType::Dictionary(key, value) => {
+            DataType::Dictionary(key.clone(), Box::new(text_type(value)?))
+        }
+        DataType::RunEndEncoded(ends, values) => {
+            let data_type = text_type(values.data_type())?;
+            let values = values.as_ref().clone().with_data_type(data_type);
+            DataType::RunEndEncoded(Arc::clone(ends), Arc::new(values))
+        }
+        _ => return None,
+    })
 }
 
 /// Applies `views` and `dictionaries`.

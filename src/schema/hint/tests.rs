@@ -3,7 +3,9 @@ use arrow_schema::{FieldRef, Fields, SchemaRef, UnionFields, UnionMode};
 use super::*;
 use crate::format::{DecimalType, IntType, LogicalType, TimestampType};
 use crate::schema::samples::{self, Optional, Repeated, Required, Tree, col, group, list, map};
-use crate::schema::{ArrowOptions, Mapping, Physical, Projection, to_arrow};
+use crate::schema::{
+    ArrowOptions, FromArrowOptions, Mapping, Physical, Projection, from_arrow, to_arrow,
+};
 
 /// The flatbuffer of a message that holds `schema`.
 fn message(schema: &ArrowSchema) -> Vec<u8> {
@@ -56,6 +58,45 @@ fn run_ends(ends: DataType, values: DataType) -> DataType {
         Arc::new(Field::new("run_ends", ends, false)),
         Arc::new(Field::new("values", values, true)),
     )
+}
+
+#[test]
+fn layouts_that_others_refuse_are_said_in_metadata() {
+    use DataType as D;
+    let item = |data_type| Arc::new(Field::new("item", data_type, true));
+    let runs = |ends: Field, values: Field| D::RunEndEncoded(Arc::new(ends), Arc::new(values));
+    let own = runs(Field::new("e n", D::Int64, false), Field::new("", D::Utf8, true));
+    let required =
+        runs(Field::new("run_ends", D::Int16, false), Field::new("values", D::Int32, false));
+    let marked = HashMap::from([("marquetry:layout".to_owned(), "list_view".to_owned())]);
+    let schema = ArrowSchema::new(vec![
+        Field::new("runs", own, true).with_metadata(HashMap::from([("k".into(), "v".into())])),
+        Field::new("required", required, false),
+        Field::new("views", D::ListView(item(D::LargeListView(item(D::Utf8View)))), true),
+        Field::new("in a list", D::LargeList(item(D::ListView(item(D::Utf8)))), true),
+        Field::new("a mark of others", D::List(item(D::Int32)), true).with_metadata(marked),
+    ]);
+    let written = from_arrow(&schema, &FromArrowOptions::new()).unwrap();
+    let hint = Hint::find(&written.key_values).unwrap();
+    let message = ipc::root_as_message(&hint.message[hint.start..]).unwrap();
+    let said = ipc::convert::fb_to_schema(message.header_as_schema().unwrap());
+    let types: Vec<_> = said.fields().iter().map(|field| field.data_type().clone()).collect();
+    let plain = |field: &Field| format!("{:?}", field.data_type());
+    assert_eq!(types[0], D::Utf8);
+    assert_eq!(types[1], D::Int32);
+    assert!(said.fields().iter().all(|field| !plain(field).contains("View(")), "{said}");
+
+    let back = to_arrow(
+        &written.schema,
+        &written.key_values,
+        &Projection::all(),
+        &ArrowOptions::default(),
+    );
+    let back = back.unwrap().schema;
+    for (have, want) in back.fields().iter().zip(schema.fields()).take(4) {
+        assert_eq!(have, want);
+    }
+    assert_eq!(*back.field(4), Field::new("a mark of others", D::List(item(D::Int32)), true));
 }
 
 #[test]
