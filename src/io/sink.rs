@@ -95,7 +95,7 @@ impl PathSink {
         let (temporary, file) = loop {
             let hidden = format!(".{shown}.{}-{attempt}.tmp", std::process::id());
             let temporary = path.with_file_name(hidden);
-            let file = File::options().write(true).create_new(true).open(&temporary);
+            let file = new_file(&path).open(&temporary);
             match file.and_then(|file| lock(&file, &temporary).map(|locked| (file, locked))) {
                 Ok((file, true)) => break (temporary, file),
                 // Another process took it for abandoned before it was locked.
@@ -214,6 +214,26 @@ fn is_temporary(name: &str, shown: &str) -> bool {
     let rest = rest.and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".tmp"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     rest.and_then(|rest| rest.split_once('-')).is_some_and(|(pid, n)| digits(pid) && digits(n))
+}
+
+/// How the temporary file of `path` is made: nobody but its owner may read it, and he no more than
+/// the file that it takes the place of, from the first byte and if the process is killed.
+#[cfg(unix)]
+fn new_file(path: &Path) -> std::fs::OpenOptions {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    if let Ok(old) = std::fs::metadata(path) {
+        options.mode(old.permissions().mode() & 0o600);
+    }
+    options
+}
+
+#[cfg(not(unix))]
+fn new_file(_path: &Path) -> std::fs::OpenOptions {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    options
 }
 
 /// Gives the new file the permissions of the one that it takes the place of.
