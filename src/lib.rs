@@ -47,6 +47,7 @@
 //! | write asynchronously | `AsyncWriter` (feature `async`) |
 //! | state the latency of a request | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
+//! | see who wrote the file | [`read::Footer::created_by`] |
 //! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
 //! | load page indexes | [`Reader::load_page_indexes`] |
 //! | write a file | [`Writer::create`], [`Writer::to`], [`Writer::new`] |
@@ -56,6 +57,7 @@
 //! | write a `_metadata` summary, or read one | [`Export::summary`], [`Reader::files_below`] |
 //! | choose codec, encodings and page sizes | [`WriteOptions`], [`Profile`] |
 //! | choose them for some columns | [`WriteOptions::with_column`] |
+//! | say that rows are sorted | [`WriteOptions::with_sort_order`] |
 //! | know what was written, for a table format | [`WriteReport`] |
 //! | encode on threads of your own | [`Writer::encoder`], [`Writer::append`] |
 //! | write into a Parquet schema of your own | [`RowGroupEncoder::with_schema`] |
@@ -71,6 +73,13 @@
 //! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
 //!
 //! Encrypted files need the feature `encryption`, object stores `object_store`.
+//!
+//! The versions of [`arrow_array`], [`arrow_buffer`], [`arrow_ipc`], [`arrow_schema`] and
+//! `object_store` that fit are those that this crate re-exports; a plain `cargo add object_store`
+//! brings a newer one, whose stores are of other types.
+//!
+//! An unoptimised build decodes ten to fifty times slower. In a workspace of your own,
+//! `[profile.dev.package.marquetry]` with `opt-level = 3` optimises this crate alone.
 //!
 //! # The architecture: start reading here
 //!
@@ -202,7 +211,9 @@ pub mod variant;
 pub mod write;
 mod writer;
 
-pub use {arrow_array, arrow_schema};
+#[cfg(feature = "object_store")]
+pub use object_store;
+pub use {arrow_array, arrow_buffer, arrow_ipc, arrow_schema};
 
 pub use compress::Compression;
 pub use encoding::choose::Profile;

@@ -265,6 +265,17 @@ impl Footer {
         self.is_encrypted().then(read).flatten()
     }
 
+    /// Who wrote the file: the name and the version of a program, as the file states it.
+    ///
+    /// ```
+    /// let reader = marquetry::Reader::open("testdata/trips.parquet")?;
+    /// assert_eq!(reader.metadata().created_by(), Some("parquet-cpp-arrow version 26.0.1"));
+    /// # Ok::<(), marquetry::Error>(())
+    /// ```
+    pub fn created_by(&self) -> Option<&str> {
+        self.shared.index.head().created_by.as_deref()
+    }
+
     /// Key-value metadata of the file, in the order written.
     pub fn key_values(&self) -> &[KeyValue] {
         self.shared.index.head().key_value_metadata.as_deref().unwrap_or_default()

@@ -53,6 +53,9 @@ pub struct ReadOptions {
     /// Whether page checksums are verified where they are there. Default true: it costs next to
     /// nothing.
     pub verify_checksums: bool,
+    /// Whether a file in which column chunks share bytes may be copied, although the copy may be far
+    /// larger. Default: no.
+    pub shared_bytes: bool,
     /// What happens to strings that are not UTF-8. Default: they are an error.
     pub utf8: Utf8,
     /// How VARIANT columns are given. Default: as they are stored.
@@ -104,6 +107,7 @@ impl Default for ReadOptions {
             batch_bytes: 64 << 20,
             arrow: ArrowOptions::default(),
             verify_checksums: true,
+            shared_bytes: false,
             utf8: Utf8::Strict,
             variants: VariantOutput::Stored,
             variant_columns: Vec::new(),

@@ -11,7 +11,7 @@ use crate::predicate::Predicate;
 use crate::read::{
     Latency, ReadAhead, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn,
 };
-use crate::schema::{Dictionaries, MatchBy, Projection};
+use crate::schema::{Dictionaries, MatchBy, Projection, TextColumns};
 use crate::selection::RowSelection;
 use crate::variant::VariantPath;
 
@@ -214,6 +214,33 @@ impl<S> Reader<S> {
         self
     }
 
+    /// Reads BYTE_ARRAY columns without annotation as strings, at every depth: those of Impala, and
+    /// of old versions of Spark and Hive. A value that is not UTF-8 is an error that names the
+    /// column, unless [`Reader::lossy_utf8`] is set. Default: bytes.
+    ///
+    /// ```no_run
+    /// # fn main() -> marquetry::Result<()> {
+    /// let reader = marquetry::Reader::open("hits.parquet")?.binary_as_utf8(true);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn binary_as_utf8(mut self, strings: bool) -> Self {
+        self.options.arrow = self.options.arrow.with_binary_as_string(strings);
+        self
+    }
+
+    /// The same for the columns with these names, or below groups with these names.
+    #[must_use]
+    pub fn binary_columns_as_utf8<N: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        self.options.arrow.text = TextColumns::Named(names);
+        self
+    }
+
     /// Reads into this schema: wider types, other orders, columns that the file does not have as
     /// nulls.
     ///
@@ -245,6 +272,14 @@ impl<S> Reader<S> {
     #[must_use]
     pub fn verify_checksums(mut self, verify: bool) -> Self {
         self.options.verify_checksums = verify;
+        self
+    }
+
+    /// Whether a file in which column chunks share bytes may be copied, as by
+    /// `rewrite::recrypt`, although the copy may be far larger than the file. Default: no.
+    #[must_use]
+    pub fn shared_bytes(mut self, shared: bool) -> Self {
+        self.options.shared_bytes = shared;
         self
     }
 

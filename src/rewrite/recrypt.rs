@@ -22,7 +22,9 @@ use crate::format::{
 };
 use crate::io::{Sink, Source, read_exactly};
 use crate::limits::{Budget, Reservation};
-use crate::read::{ChunkWalk, Footer, column_index_range, decode, offset_index_range};
+use crate::read::{
+    ChunkRegions, ChunkWalk, Footer, column_index_range, decode, offset_index_range,
+};
 use crate::reader::Reader;
 use crate::schema::Leaf;
 use crate::thrift::{self, Read};
@@ -77,7 +79,8 @@ pub struct Recrypted {
 /// # Errors
 /// `Crypto` if a key is missing, something is not authentic, the signature of a plaintext footer
 /// was not verified, or there are too many row groups, columns or pages for encryption;
-/// `Malformed` if the file is not what the format says, as far as it is looked at;
+/// `Malformed` if the file is not what the format says, as far as it is looked at, or column chunks
+/// share bytes ([`Reader::shared_bytes`] allows it);
 /// `Usage` if a key is given for a column that does not exist; `Limit(Memory)`, `Io`.
 pub fn recrypt(
     reader: &Reader,
@@ -100,7 +103,9 @@ pub fn recrypt(
     let budget = Budget::new(reader.read_options().limits.memory_bytes);
     let out = CountingSink { sink, written: 0 };
     let indexes = budget.reservation("the offset indexes of the file");
-    let mut copy = Recryptor { reader, leaves: &leaves, encryptor, budget, out, indexes, pages: 0 };
+    let regions = ChunkRegions::default();
+    let leaves = &leaves[..];
+    let mut copy = Recryptor { reader, leaves, encryptor, budget, out, indexes, pages: 0, regions };
     copy.run().map_err(|e| reader.name(e))
 }
 
@@ -130,6 +135,8 @@ struct Recryptor<'a, S> {
     /// The memory of the offset indexes.
     indexes: Reservation,
     pages: u64,
+    /// The bytes that were copied.
+    regions: ChunkRegions,
 }
 
 /// What is known of a chunk until its indexes are written.
@@ -204,6 +211,9 @@ impl<S: Sink> Recryptor<'_, S> {
         let limits = &self.reader.read_options().limits;
         let file_len = self.reader.file_len();
         let walk = ChunkWalk::new(self.footer(), file_len, row_group, leaf.index, limits)?;
+        if !self.reader.read_options().shared_bytes {
+            self.regions.add(&walk.range)?;
+        }
         // After the key was found, so that the metadata are those that it decrypts.
         let old = self.footer().column_chunk(row_group, leaf.index)?;
         let offset_index = self.offset_index(row_group, leaf.index, walk.decryptor())?;
