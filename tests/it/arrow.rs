@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use marquetry::Reader;
 use marquetry::arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use marquetry::format::*;
 use marquetry::schema::{Dictionaries, MatchBy};
+use marquetry::{ErrorKind, Reader, Spec};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -432,4 +432,69 @@ fn a_nested_column_that_only_the_target_has_is_null_in_predicates_too() {
         assert!(matches!(error.kind(), marquetry::ErrorKind::Unsupported(_)), "{error}");
         assert!(error.to_string().contains("none of the wanted fields"), "{error}");
     }
+}
+
+#[test]
+fn byte_strings_without_annotation_are_text_on_request() {
+    let text = LogicalType::String;
+    let annotated = SchemaElement { logical_type: Some(text), ..required("t", Type::ByteArray) };
+    let bson =
+        SchemaElement { logical_type: Some(LogicalType::Bson), ..required("o", Type::ByteArray) };
+    let elements = || {
+        vec![
+            required("b", Type::ByteArray),
+            annotated.clone(),
+            bson.clone(),
+            group("g", FieldRepetitionType::Required, 1),
+            leaf("e", Type::ByteArray, FieldRepetitionType::Required),
+        ]
+    };
+    let chunk =
+        |value: &str| Chunk::new(Type::ByteArray, 1, &[v1(1, Encoding::Plain, &texts(&[value]))]);
+    let chunks = || ["b", "t", "o", "e"].map(chunk).to_vec();
+    let types = |reader: &Reader| -> Vec<DataType> {
+        let schema = reader.schema().expect("a schema");
+        let DataType::Struct(inner) = schema.field(3).data_type() else { panic!("{schema}") };
+        let top = schema.fields().iter().take(3).map(|field| field.data_type().clone());
+        top.chain(inner.iter().map(|field| field.data_type().clone())).collect()
+    };
+    use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
+    let plain = Reader::new(bytes::Bytes::from(file(elements(), 1, chunks()))).expect("a footer");
+    assert_eq!(types(&plain), [Binary, Utf8, Binary, Binary]);
+    let texts = plain.clone().binary_as_utf8(true);
+    assert_eq!(types(&texts), [Utf8, Utf8, Binary, Utf8]);
+    let found =
+        column(&read_with(texts.clone().project(["g.e"]).expect("a column")).expect("rows"));
+    assert_eq!(found, [json!({ "e": "e" })]);
+    assert_eq!(types(&texts.clone().views(true)), [Utf8View, Utf8View, BinaryView, Utf8View]);
+    assert_eq!(types(&texts.binary_as_utf8(false)), [Binary, Utf8, Binary, Binary]);
+    let some = plain.clone().binary_columns_as_utf8(["g", "t"]);
+    assert_eq!(types(&some), [Binary, Utf8, Binary, Utf8]);
+    let unknown = plain.binary_columns_as_utf8(["x"]);
+    assert_eq!(unknown.schema().expect_err("no such column").kind(), ErrorKind::Usage);
+
+    // Also where the writer noted that they are bytes.
+    let inner = Fields::from(vec![Field::new("e", Binary, false)]);
+    let of_writer = Schema::new(vec![
+        Field::new("b", LargeBinary, false),
+        Field::new("t", Utf8, false),
+        Field::new("o", Binary, false),
+        Field::new("g", DataType::Struct(inner), false),
+    ]);
+    let hinted = Reader::new(hinted(elements(), chunks(), 1, &of_writer)).expect("a footer");
+    assert_eq!(types(&hinted), [LargeBinary, Utf8, Binary, Binary]);
+    assert_eq!(types(&hinted.binary_as_utf8(true)), [LargeUtf8, Utf8, Binary, Utf8]);
+}
+
+#[test]
+fn text_on_request_is_checked() {
+    let body = [&2u32.to_le_bytes()[..], &[0xC3, 0x28]].concat();
+    let chunk = Chunk::new(Type::ByteArray, 1, &[v1(1, Encoding::Plain, &body)]);
+    let file = file(vec![required("b", Type::ByteArray)], 1, vec![chunk]);
+    let reader = Reader::new(bytes::Bytes::from(file)).expect("a footer").binary_as_utf8(true);
+    let error = read_with(reader.clone()).expect_err("not UTF-8");
+    assert_eq!(error.kind(), ErrorKind::Malformed(Spec::LogicalTypes("STRING")));
+    assert_eq!(error.at().column.as_deref(), Some("b"));
+    assert!(error.message().contains("not UTF-8") && error.message().contains("\\xc3("), "{error}");
+    assert_eq!(column(&read_with(reader.lossy_utf8(true)).expect("rows")), [json!("\u{fffd}(")]);
 }

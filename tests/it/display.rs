@@ -137,6 +137,62 @@ fn what_cannot_be_read_is_said_after_the_rows_of_the_others() {
     }
 }
 
+/// What `marq` writes to a terminal of its own.
+#[cfg(unix)]
+fn on_terminal(folder: &Folder, args: &[&str]) -> String {
+    use std::io::Read as _;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&main).and_then(|()| unlockpt(&main)).expect("a terminal");
+    let name = ptsname(&main, Vec::new()).expect("a terminal").into_bytes();
+    let name = PathBuf::from(std::ffi::OsString::from_vec(name));
+    let terminal = std::fs::File::options().read(true).write(true).open(name).expect("a terminal");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
+    command.args(args).arg("--no-color").current_dir(&folder.0).stdout(terminal);
+    let mut marq = command.spawn().expect("marq runs");
+    // It ends once no process writes to it.
+    drop(command);
+    let mut written = Vec::new();
+    let _ = std::fs::File::from(main).read_to_end(&mut written);
+    assert!(marq.wait().expect("marq ends").success(), "{args:?}");
+    String::from_utf8(written).expect("text").replace("\r\n", "\n")
+}
+
+#[cfg(unix)]
+#[test]
+fn data_on_a_terminal_are_escaped_in_every_form() {
+    let folder = Folder::new();
+    let inner = Field::new(EVIL, DataType::Utf8, true);
+    let member: ArrayRef =
+        Arc::new(StructArray::from(vec![(Arc::new(inner), texts(&[Some(EVIL)]))]));
+    let rows = batch(vec![(EVIL, texts(&[Some(EVIL)])), ("s", member)]);
+    let options = WriteOptions::new().with_created_by(EVIL).with_key_value(EVIL, EVIL);
+    put_with(&folder.path("f.parquet"), &rows, options);
+    let mut commands: Vec<Vec<&str>> = Vec::new();
+    for command in ["cat", "stats", "info", "schema", "pages", "explain"] {
+        for form in ["csv", "json", "jsonl", "table", "md"] {
+            commands.push(vec![command, "-f", form, "f.parquet"]);
+        }
+    }
+    for form in ["csv", "jsonl"] {
+        commands.push(vec!["convert", "f.parquet", "--to", form, "-o", "-"]);
+    }
+    for form in ["tree", "arrow", "parquet", "json", "sql:duckdb"] {
+        commands.push(vec!["schema", "--as", form, "f.parquet"]);
+    }
+    commands.push(vec!["info", "--kv", EVIL, "f.parquet"]);
+    for args in commands {
+        let shown = on_terminal(&folder, &args);
+        assert!(!shown.is_empty(), "{args:?}");
+        let steers = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{200b}".contains(c);
+        assert_eq!(shown.chars().find(|c| steers(*c)), None, "{args:?}: {shown}");
+    }
+    assert!(on_terminal(&folder, &["cat", "-f", "csv", "f.parquet"]).contains("\\u{1b}]0;title"));
+}
+
 /// A title, a colour by C1, an override of the direction, a zero-width space, a line end, a tab.
 const EVIL: &str = "e\u{1b}]0;title\u{7}\u{9b}31m\u{202e}\u{200b}\n\t|";
 
@@ -152,7 +208,7 @@ fn nothing_in_a_file_steers_the_terminal() {
     put_with(&folder.path(name), &rows, options);
     std::fs::write(folder.path("broken\u{1b}[2J.parquet"), "no Parquet").expect("a file");
     let mut commands = vec![
-        vec!["schema", name],
+        vec!["schema", "--as", "tree", name],
         vec!["schema", "--as", "arrow", name],
         vec!["schema", "--as", "parquet", name],
         vec!["cat", "-f", "table", "--vertical", name],

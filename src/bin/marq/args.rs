@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Result;
+use crate::help;
 
 /// Inspect Parquet files, and convert them to and from other formats.
 ///
@@ -30,9 +31,9 @@ pub(crate) struct Args {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// One screen about a file: rows, row groups, where the bytes are, codecs, encodings, writer.
+    /// One screen about a file: rows, where the bytes are, codecs, writer.
     Info(Info),
-    /// The schema: as a tree, as Arrow, as the Parquet message, as JSON, or as a CREATE TABLE.
+    /// The schema: as a tree, a message, Arrow, JSON or a CREATE TABLE.
     Schema(Schema),
     /// The first rows.
     Head(Rows),
@@ -42,9 +43,9 @@ pub(crate) enum Command {
     Cat(Rows),
     /// Some rows, chosen at random, in their order.
     Sample(Sample),
-    /// The number of rows, from the metadata; with --where, of the rows that meet it.
+    /// The number of rows, or of those that meet --where.
     Count(Files),
-    /// What a read will do: the row groups and pages that it reads, and why, bytes and requests.
+    /// What a read will do, and why: row groups, pages, bytes, requests.
     Explain(Explain),
     /// The pages of a column.
     Pages(Pages),
@@ -52,7 +53,7 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Convert between Parquet, Arrow IPC, CSV and JSON lines.
     Convert(Box<Convert>),
-    /// Encryption: show what is protected; encrypt, decrypt or change keys without decoding pages.
+    /// Encryption: audit files, encrypt, decrypt, change keys.
     #[command(subcommand)]
     Crypt(Crypt),
 }
@@ -119,6 +120,9 @@ pub(crate) struct Global {
     /// Maximum length of a footer. Default: 1GiB.
     #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = READING)]
     pub(crate) limit_footer: Option<u64>,
+    /// Copy files in which column chunks share bytes, although the copy may be far larger.
+    #[arg(long, global = true, help_heading = READING)]
+    pub(crate) shared_bytes: bool,
     /// A file of keys to read with, one per line: ID = HEX. The ID is footer, column:PATH, the key
     /// metadata that the file stores, or the name of a master key that wraps keys. Lines that begin
     /// with # are comments.
@@ -167,6 +171,28 @@ impl Global {
 }
 
 impl Command {
+    /// Its name, with that of the command within it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Info(_) => "info",
+            Self::Schema(_) => "schema",
+            Self::Head(_) => "head",
+            Self::Tail(_) => "tail",
+            Self::Cat(_) => "cat",
+            Self::Sample(_) => "sample",
+            Self::Count(_) => "count",
+            Self::Explain(_) => "explain",
+            Self::Pages(_) => "pages",
+            Self::Stats(_) => "stats",
+            Self::Convert(_) => "convert",
+            Self::Crypt(Crypt::Audit(_)) => "crypt audit",
+            Self::Crypt(Crypt::Encrypt(_)) => "crypt encrypt",
+            Self::Crypt(Crypt::Decrypt(_)) => "crypt decrypt",
+            Self::Crypt(Crypt::Rekey(_)) => "crypt rekey",
+            Self::Crypt(Crypt::Rewrap(_)) => "crypt rewrap",
+        }
+    }
+
     /// The files that are read.
     pub(crate) fn files(&self) -> &[String] {
         match self {
@@ -206,18 +232,21 @@ pub(crate) struct Schema {
     #[command(flatten)]
     pub(crate) files: Files,
     /// The form: tree, arrow, parquet, json, or sql:DIALECT (duckdb, postgres, spark, clickhouse,
-    /// bigquery, snowflake).
-    #[arg(long = "as", value_name = "FORM", default_value = "tree")]
-    pub(crate) form: String,
+    /// bigquery, snowflake). Default: a tree on a terminal, JSON in a pipe.
+    #[arg(long = "as", value_name = "FORM")]
+    pub(crate) form: Option<String>,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Rows {
     #[command(flatten)]
     pub(crate) files: FilesOfRows,
-    /// Number of rows, over all files [default: 10; cat: all].
-    #[arg(short = 'n', long, value_name = "N")]
+    /// Number of rows, over all files [default: 10; cat: all]. `head -5` is `head -n 5`.
+    #[arg(short = 'n', long, visible_alias = "limit", value_name = "N")]
     pub(crate) rows_max: Option<u64>,
+    /// Rows to pass over first, over all files: of those that meet --where. For head and cat.
+    #[arg(long, visible_alias = "offset", value_name = "N")]
+    pub(crate) skip: Option<u64>,
 }
 
 /// Files whose rows are read, and which columns and rows of them.
@@ -247,16 +276,66 @@ pub(crate) struct FilesOfRows {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Columns {
     /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or
-    /// repeated.
+    /// repeated. A name with a comma stands in double quotes: -c '"a,b",c'.
     #[arg(
-        short,
-        long,
+        short = 'c',
+        long = "columns",
         alias = "column",
         value_name = "COLS",
-        value_delimiter = ',',
+        value_parser = names,
         allow_hyphen_values = true
     )]
-    pub(crate) columns: Vec<String>,
+    listed: Vec<Names>,
+}
+
+/// Columns of one flag.
+#[derive(Debug, Clone)]
+struct Names(Vec<String>);
+
+impl Columns {
+    /// The names, in their order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.listed.iter().flat_map(|names| names.0.iter().cloned()).collect()
+    }
+}
+
+/// Names between commas; one in double quotes may have commas in it, and "" stands for a quote.
+fn names(text: &str) -> Result<Names, String> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    loop {
+        let (sign, body) = match rest.strip_prefix("!\"") {
+            Some(body) => ("!", Some(body)),
+            None => ("", rest.strip_prefix('"')),
+        };
+        let after = match body.and_then(quoted) {
+            Some((name, after)) if after.is_empty() || after.starts_with(',') => {
+                names.push(format!("{sign}{name}"));
+                after
+            }
+            _ => {
+                let end = rest.find(',').unwrap_or(rest.len());
+                names.push(rest[..end].to_owned());
+                &rest[end..]
+            }
+        };
+        match after.strip_prefix(',') {
+            Some(after) => rest = after,
+            None => return Ok(Names(names)),
+        }
+    }
+}
+
+/// A quoted name after its first quote, and what follows it.
+fn quoted(body: &str) -> Option<(String, &str)> {
+    let mut at = 0;
+    loop {
+        at += body.get(at..)?.find('"')?;
+        match body.get(at + 1..)?.starts_with('"') {
+            true => at += 2,
+            false => return Some((body[..at].replace("\"\"", "\""), &body[at + 1..])),
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -446,7 +525,7 @@ pub(crate) struct WriteFlags {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) readers: Vec<String>,
     /// The codec: none, snappy, gzip, zstd, brotli, lz4_raw; with a level: zstd:3.
-    #[arg(long, value_name = "CODEC[:LEVEL]")]
+    #[arg(long, visible_alias = "compression", value_name = "CODEC[:LEVEL]")]
     pub(crate) codec: Option<String>,
     /// The encoding of a column, without a dictionary, by its name in the specification.
     #[arg(long, value_name = "COL=ENC")]
@@ -470,6 +549,10 @@ pub(crate) struct WriteFlags {
     /// {id: int64}, tags: [string]}`. May be repeated, once per column.
     #[arg(long, value_name = "[COL=]infer|none|SHAPE")]
     pub(crate) shred: Vec<String>,
+    /// Do not keep the Arrow schema in the file (`ARROW:schema`). Types that Parquet has not, such
+    /// as durations and dictionaries, are then read as what they are stored as.
+    #[arg(long)]
+    pub(crate) no_arrow_schema: bool,
 }
 
 impl WriteFlags {
@@ -485,6 +568,7 @@ impl WriteFlags {
             ("--row-group-bytes", self.row_group_bytes.is_some()),
             ("--bloom", !self.bloom.is_empty()),
             ("--shred", !self.shred.is_empty()),
+            ("--no-arrow-schema", self.no_arrow_schema),
         ];
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }
@@ -639,7 +723,12 @@ pub(crate) enum Unit {
 /// Usage errors; also help and version.
 pub(crate) fn parse() -> Result<Args, clap::Error> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
-    let command = Args::command().color(colors(&words));
+    number_of_rows(&mut words);
+    let command = help::complete(Args::command()).color(colors(&words));
+    if words.len() == 1 {
+        eprint!("{}", help::screen(command));
+        std::process::exit(2);
+    }
     let parse = |command: clap::Command, words: &[OsString]| {
         let matches = command.try_get_matches_from(words)?;
         Args::from_arg_matches(&matches)
@@ -658,6 +747,27 @@ pub(crate) fn parse() -> Result<Args, clap::Error> {
             parse(command, &words)
         }
         None => Err(error),
+    }
+}
+
+/// `head -5 FILE` is `head -n 5 FILE`, also for the other commands that print rows.
+fn number_of_rows(words: &mut Vec<OsString>) {
+    const PRINTING: [&str; 4] = ["head", "tail", "cat", "sample"];
+    let text: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let Some(command) = text.iter().skip(1).position(|word| PRINTING.contains(&&**word)) else {
+        return;
+    };
+    let is_number = |word: &str| {
+        let digits = word.strip_prefix('-').unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    // A number after a flag may be its value.
+    let found = (command + 2..text.len())
+        .take_while(|i| text[*i] != "--")
+        .find(|i| is_number(&text[*i]) && (*i == command + 2 || !text[*i - 1].starts_with('-')));
+    if let Some(i) = found {
+        let number = text[i].trim_start_matches('-').to_owned();
+        words.splice(i..=i, ["-n".into(), number.into()]);
     }
 }
 

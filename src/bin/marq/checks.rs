@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::args::{Args, Command, Crypt, Format, Global, When};
+use crate::args::{Args, Command, Crypt, Format, Global, Sample, When};
 use crate::failure::{Failure, Result};
+use crate::help;
 
 /// Checks the command line, and sets the format of the output by the extension of -o.
 ///
@@ -51,63 +52,36 @@ fn writes_files(command: &Command) -> bool {
 
 /// A flag without effect here, and what it is for.
 fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &'static str)> {
-    let convert = matches!(command, Command::Convert(_));
-    let writes = writes_files(command);
-    let schema = matches!(command, Command::Schema(_));
-    let prints_rows = matches!(
-        command,
-        Command::Head(_) | Command::Tail(_) | Command::Cat(_) | Command::Sample(_)
-    );
-    let count = matches!(command, Command::Count(_));
-    let plans = convert || prints_rows || count || matches!(command, Command::Explain(_));
-    let is_json = matches!(global.format, None | Some(Format::Json | Format::Jsonl));
-    let shown = matches!(command, Command::Explain(command) if command.rows.variant_path.is_some());
-    let flags = [
-        (shown, false, "--variant-path", "commands that print or convert rows"),
-        (global.filter.is_some(), plans, "--where", "commands that read rows, and explain"),
-        (global.no_hive, plans, "--no-hive", "commands that read rows, and explain"),
-        (
-            global.int96.is_some(),
-            plans || schema,
-            "--int96",
-            "schema, explain and commands that read rows",
-        ),
-        (
-            global.threads.is_some(),
-            convert || prints_rows || count,
-            "--threads",
-            "commands that read rows",
-        ),
-        (
-            global.progress != When::Auto,
-            convert || prints_rows,
-            "--progress",
-            "convert, head, tail, cat and sample",
-        ),
-        (
-            global.verbose > 0,
-            writes || prints_rows,
-            "--verbose",
-            "convert, crypt, head, tail, cat and sample",
-        ),
-        (
-            global.raw,
-            !schema && !prints_rows,
-            "--raw",
-            "info, count, explain, pages, stats and convert",
-        ),
-        (global.wide, !writes, "--wide", "tables"),
-        (global.vertical, !writes, "--vertical", "tables"),
-        (
-            global.format.is_some(),
-            !writes || is_json,
-            "--format",
-            "what is shown, and the errors of convert (json); --to says the form of a file",
-        ),
-    ];
-    flags
-        .into_iter()
-        .find_map(|(given, works, flag, purpose)| (given && !works).then_some((flag, purpose)))
+    if let Command::Explain(command) = command
+        && command.rows.variant_path.is_some()
+    {
+        return Some(("--variant-path", "commands that print or convert rows"));
+    }
+    if let Command::Tail(rows) | Command::Sample(Sample { rows, .. }) = command
+        && rows.skip.is_some()
+    {
+        return Some(("--skip", "head and cat"));
+    }
+    // Errors in JSON are for the commands that write files, too.
+    let is_json = matches!(global.format, Some(Format::Json | Format::Jsonl));
+    let given = |id: &str| match id {
+        "filter" => global.filter.is_some(),
+        "no_hive" => global.no_hive,
+        "int96" => global.int96.is_some(),
+        "threads" => global.threads.is_some(),
+        "progress" => global.progress != When::Auto,
+        "verbose" => global.verbose > 0,
+        "raw" => global.raw,
+        "wide" => global.wide,
+        "vertical" => global.vertical,
+        "shared_bytes" => global.shared_bytes,
+        "format" => global.format.is_some() && !is_json,
+        _ => false,
+    };
+    let name = command.name();
+    let flag =
+        help::LIMITED.iter().find(|flag| given(flag.id) && !flag.commands.contains(&name))?;
+    Some((flag.flag, flag.purpose))
 }
 
 /// The format by the extension of a file, if it is a known one.

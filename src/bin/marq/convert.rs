@@ -102,7 +102,8 @@ fn target(command: &Convert, global: &Global) -> Result<TargetForm> {
         Some("jsonl" | "ndjson") => Ok(TargetForm::Jsonl),
         Some("parquet") => Ok(TargetForm::Parquet),
         _ => Err(Failure::Usage(format!(
-            "{}: no form by that ending; say it with --to",
+            "{}: no form has that ending; there are .parquet, .arrow, .arrows, .csv, .tsv and .jsonl \
+             (JSON lines), or say the form with --to",
             path.display()
         ))),
     }
@@ -215,7 +216,7 @@ fn csv_form(command: &Convert, global: &Global) -> Result<CsvForm> {
         let text = format!("--null {null:?}: null is written without quotes, and this needs them");
         return Err(Failure::Usage(text));
     }
-    Ok(CsvForm { delimiter, header: !command.text.no_header, nulls })
+    Ok(CsvForm { delimiter, header: !command.text.no_header, nulls, ..CsvForm::default() })
 }
 
 fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {

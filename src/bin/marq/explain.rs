@@ -44,7 +44,13 @@ pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
             ">requests",
         ];
         let time = plan.time(latency);
-        sections.push(Section::new(path.as_str(), &header).with(rows.collect()));
+        sections.push(
+            Section::new(path.as_str(), &header).with(rows.collect()).with_expendable(&[
+                "requests",
+                "rows",
+                "pages pruned",
+            ]),
+        );
         let all = vec![
             count(plan.rows_left(), global),
             bytes(plan.bytes(), global),

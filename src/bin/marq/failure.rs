@@ -1,8 +1,10 @@
 //! Errors of a command, and their exit codes.
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use marquetry::{Error, ErrorKind, LimitKind, Spec};
+use unicode_width::UnicodeWidthStr;
 
 use crate::args::Format;
 use crate::escape::{escape, escape_json};
@@ -53,7 +55,7 @@ impl Failure {
             _ => {
                 // As people chose it: --color, NO_COLOR and CLICOLOR_FORCE.
                 let (red, cyan, end) = ("\x1b[1;31m", "\x1b[36m", "\x1b[0m");
-                anstream::eprintln!("{red}marq:{end} {}", escape(&self.text()));
+                anstream::eprintln!("{red}marq:{end} {}", escape_marked(&self.text()));
                 if let Some(hint) = self.hint() {
                     anstream::eprintln!("  {cyan}hint:{end} {hint}");
                 }
@@ -84,7 +86,7 @@ impl Failure {
 
     fn text(&self) -> String {
         match self {
-            Self::File(error) => error.to_string(),
+            Self::File(error) => in_flags(&error.to_string()),
             Self::Content { file, line: Some(line), message } => {
                 format!("{file}, line {line}: {message}")
             }
@@ -110,7 +112,7 @@ impl Failure {
             }
             ErrorKind::Limit(LimitKind::Rows) => "read fewer rows with --rows A:B",
             ErrorKind::Limit(LimitKind::Nesting) if error.message().contains("Limits::nesting") => {
-                "marq has no flag for this limit; the library reads on with a larger Limits::nesting"
+                "marq has no flag for this limit; the library reads on with a larger one"
             }
             ErrorKind::Unsupported("timestamp out of range") => {
                 "read INT96 in a coarser unit: --int96 us"
@@ -146,7 +148,7 @@ impl Failure {
         };
         let message = match self {
             Self::Content { message, .. } => message.clone(),
-            Self::File(error) => error.message().to_owned(),
+            Self::File(error) => in_flags(error.message()),
             _ => self.text(),
         };
         let (file, line) = match self {
@@ -163,6 +165,42 @@ impl Failure {
         }
         json
     }
+}
+
+/// The text with escapes, but for the line breaks of a message that ends in a line of a predicate
+/// and a mark below it. The mark moves as far as the escapes before it are longer.
+fn escape_marked(text: &str) -> Cow<'_, str> {
+    let marked = text.rsplit_once('\n').and_then(|(above, mark)| {
+        let (message, line) = above.rsplit_once('\n')?;
+        let before = mark.strip_suffix('^').filter(|before| before.trim().is_empty())?;
+        Some((message, line, line.chars().take(before.len()).collect::<String>()))
+    });
+    let Some((message, line, before)) = marked else { return escape(text) };
+    let width = escape(&before).width();
+    Cow::Owned(format!("{}\n{}\n{:width$}^", escape(message), escape(line), ""))
+}
+
+/// What the library's messages call by a name of its own, and the flag that does it here.
+const FLAGS: [(&str, &str); 12] = [
+    ("Reader::shared_bytes(true) (marq: --shared-bytes)", "--shared-bytes"),
+    ("Decryption::with_plaintext_files(true) (marq: --allow-plain)", "--allow-plain"),
+    ("Decryption::with_aad_prefix (marq: --aad-prefix)", "--aad-prefix"),
+    ("(Decryption; marq: ", "("),
+    ("Decryption::with_unauthenticated_pages(true)", "only the library, when it is asked to,"),
+    ("Decryption::with_unverified_footers(true)", "only the library, when it is asked to,"),
+    ("Limits::memory_bytes", "--mem"),
+    ("Limits::footer_bytes", "--limit-footer"),
+    ("Limits::", "the library's limit "),
+    ("Reader::int96(TimeUnit::Microsecond), or with marq --int96 us", "--int96 us"),
+    ("Reader::target", "the library's target schema"),
+    ("Reader::files_below", "the library's files_below"),
+];
+
+/// The message with the flags of this tool in the place of the library's names.
+fn in_flags(message: &str) -> String {
+    FLAGS.iter().fold(message.to_owned(), |message, (name, flag)| {
+        if message.contains(name) { message.replace(name, flag) } else { message }
+    })
 }
 
 impl From<Error> for Failure {

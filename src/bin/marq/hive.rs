@@ -1,28 +1,27 @@
 //! Partition columns: folders named `KEY=VALUE` on the way to a file.
 
-use std::path::{Component, Path};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
-use arrow_array::{Array, UInt32Array};
+use arrow_array::UInt32Array;
 use arrow_array::{
     ArrayRef, Date32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
 };
-use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::take::take;
 use marquetry::{Predicate, Reader};
 
 use crate::failure::{Failure, Result};
+use crate::files;
 
 /// The value of null in the name of a folder.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The keys and values in the folders of a path, in their order; `None` is null.
-pub(crate) fn pairs(path: &str) -> Vec<(String, Option<String>)> {
-    let folders = Path::new(path).parent().map(Path::components);
+/// The keys and values in the names of folders, in their order; `None` is null.
+fn pairs(folders: &[String]) -> Vec<(String, Option<String>)> {
     let mut pairs: Vec<(String, Option<String>)> = Vec::new();
-    for folder in folders.into_iter().flatten() {
-        let Component::Normal(name) = folder else { continue };
-        let name = name.to_string_lossy();
+    for name in folders {
         let Some((key, value)) = name.split_once('=').filter(|(key, _)| !key.is_empty()) else {
             continue;
         };
@@ -56,46 +55,107 @@ fn decode(text: &str) -> String {
     String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
 }
 
-/// The partition columns of some files: names and types are those of all of them, values of each.
-pub(crate) fn partitions(paths: &[Option<&str>]) -> Result<Vec<Option<RecordBatch>>> {
-    let pairs: Vec<_> = paths.iter().map(|path| path.map(pairs).unwrap_or_default()).collect();
-    let mut keys: Vec<&str> = Vec::new();
-    for (key, _) in pairs.iter().flatten() {
-        if !keys.contains(&&**key) {
-            keys.push(key);
-        }
-    }
-    if keys.is_empty() {
-        return Ok(vec![None; paths.len()]);
-    }
-    let value = |pairs: &Vec<(String, Option<String>)>, key: &str| -> Option<String> {
-        pairs.iter().find(|(found, _)| found == key).and_then(|(_, value)| value.clone())
-    };
-    let mut columns: Vec<(&str, ArrayRef)> = Vec::new();
-    for key in keys {
-        let values: Vec<Option<String>> = pairs.iter().map(|pairs| value(pairs, key)).collect();
-        columns.push((key, typed(&values)));
-    }
-    let fields =
-        columns.iter().map(|(key, column)| Field::new(*key, column.data_type().clone(), true));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let columns = columns.into_iter().map(|(_, column)| column).collect();
-    let all = RecordBatch::try_new(schema, columns)?;
-    Ok((0..paths.len()).map(|i| Some(all.slice(i, 1))).collect())
+/// The partition columns of a file: names and types are those of all files, values its own.
+#[derive(Clone)]
+pub(crate) struct Known {
+    schema: SchemaRef,
+    /// The columns that have a value here.
+    values: Vec<(usize, String)>,
+    /// The columns that the filter of the command may be about, looked for once for all files.
+    in_filter: Arc<OnceLock<Vec<usize>>>,
 }
 
-/// Integers if all are, or dates if all are, else text.
-fn typed(values: &[Option<String>]) -> ArrayRef {
-    let known = || values.iter().map(Option::as_deref);
-    let some = known().flatten().next().is_some();
-    let all = |fits: &dyn Fn(&str) -> bool| some && known().flatten().all(fits);
-    if all(&|text| integer(text).is_some()) {
-        return Arc::new(Int64Array::from_iter(known().map(|text| text.and_then(integer))));
+impl Known {
+    /// The columns.
+    pub(crate) fn fields(&self) -> &Fields {
+        self.schema.fields()
     }
-    if all(&|text| date(text).is_some()) {
-        return Arc::new(Date32Array::from_iter(known().map(|text| text.and_then(date))));
+
+    /// The values, as one row.
+    pub(crate) fn row(&self) -> Result<RecordBatch> {
+        self.row_of(&(0..self.fields().len()).collect::<Vec<_>>())
     }
-    Arc::new(StringArray::from_iter(known()))
+
+    /// The values of these columns, as one row.
+    fn row_of(&self, places: &[usize]) -> Result<RecordBatch> {
+        let schema = Arc::new(self.schema.project(places)?);
+        let values: HashMap<usize, &str> =
+            self.values.iter().map(|(i, value)| (*i, value.as_str())).collect();
+        let columns = schema.fields().iter().zip(places).map(|(field, i)| -> ArrayRef {
+            let value = values.get(i).copied();
+            match field.data_type() {
+                DataType::Int64 => Arc::new(Int64Array::from(vec![value.and_then(integer)])),
+                DataType::Date32 => Arc::new(Date32Array::from(vec![value.and_then(date)])),
+                _ => Arc::new(StringArray::from(vec![value])),
+            }
+        });
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        Ok(RecordBatch::try_new_with_options(schema.clone(), columns.collect(), &options)?)
+    }
+
+    /// The values that a filter may be about: of columns whose names are somewhere in its text.
+    fn row_for(&self, filter: &str) -> Result<RecordBatch> {
+        let is_named = |field: &FieldRef| {
+            // As it is quoted: a quote in a name is doubled.
+            let quoted = field.name().replace('"', "\"\"");
+            filter.contains(field.name()) || filter.contains(&quoted)
+        };
+        let places = self.in_filter.get_or_init(|| {
+            let fields = self.fields().iter().enumerate();
+            fields.filter(|(_, field)| is_named(field)).map(|(i, _)| i).collect()
+        });
+        self.row_of(places)
+    }
+}
+
+/// What the values of a key are, as far as they were seen.
+struct Seen {
+    place: usize,
+    some: bool,
+    integers: bool,
+    dates: bool,
+}
+
+/// The partition columns of files, by the names of their folders below `common`; `None` for all if
+/// there are none.
+pub(crate) fn partitions(paths: &[String], common: &Path) -> Vec<Option<Known>> {
+    let pairs: Vec<_> =
+        paths.iter().map(|path| pairs(&files::folders_below(path, common))).collect();
+    let mut keys: Vec<&str> = Vec::new();
+    let mut seen: HashMap<&str, Seen> = HashMap::new();
+    for (key, value) in pairs.iter().flatten() {
+        let of_key = seen.entry(key).or_insert_with(|| {
+            keys.push(key);
+            Seen { place: keys.len() - 1, some: false, integers: true, dates: true }
+        });
+        let Some(value) = value else { continue };
+        of_key.some = true;
+        of_key.integers = of_key.integers && integer(value).is_some();
+        of_key.dates = of_key.dates && date(value).is_some();
+    }
+    if keys.is_empty() {
+        return vec![None; paths.len()];
+    }
+    // Integers if all are, or dates if all are, else text.
+    let field = |key: &&str| {
+        let data_type = match seen.get(key) {
+            Some(Seen { some: true, integers: true, .. }) => DataType::Int64,
+            Some(Seen { some: true, dates: true, .. }) => DataType::Date32,
+            _ => DataType::Utf8,
+        };
+        Field::new(*key, data_type, true)
+    };
+    let schema: SchemaRef = Arc::new(Schema::new(keys.iter().map(field).collect::<Vec<_>>()));
+    let in_filter = Arc::new(OnceLock::new());
+    let known = |pairs: &Vec<(String, Option<String>)>| {
+        let values = pairs.iter().filter_map(|(key, value)| {
+            let place = seen.get(key.as_str())?.place;
+            Some((place, value.clone()?))
+        });
+        let (schema, in_filter) = (schema.clone(), in_filter.clone());
+        Some(Known { schema, values: values.collect(), in_filter })
+    };
+    pairs.iter().map(known).collect()
 }
 
 fn integer(text: &str) -> Option<i64> {
@@ -117,8 +177,8 @@ fn date(text: &str) -> Option<i32> {
 #[derive(Clone)]
 pub(crate) struct Input {
     pub(crate) path: String,
-    /// One row: the partition columns.
-    pub(crate) known: Option<RecordBatch>,
+    /// The partition columns.
+    pub(crate) known: Option<Known>,
 }
 
 impl Input {
@@ -126,7 +186,7 @@ impl Input {
     pub(crate) fn filter(&self, text: &str) -> Result<Predicate> {
         let filter = Predicate::parse(text)?;
         match &self.known {
-            Some(known) => Ok(filter.with_known(known)?),
+            Some(known) => Ok(filter.with_known(&known.row_for(text)?)?),
             None => Ok(filter),
         }
     }

@@ -21,19 +21,30 @@ pub(crate) fn run(command: &Info, global: &Global) -> Result<()> {
     if let Some(key) = &command.kv {
         return key_value(&paths, key, global);
     }
-    let mut sections = Vec::new();
-    let mut files = Vec::new();
-    for path in &paths {
+    let (found, end) = input::each_readable(&paths, global, |path| {
         let reader = input::open(path, global)?;
         let summary = Summary::of(&reader)?;
-        files.push(summary.json(path, &reader)?);
-        sections.extend(summary.sections(path, &reader, global)?);
+        let sections = summary.sections(path, &reader, global)?;
+        Ok((summary.json(path, &reader)?, sections, reader.file_len(), reader.file_rows()?))
+    })?;
+    let (bytes_all, rows) =
+        found.iter().fold((0, 0), |(bytes, rows), one| (bytes + one.2, rows + one.3));
+    let (mut files, mut sections) = (Vec::new(), Vec::new());
+    for (file, shown, ..) in found {
+        files.push(file);
+        sections.extend(shown);
     }
     let json = match files.as_slice() {
         [one] => one.clone(),
-        _ => json!({ "files": files }),
+        _ => {
+            let all = [files.len().to_string(), bytes(bytes_all, global), count(rows, global)];
+            sections
+                .push(Section::new("in all", &[">files", ">size", ">rows"]).with(vec![all.into()]));
+            json!({ "files": files, "bytes": bytes_all, "rows": rows })
+        }
     };
-    Report { command: "info", json, records: files, sections }.print(global)
+    Report { command: "info", json, records: files, sections }.print(global)?;
+    end
 }
 
 fn key_value(paths: &[String], key: &str, global: &Global) -> Result<()> {

@@ -1,9 +1,8 @@
 //! Which files a command works on, and how they are opened.
 
 use std::io::Read;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, TimeUnit};
@@ -13,28 +12,30 @@ use marquetry::io::Source;
 use marquetry::{Error, Limits, Predicate, Reader, RowSelection};
 
 use crate::args::{FilesOfRows, Global, Unit};
-use crate::checks;
 use crate::escape;
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::hive::{self, Completed, Input};
 use crate::keys;
+use crate::sniff;
 use crate::variants::Part;
 
-/// Expands globs and folders, in the order of the arguments.
+/// The files, in the order of the arguments.
 pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
-    Ok(expanded(files)?.into_iter().map(|(path, _)| path).collect())
+    Ok(files::expand(files)?.into_iter().map(|file| file.path).collect())
 }
 
-/// The same for rows: files that a folder or a glob stands for have the partition columns that
-/// their folders say.
+/// The same with the partition columns that their folders say: those below the deepest folder that
+/// all files have in common, whoever expanded a glob.
 pub(crate) fn inputs(files: &[String], global: &Global) -> Result<Vec<Input>> {
-    let files = expanded(files)?;
-    let in_folders: Vec<Option<&str>> = files
-        .iter()
-        .map(|(path, found)| (*found && !global.no_hive).then_some(path.as_str()))
-        .collect();
-    let known = hive::partitions(&in_folders)?;
-    Ok(files.into_iter().zip(known).map(|((path, _), known)| Input { path, known }).collect())
+    let files = files::expand(files)?;
+    if global.no_hive {
+        return Ok(files.into_iter().map(|file| Input { path: file.path, known: None }).collect());
+    }
+    let common = files::common_folder(&files);
+    let paths: Vec<String> = files.into_iter().map(|file| file.path).collect();
+    let known = hive::partitions(&paths, &common);
+    Ok(paths.into_iter().zip(known).map(|(path, known)| Input { path, known }).collect())
 }
 
 /// The same without those whose folders say that no row meets the filter; one is kept at least, for
@@ -53,68 +54,81 @@ pub(crate) fn unpruned(files: &[String], global: &Global) -> Result<Vec<Input>> 
     Ok(kept)
 }
 
-/// The files, and whether each was found in a folder or by a glob.
-fn expanded(files: &[String]) -> Result<Vec<(String, bool)>> {
-    let mut out = Vec::new();
-    for file in files {
-        let path = Path::new(file);
-        if file == "-" || path.is_file() {
-            out.push((file.clone(), false));
-        } else if path.is_dir() {
-            let found = matches(&format!("{}/**/*.parquet", glob::Pattern::escape(file)))?;
-            if found.is_empty() {
-                return Err(Failure::Usage(format!("{file}: no .parquet file in this folder")));
-            }
-            out.extend(found.into_iter().map(|path| (path, true)));
-        } else if file.contains("://") {
-            return Err(checks::unknown_scheme(file));
-        } else if file.contains(['*', '?', '[']) {
-            let found = matches(file)?;
-            if found.is_empty() {
-                return Err(Failure::Usage(format!("no file matches {file}")));
-            }
-            out.extend(found.into_iter().map(|path| (path, true)));
-        } else {
-            // Opening it says what is wrong.
-            out.push((file.clone(), false));
-        }
-    }
-    Ok(out)
-}
-
-fn matches(pattern: &str) -> Result<Vec<String>> {
-    let found = glob::glob(pattern).map_err(|e| Failure::Usage(format!("{pattern}: {e}")))?;
-    let mut paths: Vec<String> = found
-        .filter_map(|path| path.ok())
-        .map(|path| path.to_string_lossy().into_owned())
-        .collect();
-    paths.sort();
-    Ok(paths)
-}
-
 /// Opens a file, or standard input, with what the global flags say.
 pub(crate) fn open(path: &str, global: &Global) -> Result<Reader> {
-    configure(source(path)?, path, global)
+    configure(source(path, global)?, path, global)
 }
 
 /// The same with these keys, or none.
 pub(crate) fn open_with(path: &str, global: &Global, keys: Option<&Decryption>) -> Result<Reader> {
-    configure_with(source(path)?, path, global, keys)
+    configure_with(source(path, global)?, path, global, keys)
 }
 
-/// The bytes of a file, or of standard input, which is read whole.
-pub(crate) fn source(path: &str) -> Result<Arc<dyn Source>> {
-    if path == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .lock()
-            .read_to_end(&mut bytes)
-            .map_err(|e| Error::io("reading standard input", e).at_file(path))?;
-        return Ok(Arc::new(Bytes::from(bytes)));
+/// Pipes that were read: they give their bytes once, and some commands open their files twice.
+static PIPES: Mutex<Vec<(String, Bytes)>> = Mutex::new(Vec::new());
+
+/// The bytes of a file, or of standard input or another pipe, which is read whole.
+pub(crate) fn source(path: &str, global: &Global) -> Result<Arc<dyn Source>> {
+    let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, bytes)) = pipes.iter().find(|(pipe, _)| pipe == path) {
+        return Ok(Arc::new(bytes.clone()));
     }
-    let file = std::fs::File::open(path)
-        .map_err(|e| Error::io("the file cannot be opened", e).at_file(path))?;
-    Ok(Arc::new(file))
+    let bytes = if path == "-" {
+        read_whole(&mut std::io::stdin().lock(), path, global)?
+    } else {
+        let failed = |e| Error::io("the file cannot be opened", e).at_file(path);
+        let mut file = std::fs::File::open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_file() || metadata.is_dir() {
+            return Ok(Arc::new(file));
+        }
+        read_whole(&mut file, path, global)?
+    };
+    let bytes = Bytes::from(bytes);
+    pipes.push((path.to_owned(), bytes.clone()));
+    Ok(Arc::new(bytes))
+}
+
+/// All bytes of a pipe, within the memory limit.
+pub(crate) fn read_whole(stream: &mut dyn Read, name: &str, global: &Global) -> Result<Vec<u8>> {
+    let limit = global.mem.unwrap_or_else(|| Limits::default().memory_bytes);
+    let mut bytes = Vec::new();
+    let read = stream.take(limit).read_to_end(&mut bytes);
+    let read = read.and_then(|_| stream.read(&mut [0]));
+    if read.map_err(|e| Error::io("reading", e).at_file(name))? > 0 {
+        let text = format!(
+            "more than {limit} bytes come through the pipe, which is held in memory; raise --mem, \
+             or write them to a file"
+        );
+        return Err(Failure::content(name, None, text));
+    }
+    Ok(bytes)
+}
+
+/// The results of `each` for the files that can be read; the others are reported. The second is
+/// what the command ends with: `Partial` if there were such.
+///
+/// # Errors
+/// Of one file alone, its own; of several, that of the last if none can be read, and what is wrong
+/// with the command line.
+pub(crate) fn each_readable<T>(
+    paths: &[String],
+    global: &Global,
+    mut each: impl FnMut(&str) -> Result<T>,
+) -> Result<(Vec<T>, Result<()>)> {
+    let (mut found, mut end) = (Vec::new(), Ok(()));
+    for (i, path) in paths.iter().enumerate() {
+        match each(path) {
+            Ok(one) => found.push(one),
+            Err(failure) if failure.code() == 2 => return Err(failure),
+            Err(failure) if found.is_empty() && i + 1 == paths.len() => return Err(failure),
+            Err(failure) => {
+                let _ = failure.report(global.format);
+                end = Err(Failure::Partial);
+            }
+        }
+    }
+    Ok((found, end))
 }
 
 /// A reader of `source` with what the global flags say.
@@ -135,6 +149,9 @@ pub(crate) fn configure_with(
     global: &Global,
     keys: Option<&Decryption>,
 ) -> Result<Reader> {
+    if let Some(failure) = sniff::not_parquet(&source, path) {
+        return Err(failure);
+    }
     let mut limits = Limits::default();
     if let Some(bytes) = global.mem {
         limits.memory_bytes = bytes;
@@ -152,7 +169,7 @@ pub(crate) fn configure_with(
         let path = escape::escape(path);
         eprintln!("marq: note: {path}: its pages are not authenticated (AES_GCM_CTR_V1)");
     }
-    let mut reader = reader.file_name(path);
+    let mut reader = reader.file_name(path).shared_bytes(global.shared_bytes);
     if let Some(threads) = global.threads {
         reader = reader.threads(threads);
     }
@@ -226,9 +243,9 @@ pub(crate) fn narrow(
     let path = input.path.as_str();
     let mut reader = filtered(reader, input, global)?;
     let mut completed = None;
-    let wanted = &rows.columns.columns;
+    let wanted = &rows.columns.names();
     if let Some(known) = &input.known {
-        let (projected, how) = Completed::new(reader, known, wanted)?;
+        let (projected, how) = Completed::new(reader, &known.row()?, wanted)?;
         (reader, completed) = (projected, Some(how));
     } else if !wanted.is_empty() {
         let schema = reader.schema()?;

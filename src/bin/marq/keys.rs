@@ -1,6 +1,8 @@
 //! Keys: the options for reading and writing encrypted files, from the flags. No message shows a
 //! key.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use marquetry::Error;
@@ -68,11 +70,15 @@ pub(crate) fn materials(parquet: &Path) -> Result<Option<KeyMaterials>> {
     let path = KeyMaterials::path_for(parquet);
     let name = path.display().to_string();
     let Ok(there) = std::fs::metadata(&path) else { return Ok(None) };
-    if there.len() > MAX_MATERIALS {
-        let text = format!("{name}: key material of more than {MAX_MATERIALS} bytes");
+    // A pipe or a device there may wait, or never end.
+    if !there.is_file() || there.len() > MAX_MATERIALS {
+        let text =
+            format!("{name}: key material is a regular file of at most {MAX_MATERIALS} bytes");
         return Err(Failure::Usage(text));
     }
-    let json = std::fs::read(&path)
+    let mut json = Vec::new();
+    File::open(&path)
+        .and_then(|file| file.take(MAX_MATERIALS).read_to_end(&mut json))
         .map_err(|e| Error::io("the key material cannot be read", e).at_file(name.as_str()))?;
     Ok(Some(KeyMaterials::from_json(&json).map_err(|e| e.at_file(name.as_str()))?))
 }
@@ -132,10 +138,8 @@ impl Given {
     /// Adds keys of lines as `ID = HEX`.
     fn add_file(&mut self, path: &Path) -> Result<()> {
         let name = path.display().to_string();
-        let bytes =
-            Zeroizing::new(std::fs::read(path).map_err(|e| {
-                Error::io("the file of keys cannot be read", e).at_file(name.as_str())
-            })?);
+        let bytes = read_keys(path)
+            .map_err(|e| Error::io("the file of keys cannot be read", e).at_file(name.as_str()))?;
         let wrong = |line: usize, text: &str| {
             Failure::Usage(format!("--key-file {name}, line {line}: {text}"))
         };
@@ -233,10 +237,8 @@ pub(crate) fn encryption(flags: &EncryptFlags, global: &Global) -> Result<Option
 fn key(flag: &str, text: &str) -> Result<Key> {
     let wrong = |what: &str| Failure::Usage(format!("{flag}: {what}"));
     if let Some(path) = text.strip_prefix('@') {
-        let bytes = Zeroizing::new(
-            std::fs::read(path)
-                .map_err(|e| Error::io("the file of a key cannot be read", e).at_file(path))?,
-        );
+        let bytes = read_keys(Path::new(path))
+            .map_err(|e| Error::io("the file of a key cannot be read", e).at_file(path))?;
         // Digits first: as raw bytes they could be a key, too.
         let digits = std::str::from_utf8(&bytes).ok().map(str::trim);
         let found = digits.and_then(|digits| Key::from_hex(digits).ok());
@@ -257,6 +259,17 @@ fn key(flag: &str, text: &str) -> Result<Key> {
         return found.map_err(|e| wrong(&format!("{name} of the environment: {}", e.message())));
     }
     Key::from_hex(text).map_err(|e| wrong(e.message()))
+}
+
+/// The bytes of a file of keys, which may be a pipe: at most so many as key material has.
+fn read_keys(path: &Path) -> std::io::Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    File::open(path)?.take(MAX_MATERIALS + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_MATERIALS {
+        let text = format!("it has more than {MAX_MATERIALS} bytes");
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
 }
 
 /// A name, and where its key is. Either may have a "=".

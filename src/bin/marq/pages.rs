@@ -25,7 +25,7 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
     for path in input::paths(&command.files.files)? {
         let reader = input::open(&path, global)?;
         let footer = reader.metadata();
-        let leaves = input::leaves(&reader, &path, &command.columns.columns)?;
+        let leaves = input::leaves(&reader, &path, &command.columns.names())?;
         let groups = match command.row_group {
             Some(group) if group >= footer.row_groups() => {
                 return Err(Failure::Usage(format!(
@@ -90,7 +90,9 @@ impl Listing {
             let number = if page.is_data() { data_pages.next() } else { None };
             row(page, number, global)
         });
-        self.sections.push(Section::new(title, &HEADERS).with(rows.collect()));
+        self.sections.push(
+            Section::new(title, &HEADERS).with(rows.collect()).with_expendable(&["crc", "raw"]),
+        );
         let listed: Vec<Value> = pages.iter().map(record).collect();
         let codec = meta.codec.to_string();
         let keys = [

@@ -10,7 +10,7 @@ use crate::escape::{escape, escape_json};
 use crate::failure::Result;
 use crate::output::Sink;
 use crate::printer::csv::CsvForm;
-use crate::table::{Align, Cell, Column, Style, Table};
+use crate::table::{Align, Cell, Column, Style, Table, width};
 
 /// The result of a command as JSON, as records for CSV, and as tables.
 pub(crate) struct Report {
@@ -30,6 +30,8 @@ pub(crate) struct Section {
     /// Headers; those that begin with `>` are of numbers, which are aligned to the right.
     pub(crate) headers: Vec<Cow<'static, str>>,
     pub(crate) rows: Vec<Vec<String>>,
+    /// Headers of columns that a narrow screen leaves out, the least important first.
+    pub(crate) expendable: &'static [&'static str],
 }
 
 impl Report {
@@ -84,7 +86,7 @@ pub(crate) fn json_line(out: &mut Sink, json: &str) -> Result<()> {
 
 /// Objects as lines of CSV: names once, numbers plain, lists as JSON.
 fn records(out: &mut Sink, records: &[Value]) -> Result<()> {
-    let form = CsvForm::default();
+    let form = CsvForm { terminal: out.terminal, ..CsvForm::default() };
     let objects = || records.iter().filter_map(Value::as_object);
     let Some(first) = objects().next() else { return Ok(()) };
     form.line(out, first.keys().map(|key| Some(key.as_str())))?;
@@ -112,7 +114,7 @@ impl Section {
     /// A table with these headers.
     pub(crate) fn new(title: impl Into<String>, headers: &[&'static str]) -> Self {
         let headers = headers.iter().map(|header| Cow::Borrowed(*header)).collect();
-        Self { title: title.into(), headers, rows: Vec::new() }
+        Self { title: title.into(), headers, rows: Vec::new(), expendable: &[] }
     }
 
     /// The same with these rows.
@@ -121,27 +123,67 @@ impl Section {
         self
     }
 
-    /// Prints the columns that are not empty.
+    /// The same with columns that a narrow screen leaves out, the least important first.
+    pub(crate) fn with_expendable(mut self, headers: &'static [&'static str]) -> Self {
+        self.expendable = headers;
+        self
+    }
+
+    /// Prints the columns that are not empty, and on a narrow screen those that matter most.
     fn print(&self, style: Style, out: &mut Sink) -> Result<()> {
-        let used = |i: usize| {
-            self.rows.is_empty()
-                || self.rows.iter().any(|row| row.get(i).is_some_and(|cell| !cell.is_empty()))
-        };
-        let columns = self.headers.iter().enumerate().filter(|(i, _)| used(*i));
-        let columns = columns.map(|(_, header)| {
-            let (name, align) = match header.strip_prefix('>') {
-                Some(name) => (name, Align::Right),
-                None => (&**header, Align::Left),
-            };
+        let mut shown: Vec<usize> = (0..self.headers.len()).filter(|i| self.is_used(*i)).collect();
+        let mut left_out = Vec::new();
+        for name in self.expendable {
+            if style.screen().is_none_or(|screen| self.wanted_width(&shown) <= screen) {
+                break;
+            }
+            let before = shown.len();
+            shown.retain(|i| self.header(*i).0 != *name);
+            left_out.extend((shown.len() < before).then_some(*name));
+        }
+        let columns = shown.iter().map(|i| {
+            let (name, align) = self.header(*i);
             // Of a report, all columns are wanted.
             let least = if align == Align::Right { 30 } else { 10 };
-            Column { name: name.to_owned(), type_name: String::new(), align, least }
+            let is_path = matches!(name, "column" | "file");
+            Column { name: name.to_owned(), type_name: String::new(), align, least, is_path }
         });
         let mut table = Table::new(style, columns.collect());
         for row in &self.rows {
-            let cells = row.iter().enumerate().filter(|(i, _)| used(*i));
-            table.row(out, cells.map(|(_, cell)| Cell::Text(cell.clone())).collect())?;
+            let cells = shown.iter().map(|i| row.get(*i).cloned().unwrap_or_default());
+            table.row(out, cells.map(Cell::Text).collect())?;
         }
-        table.end(out)
+        table.end(out)?;
+        if !left_out.is_empty() {
+            writeln!(out, "left out: {}; --wide or --vertical shows all", left_out.join(", "))?;
+        }
+        Ok(())
+    }
+
+    fn header(&self, i: usize) -> (&str, Align) {
+        let header = self.headers.get(i).map_or("", |header| header);
+        match header.strip_prefix('>') {
+            Some(name) => (name, Align::Right),
+            None => (header, Align::Left),
+        }
+    }
+
+    fn is_used(&self, i: usize) -> bool {
+        self.rows.is_empty()
+            || self.rows.iter().any(|row| row.get(i).is_some_and(|cell| !cell.is_empty()))
+    }
+
+    /// The width at which these columns say enough: numbers whole, texts up to 24 characters,
+    /// which is a date with its time of day, or the ends of a path.
+    fn wanted_width(&self, shown: &[usize]) -> usize {
+        let of_column = |i: &usize| {
+            let (name, align) = self.header(*i);
+            let cells = self.rows.iter().filter_map(|row| row.get(*i)).map(|cell| width(cell));
+            let widest = cells.max().unwrap_or_default();
+            let most = if align == Align::Right { usize::MAX } else { 24 };
+            // The frame: `│ ` and ` `.
+            widest.min(most).max(width(name)) + 3
+        };
+        shown.iter().map(of_column).sum::<usize>() + 1
     }
 }

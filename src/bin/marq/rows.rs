@@ -21,7 +21,30 @@ const DEFAULT_ROWS: u64 = 10;
 /// The first rows of all files together.
 pub(crate) fn head(command: &Rows, global: &Global) -> Result<()> {
     let n = command.rows_max.unwrap_or(DEFAULT_ROWS);
-    print(command, global, |_| Ok(Wanted::First(n)))
+    first(command, global, Wanted::First(n), n)
+}
+
+/// All rows of all files, or the first.
+pub(crate) fn cat(command: &Rows, global: &Global) -> Result<()> {
+    let wanted = command.rows_max.map_or(Wanted::All, Wanted::First);
+    first(command, global, wanted, command.rows_max.unwrap_or(u64::MAX))
+}
+
+/// `wanted`, or the `n` rows after those that are passed over.
+fn first(command: &Rows, global: &Global, wanted: Wanted, n: u64) -> Result<()> {
+    print(command, global, |inputs| {
+        let Some(skip) = command.skip else { return Ok(wanted) };
+        let mut at = 0u64;
+        let ranges = inputs.iter().map(|input| {
+            // What is wrong is said when its turn comes.
+            let Ok(rows) = count(input, command, global) else { return 0..1 };
+            let within = |row: u64| row.clamp(at, at + rows) - at;
+            let range = within(skip)..within(skip.saturating_add(n));
+            at += rows;
+            range
+        });
+        Ok(Wanted::Ranges(ranges.collect()))
+    })
 }
 
 /// The last rows of all files together.
@@ -30,13 +53,10 @@ pub(crate) fn tail(command: &Rows, global: &Global) -> Result<()> {
     print(command, global, |inputs| {
         let mut last = Vec::new();
         for input in inputs.iter().rev() {
-            let rows = || -> Result<u64> {
-                Ok(input::open_rows(input, &command.files, global)?.reader.count()?)
-            };
-            let rows = if left > 0 { rows() } else { Ok(0) };
+            let rows = if left > 0 { count(input, command, global) } else { Ok(0) };
             last.push(match rows {
                 Ok(rows) => rows.saturating_sub(left)..rows,
-                // What is wrong is said when its turn comes.
+                // As in `first`.
                 Err(_) => 0..1,
             });
             left = left.saturating_sub(rows.unwrap_or_default());
@@ -46,9 +66,9 @@ pub(crate) fn tail(command: &Rows, global: &Global) -> Result<()> {
     })
 }
 
-/// All rows of all files, or the first.
-pub(crate) fn cat(command: &Rows, global: &Global) -> Result<()> {
-    print(command, global, |_| Ok(command.rows_max.map_or(Wanted::All, Wanted::First)))
+/// The rows of a file that the flags leave.
+fn count(input: &Input, command: &Rows, global: &Global) -> Result<u64> {
+    Ok(input::open_rows(input, &command.files, global)?.reader.count()?)
 }
 
 /// Some rows of all files together, chosen at random.
@@ -59,8 +79,7 @@ pub(crate) fn sample(command: &Sample, global: &Global) -> Result<()> {
         let mut ends = Vec::new();
         let mut rows = 0u64;
         for input in inputs {
-            let opened = input::open_rows(input, &command.files, global);
-            let of_file = opened.and_then(|opened| Ok(opened.reader.count()?));
+            let of_file = count(input, command, global);
             ends.push((rows + *of_file.as_ref().unwrap_or(&0), of_file.is_err()));
             rows += of_file.unwrap_or_default();
         }

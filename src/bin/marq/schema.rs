@@ -1,9 +1,11 @@
 //! `schema`: the schema in the form that is asked for.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use marquetry::Reader;
+use marquetry::variant::VariantArray;
 use serde_json::{Value, json};
 
 use crate::args::{Format, Global, Schema};
@@ -19,51 +21,104 @@ pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
         return table(command, global);
     }
     let mut out = Sink::open(global)?;
-    for path in input::paths(&command.files.files)? {
-        let reader = input::open(&path, global)?;
-        let shown = |text: &str| escape(text).into_owned();
-        let as_json = matches!(global.format, Some(Format::Json | Format::Jsonl));
-        match command.form.as_str() {
-            "json" => json_line(&mut out, &format!("{:#}", tree_json(&reader, &path)?))?,
-            "tree" if as_json => json_line(&mut out, &format!("{:#}", tree_json(&reader, &path)?))?,
-            "tree" => {
-                let tree = reader.metadata().schema().tree().to_string();
-                writeln!(out, "{}", escape_lines(&tree))?;
-            }
-            "parquet" => {
-                let message = reader.metadata().schema().to_string();
-                writeln!(out, "{}", escape_lines(&message))?;
-            }
-            "arrow" => {
-                for field in reader.schema()?.fields() {
-                    let null = if field.is_nullable() { "" } else { " not null" };
-                    let data_type = field.data_type().to_string();
-                    writeln!(out, "{}: {}{null}", shown(field.name()), shown(&data_type))?;
-                }
-            }
-            form => match form.strip_prefix("sql:") {
-                Some(dialect) => {
-                    let sql = sql(&reader, &path, Dialect::parse(dialect)?)?;
-                    // A program gets the names as they are.
-                    let shown = if out.terminal { escape_lines(&sql) } else { sql.as_str().into() };
-                    writeln!(out, "{shown}")?
-                }
-                None => {
-                    return Err(Failure::Usage(format!(
-                        "no form {form:?}; there are tree, arrow, parquet, json and sql:DIALECT"
-                    )));
-                }
-            },
+    let form = match &command.form {
+        Some(form) => form.as_str(),
+        None if out.terminal => "tree",
+        None => "json",
+    };
+    let as_json = matches!(global.format, Some(Format::Json | Format::Jsonl));
+    let form = if form == "tree" && as_json { "json" } else { form };
+    let inputs = input::inputs(&command.files.files, global)?;
+    let paths: Vec<String> = inputs.iter().map(|input| input.path.clone()).collect();
+    let mut known = inputs.into_iter().map(|input| input.known);
+    let (found, end) = input::each_readable(&paths, global, |path| {
+        let reader = input::open(path, global)?;
+        let partitions = known.next().flatten();
+        let partitions = partitions.as_ref().map_or(&[][..], |known| &known.fields()[..]);
+        Ok((path.to_owned(), text(form, &reader, path, partitions, out.terminal)?))
+    })?;
+    // A schema that many files have is shown once.
+    let mut shown: Vec<(String, Vec<String>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (path, text) in found {
+        let place = *places.entry(text.clone()).or_insert(shown.len());
+        match shown.get_mut(place) {
+            Some((_, paths)) => paths.push(path),
+            None => shown.push((text, vec![path])),
+        }
+    }
+    let several = shown.len() > 1 && form != "json" && !form.starts_with("sql:");
+    for (text, paths) in &shown {
+        if several {
+            let more = match paths.len() {
+                1 => String::new(),
+                n => format!(" and {} more", n - 1),
+            };
+            writeln!(out, "{}{more}", escape(paths.first().map_or("", String::as_str)))?;
+        }
+        match form {
+            "json" => json_line(&mut out, &with_files(text, paths)?)?,
+            _ => writeln!(out, "{text}")?,
         }
     }
     out.close()?;
-    Ok(())
+    end
+}
+
+/// The schema of a file in a form that is text of its own.
+fn text(
+    form: &str,
+    reader: &Reader,
+    path: &str,
+    partitions: &[FieldRef],
+    terminal: bool,
+) -> Result<String> {
+    let line = |field: &Field| {
+        let null = if field.is_nullable() { "" } else { " not null" };
+        let data_type = field.data_type().to_string();
+        format!("{}: {}{null}", escape(field.name()), escape(&data_type))
+    };
+    let mut text = match form {
+        "json" => return Ok(tree_json(reader, partitions)?.to_string()),
+        "tree" => escape_lines(&reader.metadata().schema().tree().to_string()).into_owned(),
+        "parquet" => escape_lines(&reader.metadata().schema().to_string()).into_owned(),
+        "arrow" => {
+            let schema = reader.schema()?;
+            let fields = schema.fields().iter().chain(partitions);
+            return Ok(fields.map(|field| line(field)).collect::<Vec<_>>().join("\n"));
+        }
+        form => {
+            let Some(dialect) = form.strip_prefix("sql:") else {
+                return Err(Failure::Usage(format!(
+                    "no form {form:?}; there are tree, arrow, parquet, json and sql:DIALECT"
+                )));
+            };
+            let sql = sql(reader, path, Dialect::parse(dialect)?, partitions)?;
+            // A program gets the names as they are.
+            return Ok(if terminal { escape_lines(&sql).into_owned() } else { sql });
+        }
+    };
+    for field in partitions {
+        text = format!("{}\npartition {}", text.trim_end(), line(field));
+    }
+    Ok(text)
+}
+
+/// The JSON of a schema with the files that have it.
+fn with_files(text: &str, paths: &[String]) -> Result<String> {
+    let schema: Value = serde_json::from_str(text).unwrap_or_default();
+    let mut named =
+        with_keys([("schema", json!("marq/1/schema")), ("file", json!(paths.first()))], &schema);
+    if let (Some(named), true) = (named.as_object_mut(), paths.len() > 1) {
+        named.insert("files".to_owned(), json!(paths));
+    }
+    Ok(format!("{named:#}"))
 }
 
 /// The leaves as a table, or as records.
 fn table(command: &Schema, global: &Global) -> Result<()> {
-    if command.form != "tree" && command.form != "json" {
-        let text = format!("--as {} is text of its own; leave -f out", command.form);
+    if let Some(form) = command.form.as_deref().filter(|form| !matches!(*form, "tree" | "json")) {
+        let text = format!("--as {form} is text of its own; leave -f out");
         return Err(Failure::Usage(text));
     }
     let (mut records, mut sections) = (Vec::new(), Vec::new());
@@ -113,15 +168,16 @@ fn leaves_json(reader: &Reader) -> Result<Vec<Value>> {
     Ok(leaves)
 }
 
-fn tree_json(reader: &Reader, path: &str) -> Result<Value> {
+fn tree_json(reader: &Reader, partitions: &[FieldRef]) -> Result<Value> {
     let leaves = leaves_json(reader)?;
     let arrow = reader.schema()?;
-    let fields: Vec<_> = arrow
-        .fields()
-        .iter()
-        .map(|f| json!({ "name": f.name(), "type": f.data_type().to_string(), "nullable": f.is_nullable(), "metadata": metadata(f) }))
-        .collect();
-    Ok(json!({ "schema": "marq/1/schema", "file": path, "leaves": leaves, "arrow": fields }))
+    let arrow_json = |field: &FieldRef| {
+        json!({ "name": field.name(), "type": field.data_type().to_string(),
+            "nullable": field.is_nullable(), "metadata": metadata(field) })
+    };
+    let fields: Vec<_> = arrow.fields().iter().map(arrow_json).collect();
+    let partitions: Vec<_> = partitions.iter().map(arrow_json).collect();
+    Ok(json!({ "leaves": leaves, "arrow": fields, "partitions": partitions }))
 }
 
 /// The metadata of a field, sorted.
@@ -173,24 +229,16 @@ impl Dialect {
 }
 
 /// A CREATE TABLE with the columns of the file.
-fn sql(reader: &Reader, path: &str, dialect: Dialect) -> Result<String> {
+fn sql(reader: &Reader, path: &str, dialect: Dialect, partitions: &[FieldRef]) -> Result<String> {
     let name = std::path::Path::new(path)
         .file_stem()
         .map_or_else(|| "t".into(), |stem| stem.to_string_lossy());
     let mut lines = Vec::new();
-    for field in reader.schema()?.fields() {
-        let mut type_name = sql_type(field, dialect)?;
-        let mut not_null = if field.is_nullable() { "" } else { " NOT NULL" };
-        if dialect == Dialect::ClickHouse {
-            let nestable = !matches!(
-                field.data_type(),
-                DataType::List(_) | DataType::Map(..) | DataType::Struct(_)
-            );
-            if field.is_nullable() && nestable {
-                type_name = format!("Nullable({type_name})");
-            }
-            not_null = "";
-        }
+    for field in reader.schema()?.fields().iter().chain(partitions) {
+        let type_name = sql_type(field, dialect)?;
+        // In ClickHouse the type says so.
+        let has_null = field.is_nullable() || dialect == Dialect::ClickHouse;
+        let not_null = if has_null { "" } else { " NOT NULL" };
         lines.push(format!("    {} {type_name}{not_null}", dialect.quote(field.name())));
     }
     Ok(format!("CREATE TABLE {} (\n{}\n);", dialect.quote(&name), lines.join(",\n")))
@@ -238,8 +286,30 @@ fn scalar_names(field: &Field) -> Option<[&'static str; 6]> {
     })
 }
 
+/// The type of a column, an element or a member.
 fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
+    let name = sql_type_name(field, dialect)?;
+    let is_composite = VariantArray::is_variant(field)
+        || matches!(
+            field.data_type(),
+            DataType::List(_)
+                | DataType::LargeList(_)
+                | DataType::ListView(_)
+                | DataType::LargeListView(_)
+                | DataType::FixedSizeList(..)
+                | DataType::Map(..)
+                | DataType::Struct(_)
+        );
+    // ClickHouse has no null of a composite type.
+    let wraps = dialect == Dialect::ClickHouse && field.is_nullable() && !is_composite;
+    Ok(if wraps { format!("Nullable({name})") } else { name })
+}
+
+fn sql_type_name(field: &Field, dialect: Dialect) -> Result<String> {
     use Dialect::{BigQuery, ClickHouse, DuckDb, Postgres, Snowflake, Spark};
+    if VariantArray::is_variant(field) {
+        return Ok(dialect.pick(["VARIANT", "jsonb", "VARIANT", "Dynamic", "JSON", "VARIANT"]));
+    }
     if let Some(names) = scalar_names(field) {
         return Ok(dialect.pick(names));
     }
@@ -264,9 +334,9 @@ fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
             _ => "TIMESTAMP".into(),
         },
         DataType::Dictionary(_, value) => {
-            sql_type(&field.clone().with_data_type((**value).clone()), dialect)?
+            sql_type_name(&field.clone().with_data_type((**value).clone()), dialect)?
         }
-        DataType::RunEndEncoded(_, values) => sql_type(values, dialect)?,
+        DataType::RunEndEncoded(_, values) => sql_type_name(values, dialect)?,
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::ListView(item)

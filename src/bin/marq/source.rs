@@ -17,7 +17,7 @@ use marquetry::{Error, Predicate, Reader};
 
 use crate::args::{Convert, FilesOfRows, Global, SourceForm, TargetForm};
 use crate::failure::{Failure, Result};
-use crate::hive::{Completed, Input};
+use crate::hive::{Completed, Input, Known};
 use crate::progress::Read;
 use crate::variants::{OfLines, Part};
 use crate::{input, text};
@@ -65,6 +65,13 @@ pub(crate) fn open(
     let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command, of_lines)?;
     let counted = read.streamed.clone();
     let readers = readers(&mut files, global)?;
+    if target == TargetForm::Parquet && !global.shared_bytes {
+        for (reader, file) in readers.iter().zip(&files) {
+            let Some(reader) = reader else { continue };
+            let checked = reader.metadata().check_shared_bytes();
+            checked.map_err(|error| error.at_file(file.name.as_str()))?;
+        }
+    }
     let mut sources: Vec<Source> = Vec::new();
     for (file, reader) in files.into_iter().zip(readers) {
         let source = match (file.form, &csv, &json) {
@@ -226,7 +233,9 @@ fn arrow(
                 ContentKind::File(inner) => {
                     Box::new(BufReader::new(Counted { inner, read: read.clone() }))
                 }
-                ContentKind::Stream(_) => Box::new(Cursor::new(file.into_bytes()?)),
+                ContentKind::Stream(mut stream) => {
+                    Box::new(Cursor::new(input::read_whole(&mut stream, &name, global)?))
+                }
             };
             FileReader::try_new(seek, None).map(|reader| Box::new(reader) as _)
         }
@@ -250,7 +259,7 @@ pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
 /// Selects columns and rows by the flags, and adds the columns that the folders tell.
 fn narrow(
     name: String,
-    known: Option<RecordBatch>,
+    known: Option<Known>,
     schema: &SchemaRef,
     bytes: Option<u64>,
     mut batches: Batches,
@@ -259,7 +268,7 @@ fn narrow(
 ) -> Result<Source> {
     let mut schema = schema.clone();
     if let Some(known) = known {
-        let completed = Completed::of_schema(&schema, &known);
+        let completed = Completed::of_schema(&schema, &known.row()?);
         schema = completed.schema.clone();
         batches = Box::new(batches.map(move |batch| completed.complete(&batch?)));
     }
@@ -287,10 +296,10 @@ fn narrow(
             Ok(filter_record_batch(&batch, &bound.evaluate(&batch)?)?)
         }));
     }
-    if !rows.columns.columns.is_empty() {
+    if !rows.columns.names().is_empty() {
         let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         let mut indices = Vec::new();
-        for column in input::columns(&all, &rows.columns.columns)? {
+        for column in input::columns(&all, &rows.columns.names())? {
             match all.iter().position(|name| *name == column) {
                 Some(i) => indices.push(i),
                 None => return Err(Failure::Usage(format!("{name}: no column {column}"))),
@@ -377,23 +386,10 @@ impl Content {
         match std::mem::replace(&mut self.bytes, ContentKind::Stream(Box::new(io::empty()))) {
             ContentKind::File(file) => input::configure(file, &self.name, global),
             ContentKind::Stream(mut stream) => {
-                let mut bytes = Vec::new();
-                let read = stream.read_to_end(&mut bytes);
-                read.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()))?;
+                let bytes = input::read_whole(&mut stream, &self.name, global)?;
                 input::configure(Bytes::from(bytes), &self.name, global)
             }
         }
-    }
-
-    fn into_bytes(self) -> Result<Vec<u8>> {
-        let mut out = Vec::new();
-        let mut from: Box<dyn io::Read> = match self.bytes {
-            ContentKind::File(file) => Box::new(file),
-            ContentKind::Stream(stream) => stream,
-        };
-        from.read_to_end(&mut out)
-            .map_err(|e| Error::io("reading", e).at_file(self.name.as_str()))?;
-        Ok(out)
     }
 
     fn into_read(self, read: &Arc<AtomicU64>) -> Box<dyn io::Read> {

@@ -148,7 +148,7 @@ struct ColumnAudit {
 
 impl FileAudit {
     fn of(path: &str, global: &Global) -> Result<Self> {
-        let source = input::source(path)?;
+        let source = input::source(path, global)?;
         let place = |failure: Failure| match failure {
             Failure::File(e) => Failure::File(e.at_file(path)),
             other => other,

@@ -49,9 +49,9 @@ impl Printer {
     pub(crate) fn new(out: Sink, format: Format, global: &Global) -> Self {
         Self {
             style: Style::new(format, global, &out),
+            csv: CsvForm { terminal: out.terminal, ..CsvForm::default() },
             out,
             format,
-            csv: CsvForm::default(),
             rename: false,
             schema: None,
             table: None,
@@ -63,7 +63,7 @@ impl Printer {
 
     /// The same with another form of CSV.
     pub(crate) fn with_csv(mut self, csv: CsvForm) -> Self {
-        self.csv = csv;
+        self.csv = CsvForm { terminal: self.out.terminal, ..csv };
         self
     }
 
@@ -273,6 +273,7 @@ fn columns(schema: &Schema) -> Vec<Column> {
             _ => type_name(field.data_type()),
         },
         align: if is_number(field.data_type()) { Align::Right } else { Align::Left },
+        is_path: false,
         // Half a number or half a timestamp is worth little.
         least: match field.data_type() {
             nested if nested.is_nested() => 12,

@@ -1,6 +1,6 @@
 //! Names that occur twice: which they are, and how they are numbered.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
@@ -37,19 +37,22 @@ pub(super) fn duplicate_below(field: &Field) -> Option<String> {
 
 fn renamed(fields: &Fields) -> Fields {
     let taken: HashSet<&str> = fields.iter().map(|field| field.name().as_str()).collect();
-    let mut given: HashSet<String> = HashSet::new();
+    // How many columns of a name there were so far, so that no number is tried twice.
+    let mut numbers: HashMap<String, u64> = HashMap::new();
     let rename = |field: &FieldRef| {
+        let number = numbers.entry(field.name().clone()).or_insert(0);
         let mut name = field.name().clone();
-        let mut number = 2;
-        while given.contains(&name) {
+        loop {
+            *number += 1;
+            if *number == 1 {
+                break;
+            }
             name = format!("{}_{number}", field.name());
-            number += 1;
             // A name that the file has itself stays with its column.
-            if taken.contains(name.as_str()) {
-                name.clone_from(field.name());
+            if !taken.contains(name.as_str()) {
+                break;
             }
         }
-        given.insert(name.clone());
         let field = field.as_ref().clone().with_data_type(inside(field.data_type()));
         Arc::new(field.with_name(name))
     };

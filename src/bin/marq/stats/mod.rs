@@ -20,20 +20,21 @@ use crate::walk;
 
 /// Lists statistics by column, column chunk, row group or page.
 pub(crate) fn run(command: &Stats, global: &Global) -> Result<()> {
-    let mut sections = Vec::new();
     let mut lines = Vec::new();
-    for path in input::paths(&command.files.files)? {
-        let reader = input::open(&path, global)?;
-        let leaves = input::leaves(&reader, &path, &command.columns.columns)?;
-        let section = Section::new(path.as_str(), headers(command.by));
-        let mut file = File { path: &path, reader: &reader, global, section, lines: &mut lines };
+    let paths = input::paths(&command.files.files)?;
+    let (sections, end) = input::each_readable(&paths, global, |path| {
+        let reader = input::open(path, global)?;
+        let leaves = input::leaves(&reader, path, &command.columns.names())?;
+        let section =
+            Section::new(path, headers(command.by)).with_expendable(&["ratio", "compressed"]);
+        let mut file = File { path, reader: &reader, global, section, lines: &mut lines };
         match command.by {
-            By::Rowgroup if command.columns.columns.is_empty() => file.row_groups(None)?,
+            By::Rowgroup if command.columns.names().is_empty() => file.row_groups(None)?,
             By::Rowgroup => file.row_groups(Some(&leaves))?,
             _ => leaves.into_iter().try_for_each(|leaf| file.leaf(leaf, command.by))?,
         }
-        sections.push(file.section);
-    }
+        Ok(file.section)
+    })?;
     let by = match command.by {
         By::Column => "column",
         By::Chunk => "chunk",
@@ -41,7 +42,8 @@ pub(crate) fn run(command: &Stats, global: &Global) -> Result<()> {
         By::Page => "page",
     };
     let json = json!({ "by": by, "stats": lines });
-    Report { command: "stats", json, records: lines, sections }.print(global)
+    Report { command: "stats", json, records: lines, sections }.print(global)?;
+    end
 }
 
 fn headers(by: By) -> &'static [&'static str] {

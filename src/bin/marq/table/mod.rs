@@ -16,7 +16,9 @@ use crate::escape::escape;
 use crate::failure::Result;
 use crate::output::Sink;
 use layout::Layout;
-use width::{cut, width};
+use width::{cut, cut_middle};
+
+pub(crate) use width::width;
 
 /// The text of null.
 pub(crate) const NULL: &str = "null";
@@ -31,6 +33,8 @@ pub(crate) struct Column {
     pub(crate) align: Align,
     /// The width below which it is not cut while columns can be left out.
     pub(crate) least: usize,
+    /// Whether its cells are paths, whose ends matter.
+    pub(crate) is_path: bool,
 }
 
 /// The side that cells stand on.
@@ -64,6 +68,14 @@ enum TableForm {
 }
 
 impl Style {
+    /// The columns of the screen that lines must fit.
+    pub(crate) fn screen(&self) -> Option<usize> {
+        match self.form {
+            TableForm::Screen(screen) => screen,
+            TableForm::Vertical(_) | TableForm::Markdown => None,
+        }
+    }
+
     /// The style that the flags and the output ask for.
     pub(crate) fn new(format: Format, global: &Global, out: &Sink) -> Self {
         let screen = screen(out);
@@ -311,8 +323,8 @@ impl Table {
     ) -> Result<()> {
         let Some(layout) = &self.layout else { return Ok(()) };
         line(out, &self.style, layout, |i| match self.columns.get(i) {
-            Some(column) => (of(column), column.align, dim),
-            None => ("", Align::Left, dim),
+            Some(column) => Shown { text: of(column), align: column.align, dim, is_path: false },
+            None => Shown { text: "", align: Align::Left, dim, is_path: false },
         })
     }
 
@@ -323,13 +335,15 @@ impl Table {
         }
         let Some(layout) = &self.layout else { return Ok(()) };
         let of = |i: usize| {
-            let align = self.columns.get(i).map_or(Align::Left, |column| column.align);
+            let column = self.columns.get(i);
+            let align = column.map_or(Align::Left, |column| column.align);
+            let is_path = column.is_some_and(|column| column.is_path);
             match cells.get(i) {
-                Some(Cell::Text(text)) => (text.as_str(), align, false),
-                _ => (NULL, align, true),
+                Some(Cell::Text(text)) => Shown { text, align, dim: false, is_path },
+                _ => Shown { text: NULL, align, dim: true, is_path: false },
             }
         };
-        self.cut |= layout.shown().any(|(i, columns)| width(of(i).0) > columns);
+        self.cut |= layout.shown().any(|(i, columns)| width(of(i).text) > columns);
         line(out, &self.style, layout, of)
     }
 
@@ -359,12 +373,20 @@ impl Table {
 const DIM: &str = "\u{1b}[2m";
 const PLAIN: &str = "\u{1b}[0m";
 
-/// A line of cells; `of` says the text of a column, its side, and whether it is dimmed.
+/// A cell of a line.
+struct Shown<'a> {
+    text: &'a str,
+    align: Align,
+    dim: bool,
+    is_path: bool,
+}
+
+/// A line of cells; `of` gives the one of a column.
 fn line<'a>(
     out: &mut impl Write,
     style: &Style,
     layout: &Layout,
-    of: impl Fn(usize) -> (&'a str, Align, bool),
+    of: impl Fn(usize) -> Shown<'a>,
 ) -> Result<()> {
     let (bar, limited) = match style.form {
         TableForm::Markdown => ("|", false),
@@ -375,8 +397,12 @@ fn line<'a>(
         if layout.hidden > 0 && i == layout.left.len() {
             write!(out, "{bar} … ")?;
         }
-        let (text, align, dim) = of(column);
-        let text = if limited { cut(text, columns) } else { text.into() };
+        let Shown { text, align, dim, is_path } = of(column);
+        let text = match () {
+            () if !limited => text.into(),
+            () if is_path => cut_middle(text, columns),
+            () => cut(text, columns),
+        };
         let space = columns.saturating_sub(width(&text));
         let (before, after) = match align {
             Align::Left => (0, space),
@@ -425,7 +451,8 @@ mod tests {
     const PLAIN_STYLE: Style = Style { form: TableForm::Screen(None), dim: false };
 
     fn column(name: &str, type_name: &str, align: Align) -> Column {
-        Column { name: name.to_owned(), type_name: type_name.to_owned(), align, least: 12 }
+        let (name, type_name) = (name.to_owned(), type_name.to_owned());
+        Column { name, type_name, align, least: 12, is_path: false }
     }
 
     fn text(text: &str) -> Cell {

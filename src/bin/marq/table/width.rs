@@ -36,6 +36,25 @@ pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default()))
 }
 
+/// The text in at most `columns`, with `…` in the middle where it was cut: of a path, both the
+/// first field and the last tell which one it is.
+pub(crate) fn cut_middle(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns || columns < 3 {
+        return cut(text, columns);
+    }
+    let after = (columns - 1) * 2 / 3;
+    let (mut begin, mut used) = (text.len(), 0);
+    for grapheme in text.graphemes(true).rev() {
+        used += UnicodeWidthStr::width(grapheme);
+        if used > after {
+            break;
+        }
+        begin -= grapheme.len();
+    }
+    let end = text.get(begin..).unwrap_or_default();
+    Cow::Owned(format!("{}{end}", cut(text, columns - width(end))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +81,20 @@ mod tests {
         ] {
             assert_eq!(cut(text, columns), shown);
             assert!(width(&cut(text, columns)) <= columns);
+        }
+    }
+
+    #[test]
+    fn a_path_is_cut_in_its_middle() {
+        for (text, columns, shown) in [
+            ("stops.list.element.name", 14, "stops…ent.name"),
+            ("stops.list.element.lat", 14, "stops…ment.lat"),
+            ("id", 14, "id"),
+            ("日本語日本語", 8, "日…本語"),
+            ("abcd", 2, "a…"),
+        ] {
+            assert_eq!(cut_middle(text, columns), shown);
+            assert!(width(&cut_middle(text, columns)) <= columns);
         }
     }
 }

@@ -1,0 +1,213 @@
+//! The help: examples of each command, and only the flags that it heeds.
+
+use clap::Command;
+
+/// A flag of all commands that only some heed.
+pub(crate) struct Limited {
+    /// The name of its field.
+    pub(crate) id: &'static str,
+    pub(crate) flag: &'static str,
+    /// The commands that heed it.
+    pub(crate) commands: &'static [&'static str],
+    /// What those are, in words.
+    pub(crate) purpose: &'static str,
+}
+
+/// The commands that show something, in a form that can be chosen.
+const SHOWING: &[&str] = &[
+    "info",
+    "schema",
+    "head",
+    "tail",
+    "cat",
+    "sample",
+    "count",
+    "explain",
+    "pages",
+    "stats",
+    "crypt audit",
+];
+
+/// The flags that not all commands heed, those of the output first, as in the help.
+pub(crate) const LIMITED: &[Limited] = &[
+    Limited {
+        id: "format",
+        flag: "--format",
+        commands: SHOWING,
+        purpose: "what is shown, and the errors of convert (json); --to says the form of a file",
+    },
+    Limited {
+        id: "raw",
+        flag: "--raw",
+        commands: &["info", "count", "explain", "pages", "stats", "convert", "crypt audit"],
+        purpose: "info, count, explain, pages, stats and convert",
+    },
+    Limited {
+        id: "progress",
+        flag: "--progress",
+        commands: &["head", "tail", "cat", "sample", "convert"],
+        purpose: "convert, head, tail, cat and sample",
+    },
+    Limited {
+        id: "verbose",
+        flag: "--verbose",
+        commands: &[
+            "head",
+            "tail",
+            "cat",
+            "sample",
+            "convert",
+            "crypt encrypt",
+            "crypt decrypt",
+            "crypt rekey",
+            "crypt rewrap",
+        ],
+        purpose: "convert, crypt, head, tail, cat and sample",
+    },
+    Limited { id: "wide", flag: "--wide", commands: SHOWING, purpose: "tables" },
+    Limited { id: "vertical", flag: "--vertical", commands: SHOWING, purpose: "tables" },
+    Limited {
+        id: "filter",
+        flag: "--where",
+        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert"],
+        purpose: "commands that read rows, and explain",
+    },
+    Limited {
+        id: "no_hive",
+        flag: "--no-hive",
+        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert"],
+        purpose: "commands that read rows, and explain",
+    },
+    Limited {
+        id: "int96",
+        flag: "--int96",
+        commands: &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert"],
+        purpose: "schema, explain and commands that read rows",
+    },
+    Limited {
+        id: "threads",
+        flag: "--threads",
+        commands: &["head", "tail", "cat", "sample", "count", "convert"],
+        purpose: "commands that read rows",
+    },
+    Limited {
+        id: "shared_bytes",
+        flag: "--shared-bytes",
+        commands: &["convert", "crypt encrypt", "crypt decrypt", "crypt rekey"],
+        purpose: "convert, and crypt encrypt, decrypt and rekey",
+    },
+];
+
+/// Examples of each command; FILE stands for any file.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "info",
+        &[
+            "marq trips.parquet",
+            "marq info trips.parquet -f json",
+            "marq info trips.parquet --kv ARROW:schema",
+        ],
+    ),
+    (
+        "schema",
+        &[
+            "marq schema trips.parquet",
+            "marq schema trips.parquet --as arrow",
+            "marq schema trips.parquet --as sql:duckdb",
+        ],
+    ),
+    (
+        "head",
+        &[
+            "marq head trips.parquet",
+            "marq head -3 trips.parquet -c id,fare,stops.list.element.name",
+            "marq head trips.parquet --skip 100 --limit 5 --vertical",
+            "marq head trips.parquet --where \"fare > 20 and payment = 'card'\"",
+        ],
+    ),
+    ("tail", &["marq tail trips.parquet", "marq tail -n 3 trips.parquet -c '!stops'"]),
+    (
+        "cat",
+        &[
+            "marq cat trips.parquet -f csv",
+            "marq cat trips.parquet -c id,vendor -o vendors.jsonl",
+            "marq cat trips.parquet --rows 100:200",
+        ],
+    ),
+    ("sample", &["marq sample trips.parquet -n 5", "marq sample trips.parquet --seed 7"]),
+    ("count", &["marq count trips.parquet", "marq count trips.parquet --where 'passengers > 2'"]),
+    (
+        "explain",
+        &["marq explain trips.parquet --where 'id < 100'", "marq explain trips.parquet -c fare"],
+    ),
+    ("pages", &["marq pages trips.parquet -c fare", "marq pages trips.parquet --row-group 0"]),
+    ("stats", &["marq stats trips.parquet", "marq stats trips.parquet -c fare --by rowgroup"]),
+    (
+        "convert",
+        &[
+            "marq convert trips.parquet -o trips.csv",
+            "marq convert trips.csv -o fresh.parquet --compression zstd:9",
+            "marq convert trips.parquet -o small.parquet --where 'fare > 20'",
+        ],
+    ),
+    ("crypt audit", &["marq crypt audit trips.parquet"]),
+    (
+        "crypt encrypt",
+        &["marq crypt encrypt trips.parquet -o e.parquet --encrypt-footer-key @key.hex"],
+    ),
+    ("crypt decrypt", &["marq crypt decrypt e.parquet -o plain.parquet --footer-key @key.hex"]),
+    (
+        "crypt rekey",
+        &["marq crypt rekey e.parquet -o fresh.parquet --footer-key @key.hex \\\n        \
+             --encrypt-footer-key @new.hex"],
+    ),
+];
+
+/// The command with examples, and without flags that a command does not heed.
+pub(crate) fn complete(root: Command) -> Command {
+    let limited: Vec<(&Limited, clap::Arg)> = LIMITED
+        .iter()
+        .filter_map(|flag| {
+            let found = root.get_arguments().find(|arg| arg.get_id() == flag.id)?;
+            Some((flag, found.clone().hide(true)))
+        })
+        .collect();
+    let names: Vec<String> = root.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names.into_iter().fold(root, |root, name| {
+        root.mut_subcommand(&name, |sub| {
+            let inner: Vec<String> =
+                sub.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+            let sub = inner.iter().fold(sub, |sub, of_crypt| {
+                let path = format!("{name} {of_crypt}");
+                sub.mut_subcommand(of_crypt, |sub| complete_one(sub, &path, &limited))
+            });
+            if inner.is_empty() { complete_one(sub, &name, &limited) } else { sub }
+        })
+    })
+}
+
+fn complete_one(command: Command, path: &str, limited: &[(&Limited, clap::Arg)]) -> Command {
+    let hidden = limited.iter().filter(|(flag, _)| !flag.commands.contains(&path));
+    // An argument of its own takes the place of the one that all commands have.
+    let command = hidden.fold(command, |command, (_, arg)| command.arg(arg.clone()));
+    match EXAMPLES.iter().find(|(name, _)| *name == path) {
+        Some((_, examples)) => {
+            command.after_help(format!("Examples:\n  {}", examples.join("\n  ")))
+        }
+        None => command,
+    }
+}
+
+/// What `marq` prints when it is called without arguments: one screen.
+pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
+    root.help_template(
+        "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\n\
+         Commands:\n{subcommands}\n\n\
+         marq trips.parquet                      one screen about a file\n\
+         marq head trips.parquet                 its first rows\n\
+         marq convert trips.parquet -o trips.csv\n\n\
+         `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
+    )
+    .term_width(80)
+    .render_help()
+}
