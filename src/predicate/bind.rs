@@ -11,6 +11,7 @@ use super::bind_test::bind_test;
 use super::bound::{Bound, BoundColumn, BoundNode, ColumnOrigin, ListLevels, PathStep, ReadOf};
 use super::expression::{Column, Function, Predicate, Term, Test, VariantPart};
 use super::origin::{locate, origin, part_origin};
+use super::type_name::TypeName;
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
 use crate::geo::Edges;
@@ -188,7 +189,7 @@ impl Binder<'_> {
             if !cursor.path_steps.contains(&PathStep::Elements) {
                 return Err(Error::usage(format_args!(
                     "column {path}: any and all are for lists, and this is {}",
-                    cursor.field.data_type()
+                    TypeName(cursor.field.data_type())
                 )));
             }
         } else if cursor.path_steps.contains(&PathStep::Elements) {
@@ -322,7 +323,7 @@ fn check_part(column: &Column, field: &Field, part: &VariantPart) -> Result<()> 
         return Err(Error::usage(format_args!(
             "{column}: {} is {}, and not a VARIANT",
             column.path,
-            field.data_type()
+            TypeName(field.data_type())
         )));
     }
     match part.data_type == VariantArray::unshredded_type() {

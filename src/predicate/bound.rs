@@ -43,6 +43,8 @@ pub(super) enum BoundNode {
 pub(super) enum BoundTest {
     /// Never true or false: compared with null.
     Null,
+    /// The same of every value, null of null.
+    Constant(bool),
     IsNull,
     IsEmpty,
     Compare {
@@ -70,6 +72,13 @@ pub(super) enum BoundTest {
     },
     /// The box around a geometry meets this one.
     Intersects(Rectangle),
+}
+
+impl BoundTest {
+    /// Whether more is asked than which values are null.
+    pub(super) fn asks_for_values(&self) -> bool {
+        !matches!(self, Self::Null | Self::Constant(_) | Self::IsNull | Self::IsEmpty)
+    }
 }
 
 /// A column that a predicate tests.

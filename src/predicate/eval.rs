@@ -326,6 +326,7 @@ fn test_plain(
             let pattern = like_pattern(pattern, array.data_type());
             TriState::of(&arrow_string::like::like(array, &Scalar::new(pattern))?)
         }
+        BoundTest::Constant(holds) => TriState::constant(Some(*holds), array.len()),
         BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
             TriState::constant(None, array.len())
         }

@@ -184,7 +184,10 @@ impl BoundNode {
         match self {
             Self::Constant(_) => 0.0,
             Self::Test(_, test) => match test {
-                BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty => 0.2,
+                BoundTest::Null
+                | BoundTest::Constant(_)
+                | BoundTest::IsNull
+                | BoundTest::IsEmpty => 0.2,
                 BoundTest::Compare { scalar, .. } | BoundTest::Same { scalar, .. } => {
                     if scalar.data_type().is_primitive() { 1.0 } else { 4.0 }
                 }

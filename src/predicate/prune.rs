@@ -102,7 +102,7 @@ impl Bound {
     pub(crate) fn tested_leaves(&self) -> Vec<(usize, DataType)> {
         let mut leaves: Vec<(usize, DataType)> = Vec::new();
         self.root.for_each_test(&mut |column, test| {
-            if matches!(test, BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty) {
+            if !test.asks_for_values() {
                 return;
             }
             let Some(column) = self.columns.get(column) else { return };

@@ -146,7 +146,7 @@ impl PredicateParser<'_> {
                 let column = self.operand()?;
                 return Ok(column.compare(op.flipped(), literal));
             }
-            return match literal.0 {
+            return match literal.kind {
                 LiteralKind::Boolean(value) => Ok(Predicate::of(Term::Constant(Some(value)))),
                 LiteralKind::Null => Ok(Predicate::of(Term::Constant(None))),
                 _ => Err(self.expected("a comparison")),
@@ -379,13 +379,13 @@ impl PredicateParser<'_> {
             _ => return Ok(None),
         };
         self.next += 1;
-        Ok(Some(literal))
+        Ok(Some(literal.by_value()))
     }
 }
 
 /// A literal whose type is named in front of it.
 fn typed(name: &str, text: &str) -> Option<Literal> {
-    Some(Literal(match name {
+    Some(Literal::of(match name {
         "date" => LiteralKind::Date(datetime::parse_date(text)?.try_into().ok()?),
         "time" => LiteralKind::Time(datetime::parse_time(text)?),
         "timestamp" => {
