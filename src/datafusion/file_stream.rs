@@ -125,7 +125,7 @@ struct RowGroupCounts {
 impl RowGroupCounts {
     fn of(plan: &Plan, groups: usize) -> Result<Self> {
         let left = row_groups_of(plan).len();
-        let sure = plan.ranges().iter().filter(|range| range.is_proven()).count();
+        let sure = plan.ranges().iter().filter(|range| range.is_claimed()).count();
         let skips_page_indexes =
             plan.options().page_index != PageIndexUse::Never && plan.skips_page_indexes()?;
         let pruned = groups.saturating_sub(left);
@@ -462,7 +462,7 @@ impl FileStream {
     ) -> Result<(AsyncReader, Plan)> {
         let Some(left) = self.left.filter(|_| !self.is_ordered) else { return Ok((reader, plan)) };
         let (mut enough, mut rows) = (Vec::new(), 0u64);
-        for range in plan.ranges().iter().filter(|range| range.is_proven()) {
+        for range in plan.ranges().iter().filter(|range| range.is_claimed()) {
             if rows >= left {
                 break;
             }

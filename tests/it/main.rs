@@ -38,6 +38,7 @@ mod folders;
 mod generate;
 mod geo;
 mod growth;
+mod lies;
 mod metadata;
 mod pages;
 mod partitions;
