@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::DataType;
 
 use super::bound::{BoundColumn, BoundTest};
 use super::by_value::{Asked, Place};
 use super::coerce::{CoercionError, array_of};
+use super::computed::lower;
 use super::expression::{Op, Test};
 use super::like::Pattern;
 use super::literal::{Literal, LiteralKind};
@@ -79,27 +81,46 @@ pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> 
             rectangle.check().map_err(|e| e.at_column(column.path.as_str()))?;
             Ok(BoundTest::Intersects(*rectangle))
         }
-        Test::Like(pattern, escape) => {
-            if !is_text(data_type) {
-                return Err(misused(column, "like", "strings"));
-            }
-            let parsed = Pattern::parse(pattern, *escape).ok_or_else(|| {
-                Error::usage(format_args!(
-                    "column {}: the pattern '{pattern}' ends in its escape character",
-                    column.path
-                ))
-            })?;
-            Ok(match parsed {
-                Pattern::Exact(text) => {
-                    let value = LiteralValue::Bytes(text.into_bytes());
-                    let scalar = array_of(&value, data_type)?;
-                    BoundTest::Compare { op: Op::Eq, value, scalar }
-                }
-                Pattern::Prefix(prefix) => BoundTest::StartsWith(prefix.into_bytes()),
-                Pattern::Other { prefix, whole } => BoundTest::Like { prefix, pattern: whole },
-            })
+        Test::Like(pattern, escape) => like(column, "like", (pattern, *escape), str::to_owned),
+        Test::ILike(pattern, escape) => {
+            let small = |text: &str| {
+                let text: ArrayRef = Arc::new(StringArray::from_iter_values([text]));
+                let small = lower(&text).unwrap_or(text);
+                small.as_string_opt::<i32>().map_or("", |small| small.value(0)).to_owned()
+            };
+            Ok(BoundTest::Lowered(Box::new(like(column, "ilike", (pattern, *escape), small)?)))
         }
     }
+}
+
+/// A test for a pattern, the texts of which are compared as `spelled`.
+fn like(
+    column: &BoundColumn,
+    name: &str,
+    (pattern, escape): (&str, Option<char>),
+    spelled: impl Fn(&str) -> String,
+) -> Result<BoundTest> {
+    let data_type = &column.data_type;
+    if !is_text(data_type) {
+        return Err(misused(column, name, "strings"));
+    }
+    let parsed = Pattern::parse(pattern, escape).ok_or_else(|| {
+        Error::usage(format_args!(
+            "column {}: the pattern '{pattern}' ends in its escape character",
+            column.path
+        ))
+    })?;
+    Ok(match parsed {
+        Pattern::Exact(text) => {
+            let value = LiteralValue::Bytes(spelled(&text).into_bytes());
+            let scalar = array_of(&value, data_type)?;
+            BoundTest::Compare { op: Op::Eq, value, scalar }
+        }
+        Pattern::Prefix(prefix) => BoundTest::StartsWith(spelled(&prefix).into_bytes()),
+        Pattern::Other { prefix, whole } => {
+            BoundTest::Like { prefix: spelled(&prefix), pattern: spelled(&whole) }
+        }
+    })
 }
 
 fn compare(column: &BoundColumn, op: Op, literal: &Literal) -> Result<BoundTest> {

@@ -98,12 +98,14 @@ mod tri_state;
 mod learn;
 mod list_elements;
 mod kernels;
+mod computed;
 mod eval;
 pub(crate) mod nested_bits;
 mod conjunction;
 mod known;
 
 pub use bound::Bound;
+pub use computed::Expression;
 pub use expression::Column;
 pub(crate) use expression::Predicate;
 pub(crate) use facts::{

@@ -253,7 +253,7 @@ impl Tested<'_> {
                 PossibleResults::FALSE => PossibleResults::FALSE,
                 _ => PossibleResults::EITHER,
             },
-            BoundTest::Same { .. } => PossibleResults::EITHER,
+            BoundTest::Same { .. } | BoundTest::Lowered(_) => PossibleResults::EITHER,
             BoundTest::Intersects(rectangle) => match &self.facts.rectangle {
                 // The box around a value lies within that of all of them; an empty value has none.
                 Some(all) if !all.intersects(rectangle) => PossibleResults::FALSE,

@@ -60,3 +60,57 @@ const NAMES: [(&str, DataType); 16] = [
     ("timestamp_ns", DataType::Timestamp(TimeUnit::Nanosecond, None)),
     ("null", DataType::Null),
 ];
+
+/// Other names of the same types.
+const ALIASES: [(&str, &str); 19] = [
+    ("bool", "boolean"),
+    ("tinyint", "int8"),
+    ("smallint", "int16"),
+    ("int", "int32"),
+    ("integer", "int32"),
+    ("bigint", "int64"),
+    ("utinyint", "uint8"),
+    ("usmallint", "uint16"),
+    ("uinteger", "uint32"),
+    ("ubigint", "uint64"),
+    ("real", "float"),
+    ("float32", "float"),
+    ("float64", "double"),
+    ("varchar", "string"),
+    ("text", "string"),
+    ("numeric", "decimal"),
+    ("dec", "decimal"),
+    ("datetime", "timestamp"),
+    ("timestamp_us", "timestamp"),
+];
+
+/// The type of a name in small letters, with the numbers in brackets after it. Types that nothing
+/// can be cast to have no name.
+pub(super) fn type_named(name: &str, numbers: &[i128]) -> Option<DataType> {
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+    let name = alias.map_or(name, |(_, name)| name);
+    let decimal = |precision: i128, scale: i128| {
+        let (precision, scale) = (u8::try_from(precision).ok()?, i8::try_from(scale).ok()?);
+        let is_valid = (0..=i8::try_from(precision).ok()?).contains(&scale);
+        match precision {
+            1..=38 if is_valid => Some(DataType::Decimal128(precision, scale)),
+            39..=76 if is_valid => Some(DataType::Decimal256(precision, scale)),
+            _ => None,
+        }
+    };
+    let found = match (name, numbers) {
+        ("decimal", []) => return decimal(18, 3),
+        ("decimal", [precision]) => return decimal(*precision, 0),
+        ("decimal", [precision, scale]) => return decimal(*precision, *scale),
+        // How long a string may be is not asked.
+        ("string", [] | [_]) => DataType::Utf8,
+        ("date", []) => DataType::Date32,
+        ("time", []) => DataType::Time64(TimeUnit::Microsecond),
+        ("timestamp", []) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        ("timestamptz", []) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        ("null" | "float16", _) => return None,
+        (_, []) => NAMES.iter().find(|(known, _)| *known == name)?.1.clone(),
+        _ => return None,
+    };
+    Some(found)
+}
