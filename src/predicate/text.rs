@@ -54,8 +54,15 @@ fn parse(text: &str) -> Result<Predicate> {
 /// A part of the text: whether it is one or the other is seen only when it has been read, because
 /// both may stand in brackets.
 enum Parsed {
-    Predicate(Predicate),
+    /// In a box, because each level of nesting holds it several times.
+    Predicate(Box<Predicate>),
     Value(Expression),
+}
+
+impl From<Predicate> for Parsed {
+    fn from(predicate: Predicate) -> Self {
+        Self::Predicate(Box::new(predicate))
+    }
 }
 
 /// How strongly operators hold together what stands beside them.
@@ -133,29 +140,31 @@ impl PredicateParser<'_> {
         }
         let mut left = self.prefix()?;
         while let Some(strength) = self.operator().filter(|strength| *strength >= min) {
-            left = match strength {
-                OR | AND => {
-                    let left = self.predicate(left)?;
-                    self.next += 1;
-                    let right = self.parse(strength + 1)?;
-                    let right = self.predicate(right)?;
-                    Parsed::Predicate(match strength {
-                        OR => left.or(right),
-                        _ => left.and(right),
-                    })
-                }
-                COMPARISON => {
-                    let left = self.value(left)?;
-                    Parsed::Predicate(self.comparison(left)?)
-                }
-                _ => {
-                    let left = self.value(left)?;
-                    Parsed::Value(self.arithmetic(left, strength)?)
-                }
-            };
+            left = self.infix(left, strength)?;
         }
         self.depth -= 1;
         Ok(left)
+    }
+
+    /// An operator that comes next, and what stands at its right.
+    fn infix(&mut self, left: Parsed, strength: u8) -> Result<Parsed> {
+        match strength {
+            OR | AND => {
+                let left = self.predicate(left)?;
+                self.next += 1;
+                let right = self.parsed_predicate(strength + 1)?;
+                let both = if strength == OR { left.or(right) } else { left.and(right) };
+                Ok(both.into())
+            }
+            COMPARISON => {
+                let left = self.value(left)?;
+                self.comparison(left).map(Parsed::from)
+            }
+            _ => {
+                let left = self.value(left)?;
+                self.arithmetic(left, strength).map(Parsed::Value)
+            }
+        }
     }
 
     /// How strongly the operator holds that comes next, if one does.
@@ -176,16 +185,30 @@ impl PredicateParser<'_> {
 
     fn prefix(&mut self) -> Result<Parsed> {
         if self.takes_word("not") {
-            let inner = self.parse(NOT)?;
-            return Ok(Parsed::Predicate(not(self.predicate(inner)?)));
+            return self.negation();
         }
         if self.takes(&Token::Minus) {
-            return Ok(Parsed::Value(-self.parsed_value(SIGN)?));
+            return self.parsed_value(SIGN).map(|value| Parsed::Value(-value));
         }
         if self.takes(&Token::Plus) {
-            return Ok(Parsed::Value(self.parsed_value(SIGN)?));
+            return self.parsed_value(SIGN).map(Parsed::Value);
         }
-        self.primary()
+        if self.takes(&Token::Open) {
+            let inner = self.parse(0)?;
+            self.expect(&Token::Close, "\")\"")?;
+            return Ok(inner);
+        }
+        self.atom()
+    }
+
+    fn negation(&mut self) -> Result<Parsed> {
+        self.parsed_predicate(NOT).map(|inner| not(inner).into())
+    }
+
+    /// A predicate; its operators hold at least as strongly as `min`.
+    fn parsed_predicate(&mut self, min: u8) -> Result<Predicate> {
+        let parsed = self.parse(min)?;
+        self.predicate(parsed)
     }
 
     fn arithmetic(&mut self, left: Expression, strength: u8) -> Result<Expression> {
@@ -215,7 +238,7 @@ impl PredicateParser<'_> {
     /// A predicate; a column of booleans may stand alone.
     fn predicate(&self, parsed: Parsed) -> Result<Predicate> {
         let value = match parsed {
-            Parsed::Predicate(predicate) => return Ok(predicate),
+            Parsed::Predicate(predicate) => return Ok(*predicate),
             Parsed::Value(value) => value,
         };
         match value.into_column().map_err(Expression::into_literal) {
@@ -229,12 +252,8 @@ impl PredicateParser<'_> {
         }
     }
 
-    fn primary(&mut self) -> Result<Parsed> {
-        if self.takes(&Token::Open) {
-            let inner = self.parse(0)?;
-            self.expect(&Token::Close, "\")\"")?;
-            return Ok(inner);
-        }
+    /// A literal, a function or a column.
+    fn atom(&mut self) -> Result<Parsed> {
         if let Some(literal) = self.literal()? {
             return Ok(Parsed::Value(literal.into()));
         }
@@ -251,8 +270,8 @@ impl PredicateParser<'_> {
     /// A function, after the bracket that opens.
     fn function(&mut self, name: &str) -> Result<Parsed> {
         let value = match name {
-            "starts_with" => return self.starts_with().map(Parsed::Predicate),
-            "intersects" => return self.intersects().map(Parsed::Predicate),
+            "starts_with" => return self.starts_with().map(Parsed::from),
+            "intersects" => return self.intersects().map(Parsed::from),
             "any" => self.elements(Quantifier::Any)?.into(),
             "all" => self.elements(Quantifier::All)?.into(),
             "variant_get" => self.variant_get()?.into(),

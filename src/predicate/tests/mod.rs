@@ -267,8 +267,13 @@ fn the_text_form_says_where_it_is_wrong() {
     }
     let deep = format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000));
     assert_eq!(Predicate::parse(&deep).unwrap_err().kind(), ErrorKind::Usage);
-    let deep = "not ".repeat(100_000);
-    assert_eq!(Predicate::parse(&deep).unwrap_err().kind(), ErrorKind::Usage);
+    for deep in ["not ", "- ", "lower(", "cast(", "a + (", "a and (", "a = (", "not (- abs("] {
+        let error = Predicate::parse(&deep.repeat(100_000)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{deep}");
+    }
+    // What stands side by side is not nested.
+    let long = vec!["a + 1"; 10_000].join(" + ") + " > 3 and " + &vec!["b"; 10_000].join(" and ");
+    assert_eq!(Predicate::parse(&long).unwrap().to_string().len(), long.len() + 7 * 10_000);
 }
 
 #[test]
