@@ -33,6 +33,7 @@ mod faults;
 mod ffi;
 mod files;
 mod filter;
+mod filter_text;
 mod filter_stages;
 mod folders;
 mod generate;

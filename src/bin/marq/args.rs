@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -8,6 +9,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, Valu
 
 use crate::failure::Result;
 use crate::help;
+use crate::help_where;
 
 /// Inspect Parquet files, and convert them to and from other formats.
 ///
@@ -95,8 +97,8 @@ pub(crate) struct Global {
     /// Print a summary of what was written, also if standard error is no terminal.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = OUTPUT)]
     pub(crate) verbose: u8,
-    /// Only rows that meet a condition, such as `amount > 10 and country in ('NL', 'BE')`. --rows
-    /// is applied before it, -n after it.
+    /// Only rows that meet a condition, such as `amount > 10 and country in ('NL', 'BE')`: see
+    /// `marq help where`. --rows is applied before it, -n after it.
     #[arg(
         long = "where",
         global = true,
@@ -728,6 +730,11 @@ pub(crate) fn parse() -> Result<Args, clap::Error> {
     if words.len() == 1 {
         eprint!("{}", help::screen(command));
         std::process::exit(2);
+    }
+    if matches!(words.get(1..), Some([help, topic]) if help == "help" && topic == "where") {
+        // Whoever closes the pipe has read enough.
+        let _ = std::io::stdout().write_all(help_where::TEXT.as_bytes());
+        std::process::exit(0);
     }
     let parse = |command: clap::Command, words: &[OsString]| {
         let matches = command.try_get_matches_from(words)?;

@@ -174,7 +174,10 @@ pub(super) fn compared(left: &Operand, right: &Operand) -> Result<ComparedAs, St
             let number = common_number(left, right);
             number.map(ComparedAs::Type).map_or_else(|| refused(""), Ok)
         }
-        _ => refused("; cast one of them, as in cast(x as int64)"),
+        (D::Utf8View, _) | (_, D::Utf8View) => {
+            refused("; cast one of them, as in cast(x as int64)")
+        }
+        _ => refused(""),
     }
 }
 
