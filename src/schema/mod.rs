@@ -57,6 +57,7 @@ mod arrow_options;
 mod natural;
 mod hint;
 mod target;
+mod unite;
 mod to_arrow;
 mod from_arrow;
 #[cfg(test)]
@@ -79,3 +80,4 @@ pub(crate) use target::find_field;
 pub(crate) use text::leaf_type;
 pub(crate) use to_arrow::describe_in_arrow;
 pub use to_arrow::to_arrow;
+pub use unite::unite;

@@ -123,6 +123,10 @@ pub(crate) struct Global {
     /// Copy files in which column chunks share bytes, although the copy may be far larger.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) shared_bytes: bool,
+    /// Evaluate --where for every row, whatever statistics and indexes claim: for files of writers
+    /// that are not trusted.
+    #[arg(long, global = true, help_heading = READING)]
+    pub(crate) verify_statistics: bool,
     /// A file of keys to read with, one per line: ID = HEX. The ID is footer, column:PATH, the key
     /// metadata that the file stores, or the name of a master key that wraps keys. Lines that begin
     /// with # are comments.
@@ -270,6 +274,10 @@ pub(crate) struct FilesOfRows {
     /// JSON cannot hold both otherwise.
     #[arg(long)]
     pub(crate) rename_duplicates: bool,
+    /// Unite the columns of files of different schemas by their names: missing ones are null, types
+    /// become as wide as it takes to lose nothing.
+    #[arg(long)]
+    pub(crate) by_name: bool,
 }
 
 /// Which columns, in all commands alike.

@@ -74,6 +74,7 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
         "raw" => global.raw,
         "wide" => global.wide,
         "vertical" => global.vertical,
+        "verify_statistics" => global.verify_statistics,
         "shared_bytes" => global.shared_bytes,
         "format" => global.format.is_some() && !is_json,
         _ => false,

@@ -91,6 +91,12 @@ pub(crate) const LIMITED: &[Limited] = &[
         purpose: "commands that read rows",
     },
     Limited {
+        id: "verify_statistics",
+        flag: "--verify-statistics",
+        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert"],
+        purpose: "commands that read rows, and explain",
+    },
+    Limited {
         id: "shared_bytes",
         flag: "--shared-bytes",
         commands: &["convert", "crypt encrypt", "crypt decrypt", "crypt rekey"],

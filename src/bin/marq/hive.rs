@@ -179,6 +179,8 @@ pub(crate) struct Input {
     pub(crate) path: String,
     /// The partition columns.
     pub(crate) known: Option<Known>,
+    /// The columns of all files of the command, where they are united.
+    pub(crate) target: Option<SchemaRef>,
 }
 
 impl Input {
