@@ -276,6 +276,17 @@ mod unix {
 }
 
 #[test]
+fn partition_values_are_numbers_unless_text_is_asked() {
+    let folder = Folder::new();
+    folder.table("d/k=1/a.parquet", &[1]);
+    folder.table("d/k=01/a.parquet", &[2]);
+    assert_eq!(folder.text(&["cat", "d", "-f", "csv"]), "n,k\n2,1\n1,1\n");
+    assert_eq!(folder.text(&["cat", "d", "-f", "csv", "--hive-types", "text"]), "n,k\n2,01\n1,1\n");
+    let one = ["count", "d", "--hive-types", "text", "--where", "k = '01'"];
+    assert_eq!(folder.text(&one).trim(), "1");
+}
+
+#[test]
 fn files_of_different_columns_are_united_by_name_or_refused() {
     let folder = Folder::new();
     folder.table("d/k=1/a.parquet", &[1, 2]);

@@ -108,6 +108,10 @@ pub(crate) struct Global {
     /// Do not make columns of folders named KEY=VALUE.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) no_hive: bool,
+    /// What the values in names of folders are: integers or dates where all are such, or text, which
+    /// tells 1 and 01 apart.
+    #[arg(long, global = true, value_name = "infer|text", default_value = "infer", hide_default_value = true, help_heading = READING)]
+    pub(crate) hive_types: HiveTypes,
     /// Unit of INT96 timestamps.
     #[arg(long, global = true, value_name = "UNIT", help_heading = READING)]
     pub(crate) int96: Option<Unit>,
@@ -656,6 +660,13 @@ pub(crate) enum By {
     Chunk,
     Rowgroup,
     Page,
+}
+
+/// What partition values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HiveTypes {
+    Infer,
+    Text,
 }
 
 /// An input format.

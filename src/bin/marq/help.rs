@@ -79,6 +79,12 @@ pub(crate) const LIMITED: &[Limited] = &[
         purpose: "commands that read rows, and explain",
     },
     Limited {
+        id: "hive_types",
+        flag: "--hive-types",
+        commands: &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert"],
+        purpose: "schema, explain and commands that read rows",
+    },
+    Limited {
         id: "int96",
         flag: "--int96",
         commands: &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert"],

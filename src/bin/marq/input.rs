@@ -36,7 +36,7 @@ pub(crate) fn inputs(files: &[String], global: &Global) -> Result<Vec<Input>> {
     }
     let common = files::common_folder(&files);
     let paths: Vec<String> = files.into_iter().map(|file| file.path).collect();
-    let known = hive::partitions(&paths, &common);
+    let known = hive::partitions(&paths, &common, global.hive_types);
     let input = |(path, known)| Input { path, known, target: None };
     Ok(paths.into_iter().zip(known).map(input).collect())
 }
