@@ -52,7 +52,7 @@ pub(super) struct Hint {
     /// Where the flatbuffer starts.
     start: usize,
     /// What it may cost to verify it.
-    budget: VerifierOptions,
+    budgets: [VerifierOptions; 8],
 }
 
 /// The entry that holds `schema` as the hint of a file.
@@ -111,8 +111,8 @@ impl Hint {
         }
         let start = cursor.position();
         cursor.skip(length as usize).ok()?;
-        let budget = trusted::ipc_budget(message.len());
-        Some(Self { start, message, budget })
+        let budgets = trusted::ipc_budgets(message.len());
+        Some(Self { start, message, budgets })
     }
 
     /// Finds the schema in the flatbuffer.
@@ -132,11 +132,11 @@ impl Hint {
                 (vector.checked_add(4)?, usize::try_from(word(bytes, vector)?).ok()?)
             }
         };
-        let tables = trusted::IpcTables::new(bytes, &self.budget);
+        let tables = trusted::IpcTables::new(bytes, &self.budgets);
         // Metadata of the schema have a budget of their own: what is wrong with fields is no fault
         // of theirs.
         let metadata = slot(bytes, schema, 2)
-            .and_then(|at| trusted::IpcTables::new(bytes, &self.budget).key_values(at));
+            .and_then(|at| trusted::IpcTables::new(bytes, &self.budgets).key_values(at));
         Some(OpenHint { tables, fields, metadata, budget: Cell::new(bytes.len()) })
     }
 }

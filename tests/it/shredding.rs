@@ -1106,7 +1106,7 @@ fn no_shape_is_inferred_whose_only_column_has_no_name() {
         for text in texts {
             builder.append_json(text).expect("JSON");
         }
-        let column = builder.finish().expect("a column");
+        let column = VariantArray::new(&builder.finish().expect("values")).expect("VARIANT");
         VariantInference::new().infer(&[column]).expect("a shape").to_string()
     };
     assert_eq!(shape(&[r#"{"": 1}"#, r#"{"": 2}"#]), "any");
