@@ -37,8 +37,11 @@
 //!   element that is not 1, `not any(x) in (1)` for lists without one that is.
 //! * **Geometries** are compared by the boxes around them: see [`intersects`](Column::intersects).
 //!   A value that is no ISO WKB is an error, if it is looked at.
-//! * **Literals** are checked when the predicate is bound: one that the column's type does not hold
-//!   is an error, also where one could tell what it would mean ([`Literal`] has the table).
+//! * **Literals** are checked when the predicate is bound. One of Rust must be a value of the
+//!   column's type ([`Literal`] has the table). Those of the text form are compared
+//!   [by value](Literal::by_value), as in SQL: `passengers > 300` is false of every `int8`,
+//!   `fare >= 10.245` exact of a decimal with two digits, `id = '5'` reads the text as the number
+//!   that it is; a bare number is no date and no time.
 //!
 //! # The text form
 //!
@@ -74,6 +77,8 @@ mod datetime;
 mod like;
 pub(crate) mod literal;
 mod coerce;
+mod by_value;
+mod type_name;
 pub(crate) mod expression;
 mod tokens;
 mod text;
@@ -93,12 +98,14 @@ mod tri_state;
 mod learn;
 mod list_elements;
 mod kernels;
+mod computed;
 mod eval;
 pub(crate) mod nested_bits;
 mod conjunction;
 mod known;
 
 pub use bound::Bound;
+pub use computed::Expression;
 pub use expression::Column;
 pub(crate) use expression::Predicate;
 pub(crate) use facts::{
