@@ -76,7 +76,11 @@ impl ReplaceParquet {
         self
     }
 
-    fn swapped(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    fn swapped(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        options: &ConfigOptions,
+    ) -> Option<Arc<dyn ExecutionPlan>> {
         let scan = plan.downcast_ref::<DataSourceExec>()?;
         let (config, source) = scan.downcast_to_file_source::<ParquetSource>()?;
         if !is_understood(config, source) {
@@ -85,6 +89,7 @@ impl ReplaceParquet {
         let mut ours = MarquetrySource::new(source.table_schema().clone())
             .with_options(source.table_parquet_options().clone())
             .with_pushdown(self.pushdown)
+            .in_session(options)
             .with_metadata_cache(Arc::clone(&self.cache));
         if let Some(projection) = source.projection() {
             ours = ours.with_projection(projection.clone());
@@ -102,10 +107,10 @@ impl PhysicalOptimizerRule for ReplaceParquet {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
+        config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_down(|plan| {
-            Ok(match self.swapped(&plan) {
+            Ok(match self.swapped(&plan, config) {
                 Some(ours) => Transformed::yes(ours),
                 None => Transformed::no(plan),
             })

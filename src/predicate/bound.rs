@@ -263,6 +263,11 @@ impl Bound {
 }
 
 impl BoundNode {
+    /// Whether it is evaluated only for rows that pass the other parts of a conjunction.
+    pub(super) fn is_last(&self) -> bool {
+        matches!(self, Self::Function(_, function) if function.is_last)
+    }
+
     pub(super) fn for_each_column(&self, visit: &mut impl FnMut(usize)) {
         match self {
             Self::Constant(_) => {}

@@ -93,13 +93,17 @@ impl Op {
 
 /// A function of the user on some columns.
 #[derive(Clone)]
-pub(super) struct Function(pub(super) Arc<UserFunction>);
+pub(super) struct Function {
+    pub(super) call: Arc<UserFunction>,
+    /// Whether it is called only for rows that pass the other parts of a conjunction.
+    pub(super) is_last: bool,
+}
 
 pub(super) type UserFunction = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
 
 impl PartialEq for Function {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.call, &other.call)
     }
 }
 
@@ -370,7 +374,19 @@ impl Predicate {
         function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
     ) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
-        Self::of(Term::Function(columns, Function(Arc::new(function))))
+        Self::of(Term::Function(columns, Function { call: Arc::new(function), is_last: false }))
+    }
+
+    /// As [`Predicate::function`], of one that can fail for some rows. As a part of a conjunction
+    /// it is called only for rows of which all other parts are true, after other such functions
+    /// that come before it.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn last_function(
+        columns: Vec<String>,
+        function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
+    ) -> Self {
+        let function = Function { call: Arc::new(function), is_last: true };
+        Self::of(Term::Function(columns.into(), function))
     }
 }
 

@@ -62,12 +62,15 @@ const MAX_DICTIONARIES: usize = 32;
 
 impl AdaptiveStats {
     /// The parts, cheapest first: what a row costs, by the share of rows that need not be looked at
-    /// any more.
+    /// any more. Those that must come last do, as they are ordered.
     pub(super) fn order(&self, parts: &[Arc<BoundNode>]) -> Vec<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.parts.resize(parts.len(), Cost::default());
-        let ranks = parts.iter().zip(&state.parts).map(|(part, cost)| cost.rank(part));
-        let ranks: Vec<f64> = ranks.collect();
+        let rank = |(part, cost): (&Arc<BoundNode>, &Cost)| match part.is_last() {
+            true => f64::INFINITY,
+            false => cost.rank(part).min(f64::MAX),
+        };
+        let ranks: Vec<f64> = parts.iter().zip(&state.parts).map(rank).collect();
         let mut order: Vec<usize> = (0..parts.len()).collect();
         order.sort_by(|a, b| ranks[*a].total_cmp(&ranks[*b]));
         order
