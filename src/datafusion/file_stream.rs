@@ -27,7 +27,7 @@ use super::fallible::can_fail;
 use super::learned::{PassRates, Trust, TrustedPruner, Usage, has_learned, may_change};
 use super::local::LocalSource;
 use super::metadata::{Fetched, IndexKeeper};
-use super::metrics::FileMetrics;
+use super::metrics::{FileMetrics, OutputRows};
 use super::pushdown::{self, Filters};
 use super::scan::{OfFile, Prepared, Scan};
 use crate::bytes::saturated;
@@ -67,6 +67,8 @@ pub(super) struct FileStream {
     /// Of `current`.
     counters: Arc<FilterCounters>,
     metrics: FileMetrics,
+    output_rows: Arc<OutputRows>,
+    partition: usize,
     pruner: Option<TrustedPruner>,
     /// Keeps the indexes that were fetched, for other queries.
     _indexes: Option<IndexKeeper>,
@@ -295,6 +297,8 @@ impl FileStream {
             bytes: 0,
             counters: Arc::default(),
             metrics,
+            output_rows: Arc::clone(&scan.output_rows),
+            partition: scan.partition,
             pruner,
             _indexes: indexes,
         })
@@ -597,6 +601,7 @@ impl FileStream {
                     }
                     if batch.num_rows() > 0 {
                         self.has_given = true;
+                        self.output_rows.add(self.partition, batch.num_rows());
                         return Poll::Ready(Ok(Some(batch)));
                     }
                 }
@@ -613,7 +618,10 @@ impl Stream for FileStream {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let compute = self.metrics.elapsed_compute.clone();
+        let timer = compute.timer();
         let polled = ready!(self.poll_batch(cx));
+        timer.done();
         if polled.is_err() {
             // After an error there is nothing more.
             self.ahead = None;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_buffer::i256;
-use arrow_schema::{ArrowError, DataType, FieldRef, Schema};
+use arrow_schema::{DataType, FieldRef, Schema};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::Operator;
@@ -23,12 +23,12 @@ use datafusion_physical_expr::utils::conjunction;
 use datafusion_physical_expr::{ScalarFunctionExpr, split_conjunction};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
+use super::error::of_datafusion;
 use super::evaluate::{evaluate, evaluate_by_row};
 use super::fallible::can_fail;
 use super::key_set::KeyRange;
 use super::learned::{LearnedFilter, Usage, key_range, may_change};
 use super::routed::Routed;
-use crate::error::Error;
 use crate::predicate::{Column as TestedColumn, Literal, Predicate, col, not};
 
 /// The parts of a filter that are always evaluated, and those that DataFusion learns while the
@@ -473,9 +473,4 @@ fn literal_of(value: &ScalarValue, data_type: &DataType) -> Option<Literal> {
 
 fn unsigned(scale: i8) -> Option<u8> {
     u8::try_from(scale).ok()
-}
-
-#[cold]
-fn of_datafusion(error: datafusion_common::DataFusionError) -> Error {
-    ArrowError::ExternalError(Box::new(error)).into()
 }

@@ -37,7 +37,7 @@ use super::extensions;
 use super::file_stream::FileStream;
 use super::learned::{PassRates, Trust, TrustedPruner};
 use super::metadata::{self, Fetched};
-use super::metrics::FileMetrics;
+use super::metrics::{FileMetrics, OutputRows};
 use super::pushdown::{Filters, without_learned};
 use super::row_groups::{self, ReadOrder};
 use super::schema::{FileSchema, TypeOptions};
@@ -74,6 +74,7 @@ pub(super) struct Scan {
     pub(super) page_index: PageIndexUse,
     pub(super) rates: Arc<PassRates>,
     pub(super) trust: Arc<Trust>,
+    pub(super) output_rows: Arc<OutputRows>,
 }
 
 /// Plans the files of one partition of a scan.

@@ -28,6 +28,7 @@ use object_store::ObjectStore;
 
 use super::columns::RowNumberColumns;
 use super::learned::{PassRates, Trust};
+use super::metrics::OutputRows;
 use super::pushdown;
 use super::row_groups::{ReadOrder, sort_by_bound};
 use super::scan::{Files, Scan};
@@ -119,6 +120,7 @@ pub struct MarquetrySource {
     pool: Option<Arc<dyn MemoryPool>>,
     metrics: ExecutionPlanMetricsSet,
     rates: Arc<PassRates>,
+    output_rows: Arc<OutputRows>,
     /// Whether a learned filter may be one of aggregates. Nothing is known of filters that were not
     /// pushed down by an optimizer.
     has_aggregate_filters: bool,
@@ -153,6 +155,7 @@ impl MarquetrySource {
             pool: None,
             metrics: ExecutionPlanMetricsSet::new(),
             rates: Arc::default(),
+            output_rows: Arc::default(),
             has_aggregate_filters: true,
         }
     }
@@ -282,6 +285,7 @@ impl MarquetrySource {
                     .to_owned(),
             ));
         }
+        self.output_rows.begin(partition, &self.metrics);
         let projection = self.projection.clone();
         let projection = projection.try_map_exprs(|expr| row_numbers.replaced(expr))?;
         let default_adapters = || Arc::new(DefaultPhysicalExprAdapterFactory) as Arc<_>;
@@ -323,6 +327,7 @@ impl MarquetrySource {
                 PageIndexUse::Never
             },
             rates: Arc::clone(&self.rates),
+            output_rows: Arc::clone(&self.output_rows),
             trust: Arc::new(Trust::new(self.has_aggregate_filters, self.order.by_bounds.as_ref())),
         })))
     }

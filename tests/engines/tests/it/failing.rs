@@ -98,8 +98,9 @@ async fn what_fails_for_a_row_that_passes_all_else_fails() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.parquet");
     write(&path, 1000);
-    let ctx = engines::ours(SessionConfig::new());
+    let (ctx, stock) = (engines::ours(SessionConfig::new()), engines::stock(SessionConfig::new()));
     engines::register(&ctx, "t", &path).await.unwrap();
+    engines::register(&stock, "t", &path).await.unwrap();
     for (filter, message) in [
         ("kind = 'bad' and 100 / zero > 3", "Divide by zero"),
         ("kind = 'bad' and cast(text as int) = 4", "Cast error"),
@@ -107,6 +108,11 @@ async fn what_fails_for_a_row_that_passes_all_else_fails() {
         let sql = format!("select id from t where {filter}");
         let error = ctx.sql(&sql).await.unwrap().collect().await.unwrap_err().to_string();
         assert!(error.contains(message), "{sql}: {error}");
+        // As DataFusion says it, with no word of refused data.
+        let stock = stock.sql(&sql).await.unwrap().collect().await.unwrap_err().to_string();
+        let kind = |error: &str| error.split(':').next().unwrap().to_owned();
+        assert_eq!(kind(&error), kind(&stock), "{error}");
+        assert!(!error.contains("refused"), "{error}");
     }
 }
 
