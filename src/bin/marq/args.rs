@@ -161,6 +161,7 @@ const OUTPUT: &str = "Output";
 const READING: &str = "Reading";
 const WRITING: &str = "Writing Parquet";
 const TEXT: &str = "CSV and JSON lines";
+const VALUES: &str = "Values";
 const KEYS: &str = "Encryption";
 
 impl Global {
@@ -255,6 +256,8 @@ pub(crate) struct Rows {
     /// Rows to pass over first, over all files: of those that meet --where. For head and cat.
     #[arg(long, visible_alias = "offset", value_name = "N")]
     pub(crate) skip: Option<u64>,
+    #[command(flatten)]
+    pub(crate) values: ValueForms,
 }
 
 /// Files whose rows are read, and which columns and rows of them.
@@ -414,6 +417,8 @@ pub(crate) struct Convert {
     #[command(flatten)]
     pub(crate) text: TextFlags,
     #[command(flatten)]
+    pub(crate) values: ValueForms,
+    #[command(flatten)]
     pub(crate) write: WriteFlags,
     #[command(flatten)]
     pub(crate) encrypt: EncryptFlags,
@@ -522,6 +527,51 @@ pub(crate) struct TextFlags {
     /// empty cell. A cell in quotes is never null: "" is the empty string.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
+}
+
+/// The forms of values that have more than one in text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = VALUES)]
+pub(crate) struct ValueForms {
+    /// Decimals in JSON: numbers with all their digits, or text [default: number].
+    #[arg(long, value_name = "FORM")]
+    pub(crate) decimals: Option<DecimalForm>,
+    /// Maps with text as keys: JSON objects, or lists of {"key": …, "value": …}, as all other maps
+    /// are [default: object].
+    #[arg(long, value_name = "FORM")]
+    pub(crate) maps: Option<MapForm>,
+    /// Bytes: hex after 0x, text, or base64. Default: text where all values seen first are, as
+    /// those of strings that were written without annotation; else hex.
+    #[arg(long, value_name = "FORM")]
+    pub(crate) binary: Option<BinaryForm>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecimalForm {
+    /// JSON numbers.
+    #[default]
+    Number,
+    /// JSON strings.
+    Text,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapForm {
+    /// JSON objects.
+    #[default]
+    Object,
+    /// Lists of keys and values.
+    Pairs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BinaryForm {
+    /// Hexadecimal digits after 0x.
+    Hex,
+    /// UTF-8.
+    Text,
+    /// Base64 with padding.
+    Base64,
 }
 
 /// How Parquet is written.

@@ -20,7 +20,6 @@ mod help;
 mod hive;
 mod info;
 mod input;
-mod integers;
 mod interrupt;
 mod keys;
 mod output;

@@ -201,6 +201,7 @@ fn print(
     }
     let wanted = wanted(&inputs)?;
     let printer = Printer::open(global)?;
+    let printer = printer.with_forms(command.values);
     let mut printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
     let mut bar = bar(&wanted, &inputs, command, global);
     let mut failures: Vec<Failure> = Vec::new();

@@ -17,7 +17,7 @@ use marquetry::schema::{MatchBy, unite};
 use marquetry::variant::VariantArray;
 use marquetry::{Error, Predicate, Reader};
 
-use crate::args::{Convert, FilesOfRows, Global, SourceForm, TargetForm};
+use crate::args::{BinaryForm, Convert, FilesOfRows, Global, SourceForm, TargetForm};
 use crate::failure::{Failure, Result};
 use crate::hive::{Completed, Input, Known};
 use crate::progress::Read;
@@ -67,6 +67,9 @@ pub(crate) fn open(
     let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command, of_lines)?;
     let counted = read.streamed.clone();
     let mut readers = readers(&mut files, global)?;
+    if command.values.binary == Some(BinaryForm::Text) {
+        readers = readers.into_iter().map(|of| Some(of?.binary_as_utf8(true))).collect();
+    }
     let by_name = command.files.by_name && readers.len() > 1;
     if by_name {
         unite_readers(&mut readers, &files)?;
@@ -188,12 +191,23 @@ fn without_effect(
     if let Some(flag) = command.encrypt.given().filter(|_| target != TargetForm::Parquet) {
         return Some((flag, "Parquet as an output"));
     }
+    let text_out = matches!(target, TargetForm::Csv | TargetForm::Jsonl);
+    let values = &command.values;
+    let is_text = values.binary == Some(BinaryForm::Text);
     let flags = [
         (text.schema.is_some(), text_in, "--schema", "CSV and JSON lines as inputs"),
         (text.infer_rows.is_some(), text_in, "--infer-rows", "CSV and JSON lines as inputs"),
         (text.no_header, csv, "--no-header", "CSV"),
         (text.delimiter.is_some(), csv, "--delimiter", "CSV"),
         (!text.null.is_empty(), csv, "--null", "CSV"),
+        (values.decimals.is_some(), target == TargetForm::Jsonl, "--decimals", "JSON as an output"),
+        (values.maps.is_some(), text_out, "--maps", "CSV and JSON as outputs"),
+        (
+            values.binary.is_some(),
+            text_out || text_in || (is_text && parquet_in),
+            "--binary",
+            "CSV and JSON; text also for Parquet as an input, whose bytes become strings",
+        ),
         (global.int96.is_some(), parquet_in, "--int96", "Parquet as an input"),
         (global.limit_footer.is_some(), parquet_in, "--limit-footer", "Parquet as an input"),
         (
