@@ -397,10 +397,10 @@ fn integers_beyond_64_bits_with_a_sign_keep_their_digits() {
 
     // What no type holds is said with its line; so is what comes after the lines that types are
     // inferred from.
-    let long = "9".repeat(39);
+    let long = "9".repeat(77);
     for (name, second, flags, code) in [
         ("long.jsonl", long.as_str(), &[][..], 3),
-        ("mixed.jsonl", "1.5", &[], 3),
+        ("mixed.jsonl", "1.5e0", &[], 3),
         ("late.jsonl", "18446744073709551616", &["--infer-rows", "1"], 3),
         ("fraction.jsonl", "2.5", &["--infer-rows", "1"], 3),
     ] {

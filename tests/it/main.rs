@@ -55,6 +55,7 @@ mod spans;
 #[cfg(feature = "object_store")]
 mod streams;
 mod support;
+mod text;
 mod truth;
 mod truth_of_writing;
 mod typed_statistics;

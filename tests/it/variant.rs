@@ -362,7 +362,7 @@ fn a_variant_column_that_stands_twice_in_a_line_is_an_error() {
     for line in [
         r#"{"v":1,"v":2}"#,
         r#"{ "w" : {"v": "}\"{"} , "v" : [1, 2] , "\u0076" : 2 }"#,
-        r#"{"v":null,"id":{"v":1},"id":2,"v":"x"}"#,
+        r#"{"v":null,"id":1,"id":2,"v":"x"}"#,
     ] {
         folder.put("twice.jsonl", &format!("{{\"v\":0}}\n{line}\n"));
         let said = folder.refused(&args, 3);

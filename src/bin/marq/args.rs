@@ -110,6 +110,10 @@ pub(crate) struct Global {
     /// Do not make columns of folders named KEY=VALUE.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) no_hive: bool,
+    /// What the values in names of folders are: integers or dates where all are such, or text, which
+    /// tells 1 and 01 apart.
+    #[arg(long, global = true, value_name = "infer|text", default_value = "infer", hide_default_value = true, help_heading = READING)]
+    pub(crate) hive_types: HiveTypes,
     /// Unit of INT96 timestamps.
     #[arg(long, global = true, value_name = "UNIT", help_heading = READING)]
     pub(crate) int96: Option<Unit>,
@@ -125,6 +129,10 @@ pub(crate) struct Global {
     /// Copy files in which column chunks share bytes, although the copy may be far larger.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) shared_bytes: bool,
+    /// Evaluate --where for every row, whatever statistics and indexes claim: for files of writers
+    /// that are not trusted.
+    #[arg(long, global = true, help_heading = READING)]
+    pub(crate) verify_statistics: bool,
     /// A file of keys to read with, one per line: ID = HEX. The ID is footer, column:PATH, the key
     /// metadata that the file stores, or the name of a master key that wraps keys. Lines that begin
     /// with # are comments.
@@ -155,6 +163,7 @@ const OUTPUT: &str = "Output";
 const READING: &str = "Reading";
 const WRITING: &str = "Writing Parquet";
 const TEXT: &str = "CSV and JSON lines";
+const VALUES: &str = "Values";
 const KEYS: &str = "Encryption";
 
 impl Global {
@@ -249,6 +258,8 @@ pub(crate) struct Rows {
     /// Rows to pass over first, over all files: of those that meet --where. For head and cat.
     #[arg(long, visible_alias = "offset", value_name = "N")]
     pub(crate) skip: Option<u64>,
+    #[command(flatten)]
+    pub(crate) values: ValueForms,
 }
 
 /// Files whose rows are read, and which columns and rows of them.
@@ -272,6 +283,10 @@ pub(crate) struct FilesOfRows {
     /// JSON cannot hold both otherwise.
     #[arg(long)]
     pub(crate) rename_duplicates: bool,
+    /// Unite the columns of files of different schemas by their names: missing ones are null, types
+    /// become as wide as it takes to lose nothing.
+    #[arg(long)]
+    pub(crate) by_name: bool,
 }
 
 /// Which columns, in all commands alike.
@@ -404,6 +419,8 @@ pub(crate) struct Convert {
     #[command(flatten)]
     pub(crate) text: TextFlags,
     #[command(flatten)]
+    pub(crate) values: ValueForms,
+    #[command(flatten)]
     pub(crate) write: WriteFlags,
     #[command(flatten)]
     pub(crate) encrypt: EncryptFlags,
@@ -512,6 +529,51 @@ pub(crate) struct TextFlags {
     /// empty cell. A cell in quotes is never null: "" is the empty string.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
+}
+
+/// The forms of values that have more than one in text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = VALUES)]
+pub(crate) struct ValueForms {
+    /// Decimals in JSON: numbers with all their digits, or text [default: number].
+    #[arg(long, value_name = "FORM")]
+    pub(crate) decimals: Option<DecimalForm>,
+    /// Maps with text as keys: JSON objects, or lists of {"key": …, "value": …}, as all other maps
+    /// are [default: object].
+    #[arg(long, value_name = "FORM")]
+    pub(crate) maps: Option<MapForm>,
+    /// Bytes: hex after 0x, text, or base64. Default: text where all values seen first are, as
+    /// those of strings that were written without annotation; else hex.
+    #[arg(long, value_name = "FORM")]
+    pub(crate) binary: Option<BinaryForm>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecimalForm {
+    /// JSON numbers.
+    #[default]
+    Number,
+    /// JSON strings.
+    Text,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapForm {
+    /// JSON objects.
+    #[default]
+    Object,
+    /// Lists of keys and values.
+    Pairs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BinaryForm {
+    /// Hexadecimal digits after 0x.
+    Hex,
+    /// UTF-8.
+    Text,
+    /// Base64 with padding.
+    Base64,
 }
 
 /// How Parquet is written.
@@ -650,6 +712,13 @@ pub(crate) enum By {
     Chunk,
     Rowgroup,
     Page,
+}
+
+/// What partition values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HiveTypes {
+    Infer,
+    Text,
 }
 
 /// An input format.

@@ -38,11 +38,13 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
         TargetForm::Csv => {
             let csv = csv_form(command, global)?;
             let printer = Printer::new(Sink::open(global)?, Format::Csv, global).with_csv(csv);
+            let printer = printer.with_forms(command.values);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
             text(printer, &schema, sources, &mut progress, global)
         }
         TargetForm::Jsonl => {
             let printer = Printer::new(Sink::open(global)?, Format::Jsonl, global);
+            let printer = printer.with_forms(command.values);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
             text(printer, &schema, sources, &mut progress, global)
         }
@@ -95,12 +97,13 @@ fn target(command: &Convert, global: &Global) -> Result<TargetForm> {
     let Some(path) = global.output.as_deref().filter(|path| *path != Path::new("-")) else {
         return Err(Failure::Usage("say the form with --to, or a file with -o".to_owned()));
     };
-    match path.extension().and_then(|ending| ending.to_str()) {
+    let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+    match ending.as_deref() {
         Some("arrow" | "ipc" | "feather") => Ok(TargetForm::Arrow),
         Some("arrows") => Ok(TargetForm::Arrows),
         Some("csv" | "tsv") => Ok(TargetForm::Csv),
         Some("jsonl" | "ndjson") => Ok(TargetForm::Jsonl),
-        Some("parquet") => Ok(TargetForm::Parquet),
+        Some("parquet" | "parq") => Ok(TargetForm::Parquet),
         _ => Err(Failure::Usage(format!(
             "{}: no form has that ending; there are .parquet, .arrow, .arrows, .csv, .tsv and .jsonl \
              (JSON lines), or say the form with --to",
@@ -216,7 +219,7 @@ fn csv_form(command: &Convert, global: &Global) -> Result<CsvForm> {
         let text = format!("--null {null:?}: null is written without quotes, and this needs them");
         return Err(Failure::Usage(text));
     }
-    Ok(CsvForm { delimiter, header: !command.text.no_header, nulls, ..CsvForm::default() })
+    Ok(CsvForm::new(delimiter, !command.text.no_header, nulls))
 }
 
 fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {

@@ -21,7 +21,6 @@ mod help_where;
 mod hive;
 mod info;
 mod input;
-mod integers;
 mod interrupt;
 mod keys;
 mod output;

@@ -6,16 +6,18 @@ use std::io::{self, BufReader, Cursor, IsTerminal, Read as _, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use marquetry::read::VariantOutput;
+use marquetry::schema::{MatchBy, unite};
 use marquetry::variant::VariantArray;
 use marquetry::{Error, Predicate, Reader};
 
-use crate::args::{Convert, FilesOfRows, Global, SourceForm, TargetForm};
+use crate::args::{BinaryForm, Convert, FilesOfRows, Global, SourceForm, TargetForm};
 use crate::failure::{Failure, Result};
 use crate::hive::{Completed, Input, Known};
 use crate::progress::Read;
@@ -64,7 +66,14 @@ pub(crate) fn open(
     let csv = text::csv_schema(of_form(&mut files, SourceForm::Csv), command)?;
     let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command, of_lines)?;
     let counted = read.streamed.clone();
-    let readers = readers(&mut files, global)?;
+    let mut readers = readers(&mut files, global)?;
+    if command.values.binary == Some(BinaryForm::Text) {
+        readers = readers.into_iter().map(|of| Some(of?.binary_as_utf8(true))).collect();
+    }
+    let by_name = command.files.by_name && readers.len() > 1;
+    if by_name {
+        unite_readers(&mut readers, &files)?;
+    }
     if target == TargetForm::Parquet && !global.shared_bytes {
         for (reader, file) in readers.iter().zip(&files) {
             let Some(reader) = reader else { continue };
@@ -93,16 +102,71 @@ pub(crate) fn open(
             _ => parquet(file, reader, &command.files, global, read)?,
         };
         if let Some(first) = sources.first()
+            && !by_name
             && source.schema.fields() != first.schema.fields()
         {
             let error = Error::usage(
-                "the file has another schema than the first one; convert it on its own",
+                "the file has another schema than the first one; --by-name unites them, or convert \
+                 it on its own",
             );
             return Err(error.at_file(source.name.as_str()).into());
         }
         sources.push(source);
     }
-    Ok(sources)
+    if by_name { united(sources) } else { Ok(sources) }
+}
+
+/// Has all Parquet files read into the columns of all of them.
+fn unite_readers(readers: &mut [Option<Reader>], files: &[Content]) -> Result<()> {
+    let mut target: Option<SchemaRef> = None;
+    for (reader, file) in readers.iter().zip(files) {
+        let Some(reader) = reader else { continue };
+        let schema = reader.schema()?;
+        let before = target.unwrap_or_else(|| schema.clone());
+        target = Some(unite([&before, &schema]).map_err(|e| e.at_file(file.name.as_str()))?);
+    }
+    let Some(target) = target else { return Ok(()) };
+    for reader in readers.iter_mut() {
+        let of_target = |reader: Reader| reader.target(target.clone(), MatchBy::Name);
+        *reader = reader.take().map(of_target).transpose()?;
+    }
+    Ok(())
+}
+
+/// Gives the rows of all files the columns of all of them.
+fn united(sources: Vec<Source>) -> Result<Vec<Source>> {
+    let mut schema: Option<SchemaRef> = None;
+    for source in &sources {
+        let before = schema.unwrap_or_else(|| source.schema.clone());
+        let both = unite([&before, &source.schema]);
+        schema = Some(both.map_err(|e| e.at_file(source.name.as_str()))?);
+    }
+    let Some(schema) = schema else { return Ok(sources) };
+    let completed = |source: Source| {
+        if source.schema.fields() == schema.fields() {
+            return source;
+        }
+        let (name, all) = (source.name, schema.clone());
+        let batches = source.batches.map({
+            let name = name.clone();
+            move |batch| completed(&batch?, &all).map_err(|e| invalid(&name, e))
+        });
+        Source { name, schema: schema.clone(), batches: Box::new(batches), ..source }
+    };
+    Ok(sources.into_iter().map(completed).collect())
+}
+
+/// The columns of `schema`: those of the batch, as wide as it says, and nulls.
+fn completed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
+        Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
+        Some(column) => cast_with_options(column, field.data_type(), &options),
+        None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+    };
+    let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
 }
 
 fn of_form(files: &mut [Content], form: SourceForm) -> Vec<&mut Content> {
@@ -127,12 +191,23 @@ fn without_effect(
     if let Some(flag) = command.encrypt.given().filter(|_| target != TargetForm::Parquet) {
         return Some((flag, "Parquet as an output"));
     }
+    let text_out = matches!(target, TargetForm::Csv | TargetForm::Jsonl);
+    let values = &command.values;
+    let is_text = values.binary == Some(BinaryForm::Text);
     let flags = [
         (text.schema.is_some(), text_in, "--schema", "CSV and JSON lines as inputs"),
         (text.infer_rows.is_some(), text_in, "--infer-rows", "CSV and JSON lines as inputs"),
         (text.no_header, csv, "--no-header", "CSV"),
         (text.delimiter.is_some(), csv, "--delimiter", "CSV"),
         (!text.null.is_empty(), csv, "--null", "CSV"),
+        (values.decimals.is_some(), target == TargetForm::Jsonl, "--decimals", "JSON as an output"),
+        (values.maps.is_some(), text_out, "--maps", "CSV and JSON as outputs"),
+        (
+            values.binary.is_some(),
+            text_out || text_in || (is_text && parquet_in),
+            "--binary",
+            "CSV and JSON; text also for Parquet as an input, whose bytes become strings",
+        ),
         (global.int96.is_some(), parquet_in, "--int96", "Parquet as an input"),
         (global.limit_footer.is_some(), parquet_in, "--limit-footer", "Parquet as an input"),
         (

@@ -1,43 +1,52 @@
 //! The values of arrays as JSON, and as text for tables and CSV.
 //!
-//! Numbers are numbers where JSON can hold them, decimals are strings with all their digits, bytes
-//! are hex, UUIDs have their dashes, dates and times are text in ISO 8601. VARIANT values are shown
-//! as JSON.
+//! Numbers are numbers where JSON can hold them, decimals too, with all their digits; NaN and
+//! infinities are words. Maps with text as keys are objects. Bytes are text where all values seen
+//! are, else hex; UUIDs have their dashes, dates and times are text in ISO 8601. VARIANT values are
+//! shown as JSON. [`ValueForms`](crate::args::ValueForms) says otherwise.
 
+mod forms;
+mod numbers;
 mod time;
 
-use std::io::Write;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, types};
+use arrow_buffer::NullBuffer;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, Field};
 use marquetry::geo::to_wkt;
 use marquetry::variant::VariantArray;
 
+use crate::args::{BinaryForm, DecimalForm, MapForm};
+
+pub(crate) use forms::{Forms, bytes_of, text_of};
+
 /// The values of an array, each as text on demand.
 pub(crate) struct Values<'a> {
-    array: &'a dyn Array,
+    nulls: Option<&'a NullBuffer>,
     kind: CellKind<'a>,
 }
 
+/// Appends a value, of which it is known that it is not null.
+type Append<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
+/// The same for values with several forms, or of which some have none.
+type Write<'a> = Box<dyn Fn(usize, TextForm, &mut Vec<u8>) -> Result<(), ArrowError> + 'a>;
+
 enum CellKind<'a> {
     Null,
-    /// What JSON writes without quotes: booleans and integers.
-    Bare(ArrayFormatter<'a>),
-    Float(Box<dyn Fn(usize) -> String + 'a>),
+    /// What JSON writes without quotes: booleans, integers, decimals.
+    Bare(Append<'a>),
+    /// What JSON writes in quotes, and what needs no escapes there: dates, times, UUIDs, hex.
+    Quoted(Append<'a>),
     Text(Box<dyn Fn(usize) -> &'a str + 'a>),
-    Bytes(Box<dyn Fn(usize) -> &'a [u8] + 'a>),
-    Uuid(Box<dyn Fn(usize) -> &'a [u8] + 'a>),
-    /// Geometries.
-    Wkb(Box<dyn Fn(usize) -> &'a [u8] + 'a>),
-    /// Dates, times, durations; none where Arrow knows no such time zone.
-    Time(Option<ArrayFormatter<'a>>),
-    /// Decimals, intervals, and what else Arrow has a text for.
-    Other(ArrayFormatter<'a>),
+    /// Floats, and what else Arrow has a text for.
+    Other(Write<'a>),
+    Bytes(Box<dyn Fn(usize) -> &'a [u8] + 'a>, BytesAs),
     List(Box<dyn Fn(usize) -> Range<usize> + 'a>, Box<Values<'a>>),
-    Map(&'a [i32], Box<[Values<'a>; 2]>),
+    Map(&'a [i32], MapForm, Box<[Values<'a>; 2]>),
     /// The names as JSON, and the values.
     Struct(Vec<(String, Values<'a>)>),
     Variant(Box<VariantArray>),
@@ -45,79 +54,60 @@ enum CellKind<'a> {
     Indirect(Box<dyn Fn(usize) -> usize + 'a>, Box<Values<'a>>),
 }
 
-impl<'a> Values<'a> {
+/// Whether a column is shown as VARIANT values. One of which only other parts are read is shown as
+/// they are.
+fn is_shown_as_variant(array: &dyn Array, field: &Field) -> bool {
+    VariantArray::is_variant(field)
+        && array.as_struct_opt().is_some_and(|group| group.column_by_name("metadata").is_some())
+}
+
+/// Makes the values of columns in the forms that are asked for.
+pub(crate) struct ValuesOf<'f> {
+    forms: &'f Forms,
+    /// Leaves of bytes so far, which have forms of their own.
+    leaves: usize,
+}
+
+impl<'f> ValuesOf<'f> {
+    /// For the columns of a batch, in their order.
+    pub(crate) fn new(forms: &'f Forms) -> Self {
+        Self { forms, leaves: 0 }
+    }
+
     /// The values of `array`, which `field` describes.
     ///
     /// # Errors
     /// If Arrow cannot format the type, or a VARIANT column is malformed.
-    pub(crate) fn new(array: &'a dyn Array, field: &Field) -> Result<Self, ArrowError> {
-        if let Some(group) = array.as_struct_opt()
-            && VariantArray::is_variant(field)
-            // Of which only other columns are read, it is shown as they are.
-            && group.column_by_name("metadata").is_some()
-        {
-            let kind = CellKind::Variant(Box::new(VariantArray::new(group)?));
-            return Ok(Self { array, kind });
+    pub(crate) fn column<'a>(
+        &mut self,
+        array: &'a dyn Array,
+        field: &Field,
+    ) -> Result<Values<'a>, ArrowError> {
+        if is_shown_as_variant(array, field) {
+            let kind = CellKind::Variant(Box::new(VariantArray::new(array.as_struct())?));
+            return Ok(Values { nulls: array.nulls(), kind });
         }
-        Self::of(array, field.data_type(), field.extension_type_name())
+        self.of(array, field.data_type(), field.extension_type_name())
     }
 
-    fn of(
+    fn of<'a>(
+        &mut self,
         array: &'a dyn Array,
         shown: &DataType,
         extension: Option<&str>,
-    ) -> Result<Self, ArrowError> {
-        let uuid = extension == Some("arrow.uuid");
-        let wkb = extension == Some("geoarrow.wkb");
-        macro_rules! floats {
-            ($type:ty, $to:expr) => {{
-                let values = array.as_primitive::<$type>().values();
-                CellKind::Float(Box::new(move |i| $to(values[i])))
-            }};
-        }
-        macro_rules! texts {
-            ($kind:ident, $array:expr) => {{
-                let array = $array;
-                CellKind::$kind(Box::new(move |i| array.value(i)))
-            }};
-        }
-        macro_rules! runs {
-            ($type:ty, $values:expr) => {{
-                let runs = array.as_run::<$type>();
-                let values = Self::of(runs.values(), $values.data_type(), extension)?;
-                CellKind::Indirect(Box::new(move |i| runs.get_physical_index(i)), Box::new(values))
-            }};
-        }
+    ) -> Result<Values<'a>, ArrowError> {
         let kind = match array.data_type() {
             DataType::Null => CellKind::Null,
-            DataType::Boolean => CellKind::Bare(formatter(array)?),
-            integer if integer.is_integer() => CellKind::Bare(formatter(array)?),
-            DataType::Float16 => floats!(types::Float16Type, |v: half::f16| float(v.to_f64())),
-            DataType::Float32 => floats!(types::Float32Type, float32),
-            DataType::Float64 => floats!(types::Float64Type, float),
-            DataType::Utf8 => texts!(Text, array.as_string::<i32>()),
-            DataType::LargeUtf8 => texts!(Text, array.as_string::<i64>()),
-            DataType::Utf8View => texts!(Text, array.as_string_view()),
-            DataType::Binary if wkb => texts!(Wkb, array.as_binary::<i32>()),
-            DataType::LargeBinary if wkb => texts!(Wkb, array.as_binary::<i64>()),
-            DataType::BinaryView if wkb => texts!(Wkb, array.as_binary_view()),
-            DataType::Binary => texts!(Bytes, array.as_binary::<i32>()),
-            DataType::LargeBinary => texts!(Bytes, array.as_binary::<i64>()),
-            DataType::BinaryView => texts!(Bytes, array.as_binary_view()),
-            DataType::FixedSizeBinary(16) if uuid => texts!(Uuid, array.as_fixed_size_binary()),
-            DataType::FixedSizeBinary(_) => texts!(Bytes, array.as_fixed_size_binary()),
-            DataType::Date32
-            | DataType::Date64
-            | DataType::Time32(_)
-            | DataType::Time64(_)
-            | DataType::Timestamp(..)
-            | DataType::Duration(_) => CellKind::Time(formatter(array).ok()),
+            DataType::Utf8 => text(array.as_string::<i32>(), |array, i| array.value(i)),
+            DataType::LargeUtf8 => text(array.as_string::<i64>(), |array, i| array.value(i)),
+            DataType::Utf8View => text(array.as_string_view(), |array, i| array.value(i)),
+            bytes if bytes.is_binary() => self.bytes(array, extension),
             DataType::List(_)
             | DataType::LargeList(_)
             | DataType::ListView(_)
             | DataType::LargeListView(_)
-            | DataType::FixedSizeList(..) => list(array, shown)?,
-            DataType::Map(..) => map(array, shown)?,
+            | DataType::FixedSizeList(..) => self.list(array, shown)?,
+            DataType::Map(..) => self.map(array, shown)?,
             DataType::Struct(_) => {
                 let DataType::Struct(fields) = shown else {
                     return Err(ArrowError::SchemaError(format!("a struct shown as {shown}")));
@@ -125,7 +115,7 @@ impl<'a> Values<'a> {
                 let columns = fields.iter().zip(array.as_struct().columns());
                 let child = |(field, column): (&'_ arrow_schema::FieldRef, &'a ArrayRef)| {
                     let name = serde_json::Value::from(field.name().as_str()).to_string();
-                    Ok::<_, ArrowError>((name, Self::new(column, field)?))
+                    Ok::<_, ArrowError>((name, self.column(column, field)?))
                 };
                 CellKind::Struct(columns.map(child).collect::<Result<_, _>>()?)
             }
@@ -136,23 +126,258 @@ impl<'a> Values<'a> {
                     _ => value,
                 };
                 let keys = dictionary.normalized_keys();
-                let values = Self::of(dictionary.values(), of, extension)?;
+                let values = self.of(dictionary.values(), of, extension)?;
                 CellKind::Indirect(Box::new(move |i| keys[i]), Box::new(values))
             }
-            DataType::RunEndEncoded(ends, values) => match ends.data_type() {
-                DataType::Int16 => runs!(types::Int16Type, values),
-                DataType::Int32 => runs!(types::Int32Type, values),
-                _ => runs!(types::Int64Type, values),
-            },
-            _ => CellKind::Other(formatter(array)?),
+            DataType::RunEndEncoded(ends, values) => {
+                macro_rules! runs {
+                    ($type:ty) => {{
+                        let runs = array.as_run::<$type>();
+                        let values = self.of(runs.values(), values.data_type(), extension)?;
+                        let at = Box::new(move |i| runs.get_physical_index(i));
+                        CellKind::Indirect(at, Box::new(values))
+                    }};
+                }
+                match ends.data_type() {
+                    DataType::Int16 => runs!(types::Int16Type),
+                    DataType::Int32 => runs!(types::Int32Type),
+                    _ => runs!(types::Int64Type),
+                }
+            }
+            _ => scalar(array, self.forms.values.decimals.unwrap_or_default())?,
         };
-        Ok(Self { array, kind })
+        Ok(Values { nulls: array.nulls(), kind })
     }
 
+    fn bytes<'a>(&mut self, array: &'a dyn Array, extension: Option<&str>) -> CellKind<'a> {
+        let values: Box<dyn Fn(usize) -> &'a [u8] + 'a> = match array.data_type() {
+            DataType::Binary => {
+                let array = array.as_binary::<i32>();
+                Box::new(|i| array.value(i))
+            }
+            DataType::LargeBinary => {
+                let array = array.as_binary::<i64>();
+                Box::new(|i| array.value(i))
+            }
+            DataType::BinaryView => {
+                let array = array.as_binary_view();
+                Box::new(|i| array.value(i))
+            }
+            _ => {
+                let array = array.as_fixed_size_binary();
+                Box::new(|i| array.value(i))
+            }
+        };
+        let said = self.forms.values.binary;
+        let form = match array.data_type() {
+            DataType::FixedSizeBinary(16) if extension == Some("arrow.uuid") => {
+                return CellKind::Quoted(Box::new(move |i, out| {
+                    out.extend_from_slice(uuid(values(i)).as_bytes());
+                }));
+            }
+            DataType::FixedSizeBinary(_) => said.unwrap_or(BinaryForm::Hex),
+            _ => {
+                let form = self.forms.of_leaf(self.leaves);
+                self.leaves += 1;
+                form
+            }
+        };
+        let is_wkb = extension == Some("geoarrow.wkb");
+        // Geometries are no text.
+        let form = if is_wkb && form == BinaryForm::Text { BinaryForm::Hex } else { form };
+        CellKind::Bytes(values, BytesAs { form, is_said: said.is_some(), is_wkb })
+    }
+
+    fn list<'a>(
+        &mut self,
+        array: &'a dyn Array,
+        shown: &DataType,
+    ) -> Result<CellKind<'a>, ArrowError> {
+        let item = match shown {
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _) => item,
+            other => return Err(ArrowError::SchemaError(format!("a list shown as {other}"))),
+        };
+        let (range, values): (Box<dyn Fn(usize) -> Range<usize> + 'a>, &ArrayRef) =
+            match array.data_type() {
+                DataType::List(_) => {
+                    let list = array.as_list::<i32>();
+                    let offsets = list.value_offsets();
+                    (Box::new(|i| span(offsets[i], offsets[i + 1])), list.values())
+                }
+                DataType::LargeList(_) => {
+                    let list = array.as_list::<i64>();
+                    let offsets = list.value_offsets();
+                    (Box::new(|i| span(offsets[i], offsets[i + 1])), list.values())
+                }
+                DataType::ListView(_) => {
+                    let list = array.as_list_view::<i32>();
+                    let (starts, sizes) = (list.value_offsets(), list.value_sizes());
+                    (Box::new(|i| span(starts[i], starts[i] + sizes[i])), list.values())
+                }
+                DataType::LargeListView(_) => {
+                    let list = array.as_list_view::<i64>();
+                    let (starts, sizes) = (list.value_offsets(), list.value_sizes());
+                    (Box::new(|i| span(starts[i], starts[i] + sizes[i])), list.values())
+                }
+                _ => {
+                    let list = array.as_fixed_size_list();
+                    let size = usize::try_from(list.value_length()).unwrap_or_default();
+                    (Box::new(move |i| i * size..(i + 1) * size), list.values())
+                }
+            };
+        Ok(CellKind::List(range, Box::new(self.column(values, item)?)))
+    }
+
+    fn map<'a>(
+        &mut self,
+        array: &'a dyn Array,
+        shown: &DataType,
+    ) -> Result<CellKind<'a>, ArrowError> {
+        let map = array.as_map();
+        let of_entries = match shown {
+            DataType::Map(entries, _) => entries.data_type(),
+            _ => map.entries().data_type(),
+        };
+        let DataType::Struct(fields) = of_entries else {
+            return Err(ArrowError::SchemaError(format!("a map shown as {shown}")));
+        };
+        let columns = fields.iter().zip(map.entries().columns());
+        let mut pair = columns.map(|(field, column)| self.column(column, field));
+        let (Some(key), Some(value)) = (pair.next(), pair.next()) else {
+            return Err(ArrowError::SchemaError("a map without keys and values".to_owned()));
+        };
+        let (pair, form) = ([key?, value?], self.forms.values.maps.unwrap_or_default());
+        Ok(CellKind::Map(map.value_offsets(), form, Box::new(pair)))
+    }
+}
+
+fn text<'a, A>(array: &'a A, value: impl Fn(&'a A, usize) -> &'a str + 'a) -> CellKind<'a> {
+    CellKind::Text(Box::new(move |i| value(array, i)))
+}
+
+/// Values that are not nested, and no text.
+fn scalar<'a>(array: &'a dyn Array, decimals: DecimalForm) -> Result<CellKind<'a>, ArrowError> {
+    macro_rules! integers {
+        ($type:ty) => {{
+            let values = array.as_primitive::<$type>().values();
+            CellKind::Bare(Box::new(move |i, out| numbers::integer(values[i], out)))
+        }};
+    }
+    macro_rules! floats {
+        ($type:ty, $write:expr) => {{
+            let (values, write) = (array.as_primitive::<$type>().values(), $write);
+            CellKind::Other(Box::new(move |i, of, out| of.float(out, |out| write(values[i], out))))
+        }};
+    }
+    macro_rules! decimals {
+        ($type:ty, $scale:expr) => {{
+            let (values, scale) = (array.as_primitive::<$type>().values(), *$scale);
+            let write: Append<'a> =
+                Box::new(move |i, out| numbers::decimal(i128::from(values[i]), scale, out));
+            match decimals {
+                DecimalForm::Number => CellKind::Bare(write),
+                DecimalForm::Text => CellKind::Quoted(write),
+            }
+        }};
+    }
+    Ok(match array.data_type() {
+        DataType::Boolean => {
+            let values = array.as_boolean();
+            CellKind::Bare(Box::new(|i, out| {
+                out.extend_from_slice(if values.value(i) { b"true" } else { b"false" });
+            }))
+        }
+        DataType::Int8 => integers!(types::Int8Type),
+        DataType::Int16 => integers!(types::Int16Type),
+        DataType::Int32 => integers!(types::Int32Type),
+        DataType::Int64 => integers!(types::Int64Type),
+        DataType::UInt8 => integers!(types::UInt8Type),
+        DataType::UInt16 => integers!(types::UInt16Type),
+        DataType::UInt32 => integers!(types::UInt32Type),
+        DataType::UInt64 => integers!(types::UInt64Type),
+        DataType::Float16 => floats!(types::Float16Type, |value: half::f16, out: &mut _| {
+            numbers::float64(value.to_f64(), out)
+        }),
+        DataType::Float32 => floats!(types::Float32Type, numbers::float32),
+        DataType::Float64 => floats!(types::Float64Type, numbers::float64),
+        DataType::Decimal32(_, scale @ 0..) => decimals!(types::Decimal32Type, scale),
+        DataType::Decimal64(_, scale @ 0..) => decimals!(types::Decimal64Type, scale),
+        DataType::Decimal128(_, scale @ 0..) => decimals!(types::Decimal128Type, scale),
+        other if other.is_decimal() => {
+            let (values, form) = (formatter(array)?, decimals);
+            CellKind::Other(Box::new(move |i, of, out| {
+                let text = values.value(i).try_to_string()?;
+                match form {
+                    DecimalForm::Number => out.extend_from_slice(text.as_bytes()),
+                    DecimalForm::Text => of.text(&text, out)?,
+                }
+                Ok(())
+            }))
+        }
+        zoned if time::is_in_zone(zoned) => in_zone(array)?,
+        DataType::Date32
+        | DataType::Date64
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Timestamp(..)
+        | DataType::Duration(_) => CellKind::Quoted(time::writer(array)?),
+        _ => {
+            let values = formatter(array)?;
+            CellKind::Other(Box::new(move |i, of, out| {
+                of.text(&values.value(i).try_to_string()?, out)
+            }))
+        }
+    })
+}
+
+/// Instants in the zone of the column; in UTC where Arrow knows no such zone, or has no text.
+fn in_zone(array: &dyn Array) -> Result<CellKind<'_>, ArrowError> {
+    let (zoned, in_utc) = (formatter(array).ok(), time::writer(array)?);
+    Ok(CellKind::Quoted(Box::new(move |i, out| {
+        let zoned = zoned.as_ref().filter(|_| !time::is_far(array, i));
+        let text = zoned.and_then(|zoned| zoned.value(i).try_to_string().ok());
+        match text.filter(|text| !text.starts_with('<')) {
+            Some(text) => out.extend_from_slice(text.as_bytes()),
+            None => in_utc(i, out),
+        }
+    })))
+}
+
+/// How bytes are written.
+#[derive(Debug, Clone, Copy)]
+struct BytesAs {
+    form: BinaryForm,
+    /// Whether `--binary` says the form.
+    is_said: bool,
+    /// Whether they are geometries, which tables show as well-known text.
+    is_wkb: bool,
+}
+
+impl BytesAs {
+    /// # Errors
+    /// If they are asked for as text, and are none.
+    fn write(self, bytes: &[u8], of: TextForm, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+        match (self.form, std::str::from_utf8(bytes)) {
+            (BinaryForm::Base64, _) => of.text(&forms::base64(bytes), out),
+            (BinaryForm::Text, Ok(text)) => of.text(text, out),
+            (BinaryForm::Text, Err(_)) if self.is_said => {
+                let text = format!("{} is not UTF-8, and --binary says text", hex(bytes));
+                Err(ArrowError::CastError(text))
+            }
+            _ => of.text(&hex(bytes), out),
+        }
+    }
+}
+
+impl Values<'_> {
     /// Whether the value is null, itself or where it is found.
     pub(crate) fn is_null(&self, i: usize) -> bool {
         match &self.kind {
-            _ if self.array.is_null(i) => true,
+            _ if self.nulls.is_some_and(|nulls| nulls.is_null(i)) => true,
             CellKind::Null => true,
             CellKind::Indirect(to, values) => values.is_null(to(i)),
             _ => false,
@@ -163,30 +388,51 @@ impl<'a> Values<'a> {
     pub(crate) fn are_texts(&self) -> bool {
         match &self.kind {
             CellKind::Text(_) => true,
+            CellKind::Bytes(_, of) => of.form == BinaryForm::Text,
             CellKind::Indirect(_, values) => values.are_texts(),
             _ => false,
         }
     }
 
-    /// Writes the value as JSON.
+    /// Whether the text of a value may need quotes in CSV.
+    pub(crate) fn may_need_quotes(&self) -> bool {
+        !matches!(self.kind, CellKind::Bare(_) | CellKind::Quoted(_))
+    }
+
+    /// Appends the value as JSON.
     ///
     /// # Errors
     /// If Arrow cannot format the value.
     pub(crate) fn json(&self, i: usize, out: &mut Vec<u8>) -> Result<(), ArrowError> {
-        self.write(i, TextForm::Json, out)
+        match self.is_null(i) {
+            true => out.extend_from_slice(b"null"),
+            false => self.write(i, TextForm::Json, out)?,
+        }
+        Ok(())
     }
 
-    /// The value for a cell: text without quotes, nested values as JSON; nothing for null.
+    /// Appends the value for a cell: text without quotes, nested values as JSON. False for null,
+    /// for which nothing is appended.
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub(crate) fn cell(&self, i: usize, out: &mut Vec<u8>) -> Result<bool, ArrowError> {
+        let is_value = !self.is_null(i);
+        if is_value {
+            self.write(i, TextForm::Cell, out)?;
+        }
+        Ok(is_value)
+    }
+
+    /// The value for a cell; nothing for null.
     ///
     /// # Errors
     /// As [`Self::json`].
     pub(crate) fn text(&self, i: usize) -> Result<Option<String>, ArrowError> {
-        if self.is_null(i) {
-            return Ok(None);
-        }
         let mut out = Vec::new();
-        self.write(i, TextForm::Cell, &mut out)?;
-        Ok(Some(String::from_utf8(out).map_err(|e| ArrowError::CastError(e.to_string()))?))
+        let is_value = self.cell(i, &mut out)?;
+        let text = String::from_utf8(out).map_err(|e| ArrowError::CastError(e.to_string()))?;
+        Ok(is_value.then_some(text))
     }
 
     /// The same for a table: geometries as well-known text.
@@ -196,7 +442,7 @@ impl<'a> Values<'a> {
     pub(crate) fn shown(&self, i: usize) -> Result<Option<String>, ArrowError> {
         match &self.kind {
             _ if self.is_null(i) => Ok(None),
-            CellKind::Wkb(values) => match to_wkt(values(i), MAX_WKT) {
+            CellKind::Bytes(values, of) if of.is_wkb => match to_wkt(values(i), MAX_WKT) {
                 Ok(text) => Ok(Some(text)),
                 Err(_) => self.text(i),
             },
@@ -205,36 +451,22 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Appends a value that is not null.
     fn write(&self, i: usize, form: TextForm, out: &mut Vec<u8>) -> Result<(), ArrowError> {
-        if self.is_null(i) {
-            out.extend_from_slice(b"null");
-            return Ok(());
-        }
         match &self.kind {
             CellKind::Null => out.extend_from_slice(b"null"),
-            CellKind::Bare(values) => write!(out, "{}", values.value(i))?,
-            CellKind::Float(values) => {
-                let text = values(i);
-                // JSON has no NaN and no infinities.
-                let word = !text.ends_with(|c: char| c.is_ascii_digit());
-                if word { form.text(&text, out)? } else { out.extend_from_slice(text.as_bytes()) }
-            }
-            CellKind::Text(values) => form.text(values(i), out)?,
-            CellKind::Bytes(values) | CellKind::Wkb(values) => form.text(&hex(values(i)), out)?,
-            CellKind::Uuid(values) => form.text(&uuid(values(i)), out)?,
-            CellKind::Time(values) => {
-                let text = match values {
-                    Some(values) if !time::is_far(self.array, i) => {
-                        values.value(i).try_to_string().ok()
-                    }
-                    _ => None,
-                };
-                match text.filter(|text| !text.starts_with('<')) {
-                    Some(text) => form.text(&text, out)?,
-                    None => form.text(&time::text(self.array, i)?, out)?,
+            CellKind::Bare(write) => write(i, out),
+            CellKind::Quoted(write) => match form {
+                TextForm::Cell => write(i, out),
+                TextForm::Json => {
+                    out.push(b'"');
+                    write(i, out);
+                    out.push(b'"');
                 }
-            }
-            CellKind::Other(values) => form.text(&values.value(i).try_to_string()?, out)?,
+            },
+            CellKind::Text(values) => form.text(values(i), out)?,
+            CellKind::Other(write) => write(i, form, out)?,
+            CellKind::Bytes(values, of) => of.write(values(i), form, out)?,
             CellKind::List(range, values) => {
                 out.push(b'[');
                 for (n, i) in range(i).enumerate() {
@@ -245,18 +477,14 @@ impl<'a> Values<'a> {
                 }
                 out.push(b']');
             }
-            // Keys may be of any type, and may occur twice.
-            CellKind::Map(offsets, pair) => {
-                out.push(b'[');
+            CellKind::Map(offsets, form, pair) => {
                 let entries = span(offsets[i], offsets[i + 1]);
-                for (n, i) in entries.enumerate() {
-                    out.extend_from_slice(if n > 0 { b",{\"key\":" } else { b"{\"key\":" });
-                    pair[0].json(i, out)?;
-                    out.extend_from_slice(b",\"value\":");
-                    pair[1].json(i, out)?;
-                    out.push(b'}');
+                match form {
+                    MapForm::Object if pair[0].are_names(entries.clone()) => {
+                        write_object(entries, pair, out)?;
+                    }
+                    _ => write_pairs(entries, pair, out)?,
                 }
-                out.push(b']');
             }
             CellKind::Struct(columns) => {
                 out.push(b'{');
@@ -279,6 +507,61 @@ impl<'a> Values<'a> {
         }
         Ok(())
     }
+
+    /// The value, if it is a text.
+    fn name(&self, i: usize) -> Option<&str> {
+        match &self.kind {
+            _ if self.is_null(i) => None,
+            CellKind::Text(values) => Some(values(i)),
+            CellKind::Indirect(to, values) => values.name(to(i)),
+            _ => None,
+        }
+    }
+
+    /// Whether these values can name the members of one object: texts, each once.
+    fn are_names(&self, range: Range<usize>) -> bool {
+        if !matches!(self.kind, CellKind::Text(_) | CellKind::Indirect(..)) {
+            return false;
+        }
+        let mut seen = HashSet::new();
+        range.into_iter().all(|i| self.name(i).is_some_and(|name| seen.insert(name)))
+    }
+}
+
+fn write_object(
+    entries: Range<usize>,
+    [keys, values]: &[Values<'_>; 2],
+    out: &mut Vec<u8>,
+) -> Result<(), ArrowError> {
+    out.push(b'{');
+    for (n, i) in entries.enumerate() {
+        if n > 0 {
+            out.push(b',');
+        }
+        keys.json(i, out)?;
+        out.push(b':');
+        values.json(i, out)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+/// Keys of any type, also those that are there twice.
+fn write_pairs(
+    entries: Range<usize>,
+    [keys, values]: &[Values<'_>; 2],
+    out: &mut Vec<u8>,
+) -> Result<(), ArrowError> {
+    out.push(b'[');
+    for (n, i) in entries.enumerate() {
+        out.extend_from_slice(if n > 0 { b",{\"key\":" } else { b"{\"key\":" });
+        keys.json(i, out)?;
+        out.extend_from_slice(b",\"value\":");
+        values.json(i, out)?;
+        out.push(b'}');
+    }
+    out.push(b']');
+    Ok(())
 }
 
 /// Characters of the text of a geometry: enough to tell it from others, and many have thousands.
@@ -294,74 +577,27 @@ enum TextForm {
 impl TextForm {
     fn text(self, text: &str, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         match self {
-            Self::Json => {
-                serde_json::to_writer(out, text).map_err(|e| ArrowError::JsonError(e.to_string()))
-            }
+            Self::Json => numbers::json_text(text, out),
             Self::Cell => {
                 out.extend_from_slice(text.as_bytes());
                 Ok(())
             }
         }
     }
-}
 
-fn list<'a>(array: &'a dyn Array, shown: &DataType) -> Result<CellKind<'a>, ArrowError> {
-    let child = |values: &'a ArrayRef| -> Result<Box<Values<'a>>, ArrowError> {
-        let field = match shown {
-            DataType::List(item)
-            | DataType::LargeList(item)
-            | DataType::ListView(item)
-            | DataType::LargeListView(item)
-            | DataType::FixedSizeList(item, _) => item,
-            other => return Err(ArrowError::SchemaError(format!("a list shown as {other}"))),
-        };
-        Ok(Box::new(Values::new(values, field)?))
-    };
-    Ok(match array.data_type() {
-        DataType::List(_) => {
-            let list = array.as_list::<i32>();
-            let offsets = list.value_offsets();
-            CellKind::List(Box::new(|i| span(offsets[i], offsets[i + 1])), child(list.values())?)
+    /// A float, or in quotes a word for what JSON has no number for; `write` says which it is.
+    fn float(
+        self,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Vec<u8>) -> bool,
+    ) -> Result<(), ArrowError> {
+        let at = out.len();
+        if !write(out) && matches!(self, Self::Json) {
+            out.insert(at, b'"');
+            out.push(b'"');
         }
-        DataType::LargeList(_) => {
-            let list = array.as_list::<i64>();
-            let offsets = list.value_offsets();
-            CellKind::List(Box::new(|i| span(offsets[i], offsets[i + 1])), child(list.values())?)
-        }
-        DataType::ListView(_) => {
-            let list = array.as_list_view::<i32>();
-            let (starts, sizes) = (list.value_offsets(), list.value_sizes());
-            let range = |i| span(starts[i], starts[i] + sizes[i]);
-            CellKind::List(Box::new(range), child(list.values())?)
-        }
-        DataType::LargeListView(_) => {
-            let list = array.as_list_view::<i64>();
-            let (starts, sizes) = (list.value_offsets(), list.value_sizes());
-            let range = |i| span(starts[i], starts[i] + sizes[i]);
-            CellKind::List(Box::new(range), child(list.values())?)
-        }
-        _ => {
-            let list = array.as_fixed_size_list();
-            let size = usize::try_from(list.value_length()).unwrap_or_default();
-            CellKind::List(Box::new(move |i| i * size..(i + 1) * size), child(list.values())?)
-        }
-    })
-}
-
-fn map<'a>(array: &'a dyn Array, shown: &DataType) -> Result<CellKind<'a>, ArrowError> {
-    let map = array.as_map();
-    let of_entries = match shown {
-        DataType::Map(entries, _) => entries.data_type(),
-        _ => map.entries().data_type(),
-    };
-    let DataType::Struct(fields) = of_entries else {
-        return Err(ArrowError::SchemaError(format!("a map shown as {shown}")));
-    };
-    let mut pair = fields.iter().zip(map.entries().columns()).map(|(f, c)| Values::new(c, f));
-    let (Some(key), Some(value)) = (pair.next(), pair.next()) else {
-        return Err(ArrowError::SchemaError("a map without keys and values".to_owned()));
-    };
-    Ok(CellKind::Map(map.value_offsets(), Box::new([key?, value?])))
+        Ok(())
+    }
 }
 
 fn formatter(array: &dyn Array) -> Result<ArrayFormatter<'_>, ArrowError> {
@@ -371,19 +607,6 @@ fn formatter(array: &dyn Array) -> Result<ArrayFormatter<'_>, ArrowError> {
 /// Offsets of Arrow are not negative.
 fn span<O: TryInto<usize>>(from: O, to: O) -> Range<usize> {
     from.try_into().unwrap_or_default()..to.try_into().unwrap_or_default()
-}
-
-fn float(value: f64) -> String {
-    match serde_json::Number::from_f64(value) {
-        Some(number) => number.to_string(),
-        None if value.is_nan() => "NaN".to_owned(),
-        None => if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
-    }
-}
-
-/// The shortest text that is this float, not the double that it widens to.
-fn float32(value: f32) -> String {
-    value.to_string().parse().map_or_else(|_| float(f64::from(value)), float)
 }
 
 /// Bytes as `0x…`.

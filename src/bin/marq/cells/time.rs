@@ -1,63 +1,86 @@
-//! Dates, times and durations as text where Arrow has none: beyond its calendar, and in time zones
-//! that it does not know.
+//! Dates, times and durations as text in ISO 8601, in the form of Arrow, also beyond its calendar
+//! and in time zones that it does not know.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, types};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
+use super::Append;
+use super::numbers::integer;
 use crate::calendar::civil_from_days;
 
-/// The text of a value, in the form that Arrow gives to others of its type; in UTC where the type
-/// has a time zone.
+/// Appends the values of dates, times and durations; in UTC where the type has a time zone.
 ///
 /// # Errors
 /// If the type is none of dates, times and durations.
-pub(super) fn text(array: &dyn Array, i: usize) -> Result<String, ArrowError> {
-    macro_rules! value {
-        ($type:ty) => {
-            i64::from(array.as_primitive::<$type>().value(i))
-        };
+pub(super) fn writer(array: &dyn Array) -> Result<Append<'_>, ArrowError> {
+    macro_rules! values {
+        ($type:ty, $write:expr) => {{
+            let values = array.as_primitive::<$type>().values();
+            let write = $write;
+            Box::new(move |i: usize, out: &mut Vec<u8>| write(i64::from(values[i]), out))
+        }};
     }
     macro_rules! of_unit {
-        ($unit:expr, $s:ident, $ms:ident, $us:ident, $ns:ident) => {
+        ($unit:expr, $s:ident, $ms:ident, $us:ident, $ns:ident, $write:expr) => {{
+            let write = $write;
             match $unit {
-                TimeUnit::Second => (value!(types::$s), 0),
-                TimeUnit::Millisecond => (value!(types::$ms), 3),
-                TimeUnit::Microsecond => (value!(types::$us), 6),
-                TimeUnit::Nanosecond => (value!(types::$ns), 9),
+                TimeUnit::Second => values!(types::$s, move |v, out: &mut _| write(v, 0, out)),
+                TimeUnit::Millisecond => {
+                    values!(types::$ms, move |v, out: &mut _| write(v, 3, out))
+                }
+                TimeUnit::Microsecond => {
+                    values!(types::$us, move |v, out: &mut _| write(v, 6, out))
+                }
+                TimeUnit::Nanosecond => values!(types::$ns, move |v, out: &mut _| write(v, 9, out)),
             }
-        };
+        }};
     }
     Ok(match array.data_type() {
-        DataType::Date32 => date(value!(types::Date32Type)),
-        DataType::Date64 => instant(value!(types::Date64Type), 3),
+        DataType::Date32 => values!(types::Date32Type, date),
+        DataType::Date64 => values!(types::Date64Type, |value, out: &mut _| instant(value, 3, out)),
         DataType::Timestamp(unit, zone) => {
-            let (value, digits) = of_unit!(
+            let zone: &'static [u8] = if zone.is_some() { b"Z" } else { b"" };
+            let write = move |value, digits, out: &mut Vec<u8>| {
+                instant(value, digits, out);
+                out.extend_from_slice(zone);
+            };
+            of_unit!(
                 unit,
                 TimestampSecondType,
                 TimestampMillisecondType,
                 TimestampMicrosecondType,
-                TimestampNanosecondType
-            );
-            let zone = if zone.is_some() { "Z" } else { "" };
-            format!("{}{zone}", instant(value, digits))
+                TimestampNanosecondType,
+                write
+            )
         }
-        DataType::Duration(unit) => {
-            let (value, digits) = of_unit!(
-                unit,
-                DurationSecondType,
-                DurationMillisecondType,
-                DurationMicrosecondType,
-                DurationNanosecondType
-            );
-            duration(value, digits)
+        DataType::Duration(unit) => of_unit!(
+            unit,
+            DurationSecondType,
+            DurationMillisecondType,
+            DurationMicrosecondType,
+            DurationNanosecondType,
+            duration
+        ),
+        DataType::Time32(TimeUnit::Second) => {
+            values!(types::Time32SecondType, |value, out: &mut _| time(value, 0, out))
         }
-        DataType::Time32(TimeUnit::Second) => time(value!(types::Time32SecondType), 0),
-        DataType::Time32(_) => time(value!(types::Time32MillisecondType), 3),
-        DataType::Time64(TimeUnit::Microsecond) => time(value!(types::Time64MicrosecondType), 6),
-        DataType::Time64(_) => time(value!(types::Time64NanosecondType), 9),
+        DataType::Time32(_) => {
+            values!(types::Time32MillisecondType, |value, out: &mut _| time(value, 3, out))
+        }
+        DataType::Time64(TimeUnit::Microsecond) => {
+            values!(types::Time64MicrosecondType, |value, out: &mut _| time(value, 6, out))
+        }
+        DataType::Time64(_) => {
+            values!(types::Time64NanosecondType, |value, out: &mut _| time(value, 9, out))
+        }
         other => return Err(ArrowError::CastError(format!("{other} is no date and no time"))),
     })
+}
+
+/// Whether values are shown in another zone than UTC, which Arrow does.
+pub(super) fn is_in_zone(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Timestamp(_, Some(zone)) if !matches!(&**zone, "UTC" | "+00:00"))
 }
 
 /// Whether an instant is so far away that Arrow may panic when it steps into another time zone.
@@ -84,53 +107,97 @@ pub(super) fn is_far(array: &dyn Array, i: usize) -> bool {
     seconds > SECONDS.unsigned_abs()
 }
 
-/// The day that is so many after 1970-01-01.
-fn date(days: i64) -> String {
+/// Appends the day that is so many after 1970-01-01.
+fn date(days: i64, out: &mut Vec<u8>) {
     let (year, month, day) = civil_from_days(days);
     match year {
-        0..=9999 => format!("{year:04}-{month:02}-{day:02}"),
+        0..=9999 => {
+            two_digits(year.unsigned_abs() / 100, out);
+            two_digits(year.unsigned_abs() % 100, out);
+        }
         // ISO 8601 wants a sign where years have other than four digits.
-        _ => format!("{year:+05}-{month:02}-{day:02}"),
+        _ => out.extend_from_slice(format!("{year:+05}").as_bytes()),
     }
+    out.push(b'-');
+    two_digits(month.unsigned_abs(), out);
+    out.push(b'-');
+    two_digits(day.unsigned_abs(), out);
 }
 
-/// An instant in units of 10^-digits seconds after 1970-01-01.
-fn instant(value: i64, digits: u32) -> String {
+/// Appends an instant in units of 10^-digits seconds after 1970-01-01.
+fn instant(value: i64, digits: u32, out: &mut Vec<u8>) {
     let unit = 10i64.pow(digits);
     let (seconds, fraction) = (value.div_euclid(unit), value.rem_euclid(unit));
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    format!("{}T{}", date(day), clock(second.unsigned_abs(), fraction.unsigned_abs(), digits))
+    date(day, out);
+    out.push(b'T');
+    clock(second.unsigned_abs(), fraction.unsigned_abs(), digits, out);
 }
 
-/// A time of day; one before or after the day keeps counting.
-fn time(value: i64, digits: u32) -> String {
+/// Appends a time of day; one before or after the day keeps counting.
+fn time(value: i64, digits: u32, out: &mut Vec<u8>) {
     let unit = 10u64.pow(digits);
-    let sign = if value < 0 { "-" } else { "" };
+    if value < 0 {
+        out.push(b'-');
+    }
     let value = value.unsigned_abs();
-    format!("{sign}{}", clock(value / unit, value % unit, digits))
+    clock(value / unit, value % unit, digits, out);
 }
 
-fn clock(seconds: u64, fraction: u64, digits: u32) -> String {
+fn clock(seconds: u64, fraction: u64, digits: u32, out: &mut Vec<u8>) {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0..=99 => two_digits(hours, out),
+        _ => integer(hours, out),
+    }
+    out.push(b':');
+    two_digits(minutes, out);
+    out.push(b':');
+    two_digits(seconds, out);
     let nanos = fraction * 10u64.pow(9 - digits);
-    let fraction = match nanos {
-        0 => String::new(),
-        n if n.is_multiple_of(1_000_000) => format!(".{:03}", n / 1_000_000),
-        n if n.is_multiple_of(1000) => format!(".{:06}", n / 1000),
-        n => format!(".{n:09}"),
+    let shown = match nanos {
+        0 => return,
+        n if n.is_multiple_of(1_000_000) => 3,
+        n if n.is_multiple_of(1000) => 6,
+        _ => 9,
     };
-    format!("{hours:02}:{minutes:02}:{seconds:02}{fraction}")
+    out.push(b'.');
+    padded(nanos / 10u64.pow(9 - shown), shown, out);
 }
 
-fn duration(value: i64, digits: u32) -> String {
-    let sign = if value < 0 { "-" } else { "" };
+fn duration(value: i64, digits: u32, out: &mut Vec<u8>) {
+    if value < 0 {
+        out.push(b'-');
+    }
     let (value, unit) = (value.unsigned_abs(), 10u64.pow(digits));
     let (seconds, fraction) = (value / unit, value % unit);
-    if fraction == 0 {
-        return format!("{sign}PT{seconds}S");
+    out.extend_from_slice(b"PT");
+    integer(seconds, out);
+    if fraction != 0 {
+        out.push(b'.');
+        padded(fraction, digits, out);
+        while out.last() == Some(&b'0') {
+            out.pop();
+        }
     }
-    let fraction = format!("{fraction:0width$}", width = digits as usize);
-    format!("{sign}PT{seconds}.{}S", fraction.trim_end_matches('0'))
+    out.push(b'S');
+}
+
+/// Appends a number below 100 with two digits.
+fn two_digits(number: u64, out: &mut Vec<u8>) {
+    let digit = |n: u64| b'0' + u8::try_from(n % 10).unwrap_or_default();
+    out.extend_from_slice(&[digit(number / 10), digit(number)]);
+}
+
+/// Appends a number with so many digits.
+fn padded(number: u64, digits: u32, out: &mut Vec<u8>) {
+    let mut rest = number;
+    let end = out.len() + digits as usize;
+    out.resize(end, b'0');
+    for digit in out.iter_mut().rev().take(digits as usize) {
+        *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
+    }
 }
 
 #[cfg(test)]
@@ -141,6 +208,12 @@ mod tests {
     use arrow_cast::display::array_value_to_string;
 
     use super::*;
+
+    fn text(write: impl Fn(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("text")
+    }
 
     #[test]
     fn where_arrow_has_a_text_it_is_the_same() {
@@ -161,27 +234,28 @@ mod tests {
             ];
             for array in arrays {
                 let of_arrow = array_value_to_string(&array, 0).expect("a text");
-                assert_eq!(text(&array, 0).expect("a text"), of_arrow, "{}", array.data_type());
+                let write = writer(&array).expect("a text");
+                assert_eq!(text(|out| write(0, out)), of_arrow, "{}", array.data_type());
             }
         }
     }
 
     #[test]
     fn extremes_have_a_text() {
-        for (days, text) in [
+        for (days, wanted) in [
             (0, "1970-01-01"),
             (-719_528, "0000-01-01"),
             (-719_529, "-0001-12-31"),
             (i64::from(i32::MAX), "+5881580-07-11"),
             (i64::from(i32::MIN), "-5877641-06-23"),
         ] {
-            assert_eq!(date(days), text);
+            assert_eq!(text(|out| date(days, out)), wanted);
         }
-        assert_eq!(instant(i64::MAX, 6), "+294247-01-10T04:00:54.775807");
-        assert_eq!(instant(i64::MIN, 0), "-292277022657-01-27T08:29:52");
-        assert_eq!(duration(i64::MIN, 0), "-PT9223372036854775808S");
-        assert_eq!(duration(i64::MAX, 3), "PT9223372036854775.807S");
-        assert_eq!(time(-1, 6), "-00:00:00.000001");
-        assert_eq!(time(90_000, 0), "25:00:00");
+        assert_eq!(text(|out| instant(i64::MAX, 6, out)), "+294247-01-10T04:00:54.775807");
+        assert_eq!(text(|out| instant(i64::MIN, 0, out)), "-292277022657-01-27T08:29:52");
+        assert_eq!(text(|out| duration(i64::MIN, 0, out)), "-PT9223372036854775808S");
+        assert_eq!(text(|out| duration(i64::MAX, 3, out)), "PT9223372036854775.807S");
+        assert_eq!(text(|out| time(-1, 6, out)), "-00:00:00.000001");
+        assert_eq!(text(|out| time(90_000, 0, out)), "25:00:00");
     }
 }

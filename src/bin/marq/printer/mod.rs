@@ -1,9 +1,11 @@
 //! Rows on their way out: as tables, JSON, or CSV.
 
 pub(crate) mod csv;
+mod lines;
 mod names;
 
 use std::io::Write;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
@@ -11,8 +13,9 @@ use marquetry::Error;
 use marquetry::variant::VariantArray;
 
 use self::csv::CsvForm;
-use crate::args::{Format, Global};
-use crate::cells::Values;
+use self::lines::Lines;
+use crate::args::{Format, Global, ValueForms};
+use crate::cells::{Forms, ValuesOf};
 use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::output::Sink;
@@ -23,7 +26,8 @@ pub(crate) struct Printer {
     out: Sink,
     format: Format,
     style: Style,
-    csv: CsvForm,
+    csv: Arc<CsvForm>,
+    forms: Forms,
     rename: bool,
     /// The columns of the rows that come, with the names that are shown.
     schema: Option<SchemaRef>,
@@ -49,7 +53,8 @@ impl Printer {
     pub(crate) fn new(out: Sink, format: Format, global: &Global) -> Self {
         Self {
             style: Style::new(format, global, &out),
-            csv: CsvForm { terminal: out.terminal, ..CsvForm::default() },
+            csv: Arc::new(CsvForm { terminal: out.terminal, ..CsvForm::default() }),
+            forms: Forms::default(),
             out,
             format,
             rename: false,
@@ -63,7 +68,13 @@ impl Printer {
 
     /// The same with another form of CSV.
     pub(crate) fn with_csv(mut self, csv: CsvForm) -> Self {
-        self.csv = CsvForm { terminal: self.out.terminal, ..csv };
+        self.csv = Arc::new(CsvForm { terminal: self.out.terminal, ..csv });
+        self
+    }
+
+    /// The same with values in these forms.
+    pub(crate) fn with_forms(mut self, forms: ValueForms) -> Self {
+        self.forms = Forms::new(forms);
         self
     }
 
@@ -122,7 +133,10 @@ impl Printer {
                     old.fields().len() == shown.fields().len()
                         && (0..shown.fields().len()).all(|i| name(old, i) == name(&shown, i))
                 };
-                if !self.schema.as_ref().is_some_and(same) {
+                if self.schema.is_some() && !self.schema.as_ref().is_some_and(same) {
+                    return Err(Failure::OtherColumns(self.title.clone().unwrap_or_default()));
+                }
+                if self.schema.is_none() {
                     let names = shown.fields().iter().map(|field| Some(field.name().as_str()));
                     self.csv.line(&mut self.out, names)?;
                 }
@@ -130,66 +144,26 @@ impl Printer {
             _ => {}
         }
         self.schema = Some(shown);
+        self.forms.forget();
         Ok(())
     }
 
     /// Prints the rows of a batch.
     pub(crate) fn rows(&mut self, batch: &RecordBatch) -> Result<()> {
         self.schema(batch.schema_ref())?;
+        self.forms.look(batch);
         // Tables go on where only what they do not show differs.
         let schema = names::shown(batch.schema_ref(), self.rename);
-        let columns: Vec<Values<'_>> = (batch.columns().iter().zip(schema.fields()))
-            .map(|(column, field)| {
-                Values::new(column, field).map_err(|e| wrong(field.name(), self.rows, e))
-            })
-            .collect::<Result<_>>()?;
-        let mut json = Vec::new();
-        for i in 0..batch.num_rows() {
-            let at = |column: usize, error: ArrowError| {
-                wrong(schema.field(column).name(), self.rows, error)
-            };
-            let cell =
-                |(column, values): (usize, &Values<'_>)| values.text(i).map_err(|e| at(column, e));
-            match self.format {
-                Format::Table | Format::Md => {
-                    let cells = columns.iter().enumerate().map(|(column, values)| {
-                        let text = values.shown(i).map_err(|e| at(column, e))?;
-                        Ok(table_cell(text, values.are_texts()))
-                    });
-                    let cells = cells.collect::<Result<Vec<_>>>()?;
-                    if let Some(table) = &mut self.table {
-                        table.row(&mut self.out, cells)?;
-                    }
-                }
-                Format::Csv => {
-                    let cells = columns.iter().enumerate().map(cell);
-                    let mut cells = cells.collect::<Result<Vec<_>>>()?;
-                    // An empty line is null only to readers that count it as one; no empty text can
-                    // be meant here.
-                    if let ([cell @ None], [values]) = (&mut cells[..], &columns[..])
-                        && !values.are_texts()
-                        && self.csv.nulls.first().is_none_or(String::is_empty)
-                    {
-                        *cell = Some(String::new());
-                    }
-                    self.csv.line(&mut self.out, cells.iter().map(Option::as_deref))?;
-                }
-                Format::Json | Format::Jsonl => {
-                    json.clear();
-                    for (column, (values, field)) in columns.iter().zip(schema.fields()).enumerate()
-                    {
-                        json.push(if column == 0 { b'{' } else { b',' });
-                        serde_json::to_writer(&mut json, field.name())
-                            .map_err(std::io::Error::from)?;
-                        json.push(b':');
-                        values.json(i, &mut json).map_err(|e| at(column, e))?;
-                    }
-                    json.extend_from_slice(if columns.is_empty() { b"{}" } else { b"}" });
-                    self.object(&json)?;
-                }
+        match self.format {
+            Format::Table | Format::Md => self.table_rows(batch, &schema)?,
+            Format::Csv | Format::Json | Format::Jsonl => {
+                let lines = self.lines(schema);
+                let mut text = Vec::new();
+                lines.write(batch, self.rows, &mut text)?;
+                self.text(&text)?;
             }
-            self.rows += 1;
         }
+        self.rows += batch.num_rows() as u64;
         if self.out.terminal {
             if let Some(table) = &mut self.table {
                 table.show(&mut self.out)?;
@@ -199,18 +173,41 @@ impl Printer {
         Ok(())
     }
 
-    fn object(&mut self, json: &[u8]) -> Result<()> {
-        if self.format == Format::Json {
-            self.out.write_all(if self.rows == 0 { b"[\n" } else { b",\n" })?;
+    fn lines(&self, schema: SchemaRef) -> Lines {
+        Lines {
+            format: self.format,
+            csv: self.csv.clone(),
+            forms: Arc::new(self.forms.clone()),
+            schema,
         }
-        match std::str::from_utf8(json) {
-            Ok(text) if self.out.terminal => {
-                self.out.write_all(escape::escape_json(text).as_bytes())?
+    }
+
+    fn text(&mut self, text: &[u8]) -> Result<()> {
+        match std::str::from_utf8(text) {
+            Ok(json) if self.out.terminal && self.format != Format::Csv => {
+                self.out.write_all(escape::escape_json(json).as_bytes())?;
             }
-            _ => self.out.write_all(json)?,
+            _ => self.out.write_all(text)?,
         }
-        if self.format == Format::Jsonl {
-            self.out.write_all(b"\n")?;
+        Ok(())
+    }
+
+    fn table_rows(&mut self, batch: &RecordBatch, schema: &Schema) -> Result<()> {
+        let mut values = ValuesOf::new(&self.forms);
+        let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
+            values.column(column, field).map_err(|e| wrong(field.name(), self.rows, e))
+        });
+        let columns: Vec<_> = columns.collect::<Result<_>>()?;
+        for i in 0..batch.num_rows() {
+            let cells = columns.iter().zip(schema.fields()).map(|(values, field)| {
+                let text = values.shown(i);
+                let text = text.map_err(|e| wrong(field.name(), self.rows + i as u64, e))?;
+                Ok(table_cell(text, values.are_texts()))
+            });
+            let cells = cells.collect::<Result<Vec<_>>>()?;
+            if let Some(table) = &mut self.table {
+                table.row(&mut self.out, cells)?;
+            }
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::Float16Type;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array,
@@ -18,7 +19,8 @@ use marquetry::format::{LogicalType, Statistics, TimeUnit};
 use marquetry::schema::{Leaf, Physical};
 use serde_json::Value;
 
-use crate::cells::Values;
+use crate::args::{BinaryForm, DecimalForm, ValueForms};
+use crate::cells::{Forms, ValuesOf, text_of};
 
 /// A bound, as an array of one value.
 #[derive(Clone)]
@@ -62,18 +64,27 @@ impl Bound {
     }
 
     pub(super) fn text(&self) -> String {
-        let values = Values::new(&self.value, &self.field);
+        let forms = self.forms();
+        let values = ValuesOf::new(&forms).column(&self.value, &self.field);
         values.and_then(|values| values.text(0)).ok().flatten().unwrap_or_default()
     }
 
     pub(super) fn json(&self) -> Value {
-        let mut out = Vec::new();
-        let written =
-            Values::new(&self.value, &self.field).and_then(|values| values.json(0, &mut out));
-        match written {
+        let (mut out, forms) = (Vec::new(), self.forms());
+        let values = ValuesOf::new(&forms).column(&self.value, &self.field);
+        match values.and_then(|values| values.json(0, &mut out)) {
             Ok(()) => serde_json::from_slice(&out).unwrap_or_default(),
             Err(_) => Value::Null,
         }
+    }
+
+    /// Bytes that are text are shown as it, and decimals keep their digits, which a number of
+    /// serde_json does not.
+    fn forms(&self) -> Forms {
+        let bytes = self.value.as_binary_opt::<i32>().map(|bytes| bytes.value(0));
+        let is_text = bytes.is_some_and(|bytes| text_of(bytes).is_some());
+        let binary = is_text.then_some(BinaryForm::Text);
+        Forms::new(ValueForms { decimals: Some(DecimalForm::Text), maps: None, binary })
     }
 
     /// The one of two bounds that is `wanted` of the other; none if they cannot be compared.

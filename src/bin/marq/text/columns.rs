@@ -3,28 +3,45 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions};
+use arrow_array::timezone::Tz;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, Int64Array, ListArray, MapArray, RecordBatch, RecordBatchOptions,
+    StructArray,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_cast::parse::string_to_datetime;
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 
-/// What the JSON decoder makes of a value that becomes this: integers stay text, because the
-/// decoder silently truncates fractions.
+use super::maps::Maps;
+use crate::args::BinaryForm;
+use crate::cells::bytes_of;
+
+/// What the JSON decoder makes of a value that becomes this. Numbers and times stay text, because
+/// the decoder silently drops digits; maps are lists.
 pub(super) fn json_type(data_type: &DataType) -> DataType {
     let inside = |field: &FieldRef| -> FieldRef {
-        Arc::new(
-            field.as_ref().clone().with_data_type(json_type(field.data_type())).with_nullable(true),
-        )
+        Arc::new(Field::new(field.name(), json_type(field.data_type()), true))
     };
     match data_type {
-        other if is_whole(other) => DataType::Utf8,
-        DataType::List(item) => DataType::List(inside(item)),
-        DataType::LargeList(item) => DataType::LargeList(inside(item)),
+        other if other.is_integer() || other.is_decimal() || other.is_binary() => DataType::Utf8,
+        DataType::Timestamp(..) | DataType::Dictionary(..) => DataType::Utf8,
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => DataType::List(inside(item)),
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(pair) => {
+                let names = ["key", "value"].iter().zip(pair);
+                let pair =
+                    names.map(|(name, field)| inside(field).as_ref().clone().with_name(*name));
+                let entry = DataType::Struct(pair.collect());
+                DataType::List(Arc::new(Field::new_list_field(entry, true)))
+            }
+            other => other.clone(),
+        },
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(inside).collect()),
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_)
-        | DataType::Dictionary(..) => DataType::Utf8,
         other => other.clone(),
     }
 }
@@ -43,12 +60,17 @@ pub(super) struct Wrong {
 }
 
 /// Converts the columns to the types of the schema.
-pub(super) fn finish(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Wrong> {
+pub(super) fn finish(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    binary: Option<BinaryForm>,
+) -> Result<RecordBatch, Wrong> {
     let mut columns = Vec::with_capacity(batch.num_columns());
     for (column, field) in batch.columns().iter().zip(schema.fields()) {
-        let column = convert(column, field).map_err(|error| {
+        let column = convert(column, field, binary).map_err(|error| {
             // The first row that does not fit on its own.
-            let row = (0..column.len()).find(|i| convert(&column.slice(*i, 1), field).is_err());
+            let row =
+                (0..column.len()).find(|i| convert(&column.slice(*i, 1), field, binary).is_err());
             Wrong { row, error: format!("column {}: {error}", field.name()) }
         })?;
         if !field.is_nullable() && column.null_count() > 0 {
@@ -63,83 +85,158 @@ pub(super) fn finish(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBa
         .map_err(|error| Wrong { row: None, error: error.to_string() })
 }
 
-fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+fn convert(
+    column: &ArrayRef,
+    field: &Field,
+    binary: Option<BinaryForm>,
+) -> Result<ArrayRef, ArrowError> {
     let (from, to) = (column.data_type(), field.data_type());
     if from == to {
         return Ok(column.clone());
     }
-    whole_only(column, to)?;
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    match to {
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_)
-            if *from == DataType::Utf8 =>
-        {
+    match (from, to) {
+        (DataType::Utf8, to) if to.is_nested() => nested(column, field, binary),
+        (DataType::Utf8, to) if to.is_binary() => {
             let cells = column.as_string::<i32>().iter();
-            let bytes = cells.map(|cell| cell.map(|cell| bytes(cell, to)).transpose());
+            let bytes = cells.map(|cell| cell.map(|cell| bytes(cell, to, binary)).transpose());
             let bytes: BinaryArray = bytes.collect::<Result<Vec<_>, _>>()?.into_iter().collect();
             cast_with_options(&bytes, to, &options)
         }
-        DataType::Timestamp(_, None) if *from == DataType::Utf8 => {
-            let zoned = column.as_string::<i32>().iter().flatten().find(|text| has_offset(text));
-            match zoned {
-                Some(text) => Err(ArrowError::ParseError(format!(
-                    "{text} has an offset, and the column is of times without one; \
-                     timestamp(us, UTC) in --schema makes instants of them"
-                ))),
-                None => cast_with_options(column, to, &options),
-            }
+        (DataType::Utf8, DataType::Timestamp(unit, zone)) => {
+            let texts = column.as_string::<i32>().iter();
+            let zone = zone.as_deref();
+            let values = texts.map(|text| text.map(|text| instant(text, *unit, zone)).transpose());
+            let values: Int64Array = values.collect::<Result<Vec<_>, _>>()?.into_iter().collect();
+            cast_with_options(&values, to, &options)
         }
-        _ if to.is_nested() && *from == DataType::Utf8 => nested(column, field),
+        (DataType::Utf8, to) if to.is_decimal() => {
+            keeps_digits(column, to)?;
+            cast_with_options(column, to, &options)
+        }
+        (DataType::List(_), DataType::Map(..)) => map(column, to, binary),
+        (DataType::List(_), to) => match to {
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _) => {
+                let (offsets, values) = items(column);
+                let values = convert(&values, item, binary)?;
+                let nulls = column.nulls().cloned();
+                let list: ArrayRef =
+                    Arc::new(ListArray::try_new(item.clone(), offsets, values, nulls)?);
+                cast_with_options(&list, to, &options)
+            }
+            _ => cast_with_options(column, to, &options),
+        },
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let group = column.as_struct();
+            let columns = group.columns().iter().zip(fields);
+            let columns = columns.map(|(column, field)| convert(column, field, binary));
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
+            let (nulls, len) = (group.nulls().cloned(), group.len());
+            Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns, nulls, len)?))
+        }
         _ => cast_with_options(column, to, &options),
     }
 }
 
-/// Integers, and decimals without a fraction.
-fn is_whole(data_type: &DataType) -> bool {
-    data_type.is_integer()
-        || matches!(data_type, DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0))
+/// The items of a list and nothing else, with offsets that begin at 0.
+fn items(column: &ArrayRef) -> (OffsetBuffer<i32>, ArrayRef) {
+    let list = column.as_list::<i32>();
+    let offsets = list.value_offsets();
+    let first = offsets.first().copied().unwrap_or_default();
+    let last = offsets.last().copied().unwrap_or_default();
+    let at = |offset: i32| usize::try_from(offset).unwrap_or_default();
+    let values = list.values().slice(at(first), at(last - first));
+    let offsets: Vec<i32> = offsets.iter().map(|offset| offset - first).collect();
+    (OffsetBuffer::new(offsets.into()), values)
 }
 
-/// Refuses text with a fraction or an exponent where it becomes a decimal without a fraction, which
-/// a cast would round.
-fn whole_only(column: &ArrayRef, to: &DataType) -> Result<(), ArrowError> {
-    match (column.data_type(), to) {
-        (DataType::Utf8, DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0)) => {
-            let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-            match column.as_string::<i32>().iter().flatten().find(|text| !is_number(text)) {
-                Some(text) => Err(ArrowError::ParseError(format!("{text:?} is no integer"))),
-                None => Ok(()),
-            }
-        }
-        (DataType::List(_), DataType::List(item)) => {
-            whole_only(column.as_list::<i32>().values(), item.data_type())
-        }
-        (DataType::Struct(_), DataType::Struct(fields)) => {
-            let columns = column.as_struct().columns().iter().zip(fields);
-            columns
-                .into_iter()
-                .try_for_each(|(column, field)| whole_only(column, field.data_type()))
-        }
-        _ => Ok(()),
+/// A map of lists of keys and values.
+fn map(
+    column: &ArrayRef,
+    to: &DataType,
+    binary: Option<BinaryForm>,
+) -> Result<ArrayRef, ArrowError> {
+    let wrong = || ArrowError::SchemaError(format!("{to} has no keys and values"));
+    let DataType::Map(entries, ordered) = to else { return Err(wrong()) };
+    let DataType::Struct(pair) = entries.data_type() else { return Err(wrong()) };
+    let (offsets, values) = items(column);
+    let found = values.as_struct();
+    if found.null_count() > 0 {
+        return Err(ArrowError::JsonError("a map has null in the place of an entry".to_owned()));
+    }
+    let columns = found.columns().iter().zip(pair);
+    let columns = columns.map(|(column, field)| convert(column, field, binary));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let found = StructArray::try_new_with_length(pair.clone(), columns, None, found.len())?;
+    let nulls = column.nulls().cloned();
+    Ok(Arc::new(MapArray::try_new(entries.clone(), offsets, found, nulls, *ordered)?))
+}
+
+/// Refuses text with more digits than the decimal has, which a cast would round.
+fn keeps_digits(column: &ArrayRef, to: &DataType) -> Result<(), ArrowError> {
+    let scale = match to {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => usize::try_from(*scale).unwrap_or_default(),
+        _ => return Ok(()),
+    };
+    let is_kept = |text: &&str| match text.split_once('.') {
+        // An exponent moves the point.
+        _ if text.contains(['e', 'E']) => scale > 0,
+        None => true,
+        Some((_, fraction)) => scale > 0 && fraction.trim_end_matches('0').len() <= scale,
+    };
+    match column.as_string::<i32>().iter().flatten().find(|text| !is_kept(text)) {
+        None => Ok(()),
+        Some(text) if scale == 0 => Err(ArrowError::ParseError(format!("{text:?} is no integer"))),
+        Some(text) => Err(ArrowError::ParseError(format!(
+            "{text} has more than {scale} digits after the point"
+        ))),
+    }
+}
+
+/// A time as text, or as a number of units after 1970-01-01.
+fn instant(text: &str, unit: TimeUnit, zone: Option<&str>) -> Result<i64, ArrowError> {
+    if let Ok(value) = text.parse() {
+        return Ok(value);
+    }
+    if zone.is_none() && has_offset(text) {
+        return Err(ArrowError::ParseError(format!(
+            "{text} has an offset, and the column is of times without one; timestamp(us, UTC) in \
+             --schema makes instants of them"
+        )));
+    }
+    let time = string_to_datetime(&zone.unwrap_or("UTC").parse::<Tz>()?, text)?;
+    let (value, nanos) = match unit {
+        TimeUnit::Second => (Some(time.timestamp()), 1_000_000_000),
+        TimeUnit::Millisecond => (Some(time.timestamp_millis()), 1_000_000),
+        TimeUnit::Microsecond => (Some(time.timestamp_micros()), 1000),
+        TimeUnit::Nanosecond => (time.timestamp_nanos_opt(), 1),
+    };
+    let fits = time.timestamp_subsec_nanos().is_multiple_of(nanos);
+    let wrong = |text: String| ArrowError::ParseError(text);
+    match value {
+        Some(value) if fits => Ok(value),
+        Some(_) => Err(wrong(format!(
+            "{text} has more digits than {unit:?}s hold; timestamp(ns) in --schema has more"
+        ))),
+        None => Err(wrong(format!("{text} is beyond the years that nanoseconds hold"))),
     }
 }
 
 /// Bytes as `marq` writes them, in hex after `0x`, or as a UUID for 16 of them; other text is its
-/// own bytes.
-fn bytes(cell: &str, to: &DataType) -> Result<Vec<u8>, ArrowError> {
-    if *to == DataType::FixedSizeBinary(16) && is_uuid(cell) {
-        return bytes(&format!("0x{}", cell.replace('-', "")), to);
-    }
-    let Some(hex) = cell.strip_prefix("0x") else { return Ok(cell.as_bytes().to_vec()) };
-    let wrong = || ArrowError::ParseError(format!("{cell:?} is not hex"));
-    let digits = hex.as_bytes().chunks(2).map(|pair| {
-        let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
-        u8::from_str_radix(pair, 16).ok().filter(|_| pair.len() == 2).ok_or_else(wrong)
-    });
-    digits.collect()
+/// own bytes, unless `--binary` says what it is.
+fn bytes(cell: &str, to: &DataType, binary: Option<BinaryForm>) -> Result<Vec<u8>, ArrowError> {
+    let found = match *to == DataType::FixedSizeBinary(16) && is_uuid(cell) {
+        true => bytes_of(&format!("0x{}", cell.replace('-', "")), None),
+        false => bytes_of(cell, binary),
+    };
+    found.map_err(ArrowError::ParseError)
 }
 
 /// Whether a text is a UUID with its dashes: `123e4567-e89b-12d3-a456-426614174000`.
@@ -152,19 +249,30 @@ fn is_uuid(text: &str) -> bool {
 }
 
 /// Nested values in the cells of CSV are JSON.
-fn nested(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+fn nested(
+    column: &ArrayRef,
+    field: &Field,
+    binary: Option<BinaryForm>,
+) -> Result<ArrayRef, ArrowError> {
     let decoded = json_type(field.data_type());
     let mut decoder = arrow_json::ReaderBuilder::new_with_field(Field::new("", decoded, true))
         .with_coerce_primitive(true)
         .with_strict_mode(true)
         .with_batch_size(column.len())
         .build_decoder()?;
+    let maps = Maps::of(field.data_type());
+    let mut json = String::new();
     for cell in column.as_string::<i32>() {
-        decoder.decode(cell.unwrap_or("null").as_bytes())?;
-        decoder.decode(b"\n")?;
+        let cell = cell.unwrap_or("null");
+        match &maps {
+            Some(maps) => maps.as_pairs(cell, &mut json).map_err(ArrowError::JsonError)?,
+            None => json.push_str(cell),
+        }
+        json.push('\n');
     }
+    decoder.decode(json.as_bytes())?;
     match decoder.flush()? {
-        Some(batch) if batch.num_rows() == column.len() => convert(batch.column(0), field),
+        Some(batch) if batch.num_rows() == column.len() => convert(batch.column(0), field, binary),
         _ => Err(ArrowError::JsonError("not one JSON value in each cell".to_owned())),
     }
 }

@@ -172,13 +172,14 @@ pub(crate) fn csv(
         .build_buffered(Rewritten::new(BufReader::with_capacity(1 << 18, file), convention))
         .map_err(|e| invalid(name, e))?;
     let (name, schema) = (name.to_owned(), schema.clone());
+    let binary = command.values.binary;
     let mut line = 1 + u64::from(!command.text.no_header);
     Ok(Box::new(reader.map(move |batch| {
         let batch = batch.map_err(|e| csv_error(&name, e))?;
         let first = line;
         line += batch.num_rows() as u64;
         let batch = unmarked(&batch, &mark)?;
-        finish(&batch, &schema).map_err(|wrong| {
+        finish(&batch, &schema, binary).map_err(|wrong| {
             Failure::content(&name, wrong.row.map(|row| first + row as u64), wrong.error)
         })
     })))

@@ -1,20 +1,19 @@
 //! JSON lines as input.
 
-use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_json::reader::Decoder;
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use marquetry::variant::VariantArray;
-use serde_json::Value;
 
 use super::columns::{decoded_as, finish, json_type};
-use super::{BATCH_ROWS, both, given_fields, infer_rows};
-use crate::args::Convert;
+use super::infer::{Members, Place};
+use super::maps::Maps;
+use super::{BATCH_ROWS, given_fields, infer_rows};
+use crate::args::{BinaryForm, Convert};
 use crate::failure::{Failure, Result};
-use crate::integers::Integers;
 use crate::source::{Batches, Content, invalid};
 use crate::variants::{self, OfLines};
 
@@ -45,169 +44,39 @@ pub(crate) fn json_schema(
         let fields: Vec<Field> = given.iter().cloned().chain(variant_fields).collect();
         return Ok(Some(Arc::new(Schema::new(fields))));
     }
-    let mut inference = Inference::default();
+    let mut columns = Members::default();
     for file in files {
-        inference.add(file, names, infer_rows(command))?;
+        look(&mut columns, file, names, infer_rows(command))?;
     }
-    let mut fields = inference.fields(given.unwrap_or_default())?;
-    if !names.is_empty() {
-        fields.extend(variant_fields);
-        fields.sort_by_key(|field| inference.keys.place(field.name()));
-    }
+    let mut given = given.unwrap_or_default();
+    let mut fields = columns.fields("", &mut |name| match names.iter().any(|of| of == name) {
+        true => Some(VariantArray::field(name, true)),
+        false => {
+            let i = given.iter().position(|field| field.name() == name)?;
+            Some(given.remove(i))
+        }
+    })?;
+    // They may come later.
+    fields.extend(given);
+    let is_missing = |name: &&String| fields.iter().all(|field| field.name() != *name);
+    let missing: Vec<Field> =
+        names.iter().filter(is_missing).map(|name| VariantArray::field(name, true)).collect();
+    fields.extend(missing);
     Ok(Some(Arc::new(Schema::new(fields))))
 }
 
-/// Infers a schema from the first lines of files.
-#[derive(Default)]
-struct Inference {
-    keys: Keys,
-    integers: Integers,
-    schema: Option<Schema>,
-}
-
-impl Inference {
-    /// Looks at the first `max` lines of a file, but not at the fields `without`.
-    fn add(&mut self, file: &mut Content, without: &[String], max: usize) -> Result<()> {
-        let Self { keys, integers, .. } = self;
-        let name = file.name.clone();
-        let mut failed = None;
-        let found = file.head(|bytes| {
-            let mut lines = Lines::new(BufReader::new(bytes));
-            let mut next = || -> Result<Option<Value>> {
-                let Some((line, text)) = lines.next(&name)? else { return Ok(None) };
-                let value = object(text, &name, line)?;
-                keys.see(&value);
-                integers.see(&value, text, &name, line)?;
-                Ok(Some(remove_fields(value, without)))
-            };
-            let objects = std::iter::from_fn(|| match next() {
-                Ok(object) => object.map(Ok),
-                Err(error) => {
-                    failed = Some(error);
-                    None
-                }
-            });
-            arrow_json::reader::infer_json_schema_from_iterator(objects.take(max))
-        })?;
-        if let Some(failed) = failed {
-            return Err(failed);
+/// Looks at the first `max` lines of a file, but not at the fields `without`.
+fn look(columns: &mut Members, file: &mut Content, without: &[String], max: usize) -> Result<()> {
+    let name = file.name.clone();
+    let shared: Arc<str> = name.as_str().into();
+    file.head(|bytes| {
+        let mut lines = Lines::new(BufReader::new(bytes));
+        for _ in 0..max {
+            let Some((line, text)) = lines.next(&name)? else { break };
+            columns.see_line(text, &Place { file: shared.clone(), line }, without)?;
         }
-        let found = found.map_err(|e| invalid(&name, e))?;
-        self.schema = Some(match self.schema.take() {
-            None => found,
-            Some(schema) => Schema::new(both_fields(schema.fields(), found.fields())),
-        });
         Ok(())
-    }
-
-    /// The fields that were found, with `given` in place of those of the same names.
-    fn fields(&self, given: Vec<Field>) -> Result<Vec<Field>> {
-        let fields = self.schema.as_ref().map(|schema| self.keys.sort(schema.fields()));
-        let is_given = |name: &str| given.iter().any(|field| field.name() == name);
-        let fields = self.integers.apply(&fields.unwrap_or_default(), &is_given)?;
-        let mut fields: Vec<Field> = fields.iter().map(|field| (**field).clone()).collect();
-        for given in given {
-            match fields.iter_mut().find(|field| field.name() == given.name()) {
-                Some(field) => *field = given,
-                // It may come later.
-                None => fields.push(given),
-            }
-        }
-        Ok(fields)
-    }
-}
-
-/// The object of a line.
-fn object(text: &str, name: &str, line: u64) -> Result<Value> {
-    match serde_json::from_str::<Value>(text) {
-        Ok(value) if value.is_object() => Ok(value),
-        Ok(_) => Err(Failure::content(name, Some(line), "not an object")),
-        Err(error) => Err(Failure::content(name, Some(line), at_column(&error))),
-    }
-}
-
-/// What is wrong with a line, and where in it: the number of the line is another one.
-pub(crate) fn at_column(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" at line ").next().unwrap_or_default();
-    format!("{text} at column {}", error.column())
-}
-
-/// The object without fields of these names.
-fn remove_fields(mut value: Value, names: &[String]) -> Value {
-    if let (Value::Object(object), false) = (&mut value, names.is_empty()) {
-        object.retain(|name, _| !names.contains(name));
-    }
-    value
-}
-
-fn both_fields(a: &Fields, b: &Fields) -> Fields {
-    let mut out: Vec<FieldRef> = a.iter().cloned().collect();
-    for field in b {
-        match out.iter_mut().find(|old| old.name() == field.name()) {
-            Some(old) => *old = both_field(old, field),
-            None => out.push(field.clone()),
-        }
-    }
-    out.into()
-}
-
-fn both_field(a: &FieldRef, b: &FieldRef) -> FieldRef {
-    let data_type = match (a.data_type(), b.data_type()) {
-        (DataType::Struct(a), DataType::Struct(b)) => DataType::Struct(both_fields(a, b)),
-        (DataType::List(a), DataType::List(b)) => DataType::List(both_field(a, b)),
-        (a, b) => both(a, b),
-    };
-    Arc::new(Field::new(a.name(), data_type, true))
-}
-
-/// The keys of objects in the order in which they were first seen, which inference forgets.
-#[derive(Default)]
-struct Keys(HashMap<String, (usize, Self)>);
-
-impl Keys {
-    fn see(&mut self, value: &Value) {
-        match value {
-            Value::Object(object) => {
-                for (key, value) in object {
-                    let next = self.0.len();
-                    if !self.0.contains_key(key) {
-                        self.0.insert(key.clone(), (next, Self::default()));
-                    }
-                    if let Some((_, below)) = self.0.get_mut(key) {
-                        below.see(value);
-                    }
-                }
-            }
-            Value::Array(items) => items.iter().for_each(|item| self.see(item)),
-            _ => {}
-        }
-    }
-
-    /// Where a key was first seen.
-    fn place(&self, name: &str) -> usize {
-        self.0.get(name).map_or(usize::MAX, |(i, _)| *i)
-    }
-
-    fn sort(&self, fields: &Fields) -> Fields {
-        let place = |field: &FieldRef| self.place(field.name());
-        let none = Self::default();
-        let mut out: Vec<FieldRef> = fields
-            .iter()
-            .map(|field| self.0.get(field.name()).map_or(&none, |(_, keys)| keys).field(field))
-            .collect();
-        out.sort_by_key(place);
-        out.into()
-    }
-
-    fn field(&self, field: &FieldRef) -> FieldRef {
-        let data_type = match field.data_type() {
-            DataType::Struct(fields) => DataType::Struct(self.sort(fields)),
-            DataType::List(item) => DataType::List(self.field(item)),
-            other => other.clone(),
-        };
-        Arc::new(field.as_ref().clone().with_data_type(data_type))
-    }
+    })?
 }
 
 /// The lines of a file that are not empty, with their numbers.
@@ -270,6 +139,8 @@ pub(crate) fn json(
         lines: Lines::new(BufReader::with_capacity(1 << 18, file)),
         decoder,
         is_strict,
+        maps: Maps::new(&decoded),
+        binary: command.values.binary,
         decoded,
         schema: schema.clone(),
         variants: variants.map(variants::VariantColumns::new),
@@ -302,6 +173,9 @@ struct JsonBatches<R> {
     lines: Lines<R>,
     decoder: Decoder,
     is_strict: bool,
+    /// Where maps are.
+    maps: Option<Maps>,
+    binary: Option<BinaryForm>,
     /// The columns of the decoder.
     decoded: SchemaRef,
     /// All columns: those of the decoder, and those that become VARIANT.
@@ -339,12 +213,18 @@ impl<R: BufRead> JsonBatches<R> {
         while self.numbers.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             let Some((number, line)) = self.lines.next(&self.name)? else { break };
             bytes += line.len();
-            match &mut self.variants {
-                None => self.text.push_str(line),
-                Some(variants) => variants
-                    .take(line, &mut self.text)
-                    .map_err(|wrong| Failure::content(&self.name, Some(number), wrong))?,
-            }
+            let begin = self.text.len();
+            let taken = match (&mut self.variants, &self.maps) {
+                (None, None) => Ok(self.text.push_str(line)),
+                (None, Some(maps)) => maps.as_pairs(line, &mut self.text),
+                (Some(variants), None) => variants.take(line, &mut self.text),
+                (Some(variants), Some(maps)) => {
+                    let taken = variants.take(line, &mut self.text);
+                    let rest = self.text.split_off(begin);
+                    taken.and_then(|()| maps.as_pairs(&rest, &mut self.text))
+                }
+            };
+            taken.map_err(|wrong| Failure::content(&self.name, Some(number), wrong))?;
             self.text.push('\n');
             self.numbers.push(number);
             if has_only_variants && !matches!(self.text.trim_ascii_end(), "" | "{}") {
@@ -363,7 +243,7 @@ impl<R: BufRead> JsonBatches<R> {
             Ok(Some(batch)) if batch.num_rows() == self.numbers.len() => batch,
             other => return Err(self.wrong_line(&self.numbers, other.err())),
         };
-        finish(&batch, &self.decoded).map_err(|wrong| {
+        finish(&batch, &self.decoded, self.binary).map_err(|wrong| {
             let line = wrong.row.and_then(|row| self.numbers.get(row)).copied();
             Failure::content(&self.name, line, wrong.error)
         })

@@ -2,8 +2,13 @@
 
 mod columns;
 mod csv;
+mod infer;
 mod json;
+mod maps;
 mod nulls;
+mod numbers;
+mod scan;
+mod times;
 
 use arrow_schema::{DataType, Field};
 
@@ -12,7 +17,8 @@ use crate::failure::{Failure, Result};
 use crate::types;
 
 pub(crate) use csv::{csv, csv_schema};
-pub(crate) use json::{at_column, json, json_schema};
+pub(crate) use json::{json, json_schema};
+pub(crate) use scan::at_column;
 
 /// Records that types are inferred from, where nothing else is asked for.
 const INFER_ROWS: usize = 10_000;

@@ -1,0 +1,176 @@
+//! The forms of values that have more than one in text: `--decimals`, `--maps`, `--binary`.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::is_shown_as_variant;
+use crate::args::{BinaryForm, ValueForms};
+
+/// What `--binary` says, or what was seen: text where all values so far are text, else hex.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Forms {
+    pub(crate) values: ValueForms,
+    /// Of the leaves of bytes, in the order of the schema; `None` before a value was seen.
+    leaves: Vec<Option<BinaryForm>>,
+}
+
+impl Forms {
+    pub(crate) fn new(values: ValueForms) -> Self {
+        Self { values, leaves: Vec::new() }
+    }
+
+    /// The form of a leaf of bytes. A leaf without a value so far has none to write.
+    pub(super) fn of_leaf(&self, leaf: usize) -> BinaryForm {
+        let seen = self.leaves.get(leaf).copied().flatten();
+        self.values.binary.or(seen).unwrap_or(BinaryForm::Hex)
+    }
+
+    /// Other columns come.
+    pub(crate) fn forget(&mut self) {
+        self.leaves.clear();
+    }
+
+    /// Decides on the leaves whose first values are in the batch.
+    pub(crate) fn look(&mut self, batch: &RecordBatch) {
+        if self.values.binary.is_some() {
+            return;
+        }
+        let schema = batch.schema_ref();
+        let mut next = 0;
+        for (column, field) in batch.columns().iter().zip(schema.fields()) {
+            if !is_shown_as_variant(column, field) {
+                self.look_at(column, &mut next);
+            }
+        }
+    }
+
+    fn look_at(&mut self, array: &dyn Array, next: &mut usize) {
+        match array.data_type() {
+            DataType::Binary => self.leaf(array.as_binary::<i32>().iter(), next),
+            DataType::LargeBinary => self.leaf(array.as_binary::<i64>().iter(), next),
+            DataType::BinaryView => self.leaf(array.as_binary_view().iter(), next),
+            DataType::List(_) => self.look_at(array.as_list::<i32>().values(), next),
+            DataType::LargeList(_) => self.look_at(array.as_list::<i64>().values(), next),
+            DataType::ListView(_) => self.look_at(array.as_list_view::<i32>().values(), next),
+            DataType::LargeListView(_) => self.look_at(array.as_list_view::<i64>().values(), next),
+            DataType::FixedSizeList(..) => self.look_at(array.as_fixed_size_list().values(), next),
+            DataType::Map(..) => {
+                array.as_map().entries().columns().iter().for_each(|of| self.look_at(of, next));
+            }
+            DataType::Struct(fields) => {
+                for (column, field) in array.as_struct().columns().iter().zip(fields) {
+                    if !is_shown_as_variant(column, field) {
+                        self.look_at(column, next);
+                    }
+                }
+            }
+            DataType::Dictionary(..) => self.look_at(array.as_any_dictionary().values(), next),
+            DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+                DataType::Int16 => {
+                    self.look_at(array.as_run::<super::types::Int16Type>().values(), next)
+                }
+                DataType::Int32 => {
+                    self.look_at(array.as_run::<super::types::Int32Type>().values(), next)
+                }
+                _ => self.look_at(array.as_run::<super::types::Int64Type>().values(), next),
+            },
+            _ => {}
+        }
+    }
+
+    fn leaf<'a>(&mut self, values: impl Iterator<Item = Option<&'a [u8]>>, next: &mut usize) {
+        if self.leaves.len() <= *next {
+            self.leaves.push(None);
+        }
+        if let Some(form @ None) = self.leaves.get_mut(*next) {
+            *form = of_values(values);
+        }
+        *next += 1;
+    }
+}
+
+/// The form of these values; `None` if there is none that is not empty.
+fn of_values<'a>(values: impl Iterator<Item = Option<&'a [u8]>>) -> Option<BinaryForm> {
+    let mut form = None;
+    for value in values.flatten().filter(|value| !value.is_empty()) {
+        if text_of(value).is_none() {
+            return Some(BinaryForm::Hex);
+        }
+        form = Some(BinaryForm::Text);
+    }
+    form
+}
+
+/// Bytes that are text: UTF-8 without control characters, but for those of lines. Numbers and
+/// digests that happen to be UTF-8 are not taken for text.
+pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
+    let is_control = |byte: &u8| matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 127);
+    if bytes.iter().any(is_control) {
+        return None;
+    }
+    std::str::from_utf8(bytes).ok()
+}
+
+/// Bytes as base64, with padding.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    BASE64_STANDARD.encode(bytes)
+}
+
+/// Bytes that were written in this form; where none is said, text that begins with `0x` is hex, and
+/// other text is its own bytes.
+///
+/// # Errors
+/// What is wrong with the text.
+pub(crate) fn bytes_of(text: &str, form: Option<BinaryForm>) -> Result<Vec<u8>, String> {
+    let wrong = |form: &str| format!("{text:?} is not {form}");
+    match form {
+        Some(BinaryForm::Text) => Ok(text.as_bytes().to_vec()),
+        Some(BinaryForm::Base64) => BASE64_STANDARD.decode(text).map_err(|_| wrong("base64")),
+        Some(BinaryForm::Hex) | None => match text.strip_prefix("0x") {
+            Some(digits) => of_hex(digits).ok_or_else(|| wrong("hex")),
+            None => Ok(text.as_bytes().to_vec()),
+        },
+    }
+}
+
+fn of_hex(digits: &str) -> Option<Vec<u8>> {
+    let digit =
+        |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let pairs = digits.as_bytes().chunks(2).map(|pair| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    });
+    pairs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::hex;
+
+    #[test]
+    fn bytes_come_back_in_each_form() {
+        for bytes in [&b""[..], b"text", b"0x", b"\0\x01\xff", "ü\n".as_bytes()] {
+            for (form, text) in [(None, hex(bytes)), (Some(BinaryForm::Base64), base64(bytes))] {
+                assert_eq!(bytes_of(&text, form).expect("bytes"), bytes, "{form:?}");
+            }
+        }
+        assert_eq!(bytes_of("0x", Some(BinaryForm::Text)).expect("bytes"), b"0x");
+        assert!(bytes_of("0x0", None).is_err());
+        assert!(bytes_of("0x+1", None).is_err());
+        assert!(bytes_of("!", Some(BinaryForm::Base64)).is_err());
+        assert_eq!(bytes_of("as it is", None).expect("bytes"), b"as it is");
+    }
+
+    #[test]
+    fn values_are_text_if_all_are() {
+        let form = |values: &[&[u8]]| of_values(values.iter().map(|value| Some(*value)));
+        assert_eq!(form(&[b"a", b"", "b\n\u{fc}".as_bytes()]), Some(BinaryForm::Text));
+        assert_eq!(form(&[b"a", b"\xff"]), Some(BinaryForm::Hex));
+        assert_eq!(form(&[b"\0\0\0\x01"]), Some(BinaryForm::Hex));
+        assert_eq!(form(&[b""]), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! Numbers and text, written to a buffer without a string in between.
+
+use arrow_schema::ArrowError;
+use itoa::Integer;
+
+/// Appends an integer.
+pub(super) fn integer(value: impl Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends a float: the fewest digits that are this one. False for NaN and infinities, which JSON
+/// has no numbers for; they are words.
+pub(super) fn float64(value: f64, out: &mut Vec<u8>) -> bool {
+    if value.is_finite() {
+        out.extend_from_slice(ryu::Buffer::new().format_finite(value).as_bytes());
+        return true;
+    }
+    let word = match value.is_nan() {
+        true => "NaN",
+        false if value > 0.0 => "Infinity",
+        false => "-Infinity",
+    };
+    out.extend_from_slice(word.as_bytes());
+    false
+}
+
+/// The same for a float of 32 bits, not for the double that it widens to.
+pub(super) fn float32(value: f32, out: &mut Vec<u8>) -> bool {
+    // Beyond these, exponents would begin elsewhere than in doubles.
+    if value == 0.0 || (1e-4..1e13).contains(&value.abs()) {
+        out.extend_from_slice(ryu::Buffer::new().format_finite(value).as_bytes());
+        return true;
+    }
+    float64(value.to_string().parse().unwrap_or_else(|_| f64::from(value)), out)
+}
+
+/// Appends a decimal with all digits of its scale.
+pub(super) fn decimal(value: i128, scale: i8, out: &mut Vec<u8>) {
+    let mut buffer = itoa::Buffer::new();
+    let digits = match i64::try_from(value.unsigned_abs()) {
+        Ok(short) => buffer.format(short),
+        Err(_) => buffer.format(value.unsigned_abs()),
+    };
+    if value < 0 {
+        out.push(b'-');
+    }
+    let scale = usize::try_from(scale).unwrap_or_default();
+    match digits.len().checked_sub(scale) {
+        _ if scale == 0 => out.extend_from_slice(digits.as_bytes()),
+        Some(whole @ 1..) => {
+            let (whole, fraction) = digits.as_bytes().split_at(whole);
+            out.extend_from_slice(whole);
+            out.push(b'.');
+            out.extend_from_slice(fraction);
+        }
+        _ => {
+            out.extend_from_slice(b"0.");
+            out.resize(out.len() + scale - digits.len(), b'0');
+            out.extend_from_slice(digits.as_bytes());
+        }
+    }
+}
+
+/// Appends a text as JSON.
+///
+/// # Errors
+/// None that memory does not give.
+pub(super) fn json_text(text: &str, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+    let escapes = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    if text.bytes().fold(false, |any, byte| any | escapes(byte)) {
+        return serde_json::to_writer(out, text).map_err(|e| ArrowError::JsonError(e.to_string()));
+    }
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl Fn(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn floats_are_as_serde_json_writes_them() {
+        let number = |value: f64| {
+            let number = serde_json::Number::from_f64(value).expect("finite").to_string();
+            number.replace("e+", "e")
+        };
+        let mut rng = fastrand::Rng::with_seed(11);
+        for _ in 0..100_000 {
+            let (wide, narrow) = (f64::from_bits(rng.u64(..)), f32::from_bits(rng.u32(..)));
+            if wide.is_finite() {
+                assert_eq!(text(|out| drop(float64(wide, out))), number(wide));
+            }
+            if narrow.is_finite() {
+                let shortest: f64 = narrow.to_string().parse().expect("a number");
+                // Of two texts that are as short, either is right.
+                let text = text(|out| drop(float32(narrow, out)));
+                assert_eq!(text.len(), number(shortest).len(), "{text}");
+                assert_eq!(text.parse::<f32>(), Ok(narrow));
+            }
+        }
+        for (value, word) in [(f64::NAN, "NaN"), (f64::NEG_INFINITY, "-Infinity"), (-0.0, "-0.0")] {
+            assert_eq!(text(|out| drop(float64(value, out))), word);
+        }
+    }
+
+    #[test]
+    fn decimals_keep_the_digits_of_their_scale() {
+        for (value, scale, wanted) in [
+            (0, 0, "0"),
+            (0, 2, "0.00"),
+            (-5, 3, "-0.005"),
+            (1250, 2, "12.50"),
+            (-100, 2, "-1.00"),
+            (i128::MAX, 10, "17014118346046923173168730371.5884105727"),
+            (i128::MIN, 0, "-170141183460469231731687303715884105728"),
+        ] {
+            assert_eq!(text(|out| decimal(value, scale, out)), wanted);
+        }
+    }
+
+    #[test]
+    fn text_is_escaped_as_json_wants_it() {
+        for plain in ["", "a b", "é€", "\"", "a\\b", "\u{1}\n", "\u{7f}"] {
+            let json = serde_json::to_string(plain).expect("JSON");
+            assert_eq!(text(|out| json_text(plain, out).expect("memory")), json);
+        }
+    }
+}

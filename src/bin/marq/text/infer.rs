@@ -1,0 +1,259 @@
+//! The types of JSON, inferred from the values of the first lines.
+//!
+//! Numbers become the type that keeps all their digits; texts that are all dates or times become
+//! these, as in CSV. An object becomes a struct; one whose names change from row to row a map.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields};
+
+use super::numbers::Numbers;
+use super::scan::{Scan, Token, unquoted};
+use super::times::Texts;
+use crate::failure::{Failure, Result};
+
+/// What the values of one place look like: of a column, an item, or a member.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shape {
+    booleans: bool,
+    numbers: Option<Box<Numbers>>,
+    texts: Option<Texts>,
+    items: Option<Box<Self>>,
+    members: Option<Box<Members>>,
+    /// Where the first value that is not null stands.
+    first: Option<Place>,
+}
+
+/// The members of objects, in the order in which they were first seen.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Members {
+    shapes: Vec<(String, Shape)>,
+    by_name: HashMap<String, usize>,
+    objects: usize,
+    /// Members of all objects.
+    seen: usize,
+}
+
+/// A line of a file.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) file: Arc<str>,
+    pub(super) line: u64,
+}
+
+impl Place {
+    pub(super) fn failure(&self, path: &str, text: impl std::fmt::Display) -> Failure {
+        Failure::content(&self.file, Some(self.line), format!("column {path}: {text}"))
+    }
+}
+
+/// Something that is wrong with a line.
+pub(super) struct Wrong(String);
+
+impl From<String> for Wrong {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl Members {
+    /// Looks at a line, which is an object, but not into the members `without`.
+    pub(super) fn see_line(&mut self, text: &str, at: &Place, without: &[String]) -> Result<()> {
+        let wrong = |text: String| Failure::content(&at.file, Some(at.line), text);
+        let mut scan = Scan::new(text).map_err(wrong)?;
+        if !matches!(scan.next(), Token::Object) {
+            return Err(wrong("not an object".to_owned()));
+        }
+        let seen = self.see(&mut scan, at, "", without);
+        seen.map_err(|Wrong(text)| wrong(text))
+    }
+
+    fn see(
+        &mut self,
+        scan: &mut Scan<'_>,
+        at: &Place,
+        path: &str,
+        without: &[String],
+    ) -> Result<(), Wrong> {
+        self.objects += 1;
+        scan.items(|scan, name| {
+            let name = unquoted(name.unwrap_or_default());
+            self.seen += 1;
+            let shape = self.shape(&name);
+            if without.iter().any(|of| *of == name) {
+                return Ok(scan.raw().map(drop)?);
+            }
+            let path = if path.is_empty() { name.into_owned() } else { format!("{path}.{name}") };
+            shape.see(scan, at, &path)
+        })
+    }
+
+    /// The shape of a member, which is new if it is.
+    fn shape(&mut self, name: &str) -> &mut Shape {
+        let i = match self.by_name.get(name) {
+            Some(i) => *i,
+            None => {
+                self.by_name.insert(name.to_owned(), self.shapes.len());
+                self.shapes.push((name.to_owned(), Shape::default()));
+                self.shapes.len() - 1
+            }
+        };
+        &mut self.shapes[i].1
+    }
+
+    /// The fields, but for those that `type_of` has another type for, or none.
+    pub(super) fn fields(
+        &self,
+        path: &str,
+        type_of: &mut dyn FnMut(&str) -> Option<Field>,
+    ) -> Result<Vec<Field>> {
+        let field = |(name, shape): &(String, Shape)| {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            match type_of(name) {
+                Some(field) => Ok(field),
+                None => Ok(Field::new(name, shape.data_type(&path)?, true)),
+            }
+        };
+        self.shapes.iter().map(field).collect()
+    }
+
+    /// Whether the names are values themselves: many, of which each object has few.
+    fn are_values(&self) -> bool {
+        let names = self.shapes.len();
+        names == 0 || (names > MAX_MEMBERS && names * self.objects > 10 * self.seen)
+    }
+
+    fn data_type(&self, path: &str) -> Result<DataType> {
+        if self.are_values() {
+            let mut all = Shape::default();
+            if self.shapes.iter().all(|(_, shape)| all.merge(shape)) {
+                let value =
+                    if self.shapes.is_empty() { DataType::Utf8 } else { all.data_type(path)? };
+                return Ok(map_of(value));
+            }
+        }
+        Ok(DataType::Struct(self.fields(path, &mut |_| None)?.into()))
+    }
+}
+
+/// Names of an object from which on they may be those of a map.
+const MAX_MEMBERS: usize = 100;
+
+fn map_of(value: DataType) -> DataType {
+    let entries: Fields =
+        vec![Field::new("key", DataType::Utf8, false), Field::new("value", value, true)].into();
+    DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false)
+}
+
+impl Shape {
+    /// Looks at the next value.
+    fn see(&mut self, scan: &mut Scan<'_>, at: &Place, path: &str) -> Result<(), Wrong> {
+        let token = scan.next();
+        let kind = match token {
+            Token::Null => return Ok(()),
+            Token::Bool | Token::Number(_) | Token::Text(_) => Kind::Scalar,
+            Token::Array => Kind::Array,
+            Token::Object => Kind::Object,
+        };
+        match (self.kind(), &self.first) {
+            (Some(before), Some(first)) if before != kind => {
+                let place = match first.file == at.file {
+                    true => format!("line {}", first.line),
+                    false => format!("{}, line {}", first.file, first.line),
+                };
+                return Err(Wrong(format!(
+                    "column {path}: {}, and {} in {place}; --variant {} keeps values of all forms",
+                    kind.name(),
+                    before.name(),
+                    path.split('.').next().unwrap_or(path),
+                )));
+            }
+            _ => {}
+        }
+        self.first.get_or_insert_with(|| at.clone());
+        match token {
+            Token::Bool => self.booleans = true,
+            Token::Number(text) => self.numbers.get_or_insert_default().see(text, at),
+            Token::Text(text) => self.texts.get_or_insert_default().see(&unquoted(text)),
+            Token::Array => {
+                let item = self.items.get_or_insert_default();
+                scan.items(|scan, _| item.see(scan, at, path))?;
+            }
+            Token::Object => self.members.get_or_insert_default().see(scan, at, path, &[])?,
+            Token::Null => {}
+        }
+        Ok(())
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        self.first.as_ref().map(|_| match (&self.items, &self.members) {
+            (Some(_), _) => Kind::Array,
+            (_, Some(_)) => Kind::Object,
+            _ => Kind::Scalar,
+        })
+    }
+
+    /// Takes in what was seen elsewhere; false if that is of another kind.
+    fn merge(&mut self, other: &Self) -> bool {
+        if self.kind().zip(other.kind()).is_some_and(|(a, b)| a != b) {
+            return false;
+        }
+        self.booleans |= other.booleans;
+        self.first = self.first.take().or_else(|| other.first.clone());
+        if let Some(other) = &other.numbers {
+            self.numbers.get_or_insert_default().merge(other);
+        }
+        if let Some(other) = &other.texts {
+            self.texts.get_or_insert_default().merge(other);
+        }
+        let items = other.items.as_ref();
+        let items = items.is_none_or(|other| self.items.get_or_insert_default().merge(other));
+        let members = other.members.as_ref().is_none_or(|other| {
+            let all = self.members.get_or_insert_default();
+            all.objects += other.objects;
+            all.seen += other.seen;
+            other.shapes.iter().all(|(name, shape)| all.shape(name).merge(shape))
+        });
+        items && members
+    }
+
+    fn data_type(&self, path: &str) -> Result<DataType> {
+        if let Some(item) = &self.items {
+            let item = Field::new_list_field(item.data_type(path)?, true);
+            return Ok(DataType::List(Arc::new(item)));
+        }
+        if let Some(members) = &self.members {
+            return members.data_type(path);
+        }
+        Ok(match (self.booleans, &self.numbers, &self.texts) {
+            (false, None, None) => DataType::Null,
+            (true, None, None) => DataType::Boolean,
+            (false, Some(numbers), None) => numbers.data_type(path)?,
+            // NaN and infinities, which are no numbers of JSON.
+            (false, Some(numbers), Some(texts)) if texts.are_floats() && numbers.are_floats() => {
+                DataType::Float64
+            }
+            (false, None, Some(texts)) => texts.data_type(),
+            _ => DataType::Utf8,
+        })
+    }
+}
+
+/// What cannot be of one type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Scalar,
+    Array,
+    Object,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => "a single value",
+            Self::Array => "an array",
+            Self::Object => "an object",
+        }
+    }
+}
