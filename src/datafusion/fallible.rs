@@ -92,6 +92,10 @@ fn is_total_cast(from: &DataType, to: &DataType) -> bool {
     let is_text = |of: &D| matches!(of, D::Utf8 | D::LargeUtf8 | D::Utf8View);
     match (from, to) {
         (D::Dictionary(_, values), to) => is_total_cast(values, to),
+        // As many keys as a batch may have rows.
+        (from, D::Dictionary(key, values)) if key.primitive_width() >= Some(4) => {
+            is_total_cast(from, values)
+        }
         (D::Null, _) => true,
         (from, to) if from == to => true,
         (from, to) if is_text(to) => {
@@ -141,6 +145,14 @@ mod tests {
             (to("t", DataType::Int64), true),
             (to("d", DataType::Utf8), false),
             (to("d", DataType::Int32), true),
+            (
+                to("t", DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))),
+                false,
+            ),
+            (
+                to("t", DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8))),
+                true,
+            ),
         ];
         for (expr, expected) in cases {
             let text = expr.to_string();

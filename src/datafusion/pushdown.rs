@@ -284,9 +284,13 @@ impl Translation<'_> {
     fn column(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<(TestedColumn, DataType)> {
         let mut expr = expr;
         while let Some(cast) = expr.downcast_ref::<CastExpr>()
-            && cast.expr().data_type(self.schema).is_ok_and(|own| own == *cast.cast_type())
+            && cast
+                .expr()
+                .data_type(self.schema)
+                .is_ok_and(|own| values_of(&own) == values_of(cast.cast_type()))
         {
-            // Of a column whose metadata or nullability is another in the table.
+            // Of a column whose metadata or nullability is another in the table, or that is a
+            // dictionary in one of them.
             expr = cast.expr();
         }
         let (index, names) = field_path(expr)?;
@@ -392,6 +396,14 @@ pub(super) fn field_path(expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, Vec<Str
         names.push(text_of(value_of(field)?)?.to_owned());
     }
     Some((index, names))
+}
+
+/// The type of the values of a dictionary; all other types are that of their values.
+fn values_of(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => values,
+        other => other,
+    }
 }
 
 fn text_of(value: &ScalarValue) -> Option<&str> {

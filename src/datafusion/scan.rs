@@ -255,16 +255,23 @@ impl Scan {
         physical: &SchemaRef,
         prepared: &Prepared,
     ) -> Result<(ProjectionExprs, Filters)> {
-        let (mut projection, mut filter) = (prepared.projection.clone(), prepared.filter.clone());
+        let mut projection = prepared.projection.clone();
+        let mut filters = prepared.filter.as_ref().map(Filters::new).unwrap_or_default();
         let logical = self.table.file_schema();
-        if filter.is_some() || logical != physical {
+        if prepared.filter.is_some() || logical != physical {
             let adapter = self.adapters.create(Arc::clone(logical), Arc::clone(physical))?;
             let simplifier = PhysicalExprSimplifier::new(physical);
-            let adapt = |expr| simplifier.simplify(adapter.rewrite(expr)?);
-            filter = filter.map(adapt).transpose()?;
+            let adapt = |expr| {
+                let expr = adapter.rewrite(expr)?;
+                // One of literals that fails, fails for the rows that it is evaluated for.
+                Ok(simplifier.simplify(Arc::clone(&expr)).unwrap_or(expr))
+            };
+            filters.fixed = filters.fixed.into_iter().map(adapt).collect::<Result<_>>()?;
+            // Not simplified: one that has no columns in this file would become what it is now.
+            let learned = filters.learned.into_iter().map(|filter| adapter.rewrite(filter));
+            filters.learned = learned.collect::<Result<_>>()?;
             projection = projection.try_map_exprs(adapt)?;
         }
-        let filters = filter.as_ref().map(Filters::new).unwrap_or_default();
         Ok((with_row_numbers(projection, physical)?, filters))
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! A conjunction need not have all of its columns decoded for all rows: where one part leaves few
 //! rows, the columns of the others are decoded only for those. Parts that share a column go
-//! together, as a *group*; so do those that must come last. Which group comes first is decided for some windows at a time, from what
-//! earlier ones have taught; until then all come at once.
+//! together, as a *group*, and so do those that must come last. Which group comes first is decided
+//! for some windows at a time, from what earlier ones have taught; until then all come at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,7 +130,8 @@ impl FilterGroups {
         }
         let last_parts = bound.last_parts();
         let of_last = last_parts.iter().filter_map(|part| parts.as_ref()?.get(*part));
-        together.join(&of_last.flatten().copied().collect::<Vec<_>>());
+        let of_last: Vec<usize> = of_last.flatten().copied().collect();
+        together.join(&of_last);
         columns.output.iter().for_each(|output| together.join(&shapes_of(output)));
         together.shorten();
         let (mut groups, mut of_first) = (Vec::<Group>::new(), HashMap::new());
@@ -152,9 +153,11 @@ impl FilterGroups {
             shapes.first().and_then(of_shape).unwrap_or_default()
         };
         for (part, of_part) in parts.iter().flatten().enumerate() {
-            let group = &mut groups[group_of(of_part)];
+            let is_last = last_parts.contains(&part);
+            // One that looks at no column goes with the others.
+            let group = &mut groups[group_of(if is_last { &of_last } else { of_part })];
             group.parts.push(part);
-            group.is_last |= last_parts.contains(&part);
+            group.is_last |= is_last;
         }
         for output in &columns.output {
             let group = &mut groups[group_of(&shapes_of(output))];
@@ -211,8 +214,8 @@ impl FilterGroups {
             nanos / (1.0 - passed).max(1e-3)
         };
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
-        // What has lists cannot be decoded for single rows, so it comes first; all come with it if it
-        // must come last.
+        // What has lists cannot be decoded for single rows, so it comes first. If it must come last
+        // too, all come at once.
         if self.groups.iter().any(|group| group.is_last && group.has_list) {
             return vec![order];
         }

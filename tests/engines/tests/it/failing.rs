@@ -133,3 +133,32 @@ async fn partition_values_for_which_an_expression_fails_are_left_out_first() {
     pair.run(&sql).await;
     assert_eq!(pair.same("select id, p from t where p <> 0 and 100 / p = 25").await, 30_000);
 }
+
+#[tokio::test]
+async fn a_column_with_one_value_for_which_an_expression_fails_is_asked_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |kind: &str, zero: i32| {
+        let batch = RecordBatch::try_from_iter([
+            ("kind", Arc::new(StringArray::from_iter_values(vec![kind; 100])) as ArrayRef),
+            ("zero", Arc::new(Int32Array::from_iter_values(vec![zero; 100]))),
+        ]);
+        let path = folder.path().join(format!("t/{zero}.parquet"));
+        engines::write(&path, [batch].into_iter(), 100);
+    };
+    std::fs::create_dir_all(folder.path().join("t")).unwrap();
+    file("bad", 0);
+    file("good", 2);
+    // With statistics of the files, the column is a literal in each of them.
+    for statistics in [true, false] {
+        let config = SessionConfig::new().with_collect_statistics(statistics);
+        let ctx = engines::ours(config);
+        engines::register(&ctx, "t", &folder.path().join("t")).await.unwrap();
+        for filter in
+            ["kind like '%oo%' and 100 / zero > 30", "100 / zero > 30 and kind like '%oo%'"]
+        {
+            let sql = format!("select kind, 100 / zero from t where {filter}");
+            let found = query(&ctx, &sql).await;
+            assert_eq!(engines::rows(&found), vec!["good|50"; 100], "{sql}");
+        }
+    }
+}

@@ -19,7 +19,9 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
+use datafusion::error::Result;
 use datafusion::parquet::file::properties::WriterProperties;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use fastrand::Rng;
 use marquetry::datafusion::{MarquetryFormat, MarquetryTable};
@@ -378,8 +380,17 @@ impl Queries<'_> {
         }
     }
 
-    fn aggregates(&mut self) -> String {
-        let all: Vec<String> = (0..self.rng.usize(1..=4)).map(|_| self.aggregate()).collect();
+    /// Aggregates; those of groups are not of floats: where a NaN is among them, DataFusion's least
+    /// and greatest of a group depend on the order of the rows.
+    fn aggregates(&mut self, are_of_groups: bool) -> String {
+        let mut one = || loop {
+            let found = self.aggregate();
+            if !are_of_groups || !["f)", "g)"].iter().any(|end| found.ends_with(end)) {
+                return found;
+            }
+        };
+        let all: Vec<String> = (0..4).map(|_| one()).collect();
+        let all = &all[..self.rng.usize(1..=4)];
         all.iter().enumerate().map(|(i, of)| format!("{of} as a{i}")).collect::<Vec<_>>().join(", ")
     }
 
@@ -387,10 +398,10 @@ impl Queries<'_> {
         let filter = self.filter();
         match self.rng.u8(0..10) {
             0..=2 => format!("select * from t{filter}"),
-            3..=5 => format!("select {} from t{filter}", self.aggregates()),
+            3..=5 => format!("select {} from t{filter}", self.aggregates(false)),
             6 => {
                 let key = self.column(&["i", "s", "d", "b", "day", "z"]);
-                format!("select {key}, {} from t{filter} group by {key}", self.aggregates())
+                format!("select {key}, {} from t{filter} group by {key}", self.aggregates(true))
             }
             7 | 8 => {
                 let (column, other) = (self.any_column(), self.any_column());
@@ -414,12 +425,16 @@ impl Queries<'_> {
 }
 
 /// The rows of an answer, in no order.
-async fn answer(session: &SessionContext, sql: &str) -> Result<Vec<String>, String> {
+async fn answer(session: &SessionContext, sql: &str) -> Answer {
     let frame = session.sql(sql).await.map_err(|e| format!("planning: {e}"))?;
     let found = frame.collect().await.map_err(|e| e.to_string())?;
     let mut rows = engines::rows(&found);
     rows.sort();
     Ok(rows)
+}
+
+async fn plan_of(session: &SessionContext, sql: &str) -> Result<Arc<dyn ExecutionPlan>> {
+    session.sql(sql).await?.create_physical_plan().await
 }
 
 fn number(name: &str, otherwise: u64) -> u64 {
@@ -439,7 +454,7 @@ enum Outcome {
     Differs,
 }
 
-type Answer = Result<Vec<String>, String>;
+type Answer = std::result::Result<Vec<String>, String>;
 
 fn outcome(memory: &Answer, stock: &Answer, ours: &Answer) -> Outcome {
     match (memory, stock, ours) {
@@ -454,12 +469,14 @@ fn outcome(memory: &Answer, stock: &Answer, ours: &Answer) -> Outcome {
     }
 }
 
-/// What of an answer fits in a line.
-fn shown(answer: &Answer) -> String {
+/// What of an answer fits in a line: how many rows, and those that the rows in memory are not.
+fn shown(answer: &Answer, memory: &Answer) -> String {
     match answer {
         Ok(rows) => {
-            let first: Vec<&str> = rows.iter().take(4).map(String::as_str).collect();
-            format!("{} rows: {}", rows.len(), first.join("; "))
+            let expected = memory.as_deref().unwrap_or_default();
+            let other = rows.iter().filter(|row| expected.binary_search(row).is_err());
+            let other: Vec<&str> = other.take(4).map(String::as_str).collect();
+            format!("{} rows, others: {}", rows.len(), other.join("; "))
         }
         Err(error) => format!("error: {}", error.lines().next().unwrap_or_default()),
     }
@@ -488,10 +505,15 @@ async fn random_queries_give_the_rows_that_they_give_in_memory() {
                 let seed = seed.wrapping_add(table);
                 println!("{outcome:?} seed {seed}, query {i}: {sql}");
                 for (name, answer) in [("memory", &memory), ("stock", &stock), ("ours", &ours)] {
-                    println!("  {name:6} {}", shown(answer));
+                    println!("  {name:6} {}", shown(answer, &memory));
                 }
             }
             if outcome == Outcome::Differs {
+                for session in [&tables.stock, &tables.ours] {
+                    if let Ok(plan) = plan_of(session, &sql).await {
+                        println!("{}", crate::text(&plan));
+                    }
+                }
                 differing.push(sql);
             }
         }
