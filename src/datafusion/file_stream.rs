@@ -19,15 +19,15 @@ use datafusion_execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReser
 use datafusion_physical_expr::projection::Projector;
 use datafusion_physical_expr::utils::{collect_columns, conjunction};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
-use datafusion_pruning::FilePruner;
 use futures_core::Stream;
 
 use super::columns::{Columns, ROW_NUMBERS};
-use super::evaluate::evaluate;
-use super::learned::{PassRates, has_learned, may_change};
+use super::evaluate::evaluate_by_row;
+use super::fallible::can_fail;
+use super::learned::{PassRates, Trust, TrustedPruner, Usage, has_learned, may_change};
 use super::local::LocalSource;
 use super::metadata::{Fetched, IndexKeeper};
-use super::metrics::FileMetrics;
+use super::metrics::{FileMetrics, OutputRows};
 use super::pushdown::{self, Filters};
 use super::scan::{OfFile, Prepared, Scan};
 use crate::bytes::saturated;
@@ -67,7 +67,9 @@ pub(super) struct FileStream {
     /// Of `current`.
     counters: Arc<FilterCounters>,
     metrics: FileMetrics,
-    pruner: Option<FilePruner>,
+    output_rows: Arc<OutputRows>,
+    partition: usize,
+    pruner: Option<TrustedPruner>,
     /// Keeps the indexes that were fetched, for other queries.
     _indexes: Option<IndexKeeper>,
 }
@@ -125,7 +127,7 @@ struct RowGroupCounts {
 impl RowGroupCounts {
     fn of(plan: &Plan, groups: usize) -> Result<Self> {
         let left = row_groups_of(plan).len();
-        let sure = plan.ranges().iter().filter(|range| range.is_proven()).count();
+        let sure = plan.ranges().iter().filter(|range| range.is_claimed()).count();
         let skips_page_indexes =
             plan.options().page_index != PageIndexUse::Never && plan.skips_page_indexes()?;
         let pruned = groups.saturating_sub(left);
@@ -141,6 +143,7 @@ struct FileFilter {
     filters: Filters,
     physical: SchemaRef,
     rates: Arc<PassRates>,
+    trust: Arc<Trust>,
     prunes: bool,
     /// About how many nanoseconds a row saves that does not pass.
     saved: f64,
@@ -150,9 +153,9 @@ struct FileFilter {
 enum Evaluation {
     /// In the reader, which also prunes.
     Reader,
-    /// In its batches: two columns of the file have one name, by which a predicate cannot tell
-    /// which of them is meant.
-    Batches(Arc<dyn PhysicalExpr>),
+    /// In its batches, part by part: two columns of the file have one name, by which a predicate
+    /// cannot tell which of them is meant.
+    Batches(Vec<Arc<dyn PhysicalExpr>>),
     /// In a node above the scan, which only prunes.
     Above,
 }
@@ -164,8 +167,10 @@ impl FileFilter {
         let learned = filters.learned.iter().filter(|_| is_bindable).cloned();
         let learned = learned.collect();
         let evaluation = match &fixed {
-            Some(fixed) if scan.filters_rows && !is_bindable => {
-                Evaluation::Batches(Arc::clone(fixed))
+            Some(_) if scan.filters_rows && !is_bindable => {
+                let mut parts = filters.fixed.clone();
+                parts.sort_by_key(|part| can_fail(part, physical));
+                Evaluation::Batches(parts)
             }
             _ if scan.filters_rows && is_bindable => Evaluation::Reader,
             _ => Evaluation::Above,
@@ -174,8 +179,8 @@ impl FileFilter {
         let fixed = fixed.map(|fixed| pushdown::predicate(&fixed, physical)).transpose()?;
         let filters = Filters { learned, ..filters };
         let (physical, rates) = (Arc::clone(physical), Arc::clone(&scan.rates));
-        let prunes = scan.prunes;
-        Ok(Self { evaluation, fixed, filters, physical, rates, prunes, saved: 0.0 })
+        let (trust, prunes) = (Arc::clone(&scan.trust), scan.prunes);
+        Ok(Self { evaluation, fixed, filters, physical, rates, trust, prunes, saved: 0.0 })
     }
 
     /// Whether the reader has anything to evaluate or to prune by.
@@ -205,8 +210,9 @@ impl FileFilter {
         }
         let mut parts = Vec::from_iter(self.fixed.clone());
         for (place, filter) in self.filters.learned.iter().enumerate() {
-            let rate = self.rates.at(place);
-            parts.push(pushdown::learned_predicate(filter, &self.physical, &rate, self.saved)?);
+            let (rate, trust) = (self.rates.at(place), Arc::clone(&self.trust));
+            let usage = Usage { rate, saved: self.saved, trust };
+            parts.push(pushdown::learned_predicate(filter, &self.physical, &usage)?);
         }
         Ok((!parts.is_empty()).then(|| Predicate::all_of(parts)))
     }
@@ -236,8 +242,8 @@ impl FileStream {
         let mut filter = FileFilter::new(scan, filters, &physical, &filter_columns)?;
         let outputs: Vec<_> = projection.expr_iter().collect();
         let in_batches = match &filter.evaluation {
-            Evaluation::Batches(filter) => Some(Arc::clone(filter)),
-            Evaluation::Reader | Evaluation::Above => None,
+            Evaluation::Batches(parts) => parts.clone(),
+            Evaluation::Reader | Evaluation::Above => Vec::new(),
         };
         let columns = Columns::of(outputs.iter().chain(&in_batches), &physical);
         let late = columns.positions.iter().filter(|column| !filter_columns.contains(column));
@@ -264,8 +270,9 @@ impl FileStream {
         let read = reader.schema()?;
         let at = |expr: Arc<dyn PhysicalExpr>| pushdown::at_positions(&expr, &columns.positions);
         let projector = projection.try_map_exprs(at)?.make_projector(&read)?;
-        if let Some(in_batches) = in_batches {
-            filter.evaluation = Evaluation::Batches(at(in_batches)?);
+        if !in_batches.is_empty() {
+            let parts = in_batches.into_iter().map(at).collect::<Result<_>>()?;
+            filter.evaluation = Evaluation::Batches(parts);
         }
         let left = scan.limit.filter(|_| scan.filter.is_none() || scan.filters_rows);
         let Prepared { metrics, pruner, file, .. } = prepared;
@@ -290,6 +297,8 @@ impl FileStream {
             bytes: 0,
             counters: Arc::default(),
             metrics,
+            output_rows: Arc::clone(&scan.output_rows),
+            partition: scan.partition,
             pruner,
             _indexes: indexes,
         })
@@ -462,7 +471,7 @@ impl FileStream {
     ) -> Result<(AsyncReader, Plan)> {
         let Some(left) = self.left.filter(|_| !self.is_ordered) else { return Ok((reader, plan)) };
         let (mut enough, mut rows) = (Vec::new(), 0u64);
-        for range in plan.ranges().iter().filter(|range| range.is_proven()) {
+        for range in plan.ranges().iter().filter(|range| range.is_claimed()) {
             if rows >= left {
                 break;
             }
@@ -546,11 +555,12 @@ impl FileStream {
     }
 
     /// A batch as the query wants it.
-    fn finished(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        let batch = match &self.filter.evaluation {
-            Evaluation::Batches(filter) => filter_record_batch(&batch, &evaluate(filter, &batch)?)?,
-            Evaluation::Reader | Evaluation::Above => batch,
-        };
+    fn finished(&self, mut batch: RecordBatch) -> Result<RecordBatch> {
+        if let Evaluation::Batches(parts) = &self.filter.evaluation {
+            for part in parts {
+                batch = filter_record_batch(&batch, &evaluate_by_row(part, &batch)?)?;
+            }
+        }
         let batch = self.projector.project_batch(&batch)?;
         if batch.schema_ref() == &self.output {
             return Ok(batch);
@@ -591,6 +601,7 @@ impl FileStream {
                     }
                     if batch.num_rows() > 0 {
                         self.has_given = true;
+                        self.output_rows.add(self.partition, batch.num_rows());
                         return Poll::Ready(Ok(Some(batch)));
                     }
                 }
@@ -607,7 +618,10 @@ impl Stream for FileStream {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let compute = self.metrics.elapsed_compute.clone();
+        let timer = compute.timer();
         let polled = ready!(self.poll_batch(cx));
+        timer.done();
         if polled.is_err() {
             // After an error there is nothing more.
             self.ahead = None;

@@ -1,4 +1,5 @@
-//! [`LearnedFilter`]: a filter that DataFusion learns while the query runs, and whether it pays.
+//! [`LearnedFilter`]: a filter that DataFusion learns while the query runs, whether it may be
+//! believed, and whether it pays.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +10,14 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_ord::cmp::distinct;
 use arrow_select::filter::filter_record_batch;
 use datafusion_common::Result;
+use datafusion_expr::Operator;
 use datafusion_physical_expr::expressions::{
-    BinaryExpr, Column, DynamicFilterPhysicalExpr, DynamicFilterTracking, IsNotNullExpr,
+    BinaryExpr, CastExpr, Column, DynamicFilterPhysicalExpr, DynamicFilterTracking, IsNotNullExpr,
     IsNullExpr, Literal,
 };
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
+use datafusion_physical_expr_common::sort_expr::LexOrdering;
+use datafusion_pruning::FilePruner;
 
 use super::evaluate::evaluate;
 use super::key_set::{KeyRange, KeySet};
@@ -93,12 +97,125 @@ pub(super) fn has_learned(filter: &Arc<dyn PhysicalExpr>) -> bool {
     dynamic.is_some_and(|dynamic| dynamic.current().is_ok_and(|now| !now.is::<Literal>()))
 }
 
+/// Which learned filters may be believed.
+///
+/// DataFusion 55.2 learns bounds for the bare columns among the arguments of MIN and MAX, and
+/// passes over the other arguments, though rows within the bounds may change those:
+/// `AggregateExec::init_dynamic_filter`. What it learns there looks like what it learns for
+/// `ORDER BY … LIMIT`, nulls last.
+#[derive(Debug, Clone)]
+pub(super) enum Trust {
+    /// All of them: the session has no filters of aggregates.
+    All,
+    /// Of those that are nothing but bounds, only the one of the sort that the scan is ordered for.
+    Sorted(Option<SortBound>),
+}
+
+/// What a sort learns of its first column.
+#[derive(Debug, Clone)]
+pub(super) struct SortBound {
+    column: String,
+    op: Operator,
+}
+
+impl Trust {
+    /// In a session without filters of aggregates, or of a scan in this order.
+    pub(super) fn new(has_aggregate_filters: bool, order: Option<&LexOrdering>) -> Self {
+        if !has_aggregate_filters {
+            return Self::All;
+        }
+        Self::Sorted(order.map(LexOrdering::first).and_then(|key| {
+            let column = key.expr.downcast_ref::<Column>()?.name().to_owned();
+            let op = if key.options.descending { Operator::Gt } else { Operator::Lt };
+            Some(SortBound { column, op })
+        }))
+    }
+
+    /// Whether what was learned may leave out rows.
+    pub(super) fn allows(&self, learned: &Arc<dyn PhysicalExpr>) -> bool {
+        let Self::Sorted(sorted) = self else { return true };
+        let bound = bare_bound(learned).zip(sorted.as_ref());
+        !are_bounds(learned)
+            || bound
+                .is_some_and(|((column, op), sorted)| column == sorted.column && op == sorted.op)
+    }
+
+    /// Whether what is known now of a learned filter may leave out rows.
+    pub(super) fn allows_now(&self, filter: &Arc<dyn PhysicalExpr>) -> bool {
+        let Some(dynamic) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else {
+            return true;
+        };
+        matches!(self, Self::All) || dynamic.current().is_ok_and(|now| self.allows(&now))
+    }
+}
+
+/// Whether an expression is `a > 1`, or `a > 1 OR b < 2 OR …`, whatever `a` and `b` have become in
+/// the terms of the file.
+fn are_bounds(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    expr.downcast_ref::<BinaryExpr>().is_some_and(|test| match test.op() {
+        Operator::Or => are_bounds(test.left()) && are_bounds(test.right()),
+        Operator::Lt | Operator::Gt => test.right().is::<Literal>(),
+        _ => false,
+    })
+}
+
+/// The name of the column that an expression compares with a literal.
+fn bare_bound(expr: &Arc<dyn PhysicalExpr>) -> Option<(&str, Operator)> {
+    let test = expr.downcast_ref::<BinaryExpr>()?;
+    let mut column = test.left();
+    while let Some(cast) = column.downcast_ref::<CastExpr>() {
+        column = cast.expr();
+    }
+    Some((column.downcast_ref::<Column>()?.name(), *test.op()))
+}
+
+/// Says whether the statistics of a file exclude it, by what may be believed.
+pub(super) struct TrustedPruner {
+    pruner: FilePruner,
+    learned: Vec<Arc<dyn PhysicalExpr>>,
+    trust: Arc<Trust>,
+}
+
+impl TrustedPruner {
+    /// By `pruner`, whose filter has these learned parts.
+    pub(super) fn new(
+        pruner: FilePruner,
+        learned: Vec<Arc<dyn PhysicalExpr>>,
+        trust: Arc<Trust>,
+    ) -> Self {
+        Self { pruner, learned, trust }
+    }
+
+    /// Whether more may come to be known.
+    pub(super) fn is_watching(&self) -> bool {
+        self.pruner.is_watching()
+    }
+
+    /// Whether no row of the file can pass.
+    ///
+    /// # Errors
+    /// Those of DataFusion for a filter that it cannot look at.
+    pub(super) fn should_prune(&mut self) -> Result<bool> {
+        // Asked afterwards: a filter that is nothing but bounds stays so, whatever more is learned.
+        Ok(self.pruner.should_prune()?
+            && self.learned.iter().all(|filter| self.trust.allows_now(filter)))
+    }
+}
+
+/// What is known of the use of a learned filter.
+#[derive(Debug, Clone)]
+pub(super) struct Usage {
+    /// How much it has let through.
+    pub(super) rate: Arc<PassRate>,
+    /// About how many nanoseconds a row saves which does not pass.
+    pub(super) saved: f64,
+    pub(super) trust: Arc<Trust>,
+}
+
 /// A learned filter, or a part of one, as the rows of a read are tested by it.
 pub(super) struct LearnedFilter {
     expr: Arc<dyn PhysicalExpr>,
-    rate: Arc<PassRate>,
-    /// Nanoseconds that a row saves which does not pass.
-    saved: f64,
+    usage: Usage,
     known: Mutex<Known>,
 }
 
@@ -140,14 +257,9 @@ fn is_comparison(expr: &Arc<dyn PhysicalExpr>) -> bool {
 impl LearnedFilter {
     /// `expr`, whose columns are those of the batches. Where a `range` is given, rows with a key
     /// outside it need not pass.
-    pub(super) fn new(
-        expr: Arc<dyn PhysicalExpr>,
-        range: Option<KeyRange>,
-        rate: Arc<PassRate>,
-        saved: f64,
-    ) -> Self {
+    pub(super) fn new(expr: Arc<dyn PhysicalExpr>, range: Option<KeyRange>, usage: Usage) -> Self {
         let known = Mutex::new(Known::of(&expr, 0, range));
-        Self { expr, rate, saved, known }
+        Self { expr, usage, known }
     }
 
     /// Of which rows it is true; all of them where finding out does not pay, or fails: the filter
@@ -162,14 +274,17 @@ impl LearnedFilter {
         if let Some(dynamic) = self.expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
             // Asked first, so that what is newer is never taken for older.
             generation = dynamic.snapshot_generation();
-            self.rate.begin(generation);
+            self.usage.rate.begin(generation);
             expr = dynamic.current()?;
             if expr.is::<Literal>() {
                 // Nothing is learned yet, which tells nothing of what will be.
                 return evaluate(&expr, batch);
             }
+            if !self.usage.trust.allows(&expr) {
+                return Ok(vec![true; batch.num_rows()].into());
+            }
         }
-        if self.rate.is_futile(self.saved) {
+        if self.usage.rate.is_futile(self.usage.saved) {
             return Ok(vec![true; batch.num_rows()].into());
         }
         let start = Instant::now();
@@ -197,7 +312,7 @@ impl LearnedFilter {
                 }
             },
         };
-        self.rate.count(&tested, start.elapsed());
+        self.usage.rate.count(&tested, start.elapsed());
         Ok(tested)
     }
 

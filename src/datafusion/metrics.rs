@@ -1,11 +1,13 @@
 //! Metrics of a scan of one file, under the names that DataFusion's own source gives them.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use datafusion_physical_plan::metrics::{
-    Count, ExecutionPlanMetricsSet, Gauge, Label, MetricBuilder, MetricCategory, MetricType,
-    PruningMetrics, RatioMergeStrategy, RatioMetrics, Time,
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, Gauge, Label, Metric, MetricBuilder,
+    MetricCategory, MetricType, MetricValue, MetricsSet, PruningMetrics, RatioMergeStrategy,
+    RatioMetrics, Time,
 };
 
 use crate::bytes::saturated;
@@ -33,6 +35,8 @@ pub(super) struct FileMetrics {
     pub(super) page_rows_pruned: PruningMetrics,
     /// Bytes that were fetched, of those of the file.
     pub(super) scan_efficiency_ratio: RatioMetrics,
+    /// Time for decoding, filters and expressions, in all.
+    pub(super) elapsed_compute: Time,
     /// Time for evaluating filters on rows.
     pub(super) row_eval_time: Time,
     /// Time for deciding by statistics of row groups.
@@ -86,6 +90,7 @@ impl FileMetrics {
                 partition,
                 RatioMergeStrategy::AddPartSetTotal,
             ),
+            elapsed_compute: MetricBuilder::new(metrics).elapsed_compute(partition),
             row_eval_time: time("row_pushdown_eval_time"),
             statistics_eval_time: time("statistics_eval_time"),
             bloom_eval_time: time("bloom_filter_eval_time"),
@@ -129,5 +134,50 @@ impl FileMetrics {
         self.row_eval_time.add_duration(Duration::from_nanos(counters.row_nanos.take()));
         self.bloom_eval_time.add_duration(Duration::from_nanos(counters.bloom_nanos.take()));
         self.page_index_eval_time.add_duration(Duration::from_nanos(counters.page_nanos.take()));
+    }
+}
+
+/// Rows that each partition of a scan has given, and how unevenly: the metric `output_rows_skew`,
+/// which DataFusion derives itself only for its own source.
+#[derive(Debug, Default)]
+pub(super) struct OutputRows(Mutex<Partitions>);
+
+#[derive(Debug, Default)]
+struct Partitions {
+    rows: BTreeMap<usize, Count>,
+    /// The metric, once there is a partition.
+    skew: Option<RatioMetrics>,
+}
+
+impl OutputRows {
+    /// Counts a partition that begins.
+    pub(super) fn begin(&self, partition: usize, metrics: &ExecutionPlanMetricsSet) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.rows.entry(partition).or_default();
+        all.skew.get_or_insert_with(|| {
+            let skew = RatioMetrics::new().with_display_raw_values(false);
+            let name = "output_rows_skew".into();
+            let value = MetricValue::Ratio { name, ratio_metrics: skew.clone() };
+            metrics.register(Arc::new(Metric::new(value, None).with_type(MetricType::Dev)));
+            skew
+        });
+    }
+
+    /// Adds rows of a partition.
+    pub(super) fn add(&self, partition: usize, rows: usize) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.rows.entry(partition).or_default().add(rows);
+        let mut set = MetricsSet::new();
+        for (partition, rows) in &all.rows {
+            let value = MetricValue::OutputRows(rows.clone());
+            set.push(Arc::new(Metric::new(value, Some(*partition))));
+        }
+        let found = BaselineMetrics::output_rows_skew_metric(&set);
+        if let (Some(skew), Some(found)) = (&all.skew, found)
+            && let MetricValue::Ratio { ratio_metrics, .. } = found.value()
+        {
+            skew.set_part(ratio_metrics.part());
+            skew.set_total(ratio_metrics.total());
+        }
     }
 }

@@ -19,7 +19,10 @@
 //! Filters are evaluated in the scan, all of them and by default: those that [`Predicate`] can say
 //! with the very same meaning prune row groups and pages, and are evaluated on encoded values; the
 //! others are evaluated by DataFusion's own expressions, on the columns that they need, before
-//! other columns are decoded. Filters that DataFusion learns while the query runs (joins, `ORDER BY
+//! other columns are decoded. Parts of a conjunction that can fail for some values (division, casts,
+//! `abs`, functions of users) are evaluated last, in the order of the query, and only for rows that
+//! passed the others: a filter fails in the scan for no row for which it would not fail above it.
+//! Filters that DataFusion learns while the query runs (joins, `ORDER BY
 //! … LIMIT`) are looked at again before each row group.
 //!
 //! The parts of DataFusion that this needs are its small crates, without SQL and optimizer; their
@@ -32,6 +35,7 @@ mod metadata;
 mod schema;
 mod statistics;
 mod evaluate;
+mod fallible;
 mod routed;
 mod key_set;
 mod learned;

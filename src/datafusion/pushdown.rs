@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_buffer::i256;
-use arrow_schema::{ArrowError, DataType, FieldRef, Schema};
+use arrow_schema::{DataType, FieldRef, Schema};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::Operator;
@@ -23,11 +23,12 @@ use datafusion_physical_expr::utils::conjunction;
 use datafusion_physical_expr::{ScalarFunctionExpr, split_conjunction};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
-use super::evaluate::evaluate;
+use super::error::of_datafusion;
+use super::evaluate::{evaluate, evaluate_by_row};
+use super::fallible::can_fail;
 use super::key_set::KeyRange;
-use super::learned::{LearnedFilter, PassRate, key_range, may_change};
+use super::learned::{LearnedFilter, Usage, key_range, may_change};
 use super::routed::Routed;
-use crate::error::Error;
 use crate::predicate::{Column as TestedColumn, Literal, Predicate, col, not};
 
 /// The parts of a filter that are always evaluated, and those that DataFusion learns while the
@@ -96,28 +97,27 @@ pub(super) fn decode_nanos(data_type: &DataType) -> f64 {
     }
 }
 
-/// The predicate of a learned filter as it is now; a row that does not pass saves so many
-/// nanoseconds.
+/// The predicate of a learned filter as it is now, if that may be believed.
 ///
 /// # Errors
 /// As [`predicate`].
 pub(super) fn learned_predicate(
     filter: &Arc<dyn PhysicalExpr>,
     schema: &Schema,
-    rate: &Arc<PassRate>,
-    saved: f64,
+    usage: &Usage,
 ) -> Result<Predicate> {
     // Asked first: what is learned meanwhile is taken below.
     let may_change = may_change(filter);
     let Some(dynamic) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else {
         return predicate(filter, schema);
     };
-    let mut translation = Translation { schema, learned: Some((rate, saved)), range: None };
-    rate.begin(dynamic.snapshot_generation());
+    let mut translation = Translation { schema, learned: Some(usage), range: None };
+    usage.rate.begin(dynamic.snapshot_generation());
     let current = dynamic.current()?;
     match current.downcast_ref::<PhysicalLiteral>() {
         // Nothing was learned yet: what is learned while the first rows are read still counts.
         Some(_) if may_change => translation.function(filter),
+        _ if !usage.trust.allows(&current) => Ok(Predicate::TRUE),
         _ => {
             translation.range = key_range(&current);
             let bounds = Routed::of(&current).and_then(|routed| routed.bounds());
@@ -132,9 +132,8 @@ pub(super) fn learned_predicate(
 
 struct Translation<'a> {
     schema: &'a Schema,
-    /// Set if the filter may be left out where it does not pay: what it lets through, and the
-    /// nanoseconds that a row saves.
-    learned: Option<(&'a Arc<PassRate>, f64)>,
+    /// Set if the filter may be left out where it does not pay.
+    learned: Option<&'a Usage>,
     /// The only column of which a learned filter has bounds, and where its keys lie.
     range: Option<(usize, KeyRange)>,
 }
@@ -285,9 +284,13 @@ impl Translation<'_> {
     fn column(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<(TestedColumn, DataType)> {
         let mut expr = expr;
         while let Some(cast) = expr.downcast_ref::<CastExpr>()
-            && cast.expr().data_type(self.schema).is_ok_and(|own| own == *cast.cast_type())
+            && cast
+                .expr()
+                .data_type(self.schema)
+                .is_ok_and(|own| values_of(&own) == values_of(cast.cast_type()))
         {
-            // Of a column whose metadata or nullability is another in the table.
+            // Of a column whose metadata or nullability is another in the table, or that is a
+            // dictionary in one of them.
             expr = cast.expr();
         }
         let (index, names) = field_path(expr)?;
@@ -326,20 +329,26 @@ impl Translation<'_> {
             Ok(Transformed::no(node))
         };
         Arc::clone(expr).transform(note)?;
-        if columns.is_empty() {
-            return constant(expr);
+        if columns.is_empty()
+            && let Ok(constant) = constant(expr)
+        {
+            return Ok(constant);
         }
         let positions: Vec<usize> = columns.keys().copied().collect();
+        let can_fail = can_fail(expr, self.schema);
         let expr = at_positions(expr, &positions)?;
         let names = positions.iter().filter_map(|index| self.schema.fields().get(*index));
         let names: Vec<String> = names.map(|field| field.name().clone()).collect();
         Ok(match self.learned {
-            Some((rate, saved)) => {
+            Some(usage) => {
                 let range = self.range.filter(|(column, _)| positions == [*column]);
                 let range = range.map(|(_, range)| range);
-                let learned = LearnedFilter::new(expr, range, Arc::clone(rate), saved);
+                let learned = LearnedFilter::new(expr, range, usage.clone());
                 Predicate::function(names, move |batch| Ok(learned.evaluate(batch)))
             }
+            None if can_fail => Predicate::last_function(names, move |batch| {
+                evaluate_by_row(&expr, batch).map_err(of_datafusion)
+            }),
             None => Predicate::function(names, move |batch| {
                 evaluate(&expr, batch).map_err(of_datafusion)
             }),
@@ -387,6 +396,14 @@ pub(super) fn field_path(expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, Vec<Str
         names.push(text_of(value_of(field)?)?.to_owned());
     }
     Some((index, names))
+}
+
+/// The type of the values of a dictionary; all other types are that of their values.
+fn values_of(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => values,
+        other => other,
+    }
 }
 
 fn text_of(value: &ScalarValue) -> Option<&str> {
@@ -468,9 +485,4 @@ fn literal_of(value: &ScalarValue, data_type: &DataType) -> Option<Literal> {
 
 fn unsigned(scale: i8) -> Option<u8> {
     u8::try_from(scale).ok()
-}
-
-#[cold]
-fn of_datafusion(error: datafusion_common::DataFusionError) -> Error {
-    ArrowError::ExternalError(Box::new(error)).into()
 }

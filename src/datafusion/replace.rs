@@ -15,6 +15,7 @@ use datafusion_datasource::source::DataSourceExec;
 use datafusion_datasource_parquet::source::ParquetSource;
 use datafusion_execution::cache::cache_manager::FileMetadataCache;
 use datafusion_execution::cache::default_cache::DefaultCache;
+use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_session::PhysicalOptimizerRule;
 
@@ -31,16 +32,24 @@ use super::source::{MarquetrySource, check_options};
 /// access plans and row selections. Put the rule in front of the others, so that they push filters
 /// and orders into our scan:
 ///
+/// A rule knows no session. What scans hold is reserved from the memory pool that it is given, and
+/// footers are kept in the cache that it is given; both are in the runtime of a session:
+///
 /// ```ignore
-/// let state = SessionStateBuilder::new_with_default_features();
+/// let runtime = Arc::new(RuntimeEnv::default());
+/// let rule = ReplaceParquet::new()
+///     .with_memory_pool(Arc::clone(&runtime.memory_pool))
+///     .with_metadata_cache(runtime.cache_manager.get_file_metadata_cache());
+/// let state = SessionStateBuilder::new_with_default_features().with_runtime_env(runtime);
 /// let mut rules = PhysicalOptimizer::new().rules;
-/// rules.insert(0, Arc::new(ReplaceParquet::new()));
+/// rules.insert(0, Arc::new(rule));
 /// let ctx = SessionContext::new_with_state(state.with_physical_optimizer_rules(rules).build());
 /// ```
 #[derive(Clone)]
 pub struct ReplaceParquet {
     pushdown: bool,
     cache: Arc<FileMetadataCache>,
+    pool: Option<Arc<dyn MemoryPool>>,
 }
 
 impl fmt::Debug for ReplaceParquet {
@@ -58,7 +67,15 @@ impl Default for ReplaceParquet {
 impl ReplaceParquet {
     /// The rule, with a cache of its own for the metadata of files, of 50 MB.
     pub fn new() -> Self {
-        Self { pushdown: true, cache: Arc::new(DefaultCache::new(CACHE_BYTES)) }
+        Self { pushdown: true, cache: Arc::new(DefaultCache::new(CACHE_BYTES)), pool: None }
+    }
+
+    /// As [`MarquetrySource::with_memory_pool`]: that of a session is `runtime_env().memory_pool`.
+    /// Without it nothing is reserved.
+    #[must_use]
+    pub fn with_memory_pool(mut self, pool: Arc<dyn MemoryPool>) -> Self {
+        self.pool = Some(pool);
+        self
     }
 
     /// Keeps the metadata of files in this cache: that of a session is
@@ -76,7 +93,11 @@ impl ReplaceParquet {
         self
     }
 
-    fn swapped(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    fn swapped(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        options: &ConfigOptions,
+    ) -> Option<Arc<dyn ExecutionPlan>> {
         let scan = plan.downcast_ref::<DataSourceExec>()?;
         let (config, source) = scan.downcast_to_file_source::<ParquetSource>()?;
         if !is_understood(config, source) {
@@ -85,7 +106,11 @@ impl ReplaceParquet {
         let mut ours = MarquetrySource::new(source.table_schema().clone())
             .with_options(source.table_parquet_options().clone())
             .with_pushdown(self.pushdown)
+            .in_session(options)
             .with_metadata_cache(Arc::clone(&self.cache));
+        if let Some(pool) = &self.pool {
+            ours = ours.with_memory_pool(Arc::clone(pool));
+        }
         if let Some(projection) = source.projection() {
             ours = ours.with_projection(projection.clone());
         }
@@ -102,10 +127,10 @@ impl PhysicalOptimizerRule for ReplaceParquet {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
+        config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_down(|plan| {
-            Ok(match self.swapped(&plan) {
+            Ok(match self.swapped(&plan, config) {
                 Some(ours) => Transformed::yes(ours),
                 None => Transformed::no(plan),
             })
@@ -137,14 +162,14 @@ fn is_understood(config: &FileScanConfig, source: &ParquetSource) -> bool {
 }
 
 /// Whether files are read as DataFusion reads them. Its factories have public types, but what a
-/// scan holds cannot be asked for its type: its name has to do.
+/// scan holds cannot be asked for its type: the whole name of the type has to do, which their
+/// `Debug` begins with.
 fn is_stock(factory: &dyn fmt::Debug) -> bool {
     let mut name = Prefix(String::new());
     // It ends with an error once it is long enough: a cache may follow.
     let _ = write!(name, "{factory:?}");
-    ["CachedParquetFileReaderFactory", "DefaultParquetFileReaderFactory"]
-        .iter()
-        .any(|stock| name.0.starts_with(stock))
+    let name = name.0.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+    matches!(name, Some("CachedParquetFileReaderFactory" | "DefaultParquetFileReaderFactory"))
 }
 
 /// Takes the beginning of a text.

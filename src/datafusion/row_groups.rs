@@ -11,8 +11,8 @@ use datafusion_datasource::FileRange;
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr_common::sort_expr::LexOrdering;
 
+use super::schema::plain_options;
 use crate::read::Metadata;
-use crate::schema::ArrowOptions;
 
 /// The row groups whose middle lies in `range`; all of them without a range.
 ///
@@ -124,7 +124,7 @@ fn lower_bounds(metadata: &Metadata, column: &str) -> Option<Vec<Option<ScalarVa
     if !node.is_leaf() {
         return None;
     }
-    let found = metadata.column_statistics(node.leaves().start, &ArrowOptions::default()).ok()?;
+    let found = metadata.column_statistics(node.leaves().start, &plain_options()).ok()?;
     let bound = |i| match found.min.is_valid(i) {
         true => ScalarValue::try_from_array(&found.min, i).ok(),
         false => None,

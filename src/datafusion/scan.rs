@@ -35,10 +35,10 @@ use object_store::ObjectStore;
 use super::columns::with_row_numbers;
 use super::extensions;
 use super::file_stream::FileStream;
-use super::learned::PassRates;
+use super::learned::{PassRates, Trust, TrustedPruner};
 use super::metadata::{self, Fetched};
-use super::metrics::FileMetrics;
-use super::pushdown::Filters;
+use super::metrics::{FileMetrics, OutputRows};
+use super::pushdown::{Filters, without_learned};
 use super::row_groups::{self, ReadOrder};
 use super::schema::{FileSchema, TypeOptions};
 use crate::limits::Limits;
@@ -73,6 +73,8 @@ pub(super) struct Scan {
     pub(super) size_hint: Option<usize>,
     pub(super) page_index: PageIndexUse,
     pub(super) rates: Arc<PassRates>,
+    pub(super) trust: Arc<Trust>,
+    pub(super) output_rows: Arc<OutputRows>,
 }
 
 /// Plans the files of one partition of a scan.
@@ -141,7 +143,7 @@ pub(super) struct Prepared {
     pub(super) file: PartitionedFile,
     pub(super) metrics: FileMetrics,
     /// Set if what is still learned may exclude the rest of the file.
-    pub(super) pruner: Option<FilePruner>,
+    pub(super) pruner: Option<TrustedPruner>,
     projection: ProjectionExprs,
     filter: Option<Arc<dyn PhysicalExpr>>,
 }
@@ -179,13 +181,7 @@ impl Scan {
         let name = file.object_meta.location.to_string();
         let metrics = FileMetrics::new(self.partition, &name, &self.metrics);
         let (projection, filter) = self.with_constants(&file, &name)?;
-        let errors = MetricBuilder::new(&self.metrics)
-            .with_category(MetricCategory::Rows)
-            .global_counter("num_predicate_creation_errors");
-        let prunable = filter.as_ref().filter(|_| self.prunes);
-        let mut pruner = prunable.and_then(|filter| {
-            FilePruner::try_new(Arc::clone(filter), self.table.file_schema(), &file, errors)
-        });
+        let mut pruner = filter.as_ref().and_then(|filter| self.pruner(filter, &file));
         if let Some(pruner) = &mut pruner
             && pruner.should_prune()?
         {
@@ -193,8 +189,28 @@ impl Scan {
             return Ok(None);
         }
         metrics.files_pruned.add_matched(1);
-        let pruner = pruner.filter(FilePruner::is_watching);
+        let pruner = pruner.filter(TrustedPruner::is_watching);
         Ok(Some(Prepared { file, metrics, pruner, projection, filter }))
+    }
+
+    /// What prunes a whole file; `None` if its statistics cannot exclude it.
+    fn pruner(
+        &self,
+        filter: &Arc<dyn PhysicalExpr>,
+        file: &PartitionedFile,
+    ) -> Option<TrustedPruner> {
+        let learned = Filters::new(filter).learned;
+        let is_trusted = learned.iter().all(|filter| self.trust.allows_now(filter));
+        let (filter, learned) = match is_trusted {
+            true => (Some(Arc::clone(filter)), learned),
+            false => (without_learned(filter), Vec::new()),
+        };
+        let errors = MetricBuilder::new(&self.metrics)
+            .with_category(MetricCategory::Rows)
+            .global_counter("num_predicate_creation_errors");
+        let filter = filter.filter(|_| self.prunes)?;
+        let pruner = FilePruner::try_new(filter, self.table.file_schema(), file, errors)?;
+        Some(TrustedPruner::new(pruner, learned, Arc::clone(&self.trust)))
     }
 
     /// The batches of a file.
@@ -239,16 +255,23 @@ impl Scan {
         physical: &SchemaRef,
         prepared: &Prepared,
     ) -> Result<(ProjectionExprs, Filters)> {
-        let (mut projection, mut filter) = (prepared.projection.clone(), prepared.filter.clone());
+        let mut projection = prepared.projection.clone();
+        let mut filters = prepared.filter.as_ref().map(Filters::new).unwrap_or_default();
         let logical = self.table.file_schema();
-        if filter.is_some() || logical != physical {
+        if prepared.filter.is_some() || logical != physical {
             let adapter = self.adapters.create(Arc::clone(logical), Arc::clone(physical))?;
             let simplifier = PhysicalExprSimplifier::new(physical);
-            let adapt = |expr| simplifier.simplify(adapter.rewrite(expr)?);
-            filter = filter.map(adapt).transpose()?;
+            let adapt = |expr| {
+                let expr = adapter.rewrite(expr)?;
+                // One of literals that fails, fails for the rows that it is evaluated for.
+                Ok(simplifier.simplify(Arc::clone(&expr)).unwrap_or(expr))
+            };
+            filters.fixed = filters.fixed.into_iter().map(adapt).collect::<Result<_>>()?;
+            // Not simplified: one that has no columns in this file would become what it is now.
+            let learned = filters.learned.into_iter().map(|filter| adapter.rewrite(filter));
+            filters.learned = learned.collect::<Result<_>>()?;
             projection = projection.try_map_exprs(adapt)?;
         }
-        let filters = filter.as_ref().map(Filters::new).unwrap_or_default();
         Ok((with_row_numbers(projection, physical)?, filters))
     }
 }

@@ -11,7 +11,7 @@ use datafusion_common::config::ParquetOptions;
 use datafusion_common::{DataFusionError, Result};
 
 use crate::read::Metadata;
-use crate::schema::{ArrowOptions, Physical, Projection, TextColumns, to_arrow};
+use crate::schema::{ArrowOptions, HintUse, Physical, Projection, TextColumns, to_arrow};
 
 /// The options of DataFusion that say as which types columns are read.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,7 +45,7 @@ impl TypeOptions {
     }
 
     fn arrow(&self) -> ArrowOptions {
-        let mut arrow = ArrowOptions::new().with_binary_as_string(self.binary_as_string);
+        let mut arrow = plain_options().with_binary_as_string(self.binary_as_string);
         if let Some((unit, _)) = &self.int96 {
             arrow.int96 = *unit;
         }
@@ -88,6 +88,11 @@ impl TypeOptions {
     }
 }
 
+/// How files are read without any options: the types are those of DataFusion's own source.
+pub(super) fn plain_options() -> ArrowOptions {
+    ArrowOptions { hint_use: HintUse::AsParquet, ..ArrowOptions::default() }
+}
+
 fn mapped(metadata: &Metadata, arrow: &ArrowOptions) -> Result<SchemaRef> {
     let mapping = to_arrow(metadata.schema(), metadata.key_values(), &Projection::All, arrow)?;
     Ok(mapping.schema)
@@ -95,7 +100,7 @@ fn mapped(metadata: &Metadata, arrow: &ArrowOptions) -> Result<SchemaRef> {
 
 /// The schema of a file, of the types that its columns have without any options.
 pub(super) fn arrow_types(metadata: &Metadata) -> Result<SchemaRef> {
-    mapped(metadata, &ArrowOptions::default())
+    mapped(metadata, &plain_options())
 }
 
 fn retyped(field: &Field, data_type: DataType) -> FieldRef {
@@ -213,9 +218,9 @@ fn alike(a: &DataType, b: &DataType) -> bool {
     use DataType as D;
     match (a, b) {
         _ if is_text(a) && is_text(b) || is_bytes(a) && is_bytes(b) => true,
-        (D::List(a), D::List(b)) | (D::LargeList(a), D::LargeList(b)) => of_fields(a, b),
-        (D::FixedSizeList(a, n), D::FixedSizeList(b, m)) => n == m && of_fields(a, b),
-        (D::Map(a, s), D::Map(b, t)) => s == t && of_fields(a, b),
+        (D::List(a), D::List(b)) | (D::LargeList(a), D::LargeList(b)) => of_items(a, b),
+        (D::FixedSizeList(a, n), D::FixedSizeList(b, m)) => n == m && of_items(a, b),
+        (D::Map(a, s), D::Map(b, t)) => s == t && of_entries(a, b),
         (D::Struct(a), D::Struct(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| of_fields(a, b))
         }
@@ -224,7 +229,21 @@ fn alike(a: &DataType, b: &DataType) -> bool {
 }
 
 fn of_fields(a: &Field, b: &Field) -> bool {
-    a.name() == b.name()
-        && a.is_nullable() == b.is_nullable()
-        && alike(a.data_type(), b.data_type())
+    a.name() == b.name() && of_items(a, b)
+}
+
+/// As [`of_fields`], whatever the names of list items are.
+fn of_items(a: &Field, b: &Field) -> bool {
+    a.is_nullable() == b.is_nullable() && alike(a.data_type(), b.data_type())
+}
+
+fn of_entries(a: &Field, b: &Field) -> bool {
+    match (a.data_type(), b.data_type()) {
+        (DataType::Struct(of_a), DataType::Struct(of_b)) => {
+            a.is_nullable() == b.is_nullable()
+                && of_a.len() == of_b.len()
+                && of_a.iter().zip(of_b).all(|(a, b)| of_items(a, b))
+        }
+        _ => false,
+    }
 }

@@ -28,6 +28,7 @@ use datafusion_physical_plan::metrics::{
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType};
 use object_store::ObjectStore;
 
+use super::error::of_settings;
 use super::write_options::write_options;
 use crate::bytes::saturated;
 use crate::io::StoreSink;
@@ -106,7 +107,8 @@ impl FileSink for MarquetrySink {
             .with_category(MetricCategory::Bytes)
             .global_counter("bytes_written");
         let options = self.write_options()?;
-        let mut encoder = RowGroupEncoder::new(get_writer_schema(&self.config), options)?;
+        let encoder = RowGroupEncoder::new(get_writer_schema(&self.config), options);
+        let mut encoder = encoder.map_err(of_settings)?;
         if !self.options.global.allow_single_file_parallelism {
             encoder = encoder.with_threads(1)?;
         }

@@ -27,7 +27,8 @@ use datafusion_pruning::build_pruning_predicate;
 use object_store::ObjectStore;
 
 use super::columns::RowNumberColumns;
-use super::learned::PassRates;
+use super::learned::{PassRates, Trust};
+use super::metrics::OutputRows;
 use super::pushdown;
 use super::row_groups::{ReadOrder, sort_by_bound};
 use super::scan::{Files, Scan};
@@ -84,6 +85,12 @@ impl Default for ScanSettings {
 /// and not against the memory pool. Indexes that a scan has fetched and is to put there are reserved
 /// from the pool until the scan of the file ends.
 ///
+/// Filters that a query learns are used while they pay. Those that may be bounds which DataFusion
+/// 55.2 learns for MIN and MAX are not, because it forgets other aggregates of the same query that
+/// need more rows: bounds without anything else, if the option
+/// `datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown` is on, unless the rows are asked
+/// for in the order of that very column. [`install!`](super::install) turns the option off.
+///
 /// Virtual columns of the table are supported that have the type `Int64` and the extension type
 /// `parquet.virtual.row_number`: the number of each row in its file, from 0. Of other kinds they
 /// are an error when the scan begins.
@@ -113,6 +120,10 @@ pub struct MarquetrySource {
     pool: Option<Arc<dyn MemoryPool>>,
     metrics: ExecutionPlanMetricsSet,
     rates: Arc<PassRates>,
+    output_rows: Arc<OutputRows>,
+    /// Whether a learned filter may be one of aggregates. Nothing is known of filters that were not
+    /// pushed down by an optimizer.
+    has_aggregate_filters: bool,
 }
 
 impl fmt::Debug for MarquetrySource {
@@ -144,6 +155,8 @@ impl MarquetrySource {
             pool: None,
             metrics: ExecutionPlanMetricsSet::new(),
             rates: Arc::default(),
+            output_rows: Arc::default(),
+            has_aggregate_filters: true,
         }
     }
 
@@ -199,6 +212,12 @@ impl MarquetrySource {
     #[must_use]
     pub fn with_filter(mut self, filter: Arc<dyn PhysicalExpr>) -> Self {
         self.filter = Some(filter);
+        self
+    }
+
+    /// Believes learned filters as far as these options of the session say where they come from.
+    pub(super) fn in_session(mut self, config: &ConfigOptions) -> Self {
+        self.has_aggregate_filters = config.optimizer.enable_aggregate_dynamic_filter_pushdown;
         self
     }
 
@@ -266,6 +285,7 @@ impl MarquetrySource {
                     .to_owned(),
             ));
         }
+        self.output_rows.begin(partition, &self.metrics);
         let projection = self.projection.clone();
         let projection = projection.try_map_exprs(|expr| row_numbers.replaced(expr))?;
         let default_adapters = || Arc::new(DefaultPhysicalExprAdapterFactory) as Arc<_>;
@@ -307,6 +327,8 @@ impl MarquetrySource {
                 PageIndexUse::Never
             },
             rates: Arc::clone(&self.rates),
+            output_rows: Arc::clone(&self.output_rows),
+            trust: Arc::new(Trust::new(self.has_aggregate_filters, self.order.by_bounds.as_ref())),
         })))
     }
 
@@ -417,7 +439,7 @@ impl FileSource for MarquetrySource {
     fn try_pushdown_filters(
         &self,
         filters: Vec<Arc<dyn PhysicalExpr>>,
-        _config: &ConfigOptions,
+        config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
         let can: Vec<bool> = filters.iter().map(|filter| self.can_evaluate(filter)).collect();
         let taken = filters.iter().zip(&can).filter(|(_, can)| **can).map(|(filter, _)| filter);
@@ -430,7 +452,7 @@ impl FileSource for MarquetrySource {
         if !can.contains(&true) {
             return Ok(answer);
         }
-        let source = Self { filter: Some(conjunction(taken)), ..self.clone() };
+        let source = Self { filter: Some(conjunction(taken)), ..self.clone() }.in_session(config);
         Ok(answer.with_updated_node(Arc::new(source) as Arc<dyn FileSource>))
     }
 

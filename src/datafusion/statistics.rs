@@ -15,11 +15,11 @@ use datafusion_common::{ColumnStatistics as FileColumn, Result, ScalarValue, Sta
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 
-use super::schema::{arrow_types, is_bytes, is_text};
+use super::schema::{arrow_types, is_bytes, is_text, plain_options};
 use crate::bytes::saturated;
 use crate::predicate::ColumnStatistics;
 use crate::read::Metadata;
-use crate::schema::{ArrowOptions, Physical};
+use crate::schema::Physical;
 
 /// Statistics of a file for a table of this schema, without partition columns.
 pub(super) fn of_file(metadata: &Metadata, table: &Schema) -> Result<Statistics> {
@@ -42,7 +42,7 @@ pub(super) fn of_file(metadata: &Metadata, table: &Schema) -> Result<Statistics>
         if node.is_leaf() && node.max_rep() == 0 {
             // What is wrong with the metadata comes to light where they are read.
             let leaf = node.leaves().start;
-            if let Ok(found) = metadata.column_statistics(leaf, &ArrowOptions::default()) {
+            if let Ok(found) = metadata.column_statistics(leaf, &plain_options()) {
                 fill(column, &found, field.data_type());
             }
             column.distinct_count = distinct_count(metadata, leaf);
@@ -256,7 +256,7 @@ fn overlap(metadata: &Metadata, leaf: usize, options: SortOptions) -> Option<Ord
     if metadata.row_groups() < 2 {
         return Some(Ordering::Less);
     }
-    let found = metadata.column_statistics(leaf, &ArrowOptions::default()).ok()?;
+    let found = metadata.column_statistics(leaf, &plain_options()).ok()?;
     let (lows, highs) = match options.descending {
         true => (&found.max, &found.min),
         false => (&found.min, &found.max),

@@ -23,10 +23,11 @@ use crate::write::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel
 /// counterpart.
 pub(super) fn write_options(options: &TableParquetOptions) -> Result<WriteOptions> {
     check_options(options)?;
+    check_numbers(&options.global)?;
     let (global, default) = (&options.global, ParquetOptions::default());
     let mut out = WriteOptions::new()
         .with_hint(!global.skip_arrow_metadata)
-        .with_row_group_rows(global.max_row_group_size.max(1) as u64);
+        .with_row_group_rows(global.max_row_group_size as u64);
     if let Some(codec) = &global.compression {
         out = out.with_compression(compression("compression", codec)?);
     }
@@ -66,6 +67,22 @@ pub(super) fn write_options(options: &TableParquetOptions) -> Result<WriteOption
         out = out.with_key_value(key.clone(), value.clone().unwrap_or_default());
     }
     Ok(out)
+}
+
+/// Refuses options that say 0 where there must be something.
+fn check_numbers(global: &ParquetOptions) -> Result<()> {
+    let numbers = [
+        ("max_row_group_size", global.max_row_group_size),
+        ("write_batch_size", global.write_batch_size),
+        ("data_pagesize_limit", global.data_pagesize_limit),
+        ("data_page_row_count_limit", global.data_page_row_count_limit),
+        ("column_index_truncate_length", global.column_index_truncate_length.unwrap_or(1)),
+        ("statistics_truncate_length", global.statistics_truncate_length.unwrap_or(1)),
+    ];
+    match numbers.iter().find(|(_, number)| *number == 0) {
+        Some((option, _)) => unknown(option, "0", "1 or more"),
+        None => Ok(()),
+    }
 }
 
 /// What column options would say of all columns, and content-defined chunking.
@@ -163,9 +180,9 @@ fn compression(option: &str, text: &str) -> Result<Compression> {
         ("uncompressed", None) => Compression::Uncompressed,
         ("snappy", None) => Compression::Snappy,
         ("lz4_raw", None) => Compression::Lz4Raw,
-        ("gzip", Some(level)) => Compression::Gzip(level),
-        ("brotli", Some(level)) => Compression::Brotli(level),
-        ("zstd", Some(level)) => Compression::Zstd(level),
+        ("gzip", Some(level @ 0..=9)) => Compression::Gzip(level),
+        ("brotli", Some(level @ 0..=11)) => Compression::Brotli(level),
+        ("zstd", Some(level @ 1..=22)) => Compression::Zstd(level),
         ("lz4", None) => {
             return unsupported(option, "lz4, whose framing differs by reader: use lz4_raw");
         }
@@ -173,7 +190,8 @@ fn compression(option: &str, text: &str) -> Result<Compression> {
     })
 }
 
-const CODECS: &str = "uncompressed, snappy, lz4_raw, gzip(level), brotli(level) or zstd(level)";
+const CODECS: &str =
+    "uncompressed, snappy, lz4_raw, gzip(0 to 9), brotli(0 to 11) or zstd(1 to 22)";
 
 fn statistics(option: &str, text: &str) -> Result<StatisticsLevel> {
     match text.to_lowercase().as_str() {

@@ -130,10 +130,12 @@ impl Export {
 
     /// Divides rows by the values of these columns: each combination has a folder, such as
     /// `country=NL/day=2026-11-22/`, and the files in it leave the columns out. Null is
-    /// `__HIVE_DEFAULT_PARTITION__`; characters that Hive escapes are percent-encoded.
+    /// `__HIVE_DEFAULT_PARTITION__`; characters that Hive escapes in values are percent-encoded.
     ///
-    /// Columns of integers, booleans, texts, dates and timestamps without a zone can be partitioned
-    /// by. Rows that come sorted by them make the fewest files: see [`Export::open_files`].
+    /// Columns of numbers, booleans, texts, dates, times and timestamps can be partitioned by, also
+    /// as dictionaries or runs. Their text is that of Spark: `12.50`, `1.5`, `2024-01-31`, and
+    /// `2024-01-31 12:00:00` in UTC. Not all readers take it back for the same type: text that
+    /// looks like a number is one to most of them, `1` and `01` the same. Rows that come sorted by them make the fewest files: see [`Export::open_files`].
     ///
     /// ```
     /// use marquetry::{Export, Reader};
@@ -174,7 +176,8 @@ impl Export {
 
     /// Whether a file `_metadata` is written, with the row groups of all files: readers plan a scan
     /// by it without opening each. [`Reader::files_below`](crate::Reader::files_below) reads it, as
-    /// pyarrow and Dask do. None is written if there are no rows.
+    /// pyarrow and Dask do. None is written if there are no rows. polars 2.1 refuses to scan a folder
+    /// that has such a file; it reads `folder/*.parquet`.
     #[must_use]
     pub fn summary(mut self, summary: bool) -> Self {
         self.summary = summary;

@@ -1,15 +1,16 @@
 //! [`Partitioning`]: rows by the values of some columns, and the folders that are named after them.
 //!
-//! The names are those of Hive, which engines take apart again: `key=value`, with what a file
-//! system or another reader might misread percent-encoded.
+//! The names are those of Hive, which engines take apart again: `key=value`. In values, what Hive
+//! escapes is percent-encoded; in keys, which not all readers decode, only what no folder can hold
+//! or would be misread.
 
 use std::fmt::Write;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::temporal_conversions::{as_date, as_datetime};
+use arrow_array::temporal_conversions::{as_date, as_datetime, as_time};
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array};
 use arrow_ord::partition::partition;
 use arrow_ord::sort::{SortColumn, lexsort_to_indices};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
@@ -75,10 +76,7 @@ impl Partitioning {
         let mut keys = Vec::with_capacity(self.keys.len());
         for (_, place) in &self.keys {
             let column = batch.column(*place);
-            keys.push(match column.as_any_dictionary_opt() {
-                Some(dictionary) => take(dictionary.values(), dictionary.keys(), None)?,
-                None => column.clone(),
-            });
+            keys.push(plain(column)?);
         }
         if batch.num_rows() == 0 {
             let runs = Vec::new().into_iter();
@@ -101,10 +99,10 @@ impl Partitioning {
         let mut key = PartitionKey::default();
         for ((name, _), column) in self.keys.iter().zip(columns) {
             let value = value(column, row).map_err(|e| e.at_column(&**name))?;
-            escape(name, &mut key.folder);
+            escape(name, is_misread_in_key, &mut key.folder);
             key.folder.push('=');
             match &value {
-                Some(text) => escape(text, &mut key.folder),
+                Some(text) => escape(text, is_escaped_by_hive, &mut key.folder),
                 None => key.folder.push_str(NULL),
             }
             key.folder.push('/');
@@ -153,21 +151,42 @@ impl Iterator for SplitBatch<'_> {
 fn check_type(data_type: &DataType) -> Result<()> {
     match data_type {
         DataType::Dictionary(_, values) => check_type(values),
+        DataType::RunEndEncoded(_, values) => check_type(values.data_type()),
         DataType::Boolean
         | DataType::Utf8
         | DataType::LargeUtf8
         | DataType::Utf8View
         | DataType::Date32
-        | DataType::Timestamp(_, None) => Ok(()),
-        other if other.is_integer() => Ok(()),
+        | DataType::Date64
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Timestamp(..) => Ok(()),
+        other if other.is_integer() || other.is_floating() || other.is_decimal() => Ok(()),
         other => Err(Error::unsupported(
             "partitions by this type",
             format_args!(
-                "values of {other} are no names of folders; numbers without a fraction, texts, \
-                 booleans, dates and timestamps without a zone are"
+                "values of {other} are no names of folders; numbers, texts, booleans, dates, times \
+                 and timestamps are"
             ),
         )),
     }
+}
+
+/// The values of dictionaries and runs, row by row.
+fn plain(column: &ArrayRef) -> Result<ArrayRef> {
+    if let Some(dictionary) = column.as_any_dictionary_opt() {
+        return plain(&take(dictionary.values(), dictionary.keys(), None)?);
+    }
+    macro_rules! of_runs {
+        ($($type:ty),*) => {$(
+            if let Some(runs) = column.as_run_opt::<$type>() {
+                let places = (0..runs.len()).map(|row| runs.get_physical_index(row) as u64);
+                return plain(&take(runs.values(), &UInt64Array::from_iter_values(places), None)?);
+            }
+        )*};
+    }
+    of_runs!(Int16Type, Int32Type, Int64Type);
+    Ok(column.clone())
 }
 
 /// A value as text; `None` for null.
@@ -187,6 +206,18 @@ fn value(column: &dyn Array, row: usize) -> Result<Option<String>> {
             instant.ok_or_else(|| no_name(&stored))?
         }};
     }
+    macro_rules! time {
+        ($type:ty) => {{
+            let stored = column.as_primitive::<$type>().value(row);
+            let time = as_time::<$type>(i64::from(stored)).map(|time| time.to_string());
+            time.ok_or_else(|| no_name(&stored))?
+        }};
+    }
+    macro_rules! decimal {
+        ($type:ty) => {
+            column.as_primitive::<$type>().value_as_string(row)
+        };
+    }
     let text = match column.data_type() {
         DataType::Boolean => column.as_boolean().value(row).to_string(),
         DataType::Int8 => number!(Int8Type),
@@ -205,10 +236,27 @@ fn value(column: &dyn Array, row: usize) -> Result<Option<String>> {
             let date = as_date::<Date32Type>(i64::from(days)).map(|date| date.to_string());
             date.ok_or_else(|| no_name(&days))?
         }
-        DataType::Timestamp(TimeUnit::Second, None) => instant!(TimestampSecondType),
-        DataType::Timestamp(TimeUnit::Millisecond, None) => instant!(TimestampMillisecondType),
-        DataType::Timestamp(TimeUnit::Microsecond, None) => instant!(TimestampMicrosecondType),
-        DataType::Timestamp(TimeUnit::Nanosecond, None) => instant!(TimestampNanosecondType),
+        DataType::Date64 => {
+            let millis = column.as_primitive::<Date64Type>().value(row);
+            let date = as_date::<Date64Type>(millis).map(|date| date.to_string());
+            date.ok_or_else(|| no_name(&millis))?
+        }
+        // In UTC, as Spark writes them in a session of that zone.
+        DataType::Timestamp(TimeUnit::Second, _) => instant!(TimestampSecondType),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => instant!(TimestampMillisecondType),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => instant!(TimestampMicrosecondType),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => instant!(TimestampNanosecondType),
+        DataType::Time32(TimeUnit::Second) => time!(Time32SecondType),
+        DataType::Time32(_) => time!(Time32MillisecondType),
+        DataType::Time64(TimeUnit::Microsecond) => time!(Time64MicrosecondType),
+        DataType::Time64(_) => time!(Time64NanosecondType),
+        DataType::Float16 => float(column.as_primitive::<Float16Type>().value(row).to_f32()),
+        DataType::Float32 => float(column.as_primitive::<Float32Type>().value(row)),
+        DataType::Float64 => float(column.as_primitive::<Float64Type>().value(row)),
+        DataType::Decimal32(..) => decimal!(Decimal32Type),
+        DataType::Decimal64(..) => decimal!(Decimal64Type),
+        DataType::Decimal128(..) => decimal!(Decimal128Type),
+        DataType::Decimal256(..) => decimal!(Decimal256Type),
         other => return check_type(other).map(|()| None),
     };
     // Readers take both for null.
@@ -226,10 +274,44 @@ fn no_name(value: &dyn std::fmt::Debug) -> Error {
     )
 }
 
-/// Appends a name or a value, with what Hive escapes percent-encoded.
-fn escape(text: &str, out: &mut String) {
-    for c in text.chars() {
-        let special = matches!(
+/// A float as Java writes it, and others read it: with a point, an exponent where it is long, and
+/// `Infinity`.
+fn float<F: std::fmt::Debug + Copy + Into<f64>>(value: F) -> String {
+    let wide: f64 = value.into();
+    match wide.is_infinite() {
+        true if wide > 0.0 => "Infinity".to_owned(),
+        true => "-Infinity".to_owned(),
+        false => format!("{value:?}"),
+    }
+}
+
+/// Appends a text, with these of its characters percent-encoded.
+fn escape(text: &str, is_escaped: fn(&str) -> bool, out: &mut String) {
+    for (at, c) in text.char_indices() {
+        if is_escaped(&text[at..]) {
+            // Writing to a text cannot fail.
+            let _ = write!(out, "%{:02X}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+}
+
+/// Whether a name cannot stand in a folder's as it begins here, or would be taken for something
+/// else: the end of the name, or an encoded character.
+fn is_misread_in_key(text: &str) -> bool {
+    match text.as_bytes() {
+        [b'%', high, low, ..] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
+        [b'/' | b'\\' | b'=', ..] => true,
+        [byte, ..] => byte.is_ascii_control(),
+        [] => false,
+    }
+}
+
+/// Whether Hive escapes the first character of a value.
+fn is_escaped_by_hive(text: &str) -> bool {
+    text.starts_with(|c: char| {
+        let is_special = matches!(
             c,
             '"' | '#'
                 | '%'
@@ -251,13 +333,8 @@ fn escape(text: &str, out: &mut String) {
                 | '`'
                 | '}'
         );
-        if c.is_ascii_control() || special {
-            // Writing to a text cannot fail.
-            let _ = write!(out, "%{:02X}", u32::from(c));
-        } else {
-            out.push(c);
-        }
-    }
+        c.is_ascii_control() || is_special
+    })
 }
 
 #[cfg(test)]
@@ -267,7 +344,10 @@ mod tests {
     #[test]
     fn names_are_those_of_hive() {
         let mut out = String::new();
-        escape("a/b=c%d é:\u{1}..", &mut out);
+        escape("a/b=c%d é:\u{1}..", is_escaped_by_hive, &mut out);
         assert_eq!(out, "a%2Fb%3Dc%25d é%3A%01..");
+        out.clear();
+        escape("a/b=c%d %20 é:\u{1}..", is_misread_in_key, &mut out);
+        assert_eq!(out, "a%2Fb%3Dc%d %2520 é:%01..");
     }
 }

@@ -221,7 +221,7 @@ impl ExplainedRowGroup {
         };
         self.outcome = match plan.options().filter {
             None => Outcome::Read,
-            Some(_) if left.is_proven() => Outcome::AlwaysTrue,
+            Some(_) if left.is_claimed() => Outcome::AlwaysTrue,
             Some(_) => Outcome::Evaluated,
         };
         self.rows_left = left.count();

@@ -50,7 +50,7 @@ impl FilterFirst {
     /// saves.
     fn candidate(&self, left: &PageIndexPlan, gap: u64) -> Option<Candidate> {
         let range = left.range();
-        if range.is_proven() {
+        if range.is_claimed() {
             return None;
         }
         // As above.

@@ -9,8 +9,10 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema};
 
 use super::bind_test::bind_test;
 use super::bound::{Bound, BoundColumn, BoundNode, ColumnOrigin, ListLevels, PathStep, ReadOf};
-use super::expression::{Column, Function, Predicate, Term, Test, VariantPart};
+use super::computed::{BoundComputed, BoundExpression, Expression, Question};
+use super::expression::{Column, Function, Op, Predicate, Term, Test, VariantPart};
 use super::origin::{locate, origin, part_origin};
+use super::type_name::TypeName;
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
 use crate::geo::Edges;
@@ -94,9 +96,21 @@ impl Predicate {
             match part {
                 Term::Test(column, _) => visit(&column.path),
                 Term::Function(columns, _) => columns.iter().for_each(|column| visit(column)),
+                Term::Computed(value, _) => value.columns().for_each(|column| visit(&column.path)),
+                Term::Comparison(left, _, right) => {
+                    left.columns().chain(right.columns()).for_each(|column| visit(&column.path));
+                }
                 Term::Constant(_) | Term::Not | Term::And(_) | Term::Or(_) => {}
             }
         }
+    }
+}
+
+/// What asks a computed value; where it has no columns, the answer.
+fn node(computed: BoundComputed) -> Result<BoundNode> {
+    match computed.columns.is_empty() {
+        true => computed.constant().map(BoundNode::Constant),
+        false => Ok(BoundNode::Computed(Box::new(computed))),
     }
 }
 
@@ -143,6 +157,8 @@ impl Binder<'_> {
                 Term::Constant(value) => BoundNode::Constant(*value),
                 Term::Test(column, test) => self.test(column, test)?,
                 Term::Function(columns, function) => self.function(columns, function)?,
+                Term::Computed(value, test) => self.computed(value, test, part)?,
+                Term::Comparison(left, op, right) => self.comparison(left, *op, right, part)?,
                 Term::Not => BoundNode::Not(of_part.next().ok_or_else(nothing_to_join)?),
                 Term::And(_) => BoundNode::And(of_part.collect()),
                 Term::Or(_) => BoundNode::Or(of_part.collect()),
@@ -158,6 +174,70 @@ impl Binder<'_> {
         let test = bind_test(&bound, test)?;
         self.columns.push(bound);
         Ok(BoundNode::Test(self.columns.len() - 1, test))
+    }
+
+    fn expression(&mut self, expression: &Expression) -> Result<BoundExpression> {
+        BoundExpression::bind(expression, |column| {
+            if column.elements.is_some() {
+                return Err(Error::usage(format_args!(
+                    "{expression}: {column} can only be compared with literals"
+                )));
+            }
+            let bound = self.column(column, false)?;
+            let data_type = bound.data_type.clone();
+            self.columns.push(bound);
+            Ok((self.columns.len() - 1, data_type))
+        })
+    }
+
+    /// A test of a computed value.
+    fn computed(&mut self, value: &Expression, test: &Test, term: &Term) -> Result<BoundNode> {
+        let bound = self.expression(value)?;
+        let subject = BoundColumn {
+            path: value.to_string(),
+            elements: None,
+            path_steps: Vec::new(),
+            data_type: bound.data_type().clone(),
+            edges: Edges::Planar,
+            part: None,
+            origin: ColumnOrigin::Unknown,
+            read: ReadOf::Named,
+        };
+        let test = bind_test(&subject, test)?;
+        let question = Question::Test(Box::new(subject), test);
+        node(BoundComputed::new(bound, question, Predicate::of(term.clone()).to_string()))
+    }
+
+    /// A comparison of two values; one without columns is the literal that it is.
+    fn comparison(
+        &mut self,
+        left: &Expression,
+        op: Op,
+        right: &Expression,
+        term: &Term,
+    ) -> Result<BoundNode> {
+        let literal = |side: &Expression| match side.columns().next() {
+            Some(_) => Ok(None),
+            None => {
+                let no_column = |_: &Column| Err(Error::usage("an expression with columns"));
+                BoundExpression::bind(side, no_column)?.constant(&side.to_string()).map(Some)
+            }
+        };
+        let folded = match (literal(left)?, literal(right)?) {
+            (None, None) => {
+                let text = Predicate::of(term.clone()).to_string();
+                let (left, right) = (self.expression(left)?, self.expression(right)?);
+                return node(left.compared(op, right, text)?);
+            }
+            (None, Some(right)) => left.clone().compare(op, right.into()),
+            (Some(left), _) => right.clone().compare(op.flipped(), left.into()),
+        };
+        match &folded.root {
+            Term::Test(column, test) => self.test(column, test),
+            Term::Computed(value, test) => self.computed(value, test, term),
+            Term::Constant(value) => Ok(BoundNode::Constant(*value)),
+            _ => Err(nothing_to_join()),
+        }
     }
 
     fn function(&mut self, columns: &[String], function: &Function) -> Result<BoundNode> {
@@ -188,7 +268,7 @@ impl Binder<'_> {
             if !cursor.path_steps.contains(&PathStep::Elements) {
                 return Err(Error::usage(format_args!(
                     "column {path}: any and all are for lists, and this is {}",
-                    cursor.field.data_type()
+                    TypeName(cursor.field.data_type())
                 )));
             }
         } else if cursor.path_steps.contains(&PathStep::Elements) {
@@ -322,7 +402,7 @@ fn check_part(column: &Column, field: &Field, part: &VariantPart) -> Result<()> 
         return Err(Error::usage(format_args!(
             "{column}: {} is {}, and not a VARIANT",
             column.path,
-            field.data_type()
+            TypeName(field.data_type())
         )));
     }
     match part.data_type == VariantArray::unshredded_type() {

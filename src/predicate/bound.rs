@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 
+use super::computed::BoundComputed;
 use super::expression::{Function, Op, Quantifier, VariantPart};
 use super::set::ValueSet;
 use super::value::LiteralValue;
@@ -36,6 +37,7 @@ pub(super) enum BoundNode {
     And(Vec<Arc<Self>>),
     Or(Vec<Arc<Self>>),
     Function(Vec<usize>, Function),
+    Computed(Box<BoundComputed>),
 }
 
 /// A test with values of the type of its column.
@@ -43,6 +45,8 @@ pub(super) enum BoundNode {
 pub(super) enum BoundTest {
     /// Never true or false: compared with null.
     Null,
+    /// The same of every value, null of null.
+    Constant(bool),
     IsNull,
     IsEmpty,
     Compare {
@@ -68,8 +72,17 @@ pub(super) enum BoundTest {
         prefix: String,
         pattern: String,
     },
+    /// Of the text in small letters.
+    Lowered(Box<Self>),
     /// The box around a geometry meets this one.
     Intersects(Rectangle),
+}
+
+impl BoundTest {
+    /// Whether more is asked than which values are null.
+    pub(super) fn asks_for_values(&self) -> bool {
+        !matches!(self, Self::Null | Self::Constant(_) | Self::IsNull | Self::IsEmpty)
+    }
 }
 
 /// A column that a predicate tests.
@@ -248,7 +261,7 @@ impl Bound {
                 BoundNode::And(parts) | BoundNode::Or(parts) => {
                     parts.iter().for_each(|part| visit(part, columns));
                 }
-                BoundNode::Constant(_) | BoundNode::Test(..) => {}
+                BoundNode::Constant(_) | BoundNode::Test(..) | BoundNode::Computed(_) => {}
             }
         }
         let mut columns = Vec::new();
@@ -263,6 +276,17 @@ impl Bound {
 }
 
 impl BoundNode {
+    /// Whether it is evaluated only for rows that pass the other parts of a conjunction.
+    pub(super) fn is_last(&self) -> bool {
+        match self {
+            Self::Function(_, function) => function.is_last,
+            Self::Computed(computed) => computed.may_fail,
+            Self::Not(inner) => inner.is_last(),
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.is_last()),
+            Self::Constant(_) | Self::Test(..) => false,
+        }
+    }
+
     pub(super) fn for_each_column(&self, visit: &mut impl FnMut(usize)) {
         match self {
             Self::Constant(_) => {}
@@ -272,13 +296,14 @@ impl BoundNode {
                 parts.iter().for_each(|part| part.for_each_column(visit));
             }
             Self::Function(columns, _) => columns.iter().for_each(|column| visit(*column)),
+            Self::Computed(computed) => computed.columns.iter().for_each(|column| visit(*column)),
         }
     }
 
     /// Calls `visit` with every test and its column.
     pub(super) fn for_each_test(&self, visit: &mut impl FnMut(usize, &BoundTest)) {
         match self {
-            Self::Constant(_) | Self::Function(..) => {}
+            Self::Constant(_) | Self::Function(..) | Self::Computed(_) => {}
             Self::Test(column, test) => visit(*column, test),
             Self::Not(inner) => inner.for_each_test(visit),
             Self::And(parts) | Self::Or(parts) => {

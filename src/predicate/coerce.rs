@@ -23,10 +23,10 @@ use crate::error::Result;
 impl Literal {
     /// The value of `data_type` that the literal is; `Ok(None)` for null.
     pub(super) fn coerce(&self, data_type: &DataType) -> Coerced<Option<LiteralValue>> {
-        if self.0 == LiteralKind::Null {
+        if self.kind == LiteralKind::Null {
             return Ok(None);
         }
-        coerce(&self.0, data_type).map(Some)
+        coerce(&self.kind, data_type).map(Some)
     }
 }
 
@@ -39,6 +39,10 @@ pub(super) enum CoercionError {
     Value,
     /// Values of the type cannot be compared.
     Incomparable,
+    /// A text that is no value of the type.
+    Text,
+    /// A number where a date or a time belongs.
+    Time,
 }
 
 /// A value, or why there is none.

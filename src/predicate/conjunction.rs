@@ -1,6 +1,7 @@
 //! Evaluation of a conjunction part by part, cheapest first by what was learnt.
 //!
-//! A part sees only the rows that are left, if they are few, or if it takes long.
+//! A part sees only the rows that are left, if they are few, if it takes long, or if it can fail
+//! for the others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::time::Instant;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{DataType, Schema as ArrowSchema};
+use arrow_schema::{DataType, FieldRef, Schema as ArrowSchema};
 use arrow_select::filter::filter_record_batch;
 
 use super::bound::{Bound, BoundNode, PathStep, ReadOf};
@@ -36,7 +37,7 @@ impl Bound {
     ) -> Result<BooleanArray> {
         let trues = match &*self.root {
             BoundNode::And(parts) => self.conjunction(parts, |_| true, batch, adaptive)?,
-            root => self.tri_state(root, batch, adaptive)?.trues,
+            root => self.tri_state(root, batch, None, adaptive)?.trues,
         };
         Ok(BooleanArray::new(trues, None))
     }
@@ -54,6 +55,13 @@ impl Bound {
         };
         let wanted = |part: usize| parts.binary_search(&part).is_ok();
         Ok(BooleanArray::new(self.conjunction(all, wanted, batch, adaptive)?, None))
+    }
+
+    /// Which parts of the conjunction are evaluated only for rows that pass all others.
+    pub(crate) fn last_parts(&self) -> Vec<usize> {
+        let BoundNode::And(parts) = &*self.root else { return Vec::new() };
+        let parts = parts.iter().enumerate().filter(|(_, part)| part.is_last());
+        parts.map(|(i, _)| i).collect()
     }
 
     /// For each part of a conjunction, which columns of `schema` it is evaluated on. `None` if the
@@ -108,12 +116,15 @@ impl Bound {
             let Some(part) = parts.get(i).filter(|_| count > 0) else { break };
             // Many rows are copied only where that takes little memory.
             let is_small = batch.get_array_memory_size() <= MAX_COPIED;
-            let pays = count < rows.div_ceil(FEW)
+            let must = part.is_last() && count < rows;
+            let pays = must
+                || count < rows.div_ceil(FEW)
                 || (is_small && pays(rows, count, adaptive.nanos(i, part)));
             let few = if pays { self.few(part, batch, &left)? } else { None };
             let start = Instant::now();
             let seen = few.as_ref().unwrap_or(batch);
-            let trues = self.tri_state(part, seen, adaptive)?.trues;
+            let wanted = few.is_none().then_some(&left);
+            let trues = self.tri_state(part, seen, wanted, adaptive)?.trues;
             adaptive.note(i, seen.num_rows(), trues.count_set_bits(), start.elapsed());
             left = match few {
                 Some(_) => within(&left, &trues),
@@ -138,7 +149,7 @@ impl Bound {
         };
         // The kernels make other types of runs.
         let mut types = wanted.iter().filter_map(|i| schema.fields().get(*i));
-        if types.any(|field| holds_runs(field.data_type())) {
+        if types.any(|field| holds_runs(field.data_type(), part.is_last())) {
             return Ok(None);
         }
         let columns = batch.project(&wanted)?;
@@ -153,10 +164,19 @@ fn pays(rows: usize, left: usize, nanos: f64) -> bool {
     nanos * (rows - left) as f64 > NANOS_TO_TAKE * rows as f64
 }
 
-fn holds_runs(data_type: &DataType) -> bool {
+/// Whether a type has runs in it. Where rows need not be taken out, nested types are not looked
+/// into.
+fn holds_runs(data_type: &DataType, must: bool) -> bool {
+    use DataType as D;
+    let of_field = |field: &FieldRef| holds_runs(field.data_type(), must);
     match data_type {
-        DataType::RunEndEncoded(..) => true,
-        DataType::Dictionary(_, values) => holds_runs(values),
+        D::RunEndEncoded(..) => true,
+        D::Dictionary(_, values) => holds_runs(values, must),
+        other if !must => other.is_nested(),
+        D::Struct(fields) => fields.iter().any(of_field),
+        D::List(field) | D::LargeList(field) | D::FixedSizeList(field, _) | D::Map(field, _) => {
+            of_field(field)
+        }
         other => other.is_nested(),
     }
 }

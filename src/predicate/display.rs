@@ -66,6 +66,8 @@ impl fmt::Display for Predicate {
                 Term::Constant(None) => f.write_str("null")?,
                 Term::Constant(Some(value)) => write!(f, "{value}")?,
                 Term::Test(column, test) => write_test(f, column, test, "")?,
+                Term::Computed(value, test) => write_test(f, value, test, "")?,
+                Term::Comparison(left, op, right) => write!(f, "{left} {op} {right}")?,
                 Term::Function(columns, _) => write!(f, "function({})", columns.join(", "))?,
                 Term::Not => match parts[at - 1] {
                     Term::Test(
@@ -74,8 +76,17 @@ impl fmt::Display for Predicate {
                         | Test::Between(..)
                         | Test::IsNull
                         | Test::IsEmpty
-                        | Test::Like(..)),
+                        | Test::Like(..)
+                        | Test::ILike(..)),
                     ) => write_test(f, &column.clone().opposite(), test, "not ")?,
+                    Term::Computed(
+                        value,
+                        test @ (Test::In(_)
+                        | Test::Between(..)
+                        | Test::IsNull
+                        | Test::Like(..)
+                        | Test::ILike(..)),
+                    ) => write_test(f, value, test, "not ")?,
                     Term::And(_) | Term::Or(_) => {
                         f.write_str("not (")?;
                         left.extend([Unwritten::Text(")"), Unwritten::Term(at - 1)]);
@@ -115,7 +126,11 @@ fn starts(parts: &[&Term]) -> Vec<usize> {
     let mut starts: Vec<usize> = Vec::with_capacity(parts.len());
     for (at, step) in parts.iter().enumerate() {
         let parts = match step {
-            Term::Constant(_) | Term::Test(..) | Term::Function(..) => 0,
+            Term::Constant(_)
+            | Term::Test(..)
+            | Term::Function(..)
+            | Term::Computed(..)
+            | Term::Comparison(..) => 0,
             Term::Not => 1,
             Term::And(n) | Term::Or(n) => *n,
         };
@@ -126,7 +141,7 @@ fn starts(parts: &[&Term]) -> Vec<usize> {
 
 fn write_test(
     f: &mut fmt::Formatter<'_>,
-    column: &Column,
+    column: &dyn fmt::Display,
     test: &Test,
     negated: &str,
 ) -> fmt::Result {
@@ -151,8 +166,9 @@ fn write_test(
             }
             f.write_str(")")
         }
-        Test::Like(pattern, escape) => {
-            write!(f, "{column} {negated}like '{}'", pattern.replace('\'', "''"))?;
+        Test::Like(pattern, escape) | Test::ILike(pattern, escape) => {
+            let like = if matches!(test, Test::Like(..)) { "like" } else { "ilike" };
+            write!(f, "{column} {negated}{like} '{}'", pattern.replace('\'', "''"))?;
             match escape {
                 Some('\\') => Ok(()),
                 Some('\'') => f.write_str(" escape ''''"),

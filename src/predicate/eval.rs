@@ -20,12 +20,14 @@ use arrow_select::nullif::nullif;
 use arrow_select::take::take;
 
 use super::bound::{Bound, BoundColumn, BoundNode, BoundTest, PathStep, ReadOf};
+use super::computed::lower;
 use super::expression::{Function, Op, Quantifier};
 use super::kernels::{compare_to_float, like_pattern};
 use super::learn::AdaptiveStats;
 use super::list_elements::ListElements;
 use super::set::{are_in_other_form, each_value};
 use super::tri_state::TriState;
+use super::type_name::TypeName;
 use super::value::LiteralValue;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::geo::Rectangle;
@@ -43,14 +45,16 @@ impl Bound {
     /// `Usage` if a column is missing or of another type, or a function of the user gives another
     /// number of rows; and whatever such a function fails with.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let tri_state = self.tri_state(&self.root, batch, &AdaptiveStats::default())?;
+        let tri_state = self.tri_state(&self.root, batch, None, &AdaptiveStats::default())?;
         Ok(BooleanArray::new(tri_state.trues, None))
     }
 
+    /// For rows that are not `wanted`, because others decide, null may be answered.
     pub(super) fn tri_state(
         &self,
         node: &BoundNode,
         batch: &RecordBatch,
+        wanted: Option<&BooleanBuffer>,
         adaptive: &AdaptiveStats,
     ) -> Result<TriState> {
         let rows = batch.num_rows();
@@ -59,11 +63,12 @@ impl Bound {
             BoundNode::Test(column, test) => {
                 self.test(self.column(*column)?, test, batch, adaptive)
             }
-            BoundNode::Not(inner) => Ok(self.tri_state(inner, batch, adaptive)?.not()),
+            BoundNode::Not(inner) => Ok(self.tri_state(inner, batch, wanted, adaptive)?.not()),
             BoundNode::And(parts) => {
                 let mut all = TriState::constant(Some(true), rows);
-                for part in parts {
-                    all = all.and(&self.tri_state(part, batch, adaptive)?);
+                for part in those_that_may_fail_last(parts) {
+                    let wanted = undecided(part, wanted, &all.falses);
+                    all = all.and(&self.tri_state(part, batch, wanted.as_ref(), adaptive)?);
                     if all.falses.count_set_bits() == rows {
                         break;
                     }
@@ -72,8 +77,9 @@ impl Bound {
             }
             BoundNode::Or(parts) => {
                 let mut any = TriState::constant(Some(false), rows);
-                for part in parts {
-                    any = any.or(&self.tri_state(part, batch, adaptive)?);
+                for part in those_that_may_fail_last(parts) {
+                    let wanted = undecided(part, wanted, &any.trues);
+                    any = any.or(&self.tri_state(part, batch, wanted.as_ref(), adaptive)?);
                     if any.trues.count_set_bits() == rows {
                         break;
                     }
@@ -81,6 +87,21 @@ impl Bound {
                 Ok(any)
             }
             BoundNode::Function(columns, function) => self.call(columns, function, batch),
+            BoundNode::Computed(computed) => self.computed(computed, batch, wanted),
+        }
+    }
+
+    /// The values of a column, null where something around them is; of a part of a VARIANT, those.
+    pub(super) fn values_of(&self, column: usize, batch: &RecordBatch) -> Result<ArrayRef> {
+        let column = self.column(column)?;
+        let array = whole_column(column, batch)?;
+        match &column.part {
+            Some(part) if column.read != ReadOf::Nothing => {
+                let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
+                let nulls = group.nulls().cloned();
+                VariantArray::of_parts(group, nulls)?.get(&part.path, &part.data_type)
+            }
+            _ => Ok(array),
         }
     }
 
@@ -123,7 +144,7 @@ impl Bound {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let schema = Arc::new(ArrowSchema::new(fields));
         let given = RecordBatch::try_new_with_options(schema, arrays, &options)?;
-        let answer = (function.0)(&given)?;
+        let answer = (function.call)(&given)?;
         if answer.len() != batch.num_rows() {
             return Err(Error::usage(format_args!(
                 "the function of a predicate was given {} rows, and answered for {}",
@@ -133,6 +154,39 @@ impl Bound {
         }
         Ok(TriState::of(&answer))
     }
+}
+
+/// The parts in the order in which they are evaluated: those that may fail for a row at the end,
+/// where the others have decided of most.
+fn those_that_may_fail_last(parts: &[Arc<BoundNode>]) -> impl Iterator<Item = &Arc<BoundNode>> {
+    let first = parts.iter().filter(|part| !part.is_last());
+    first.chain(parts.iter().filter(|part| part.is_last()))
+}
+
+/// The rows of which it matters what a part says: only asked for where it may fail.
+fn undecided(
+    part: &BoundNode,
+    wanted: Option<&BooleanBuffer>,
+    decided: &BooleanBuffer,
+) -> Option<BooleanBuffer> {
+    if !part.is_last() {
+        return None;
+    }
+    let undecided = !decided;
+    Some(match wanted {
+        Some(wanted) => &undecided & wanted,
+        None => undecided,
+    })
+}
+
+/// Tests values that are not those of a column of a batch.
+pub(super) fn test_values(
+    subject: &BoundColumn,
+    test: &BoundTest,
+    values: &ArrayRef,
+) -> Result<TriState> {
+    let evaluator = Evaluator { column: subject, test, adaptive: &AdaptiveStats::default() };
+    evaluator.test_here(values, None)
 }
 
 /// A test of a column, and what was learnt of it.
@@ -272,8 +326,8 @@ fn test_plain(
         return Err(Error::usage(format_args!(
             "column {}: the predicate was bound to {}, and is evaluated on {}",
             column.path,
-            column.data_type,
-            array.data_type()
+            TypeName(&column.data_type),
+            TypeName(array.data_type())
         )));
     }
     let tri_state = match test {
@@ -326,6 +380,11 @@ fn test_plain(
             let pattern = like_pattern(pattern, array.data_type());
             TriState::of(&arrow_string::like::like(array, &Scalar::new(pattern))?)
         }
+        BoundTest::Lowered(of_small) => {
+            let small = lower(array).ok_or_else(|| missing(column))?;
+            test_plain(column, of_small, &small, outer)?
+        }
+        BoundTest::Constant(holds) => TriState::constant(Some(*holds), array.len()),
         BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
             TriState::constant(None, array.len())
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::DataType;
 
+use super::computed::Expression;
 use super::literal::Literal;
 use crate::error::Result;
 use crate::geo::Rectangle;
@@ -33,6 +34,10 @@ pub(super) enum Term {
     Test(Column, Test),
     /// A function of the user.
     Function(Arc<[String]>, Function),
+    /// A test of a computed value.
+    Computed(Expression, Test),
+    /// A comparison of two values of which neither is a literal.
+    Comparison(Expression, Op, Expression),
     /// Negates the part before it.
     Not,
     /// Joins this many parts before it: at least two, none of them an `And`.
@@ -51,6 +56,7 @@ pub(super) enum Test {
     IsEmpty,
     StartsWith(Literal),
     Like(String, Option<char>),
+    ILike(String, Option<char>),
     Intersects(Rectangle),
 }
 
@@ -93,13 +99,17 @@ impl Op {
 
 /// A function of the user on some columns.
 #[derive(Clone)]
-pub(super) struct Function(pub(super) Arc<UserFunction>);
+pub(super) struct Function {
+    pub(super) call: Arc<UserFunction>,
+    /// Whether it is called only for rows that pass the other parts of a conjunction.
+    pub(super) is_last: bool,
+}
 
 pub(super) type UserFunction = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
 
 impl PartialEq for Function {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.call, &other.call)
     }
 }
 
@@ -186,43 +196,43 @@ impl Column {
         Predicate::of(Term::Test(self, test))
     }
 
-    pub(super) fn compare(self, op: Op, literal: impl Into<Literal>) -> Predicate {
-        self.test(Test::Compare(op, literal.into()))
+    pub(super) fn compare(self, op: Op, other: impl Into<Expression>) -> Predicate {
+        Expression::from(self).compare(op, other.into())
     }
 
-    /// The value is equal to the literal.
-    pub fn eq(self, literal: impl Into<Literal>) -> Predicate {
-        self.compare(Op::Eq, literal)
+    /// The value is equal to the other, a literal or an expression.
+    pub fn eq(self, other: impl Into<Expression>) -> Predicate {
+        self.compare(Op::Eq, other)
     }
 
-    /// The value differs from the literal.
-    pub fn not_eq(self, literal: impl Into<Literal>) -> Predicate {
-        self.compare(Op::NotEq, literal)
+    /// The value differs from the other, a literal or an expression.
+    pub fn not_eq(self, other: impl Into<Expression>) -> Predicate {
+        self.compare(Op::NotEq, other)
     }
 
-    /// The value is less than the literal.
-    pub fn lt(self, literal: impl Into<Literal>) -> Predicate {
-        self.compare(Op::Lt, literal)
+    /// The value is less than the other, a literal or an expression.
+    pub fn lt(self, other: impl Into<Expression>) -> Predicate {
+        self.compare(Op::Lt, other)
     }
 
-    /// The value is not greater than the literal.
-    pub fn lt_eq(self, literal: impl Into<Literal>) -> Predicate {
-        self.compare(Op::LtEq, literal)
+    /// The value is not greater than the other, a literal or an expression.
+    pub fn lt_eq(self, other: impl Into<Expression>) -> Predicate {
+        self.compare(Op::LtEq, other)
     }
 
-    /// The value is greater than the literal.
-    pub fn gt(self, literal: impl Into<Literal>) -> Predicate {
-        self.compare(Op::Gt, literal)
+    /// The value is greater than the other, a literal or an expression.
+    pub fn gt(self, other: impl Into<Expression>) -> Predicate {
+        self.compare(Op::Gt, other)
     }
 
-    /// The value is not less than the literal.
-    pub fn gt_eq(self, literal: impl Into<Literal>) -> Predicate {
-        self.compare(Op::GtEq, literal)
+    /// The value is not less than the other, a literal or an expression.
+    pub fn gt_eq(self, other: impl Into<Expression>) -> Predicate {
+        self.compare(Op::GtEq, other)
     }
 
     /// The value lies between the two, or is one of them.
-    pub fn between(self, low: impl Into<Literal>, high: impl Into<Literal>) -> Predicate {
-        self.test(Test::Between(low.into(), high.into()))
+    pub fn between(self, low: impl Into<Expression>, high: impl Into<Expression>) -> Predicate {
+        Expression::from(self).between(low, high)
     }
 
     /// The value is one of these. With a null among them, it is never false; with none at all,
@@ -265,6 +275,37 @@ impl Column {
     /// takes it as it stands.
     pub fn like(self, pattern: impl Into<String>) -> Predicate {
         self.test(Test::Like(pattern.into(), Some('\\')))
+    }
+
+    /// As [`Column::like`], whether letters are small or capital: both sides are compared in small
+    /// letters, as [`Column::lower`] makes them.
+    pub fn ilike(self, pattern: impl Into<String>) -> Predicate {
+        self.test(Test::ILike(pattern.into(), Some('\\')))
+    }
+
+    /// The text in small letters, one for each character. As all expressions, it prunes nothing.
+    pub fn lower(self) -> Expression {
+        Expression::from(self).lower()
+    }
+
+    /// The text in capital letters, one for each character.
+    pub fn upper(self) -> Expression {
+        Expression::from(self).upper()
+    }
+
+    /// The number of characters of a string, or of bytes of a byte string.
+    pub fn length(self) -> Expression {
+        Expression::from(self).length()
+    }
+
+    /// The number without its sign.
+    pub fn abs(self) -> Expression {
+        Expression::from(self).abs()
+    }
+
+    /// The value as one of another type. Where a row has a value that is none, the read fails.
+    pub fn cast(self, data_type: DataType) -> Expression {
+        Expression::from(self).cast(data_type)
     }
 
     /// The geometry, a value in WKB, may lie in `rectangle`: the box
@@ -370,7 +411,19 @@ impl Predicate {
         function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
     ) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
-        Self::of(Term::Function(columns, Function(Arc::new(function))))
+        Self::of(Term::Function(columns, Function { call: Arc::new(function), is_last: false }))
+    }
+
+    /// As [`Predicate::function`], of one that can fail for some rows. As a part of a conjunction
+    /// it is called only for rows of which all other parts are true, after other such functions
+    /// that come before it.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn last_function(
+        columns: Vec<String>,
+        function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
+    ) -> Self {
+        let function = Function { call: Arc::new(function), is_last: true };
+        Self::of(Term::Function(columns.into(), function))
     }
 }
 

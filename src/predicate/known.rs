@@ -49,6 +49,12 @@ impl Predicate {
                         _ => return Err(half_known()),
                     }
                 }
+                Term::Computed(value, test) => {
+                    left_of(value.with_known(values).test(test.clone()), values)?
+                }
+                Term::Comparison(a, op, b) => {
+                    left_of(a.with_known(values).compare(*op, b.with_known(values)), values)?
+                }
                 Term::Not => match left.pop() {
                     Some(Self { root: Term::Constant(known), .. }) => constant(known.map(|k| !k)),
                     Some(inner) => not(inner),
@@ -63,6 +69,16 @@ impl Predicate {
         let left = left.pop().filter(|left| left.root != Term::Constant(None));
         Ok(left.unwrap_or(Self::FALSE))
     }
+}
+
+/// A part with literals for what is known: a constant, if no column is left.
+fn left_of(part: Predicate, values: &RecordBatch) -> Result<Predicate> {
+    let has_columns = match &part.root {
+        Term::Computed(value, _) => value.columns().next().is_some(),
+        Term::Comparison(a, _, b) => a.columns().chain(b.columns()).next().is_some(),
+        _ => true,
+    };
+    if has_columns { Ok(part) } else { evaluate(&part.root, values) }
 }
 
 fn constant(known: Option<bool>) -> Predicate {

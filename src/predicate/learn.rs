@@ -62,12 +62,15 @@ const MAX_DICTIONARIES: usize = 32;
 
 impl AdaptiveStats {
     /// The parts, cheapest first: what a row costs, by the share of rows that need not be looked at
-    /// any more.
+    /// any more. Those that must come last do, as they are ordered.
     pub(super) fn order(&self, parts: &[Arc<BoundNode>]) -> Vec<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.parts.resize(parts.len(), Cost::default());
-        let ranks = parts.iter().zip(&state.parts).map(|(part, cost)| cost.rank(part));
-        let ranks: Vec<f64> = ranks.collect();
+        let rank = |(part, cost): (&Arc<BoundNode>, &Cost)| match part.is_last() {
+            true => f64::INFINITY,
+            false => cost.rank(part).min(f64::MAX),
+        };
+        let ranks: Vec<f64> = parts.iter().zip(&state.parts).map(rank).collect();
         let mut order: Vec<usize> = (0..parts.len()).collect();
         order.sort_by(|a, b| ranks[*a].total_cmp(&ranks[*b]));
         order
@@ -184,17 +187,21 @@ impl BoundNode {
         match self {
             Self::Constant(_) => 0.0,
             Self::Test(_, test) => match test {
-                BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty => 0.2,
+                BoundTest::Null
+                | BoundTest::Constant(_)
+                | BoundTest::IsNull
+                | BoundTest::IsEmpty => 0.2,
                 BoundTest::Compare { scalar, .. } | BoundTest::Same { scalar, .. } => {
                     if scalar.data_type().is_primitive() { 1.0 } else { 4.0 }
                 }
                 BoundTest::Both(_) => 2.0,
                 BoundTest::In { .. } | BoundTest::StartsWith(_) => 6.0,
                 BoundTest::Like { .. } | BoundTest::Intersects(_) => 30.0,
+                BoundTest::Lowered(_) => 60.0,
             },
             Self::Not(inner) => inner.guess() + 1.0,
             Self::And(parts) | Self::Or(parts) => parts.iter().map(|part| part.guess()).sum(),
-            Self::Function(..) => 100.0,
+            Self::Function(..) | Self::Computed(_) => 100.0,
         }
     }
 }

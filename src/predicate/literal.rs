@@ -25,7 +25,7 @@ use super::datetime::{DAY, Date, Time, Timestamp, nanos_of};
 /// |---|---|
 /// | boolean | Boolean |
 /// | number | integers and decimals that hold it exactly; floats (rounded to the nearest) |
-/// | whole number | dates, times, timestamps and durations: a count of their unit |
+/// | whole number | durations; but in the text form, dates, times and timestamps: a count of their unit |
 /// | string | strings; byte strings; dates, times, timestamps, UUIDs of 16 bytes, if it is one |
 /// | byte string | byte strings; strings, if it is UTF-8 |
 /// | date | dates; timestamps, as its midnight |
@@ -36,8 +36,22 @@ use super::datetime::{DAY, Date, Time, Timestamp, nanos_of};
 ///
 /// A timestamp without a zone is in UTC where the column is. One with a zone does not fit a local
 /// column.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Literal(pub(super) LiteralKind);
+///
+/// A literal that the column's type does not hold is an error, unless it is to be compared
+/// [by value](Literal::by_value), as those of the text form are. Equality of literals does not ask
+/// for that.
+#[derive(Debug, Clone)]
+pub struct Literal {
+    pub(super) kind: LiteralKind,
+    /// Compared by value, not only if the type of the column holds it.
+    pub(super) by_value: bool,
+}
+
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum LiteralKind {
@@ -73,27 +87,61 @@ pub fn lit(value: impl Into<Literal>) -> Literal {
 
 impl Literal {
     /// No value.
-    pub const NULL: Self = Self(LiteralKind::Null);
+    pub const NULL: Self = Self::of(LiteralKind::Null);
+
+    pub(super) const fn of(kind: LiteralKind) -> Self {
+        Self { kind, by_value: false }
+    }
+
+    /// Compares by value, as SQL does and as the text form of predicates does.
+    ///
+    /// * Numbers need not be of the column's type: no `int8` is greater than 300, every one that is
+    ///   not null is less; that a decimal with two digits is at least 10.245 means that it is at
+    ///   least 10.25. The nearest float still stands for a number that is none.
+    /// * A timestamp finer than the column's unit, or one that is no midnight for a column of
+    ///   dates, lies between two values of the column in the same way.
+    /// * A text is read as a value of the column's type, also as a number or a boolean. One that is
+    ///   no such value is an error.
+    /// * A number is no date, no time and no timestamp.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use marquetry::arrow_array::{ArrayRef, Int8Array, RecordBatch};
+    /// use marquetry::{col, lit};
+    ///
+    /// let passengers: ArrayRef = Arc::new(Int8Array::from(vec![1, 2]));
+    /// let batch = RecordBatch::try_from_iter([("passengers", passengers)])?;
+    /// let few = col("passengers").lt(lit(300).by_value()).bind_to(batch.schema_ref())?;
+    /// assert_eq!(few.evaluate(&batch)?.true_count(), 2);
+    /// assert!(col("passengers").lt(300).bind_to(batch.schema_ref()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn by_value(self) -> Self {
+        Self { by_value: true, ..self }
+    }
 
     /// The date that lies `days` after 1970-01-01.
     pub fn date(days: i32) -> Self {
-        Self(LiteralKind::Date(days))
+        Self::of(LiteralKind::Date(days))
     }
 
     /// The point in time `nanos` nanoseconds after 1970-01-01 00:00 UTC.
     pub fn timestamp_utc(nanos: i64) -> Self {
-        Self(LiteralKind::Timestamp(nanos.into(), true))
+        Self::of(LiteralKind::Timestamp(nanos.into(), true))
     }
 
     /// The clock reading `nanos` nanoseconds after 1970-01-01 00:00, in no particular zone.
     pub fn timestamp_local(nanos: i64) -> Self {
-        Self(LiteralKind::Timestamp(nanos.into(), false))
+        Self::of(LiteralKind::Timestamp(nanos.into(), false))
     }
 
     /// The time of day `nanos` nanoseconds after midnight. More than a day has is taken modulo a
     /// day.
     pub fn time(nanos: u64) -> Self {
-        Self(LiteralKind::Time(i64::try_from(nanos % DAY.unsigned_abs()).expect("less than a day")))
+        Self::of(LiteralKind::Time(
+            i64::try_from(nanos % DAY.unsigned_abs()).expect("less than a day"),
+        ))
     }
 
     /// The number `unscaled × 10^-scale`.
@@ -105,8 +153,8 @@ impl Literal {
             scale -= 1;
         }
         match unscaled.to_i128().filter(|_| scale == 0) {
-            Some(int) => Self(LiteralKind::Int(int)),
-            None => Self(LiteralKind::Decimal(unscaled, scale)),
+            Some(int) => Self::of(LiteralKind::Int(int)),
+            None => Self::of(LiteralKind::Decimal(unscaled, scale)),
         }
     }
 
@@ -136,7 +184,7 @@ impl Literal {
         };
         match exact() {
             Some(exact) => Some(exact),
-            None => text.parse::<f64>().ok().map(|value| Self(LiteralKind::Float(value))),
+            None => text.parse::<f64>().ok().map(|value| Self::of(LiteralKind::Float(value))),
         }
     }
 
@@ -150,7 +198,7 @@ impl Literal {
         }
         let scaled = |unscaled: i256, scale: i8| match u8::try_from(scale) {
             Ok(scale) => Self::decimal(unscaled, scale),
-            Err(_) => Self(LiteralKind::Other(array.slice(0, 1))),
+            Err(_) => Self::of(LiteralKind::Other(array.slice(0, 1))),
         };
         match array.data_type() {
             DataType::Null => Self::NULL,
@@ -183,20 +231,20 @@ impl Literal {
             DataType::Timestamp(unit, zone) => {
                 let count = array.to_data().buffer::<i64>(0)[0];
                 let nanos = i128::from(count) * i128::from(nanos_of(*unit));
-                Self(LiteralKind::Timestamp(
+                Self::of(LiteralKind::Timestamp(
                     nanos,
                     zone.as_ref().is_some_and(|zone| !zone.is_empty()),
                 ))
             }
             DataType::Time32(unit) => {
                 let count = array.to_data().buffer::<i32>(0)[0];
-                Self(LiteralKind::Time(i64::from(count).saturating_mul(nanos_of(*unit))))
+                Self::of(LiteralKind::Time(i64::from(count).saturating_mul(nanos_of(*unit))))
             }
             DataType::Time64(unit) => {
                 let count = array.to_data().buffer::<i64>(0)[0];
-                Self(LiteralKind::Time(count.saturating_mul(nanos_of(*unit))))
+                Self::of(LiteralKind::Time(count.saturating_mul(nanos_of(*unit))))
             }
-            _ => Self(LiteralKind::Other(array.slice(0, 1))),
+            _ => Self::of(LiteralKind::Other(array.slice(0, 1))),
         }
     }
 }
@@ -207,7 +255,7 @@ const MAX_DIGITS: usize = 76;
 impl fmt::Display for Literal {
     /// The text form.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.kind {
             LiteralKind::Null => f.write_str("null"),
             LiteralKind::Boolean(value) => write!(f, "{value}"),
             LiteralKind::Int(value) => write!(f, "{value}"),
@@ -248,7 +296,7 @@ impl fmt::Display for Literal {
 
 impl From<bool> for Literal {
     fn from(value: bool) -> Self {
-        Self(LiteralKind::Boolean(value))
+        Self::of(LiteralKind::Boolean(value))
     }
 }
 
@@ -256,7 +304,7 @@ macro_rules! ints {
     ($($int:ty),*) => {$(
         impl From<$int> for Literal {
             fn from(value: $int) -> Self {
-                Self(LiteralKind::Int(value.into()))
+                Self::of(LiteralKind::Int(value.into()))
             }
         }
     )*};
@@ -273,7 +321,7 @@ impl From<f64> for Literal {
     /// The decimal that prints as the value does.
     fn from(value: f64) -> Self {
         let exact = if value.is_finite() { Self::number(&format!("{value:e}")) } else { None };
-        exact.unwrap_or(Self(LiteralKind::Float(value)))
+        exact.unwrap_or_else(|| Self::of(LiteralKind::Float(value)))
     }
 }
 
@@ -285,37 +333,37 @@ impl From<f32> for Literal {
 
 impl From<&str> for Literal {
     fn from(value: &str) -> Self {
-        Self(LiteralKind::Text(value.to_owned()))
+        Self::of(LiteralKind::Text(value.to_owned()))
     }
 }
 
 impl From<&String> for Literal {
     fn from(value: &String) -> Self {
-        Self(LiteralKind::Text(value.clone()))
+        Self::of(LiteralKind::Text(value.clone()))
     }
 }
 
 impl From<String> for Literal {
     fn from(value: String) -> Self {
-        Self(LiteralKind::Text(value))
+        Self::of(LiteralKind::Text(value))
     }
 }
 
 impl From<&[u8]> for Literal {
     fn from(value: &[u8]) -> Self {
-        Self(LiteralKind::Bytes(value.to_vec()))
+        Self::of(LiteralKind::Bytes(value.to_vec()))
     }
 }
 
 impl<const N: usize> From<&[u8; N]> for Literal {
     fn from(value: &[u8; N]) -> Self {
-        Self(LiteralKind::Bytes(value.to_vec()))
+        Self::of(LiteralKind::Bytes(value.to_vec()))
     }
 }
 
 impl From<Vec<u8>> for Literal {
     fn from(value: Vec<u8>) -> Self {
-        Self(LiteralKind::Bytes(value))
+        Self::of(LiteralKind::Bytes(value))
     }
 }
 
@@ -327,7 +375,7 @@ impl From<SystemTime> for Literal {
             Ok(after) => nanos(after.as_nanos()),
             Err(before) => -nanos(before.duration().as_nanos()),
         };
-        Self(LiteralKind::Timestamp(nanos, true))
+        Self::of(LiteralKind::Timestamp(nanos, true))
     }
 }
 

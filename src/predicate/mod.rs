@@ -37,31 +37,74 @@
 //!   element that is not 1, `not any(x) in (1)` for lists without one that is.
 //! * **Geometries** are compared by the boxes around them: see [`intersects`](Column::intersects).
 //!   A value that is no ISO WKB is an error, if it is looked at.
-//! * **Literals** are checked when the predicate is bound: one that the column's type does not hold
-//!   is an error, also where one could tell what it would mean ([`Literal`] has the table).
+//! * **Literals** are checked when the predicate is bound. One of Rust must be a value of the
+//!   column's type ([`Literal`] has the table). Those of the text form are compared
+//!   [by value](Literal::by_value), as in SQL: `passengers > 300` is false of every `int8`,
+//!   `fare >= 10.245` exact of a decimal with two digits, `id = '5'` reads the text as the number
+//!   that it is; a bare number is no date and no time.
+//!
+//! # Expressions
+//!
+//! What is compared may be computed ([`Expression`]): from several columns, by `+ - * / %`, by
+//! `abs`, `lower`, `upper` and `length`, by `cast`. A column compared with a literal is what can be
+//! pruned by and looked up; an expression is evaluated for each row, by the kernels of Arrow.
+//!
+//! * **Null** in an operand gives null.
+//! * **Types.** Integers are computed as `int64`, with an unsigned one of 64 bits as decimals;
+//!   decimals exactly, of up to 76 digits; with a float all is computed as floats, of 32 bits where
+//!   no operand is a `double`. `/` always gives a float, as in DuckDB: `5 / 2` is 2.5, `1 / 0` is
+//!   infinite and `0 / 0` is NaN. The rest of `%` has the sign of its left side. Numbers of any two
+//!   types are compared by value, but as floats where one is a float; dates and timestamps as
+//!   points in time. What else is of two types must be cast, and so must a text that is compared
+//!   with a column of numbers: only literals are read as the type of the other side.
+//! * **Errors.** An overflow, `%` by zero, and a cast of what the type does not have fail the read,
+//!   with the text of the comparison. A part of a predicate that may fail is evaluated after all
+//!   others, and only for rows of which they do not decide.
+//! * **Text.** `lower` and `upper` give one character for each: of `ß` a capital `ẞ`, of letters
+//!   that have no single counterpart the letter itself. `length` counts characters.
+//! * **Casts** to integers round: floats to the nearest even one, decimals away from zero. Texts
+//!   are read as the literals of this form are, numbers without blanks around them; floats, dates
+//!   and times are spelled as DuckDB spells them. Zones are UTC.
+//!
+//! DuckDB differs where it rounds a timestamp literal to microseconds, or a quoted literal to the column's type (`int_column = '1.5'`,
+//! `date_column = '2024-01-02 03:04:05'`): that is an error here. It compares a `float` column with
+//! `1.1e0` as doubles and with `1.1` as floats, here both are the nearest float. It computes in the
+//! type of the narrower integer, and overflows where this does not.
 //!
 //! # The text form
 //!
 //! ```text
 //! predicate  =  predicate or predicate  |  predicate and predicate
 //!            |  not predicate  |  ( predicate )  |  true  |  false  |  null
-//!            |  operand                                           a boolean column
-//!            |  operand  =, ==, <>, !=, <, <=, >, >=  literal     or the literal first
-//!            |  operand  [not] in ( literal, … )
-//!            |  operand  [not] between literal and literal
-//!            |  operand  [not] like 'pattern' [escape 'c']        escape: \ unless said otherwise
-//!            |  operand  is [not] null  |  operand  is [not] empty
-//!            |  starts_with( operand, 'prefix' )
-//!            |  intersects( operand, xmin, ymin, xmax, ymax )  xmin > xmax: past 180 degrees
-//! operand    =  column  |  any( column )  |  all( column )
+//!            |  column                                         of booleans
+//!            |  value  =, ==, <>, !=, <, <=, >, >=  value
+//!            |  value  [not] in ( literal, … )
+//!            |  value  [not] between value and value
+//!            |  value  [not] like 'pattern' [escape 'c']       escape: \ unless said otherwise
+//!            |  value  [not] ilike 'pattern' [escape 'c']      in small letters, both
+//!            |  value  is [not] null  |  column  is [not] empty
+//!            |  starts_with( value, 'prefix' )
+//!            |  intersects( column, xmin, ymin, xmax, ymax )   xmin > xmax: past 180 degrees
+//! value      =  column  |  literal  |  ( value )  |  - value
+//!            |  value  +, -, *, /, %  value                    % as *, from left to right
+//!            |  abs( value )  |  lower( value )  |  upper( value )  |  length( value )
+//!            |  cast( value as type )
+//!            |  any( column )  |  all( column )                compared with literals only
 //!            |  variant_get( column, '$.path[0]', 'type' )     a part of a VARIANT, null if it is
 //!                                                              of another type
+//! type       =  boolean  |  int8 … int64  |  uint8 … uint64  |  float  |  double  |  decimal(p, s)
+//!            |  string  |  date  |  time  |  timestamp, also _s, _ms, _ns  |  timestamptz
+//!               and their names in SQL: int, bigint, smallint, tinyint, real, varchar, text,
+//!               numeric …; int8 has 8 bits, as in Parquet and in Arrow
 //! column     =  name.name.…                     as in a projection; "quoted", with "" for a quote
 //! literal    =  12  |  -1.5  |  2e9  |  'text', with '' for a quote in it  |  x'0aff'
 //!            |  true  |  false  |  null
 //!            |  date '2024-01-31'  |  time '12:30:00'  |  timestamp '2024-01-31 12:30:00Z'
 //!            |  double 'nan', 'inf', '-inf'
 //! ```
+//!
+//! Columns of two sides and expressions need no `table.` in front; other functions and operators
+//! are refused by name. `marq help where` shows examples.
 //!
 //! [`Literal`]: crate::Literal
 //! [`all`]: crate::all
@@ -74,6 +117,8 @@ mod datetime;
 mod like;
 pub(crate) mod literal;
 mod coerce;
+mod by_value;
+mod type_name;
 pub(crate) mod expression;
 mod tokens;
 mod text;
@@ -93,12 +138,14 @@ mod tri_state;
 mod learn;
 mod list_elements;
 mod kernels;
+mod computed;
 mod eval;
 pub(crate) mod nested_bits;
 mod conjunction;
 mod known;
 
 pub use bound::Bound;
+pub use computed::Expression;
 pub use expression::Column;
 pub(crate) use expression::Predicate;
 pub(crate) use facts::{

@@ -102,7 +102,7 @@ impl Bound {
     pub(crate) fn tested_leaves(&self) -> Vec<(usize, DataType)> {
         let mut leaves: Vec<(usize, DataType)> = Vec::new();
         self.root.for_each_test(&mut |column, test| {
-            if matches!(test, BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty) {
+            if !test.asks_for_values() {
                 return;
             }
             let Some(column) = self.columns.get(column) else { return };
@@ -119,7 +119,7 @@ impl Bound {
     fn segments<'f>(&self, node: &BoundNode, rows: u64, facts: &FactsOf<'f, '_>) -> Segments {
         match node {
             BoundNode::Constant(value) => vec![(rows, PossibleResults::of(*value))],
-            BoundNode::Function(..) => vec![(rows, PossibleResults::ALL)],
+            BoundNode::Function(..) | BoundNode::Computed(_) => vec![(rows, PossibleResults::ALL)],
             BoundNode::Not(inner) => {
                 let mut segments = self.segments(inner, rows, facts);
                 segments.iter_mut().for_each(|(_, outcomes)| *outcomes = outcomes.not());

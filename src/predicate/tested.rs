@@ -107,6 +107,7 @@ impl Tested<'_> {
     fn of_values(&self) -> PossibleResults {
         match self.test {
             BoundTest::Null => return PossibleResults::NULL,
+            BoundTest::Constant(holds) => return PossibleResults::of(Some(*holds)),
             BoundTest::Both(both) => {
                 let [first, second] = &**both;
                 let of = |test| Tested { test, ..*self }.of_values();
@@ -252,15 +253,17 @@ impl Tested<'_> {
                 PossibleResults::FALSE => PossibleResults::FALSE,
                 _ => PossibleResults::EITHER,
             },
-            BoundTest::Same { .. } => PossibleResults::EITHER,
+            BoundTest::Same { .. } | BoundTest::Lowered(_) => PossibleResults::EITHER,
             BoundTest::Intersects(rectangle) => match &self.facts.rectangle {
                 // The box around a value lies within that of all of them; an empty value has none.
                 Some(all) if !all.intersects(rectangle) => PossibleResults::FALSE,
                 _ => PossibleResults::EITHER,
             },
-            BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
-                PossibleResults::ALL
-            }
+            BoundTest::Null
+            | BoundTest::Constant(_)
+            | BoundTest::Both(_)
+            | BoundTest::IsNull
+            | BoundTest::IsEmpty => PossibleResults::ALL,
         }
     }
 }

@@ -7,10 +7,12 @@
 
 use arrow_schema::DataType;
 
+use super::computed::{Arithmetic, Expression};
 use super::datetime;
-use super::expression::{Column, Predicate, Quantifier, Term, col, not};
+use super::expression::{Column, Predicate, Quantifier, Term, Test, col, not};
 use super::literal::{Literal, LiteralKind};
 use super::tokens::{Token, fault, is_keyword, tokens};
+use super::type_name::type_named;
 use super::value::LiteralValue;
 use crate::error::{Error, Result};
 use crate::geo::Rectangle;
@@ -41,12 +43,40 @@ impl std::str::FromStr for Predicate {
 fn parse(text: &str) -> Result<Predicate> {
     let tokens = tokens(text)?;
     let mut parser = PredicateParser { text, tokens, next: 0, depth: 0 };
-    let predicate = parser.or()?;
-    match parser.peek() {
-        Token::End => Ok(predicate),
-        _ => Err(parser.expected("\"and\", \"or\" or the end")),
+    let parsed = parser.parse(0)?;
+    match (parser.peek(), &parsed) {
+        (Token::End, _) => parser.predicate(parsed),
+        (_, Parsed::Predicate(_)) => Err(parser.expected("\"and\", \"or\" or the end")),
+        (_, Parsed::Value(_)) => Err(parser.expected("a comparison")),
     }
 }
+
+/// A part of the text: whether it is one or the other is seen only when it has been read, because
+/// both may stand in brackets.
+enum Parsed {
+    /// In a box, because each level of nesting holds it several times.
+    Predicate(Box<Predicate>),
+    Value(Expression),
+}
+
+impl From<Predicate> for Parsed {
+    fn from(predicate: Predicate) -> Self {
+        Self::Predicate(Box::new(predicate))
+    }
+}
+
+/// How strongly operators hold together what stands beside them.
+const OR: u8 = 1;
+const AND: u8 = 2;
+const NOT: u8 = 3;
+const COMPARISON: u8 = 4;
+const SUM: u8 = 5;
+const PRODUCT: u8 = 6;
+const SIGN: u8 = 7;
+
+/// The functions that there are, for the error that names another.
+const FUNCTIONS: &str =
+    "abs, all, any, cast, intersects, length, lower, starts_with, upper and variant_get";
 
 struct PredicateParser<'a> {
     text: &'a str,
@@ -102,69 +132,230 @@ impl PredicateParser<'_> {
         if self.takes(token) { Ok(()) } else { Err(self.expected(what)) }
     }
 
-    fn or(&mut self) -> Result<Predicate> {
-        let mut parts = vec![self.and()?];
-        while self.takes_word("or") {
-            parts.push(self.and()?);
-        }
-        Ok(Predicate::any_of(parts))
-    }
-
-    fn and(&mut self) -> Result<Predicate> {
-        let mut parts = vec![self.not()?];
-        while self.takes_word("and") {
-            parts.push(self.not()?);
-        }
-        Ok(Predicate::all_of(parts))
-    }
-
-    fn not(&mut self) -> Result<Predicate> {
+    /// Reads operators that hold at least as strongly as `min`, and what they join.
+    fn parse(&mut self, min: u8) -> Result<Parsed> {
         self.depth += 1;
         if self.depth > MAX_NESTED {
             return Err(self.expected("less nesting"));
         }
-        let predicate = if self.takes_word("not") { not(self.not()?) } else { self.primary()? };
+        let mut left = self.prefix()?;
+        while let Some(strength) = self.operator().filter(|strength| *strength >= min) {
+            left = self.infix(left, strength)?;
+        }
         self.depth -= 1;
-        Ok(predicate)
+        Ok(left)
     }
 
-    fn primary(&mut self) -> Result<Predicate> {
+    /// An operator that comes next, and what stands at its right.
+    fn infix(&mut self, left: Parsed, strength: u8) -> Result<Parsed> {
+        match strength {
+            OR | AND => {
+                let left = self.predicate(left)?;
+                self.next += 1;
+                let right = self.parsed_predicate(strength + 1)?;
+                let both = if strength == OR { left.or(right) } else { left.and(right) };
+                Ok(both.into())
+            }
+            COMPARISON => {
+                let left = self.value(left)?;
+                self.comparison(left).map(Parsed::from)
+            }
+            _ => {
+                let left = self.value(left)?;
+                self.arithmetic(left, strength).map(Parsed::Value)
+            }
+        }
+    }
+
+    /// How strongly the operator holds that comes next, if one does.
+    fn operator(&self) -> Option<u8> {
+        match self.peek() {
+            Token::Op(_) => Some(COMPARISON),
+            Token::Plus | Token::Minus => Some(SUM),
+            Token::Star | Token::Slash | Token::Percent => Some(PRODUCT),
+            Token::Word(word) => match word.to_ascii_lowercase().as_str() {
+                "or" => Some(OR),
+                "and" => Some(AND),
+                "is" | "in" | "between" | "like" | "ilike" | "not" => Some(COMPARISON),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn prefix(&mut self) -> Result<Parsed> {
+        if self.takes_word("not") {
+            return self.negation();
+        }
+        if self.takes(&Token::Minus) {
+            return self.parsed_value(SIGN).map(|value| Parsed::Value(-value));
+        }
+        if self.takes(&Token::Plus) {
+            return self.parsed_value(SIGN).map(Parsed::Value);
+        }
         if self.takes(&Token::Open) {
-            let inner = self.or()?;
+            let inner = self.parse(0)?;
             self.expect(&Token::Close, "\")\"")?;
             return Ok(inner);
         }
-        if self.takes_call("starts_with") {
-            return self.starts_with();
+        self.atom()
+    }
+
+    fn negation(&mut self) -> Result<Parsed> {
+        self.parsed_predicate(NOT).map(|inner| not(inner).into())
+    }
+
+    /// A predicate; its operators hold at least as strongly as `min`.
+    fn parsed_predicate(&mut self, min: u8) -> Result<Predicate> {
+        let parsed = self.parse(min)?;
+        self.predicate(parsed)
+    }
+
+    fn arithmetic(&mut self, left: Expression, strength: u8) -> Result<Expression> {
+        let op = match self.take() {
+            Token::Plus => Arithmetic::Add,
+            Token::Minus => Arithmetic::Subtract,
+            Token::Star => Arithmetic::Multiply,
+            Token::Slash => Arithmetic::Divide,
+            _ => Arithmetic::Remainder,
+        };
+        Ok(left.binary(op, self.parsed_value(strength + 1)?))
+    }
+
+    /// A value; its operators hold at least as strongly as `min`.
+    fn parsed_value(&mut self, min: u8) -> Result<Expression> {
+        let parsed = self.parse(min)?;
+        self.value(parsed)
+    }
+
+    fn value(&self, parsed: Parsed) -> Result<Expression> {
+        match parsed {
+            Parsed::Value(value) => Ok(value),
+            Parsed::Predicate(_) => Err(self.expected("\"and\", \"or\" or the end of a predicate")),
         }
-        if self.takes_call("intersects") {
-            return self.intersects();
-        }
-        if let Some(literal) = self.literal()? {
-            if let Token::Op(op) = *self.peek() {
-                self.next += 1;
-                let column = self.operand()?;
-                return Ok(column.compare(op.flipped(), literal));
-            }
-            return match literal.0 {
+    }
+
+    /// A predicate; a column of booleans may stand alone.
+    fn predicate(&self, parsed: Parsed) -> Result<Predicate> {
+        let value = match parsed {
+            Parsed::Predicate(predicate) => return Ok(*predicate),
+            Parsed::Value(value) => value,
+        };
+        match value.into_column().map_err(Expression::into_literal) {
+            Ok(column) => Ok(column.eq(true)),
+            Err(Ok(literal)) => match literal.kind {
                 LiteralKind::Boolean(value) => Ok(Predicate::of(Term::Constant(Some(value)))),
                 LiteralKind::Null => Ok(Predicate::of(Term::Constant(None))),
                 _ => Err(self.expected("a comparison")),
-            };
+            },
+            Err(Err(_)) => Err(self.expected("a comparison")),
         }
-        let column = self.operand()?;
-        self.tail(column)
     }
 
-    /// Takes the name of a function and the bracket after it.
-    fn takes_call(&mut self, name: &str) -> bool {
-        let is = self.is_word(0, name) && *self.ahead(1) == Token::Open;
-        self.next += if is { 2 } else { 0 };
-        is
+    /// A literal, a function or a column.
+    fn atom(&mut self) -> Result<Parsed> {
+        if let Some(literal) = self.literal()? {
+            return Ok(Parsed::Value(literal.into()));
+        }
+        match (self.peek(), self.ahead(1)) {
+            (Token::Word(word), Token::Open) if !is_keyword(word) => {
+                let name = word.to_ascii_lowercase();
+                self.next += 2;
+                self.function(&name)
+            }
+            _ => Ok(Parsed::Value(col(self.path()?).into())),
+        }
+    }
+
+    /// A function, after the bracket that opens.
+    fn function(&mut self, name: &str) -> Result<Parsed> {
+        let value = match name {
+            "starts_with" => return self.starts_with().map(Parsed::from),
+            "intersects" => return self.intersects().map(Parsed::from),
+            "any" => self.elements(Quantifier::Any)?.into(),
+            "all" => self.elements(Quantifier::All)?.into(),
+            "variant_get" => self.variant_get()?.into(),
+            "lower" => self.argument()?.lower(),
+            "upper" => self.argument()?.upper(),
+            "length" => self.argument()?.length(),
+            "abs" => self.argument()?.abs(),
+            "cast" => self.cast()?,
+            _ => {
+                self.next -= 2;
+                let at = self.tokens.get(self.next).map_or(self.text.len(), |(at, _)| *at);
+                return Err(fault(
+                    self.text,
+                    at,
+                    format_args!("not supported: function `{name}`; there are {FUNCTIONS}"),
+                ));
+            }
+        };
+        Ok(Parsed::Value(value))
+    }
+
+    /// The only argument of a function.
+    fn argument(&mut self) -> Result<Expression> {
+        let value = self.parsed_value(SUM)?;
+        self.expect(&Token::Close, "\")\"")?;
+        Ok(value)
+    }
+
+    fn cast(&mut self) -> Result<Expression> {
+        let value = self.parsed_value(SUM)?;
+        if !self.takes_word("as") {
+            return Err(self.expected("\"as\" and a type"));
+        }
+        let data_type = self.data_type()?;
+        self.expect(&Token::Close, "\")\"")?;
+        Ok(value.cast(data_type))
+    }
+
+    fn data_type(&mut self) -> Result<DataType> {
+        let start = self.next;
+        let Token::Word(name) = self.take() else {
+            self.next = start;
+            return Err(self.expected("a type"));
+        };
+        let name = name.to_ascii_lowercase();
+        if name == "double" {
+            self.takes_word("precision");
+        }
+        let mut numbers = Vec::new();
+        if self.takes(&Token::Open) {
+            loop {
+                match self.literal()?.map(|literal| literal.kind) {
+                    Some(LiteralKind::Int(number)) => numbers.push(number),
+                    _ => return Err(self.expected("a number")),
+                }
+                if self.takes(&Token::Close) {
+                    break;
+                }
+                self.expect(&Token::Comma, "\",\" or \")\"")?;
+            }
+        }
+        type_named(&name, &numbers).ok_or_else(|| {
+            self.next = start;
+            self.expected("a type, as int64, double, decimal(9, 2), string, date or timestamp")
+        })
+    }
+
+    fn elements(&mut self, elements: Quantifier) -> Result<Column> {
+        let path = self.path()?;
+        self.expect(&Token::Close, "\")\"")?;
+        Ok(Column { path, elements: Some(elements), part: None })
+    }
+
+    /// A column as the argument of a function.
+    fn column_argument(&mut self) -> Result<Column> {
+        let start = self.next;
+        self.parsed_value(SUM)?.into_column().map_err(|_| {
+            self.next = start;
+            self.expected("a column")
+        })
     }
 
     fn starts_with(&mut self) -> Result<Predicate> {
-        let column = self.operand()?;
+        let value = self.parsed_value(SUM)?;
         self.expect(&Token::Comma, "\",\"")?;
         let prefix: Literal = match self.take() {
             Token::Text(text) => text.into(),
@@ -175,16 +366,16 @@ impl PredicateParser<'_> {
             }
         };
         self.expect(&Token::Close, "\")\"")?;
-        Ok(column.starts_with(prefix))
+        Ok(value.starts_with(prefix))
     }
 
     fn intersects(&mut self) -> Result<Predicate> {
-        let column = self.operand()?;
+        let column = self.column_argument()?;
         let mut sides = [0.0; 4];
         for (side, name) in sides.iter_mut().zip(["xmin", "ymin", "xmax", "ymax"]) {
             self.expect(&Token::Comma, &format!("\",\" and {name}"))?;
             let start = self.next;
-            let literal = self.literal()?;
+            let literal = self.parsed_value(SUM)?.into_literal().ok();
             let value = literal.and_then(|literal| literal.coerce(&DataType::Float64).ok());
             let Some(Some(LiteralValue::Float(value))) = value else {
                 self.next = start;
@@ -197,97 +388,90 @@ impl PredicateParser<'_> {
         Ok(column.intersects(Rectangle::new(xmin, ymin, xmax, ymax)))
     }
 
-    /// What is said of a column.
-    fn tail(&mut self, column: Column) -> Result<Predicate> {
+    /// What is said of a value, from the operator on.
+    fn comparison(&mut self, left: Expression) -> Result<Predicate> {
         if let Token::Op(op) = *self.peek() {
             self.next += 1;
-            let literal = self.expect_literal()?;
-            return Ok(column.compare(op, literal));
+            return Ok(left.compare(op, self.parsed_value(SUM)?));
         }
         if self.takes_word("is") {
-            let negated = self.takes_word("not");
-            let column = if negated { column.opposite() } else { column };
-            let predicate = if self.takes_word("null") {
-                column.is_null()
-            } else if self.takes_word("empty") {
-                column.is_empty()
-            } else {
-                let what = if negated {
-                    "\"null\" or \"empty\""
-                } else {
-                    "\"null\", \"empty\" or \"not\""
-                };
-                return Err(self.expected(what));
-            };
-            return Ok(if negated { not(predicate) } else { predicate });
+            return self.is(left);
         }
         let negated = self.takes_word("not");
-        let column = if negated { column.opposite() } else { column };
+        let left = if negated { left.opposite() } else { left };
         let predicate = if self.takes_word("in") {
-            self.expect(&Token::Open, "\"(\"")?;
-            let mut literals = Vec::new();
-            if !self.takes(&Token::Close) {
-                loop {
-                    literals.push(self.expect_literal()?);
-                    if self.takes(&Token::Close) {
-                        break;
-                    }
-                    self.expect(&Token::Comma, "\",\" or \")\"")?;
-                }
-            }
-            column.is_in(literals)
+            left.is_in(self.list()?)
         } else if self.takes_word("between") {
-            let low = self.expect_literal()?;
+            let low = self.parsed_value(SUM)?;
             if !self.takes_word("and") {
                 return Err(self.expected("\"and\" and the upper bound"));
             }
-            column.between(low, self.expect_literal()?)
+            left.between(low, self.parsed_value(SUM)?)
         } else if self.takes_word("like") {
-            let pattern = self.expect_text("a pattern in single quotes")?;
-            let escape = if self.takes_word("escape") {
-                let escape = self.expect_text("an escape character in single quotes")?;
-                let mut chars = escape.chars();
-                match (chars.next(), chars.next()) {
-                    (escape, None) => escape,
-                    _ => {
-                        self.next -= 1;
-                        return Err(self.expected("one character or none"));
-                    }
-                }
-            } else {
-                Some('\\')
-            };
-            column.like_escaped(pattern, escape)
-        } else if negated {
-            return Err(self.expected("\"in\", \"between\" or \"like\""));
-        } else if self.ends() {
-            return Ok(column.eq(true));
+            let (pattern, escape) = self.pattern()?;
+            left.test(Test::Like(pattern, escape))
+        } else if self.takes_word("ilike") {
+            let (pattern, escape) = self.pattern()?;
+            left.test(Test::ILike(pattern, escape))
         } else {
-            return Err(self.expected("a comparison"));
+            return Err(self.expected("\"in\", \"between\", \"like\" or \"ilike\""));
         };
         Ok(if negated { not(predicate) } else { predicate })
     }
 
-    /// Whether a column may stand alone here.
-    fn ends(&self) -> bool {
-        matches!(self.peek(), Token::End | Token::Close)
-            || self.is_word(0, "and")
-            || self.is_word(0, "or")
+    /// What stands after `is`.
+    fn is(&mut self, left: Expression) -> Result<Predicate> {
+        let negated = self.takes_word("not");
+        let left = if negated { left.opposite() } else { left };
+        let test = if self.takes_word("null") {
+            Test::IsNull
+        } else if self.takes_word("empty") {
+            Test::IsEmpty
+        } else {
+            let what =
+                if negated { "\"null\" or \"empty\"" } else { "\"null\", \"empty\" or \"not\"" };
+            return Err(self.expected(what));
+        };
+        let predicate = left.test(test);
+        Ok(if negated { not(predicate) } else { predicate })
     }
 
-    fn operand(&mut self) -> Result<Column> {
-        for (word, elements) in [("any", Quantifier::Any), ("all", Quantifier::All)] {
-            if self.is_word(0, word) && *self.ahead(1) == Token::Open {
-                self.next += 2;
-                let path = self.path()?;
-                self.expect(&Token::Close, "\")\"")?;
-                return Ok(Column { path, elements: Some(elements), part: None });
+    /// The literals of an `in`.
+    fn list(&mut self) -> Result<Vec<Literal>> {
+        self.expect(&Token::Open, "\"(\"")?;
+        let mut literals = Vec::new();
+        if self.takes(&Token::Close) {
+            return Ok(literals);
+        }
+        loop {
+            let start = self.next;
+            let literal = self.parsed_value(SUM)?.into_literal();
+            literals.push(literal.map_err(|_| {
+                self.next = start;
+                self.expected("a literal (strings are in single quotes)")
+            })?);
+            if self.takes(&Token::Close) {
+                return Ok(literals);
+            }
+            self.expect(&Token::Comma, "\",\" or \")\"")?;
+        }
+    }
+
+    /// A pattern and its escape character.
+    fn pattern(&mut self) -> Result<(String, Option<char>)> {
+        let pattern = self.text("a pattern in single quotes")?;
+        if !self.takes_word("escape") {
+            return Ok((pattern, Some('\\')));
+        }
+        let escape = self.text("an escape character in single quotes")?;
+        let mut chars = escape.chars();
+        match (chars.next(), chars.next()) {
+            (escape, None) => Ok((pattern, escape)),
+            _ => {
+                self.next -= 1;
+                Err(self.expected("one character or none"))
             }
         }
-        if self.takes_call("variant_get") {
-            return self.variant_get();
-        }
-        Ok(col(self.path()?))
     }
 
     fn variant_get(&mut self) -> Result<Column> {
@@ -336,23 +520,6 @@ impl PredicateParser<'_> {
         }
     }
 
-    fn expect_text(&mut self, what: &str) -> Result<String> {
-        match self.take() {
-            Token::Text(text) => Ok(text),
-            _ => {
-                self.next -= 1;
-                Err(self.expected(what))
-            }
-        }
-    }
-
-    fn expect_literal(&mut self) -> Result<Literal> {
-        match self.literal()? {
-            Some(literal) => Ok(literal),
-            None => Err(self.expected("a literal (strings are in single quotes)")),
-        }
-    }
-
     /// The literal that comes next, if one does.
     fn literal(&mut self) -> Result<Option<Literal>> {
         let literal = match self.peek() {
@@ -379,13 +546,13 @@ impl PredicateParser<'_> {
             _ => return Ok(None),
         };
         self.next += 1;
-        Ok(Some(literal))
+        Ok(Some(literal.by_value()))
     }
 }
 
 /// A literal whose type is named in front of it.
 fn typed(name: &str, text: &str) -> Option<Literal> {
-    Some(Literal(match name {
+    Some(Literal::of(match name {
         "date" => LiteralKind::Date(datetime::parse_date(text)?.try_into().ok()?),
         "time" => LiteralKind::Time(datetime::parse_time(text)?),
         "timestamp" => {

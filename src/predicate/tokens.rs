@@ -26,6 +26,11 @@ pub(super) enum Token {
     Open,
     Close,
     Comma,
+    Plus,
+    Minus,
+    Star,
+    Slash,
+    Percent,
     Dot,
     End,
 }
@@ -48,6 +53,11 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>> {
             ("(", Token::Open),
             (")", Token::Close),
             (",", Token::Comma),
+            ("+", Token::Plus),
+            ("-", Token::Minus),
+            ("*", Token::Star),
+            ("/", Token::Slash),
+            ("%", Token::Percent),
         ];
         let operator = operators.into_iter().find(|(sign, _)| rest.starts_with(sign));
         let (len, token) = if c.is_whitespace() {

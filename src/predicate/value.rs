@@ -90,6 +90,10 @@ impl LiteralValue {
                 let scaled = match scale {
                     Scale::Keep | Scale::Narrow => raw,
                     Scale::Multiply(by) => raw * i128::from(by),
+                    Scale::PowerOfTen(exponent) => {
+                        let product = i256::from_i128(raw).checked_mul(power_of_ten(exponent)?)?;
+                        return within_precision(product, data_type).map(Self::Wide);
+                    }
                     Scale::Divide(by) => divide(raw, i128::from(by), side),
                 };
                 if data_type.is_decimal() {
@@ -125,8 +129,8 @@ impl LiteralValue {
                     return None;
                 }
                 let raw = wide(bytes)?;
-                let factor = i256::from_i128(10).checked_pow(u32::from(exponent))?;
-                within_precision(raw.checked_mul(factor)?, data_type).map(Self::Wide)
+                let product = raw.checked_mul(power_of_ten(exponent)?)?;
+                within_precision(product, data_type).map(Self::Wide)
             }
             ReadConversion::Bytes { .. } | ReadConversion::FixedBytes(_) => {
                 Some(Self::Bytes(bytes.to_vec()))
@@ -149,10 +153,19 @@ impl LiteralValue {
             {
                 return integer_probes(leaf, scale, *value);
             }
-            (ReadConversion::Integer { scale, .. }, Self::Wide(value)) => match value.to_i128() {
-                Some(value) => return integer_probes(leaf, scale, value),
-                None => return Probes::Hashes(Vec::new()),
-            },
+            (ReadConversion::Integer { scale, .. }, Self::Wide(value)) => {
+                let (scale, raw) = match scale {
+                    Scale::PowerOfTen(exponent) => {
+                        let factor = power_of_ten(exponent);
+                        (Scale::Keep, factor.and_then(|factor| quotient(*value, factor)))
+                    }
+                    scale => (scale, Some(*value)),
+                };
+                return match raw.and_then(i256::to_i128) {
+                    Some(raw) => integer_probes(leaf, scale, raw),
+                    None => Probes::Hashes(Vec::new()),
+                };
+            }
             (ReadConversion::Float { .. }, Self::Float(value)) => {
                 float_probes(leaf.physical, *value)
             }
@@ -221,6 +234,15 @@ fn divide(value: i128, by: i128, side: Side) -> i128 {
     floor + i128::from(side == Side::Upper && value.rem_euclid(by) != 0)
 }
 
+fn power_of_ten(exponent: u8) -> Option<i256> {
+    i256::from_i128(10).checked_pow(u32::from(exponent))
+}
+
+/// The quotient, if nothing is left over.
+fn quotient(value: i256, by: i256) -> Option<i256> {
+    (value.checked_rem(by) == Some(i256::ZERO)).then(|| value.checked_div(by)).flatten()
+}
+
 /// A number of at most 256 bits, big-endian in two's complement.
 fn wide(bytes: &[u8]) -> Option<i256> {
     let fill = if bytes.first()? & 0x80 == 0 { 0 } else { 0xFF };
@@ -262,6 +284,8 @@ fn integer_probes(leaf: &Leaf, scale: Scale, value: i128) -> Probes {
             let by = i128::from(by);
             (value % by == 0).then_some(value / by)
         }
+        // The number was divided before.
+        Scale::PowerOfTen(_) => return Probes::Unknown,
         Scale::Divide(by) => value.checked_mul(by.into()),
     };
     let unsigned = matches!(&leaf.logical, Some(LogicalType::Integer(int)) if !int.is_signed);
@@ -307,13 +331,13 @@ fn fixed_decimal_probes(n: usize, exponent: u8, value: i256) -> Probes {
     if n > MAX_DECIMAL_BYTES {
         return Probes::Unknown;
     }
-    let Some(factor) = i256::from_i128(10).checked_pow(u32::from(exponent)) else {
+    let Some(factor) = power_of_ten(exponent) else {
         return Probes::Unknown;
     };
-    if value.checked_rem(factor) != Some(i256::ZERO) {
+    let Some(raw) = quotient(value, factor) else {
         return Probes::Hashes(Vec::new());
-    }
-    let raw = value.checked_div(factor).unwrap_or(i256::ZERO).to_be_bytes();
+    };
+    let raw = raw.to_be_bytes();
     let fill = if raw[0] & 0x80 == 0 { 0 } else { 0xFF };
     let bytes = match n.checked_sub(raw.len()) {
         Some(missing) => [vec![fill; missing], raw.to_vec()].concat(),

@@ -42,6 +42,10 @@ pub(super) struct Filter {
     early_leaves: Vec<bool>,
     /// The same for each column of the output.
     early_columns: Vec<bool>,
+    /// Whether rows of which the metadata claim that it is true are given without its evaluation.
+    trusts_claims: bool,
+    /// Whether statistics, indexes and dictionaries are asked.
+    asks_metadata: bool,
     counters: Option<Arc<FilterCounters>>,
 }
 
@@ -58,7 +62,7 @@ impl Filter {
         shapes: &[Shape],
         leaves: &mut Vec<ColumnSpec>,
     ) -> Result<Self> {
-        let is_all_null = |leaf: usize| footer.is_all_null(leaf);
+        let is_all_null = |leaf: usize| !options.verify_statistics && footer.is_all_null(leaf);
         let (schema, key_values) = (footer.schema(), footer.key_values());
         let bound = predicate.bind_with(schema, key_values, &options.arrow, &is_all_null)?;
         let mapping =
@@ -71,6 +75,10 @@ impl Filter {
         for (index, column) in leaves.iter().enumerate() {
             of_output.entry(column.leaf.index).or_default().push(index);
         }
+        // What is decoded anyway is asked: statistics may lie, and values do not.
+        let mut tested = bound.columns().into_iter();
+        let trusts_claims = options.only_prunes
+            || !(options.verify_statistics || tested.any(|leaf| of_output.contains_key(&leaf)));
         let before: HashMap<usize, DataType> = before.into_iter().collect();
         for wanted in column_specs(footer.schema(), &mapping.shapes)? {
             let data_type = before.get(&wanted.leaf.index).unwrap_or(&wanted.data_type);
@@ -127,6 +135,8 @@ impl Filter {
             shapes: mapping.shapes,
             early_leaves,
             early_columns,
+            trusts_claims,
+            asks_metadata: !options.verify_statistics,
             counters: options.counters.clone(),
         })
     }
@@ -197,6 +207,17 @@ impl Filter {
         Ok(passed)
     }
 
+    /// Whether rows of which the metadata claim that the filter is true are given without its
+    /// evaluation: not if one of its columns is decoded for the output.
+    pub(super) fn trusts_claims(&self) -> bool {
+        self.trusts_claims
+    }
+
+    /// Whether statistics, indexes, bloom filters and dictionaries are asked.
+    pub(super) fn asks_metadata(&self) -> bool {
+        self.asks_metadata
+    }
+
     /// What the footer says of the leaves of the predicate in a row group. Metadata that cannot be
     /// read give no facts.
     pub(super) fn facts(&self, footer: &Footer, row_group: usize, rows: u64) -> Vec<LeafFacts> {
@@ -209,7 +230,8 @@ impl Filter {
             let facts = ColumnFacts::of_chunk(&described, footer.column_order(leaf), &meta, rows);
             Some(LeafFacts { leaf, facts, meta, decryptor })
         };
-        self.bound.columns().into_iter().filter_map(facts).collect()
+        let asked = self.bound.columns().into_iter().filter(|_| self.asks_metadata);
+        asked.filter_map(facts).collect()
     }
 
     /// What facts prove of all rows of a row group.

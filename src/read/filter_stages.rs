@@ -3,8 +3,8 @@
 //!
 //! A conjunction need not have all of its columns decoded for all rows: where one part leaves few
 //! rows, the columns of the others are decoded only for those. Parts that share a column go
-//! together, as a *group*. Which group comes first is decided for some windows at a time, from what
-//! earlier ones have taught; until then all come at once.
+//! together, as a *group*, and so do those that must come last. Which group comes first is decided
+//! for some windows at a time, from what earlier ones have taught; until then all come at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,6 +58,8 @@ struct Group {
     columns: Vec<usize>,
     /// Whether it has lists: then unwanted rows cannot be dropped while its leaves are decoded.
     has_list: bool,
+    /// Whether it has parts that are evaluated only for rows that pass all others.
+    is_last: bool,
 }
 
 /// What a filter is evaluated on, and the leaves of the plan that are decoded for it.
@@ -126,6 +128,10 @@ impl FilterGroups {
             Some(parts) => parts.iter().for_each(|of_part| together.join(of_part)),
             None => together.join(&(0..n).collect::<Vec<_>>()),
         }
+        let last_parts = bound.last_parts();
+        let of_last = last_parts.iter().filter_map(|part| parts.as_ref()?.get(*part));
+        let of_last: Vec<usize> = of_last.flatten().copied().collect();
+        together.join(&of_last);
         columns.output.iter().for_each(|output| together.join(&shapes_of(output)));
         together.shorten();
         let (mut groups, mut of_first) = (Vec::<Group>::new(), HashMap::new());
@@ -147,7 +153,11 @@ impl FilterGroups {
             shapes.first().and_then(of_shape).unwrap_or_default()
         };
         for (part, of_part) in parts.iter().flatten().enumerate() {
-            groups[group_of(of_part)].parts.push(part);
+            let is_last = last_parts.contains(&part);
+            // One that looks at no column goes with the others.
+            let group = &mut groups[group_of(if is_last { &of_last } else { of_part })];
+            group.parts.push(part);
+            group.is_last |= is_last;
         }
         for output in &columns.output {
             let group = &mut groups[group_of(&shapes_of(output))];
@@ -204,9 +214,15 @@ impl FilterGroups {
             nanos / (1.0 - passed).max(1e-3)
         };
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
-        // What has lists cannot be decoded for single rows, so it comes first.
+        // What has lists cannot be decoded for single rows, so it comes first. If it must come last
+        // too, all come at once.
+        if self.groups.iter().any(|group| group.is_last && group.has_list) {
+            return vec![order];
+        }
         order.sort_by(|a, b| {
-            let lists_first = self.groups[*b].has_list.cmp(&self.groups[*a].has_list);
+            let (a_group, b_group) = (&self.groups[*a], &self.groups[*b]);
+            let lists_first = b_group.has_list.cmp(&a_group.has_list);
+            let lists_first = a_group.is_last.cmp(&b_group.is_last).then(lists_first);
             lists_first.then(rank(*a).total_cmp(&rank(*b)))
         });
         let mut stages: Vec<Vec<usize>> = Vec::new();

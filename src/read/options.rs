@@ -53,6 +53,11 @@ pub struct ReadOptions {
     /// Whether page checksums are verified where they are there. Default true: it costs next to
     /// nothing.
     pub verify_checksums: bool,
+    /// Whether statistics, page indexes, bloom filters and dictionaries are left aside: no rows are
+    /// passed over, and none are given, because of what they claim; the filter is evaluated for
+    /// every row. Default: no; then they are believed, but for rows that are given of columns that
+    /// the filter tests, which it is evaluated for.
+    pub verify_statistics: bool,
     /// Whether a file in which column chunks share bytes may be copied, although the copy may be far
     /// larger. Default: no.
     pub shared_bytes: bool,
@@ -107,6 +112,7 @@ impl Default for ReadOptions {
             batch_bytes: 64 << 20,
             arrow: ArrowOptions::default(),
             verify_checksums: true,
+            verify_statistics: false,
             shared_bytes: false,
             utf8: Utf8::Strict,
             variants: VariantOutput::Stored,

@@ -173,9 +173,12 @@ impl RowGroupPruner {
             pages: Vec::new(),
             dictionary_memory: Vec::new(),
         };
-        let Some(filter) = plan.filter().filter(|_| !range.is_proven()) else {
+        let Some(filter) = plan.filter().filter(|_| !range.is_claimed()) else {
             return Ok(pruner);
         };
+        if !filter.asks_metadata() {
+            return Ok(pruner);
+        }
         let footer = plan.footer();
         pruner.facts = filter.facts(footer, range.row_group, rows_in_group);
         let probes = plan.options().bloom_filters.then(|| filter.bound.bloom_probes());
@@ -377,7 +380,7 @@ impl RowGroupPruner {
     /// The rows that are left.
     fn finish(self) -> Result<PruneStep> {
         let Self { plan, range, rows_in_group: rows, facts, mut found, pages, .. } = self;
-        let Some(filter) = plan.filter().filter(|_| !range.is_proven()) else {
+        let Some(filter) = plan.filter().filter(|_| !range.is_claimed()) else {
             return Ok(PruneStep::Done(Some(range), found.into()));
         };
         let counters = plan.options().counters.as_deref();
@@ -400,7 +403,7 @@ impl RowGroupPruner {
                 return Ok(PruneStep::Done(None, found.into()));
             }
             PruneResult::Always => {
-                let range = range.with_proven(RowSelection::all(rows));
+                let range = range.with_claim(filter, rows);
                 return Ok(PruneStep::Done(Some(range), found.into()));
             }
             PruneResult::Might if pages.is_empty() => {
@@ -426,6 +429,7 @@ impl RowGroupPruner {
         let kept = range.to_selection(rows)?.and(&left)?;
         let proven = match only_prunes {
             true => RowSelection::all(rows),
+            false if !filter.trusts_claims() => RowSelection::none(rows),
             false => rows_with(&|answer| answer == PruneResult::Always)?,
         };
         let of_pages = if part == (0..rows) { &kept } else { &left };

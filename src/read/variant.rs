@@ -165,7 +165,7 @@ fn given(field: &FieldRef, output: &VariantOutput) -> FieldRef {
 fn shape_of(footer: &Footer, options: &ReadOptions, parts: &[VariantColumn]) -> Result<Shape> {
     let name = parts.first().map_or("", |part| part.column.as_str());
     let node = footer.schema().node_named(name)?;
-    let is_all_null = |leaf: usize| footer.is_all_null(leaf);
+    let is_all_null = |leaf: usize| !options.verify_statistics && footer.is_all_null(leaf);
     let mut leaves = Vec::new();
     for part in parts {
         // Says no for types that no part can have.

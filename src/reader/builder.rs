@@ -275,6 +275,19 @@ impl<S> Reader<S> {
         self
     }
 
+    /// Whether the filter is evaluated for every row, whatever statistics, page indexes, bloom
+    /// filters and dictionaries claim: for filters that protect something, over files of writers
+    /// that are not trusted. Default: no.
+    ///
+    /// By default what they claim is believed, as by other readers. Where they lie, rows that pass
+    /// the filter may be missing, and rows that do not may be given if the filter's columns are not
+    /// among those that are read; where they are, the filter is evaluated.
+    #[must_use]
+    pub fn verify_statistics(mut self, verify: bool) -> Self {
+        self.options.verify_statistics = verify;
+        self
+    }
+
     /// Whether a file in which column chunks share bytes may be copied, as by
     /// `rewrite::recrypt`, although the copy may be far larger than the file. Default: no.
     #[must_use]

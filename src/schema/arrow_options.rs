@@ -10,6 +10,7 @@ pub struct ArrowOptions {
     pub(crate) dictionaries: Dictionaries,
     pub(crate) text: TextColumns,
     pub(crate) hint: bool,
+    pub(crate) hint_use: HintUse,
     pub(crate) target: Option<SchemaRef>,
     /// How fields of the target find theirs in the file.
     pub(crate) match_by: MatchBy,
@@ -40,6 +41,17 @@ pub(crate) enum TextColumns {
     Named(Vec<String>),
 }
 
+/// How far the hint is followed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum HintUse {
+    #[default]
+    All,
+    /// As the `parquet` crate does it: list items and map entries have the names that they have in
+    /// the file, and seconds that are stored as milliseconds are milliseconds.
+    #[cfg(feature = "datafusion")]
+    AsParquet,
+}
+
 /// How fields of a target schema find theirs in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MatchBy {
@@ -58,6 +70,7 @@ impl Default for ArrowOptions {
             dictionaries: Dictionaries::None,
             text: TextColumns::None,
             hint: true,
+            hint_use: HintUse::All,
             target: None,
             match_by: MatchBy::Name,
         }

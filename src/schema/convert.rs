@@ -6,10 +6,10 @@
 //! | leaf | Arrow types |
 //! |---|---|
 //! | BOOLEAN | Boolean |
-//! | INT32, INT64 with or without INTEGER | integers, Float32 and Float64 that hold the range |
+//! | INT32, INT64 with or without INTEGER | integers, Float32, Float64 and decimals that hold the range |
 //! | INT64 bare | also Duration, Timestamp(s), Date64, UInt32 (checked): see the hint |
 //! | INT32 bare | also Time32(s) |
-//! | DATE | Date32, Date64 |
+//! | DATE | Date32, Date64, Timestamp without zone (checked) |
 //! | TIME, TIMESTAMP | the unit and finer ones (checked), seconds from milliseconds (exact) |
 //! | DECIMAL of any physical type | Decimal32 to 256 with no fewer digits on either side |
 //! | INT96 | Timestamp of any unit (checked) |
@@ -97,6 +97,8 @@ pub(crate) enum Scale {
     Narrow,
     /// Times this; overflow is an error.
     Multiply(i64),
+    /// Times this power of ten, which no 64 bits hold; overflow is an error.
+    PowerOfTen(u8),
     /// Divided by this; a remainder is an error.
     Divide(i64),
 }
@@ -386,6 +388,14 @@ fn decimal(leaf: &Leaf, to: &DataType) -> Option<(u8, Storage)> {
     (i32::from(precision) - i32::from(scale) >= integer_digits).then_some((exponent, storage))
 }
 
+fn power_of_ten(exponent: u8) -> Scale {
+    match (exponent, 10i64.checked_pow(u32::from(exponent))) {
+        (0, _) => Scale::Keep,
+        (_, Some(factor)) => Scale::Multiply(factor),
+        (_, None) => Scale::PowerOfTen(exponent),
+    }
+}
+
 /// Precision, scale and storage of a decimal.
 fn decimal_parts(data_type: &DataType) -> Option<(u8, i8, Storage)> {
     Some(match *data_type {
@@ -403,17 +413,14 @@ fn integer(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
     match (&leaf.logical, to) {
         (Some(LogicalType::Decimal(_)), _) => {
             let (exponent, to) = decimal(leaf, to)?;
-            let scale = match exponent {
-                0 => Scale::Keep,
-                // Beyond 18 the factor leaves 64 bits; such a leaf has few digits and the target
-                // many.
-                e => Scale::Multiply(10i64.checked_pow(u32::from(e))?),
-            };
-            signed(scale, to)
+            signed(power_of_ten(exponent), to)
         }
         (Some(LogicalType::Date), DataType::Date32) => signed(Scale::Keep, Storage::I32),
         (Some(LogicalType::Date), DataType::Date64) => {
             signed(Scale::Multiply(86_400_000), Storage::I64)
+        }
+        (Some(LogicalType::Date), DataType::Timestamp(unit, None)) => {
+            signed(Scale::Multiply(86_400 * per_second(*unit)), Storage::I64)
         }
         (Some(LogicalType::Time(time)), DataType::Time32(unit)) => {
             signed(rescale(&time.unit, *unit)?, Storage::I32)
@@ -493,7 +500,7 @@ fn holds(outer: (u32, bool), inner: (u32, bool)) -> bool {
     }
 }
 
-/// Integers to integers and floats that hold the whole range.
+/// Integers to integers, floats and decimals that hold the whole range.
 fn plain_integer(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
     let (bits, unsigned) = leaf_range(leaf)?;
     let keep =
@@ -510,7 +517,20 @@ fn plain_integer(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
         DataType::UInt64 if fits(64, true) => keep(Storage::I64),
         DataType::Float32 if bits <= 16 => keep(Storage::F32),
         DataType::Float64 if bits <= 32 => keep(Storage::F64),
-        _ => None,
+        _ => {
+            let (precision, scale, to) = decimal_parts(to)?;
+            let digits = match bits {
+                8 => 3,
+                16 => 5,
+                32 => 10,
+                64 if !unsigned => 19,
+                _ => return None,
+            };
+            let exponent = u8::try_from(scale).ok()?;
+            let has_room = precision.checked_sub(exponent)? >= digits;
+            let scale = power_of_ten(exponent);
+            has_room.then_some(ReadConversion::Integer { unsigned, scale, to })
+        }
     }
 }
 

@@ -33,6 +33,7 @@ use flatbuffers::{ForwardsUOffset, Vector, VerifierOptions};
 
 use self::siblings::{HintPlace, Siblings, numbered};
 use self::types::{decimal_type, int_type, leaves_open, list_type, only_child, plain, time_unit};
+use super::arrow_options::HintUse;
 use super::convert::read_conversion;
 use super::extension::{self, FIELD_ID_KEY, LOGICAL_TYPE_KEY};
 use super::nested::Group;
@@ -52,7 +53,7 @@ pub(super) struct Hint {
     /// Where the flatbuffer starts.
     start: usize,
     /// What it may cost to verify it.
-    budget: VerifierOptions,
+    budgets: [VerifierOptions; 8],
 }
 
 /// The entry that holds `schema` as the hint of a file.
@@ -91,6 +92,8 @@ pub(super) struct OpenHint<'a> {
     metadata: Option<Vector<'a, ForwardsUOffset<ipc::KeyValue<'a>>>>,
     /// Bytes that may still be looked at and copied: no more than the hint has.
     budget: Cell<usize>,
+    /// Whether names of list items and map entries, and seconds, are those of the file.
+    as_parquet: bool,
 }
 
 impl Hint {
@@ -111,8 +114,8 @@ impl Hint {
         }
         let start = cursor.position();
         cursor.skip(length as usize).ok()?;
-        let budget = trusted::ipc_budget(message.len());
-        Some(Self { start, message, budget })
+        let budgets = trusted::ipc_budgets(message.len());
+        Some(Self { start, message, budgets })
     }
 
     /// Finds the schema in the flatbuffer.
@@ -132,13 +135,30 @@ impl Hint {
                 (vector.checked_add(4)?, usize::try_from(word(bytes, vector)?).ok()?)
             }
         };
-        let tables = trusted::IpcTables::new(bytes, &self.budget);
+        let tables = trusted::IpcTables::new(bytes, &self.budgets);
         // Metadata of the schema have a budget of their own: what is wrong with fields is no fault
         // of theirs.
         let metadata = slot(bytes, schema, 2)
-            .and_then(|at| trusted::IpcTables::new(bytes, &self.budget).key_values(at));
-        Some(OpenHint { tables, fields, metadata, budget: Cell::new(bytes.len()) })
+            .and_then(|at| trusted::IpcTables::new(bytes, &self.budgets).key_values(at));
+        Some(OpenHint {
+            tables,
+            fields,
+            metadata,
+            budget: Cell::new(bytes.len()),
+            as_parquet: false,
+        })
     }
+}
+
+/// Whether a type counts the milliseconds of another in seconds.
+fn is_seconds_of(data_type: &DataType, natural: &DataType) -> bool {
+    use DataType as D;
+    use TimeUnit::{Millisecond, Second};
+    matches!(
+        (data_type, natural),
+        (D::Timestamp(Second, _), D::Timestamp(Millisecond, _))
+            | (D::Time32(Second), D::Time32(Millisecond))
+    )
 }
 
 /// The number at `at`, if it is there.
@@ -334,8 +354,8 @@ impl<'a> OpenHint<'a> {
             }
             None => layout::leaf_layout(hinted, self.plain_type(hinted)?, nullable),
         };
-        if data_type == *natural {
-            return Some(data_type);
+        if data_type == *natural || self.as_parquet && is_seconds_of(&data_type, natural) {
+            return Some(natural.clone());
         }
         let leaf = file.leaf(leaf).ok()?;
         let fits = leaves_open(&leaf, natural, plain(&data_type));
@@ -405,8 +425,17 @@ impl<'a> OpenHint<'a> {
         })
     }
 
+    /// Follows the hint so far.
+    pub(super) fn used(mut self, hint_use: HintUse) -> Self {
+        self.as_parquet = hint_use != HintUse::All;
+        self
+    }
+
     /// Names of list items and map entries are the writer's, whatever the file calls them.
     fn rename(&self, shape: &mut Shape, hinted: ipc::Field<'_>) {
+        if self.as_parquet {
+            return;
+        }
         let name = hinted.name().filter(|name| name != shape.field.name());
         if let Some(name) = name.and_then(|name| self.text(name)) {
             Arc::make_mut(&mut shape.field).set_name(name);

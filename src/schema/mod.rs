@@ -57,11 +57,14 @@ mod arrow_options;
 mod natural;
 mod hint;
 mod target;
+mod unite;
 mod to_arrow;
 mod from_arrow;
 #[cfg(test)]
 mod samples;
 
+#[cfg(feature = "datafusion")]
+pub(crate) use arrow_options::HintUse;
 pub(crate) use arrow_options::TextColumns;
 pub use arrow_options::{ArrowOptions, Dictionaries, MatchBy};
 pub(crate) use extension::has_geodesic_edges;
@@ -79,3 +82,4 @@ pub(crate) use target::find_field;
 pub(crate) use text::leaf_type;
 pub(crate) use to_arrow::describe_in_arrow;
 pub use to_arrow::to_arrow;
+pub use unite::unite;

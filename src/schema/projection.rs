@@ -12,7 +12,7 @@ use std::collections::hash_map::Entry;
 use super::names::Named;
 use super::nested::{self, Element, Group};
 use super::node::{Node, Schema};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 /// The columns that a read wants, and their order.
 ///
@@ -402,11 +402,16 @@ fn unambiguous<T: NamedTree>(group: T, name: &str) -> Result<Option<usize>> {
     }
 }
 
+/// Parts of a path, from its beginning, that an error looks for in the schema.
+const MAX_PARTS: usize = 100;
+
 /// The error for a name that stands for nothing, with the names that look like it.
 #[cold]
 pub(super) fn unknown<T: NamedTree>(name: &str, root: T) -> Error {
     let mut near = Vec::new();
-    let mut parent = name;
+    // Looking for each part of a very long path would take long.
+    let long = name.match_indices('.').nth(MAX_PARTS).and_then(|(dot, _)| name.get(..dot));
+    let mut parent = long.unwrap_or(name);
     while let Some((above, _)) = parent.rsplit_once('.') {
         parent = above;
         // Of a path, what is below the last field that there is.
@@ -422,10 +427,11 @@ pub(super) fn unknown<T: NamedTree>(name: &str, root: T) -> Error {
     }
     let names: Vec<String> = near.into_iter().map(|name| format!("{name:?}")).collect();
     if names.is_empty() {
-        Error::usage(format_args!("there is no field {name:?}"))
+        Error::usage(format_args!("there is no field {}", quoted(name)))
     } else {
         Error::usage(format_args!(
-            "there is no field {name:?}; did you mean {}?",
+            "there is no field {}; did you mean {}?",
+            quoted(name),
             names.join(" or ")
         ))
     }

@@ -63,7 +63,7 @@ fn map_to_arrow(
         return target::to_target(schema, &mapper, projection, target, groups);
     }
     let hint = if options.hint { Hint::find(key_values) } else { None };
-    let hint = hint.as_ref().and_then(Hint::open);
+    let hint = hint.as_ref().and_then(Hint::open).map(|hint| hint.used(options.hint_use));
     let shapes = mapper.fields(schema, projection, |position, shape| match &hint {
         Some(hint) => hint.refine(schema, position, shape),
         None => shape,

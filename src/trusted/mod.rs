@@ -3,7 +3,7 @@
 //! No function trusts its caller: what it needs is checked in it, or held by a type whose fields
 //! are private to its file. `docs/soundness.md` says of each why it is sound.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::TryReserveError;
 use std::sync::Arc;
 
@@ -99,17 +99,28 @@ fn beyond_values(key: usize, values: usize) -> Error {
 /// all of them together at a cost that the length of the flatbuffer bounds.
 ///
 /// Tables may be shared, so that few bytes stand for many. Of an honest flatbuffer each is verified
-/// once; when the budget is spent, or something was unsound, nothing more is given out.
+/// once; when the budget is spent, nothing more is given out. What is unsound is not given, and
+/// what comes after it has half the budget.
 pub(crate) struct IpcTables<'a> {
     bytes: &'a [u8],
-    /// `None` after a failure. It counts what it visits, over all that it verifies.
+    /// It counts what it visits, over all that it verifies. `None` when the budget is spent.
     verifier: RefCell<Option<Verifier<'a, 'a>>>,
+    /// The budgets after the next failures.
+    budgets: Cell<&'a [VerifierOptions]>,
 }
 
 impl<'a> IpcTables<'a> {
-    /// The tables of `bytes`; `options` as [`ipc_budget`] gives them.
-    pub(crate) fn new(bytes: &'a [u8], options: &'a VerifierOptions) -> Self {
-        Self { bytes, verifier: RefCell::new(Some(Verifier::new(options, bytes))) }
+    /// The tables of `bytes`; `budgets` as [`ipc_budgets`] gives them.
+    pub(crate) fn new(bytes: &'a [u8], budgets: &'a [VerifierOptions]) -> Self {
+        let tables = Self { bytes, verifier: RefCell::new(None), budgets: Cell::new(budgets) };
+        tables.verifier.replace(tables.next_verifier());
+        tables
+    }
+
+    fn next_verifier(&self) -> Option<Verifier<'a, 'a>> {
+        let (budget, rest) = self.budgets.get().split_first()?;
+        self.budgets.set(rest);
+        Some(Verifier::new(budget, self.bytes))
     }
 
     /// The field to which the reference at `at` points, if it is sound.
@@ -130,7 +141,13 @@ impl<'a> IpcTables<'a> {
         let mut slot = self.verifier.try_borrow_mut().ok()?;
         // A verifier that has failed has lost count of its depth: it is not used again.
         let mut verifier = slot.take()?;
-        T::run_verifier(&mut verifier, at).ok()?;
+        if let Err(error) = T::run_verifier(&mut verifier, at) {
+            use flatbuffers::InvalidFlatbuffer::{ApparentSizeTooLarge, TooManyTables};
+            if !matches!(error, ApparentSizeTooLarge | TooManyTables) {
+                *slot = self.next_verifier();
+            }
+            return None;
+        }
         *slot = Some(verifier);
         // SAFETY: the verifier, which was made for these bytes, has just found that a sound value
         // of this type stands at `at`.
@@ -139,13 +156,14 @@ impl<'a> IpcTables<'a> {
 }
 
 /// What the tables of a flatbuffer of `len` bytes may cost: each byte is visited a few times, as
-/// tables share the lists of where their fields are.
-pub(crate) fn ipc_budget(len: usize) -> VerifierOptions {
-    VerifierOptions {
-        max_tables: len,
-        max_apparent_size: len.saturating_mul(IPC_VISITS),
+/// tables share the lists of where their fields are. After something unsound the next budget counts,
+/// half as large.
+pub(crate) fn ipc_budgets(len: usize) -> [VerifierOptions; 8] {
+    std::array::from_fn(|failures| VerifierOptions {
+        max_tables: len >> failures,
+        max_apparent_size: len.saturating_mul(IPC_VISITS) >> failures,
         ..VerifierOptions::default()
-    }
+    })
 }
 
 /// How often each byte of a flatbuffer may be visited. A field of the shortest name is about 60

@@ -205,7 +205,11 @@ impl VariantInference {
             }
         }
         found.sort_by(|a, b| a.0.cmp(&b.0));
-        (!found.is_empty()).then_some(ShapeNode::Object(found))
+        // DuckDB 2.0 cannot read an object whose only column has no name.
+        if found.iter().all(|(name, _)| name.is_empty()) {
+            return None;
+        }
+        Some(ShapeNode::Object(found))
     }
 }
 

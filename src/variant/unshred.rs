@@ -128,7 +128,7 @@ impl<'a> Unshredder<'a> {
             return self.id_by_table(slot, name);
         }
         let id = metadata.find(name).and_then(|id| u32::try_from(id).ok());
-        let id = id.ok_or_else(|| not_in_metadata(name))?;
+        let id = id.ok_or_else(|| not_in_metadata(name, metadata))?;
         self.ids[slot] = NameId { id, epoch: self.epoch };
         Ok(id)
     }
@@ -160,7 +160,7 @@ impl<'a> Unshredder<'a> {
         if epoch == self.epoch {
             return Ok(id);
         }
-        Err(not_in_metadata(name))
+        Err(not_in_metadata(name, self.metadata()?))
     }
 
     fn node(&mut self, place: NumberedNode<'a>, row: usize, out: &mut Vec<u8>) -> Result<bool> {
@@ -276,8 +276,14 @@ impl<'a> Unshredder<'a> {
 }
 
 #[cold]
-fn not_in_metadata(name: &str) -> Error {
-    malformed(format_args!("the name {} of a shredded field is not in the metadata", quoted(name)))
+fn not_in_metadata(name: &str, metadata: VariantMetadata<'_>) -> Error {
+    let is_made_up = name.strip_prefix("element").is_some_and(|n| n.parse::<u32>().is_ok());
+    let why = match metadata.find("") {
+        Some(_) if is_made_up => "; DuckDB 2.0.0 calls a field so whose name is empty",
+        _ => "",
+    };
+    let name = quoted(name);
+    malformed(format_args!("the name {name} of a shredded field is not in the metadata{why}"))
 }
 
 /// Calls `visit` with the names of the fields of shredded objects, numbered as

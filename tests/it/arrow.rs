@@ -498,3 +498,153 @@ fn text_on_request_is_checked() {
     assert!(error.message().contains("not UTF-8") && error.message().contains("\\xc3("), "{error}");
     assert_eq!(column(&read_with(reader.lossy_utf8(true)).expect("rows")), [json!("\u{fffd}(")]);
 }
+
+/// A file with these columns, with statistics and bloom filters.
+fn file_of(columns: Vec<(&str, arrow_array::ArrayRef)>) -> bytes::Bytes {
+    use marquetry::{WriteOptions, Writer};
+    let batch = arrow_array::RecordBatch::try_from_iter(columns).expect("a batch");
+    let sink = marquetry::io::WriteSink(Vec::new());
+    let bloom = |options: WriteOptions, field: &Arc<Field>| {
+        options.with_column(field.name().as_str(), |column| column.with_bloom(Default::default()))
+    };
+    let options = batch.schema_ref().fields().iter().fold(WriteOptions::new(), bloom);
+    let mut writer = Writer::new(sink, batch.schema(), options).expect("a writer");
+    writer.write(&batch).expect("written");
+    writer.into_inner().expect("closed").1.into()
+}
+
+#[test]
+fn the_widenings_of_table_formats_are_read_exactly() {
+    use arrow_array::*;
+    let numbers = [-128i8, -1, 0, 7, 127];
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("i8", Arc::new(Int8Array::from_iter_values(numbers))),
+        ("i16", Arc::new(Int16Array::from_iter_values([i16::MIN, -1, 0, 7, i16::MAX]))),
+        ("i32", Arc::new(Int32Array::from_iter_values([i32::MIN, -1, 0, 7, i32::MAX]))),
+        ("i64", Arc::new(Int64Array::from_iter_values([i64::MIN, -1, 0, 7, i64::MAX]))),
+        ("u32", Arc::new(UInt32Array::from_iter_values([u32::MAX, 1, 0, 7, 9]))),
+        ("date", Arc::new(Date32Array::from_iter_values([-719_162, -1, 0, 7, 20_000]))),
+        (
+            "dec",
+            Arc::new(
+                Decimal128Array::from_iter_values([-99, -1, 0, 7, 99])
+                    .with_precision_and_scale(2, 1)
+                    .expect("a decimal"),
+            ),
+        ),
+        (
+            "dec64",
+            Arc::new(
+                Decimal128Array::from_iter_values([-(10i128.pow(18) - 1), -1, 0, 7, 99])
+                    .with_precision_and_scale(18, 3)
+                    .expect("a decimal"),
+            ),
+        ),
+    ];
+    let file = file_of(columns);
+    let nanos = |unit| DataType::Timestamp(unit, None);
+    let (zeros19, zeros20) = ("0".repeat(19), "0".repeat(20));
+    let cases: Vec<(&str, DataType, Vec<String>)> = vec![
+        (
+            "i8",
+            DataType::Decimal128(5, 2),
+            ["-128.00", "-1.00", "0.00", "7.00", "127.00"].map(String::from).to_vec(),
+        ),
+        (
+            "i16",
+            DataType::Decimal128(10, 0),
+            vec![i16::MIN.to_string(), "-1".into(), "0".into(), "7".into(), i16::MAX.to_string()],
+        ),
+        (
+            "i32",
+            DataType::Decimal128(10, 0),
+            vec![i32::MIN.to_string(), "-1".into(), "0".into(), "7".into(), i32::MAX.to_string()],
+        ),
+        (
+            "i32",
+            DataType::Decimal128(38, 20),
+            [i32::MIN.to_string(), "-1".into(), "0".into(), "7".into(), i32::MAX.to_string()]
+                .map(|n| format!("{n}.{zeros20}"))
+                .to_vec(),
+        ),
+        (
+            "i64",
+            DataType::Decimal128(20, 0),
+            vec![i64::MIN.to_string(), "-1".into(), "0".into(), "7".into(), i64::MAX.to_string()],
+        ),
+        (
+            "i64",
+            DataType::Decimal256(40, 19),
+            [i64::MIN.to_string(), "-1".into(), "0".into(), "7".into(), i64::MAX.to_string()]
+                .map(|n| format!("{n}.{zeros19}"))
+                .to_vec(),
+        ),
+        (
+            "u32",
+            DataType::Decimal64(11, 1),
+            [u32::MAX.to_string(), "1".into(), "0".into(), "7".into(), "9".into()]
+                .map(|n| format!("{n}.0"))
+                .to_vec(),
+        ),
+        ("date", nanos(TimeUnit::Second), vec![]),
+        ("date", nanos(TimeUnit::Microsecond), vec![]),
+        (
+            "dec",
+            DataType::Decimal128(21, 20),
+            ["-9.9", "-0.1", "0.0", "0.7", "9.9"].map(|n| format!("{n}{zeros19}")).to_vec(),
+        ),
+        ("dec", DataType::Decimal256(60, 58), vec![]),
+        ("dec64", DataType::Decimal128(38, 23), vec![]),
+    ];
+    for (name, wanted, texts) in cases {
+        let target = Arc::new(Schema::new(vec![Field::new(name, wanted.clone(), true)]));
+        let reader = || Reader::new(file.clone()).expect("a file");
+        let wide = reader().target(target, MatchBy::Name);
+        let wide = wide.unwrap_or_else(|e| panic!("{name} as {wanted}: {e}")).threads(1);
+        let narrow = reader().project([name]).expect("a column").threads(1);
+        let (wide, narrow) = (read_with(wide).expect("rows"), read_with(narrow).expect("rows"));
+        let (wide, narrow) = (wide[0].column(0), narrow[0].column(0));
+        let cast = arrow_cast::cast(narrow, &wanted).expect("a cast");
+        assert_eq!(wide, &cast, "{name} as {wanted}");
+        for (i, text) in texts.iter().enumerate() {
+            let shown = arrow_cast::display::array_value_to_string(wide, i).expect("a text");
+            assert_eq!(shown, *text, "{name} as {wanted}");
+        }
+        // What statistics and bloom filters say is widened as the values are.
+        for i in 0..5 {
+            let text = arrow_cast::display::array_value_to_string(wide, i).expect("a text");
+            let quoted = if name == "date" { format!("'{text}'") } else { text };
+            for op in ["=", "<", ">="] {
+                let filter = format!("{name} {op} {quoted}");
+                let target = Arc::new(Schema::new(vec![Field::new(name, wanted.clone(), true)]));
+                let reader = reader().target(target, MatchBy::Name).expect("reachable");
+                let found = reader.filter(filter.parse::<marquetry::Predicate>().expect(&filter));
+                let found = found.count().unwrap_or_else(|e| panic!("{filter}: {e}"));
+                let ordered = |a: usize, b: usize| {
+                    arrow_ord::cmp::lt(&wide.slice(a, 1), &wide.slice(b, 1))
+                        .expect("comparable")
+                        .value(0)
+                };
+                let expected = (0..5).filter(|row| match op {
+                    "=" => *row == i,
+                    "<" => ordered(*row, i),
+                    _ => !ordered(*row, i),
+                });
+                assert_eq!(found, expected.count() as u64, "{filter} as {wanted}");
+            }
+        }
+    }
+    // No room for all digits, a zone, and unsigned numbers of 64 bits.
+    let refused = [
+        ("i32", DataType::Decimal128(10, 1)),
+        ("i64", DataType::Decimal128(18, 0)),
+        ("i64", DataType::Decimal128(38, 20)),
+        ("date", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+        ("dec", DataType::Decimal128(20, 20)),
+    ];
+    for (name, wanted) in refused {
+        let target = Arc::new(Schema::new(vec![Field::new(name, wanted.clone(), true)]));
+        let error = Reader::new(file.clone()).expect("a file").target(target, MatchBy::Name);
+        assert_eq!(error.expect_err(name).kind(), ErrorKind::Usage, "{name} as {wanted}");
+    }
+}

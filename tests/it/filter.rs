@@ -285,7 +285,7 @@ fn of_columns_that_the_filter_does_not_need_only_pages_that_pass_are_fetched() {
 #[test]
 fn what_does_not_fit_is_said_before_anything_is_read() {
     let reader = Reader::new(table()).expect("a file");
-    for text in ["nothing = 1", "key = 'a'", "key = 1.5", "text > 3", "any(key) = 1"] {
+    for text in ["nothing = 1", "key = 'a'", "key = '1.5'", "text > 3", "any(key) = 1"] {
         let predicate = Predicate::parse(text).expect("a predicate");
         let error = reader.clone().filter(predicate).batches().expect_err(text);
         assert_eq!(error.kind(), ErrorKind::Usage, "{text}");

@@ -274,3 +274,46 @@ mod unix {
         }
     }
 }
+
+#[test]
+fn partition_values_are_numbers_unless_text_is_asked() {
+    let folder = Folder::new();
+    folder.table("d/k=1/a.parquet", &[1]);
+    folder.table("d/k=01/a.parquet", &[2]);
+    assert_eq!(folder.text(&["cat", "d", "-f", "csv"]), "n,k\n2,1\n1,1\n");
+    assert_eq!(folder.text(&["cat", "d", "-f", "csv", "--hive-types", "text"]), "n,k\n2,01\n1,1\n");
+    let one = ["count", "d", "--hive-types", "text", "--where", "k = '01'"];
+    assert_eq!(folder.text(&one).trim(), "1");
+}
+
+#[test]
+fn files_of_different_columns_are_united_by_name_or_refused() {
+    let folder = Folder::new();
+    folder.table("d/k=1/a.parquet", &[1, 2]);
+    let ids: ArrayRef = Arc::new(arrow_array::Int32Array::from(vec![3]));
+    let names: ArrayRef = Arc::new(arrow_array::StringArray::from(vec!["x"]));
+    folder.columns("d/k=2/b.parquet", vec![("name", names.clone()), ("n", ids)]);
+    folder.put("t.csv", "extra,n\n9,4\n");
+    let united = "n,name,k\n1,,1\n2,,1\n3,x,2\n";
+    assert_eq!(folder.text(&["cat", "d", "-f", "csv", "--by-name"]), united);
+    assert_eq!(folder.text(&["tail", "-1", "d", "-f", "csv", "--by-name"]), "n,name,k\n3,x,2\n");
+    let some = &["head", "d", "-f", "csv", "--by-name", "-c", "k,name", "--where", "name is null"];
+    assert_eq!(folder.text(some), "k,name\n1,\n1,\n");
+    folder.text(&["convert", "d", "t.csv", "--by-name", "--no-hive", "-o", "all.parquet"]);
+    let all = "n,name,extra\n1,,\n2,,\n3,x,\n4,,9\n";
+    assert_eq!(folder.text(&["cat", "all.parquet", "-f", "csv"]), all);
+    // One header cannot stand for both; JSON objects name their members.
+    let refused = folder.run(&["cat", "d", "-f", "csv", "-o", "out.csv"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(error(&refused).contains("b.parquet") && error(&refused).contains("--by-name"));
+    assert!(!folder.path("out.csv").exists());
+    assert_eq!(folder.text(&["cat", "d", "-f", "jsonl"]).lines().count(), 3);
+    let refused = folder.run(&["convert", "d", "-o", "out.csv"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(error(&refused).contains("--by-name"), "{}", error(&refused));
+    // No type holds numbers and texts.
+    folder.columns("d/k=3/c.parquet", vec![("n", names)]);
+    let refused = folder.run(&["cat", "d", "--by-name"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(error(&refused).contains("column n: "), "{}", error(&refused));
+}

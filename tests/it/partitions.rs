@@ -7,8 +7,9 @@ use std::sync::Arc;
 use fastrand::Rng;
 use marquetry::arrow_array::types::Int32Type;
 use marquetry::arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, DictionaryArray, Float64Array, Int64Array, RecordBatch,
-    StringArray, TimestampMillisecondArray,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Date64Array, Decimal128Array,
+    DictionaryArray, Float32Array, Float64Array, Int64Array, RecordBatch, RunArray, StringArray,
+    Time64MicrosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
 };
 use marquetry::{Error, ErrorKind, Export, ExportedFile, Reader, WriteOptions};
 
@@ -150,10 +151,49 @@ fn folders_are_named_as_hive_names_them() {
 }
 
 #[test]
+fn numbers_times_and_runs_are_named_as_spark_names_them() {
+    let fare = Decimal128Array::from(vec![1250, -5, 1250]).with_precision_and_scale(9, 2).unwrap();
+    let zoned = TimestampMicrosecondArray::from(vec![0, 1, -1]).with_timezone("Europe/Berlin");
+    let runs: RunArray<Int32Type> = ["x", "x", "y"].into_iter().collect();
+    let columns: [(&str, ArrayRef); 9] = [
+        ("fare", Arc::new(fare)),
+        ("double", Arc::new(Float64Array::from(vec![1.0, 1e300, f64::NEG_INFINITY]))),
+        ("float", Arc::new(Float32Array::from(vec![0.1, f32::NAN, -0.0]))),
+        ("zoned", Arc::new(zoned)),
+        ("time", Arc::new(Time64MicrosecondArray::from(vec![0, 1, 86_399_000_000]))),
+        ("day", Arc::new(Date64Array::from(vec![0, 86_400_000, -86_400_000]))),
+        ("runs", Arc::new(runs)),
+        ("a b:c%20d=e", Arc::new(Int64Array::from(vec![1, 2, 2]))),
+        ("row", Arc::new(Int64Array::from(vec![1, 2, 3]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |n: usize, by: &str| {
+        let to = folder.path().join(n.to_string());
+        let export = Export::to(&to, batch.schema()).unwrap();
+        let batches = vec![Ok::<_, Error>(batch.clone())].into_iter();
+        let files = export.partition_by([by]).run([batches]).unwrap();
+        let rows: Vec<u64> = files.iter().map(|file| file.report.rows).collect();
+        assert_eq!(rows.iter().sum::<u64>(), 3, "{by}: {rows:?}");
+        names(&to)
+    };
+    assert_eq!(run(0, "fare"), ["fare=-0.05", "fare=12.50"]);
+    assert_eq!(run(1, "double"), ["double=-Infinity", "double=1.0", "double=1e300"]);
+    assert_eq!(run(2, "float"), ["float=-0.0", "float=0.1", "float=NaN"]);
+    let zoned = ["1969-12-31 23%3A59%3A59.999999", "1970-01-01 00%3A00%3A00"];
+    assert_eq!(run(3, "zoned")[..2], zoned.map(|name| format!("zoned={name}")));
+    let times = ["00%3A00%3A00", "00%3A00%3A00.000001", "23%3A59%3A59"];
+    assert_eq!(run(4, "time"), times.map(|name| format!("time={name}")));
+    assert_eq!(run(5, "day"), ["day=1969-12-31", "day=1970-01-01", "day=1970-01-02"]);
+    assert_eq!(run(6, "runs"), ["runs=x", "runs=y"]);
+    assert_eq!(run(7, "a b:c%20d=e"), ["a b:c%2520d%3De=1", "a b:c%2520d%3De=2"]);
+}
+
+#[test]
 fn what_cannot_be_partitioned_by_is_refused_and_leaves_nothing() {
     let columns: [(&str, ArrayRef); 3] = [
         ("text", Arc::new(StringArray::from_iter_values((0..100).map(|i| i.to_string())))),
-        ("float", Arc::new(Float64Array::from(vec![1.0; 100]))),
+        ("bytes", Arc::new(BinaryArray::from_iter_values(vec![b"x"; 100]))),
         (
             "odd",
             Arc::new(StringArray::from_iter_values(
@@ -172,7 +212,7 @@ fn what_cannot_be_partitioned_by_is_refused_and_leaves_nothing() {
     assert_eq!(error(&|export| export.partition_by(["none"])), ErrorKind::Usage);
     assert_eq!(error(&|export| export.partition_by(["text", "text"])), ErrorKind::Usage);
     assert_eq!(
-        error(&|export| export.partition_by(["text", "float", "odd"])),
+        error(&|export| export.partition_by(["text", "bytes", "odd"])),
         ErrorKind::Unsupported("partitions by this type")
     );
     assert_eq!(

@@ -1098,3 +1098,17 @@ fn inferred_shapes_keep_integers_integers_and_digits_as_many() {
     assert_eq!(shape, "{p: decimal(6, 3)}");
     assert_eq!(text[901], r#"{"p": 133.000}"#);
 }
+
+#[test]
+fn no_shape_is_inferred_whose_only_column_has_no_name() {
+    let shape = |texts: &[&str]| {
+        let mut builder = VariantArrayBuilder::new();
+        for text in texts {
+            builder.append_json(text).expect("JSON");
+        }
+        let column = VariantArray::new(&builder.finish().expect("values")).expect("VARIANT");
+        VariantInference::new().infer(&[column]).expect("a shape").to_string()
+    };
+    assert_eq!(shape(&[r#"{"": 1}"#, r#"{"": 2}"#]), "any");
+    assert!(shape(&[r#"{"": 1, "a": 2}"#]).contains("a"));
+}

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -8,6 +9,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, Valu
 
 use crate::failure::Result;
 use crate::help;
+use crate::help_where;
 
 /// Inspect Parquet files, and convert them to and from other formats.
 ///
@@ -95,8 +97,8 @@ pub(crate) struct Global {
     /// Print a summary of what was written, also if standard error is no terminal.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = OUTPUT)]
     pub(crate) verbose: u8,
-    /// Only rows that meet a condition, such as `amount > 10 and country in ('NL', 'BE')`. --rows
-    /// is applied before it, -n after it.
+    /// Only rows that meet a condition, such as `amount > 10 and country in ('NL', 'BE')`: see
+    /// `marq help where`. --rows is applied before it, -n after it.
     #[arg(
         long = "where",
         global = true,
@@ -108,6 +110,10 @@ pub(crate) struct Global {
     /// Do not make columns of folders named KEY=VALUE.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) no_hive: bool,
+    /// What the values in names of folders are: integers or dates where all are such, or text, which
+    /// tells 1 and 01 apart.
+    #[arg(long, global = true, value_name = "infer|text", default_value = "infer", hide_default_value = true, help_heading = READING)]
+    pub(crate) hive_types: HiveTypes,
     /// Unit of INT96 timestamps.
     #[arg(long, global = true, value_name = "UNIT", help_heading = READING)]
     pub(crate) int96: Option<Unit>,
@@ -123,6 +129,10 @@ pub(crate) struct Global {
     /// Copy files in which column chunks share bytes, although the copy may be far larger.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) shared_bytes: bool,
+    /// Evaluate --where for every row, whatever statistics and indexes claim: for files of writers
+    /// that are not trusted.
+    #[arg(long, global = true, help_heading = READING)]
+    pub(crate) verify_statistics: bool,
     /// A file of keys to read with, one per line: ID = HEX. The ID is footer, column:PATH, the key
     /// metadata that the file stores, or the name of a master key that wraps keys. Lines that begin
     /// with # are comments.
@@ -273,6 +283,10 @@ pub(crate) struct FilesOfRows {
     /// JSON cannot hold both otherwise.
     #[arg(long)]
     pub(crate) rename_duplicates: bool,
+    /// Unite the columns of files of different schemas by their names: missing ones are null, types
+    /// become as wide as it takes to lose nothing.
+    #[arg(long)]
+    pub(crate) by_name: bool,
 }
 
 /// Which columns, in all commands alike.
@@ -700,6 +714,13 @@ pub(crate) enum By {
     Page,
 }
 
+/// What partition values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HiveTypes {
+    Infer,
+    Text,
+}
+
 /// An input format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SourceForm {
@@ -781,6 +802,11 @@ pub(crate) fn parse() -> Result<Args, clap::Error> {
     if words.len() == 1 {
         eprint!("{}", help::screen(command));
         std::process::exit(2);
+    }
+    if matches!(words.get(1..), Some([help, topic]) if help == "help" && topic == "where") {
+        // Whoever closes the pipe has read enough.
+        let _ = std::io::stdout().write_all(help_where::TEXT.as_bytes());
+        std::process::exit(0);
     }
     let parse = |command: clap::Command, words: &[OsString]| {
         let matches = command.try_get_matches_from(words)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::args::{Args, Command, Crypt, Format, Global, Sample, When};
+use crate::args::{Args, Command, Crypt, Format, Global, HiveTypes, Sample, When};
 use crate::failure::{Failure, Result};
 use crate::help;
 use crate::packed;
@@ -68,6 +68,7 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
     let given = |id: &str| match id {
         "filter" => global.filter.is_some(),
         "no_hive" => global.no_hive,
+        "hive_types" => global.hive_types == HiveTypes::Text,
         "int96" => global.int96.is_some(),
         "threads" => global.threads.is_some(),
         "progress" => global.progress != When::Auto,
@@ -75,6 +76,7 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
         "raw" => global.raw,
         "wide" => global.wide,
         "vertical" => global.vertical,
+        "verify_statistics" => global.verify_statistics,
         "shared_bytes" => global.shared_bytes,
         "format" => global.format.is_some() && !is_json,
         _ => false,

@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     Output(std::io::Error),
     /// The command line names something that does not exist.
     Usage(String),
+    /// This file has other columns than the files before it, which are in one CSV.
+    OtherColumns(String),
     /// Some files failed, and have been reported; others succeeded.
     Partial,
     /// Requirements that are not met, one per line.
@@ -79,7 +81,7 @@ impl Failure {
         match self {
             Self::Output(_) => 1,
             Self::Content { .. } => 3,
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::OtherColumns(_) => 2,
             Self::Partial => 5,
             Self::Found(_) => 4,
             Self::File(error) => match error.kind() {
@@ -103,6 +105,10 @@ impl Failure {
             Self::Content { file, line: None, message, .. } => format!("{file}: {message}"),
             Self::Output(error) => format!("the output cannot be written: {error}"),
             Self::Usage(text) => text.clone(),
+            Self::OtherColumns(file) => format!(
+                "{file}: the file has other columns than the first one, and CSV has one header; \
+                 --by-name unites them"
+            ),
             Self::Partial => "some files failed".to_owned(),
             Self::Found(lines) => lines.join("; "),
         }

@@ -79,6 +79,12 @@ pub(crate) const LIMITED: &[Limited] = &[
         purpose: "commands that read rows, and explain",
     },
     Limited {
+        id: "hive_types",
+        flag: "--hive-types",
+        commands: &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert"],
+        purpose: "schema, explain and commands that read rows",
+    },
+    Limited {
         id: "int96",
         flag: "--int96",
         commands: &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert"],
@@ -89,6 +95,12 @@ pub(crate) const LIMITED: &[Limited] = &[
         flag: "--threads",
         commands: &["head", "tail", "cat", "sample", "count", "convert"],
         purpose: "commands that read rows",
+    },
+    Limited {
+        id: "verify_statistics",
+        flag: "--verify-statistics",
+        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert"],
+        purpose: "commands that read rows, and explain",
     },
     Limited {
         id: "shared_bytes",

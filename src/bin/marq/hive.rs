@@ -12,6 +12,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::take::take;
 use marquetry::{Predicate, Reader};
 
+use crate::args::HiveTypes;
 use crate::failure::{Failure, Result};
 use crate::files;
 
@@ -118,7 +119,7 @@ struct Seen {
 
 /// The partition columns of files, by the names of their folders below `common`; `None` for all if
 /// there are none.
-pub(crate) fn partitions(paths: &[String], common: &Path) -> Vec<Option<Known>> {
+pub(crate) fn partitions(paths: &[String], common: &Path, types: HiveTypes) -> Vec<Option<Known>> {
     let pairs: Vec<_> =
         paths.iter().map(|path| pairs(&files::folders_below(path, common))).collect();
     let mut keys: Vec<&str> = Vec::new();
@@ -136,9 +137,10 @@ pub(crate) fn partitions(paths: &[String], common: &Path) -> Vec<Option<Known>> 
     if keys.is_empty() {
         return vec![None; paths.len()];
     }
+    let infer = types == HiveTypes::Infer;
     // Integers if all are, or dates if all are, else text.
     let field = |key: &&str| {
-        let data_type = match seen.get(key) {
+        let data_type = match seen.get(key).filter(|_| infer) {
             Some(Seen { some: true, integers: true, .. }) => DataType::Int64,
             Some(Seen { some: true, dates: true, .. }) => DataType::Date32,
             _ => DataType::Utf8,
@@ -179,6 +181,8 @@ pub(crate) struct Input {
     pub(crate) path: String,
     /// The partition columns.
     pub(crate) known: Option<Known>,
+    /// The columns of all files of the command, where they are united.
+    pub(crate) target: Option<SchemaRef>,
 }
 
 impl Input {

@@ -9,6 +9,7 @@ use arrow_schema::{SchemaRef, TimeUnit};
 use bytes::Bytes;
 use marquetry::crypt::Decryption;
 use marquetry::io::Source;
+use marquetry::schema::{MatchBy, unite};
 use marquetry::{Error, Limits, Predicate, Reader, RowSelection};
 
 use crate::args::{FilesOfRows, Global, Unit};
@@ -30,12 +31,14 @@ pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
 pub(crate) fn inputs(files: &[String], global: &Global) -> Result<Vec<Input>> {
     let files = files::expand(files)?;
     if global.no_hive {
-        return Ok(files.into_iter().map(|file| Input { path: file.path, known: None }).collect());
+        let input = |path| Input { path, known: None, target: None };
+        return Ok(files.into_iter().map(|file| input(file.path)).collect());
     }
     let common = files::common_folder(&files);
     let paths: Vec<String> = files.into_iter().map(|file| file.path).collect();
-    let known = hive::partitions(&paths, &common);
-    Ok(paths.into_iter().zip(known).map(|(path, known)| Input { path, known }).collect())
+    let known = hive::partitions(&paths, &common, global.hive_types);
+    let input = |(path, known)| Input { path, known, target: None };
+    Ok(paths.into_iter().zip(known).map(input).collect())
 }
 
 /// The same without those whose folders say that no row meets the filter; one is kept at least, for
@@ -52,6 +55,24 @@ pub(crate) fn unpruned(files: &[String], global: &Global) -> Result<Vec<Input>> 
         kept.extend(inputs.into_iter().next());
     }
     Ok(kept)
+}
+
+/// The same files, to be read into the columns of all of them.
+///
+/// # Errors
+/// `Usage` if columns of one name have types that nothing holds the values of.
+pub(crate) fn united(inputs: Vec<Input>, global: &Global) -> Result<Vec<Input>> {
+    let mut united: Option<SchemaRef> = None;
+    for input in &inputs {
+        // What is wrong with a file is said when its turn comes.
+        let Ok(reader) = open(&input.path, global) else { continue };
+        let schema = reader.views(true).schema()?;
+        let before = united.unwrap_or_else(|| schema.clone());
+        let both = unite([&before, &schema]).map_err(|e| e.at_file(input.path.as_str()))?;
+        united = Some(both);
+    }
+    let with_target = |input| Input { target: united.clone(), ..input };
+    Ok(inputs.into_iter().map(with_target).collect())
 }
 
 /// Opens a file, or standard input, with what the global flags say.
@@ -170,6 +191,7 @@ pub(crate) fn configure_with(
         eprintln!("marq: note: {path}: its pages are not authenticated (AES_GCM_CTR_V1)");
     }
     let mut reader = reader.file_name(path).shared_bytes(global.shared_bytes);
+    reader = reader.verify_statistics(global.verify_statistics);
     if let Some(threads) = global.threads {
         reader = reader.threads(threads);
     }
@@ -241,6 +263,10 @@ pub(crate) fn narrow(
     global: &Global,
 ) -> Result<Opened> {
     let path = input.path.as_str();
+    let reader = match &input.target {
+        Some(target) => reader.target(target.clone(), MatchBy::Name)?,
+        None => reader,
+    };
     let mut reader = filtered(reader, input, global)?;
     let mut completed = None;
     let wanted = &rows.columns.names();

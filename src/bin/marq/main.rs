@@ -17,6 +17,7 @@ mod failure;
 mod files;
 mod geo;
 mod help;
+mod help_where;
 mod hive;
 mod info;
 mod input;

@@ -195,7 +195,10 @@ fn print(
     global: &Global,
     wanted: impl FnOnce(&[Input]) -> Result<Wanted>,
 ) -> Result<()> {
-    let inputs = input::unpruned(&command.files.files, global)?;
+    let mut inputs = input::unpruned(&command.files.files, global)?;
+    if command.files.by_name && inputs.len() > 1 {
+        inputs = input::united(inputs, global)?;
+    }
     let wanted = wanted(&inputs)?;
     let printer = Printer::open(global)?;
     let printer = printer.with_forms(command.values);
@@ -216,7 +219,8 @@ fn print(
         let Err(failure) = printed else { continue };
         // What is wrong with the first file for want of a better command line is so with the
         // others.
-        let ends_all = matches!(failure, Failure::Output(_)) || (i == 0 && failure.code() == 2);
+        let ends_all = matches!(failure, Failure::Output(_) | Failure::OtherColumns(_))
+            || (i == 0 && failure.code() == 2);
         if ends_all || failures.len() + 1 == inputs.len() {
             printer.give_up()?;
             drop(bar);

@@ -7,12 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use marquetry::read::VariantOutput;
+use marquetry::schema::{MatchBy, unite};
 use marquetry::variant::VariantArray;
 use marquetry::{Error, Limits, Predicate, Reader};
 
@@ -70,6 +72,10 @@ pub(crate) fn open(
     if command.values.binary == Some(BinaryForm::Text) {
         readers = readers.into_iter().map(|of| Some(of?.binary_as_utf8(true))).collect();
     }
+    let by_name = command.files.by_name && readers.len() > 1;
+    if by_name {
+        unite_readers(&mut readers, &files)?;
+    }
     if target == TargetForm::Parquet && !global.shared_bytes {
         for (reader, file) in readers.iter().zip(&files) {
             let Some(reader) = reader else { continue };
@@ -98,16 +104,71 @@ pub(crate) fn open(
             _ => parquet(file, reader, &command.files, global, read)?,
         };
         if let Some(first) = sources.first()
+            && !by_name
             && source.schema.fields() != first.schema.fields()
         {
             let error = Error::usage(
-                "the file has another schema than the first one; convert it on its own",
+                "the file has another schema than the first one; --by-name unites them, or convert \
+                 it on its own",
             );
             return Err(error.at_file(source.name.as_str()).into());
         }
         sources.push(source);
     }
-    Ok(sources)
+    if by_name { united(sources) } else { Ok(sources) }
+}
+
+/// Has all Parquet files read into the columns of all of them.
+fn unite_readers(readers: &mut [Option<Reader>], files: &[Content]) -> Result<()> {
+    let mut target: Option<SchemaRef> = None;
+    for (reader, file) in readers.iter().zip(files) {
+        let Some(reader) = reader else { continue };
+        let schema = reader.schema()?;
+        let before = target.unwrap_or_else(|| schema.clone());
+        target = Some(unite([&before, &schema]).map_err(|e| e.at_file(file.name.as_str()))?);
+    }
+    let Some(target) = target else { return Ok(()) };
+    for reader in readers.iter_mut() {
+        let of_target = |reader: Reader| reader.target(target.clone(), MatchBy::Name);
+        *reader = reader.take().map(of_target).transpose()?;
+    }
+    Ok(())
+}
+
+/// Gives the rows of all files the columns of all of them.
+fn united(sources: Vec<Source>) -> Result<Vec<Source>> {
+    let mut schema: Option<SchemaRef> = None;
+    for source in &sources {
+        let before = schema.unwrap_or_else(|| source.schema.clone());
+        let both = unite([&before, &source.schema]);
+        schema = Some(both.map_err(|e| e.at_file(source.name.as_str()))?);
+    }
+    let Some(schema) = schema else { return Ok(sources) };
+    let completed = |source: Source| {
+        if source.schema.fields() == schema.fields() {
+            return source;
+        }
+        let (name, all) = (source.name, schema.clone());
+        let batches = source.batches.map({
+            let name = name.clone();
+            move |batch| completed(&batch?, &all).map_err(|e| invalid(&name, e))
+        });
+        Source { name, schema: schema.clone(), batches: Box::new(batches), ..source }
+    };
+    Ok(sources.into_iter().map(completed).collect())
+}
+
+/// The columns of `schema`: those of the batch, as wide as it says, and nulls.
+fn completed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
+        Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
+        Some(column) => cast_with_options(column, field.data_type(), &options),
+        None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+    };
+    let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
 }
 
 fn of_form(files: &mut [Content], form: SourceForm) -> Vec<&mut Content> {

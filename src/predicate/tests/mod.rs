@@ -1,7 +1,7 @@
 //! Tests of predicates: what is said in the module docs, line by line; then `random` holds
 //! everything against a naive twin.
 
-mod random;
+pub(super) mod random;
 mod rules;
 mod tables;
 mod twin;
@@ -232,7 +232,17 @@ fn the_text_form_says_where_it_is_wrong() {
         ("amount >", 9),
         ("amount > 10 and", 16),
         ("amount ? 10", 8),
-        ("amount > \"ten\"", 10),
+        ("amount > + ", 12),
+        ("a + 1", 6),
+        ("(a > 1) + 1", 9),
+        ("a = b = c", 7),
+        ("foo(a) = 1", 1),
+        ("1 < lower(a", 12),
+        ("cast(a as thing) = 1", 11),
+        ("cast(a as decimal(99)) = 1", 11),
+        ("cast(a, int) = 1", 7),
+        ("a in (b)", 7),
+        ("intersects(a + 1, 0, 0, 1, 1)", 12),
         ("(a = 1", 7),
         ("a = 1)", 6),
         ("name like 10", 11),
@@ -257,8 +267,13 @@ fn the_text_form_says_where_it_is_wrong() {
     }
     let deep = format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000));
     assert_eq!(Predicate::parse(&deep).unwrap_err().kind(), ErrorKind::Usage);
-    let deep = "not ".repeat(100_000);
-    assert_eq!(Predicate::parse(&deep).unwrap_err().kind(), ErrorKind::Usage);
+    for deep in ["not ", "- ", "lower(", "cast(", "a + (", "a and (", "a = (", "not (- abs("] {
+        let error = Predicate::parse(&deep.repeat(100_000)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{deep}");
+    }
+    // What stands side by side is not nested.
+    let long = vec!["a + 1"; 10_000].join(" + ") + " > 3 and " + &vec!["b"; 10_000].join(" and ");
+    assert_eq!(Predicate::parse(&long).unwrap().to_string().len(), long.len() + 7 * 10_000);
 }
 
 #[test]
@@ -278,6 +293,30 @@ fn the_text_form_has_many_spellings() {
         ("a = 1 and (b = 2 and c = 3)", "a = 1 and b = 2 and c = 3"),
         ("a = 1 and (b = 2 or c = 3)", "a = 1 and (b = 2 or c = 3)"),
         ("a\n=\t1", "a = 1"),
+        ("a>-1and b=+2", "a > -1 and b = 2"),
+        ("a-1>b -1", "a - 1 > b - 1"),
+        ("(a + 1) * 2 - (b - c) > - d", "(a + 1) * 2 - (b - c) > -d"),
+        ("a - b - c = -(a + b)", "a - b - c = -(a + b)"),
+        ("a * (b * c) / d % 2 <> 0", "a * (b * c) / d % 2 <> 0"),
+        ("((a)) = (b)", "a = b"),
+        ("(a > 1 and (b)) or (lower(c)) = 'x'", "a > 1 and b = true or lower(c) = 'x'"),
+        ("5 < a + 1", "a + 1 > 5"),
+        ("UPPER(a) not like 'X%' and a ILIKE 'x'", "upper(a) not like 'X%' and a ilike 'x'"),
+        ("CAST(a AS Integer) in (1, -2)", "cast(a as int32) in (1, -2)"),
+        (
+            "cast(a as numeric(9,2)) = cast(b as varchar(5))",
+            "cast(a as decimal(9, 2)) = cast(b as string)",
+        ),
+        (
+            "cast(a as timestamp) < cast(b as timestamptz)",
+            "cast(a as timestamp) < cast(b as timestamptz)",
+        ),
+        ("cast(a as double precision) is not null", "cast(a as double) is not null"),
+        ("abs(a) between 1 and 2", "abs(a) between 1 and 2"),
+        ("a between b and c + 1", "a >= b and a <= c + 1"),
+        ("length = length(lower) and cast = abs", "length = length(lower) and cast = abs"),
+        ("starts_with(lower(a), 'x')", "starts_with(lower(a), 'x')"),
+        ("variant_get(v, '$.a', 'int64') + 1 = b", "variant_get(v, '$.a', 'int64') + 1 = b"),
     ] {
         let parsed = Predicate::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(parsed.to_string(), expected);
@@ -301,11 +340,13 @@ fn what_does_not_fit_is_named_when_the_predicate_is_bound() {
     ]);
     for (text, named) in [
         ("amont = 1", "\"amount\""),
-        ("amount = 128", "128"),
-        ("amount > 1000", "1000"),
         ("amount in (1, 2, 'x')", "'x'"),
-        ("amount = 0.5", "0.5"),
-        ("name = 1", "name"),
+        ("amount = '128'", "column amount is int8, and '128' is no such value"),
+        ("amount = true", "column amount is int8, which cannot be compared with true"),
+        (
+            "name = 1",
+            "name is string, which cannot be compared with 1; a text stands in quotes: '1'",
+        ),
         ("name is empty", "name"),
         ("amount like 'a'", "amount"),
         ("starts_with(amount, 'a')", "amount"),
@@ -321,6 +362,16 @@ fn what_does_not_fit_is_named_when_the_predicate_is_bound() {
         assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
         assert!(error.message().contains(named), "{text}: {error}");
     }
+    // Those of Rust are of the column's type.
+    for (predicate, named) in [
+        (col("amount").eq(128), "128"),
+        (col("amount").gt(1000), "1000"),
+        (col("amount").eq(0.5), "0.5"),
+        (col("amount").eq("5"), "'5'"),
+    ] {
+        let error = predicate.bind_to(&schema).unwrap_err();
+        assert!(error.message().contains(named), "{predicate}: {error}");
+    }
     let bound = (col("amount").gt(1).and(col("name").eq("a")).and(any("l").eq(1)))
         .bind_to(&schema)
         .unwrap();
@@ -333,6 +384,97 @@ fn what_does_not_fit_is_named_when_the_predicate_is_bound() {
     assert_eq!(bound.evaluate(&other).unwrap_err().kind(), ErrorKind::Usage);
     let bound = col("name").eq("").bind_to(&schema).unwrap();
     assert_eq!(bound.evaluate(&other).unwrap_err().kind(), ErrorKind::Usage);
+}
+
+/// Decimals of two digits after the point.
+fn fares(unscaled: Vec<Option<i128>>) -> ArrayRef {
+    let fares = arrow_array::Decimal128Array::from(unscaled);
+    Arc::new(fares.with_precision_and_scale(9, 2).unwrap())
+}
+
+#[test]
+fn the_text_form_compares_by_value() {
+    let batch = batch(vec![
+        ("n", Arc::new(arrow_array::Int8Array::from(vec![Some(5), None, Some(-128), Some(127)]))),
+        ("u", Arc::new(arrow_array::UInt64Array::from(vec![Some(0), None, Some(u64::MAX), None]))),
+        ("fare", fares(vec![Some(1024), Some(1025), None, Some(-1025)])),
+        ("f", Arc::new(arrow_array::Float32Array::from(vec![f32::MAX, f32::INFINITY, 0.1, -1.0]))),
+        ("b", Arc::new(BooleanArray::from(vec![Some(true), Some(false), None, Some(true)]))),
+        ("s", Arc::new(StringArray::from(vec!["5", "300", "", "x"]))),
+    ]);
+    for (text, expected) in [
+        ("n > 300", &[][..]),
+        ("n < 300", &[0, 2, 3]),
+        ("n <> 300", &[0, 2, 3]),
+        ("not n = 300", &[0, 2, 3]),
+        ("not n < 300", &[]),
+        ("n >= -128.5", &[0, 2, 3]),
+        ("n > 4.5", &[0, 3]),
+        ("n <= 5.5 and n >= 4.5", &[0]),
+        ("n between 4.5 and 300", &[0, 3]),
+        ("n not between 4.5 and 300", &[2]),
+        ("n in (5, 300, 4.5)", &[0]),
+        ("n not in (5, 300)", &[2, 3]),
+        ("n not in (300)", &[0, 2, 3]),
+        ("n = '5'", &[0]),
+        ("n < '6'", &[0, 2]),
+        ("n = 5.0", &[0]),
+        ("n < double 'nan'", &[0, 2, 3]),
+        ("n < 1e300", &[0, 2, 3]),
+        ("u >= -1", &[0, 2]),
+        ("u < 1e30", &[0, 2]),
+        ("u > -0.5 and u < 0.5", &[0]),
+        ("fare >= 10.245", &[1]),
+        ("fare > 10.245", &[1]),
+        ("fare < 10.245", &[0, 3]),
+        ("fare <= -10.245", &[3]),
+        ("fare = 10.245", &[]),
+        ("fare <> 10.245", &[0, 1, 3]),
+        ("fare = '10.24'", &[0]),
+        ("fare < 1e9", &[0, 1, 3]),
+        ("f > 1e300", &[1]),
+        ("f < 1e300", &[0, 2, 3]),
+        ("f = 0.1", &[2]),
+        ("f = '0.1'", &[2]),
+        ("b = 'TRUE'", &[0, 3]),
+        ("s = '5'", &[0]),
+    ] {
+        assert_eq!(rows(text, &batch), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_bare_number_is_no_time_in_the_text_form() {
+    let utc = DataType::Timestamp(arrow_schema::TimeUnit::Millisecond, Some("UTC".into()));
+    let local = DataType::Timestamp(arrow_schema::TimeUnit::Millisecond, None);
+    let schema = ArrowSchema::new(vec![
+        Field::new("t", local.clone(), true),
+        Field::new("z", utc, true),
+        Field::new("d", DataType::Date32, true),
+        Field::new("c", DataType::Time64(arrow_schema::TimeUnit::Microsecond), true),
+        Field::new("any", DataType::List(Arc::new(Field::new("item", local, true))), true),
+    ]);
+    for (text, named) in [
+        ("t > 5", "timestamp '2024-01-02 03:04:05'"),
+        ("5.5 < t", "timestamp '2024-01-02 03:04:05'"),
+        ("t in (5)", "timestamp '2024-01-02 03:04:05'"),
+        ("any(\"any\") between 1 and 2", "timestamp '2024-01-02 03:04:05'"),
+        ("z > 1704164645000", "timestamp '2024-01-02 03:04:05Z'"),
+        ("d > 19000", "date '2024-01-31'"),
+        ("c > 5", "time '12:30:00'"),
+        ("d = '2024-02-30'", "date '2024-01-31'"),
+        ("t = 'yesterday'", "timestamp '2024-01-02 03:04:05'"),
+        ("t > timestamp '2024-01-02 03:04:05Z'", "no zone"),
+    ] {
+        let error = Predicate::parse(text).unwrap().bind_to(&schema).unwrap_err();
+        assert!(error.message().contains(named), "{text}: {error}");
+    }
+    // In Rust it counts the unit of the column.
+    assert!(col("t").gt(5).bind_to(&schema).is_ok());
+    assert!(Predicate::parse("t > '2024-01-02 03:04:05.000001'").unwrap().bind_to(&schema).is_ok());
+    assert!(
+        Predicate::parse("d < timestamp '2024-01-02 03:04:05'").unwrap().bind_to(&schema).is_ok()
+    );
 }
 
 /// A literal of any kind.

@@ -24,7 +24,7 @@ use crate::stats::bloom::{Blocks, Bloom, BloomLayout};
 use crate::stats::bounds::{BoundCut, StoredBound, lower, upper};
 
 /// So many cases, or as many as MARQUETRY_CASES says.
-pub(super) fn cases(default: u64) -> u64 {
+pub(in crate::predicate) fn cases(default: u64) -> u64 {
     std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 

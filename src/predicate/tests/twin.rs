@@ -271,7 +271,7 @@ pub(super) fn literal(value: &LiteralValue, data_type: &DataType) -> Literal {
     match (value, data_type) {
         (LiteralValue::Int(v), DataType::Boolean) => (*v != 0).into(),
         (LiteralValue::Int(v), _) => (*v).into(),
-        (LiteralValue::Float(v), _) if v.is_nan() => Literal(LiteralKind::Float(*v)),
+        (LiteralValue::Float(v), _) if v.is_nan() => Literal::of(LiteralKind::Float(*v)),
         (LiteralValue::Float(v), _) => (*v).into(),
         (
             LiteralValue::Wide(v),

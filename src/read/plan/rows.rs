@@ -23,6 +23,9 @@ pub struct RowRange {
     /// Rows, counted the same way, for which the filter is known to be true: it is not evaluated
     /// for them. `None` if that is known of none.
     pub(crate) proven: Option<RowSelection>,
+    /// Whether the metadata claim that the filter is true of all its rows, and it is evaluated all
+    /// the same.
+    pub(crate) is_claimed: bool,
     /// Number of its first row in the file.
     pub(crate) first_row: u64,
     /// The rows of the row group that it was chosen from: all, unless it is read in parts.
@@ -49,6 +52,20 @@ impl RowRange {
     /// Whether the filter is known to be true of all rows that are wanted.
     pub(crate) fn is_proven(&self) -> bool {
         self.proven.as_ref().is_some_and(RowSelection::is_all)
+    }
+
+    /// Whether the metadata claim that the filter is true of all rows that are wanted.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.is_claimed || self.is_proven()
+    }
+
+    /// The metadata claim that the filter is true of all of its `rows`.
+    #[must_use]
+    pub(in crate::read) fn with_claim(self, filter: &Filter, rows: u64) -> Self {
+        match filter.trusts_claims() {
+            true => self.with_proven(RowSelection::all(rows)),
+            false => Self { is_claimed: true, ..self },
+        }
     }
 
     /// Of all rows of its row group those of `passed`, which are known to pass the filter; `None`
@@ -105,7 +122,7 @@ pub(super) fn prune(footer: &Footer, filter: &Filter, ranges: Vec<RowRange>) -> 
         match filter.answer(rows, &facts) {
             PruneResult::Cannot => pruned.push(range.row_group),
             PruneResult::Might => kept.push(range),
-            PruneResult::Always => kept.push(range.with_proven(RowSelection::all(rows))),
+            PruneResult::Always => kept.push(range.with_claim(filter, rows)),
         }
     }
     Ok(Pruned { kept, pruned })
@@ -163,9 +180,15 @@ pub(super) fn row_ranges(
         let rows = footer.row_group_rows(row_group)?;
         check_rows(footer, row_group, rows, file_len)?;
         let first_row = first_rows.get(row_group).copied().unwrap_or_default();
-        let (all, selection, proven) = (0..rows, None, None);
-        let whole =
-            RowRange { row_group, rows: all.clone(), selection, proven, first_row, part: all };
+        let whole = RowRange {
+            row_group,
+            rows: 0..rows,
+            selection: None,
+            proven: None,
+            is_claimed: false,
+            first_row,
+            part: 0..rows,
+        };
         let wanted = match &options.selection {
             Some(wanted) => wanted.slice(first_row..first_row.saturating_add(rows)),
             None => RowSelection::all(rows),

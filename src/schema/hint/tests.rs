@@ -830,3 +830,30 @@ fn wide_hints_of_many_kinds_are_within_their_budget() {
     let found = hinted([group(Optional, "s", (0..5_000).map(column))], &whole);
     assert_eq!(*found, whole);
 }
+
+#[test]
+fn a_field_that_is_bent_leaves_the_others_their_types() {
+    // Each byte of the hint bent in turn: whatever is read, a column has one type.
+    let names = ["a", "b", "c"];
+    let fields = names.map(|name| Field::new(name, DataType::LargeUtf8, true)).to_vec();
+    let message = message(&ArrowSchema::new(fields));
+    let file = samples::schema(names.map(text));
+    let mut bent = [0; 2];
+    for at in 0..message.len() {
+        for bit in 0..8 {
+            let mut message = message.clone();
+            message[at] ^= 1 << bit;
+            let entry = entry(&message);
+            let all = read(&file, &entry, &Projection::all()).schema;
+            for (i, name) in names.iter().enumerate() {
+                let alone = read(&file, &entry, &Projection::names([*name])).schema;
+                assert_eq!(alone.field(0), all.field(i), "byte {at}, bit {bit}, column {name}");
+            }
+            let kept =
+                all.fields().iter().filter(|of| *of.data_type() == DataType::LargeUtf8).count();
+            bent[0] += usize::from(kept == 0);
+            bent[1] += usize::from((1..3).contains(&kept));
+        }
+    }
+    assert!(bent[0] > 0 && bent[1] > 100, "{bent:?}");
+}

@@ -261,3 +261,15 @@ fn a_member_with_the_name_of_the_repeated_node_is_meant_where_the_elements_have_
         }
     }
 }
+
+#[test]
+fn a_path_of_very_many_parts_is_refused_at_once() {
+    let schema = file();
+    let start = std::time::Instant::now();
+    for path in [vec!["a"; 10_000].join("."), vec![""; 10_000].join(".")] {
+        let error = schema.node_named(&path).expect_err("no such column");
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().len() < 1_000, "{} bytes", error.to_string().len());
+    }
+    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+}

@@ -224,6 +224,8 @@ impl<'a> Slots<'a, '_> {
                 let convert = |v: i64| match scale {
                     Scale::Keep | Scale::Narrow => narrow(v),
                     Scale::Multiply(by) => v.checked_mul(by).and_then(&narrow),
+                    // Only reading makes decimals so wide.
+                    Scale::PowerOfTen(_) => None,
                     Scale::Divide(by) => {
                         (v.checked_rem(by) == Some(0)).then(|| v / by).and_then(&narrow)
                     }

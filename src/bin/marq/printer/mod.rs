@@ -138,8 +138,10 @@ impl Printer {
                     old.fields().len() == shown.fields().len()
                         && (0..shown.fields().len()).all(|i| name(old, i) == name(&shown, i))
                 };
-                if !self.schema.as_ref().is_some_and(same) {
-                    self.drain()?;
+                if self.schema.is_some() && !self.schema.as_ref().is_some_and(same) {
+                    return Err(Failure::OtherColumns(self.title.clone().unwrap_or_default()));
+                }
+                if self.schema.is_none() {
                     let names = shown.fields().iter().map(|field| Some(field.name().as_str()));
                     self.csv.line(&mut self.out, names)?;
                 }

@@ -80,6 +80,7 @@ fn of_rule<P: PhysicalInt, T: FromPhysicalInt>(
         (Scale::Keep, true) => keep_unsigned::<P, T>,
         (Scale::Narrow, _) => narrow::<P, T>,
         (Scale::Multiply(_), _) => multiply::<P, T>,
+        (Scale::PowerOfTen(_), _) => multiply_wide::<P, T>,
         (Scale::Divide(_), _) => divide::<P, T>,
     };
     PrimitiveReader::boxed(data_type, IntSource::new(physical, Converted { convert, rule }))
@@ -140,6 +141,8 @@ pub(super) trait FromPhysicalInt: ArrowNativeType + PlainOldData {
     fn exact(value: i64) -> Option<Self>;
     /// The product, if it fits.
     fn times(value: i64, factor: i64) -> Option<Self>;
+    /// The product, if it fits; of decimals alone.
+    fn times_wide(value: i64, factor: i256) -> Option<Self>;
 }
 
 macro_rules! from_word {
@@ -154,6 +157,10 @@ macro_rules! from_word {
             }
             fn times(value: i64, factor: i64) -> Option<Self> {
                 Self::try_from(i128::from(value) * i128::from(factor)).ok()
+            }
+            fn times_wide(value: i64, factor: i256) -> Option<Self> {
+                let product = i256::times_wide(value, factor)?;
+                product.to_i128().and_then(|product| product.try_into().ok())
             }
         }
     )*};
@@ -170,6 +177,9 @@ impl FromPhysicalInt for i256 {
     fn times(value: i64, factor: i64) -> Option<Self> {
         Some(Self::from_i128(i128::from(value) * i128::from(factor)))
     }
+    fn times_wide(value: i64, factor: i256) -> Option<Self> {
+        Self::wrap(value).checked_mul(factor)
+    }
 }
 
 macro_rules! float_from_word {
@@ -185,6 +195,9 @@ macro_rules! float_from_word {
             fn times(_value: i64, _factor: i64) -> Option<Self> {
                 None
             }
+            fn times_wide(_value: i64, _factor: i256) -> Option<Self> {
+                None
+            }
         }
     )*};
 }
@@ -195,6 +208,12 @@ float_from_word!(f32, f64);
 pub(super) struct IntRule {
     unsigned: bool,
     scale: Scale,
+}
+
+impl IntRule {
+    fn value<P: PhysicalInt>(self, word: P) -> i64 {
+        if self.unsigned { word.unsigned() } else { word.signed() }
+    }
 }
 
 fn keep_signed<P: PhysicalInt, T: FromPhysicalInt>(
@@ -238,8 +257,25 @@ fn multiply<P: PhysicalInt, T: FromPhysicalInt>(
         return Err(no_page());
     };
     for word in words {
-        let value = word.signed();
+        let value = rule.value(*word);
         out.push(T::times(value, factor).ok_or_else(|| does_not_fit(value))?);
+    }
+    Ok(())
+}
+
+fn multiply_wide<P: PhysicalInt, T: FromPhysicalInt>(
+    rule: IntRule,
+    words: &[P],
+    out: &mut Vec<T>,
+) -> Result<()> {
+    let Scale::PowerOfTen(exponent) = rule.scale else {
+        return Err(no_page());
+    };
+    let factor = i256::from_i128(10).checked_pow(u32::from(exponent));
+    for word in words {
+        let value = rule.value(*word);
+        let product = factor.and_then(|factor| T::times_wide(value, factor));
+        out.push(product.ok_or_else(|| does_not_fit(value))?);
     }
     Ok(())
 }

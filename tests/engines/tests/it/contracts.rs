@@ -255,3 +255,38 @@ async fn a_scan_reserves_what_it_holds_from_the_pool() {
     // A scan does not fail for the pool: a sort above it would have spilled.
     assert_eq!(read(10_000).await.unwrap().0, 40_000);
 }
+
+#[tokio::test]
+async fn the_time_of_a_scan_and_the_skew_of_its_partitions_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = Pair::new(2);
+    table(&pair, folder.path()).await;
+    let skew = |plan: &Arc<dyn ExecutionPlan>| {
+        let mut nodes = vec![Arc::clone(plan)];
+        while let Some(node) = nodes.pop() {
+            nodes.extend(node.children().into_iter().cloned());
+            for metric in node.metrics().iter().flat_map(|metrics| metrics.iter()) {
+                if metric.value().name() == "output_rows_skew" {
+                    return Some(metric.value().to_string());
+                }
+            }
+        }
+        None
+    };
+    for sql in ["select id, name from t where wild % 3 > 0", "select id from t where id < 100000"] {
+        let (ours, _) = run(&pair.ours, sql).await;
+        let (stock, _) = run(&pair.stock, sql).await;
+        let nanos = metric(&ours, "elapsed_compute");
+        assert!(nanos > 100_000, "{nanos} ns: {sql}");
+        // Each partition gives as many rows in both, unless one took work of the other.
+        let (ours, stock) = (skew(&ours), skew(&stock));
+        println!("skew {ours:?}, of DataFusion's own source {stock:?}: {sql}");
+        assert!(ours.is_some_and(|skew| skew.ends_with('%')), "{sql}");
+    }
+    let alone = Pair::new(1);
+    table(&alone, folder.path()).await;
+    let sql = "select id from t where wild % 3 > 0";
+    let (ours, _) = run(&alone.ours, sql).await;
+    let (stock, _) = run(&alone.stock, sql).await;
+    assert_eq!(skew(&ours), skew(&stock));
+}

@@ -208,11 +208,19 @@ async fn worker_state(context: WorkerQueryContext) -> Result<SessionState> {
     Ok(context.builder.with_distributed_user_codec(MarquetryPhysicalCodec).build())
 }
 
+async fn state_without_codec(context: WorkerQueryContext) -> Result<SessionState> {
+    Ok(context.builder.build())
+}
+
 /// A worker that listens on this machine.
 async fn start_worker() -> Url {
+    start(Worker::from_session_builder(worker_state)).await
+}
+
+async fn start(worker: Worker) -> Url {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let service = Worker::from_session_builder(worker_state).into_worker_server();
+    let service = worker.into_worker_server();
     tokio::spawn(async move {
         let accept = |listener: TcpListener| async {
             Some((listener.accept().await.map(|(stream, _)| stream), listener))
@@ -223,11 +231,8 @@ async fn start_worker() -> Url {
     Url::parse(&url).unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn two_workers_give_the_rows_of_one_process() {
-    let folder = tempfile::tempdir().unwrap();
-    write_tpch(folder.path(), 0.02);
-    let workers = vec![start_worker().await, start_worker().await];
+/// A session that plans for these workers.
+fn cluster(workers: Vec<Url>) -> SessionContext {
     let config = SessionConfig::new().with_target_partitions(2).with_repartition_file_min_size(1);
     let state = SessionStateBuilder::new_with_default_features()
         .with_config(config)
@@ -237,7 +242,40 @@ async fn two_workers_give_the_rows_of_one_process() {
         .with_distributed_file_scan_config_bytes_per_partition(100_000)
         .unwrap()
         .build();
-    let cluster = SessionContext::new_with_state(state);
+    SessionContext::new_with_state(state)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_workers_without_the_codec_answer_and_with_portable_plans_they_give_the_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.02);
+    let mut workers = Vec::new();
+    for _ in 0..2 {
+        workers.push(start(Worker::from_session_builder(state_without_codec)).await);
+    }
+    let sql = "select l_shipmode, count(*) from lineitem group by l_shipmode order by l_shipmode";
+    let session = cluster(workers.clone());
+    marquetry::datafusion::install!(&session).unwrap();
+    tables(&session, folder.path()).await;
+    let error = session.sql(sql).await.unwrap().collect().await.unwrap_err();
+    // Of the engine, before any codec of ours is asked: README says what it means.
+    assert!(error.to_string().contains("Can't find required codec in codec list"), "{error}");
+    let session = cluster(workers);
+    let factory = MarquetryFormatFactory::new().with_portable_plans(true);
+    marquetry::datafusion::install!(&session, factory).unwrap();
+    tables(&session, folder.path()).await;
+    let alone = engines::stock(SessionConfig::new().with_target_partitions(1));
+    tables(&alone, folder.path()).await;
+    let expected = query(&alone, sql).await;
+    assert_eq!(engines::rows(&query(&session, sql).await), engines::rows(&expected));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_workers_give_the_rows_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.02);
+    let workers = vec![start_worker().await, start_worker().await];
+    let cluster = cluster(workers);
     marquetry::datafusion::install!(&cluster).unwrap();
     tables(&cluster, folder.path()).await;
     let alone = engines::stock(SessionConfig::new().with_target_partitions(1));

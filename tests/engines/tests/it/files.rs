@@ -252,3 +252,59 @@ async fn one_file_is_a_table_in_one_line() {
     let found = query(&ctx, "select sum(id) from t where name = 'name 7'").await;
     assert_eq!(engines::rows(&found), ["7"]);
 }
+
+#[tokio::test]
+async fn files_of_ours_have_the_types_that_the_other_source_sees() {
+    let folder = tempfile::tempdir().unwrap();
+    let n = 100;
+    let mut list = ListBuilder::new(Int32Builder::new());
+    let mut map = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
+    for i in 0..n {
+        (0..i % 3).for_each(|j| list.values().append_value(i * j));
+        list.append(i % 7 > 0);
+        map.keys().append_value(format!("k{i}"));
+        map.values().append_value(i64::from(i));
+        map.append(true).unwrap();
+    }
+    let seconds = || (0..n).map(|i| i64::from(i) * 1000);
+    let at = TimestampSecondArray::from_iter_values(seconds());
+    let utc = TimestampSecondArray::from_iter_values(seconds()).with_timezone("UTC");
+    let zoned = TimestampSecondArray::from_iter_values(seconds()).with_timezone("Europe/Berlin");
+    let clock = Time32SecondArray::from_iter_values(0..n);
+    let data = RecordBatch::try_from_iter([
+        ("id", Arc::new(Int32Array::from_iter_values(0..n)) as ArrayRef),
+        ("list", Arc::new(list.finish())),
+        ("map", Arc::new(map.finish())),
+        ("at", Arc::new(at)),
+        ("utc", Arc::new(utc)),
+        ("zoned", Arc::new(zoned)),
+        ("clock", Arc::new(clock)),
+    ]);
+    let pair = Pair::new(1);
+    pair.ours.register_batch("data", data.unwrap()).unwrap();
+    let path = folder.path().join("t.parquet");
+    query(&pair.ours, &format!("COPY data TO '{}'", path.display())).await;
+    pair.table("t", &path).await;
+    for column in ["list", "map", "at", "utc", "zoned", "clock"] {
+        pair.same(&format!("select distinct arrow_typeof({column}) from t")).await;
+        assert_eq!(pair.same(&format!("select id, {column} from t")).await, 100);
+    }
+    for (column, literal) in [
+        ("at", "timestamp '1970-01-01T01:00:00'"),
+        ("utc", "timestamp '1970-01-01T01:00:00Z'"),
+        ("clock", "'00:00:33'"),
+    ] {
+        let sql = format!("select id, {column} from t where {column} > {literal}");
+        assert!(pair.same(&sql).await > 10, "{sql}");
+        pair.same(&format!("select min({column}), max({column}) from t")).await;
+        pair.same_order(&format!("select {column} from t order by {column} desc limit 3")).await;
+    }
+    // Of a table that was declared with other names of items, none is lost.
+    let sql = format!(
+        "CREATE EXTERNAL TABLE declared (id int, list int[]) STORED AS PARQUET LOCATION '{}'",
+        path.display()
+    );
+    pair.run(&sql).await;
+    pair.same("select distinct arrow_typeof(list) from declared").await;
+    assert_eq!(pair.same("select * from declared").await, 100);
+}

@@ -1,16 +1,19 @@
 //! DataFusion with marquetry in place of its own Parquet, held against DataFusion as it is.
 
+mod aggregates;
 mod ahead;
 mod bounds;
 mod caches;
 mod codec;
 mod contracts;
 mod distributed;
+mod failing;
 mod files;
 mod filters;
 mod learned;
 mod narrowing;
 mod plans;
+mod random;
 mod replace;
 mod store;
 mod tpch;

@@ -88,21 +88,54 @@ async fn the_rule_keeps_the_metadata_of_files() {
     assert_eq!(cache.len(), 1);
 }
 
+#[tokio::test]
+async fn the_rule_gives_scans_the_memory_pool() {
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
+    use futures::StreamExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path());
+    let ctx = engines::stock(SessionConfig::new().with_target_partitions(1).with_batch_size(100));
+    ctx.register_parquet("t", &path, ParquetReadOptions::default()).await.unwrap();
+    let stock = crate::plan(&ctx, "select id, name from t").await;
+    let reserved = async |rule: ReplaceParquet, pool: Arc<dyn MemoryPool>| {
+        let plan = rule.optimize(stock.clone(), SessionConfig::new().options()).unwrap();
+        let mut stream = plan.execute(0, ctx.task_ctx()).unwrap();
+        stream.next().await.unwrap().unwrap();
+        pool.reserved()
+    };
+    let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 30));
+    assert_eq!(reserved(ReplaceParquet::new(), pool.clone()).await, 0);
+    let rule = ReplaceParquet::new().with_memory_pool(pool.clone());
+    assert!(reserved(rule, pool.clone()).await > 1000);
+    assert_eq!(pool.reserved(), 0);
+}
+
 /// A reader of the caller's.
 #[derive(Debug)]
 struct OwnReader;
 
-impl ParquetFileReaderFactory for OwnReader {
-    fn create_reader(
-        &self,
-        _partition: usize,
-        _file: PartitionedFile,
-        _hint: Option<usize>,
-        _metrics: &ExecutionPlanMetricsSet,
-    ) -> datafusion::error::Result<Box<dyn AsyncFileReader + Send>> {
-        unreachable!("nothing is read")
-    }
+/// One whose name begins as that of one of DataFusion's.
+#[derive(Debug)]
+struct CachedParquetFileReaderFactoryOfMine;
+
+macro_rules! unread {
+    ($factory:ty) => {
+        impl ParquetFileReaderFactory for $factory {
+            fn create_reader(
+                &self,
+                _partition: usize,
+                _file: PartitionedFile,
+                _hint: Option<usize>,
+                _metrics: &ExecutionPlanMetricsSet,
+            ) -> datafusion::error::Result<Box<dyn AsyncFileReader + Send>> {
+                unreachable!("nothing is read")
+            }
+        }
+    };
 }
+
+unread!(OwnReader);
+unread!(CachedParquetFileReaderFactoryOfMine);
 
 #[test]
 fn what_is_not_understood_stays_as_it_was() {
@@ -127,6 +160,9 @@ fn what_is_not_understood_stays_as_it_was() {
     assert!(stays(scan(source(), planned.with_extension(7u8))), "an extension of the caller's");
     let own = source().with_parquet_file_reader_factory(Arc::new(OwnReader));
     assert!(stays(scan(own, file())), "a reader of the caller's");
+    let factory = Arc::new(CachedParquetFileReaderFactoryOfMine);
+    let own = source().with_parquet_file_reader_factory(factory);
+    assert!(stays(scan(own, file())), "a reader with a name much like one of DataFusion's");
     let mut options = source().table_parquet_options().clone();
     options.crypto.factory_id = Some("keys".into());
     assert!(stays(scan(source().with_table_parquet_options(options), file())), "keys");

@@ -184,6 +184,51 @@ async fn an_option_without_counterpart_is_named() {
 }
 
 #[tokio::test]
+async fn a_value_that_is_none_of_its_option_is_an_error_of_the_configuration() {
+    use datafusion::error::DataFusionError;
+    use std::time::Duration;
+    let folder = tempfile::tempdir().unwrap();
+    let pair = pair(10);
+    for (option, value) in [
+        ("compression", "gzip(10)"),
+        ("compression", "gzip(11)"),
+        ("compression", "brotli(12)"),
+        ("compression", "zstd(23)"),
+        ("compression::id", "zstd(0)"),
+        ("max_row_group_size", "0"),
+        ("write_batch_size", "0"),
+        ("data_pagesize_limit", "0"),
+        ("data_page_row_count_limit", "0"),
+        ("column_index_truncate_length", "0"),
+        ("statistics_truncate_length", "0"),
+        ("encoding::name", "byte_stream_split"),
+        ("encoding::absent", "plain"),
+    ] {
+        let sql = format!(
+            "COPY source TO '{}/x.parquet' STORED AS PARQUET OPTIONS ('format.{option}' '{value}')",
+            folder.path().display()
+        );
+        let copied = async { pair.ours.sql(&sql).await?.collect().await };
+        let copied = tokio::time::timeout(Duration::from_secs(20), copied).await.expect(option);
+        let error = copied.expect_err(&sql);
+        let is_configuration = matches!(error.find_root(), DataFusionError::Configuration(_));
+        assert!(is_configuration, "{sql}: {error}");
+        assert!(!error.to_string().contains("External error"), "{sql}: {error}");
+    }
+    assert!(files(folder.path()).is_empty());
+    // What is in their ranges is written.
+    for value in ["gzip(9)", "gzip(0)", "brotli(11)", "zstd(22)", "zstd(1)"] {
+        let path = folder.path().join("y.parquet");
+        let sql = format!(
+            "COPY source TO '{}' STORED AS PARQUET OPTIONS ('format.compression' '{value}')",
+            path.display()
+        );
+        query(&pair.ours, &sql).await;
+        assert_eq!(metadata(&path).file_metadata().num_rows(), 10, "{value}");
+    }
+}
+
+#[tokio::test]
 async fn rows_that_wait_are_reserved_from_the_pool() {
     let folder = tempfile::tempdir().unwrap();
     let pool = Arc::new(GreedyMemoryPool::new(24 << 20));
