@@ -1,6 +1,8 @@
 //! The language of `--where`, as it is typed: its help, its errors, and its answers for a file with
 //! statistics beside those for the rows themselves.
 
+#![cfg(feature = "cli")]
+
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -10,8 +12,8 @@ use arrow_array::{
     RecordBatch, StringArray, TimestampMillisecondArray, UInt64Array,
 };
 use fastrand::Rng;
-use marquetry::write::WriteOptions;
-use marquetry::{Predicate, Reader, Writer};
+use marquetry::io::WriteSink;
+use marquetry::{Predicate, Reader, WriteOptions, Writer};
 
 use crate::support::testdata;
 
@@ -85,9 +87,7 @@ fn table(rng: &mut Rng, rows: usize) -> RecordBatch {
         ("d", Arc::new(decimals.with_precision_and_scale(9, 2).expect("decimals"))),
         (
             "f",
-            Arc::new(Float64Array::from(values(rng, rows, |rng| {
-                *rng.choice(floats).expect("one")
-            }))),
+            Arc::new(Float64Array::from(values(rng, rows, |rng| rng.choice(floats).expect("one")))),
         ),
         ("g", Arc::new(Float32Array::from(values(rng, rows, |rng| rng.f32() * 4.0 - 2.0)))),
         ("s", Arc::new(StringArray::from(words))),
@@ -139,7 +139,7 @@ fn a_file_answers_as_its_rows_do() {
     let mut rng = Rng::with_seed(seed);
     let table = table(&mut rng, 4000);
     let options = WriteOptions::new().with_row_group_rows(1000).with_page_rows(100);
-    let mut writer = Writer::new(Vec::new(), table.schema(), options).expect("a writer");
+    let mut writer = Writer::new(WriteSink(Vec::new()), table.schema(), options).expect("a writer");
     writer.write(&table).expect("rows");
     let file = bytes::Bytes::from(writer.into_inner().expect("a file").1);
     let mut compared = 0;

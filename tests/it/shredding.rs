@@ -1109,6 +1109,6 @@ fn no_shape_is_inferred_whose_only_column_has_no_name() {
         let column = VariantArray::new(&builder.finish().expect("values")).expect("VARIANT");
         VariantInference::new().infer(&[column]).expect("a shape").to_string()
     };
-    assert_eq!(shape(&[r#"{"": 1}"#, r#"{"": 2}"#]), "any");
+    assert_eq!(shape(&[r#"{"": 1}"#, r#"{"": 2}"#]), "variant");
     assert!(shape(&[r#"{"": 1, "a": 2}"#]).contains("a"));
 }

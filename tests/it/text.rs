@@ -299,7 +299,8 @@ fn what_looks_like_null_or_needs_quotes_is_quoted_in_every_form_of_csv() {
 #[test]
 fn compressed_text_and_arrays_go_in_and_out() {
     let folder = Folder::new();
-    let lines: String = (0..3000).map(|i| format!("{{\"i\":{i},\"s\":\"a]},{{{i}\"}}\n")).collect();
+    let lines: String =
+        (0..3000).map(|i| format!("{{\"i\":{i},\"s\":\"a]}},{{{i}\"}}\n")).collect();
     folder.put("a.jsonl", &lines);
     let outs = [
         "b.csv.gz",

@@ -96,18 +96,18 @@ mod tests {
         for _ in 0..100_000 {
             let (wide, narrow) = (f64::from_bits(rng.u64(..)), f32::from_bits(rng.u32(..)));
             if wide.is_finite() {
-                assert_eq!(text(|out| drop(float64(wide, out))), number(wide));
+                assert_eq!(text(|out| _ = float64(wide, out)), number(wide));
             }
             if narrow.is_finite() {
                 let shortest: f64 = narrow.to_string().parse().expect("a number");
                 // Of two texts that are as short, either is right.
-                let text = text(|out| drop(float32(narrow, out)));
+                let text = text(|out| _ = float32(narrow, out));
                 assert_eq!(text.len(), number(shortest).len(), "{text}");
                 assert_eq!(text.parse::<f32>(), Ok(narrow));
             }
         }
         for (value, word) in [(f64::NAN, "NaN"), (f64::NEG_INFINITY, "-Infinity"), (-0.0, "-0.0")] {
-            assert_eq!(text(|out| drop(float64(value, out))), word);
+            assert_eq!(text(|out| _ = float64(value, out)), word);
         }
     }
 
