@@ -335,7 +335,7 @@ mod tests {
             ("9999999.991", decimal.clone(), Place::After(wide(999_999_999))),
             ("1e7", decimal.clone(), Place::AfterAll),
             ("-1e7", decimal.clone(), Place::BeforeAll),
-            ("1e76", decimal.clone(), Place::AfterAll),
+            ("1e76", decimal, Place::AfterAll),
             ("1550", DataType::Decimal128(9, -2), Place::After(wide(15))),
             ("0.1", DataType::Float32, Place::At(LiteralValue::Float(f64::from(0.1f32)))),
             ("1e300", DataType::Float32, Place::After(LiteralValue::Float(f32::MAX.into()))),

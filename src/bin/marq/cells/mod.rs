@@ -35,6 +35,9 @@ type Append<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 /// The same for values with several forms, or of which some have none.
 type Write<'a> = Box<dyn Fn(usize, TextForm, &mut Vec<u8>) -> Result<(), ArrowError> + 'a>;
 
+/// The elements of a list, by its row.
+type RangeOf<'a> = Box<dyn Fn(usize) -> Range<usize> + 'a>;
+
 enum CellKind<'a> {
     Null,
     /// What JSON writes without quotes: booleans, integers, decimals.
@@ -45,7 +48,7 @@ enum CellKind<'a> {
     /// Floats, and what else Arrow has a text for.
     Other(Write<'a>),
     Bytes(Box<dyn Fn(usize) -> &'a [u8] + 'a>, BytesAs),
-    List(Box<dyn Fn(usize) -> Range<usize> + 'a>, Box<Values<'a>>),
+    List(RangeOf<'a>, Box<Values<'a>>),
     Map(&'a [i32], MapForm, Box<[Values<'a>; 2]>),
     /// The names as JSON, and the values.
     Struct(Vec<(String, Values<'a>)>),
@@ -201,34 +204,33 @@ impl<'f> ValuesOf<'f> {
             | DataType::FixedSizeList(item, _) => item,
             other => return Err(ArrowError::SchemaError(format!("a list shown as {other}"))),
         };
-        let (range, values): (Box<dyn Fn(usize) -> Range<usize> + 'a>, &ArrayRef) =
-            match array.data_type() {
-                DataType::List(_) => {
-                    let list = array.as_list::<i32>();
-                    let offsets = list.value_offsets();
-                    (Box::new(|i| span(offsets[i], offsets[i + 1])), list.values())
-                }
-                DataType::LargeList(_) => {
-                    let list = array.as_list::<i64>();
-                    let offsets = list.value_offsets();
-                    (Box::new(|i| span(offsets[i], offsets[i + 1])), list.values())
-                }
-                DataType::ListView(_) => {
-                    let list = array.as_list_view::<i32>();
-                    let (starts, sizes) = (list.value_offsets(), list.value_sizes());
-                    (Box::new(|i| span(starts[i], starts[i] + sizes[i])), list.values())
-                }
-                DataType::LargeListView(_) => {
-                    let list = array.as_list_view::<i64>();
-                    let (starts, sizes) = (list.value_offsets(), list.value_sizes());
-                    (Box::new(|i| span(starts[i], starts[i] + sizes[i])), list.values())
-                }
-                _ => {
-                    let list = array.as_fixed_size_list();
-                    let size = usize::try_from(list.value_length()).unwrap_or_default();
-                    (Box::new(move |i| i * size..(i + 1) * size), list.values())
-                }
-            };
+        let (range, values): (RangeOf<'a>, &ArrayRef) = match array.data_type() {
+            DataType::List(_) => {
+                let list = array.as_list::<i32>();
+                let offsets = list.value_offsets();
+                (Box::new(|i| span(offsets[i], offsets[i + 1])), list.values())
+            }
+            DataType::LargeList(_) => {
+                let list = array.as_list::<i64>();
+                let offsets = list.value_offsets();
+                (Box::new(|i| span(offsets[i], offsets[i + 1])), list.values())
+            }
+            DataType::ListView(_) => {
+                let list = array.as_list_view::<i32>();
+                let (starts, sizes) = (list.value_offsets(), list.value_sizes());
+                (Box::new(|i| span(starts[i], starts[i] + sizes[i])), list.values())
+            }
+            DataType::LargeListView(_) => {
+                let list = array.as_list_view::<i64>();
+                let (starts, sizes) = (list.value_offsets(), list.value_sizes());
+                (Box::new(|i| span(starts[i], starts[i] + sizes[i])), list.values())
+            }
+            _ => {
+                let list = array.as_fixed_size_list();
+                let size = usize::try_from(list.value_length()).unwrap_or_default();
+                (Box::new(move |i| i * size..(i + 1) * size), list.values())
+            }
+        };
         Ok(CellKind::List(range, Box::new(self.column(values, item)?)))
     }
 

@@ -186,7 +186,10 @@ impl<R: BufRead> JsonBatches<R> {
             bytes += line.len();
             let begin = self.text.len();
             let taken = match (&mut self.variants, &self.maps) {
-                (None, None) => Ok(self.text.push_str(line)),
+                (None, None) => {
+                    self.text.push_str(line);
+                    Ok(())
+                }
                 (None, Some(maps)) => maps.as_pairs(line, &mut self.text),
                 (Some(variants), None) => variants.take(line, &mut self.text),
                 (Some(variants), Some(maps)) => {

@@ -9,9 +9,9 @@ pub(super) struct Maps(Of);
 
 /// What is in a value with maps in it.
 enum Of {
-    Map(Option<Box<Of>>),
-    List(Box<Of>),
-    Struct(Vec<(String, Of)>),
+    Map(Option<Box<Self>>),
+    List(Box<Self>),
+    Struct(Vec<(String, Self)>),
 }
 
 impl Maps {
@@ -136,7 +136,10 @@ fn write_items<'a>(
 fn write_value(of: Option<&Of>, scan: &mut Scan<'_>, out: &mut String) -> Result<(), String> {
     match of {
         Some(of) => of.write(scan, out),
-        None => Ok(out.push_str(scan.raw()?)),
+        None => {
+            out.push_str(scan.raw()?);
+            Ok(())
+        }
     }
 }
 
