@@ -56,8 +56,8 @@ fn lying_file(lie: Lie) -> Bytes {
     let statistics = of_chunk.statistics.as_mut().expect("statistics");
     match lie {
         Lie::RowGroup => {
-            statistics.min_value = Some(low.into());
-            statistics.max_value = Some(high.into());
+            statistics.min_value = Some(low);
+            statistics.max_value = Some(high);
             statistics.null_count = Some(0);
         }
         Lie::Pages => {
@@ -66,8 +66,8 @@ fn lying_file(lie: Lie) -> Bytes {
             let mut index = ColumnIndex::from_thrift(bytes).expect("an index").0;
             let pages = index.null_pages.len();
             assert!(pages > 1, "{pages} pages");
-            index.min_values = vec![low.into(); pages];
-            index.max_values = vec![high.into(); pages];
+            index.min_values = vec![low; pages];
+            index.max_values = vec![high; pages];
             index.null_counts = Some(vec![0; pages]);
             index.definition_level_histograms = None;
             *statistics = Default::default();
