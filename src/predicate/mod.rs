@@ -39,7 +39,7 @@
 //!   A value that is no ISO WKB is an error, if it is looked at.
 //! * **Literals** are checked when the predicate is bound. One of Rust must be a value of the
 //!   column's type ([`Literal`] has the table). Those of the text form are compared
-//!   [by value](Literal::by_value), as in SQL: `passengers > 300` is false of every `int8`,
+//!   [by value](literal::Literal::by_value), as in SQL: `passengers > 300` is false of every `int8`,
 //!   `fare >= 10.245` exact of a decimal with two digits, `id = '5'` reads the text as the number
 //!   that it is; a bare number is no date and no time.
 //!
