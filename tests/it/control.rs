@@ -255,7 +255,6 @@ fn flags_that_would_do_nothing_are_usage_errors_that_say_what_they_are_for() {
         &["--int96", "us"],
         &["--limit-footer", "1MiB"],
         &["-j", "2"],
-        &["--mem", "1GiB"],
         &["--row-group", "0"],
     ] {
         folder.refused(2, &[&arrow[..], flags].concat());

@@ -177,7 +177,7 @@ fn data_on_a_terminal_are_escaped_in_every_form() {
             commands.push(vec![command, "-f", form, "f.parquet"]);
         }
     }
-    for form in ["csv", "jsonl"] {
+    for form in ["csv", "json", "jsonl"] {
         commands.push(vec!["convert", "f.parquet", "--to", form, "-o", "-"]);
     }
     for form in ["tree", "arrow", "parquet", "json", "sql:duckdb"] {

@@ -295,3 +295,140 @@ fn what_looks_like_null_or_needs_quotes_is_quoted_in_every_form_of_csv() {
         assert_eq!(folder.content("a.csv"), wanted, "{flags:?}");
     }
 }
+
+#[test]
+fn compressed_text_and_arrays_go_in_and_out() {
+    let folder = Folder::new();
+    let lines: String =
+        (0..3000).map(|i| format!("{{\"i\":{i},\"s\":\"a]}},{{{i}\"}}\n")).collect();
+    folder.put("a.jsonl", &lines);
+    let outs = [
+        "b.csv.gz",
+        "b.tsv.zst",
+        "b.jsonl.gz",
+        "b.ndjson.zst",
+        "b.json",
+        "b.JSON.GZ",
+        "b.json.zst",
+    ];
+    for out in outs {
+        folder.text(&["convert", "a.jsonl", "-o", out]);
+        let bytes = std::fs::read(folder.path(out)).expect("a file");
+        let is_packed = bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f]);
+        assert_eq!(is_packed, out != "b.json", "{out}");
+        folder.text(&["convert", out, "-o", "c.parquet"]);
+        assert_eq!(folder.text(&["cat", "c.parquet"]), lines, "{out}");
+        // By its first bytes, whatever it is called.
+        std::fs::rename(folder.path(out), folder.path("plain")).expect("renamed");
+        let form = if out.contains("sv") { "csv" } else { "json" };
+        let tab = if out.contains("tsv") { "tab" } else { "," };
+        let mut args = vec!["convert", "plain", "--from", form, "--to", "jsonl"];
+        args.extend((form == "csv").then_some(["--delimiter", tab]).into_iter().flatten());
+        assert_eq!(folder.text(&args), lines, "{out}");
+    }
+    folder.put("p.json", "[\n  {\n    \"i\": 1\n  },\n  {\"i\": [2]}\n]\n");
+    let said = folder.refused(3, &["convert", "p.json", "--to", "jsonl"]);
+    assert!(said.contains("p.json, line 5: column i: an array"), "{said}");
+    folder.put("p.json", "[\n  {\n    \"i\": 1\n  },\n  {\"i\": 2}\n]\n");
+    assert_eq!(folder.text(&["convert", "p.json", "--to", "jsonl"]), "{\"i\":1}\n{\"i\":2}\n");
+    assert_eq!(
+        folder.text(&["convert", "p.json", "--to", "json"]),
+        "[\n{\"i\":1},\n{\"i\":2}\n]\n"
+    );
+    folder.put("cut.json", "[{\"i\":1},\n{\"i\":2}\n");
+    let said = folder.refused(3, &["convert", "cut.json", "--to", "jsonl"]);
+    assert!(said.contains("cut.json, line 3: the array has no end"), "{said}");
+    folder.text(&["convert", "a.jsonl", "-o", "d.csv.gz"]);
+    let mut packed = std::fs::read(folder.path("d.csv.gz")).expect("a file");
+    packed.truncate(packed.len() / 2);
+    folder.put("cut.csv.gz", packed);
+    folder.refused(3, &["convert", "cut.csv.gz", "-o", "x.parquet"]);
+    folder.refused(2, &["convert", "a.jsonl", "-o", "x.parquet.gz"]);
+    folder.refused(2, &["convert", "a.jsonl", "-o", "x.arrow.zst"]);
+    assert!(!folder.path("x.parquet").exists());
+}
+
+#[test]
+fn a_record_takes_no_more_than_its_part_of_the_memory() {
+    use std::io::Write as _;
+    let folder = Folder::new();
+    let long = "x".repeat(9 << 20);
+    folder.put("long.jsonl", format!("{{\"a\":1}}\n{{\"a\":\"{long}\"}}\n"));
+    folder.put("long.json", format!("[{{\"a\":1}},\n{{\"a\":\"{long}\"}}]\n"));
+    folder.put("long.csv", format!("a\n1\n\"{long}\"\n"));
+    for (name, place) in
+        [("long.jsonl", "line 2"), ("long.json", "line 2"), ("long.csv", "record 3")]
+    {
+        let args = ["convert", name, "--mem", "64MiB", "--infer-rows", "1", "--to", "jsonl"];
+        let said = folder.refused(3, &args);
+        assert!(said.contains(place) && said.contains("--mem"), "{said}");
+        folder.text(&["convert", name, "--to", "csv"]);
+    }
+    // What types are inferred from is held, where it cannot be read twice.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_marq"))
+        .args([
+            "convert",
+            "-",
+            "--from",
+            "csv",
+            "--mem",
+            "1MiB",
+            "--infer-rows",
+            "0",
+            "--to",
+            "csv",
+        ])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("marq runs");
+    let _ = child.stdin.take().expect("a pipe").write_all("abcdefg\n".repeat(100_000).as_bytes());
+    let output = child.wait_with_output().expect("an answer");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("--infer-rows"), "{said}");
+}
+
+#[test]
+fn what_may_help_is_said() {
+    let folder = Folder::new();
+    for (header, flag) in [("a;b", "';'"), ("a\tb", "tab"), ("a|b", "'|'")] {
+        folder.put("s.csv", format!("{header}\n1;2\n"));
+        let said = |flags: &[&str]| {
+            let output = folder.run(&[&["convert", "s.csv", "--to", "csv"], flags].concat());
+            String::from_utf8_lossy(&output.stderr).into_owned()
+        };
+        assert!(said(&[]).contains(&format!("is it --delimiter {flag}?")), "{}", said(&[]));
+        assert_eq!(said(&["-q"]), "");
+        assert_eq!(said(&["--delimiter", ","]), "");
+    }
+    folder.put("late.csv", "a,b\n1,2\n1.5,2\n");
+    folder.put("late.jsonl", "{\"a\":1}\n{\"a\":1.5}\n");
+    for name in ["late.csv", "late.jsonl"] {
+        let said = folder.refused(3, &["convert", name, "--infer-rows", "1", "--to", "csv"]);
+        assert!(said.contains("hint: ") && said.contains("--infer-rows 0"), "{said}");
+        folder.text(&["convert", name, "--infer-rows", "0", "--to", "csv"]);
+    }
+}
+
+#[test]
+fn rows_keep_their_order_on_any_number_of_threads() {
+    let folder = Folder::new();
+    let n: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
+    folder.put_parquet("a.parquet", vec![("n", n)]);
+    for form in ["csv", "json", "jsonl"] {
+        let one = folder.text(&["cat", "a.parquet", "-f", form, "-j", "1"]);
+        let four = folder.text(&["cat", "a.parquet", "-f", form, "-j", "4"]);
+        assert!(one == four, "{form}");
+        assert_eq!(
+            one.lines().count(),
+            100_000
+                + match form {
+                    "csv" => 1,
+                    "json" => 2,
+                    _ => 0,
+                }
+        );
+    }
+}

@@ -732,7 +732,8 @@ pub(crate) enum SourceForm {
     Arrows,
     /// Comma-separated values.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object a line, or an array of them.
+    #[value(alias = "json")]
     Jsonl,
 }
 
@@ -745,6 +746,8 @@ pub(crate) enum TargetForm {
     Arrows,
     /// Comma-separated values.
     Csv,
+    /// An array of JSON objects.
+    Json,
     /// One JSON object a line.
     Jsonl,
     /// Parquet.

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::args::{Args, Command, Crypt, Format, Global, HiveTypes, Sample, When};
 use crate::failure::{Failure, Result};
 use crate::help;
+use crate::packed;
 
 /// Checks the command line, and sets the format of the output by the extension of -o.
 ///
@@ -88,8 +89,8 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
 
 /// The format by the extension of a file, if it is a known one.
 fn format_of(output: &Path) -> Result<Option<Format>> {
-    let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    Ok(Some(match ending.to_ascii_lowercase().as_str() {
+    let ending = packed::ending(output).unwrap_or_default();
+    Ok(Some(match ending.as_str() {
         "json" => Format::Json,
         "jsonl" | "ndjson" => Format::Jsonl,
         "csv" => Format::Csv,

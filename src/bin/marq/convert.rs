@@ -13,6 +13,7 @@ use crate::args::{Convert, Format, Global, TargetForm};
 use crate::checks;
 use crate::failure::{Failure, Result};
 use crate::output::Sink;
+use crate::packed::{self, Packing};
 use crate::parquet_out::ParquetOut;
 use crate::printer::Printer;
 use crate::printer::csv::CsvForm;
@@ -42,8 +43,10 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
             text(printer, &schema, sources, &mut progress, global)
         }
-        TargetForm::Jsonl => {
-            let printer = Printer::new(Sink::open(global)?, Format::Jsonl, global);
+        TargetForm::Json | TargetForm::Jsonl => {
+            let is_array = target == TargetForm::Json;
+            let format = if is_array { Format::Json } else { Format::Jsonl };
+            let printer = Printer::new(Sink::open(global)?, format, global);
             let printer = printer.with_forms(command.values);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
             text(printer, &schema, sources, &mut progress, global)
@@ -97,16 +100,21 @@ fn target(command: &Convert, global: &Global) -> Result<TargetForm> {
     let Some(path) = global.output.as_deref().filter(|path| *path != Path::new("-")) else {
         return Err(Failure::Usage("say the form with --to, or a file with -o".to_owned()));
     };
-    let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
-    match ending.as_deref() {
-        Some("arrow" | "ipc" | "feather") => Ok(TargetForm::Arrow),
-        Some("arrows") => Ok(TargetForm::Arrows),
-        Some("csv" | "tsv") => Ok(TargetForm::Csv),
-        Some("jsonl" | "ndjson") => Ok(TargetForm::Jsonl),
-        Some("parquet" | "parq") => Ok(TargetForm::Parquet),
+    let (packing, _) = Packing::of_name(path.to_str().unwrap_or_default());
+    match (packed::ending(path).as_deref(), packing) {
+        (Some("csv" | "tsv"), _) => Ok(TargetForm::Csv),
+        (Some("json"), _) => Ok(TargetForm::Json),
+        (Some("jsonl" | "ndjson"), _) => Ok(TargetForm::Jsonl),
+        (Some("arrow" | "ipc" | "feather"), None) => Ok(TargetForm::Arrow),
+        (Some("arrows"), None) => Ok(TargetForm::Arrows),
+        (Some("parquet" | "parq"), None) => Ok(TargetForm::Parquet),
+        (Some("parquet" | "parq"), Some(_)) => Err(Failure::Usage(format!(
+            "{}: Parquet is compressed inside: --compression says how",
+            path.display()
+        ))),
         _ => Err(Failure::Usage(format!(
-            "{}: no form has that ending; there are .parquet, .arrow, .arrows, .csv, .tsv and .jsonl \
-             (JSON lines), or say the form with --to",
+            "{}: no form has that ending; there are .parquet, .arrow, .arrows, .csv, .tsv, .json \
+             and .jsonl (JSON lines), text also as .gz and .zst, or say the form with --to",
             path.display()
         ))),
     }
@@ -209,7 +217,7 @@ fn text(
 }
 
 fn csv_form(command: &Convert, global: &Global) -> Result<CsvForm> {
-    let tsv = global.output.as_deref().and_then(Path::extension).is_some_and(|e| e == "tsv");
+    let tsv = global.output.as_deref().and_then(packed::ending).is_some_and(|e| e == "tsv");
     let delimiter = command.text.delimiter.map_or(if tsv { '\t' } else { ',' }, char::from);
     let mut nulls = command.text.null.clone();
     if nulls.is_empty() {

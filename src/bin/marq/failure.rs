@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     /// An error of the library.
     File(Error),
     /// Invalid content of a file that is not Parquet.
-    Content { file: String, line: Option<u64>, message: String },
+    Content { file: String, line: Option<u64>, message: String, hint: Option<&'static str> },
     /// The output cannot be written.
     Output(std::io::Error),
     /// The command line names something that does not exist.
@@ -34,7 +34,17 @@ pub(crate) enum Failure {
 impl Failure {
     /// What is wrong with the content of a file that is not Parquet.
     pub(crate) fn content(file: &str, line: Option<u64>, message: impl ToString) -> Self {
-        Self::Content { file: file.to_owned(), line, message: message.to_string() }
+        Self::Content { file: file.to_owned(), line, message: message.to_string(), hint: None }
+    }
+
+    /// The same with what may help, where that is known.
+    pub(crate) fn with_hint(self, help: Option<&'static str>) -> Self {
+        match self {
+            Self::Content { file, line, message, .. } => {
+                Self::Content { file, line, message, hint: help }
+            }
+            other => other,
+        }
     }
 
     /// Prints the error on standard error, and returns the exit code.
@@ -89,10 +99,10 @@ impl Failure {
     fn text(&self) -> String {
         match self {
             Self::File(error) => in_flags(&error.to_string()),
-            Self::Content { file, line: Some(line), message } => {
+            Self::Content { file, line: Some(line), message, .. } => {
                 format!("{file}, line {line}: {message}")
             }
-            Self::Content { file, line: None, message } => format!("{file}: {message}"),
+            Self::Content { file, line: None, message, .. } => format!("{file}: {message}"),
             Self::Output(error) => format!("the output cannot be written: {error}"),
             Self::Usage(text) => text.clone(),
             Self::OtherColumns(file) => format!(
@@ -105,7 +115,11 @@ impl Failure {
     }
 
     fn hint(&self) -> Option<&'static str> {
-        let Self::File(error) = self else { return None };
+        let error = match self {
+            Self::File(error) => error,
+            Self::Content { hint, .. } => return *hint,
+            _ => return None,
+        };
         Some(match error.kind() {
             ErrorKind::Limit(LimitKind::Footer) => {
                 "raise the limit with --limit-footer SIZE, if you trust the file"

@@ -24,6 +24,7 @@ mod input;
 mod interrupt;
 mod keys;
 mod output;
+mod packed;
 mod pages;
 mod parquet_out;
 mod printer;

@@ -10,10 +10,11 @@ use marquetry::io::{PathSink, Sink as _};
 use crate::args::Global;
 use crate::failure::Result;
 use crate::interrupt;
+use crate::packed::{Packer, Packing};
 
 /// The output: standard output, or a file that appears once it is complete.
 pub(crate) struct Sink {
-    out: BufWriter<Destination>,
+    out: Packer<BufWriter<Destination>>,
     /// Whether it is a terminal.
     pub(crate) terminal: bool,
     /// Whether it is standard output.
@@ -29,7 +30,8 @@ enum Destination {
 }
 
 impl Sink {
-    /// Opens what `-o` names; `-` and nothing are standard output.
+    /// Opens what `-o` names; `-` and nothing are standard output. What is called `.gz` or `.zst` is
+    /// compressed.
     pub(crate) fn open(global: &Global) -> Result<Self> {
         let path = global.output.as_deref().filter(|path| *path != Path::new("-"));
         let (target, terminal, capacity) = match path {
@@ -41,13 +43,16 @@ impl Sink {
             Some(path) => (Destination::File(interrupt::create(path)?), is_terminal(path), 1 << 20),
         };
         let stdout = path.is_none();
-        Ok(Self { out: BufWriter::with_capacity(capacity, target), terminal, stdout, bytes: 0 })
+        let packing = path.and_then(|path| Packing::of_name(path.to_str()?).0);
+        let out = Packer::new(BufWriter::with_capacity(capacity, target), packing)?;
+        Ok(Self { out, terminal, stdout, bytes: 0 })
     }
 
     /// Ends the output: only now does a file have its name. Gives its bytes.
-    pub(crate) fn close(mut self) -> Result<u64> {
-        self.out.flush()?;
-        if let Destination::File(file) = self.out.get_mut() {
+    pub(crate) fn close(self) -> Result<u64> {
+        let mut out = self.out.finish()?;
+        out.flush()?;
+        if let Destination::File(file) = out.get_mut() {
             file.finish()?;
         }
         Ok(self.bytes)

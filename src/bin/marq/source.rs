@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, IsTerminal, Read as _, Seek, SeekFrom};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,11 +16,12 @@ use bytes::Bytes;
 use marquetry::read::VariantOutput;
 use marquetry::schema::{MatchBy, unite};
 use marquetry::variant::VariantArray;
-use marquetry::{Error, Predicate, Reader};
+use marquetry::{Error, Limits, Predicate, Reader};
 
 use crate::args::{BinaryForm, Convert, FilesOfRows, Global, SourceForm, TargetForm};
 use crate::failure::{Failure, Result};
 use crate::hive::{Completed, Input, Known};
+use crate::packed::{self, Packing};
 use crate::progress::Read;
 use crate::variants::{OfLines, Part};
 use crate::{input, text};
@@ -55,7 +57,7 @@ pub(crate) fn open(
     let inputs = input::unpruned(&command.files.files, global)?;
     let mut files = Vec::new();
     for input in inputs {
-        files.push(Content::open(input, command.from)?);
+        files.push(Content::open(input, command.from, global)?);
     }
     let forms: Vec<SourceForm> = files.iter().map(|file| file.form).collect();
     if let Some((flag, purpose)) = without_effect(command, target, global, &forms) {
@@ -63,7 +65,7 @@ pub(crate) fn open(
     }
     let of_lines = OfLines::new(command, forms.contains(&SourceForm::Jsonl), target)?;
     let of_lines = of_lines.as_ref();
-    let csv = text::csv_schema(of_form(&mut files, SourceForm::Csv), command)?;
+    let csv = text::csv_schema(of_form(&mut files, SourceForm::Csv), command, global)?;
     let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command, of_lines)?;
     let counted = read.streamed.clone();
     let mut readers = readers(&mut files, global)?;
@@ -87,13 +89,13 @@ pub(crate) fn open(
             (SourceForm::Csv, Some(schema), _) => {
                 let (name, bytes) = (file.name.clone(), file.len);
                 let known = file.input.known.clone();
-                let rows = text::csv(&name, file.into_read(&counted), schema, command)?;
+                let rows = text::csv(file, &counted, schema, command)?;
                 narrow(name, known, schema, bytes, rows, &command.files, global)?
             }
             (SourceForm::Jsonl, _, Some(schema)) => {
                 let (name, bytes) = (file.name.clone(), file.len);
                 let known = file.input.known.clone();
-                let rows = text::json(&name, file.into_read(&counted), schema, command, of_lines)?;
+                let rows = text::json(file, &counted, schema, command, of_lines)?;
                 narrow(name, known, schema, bytes, rows, &command.files, global)?
             }
             (SourceForm::Arrow | SourceForm::Arrows, ..) => {
@@ -191,7 +193,8 @@ fn without_effect(
     if let Some(flag) = command.encrypt.given().filter(|_| target != TargetForm::Parquet) {
         return Some((flag, "Parquet as an output"));
     }
-    let text_out = matches!(target, TargetForm::Csv | TargetForm::Jsonl);
+    let json_out = matches!(target, TargetForm::Json | TargetForm::Jsonl);
+    let text_out = json_out || target == TargetForm::Csv;
     let values = &command.values;
     let is_text = values.binary == Some(BinaryForm::Text);
     let flags = [
@@ -200,7 +203,7 @@ fn without_effect(
         (text.no_header, csv, "--no-header", "CSV"),
         (text.delimiter.is_some(), csv, "--delimiter", "CSV"),
         (!text.null.is_empty(), csv, "--null", "CSV"),
-        (values.decimals.is_some(), target == TargetForm::Jsonl, "--decimals", "JSON as an output"),
+        (values.decimals.is_some(), json_out, "--decimals", "JSON as an output"),
         (values.maps.is_some(), text_out, "--maps", "CSV and JSON as outputs"),
         (
             values.binary.is_some(),
@@ -212,9 +215,9 @@ fn without_effect(
         (global.limit_footer.is_some(), parquet_in, "--limit-footer", "Parquet as an input"),
         (
             global.mem.is_some(),
-            parquet_in || target == TargetForm::Parquet,
+            parquet_in || text_in || target == TargetForm::Parquet,
             "--mem",
-            "Parquet, read or written",
+            "Parquet, read or written, and CSV and JSON as inputs",
         ),
         (
             global.threads.is_some(),
@@ -300,7 +303,7 @@ fn arrow(
     let (name, len, known) = (file.name.clone(), file.len, file.input.known.clone());
     let opened: Result<Box<dyn RecordBatchReader>, ArrowError> = match file.form {
         SourceForm::Arrows => {
-            let stream = BufReader::with_capacity(1 << 16, file.into_read(read));
+            let stream = BufReader::with_capacity(1 << 16, file.into_read(read)?);
             StreamReader::try_new(stream, None).map(|reader| Box::new(reader) as _)
         }
         _ => {
@@ -321,12 +324,19 @@ fn arrow(
     narrow(name, known, &schema, len, Box::new(batches), rows, global)
 }
 
+/// Whether an error is one of the content: an early end, or what a decoder refuses.
+fn is_content(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    matches!(kind, UnexpectedEof | InvalidData | InvalidInput)
+}
+
 /// What is wrong with the content of a file that is not Parquet.
 pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
     match error {
-        ArrowError::IoError(_, error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+        ArrowError::IoError(_, error) if !is_content(error.kind()) => {
             Error::io("reading", error).at_file(name).into()
         }
+        ArrowError::IoError(_, error) => Failure::content(name, None, error),
         error => Failure::content(name, None, error),
     }
 }
@@ -398,7 +408,15 @@ pub(crate) struct Content {
     /// Length of a file; `None` for a pipe.
     len: Option<u64>,
     bytes: ContentKind,
+    /// How the file is compressed as a whole.
+    packing: Option<Packing>,
+    /// The longest line of JSON or record of CSV: a part of the memory, because the value is held
+    /// as text, as tokens, and as a column.
+    pub(crate) max_record_bytes: u64,
 }
+
+/// Parts of the memory limit, of which a record takes one at most.
+const PARTS_OF_MEMORY: u64 = 16;
 
 enum ContentKind {
     File(File),
@@ -406,11 +424,12 @@ enum ContentKind {
 }
 
 impl Content {
-    fn open(input: Input, form: Option<SourceForm>) -> Result<Self> {
+    fn open(input: Input, form: Option<SourceForm>, global: &Global) -> Result<Self> {
+        let memory = global.mem.unwrap_or_else(|| Limits::default().memory_bytes);
         let name = input.path.clone();
         let failed = |e| Error::io("the file cannot be opened", e).at_file(name.as_str());
         let mut len = None;
-        let mut bytes = if name == "-" {
+        let bytes = if name == "-" {
             if form.is_none() && io::stdin().is_terminal() {
                 return Err(Failure::Usage("standard input is a terminal".to_owned()));
             }
@@ -428,31 +447,56 @@ impl Content {
                 ContentKind::Stream(Box::new(file))
             }
         };
-        let form = match form {
-            Some(form) => form,
-            None => {
-                let magic = bytes.head(|file| {
-                    let mut magic = Vec::new();
-                    file.take(6).read_to_end(&mut magic).map(|_| magic)
-                });
-                let magic = magic.map_err(|e| Error::io("reading", e).at_file(name.as_str()))?;
-                match recognise(&magic, &name) {
-                    Some(form) => form,
-                    // The reader says what is wrong with it.
-                    None if name != "-" => SourceForm::Parquet,
-                    None => {
-                        let text = "standard input is of no known form; say it with --from";
-                        return Err(Failure::Usage(text.to_owned()));
-                    }
-                }
-            }
+        let mut file = Self {
+            name,
+            input,
+            form: SourceForm::Parquet,
+            len,
+            bytes,
+            packing: None,
+            max_record_bytes: (memory / PARTS_OF_MEMORY).max(1),
         };
-        Ok(Self { name, input, form, len, bytes })
+        file.packing = Packing::of_magic(&file.magic()?);
+        file.form = match form {
+            Some(form) => form,
+            None => file.recognised()?,
+        };
+        if file.packing.is_some() && matches!(file.form, SourceForm::Parquet | SourceForm::Arrow) {
+            let text = "is compressed as a whole; decompress it first";
+            return Err(Failure::content(&file.name, None, text));
+        }
+        Ok(file)
+    }
+
+    /// The first bytes of what is in the file.
+    fn magic(&mut self) -> Result<Vec<u8>> {
+        let magic = self.head(|file| {
+            let mut magic = Vec::new();
+            file.take(6).read_to_end(&mut magic).map(|_| magic)
+        })?;
+        magic.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()).into())
+    }
+
+    fn recognised(&mut self) -> Result<SourceForm> {
+        let magic = self.magic()?;
+        match recognise(&magic, &self.name) {
+            Some(form) => Ok(form),
+            // The reader says what is wrong with it.
+            None if self.name != "-" => Ok(SourceForm::Parquet),
+            None => {
+                let text = "standard input is of no known form; say it with --from";
+                Err(Failure::Usage(text.to_owned()))
+            }
+        }
     }
 
     /// Lets `look` read from the beginning; the same bytes can then be read again.
     pub(crate) fn head<T>(&mut self, look: impl FnOnce(&mut dyn io::Read) -> T) -> Result<T> {
-        let seen = self.bytes.head(|file| Ok(look(file)));
+        let packing = self.packing;
+        let seen = self.bytes.head(self.max_record_bytes, |file| match packing {
+            None => Ok(look(file)),
+            Some(packing) => Ok(look(&mut packing.reader(Box::new(file))?)),
+        });
         seen.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()).into())
     }
 
@@ -467,18 +511,27 @@ impl Content {
         }
     }
 
-    fn into_read(self, read: &Arc<AtomicU64>) -> Box<dyn io::Read> {
+    /// What is in the file; `read` counts the bytes of the file itself.
+    pub(crate) fn into_read(self, read: &Arc<AtomicU64>) -> Result<Box<dyn io::Read>> {
         let read = read.clone();
-        match self.bytes {
+        let file: Box<dyn io::Read> = match self.bytes {
             ContentKind::File(inner) => Box::new(Counted { inner, read }),
             ContentKind::Stream(inner) => Box::new(Counted { inner, read }),
-        }
+        };
+        let Some(packing) = self.packing else { return Ok(file) };
+        let failed = |e| Error::io("reading", e).at_file(self.name.as_str());
+        Ok(packing.reader(file).map_err(failed)?)
     }
 }
 
 impl ContentKind {
-    /// A pipe cannot seek, so the bytes that were read are kept, and come first.
-    fn head<T>(&mut self, look: impl FnOnce(&mut dyn io::Read) -> io::Result<T>) -> io::Result<T> {
+    /// A pipe cannot seek, so the bytes that were read are kept, and come first. They are a few
+    /// records at most.
+    fn head<T>(
+        &mut self,
+        max_record_bytes: u64,
+        look: impl FnOnce(&mut dyn io::Read) -> io::Result<T>,
+    ) -> io::Result<T> {
         match self {
             Self::File(file) => {
                 let seen = look(file)?;
@@ -487,7 +540,8 @@ impl ContentKind {
             }
             Self::Stream(stream) => {
                 let rest = std::mem::replace(stream, Box::new(io::empty()));
-                let mut tee = Tee { inner: rest, seen: Vec::new() };
+                let max_bytes = max_record_bytes.saturating_mul(PARTS_OF_MEMORY / 4);
+                let mut tee = Tee { inner: rest, seen: Vec::new(), max_bytes };
                 let seen = look(&mut tee)?;
                 *stream = Box::new(Cursor::new(tee.seen).chain(tee.inner));
                 Ok(seen)
@@ -507,13 +561,14 @@ fn recognise(magic: &[u8], name: &str) -> Option<SourceForm> {
     if magic.starts_with(&[0xff; 4]) {
         return Some(SourceForm::Arrows);
     }
-    let (_, ending) = name.rsplit_once('.')?;
-    Some(match ending.to_ascii_lowercase().as_str() {
+    let ending = packed::ending(Path::new(name)).unwrap_or_default();
+    Some(match ending.as_str() {
         "parquet" => SourceForm::Parquet,
         "arrow" | "ipc" | "feather" => SourceForm::Arrow,
         "arrows" => SourceForm::Arrows,
         "csv" | "tsv" => SourceForm::Csv,
-        "jsonl" | "ndjson" => SourceForm::Jsonl,
+        "jsonl" | "ndjson" | "json" => SourceForm::Jsonl,
+        _ if matches!(magic.trim_ascii_start(), [b'{' | b'[', ..]) => SourceForm::Jsonl,
         _ => return None,
     })
 }
@@ -522,12 +577,21 @@ fn recognise(magic: &[u8], name: &str) -> Option<SourceForm> {
 struct Tee {
     inner: Box<dyn io::Read>,
     seen: Vec<u8>,
+    max_bytes: u64,
 }
 
 impl io::Read for Tee {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(out)?;
         self.seen.extend_from_slice(out.get(..n).unwrap_or_default());
+        if self.seen.len() as u64 > self.max_bytes {
+            let text = format!(
+                "types are inferred from more than {} bytes of a pipe, which are held in memory; \
+                 raise --mem, or infer from fewer with --infer-rows",
+                self.max_bytes
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
         Ok(n)
     }
 }

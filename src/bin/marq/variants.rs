@@ -44,7 +44,9 @@ impl OfLines {
         let said = match command.variant.as_deref() {
             None => return Ok(None),
             // Which is how text has them in any case.
-            Some("json") if matches!(target, TargetForm::Jsonl | TargetForm::Csv) => {
+            Some("json")
+                if matches!(target, TargetForm::Json | TargetForm::Jsonl | TargetForm::Csv) =>
+            {
                 return Ok(None);
             }
             Some(said) => said,

@@ -1,6 +1,7 @@
 //! Rows on their way out: as tables, JSON, or CSV.
 
 pub(crate) mod csv;
+mod formatters;
 mod lines;
 mod names;
 
@@ -13,6 +14,7 @@ use marquetry::Error;
 use marquetry::variant::VariantArray;
 
 use self::csv::CsvForm;
+use self::formatters::Formatters;
 use self::lines::Lines;
 use crate::args::{Format, Global, ValueForms};
 use crate::cells::{Forms, ValuesOf};
@@ -28,6 +30,8 @@ pub(crate) struct Printer {
     style: Style,
     csv: Arc<CsvForm>,
     forms: Forms,
+    /// Threads that make text of rows, where it need not be seen at once.
+    formatters: Option<Formatters>,
     rename: bool,
     /// The columns of the rows that come, with the names that are shown.
     schema: Option<SchemaRef>,
@@ -55,6 +59,7 @@ impl Printer {
             style: Style::new(format, global, &out),
             csv: Arc::new(CsvForm { terminal: out.terminal, ..CsvForm::default() }),
             forms: Forms::default(),
+            formatters: formatters(format, &out, global),
             out,
             format,
             rename: false,
@@ -157,10 +162,11 @@ impl Printer {
         match self.format {
             Format::Table | Format::Md => self.table_rows(batch, &schema)?,
             Format::Csv | Format::Json | Format::Jsonl => {
-                let lines = self.lines(schema);
-                let mut text = Vec::new();
-                lines.write(batch, self.rows, &mut text)?;
-                self.text(&text)?;
+                let (lines, step) = (self.lines(schema), rows_of_piece(batch));
+                for begin in (0..batch.num_rows()).step_by(step) {
+                    let piece = batch.slice(begin, step.min(batch.num_rows() - begin));
+                    self.piece(&lines, piece, self.rows + begin as u64)?;
+                }
             }
         }
         self.rows += batch.num_rows() as u64;
@@ -169,6 +175,27 @@ impl Printer {
                 table.show(&mut self.out)?;
             }
             self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Prints some rows, of which `rows` come before, or leaves them to the threads.
+    fn piece(&mut self, lines: &Lines, piece: RecordBatch, rows: u64) -> Result<()> {
+        if let Some(formatters) = &mut self.formatters {
+            let text = formatters.push(lines.clone(), piece, rows)?;
+            return text.map_or(Ok(()), |text| self.text(&text));
+        }
+        let mut text = Vec::new();
+        lines.write(&piece, rows, &mut text)?;
+        self.text(&text)
+    }
+
+    /// Prints what the threads still have.
+    fn drain(&mut self) -> Result<()> {
+        while let Some(formatters) = &mut self.formatters
+            && let Some(text) = formatters.pop()?
+        {
+            self.text(&text)?;
         }
         Ok(())
     }
@@ -222,6 +249,7 @@ impl Printer {
     /// Ends the output.
     pub(crate) fn close(mut self) -> Result<u64> {
         self.end_table()?;
+        self.drain()?;
         if self.format == Format::Json {
             self.out.write_all(if self.rows == 0 { b"[]\n" } else { b"\n]\n" })?;
         }
@@ -231,6 +259,7 @@ impl Printer {
     /// Shows what came before a failure; a file of which this is not all does not stay.
     pub(crate) fn give_up(mut self) -> Result<()> {
         self.end_table()?;
+        self.drain()?;
         if self.format == Format::Json && self.rows > 0 {
             self.out.write_all(b"\n]\n")?;
         }
@@ -238,6 +267,27 @@ impl Printer {
         Ok(())
     }
 }
+
+/// Threads for text that nobody waits for; none where one thread is asked for.
+fn formatters(format: Format, out: &Sink, global: &Global) -> Option<Formatters> {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = global.threads.unwrap_or_else(cores).min(MAX_FORMATTERS);
+    let is_text = matches!(format, Format::Csv | Format::Json | Format::Jsonl);
+    (is_text && !out.terminal && threads > 1).then(|| Formatters::new(threads))
+}
+
+/// More would wait for the output.
+const MAX_FORMATTERS: usize = 4;
+
+/// Rows whose text is made at a time: their values take some MiB at most, if rows are alike.
+fn rows_of_piece(batch: &RecordBatch) -> usize {
+    let rows = batch.num_rows().max(1);
+    let of_row = batch.get_array_memory_size() / rows;
+    (PIECE_BYTES / of_row.max(1)).clamp(MIN_PIECE_ROWS, rows.max(MIN_PIECE_ROWS))
+}
+
+const PIECE_BYTES: usize = 4 << 20;
+const MIN_PIECE_ROWS: usize = 64;
 
 /// A value that has no text, or is wrong in the file.
 fn wrong(column: &str, row: u64, error: ArrowError) -> Failure {

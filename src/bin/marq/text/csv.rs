@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
@@ -10,13 +11,19 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::columns::{decoded_as, finish, has_offset};
 use super::nulls::{self, Convention, Rewritten};
-use super::{BATCH_ROWS, both, given_fields, infer_rows};
-use crate::args::Convert;
+use super::{BATCH_ROWS, both, given_fields, infer_rows, late_value};
+use crate::args::{Convert, Global};
+use crate::escape;
 use crate::failure::{Failure, Result};
+use crate::packed::Packing;
 use crate::source::{Batches, Content, invalid};
 
 /// The schema of CSV files: what all of them look like at their beginnings, and what --schema says.
-pub(crate) fn csv_schema(files: Vec<&mut Content>, command: &Convert) -> Result<Option<SchemaRef>> {
+pub(crate) fn csv_schema(
+    files: Vec<&mut Content>,
+    command: &Convert,
+    global: &Global,
+) -> Result<Option<SchemaRef>> {
     if files.is_empty() {
         return Ok(None);
     }
@@ -30,7 +37,8 @@ pub(crate) fn csv_schema(files: Vec<&mut Content>, command: &Convert) -> Result<
     for file in files {
         let name = file.name.clone();
         let format = format_of(&name, command);
-        let convention = convention(&name, command, Vec::new(), String::new());
+        let convention =
+            convention(&name, command, Vec::new(), String::new(), file.max_record_bytes);
         let found = file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), max))?;
         let (found, _) = found.map_err(|e| csv_error(&name, e))?;
         let found =
@@ -39,6 +47,7 @@ pub(crate) fn csv_schema(files: Vec<&mut Content>, command: &Convert) -> Result<
         if found.fields().is_empty() {
             return Err(Failure::content(&name, None, "no header, and no rows"));
         }
+        say_other_delimiter(&name, &found, command, global);
         match &first {
             None => {
                 fields = found.fields().iter().map(|field| (**field).clone()).collect();
@@ -80,7 +89,7 @@ pub(crate) fn csv_schema(files: Vec<&mut Content>, command: &Convert) -> Result<
 }
 
 fn delimiter(name: &str, command: &Convert) -> u8 {
-    let tsv = name.to_ascii_lowercase().ends_with(".tsv");
+    let tsv = Packing::of_name(name).1.to_ascii_lowercase().ends_with(".tsv");
     command.text.delimiter.unwrap_or(if tsv { b'\t' } else { b',' })
 }
 
@@ -88,14 +97,31 @@ fn format_of(name: &str, command: &Convert) -> Format {
     Format::default().with_header(!command.text.no_header).with_delimiter(delimiter(name, command))
 }
 
+/// Says it if the one column of a file looks like several between other delimiters.
+fn say_other_delimiter(name: &str, found: &Schema, command: &Convert, global: &Global) {
+    let [field] = &found.fields()[..] else { return };
+    let other = [(';', "';'"), ('\t', "tab"), ('|', "'|'"), (',', "','")];
+    let other = other.into_iter().find(|(delimiter, _)| field.name().contains(*delimiter));
+    if let (Some((_, flag)), None, false) = (other, command.text.delimiter, global.quiet) {
+        let (name, header) = (escape::escape(name), escape::escape(field.name()));
+        eprintln!("marq: note: {name} has one column, {header}; is it --delimiter {flag}?");
+    }
+}
+
 /// What is null in a file whose columns hold texts or not.
-fn convention(name: &str, command: &Convert, texts: Vec<bool>, mark: String) -> Convention {
+fn convention(
+    name: &str,
+    command: &Convert,
+    texts: Vec<bool>,
+    mark: String,
+    max_record_bytes: u64,
+) -> Convention {
     let nulls = match command.text.null.as_slice() {
         [] => vec![Vec::new()],
         given => given.iter().map(|null| null.as_bytes().to_vec()).collect(),
     };
     let (delimiter, header) = (delimiter(name, command), !command.text.no_header);
-    Convention { delimiter, header, nulls, texts, mark }
+    Convention { delimiter, header, nulls, texts, mark, max_record_bytes }
 }
 
 fn rewritten<R: Read>(bytes: R, convention: &Convention) -> Rewritten<BufReader<R>> {
@@ -155,11 +181,13 @@ fn zones(
 
 /// The rows of a CSV file.
 pub(crate) fn csv(
-    name: &str,
-    file: Box<dyn Read>,
+    file: Content,
+    read: &Arc<AtomicU64>,
     schema: &SchemaRef,
     command: &Convert,
 ) -> Result<Batches> {
+    let (name, max_bytes) = (file.name.clone(), file.max_record_bytes);
+    let name = name.as_str();
     let decoded = decoded_as(schema, csv_type);
     let builder = arrow_csv::ReaderBuilder::new(decoded)
         .with_format(format_of(name, command))
@@ -167,20 +195,22 @@ pub(crate) fn csv(
         .with_batch_size(BATCH_ROWS);
     let mark = nulls::mark();
     let texts = schema.fields().iter().map(|field| is_text(field.data_type())).collect();
-    let convention = convention(name, command, texts, mark.clone());
+    let convention = convention(name, command, texts, mark.clone(), max_bytes);
+    let file = file.into_read(read)?;
     let reader = builder
         .build_buffered(Rewritten::new(BufReader::with_capacity(1 << 18, file), convention))
         .map_err(|e| invalid(name, e))?;
     let (name, schema) = (name.to_owned(), schema.clone());
-    let binary = command.values.binary;
+    let (binary, hint) = (command.values.binary, late_value(command));
     let mut line = 1 + u64::from(!command.text.no_header);
     Ok(Box::new(reader.map(move |batch| {
-        let batch = batch.map_err(|e| csv_error(&name, e))?;
+        let batch = batch.map_err(|e| csv_error(&name, e).with_hint(hint))?;
         let first = line;
         line += batch.num_rows() as u64;
         let batch = unmarked(&batch, &mark)?;
         finish(&batch, &schema, binary).map_err(|wrong| {
-            Failure::content(&name, wrong.row.map(|row| first + row as u64), wrong.error)
+            let line = wrong.row.map(|row| first + row as u64);
+            Failure::content(&name, line, wrong.error).with_hint(hint)
         })
     })))
 }

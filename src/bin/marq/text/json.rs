@@ -1,7 +1,8 @@
 //! JSON lines as input.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use arrow_array::RecordBatch;
 use arrow_json::reader::Decoder;
@@ -10,8 +11,9 @@ use marquetry::variant::VariantArray;
 
 use super::columns::{decoded_as, finish, json_type};
 use super::infer::{Members, Place};
+use super::lines::Lines;
 use super::maps::Maps;
-use super::{BATCH_ROWS, given_fields, infer_rows};
+use super::{BATCH_ROWS, given_fields, infer_rows, late_value};
 use crate::args::{BinaryForm, Convert};
 use crate::failure::{Failure, Result};
 use crate::source::{Batches, Content, invalid};
@@ -69,8 +71,9 @@ pub(crate) fn json_schema(
 fn look(columns: &mut Members, file: &mut Content, without: &[String], max: usize) -> Result<()> {
     let name = file.name.clone();
     let shared: Arc<str> = name.as_str().into();
+    let max_bytes = file.max_record_bytes;
     file.head(|bytes| {
-        let mut lines = Lines::new(BufReader::new(bytes));
+        let mut lines = Lines::new(BufReader::new(bytes), max_bytes);
         for _ in 0..max {
             let Some((line, text)) = lines.next(&name)? else { break };
             columns.see_line(text, &Place { file: shared.clone(), line }, without)?;
@@ -79,53 +82,15 @@ fn look(columns: &mut Members, file: &mut Content, without: &[String], max: usiz
     })?
 }
 
-/// The lines of a file that are not empty, with their numbers.
-struct Lines<R> {
-    inner: R,
-    line: Vec<u8>,
-    number: u64,
-}
-
-impl<R: BufRead> Lines<R> {
-    fn new(inner: R) -> Self {
-        Self { inner, line: Vec::new(), number: 0 }
-    }
-
-    fn next(&mut self, name: &str) -> Result<Option<(u64, &str)>> {
-        loop {
-            self.line.clear();
-            let read = (&mut self.inner).take(LINE_BYTES).read_until(b'\n', &mut self.line);
-            let read =
-                read.map_err(|e| marquetry::Error::io("reading", e).at_file(name.to_owned()))?;
-            if read == 0 {
-                return Ok(None);
-            }
-            self.number += 1;
-            if read as u64 == LINE_BYTES {
-                return Err(Failure::content(name, Some(self.number), "a line of 1 GiB"));
-            }
-            if self.number == 1 && self.line.starts_with("\u{feff}".as_bytes()) {
-                self.line.drain(..3);
-            }
-            if !self.line.trim_ascii().is_empty() {
-                break;
-            }
-        }
-        match std::str::from_utf8(&self.line) {
-            Ok(text) => Ok(Some((self.number, text.trim()))),
-            Err(error) => Err(Failure::content(name, Some(self.number), error)),
-        }
-    }
-}
-
 /// The rows of a JSON lines file.
 pub(crate) fn json(
-    name: &str,
-    file: Box<dyn Read>,
+    file: Content,
+    read: &Arc<AtomicU64>,
     schema: &SchemaRef,
     command: &Convert,
     variants: Option<&OfLines>,
 ) -> Result<Batches> {
+    let (name, max_bytes) = (file.name.clone(), file.max_record_bytes);
     let decoded = schema.fields().iter().filter(|field| {
         variants.is_none_or(|variants| *variants != OfLines::Whole && !variants.has(field.name()))
     });
@@ -135,12 +100,14 @@ pub(crate) fn json(
     let decoder =
         decoder(&decoded, is_strict).map_err(|e| Failure::Usage(format!("{name}: {e}")))?;
     let mut batches = JsonBatches {
-        name: name.to_owned(),
-        lines: Lines::new(BufReader::with_capacity(1 << 18, file)),
+        lines: Lines::new(BufReader::with_capacity(1 << 18, file.into_read(read)?), max_bytes),
+        name,
+        batch_bytes: usize::try_from(max_bytes).unwrap_or(BATCH_BYTES).min(BATCH_BYTES),
         decoder,
         is_strict,
         maps: Maps::new(&decoded),
         binary: command.values.binary,
+        hint: late_value(command),
         decoded,
         schema: schema.clone(),
         variants: variants.map(variants::VariantColumns::new),
@@ -171,11 +138,15 @@ fn decoder(schema: &SchemaRef, is_strict: bool) -> Result<Decoder, ArrowError> {
 struct JsonBatches<R> {
     name: String,
     lines: Lines<R>,
+    /// Bytes of JSON from which on a batch ends early.
+    batch_bytes: usize,
     decoder: Decoder,
     is_strict: bool,
     /// Where maps are.
     maps: Option<Maps>,
     binary: Option<BinaryForm>,
+    /// What helps where a value does not fit.
+    hint: Option<&'static str>,
     /// The columns of the decoder.
     decoded: SchemaRef,
     /// All columns: those of the decoder, and those that become VARIANT.
@@ -210,7 +181,7 @@ impl<R: BufRead> JsonBatches<R> {
         let has_only_variants =
             self.variants.is_some() && self.decoded.fields().is_empty() && self.is_strict;
         let mut bytes = 0;
-        while self.numbers.len() < BATCH_ROWS && bytes < BATCH_BYTES {
+        while self.numbers.len() < BATCH_ROWS && bytes < self.batch_bytes {
             let Some((number, line)) = self.lines.next(&self.name)? else { break };
             bytes += line.len();
             let begin = self.text.len();
@@ -245,7 +216,7 @@ impl<R: BufRead> JsonBatches<R> {
         };
         finish(&batch, &self.decoded, self.binary).map_err(|wrong| {
             let line = wrong.row.and_then(|row| self.numbers.get(row)).copied();
-            Failure::content(&self.name, line, wrong.error)
+            Failure::content(&self.name, line, wrong.error).with_hint(self.hint)
         })
     }
 
@@ -262,15 +233,12 @@ impl<R: BufRead> JsonBatches<R> {
                 Err(ArrowError::JsonError(text)) => text,
                 Err(error) => error.to_string(),
             };
-            return Failure::content(&self.name, Some(*number), wrong);
+            return Failure::content(&self.name, Some(*number), wrong).with_hint(self.hint);
         }
         let text = error.map_or_else(|| "not one object a line".to_owned(), |e| e.to_string());
         Failure::content(&self.name, numbers.first().copied(), text)
     }
 }
 
-/// Bytes of JSON from which on a batch ends early.
+/// The same where memory is not scarce.
 const BATCH_BYTES: usize = 16 << 20;
-
-/// The longest line of JSON.
-const LINE_BYTES: u64 = 1 << 30;

@@ -4,6 +4,7 @@ mod columns;
 mod csv;
 mod infer;
 mod json;
+mod lines;
 mod maps;
 mod nulls;
 mod numbers;
@@ -63,4 +64,13 @@ fn infer_rows(command: &Convert) -> usize {
         0 => usize::MAX,
         rows => rows,
     }
+}
+
+/// What helps where a value does not fit the type of its column: nothing, if that was said.
+fn late_value(command: &Convert) -> Option<&'static str> {
+    let is_inferred = !command.text.schema_only && command.text.infer_rows != Some(0);
+    is_inferred.then_some(
+        "types are inferred from the first records (10000, or --infer-rows); --infer-rows 0 looks \
+         at all, and --schema says them",
+    )
 }

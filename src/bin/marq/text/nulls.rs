@@ -18,6 +18,8 @@ pub(super) struct Convention {
     pub(super) texts: Vec<bool>,
     /// What stands for an empty text.
     pub(super) mark: String,
+    /// The longest record.
+    pub(super) max_record_bytes: u64,
 }
 
 /// A text that no file holds: random for each process.
@@ -43,6 +45,9 @@ pub(super) struct Rewritten<R> {
     first: bool,
     /// Whether the record has a byte so far.
     begun: bool,
+    /// Bytes of the record so far, and records before it.
+    record_bytes: u64,
+    records: u64,
     /// Whether the byte before ended a line, and may be half of its end.
     after_cr: bool,
     /// Bytes of a byte order mark so far; more of them where there is none, or no more.
@@ -83,6 +88,8 @@ impl<R: BufRead> Rewritten<R> {
             column: 0,
             first: true,
             begun: false,
+            record_bytes: 0,
+            records: 0,
             after_cr: false,
             bom: 0,
         }
@@ -178,6 +185,8 @@ impl<R: BufRead> Rewritten<R> {
             }
             self.column = 0;
             self.first = false;
+            self.record_bytes = 0;
+            self.records += 1;
         }
     }
 
@@ -220,11 +229,17 @@ impl<R: BufRead> Rewritten<R> {
             };
             let (plain, after_plain) = rest.split_at(plain.unwrap_or(rest.len()));
             self.out.extend_from_slice(plain);
+            self.record_bytes += plain.len().max(1) as u64;
             if plain.is_empty() {
                 self.push(*byte);
                 rest = after;
             } else {
                 rest = after_plain;
+            }
+            if self.record_bytes > self.convention.max_record_bytes {
+                let (max, record) = (self.convention.max_record_bytes, self.records + 1);
+                let text = format!("record {record} has more than {max} bytes; raise --mem");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
             }
         }
         if bytes.is_empty() {
@@ -273,6 +288,7 @@ mod tests {
             nulls: nulls.iter().map(|null| null.as_bytes().to_vec()).collect(),
             texts: texts.to_vec(),
             mark: "@".to_owned(),
+            max_record_bytes: 100,
         };
         // One byte at a time: nothing may depend on where a buffer ends.
         let slow = io::BufReader::with_capacity(1, csv.as_bytes());
@@ -292,6 +308,22 @@ mod tests {
         ] {
             assert_eq!(rewritten(csv, &[""], &[true, true]), wanted, "{csv:?}");
         }
+    }
+
+    #[test]
+    fn a_record_without_end_is_an_error() {
+        let convention = Convention {
+            delimiter: b',',
+            header: true,
+            nulls: Vec::new(),
+            texts: vec![true],
+            mark: String::new(),
+            max_record_bytes: 1000,
+        };
+        let csv = format!("a\n{}\"{}", "x\n".repeat(2000), "x\n".repeat(2000));
+        let error = Rewritten::new(csv.as_bytes(), convention).read_to_end(&mut Vec::new());
+        let error = error.expect_err("too long").to_string();
+        assert!(error.contains("record 2002 has more than 1000 bytes"), "{error}");
     }
 
     #[test]

@@ -60,7 +60,9 @@ fn kinds() -> Vec<Kind> {
     ]
 }
 
-fn values(rng: &mut Rng, name: &str, first: i64, rows: usize) -> ArrayRef {
+/// Values of a column; its floats have this zero and not the other, because DataFusion sorts by
+/// their signs and merges as if they were one.
+fn values(rng: &mut Rng, name: &str, first: i64, rows: usize, zero: f64) -> ArrayRef {
     let nulls = [0.0, 0.0, 0.1, 0.9][rng.usize(0..4)];
     let range = [3, 20, 100, 3000][rng.usize(0..4)];
     let is_sorted = rng.u8(0..3) == 0;
@@ -86,8 +88,8 @@ fn values(rng: &mut Rng, name: &str, first: i64, rows: usize) -> ArrayRef {
             Arc::new(Int64Array::from_iter(rows.map(|(i, n)| (i < end).then_some(n))))
         }
         "f" | "g" => {
-            let odd = [f64::NAN, -f64::NAN, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY];
-            let float = |n: i64| n as f64 / 4.0;
+            let odd = [f64::NAN, -f64::NAN, zero, f64::INFINITY, f64::NEG_INFINITY];
+            let float = |n: i64| if n == 0 { zero } else { n as f64 / 4.0 };
             let value = numbers.into_iter().map(|n| {
                 let value = match has_odd && rng.u8(0..20) == 0 {
                     true => odd[rng.usize(0..odd.len())],
@@ -142,6 +144,8 @@ fn write(rng: &mut Rng, path: &Path, batch: RecordBatch) {
 /// The same table in three sessions.
 struct Tables {
     memory: SessionContext,
+    /// The same, in batches of one row: whether an expression fails depends on the row alone.
+    by_row: SessionContext,
     stock: SessionContext,
     ours: SessionContext,
     /// Names of the columns.
@@ -158,18 +162,23 @@ impl Tables {
             kinds.iter().map(|kind| Field::new(kind.name, kind.data_type.clone(), true)).collect();
         let schema = Arc::new(Schema::new(fields));
         let config = config(rng);
+        let zero = [0.0, -0.0][rng.usize(0..2)];
         let mut found = Vec::new();
         let mut rows = 0;
         for file in 0..rng.usize(1..=3) {
-            let (columns, n) = columns(rng, &kinds, rows);
+            let (columns, n) = columns(rng, &kinds, rows, zero);
             rows += n as i64;
             let in_file = RecordBatch::try_from_iter(columns).expect("columns of one length");
             found.push(in_memory(&in_file, &schema));
             write(rng, &folder.join(format!("{file}.parquet")), in_file);
         }
-        let memory = engines::stock(config.clone());
-        let table = MemTable::try_new(schema.clone(), parts(rng, &schema, &found));
-        memory.register_table("t", Arc::new(table.expect("a table"))).expect("a new name");
+        let in_parts = |step| {
+            let session = engines::stock(SessionConfig::new().with_batch_size(step));
+            let table = MemTable::try_new(schema.clone(), parts(&schema, &found, step));
+            session.register_table("t", Arc::new(table.expect("a table"))).expect("a new name");
+            session
+        };
+        let (memory, by_row) = (in_parts(1000), in_parts(1));
         let stock = engines::stock(config.clone());
         let table = listed(&schema, folder, Arc::new(ParquetFormat::default()));
         stock.register_table("t", table).expect("a new name");
@@ -184,7 +193,14 @@ impl Tables {
             }
         };
         ours.register_table("t", table).expect("a new name");
-        Self { memory, stock, ours, columns: kinds.iter().map(|kind| kind.name).collect(), rows }
+        Self {
+            memory,
+            by_row,
+            stock,
+            ours,
+            columns: kinds.iter().map(|kind| kind.name).collect(),
+            rows,
+        }
     }
 }
 
@@ -197,11 +213,16 @@ fn config(rng: &mut Rng) -> SessionConfig {
 }
 
 /// The columns of a file: some are missing, some are narrower than in the table.
-fn columns(rng: &mut Rng, kinds: &[Kind], first: i64) -> (Vec<(&'static str, ArrayRef)>, usize) {
+fn columns(
+    rng: &mut Rng,
+    kinds: &[Kind],
+    first: i64,
+    zero: f64,
+) -> (Vec<(&'static str, ArrayRef)>, usize) {
     let rows = [1, 300, 2500, 5000][rng.usize(0..4)];
     let mut columns = Vec::new();
     for kind in kinds {
-        let values = values(rng, kind.name, first, rows);
+        let values = values(rng, kind.name, first, rows, zero);
         if kind.name == "k" || rng.u8(0..8) > 0 {
             let in_file = &kind.in_files[rng.usize(0..kind.in_files.len())];
             columns.push((kind.name, cast(&values, in_file).expect("values of the type")));
@@ -221,10 +242,9 @@ fn in_memory(of_file: &RecordBatch, schema: &SchemaRef) -> RecordBatch {
     RecordBatch::try_new(schema.clone(), columns).expect("the columns of the table")
 }
 
-/// Rows in parts, as a table in memory has them.
-fn parts(rng: &mut Rng, schema: &SchemaRef, found: &[RecordBatch]) -> Vec<Vec<RecordBatch>> {
+/// All rows, so many in a batch.
+fn parts(schema: &SchemaRef, found: &[RecordBatch], step: usize) -> Vec<Vec<RecordBatch>> {
     let all = concat_batches(schema, found).expect("batches of one schema");
-    let step = [100, 10_000][rng.usize(0..2)];
     let at = (0..all.num_rows()).step_by(step);
     vec![at.map(|at| all.slice(at, step.min(all.num_rows() - at))).collect()]
 }
@@ -494,11 +514,12 @@ async fn random_queries_give_the_rows_that_they_give_in_memory() {
         let tables = Tables::new(&mut rng, folder.path()).await;
         for i in 0..QUERIES {
             let sql = Queries { rng: &mut rng, tables: &tables }.query();
-            let (memory, stock, ours) = (
-                answer(&tables.memory, &sql).await,
-                answer(&tables.stock, &sql).await,
-                answer(&tables.ours, &sql).await,
-            );
+            let mut memory = answer(&tables.memory, &sql).await;
+            if memory.is_err() {
+                memory = answer(&tables.by_row, &sql).await;
+            }
+            let stock = answer(&tables.stock, &sql).await;
+            let ours = answer(&tables.ours, &sql).await;
             let outcome = outcome(&memory, &stock, &ours);
             *counts.entry(outcome).or_insert(0) += 1;
             if outcome >= Outcome::StockDiffers {

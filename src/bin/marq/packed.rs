@@ -1,0 +1,107 @@
+//! Compressed text, read and written: `.gz` and `.zst`.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+/// How a file is compressed as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    /// By the first bytes.
+    pub(crate) fn of_magic(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    /// By the ending of a name, and the name without it.
+    pub(crate) fn of_name(name: &str) -> (Option<Self>, &str) {
+        let lower = name.to_ascii_lowercase();
+        for (ending, packing) in [(".gz", Self::Gzip), (".zst", Self::Zstd)] {
+            if lower.ends_with(ending) {
+                return (Some(packing), name.get(..name.len() - ending.len()).unwrap_or(name));
+            }
+        }
+        (None, name)
+    }
+
+    /// What is in the file.
+    ///
+    /// # Errors
+    /// If memory for the decoder is refused.
+    pub(crate) fn reader<'a>(self, file: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+        Ok(match self {
+            Self::Gzip => Box::new(MultiGzDecoder::new(file)),
+            Self::Zstd => Box::new(zstd::Decoder::new(file)?),
+        })
+    }
+}
+
+/// The ending of a file in small letters, without that of its packing: `csv` of `a.csv.gz`.
+pub(crate) fn ending(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let (_, ending) = Packing::of_name(name).1.rsplit_once('.')?;
+    Some(ending.to_ascii_lowercase())
+}
+
+/// Compresses what is written, if the file is to be compressed.
+pub(crate) enum Packer<W: Write> {
+    Plain(W),
+    Gzip(GzEncoder<W>),
+    Zstd(zstd::Encoder<'static, W>),
+}
+
+impl<W: Write> Packer<W> {
+    /// # Errors
+    /// If memory for the encoder is refused.
+    pub(crate) fn new(out: W, packing: Option<Packing>) -> io::Result<Self> {
+        Ok(match packing {
+            None => Self::Plain(out),
+            Some(Packing::Gzip) => Self::Gzip(GzEncoder::new(out, Compression::default())),
+            Some(Packing::Zstd) => Self::Zstd(zstd::Encoder::new(out, ZSTD_LEVEL)?),
+        })
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(crate) fn finish(self) -> io::Result<W> {
+        match self {
+            Self::Plain(out) => Ok(out),
+            Self::Gzip(out) => out.finish(),
+            Self::Zstd(out) => out.finish(),
+        }
+    }
+}
+
+impl<W: Write> Write for Packer<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(out) => out.write(bytes),
+            Self::Gzip(out) => out.write(bytes),
+            Self::Zstd(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(out) => out.flush(),
+            Self::Gzip(out) => out.flush(),
+            Self::Zstd(out) => out.flush(),
+        }
+    }
+}
+
+/// As the command zstd has it.
+const ZSTD_LEVEL: i32 = 3;
