@@ -515,7 +515,7 @@ impl PredicateParser<'_> {
             Token::Word(word) if !is_keyword(&word) => Ok(word),
             _ => {
                 self.next -= 1;
-                Err(self.expected("a column"))
+                Err(self.expected("a value"))
             }
         }
     }
