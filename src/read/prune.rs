@@ -116,7 +116,7 @@ impl Plan {
                 _ => found.indexes.push(need),
             }
         }
-        if self.filter().is_none() || range.is_proven() {
+        if self.filter().is_none() || range.is_claimed() {
             found.indexes.extend_from_slice(self.row_group(range)?.needs());
         } else if self.index_may_help(range.row_group)? {
             for column in self.leaves() {
@@ -138,7 +138,7 @@ impl Plan {
         if tested.is_empty() || self.ranges().is_empty() {
             return Ok(false);
         }
-        for range in self.ranges().iter().filter(|range| !range.is_proven()) {
+        for range in self.ranges().iter().filter(|range| !range.is_claimed()) {
             for (leaf, _) in &tested {
                 let chunk = self.footer().column_chunk_ref(range.row_group, *leaf)?;
                 if self.column_index(&chunk).is_some() && self.offset_index(&chunk).is_some() {
