@@ -19,7 +19,7 @@ use crate::geo::Rectangle;
 use crate::variant::VariantShape;
 
 /// Deeper nesting than this is refused: every level takes a piece of the stack.
-const MAX_NESTED: usize = 200;
+const MAX_NESTED: usize = 300;
 
 impl Predicate {
     /// Reads the text form.
