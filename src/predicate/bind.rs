@@ -9,7 +9,8 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema};
 
 use super::bind_test::bind_test;
 use super::bound::{Bound, BoundColumn, BoundNode, ColumnOrigin, ListLevels, PathStep, ReadOf};
-use super::computed::{BoundComputed, BoundExpression, Expression, Question};
+use super::calculation::Expression;
+use super::computed::{BoundComputed, BoundExpression, Question};
 use super::expression::{Column, Function, Op, Predicate, Term, Test, VariantPart};
 use super::origin::{locate, origin, part_origin};
 use super::type_name::TypeName;

@@ -5,8 +5,8 @@ use arrow_buffer::i256;
 use arrow_schema::DataType;
 
 use super::coerce::CoercionError;
+use super::column::Op;
 use super::datetime::{self, DAY, nanos_of};
-use super::expression::Op;
 use super::literal::{Literal, LiteralKind};
 use super::value::{LiteralValue, precision_of};
 

@@ -16,15 +16,17 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_ord::cmp;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
+use arrow_select::filter::filter;
 use arrow_select::nullif::nullif;
 use arrow_select::take::take;
 
 use super::bound::{Bound, BoundColumn, BoundNode, BoundTest, PathStep, ReadOf};
-use super::computed::lower;
+use super::computed::{BoundComputed, Load, Question, column_values, compare, lower};
 use super::expression::{Function, Op, Quantifier};
 use super::kernels::{compare_to_float, like_pattern};
 use super::learn::AdaptiveStats;
 use super::list_elements::ListElements;
+use super::nested_bits::within;
 use super::set::{are_in_other_form, each_value};
 use super::tri_state::TriState;
 use super::type_name::TypeName;
@@ -179,12 +181,65 @@ fn undecided(
     })
 }
 
+// Trap: a row that other parts of the predicate leave out must not make an expression fail, so that
+// one that may fail is evaluated only on the rows that are wanted.
+impl Bound {
+    /// What an expression is asked, for the rows of a batch; of those that are not `wanted`, null
+    /// may be answered.
+    fn computed(
+        &self,
+        computed: &BoundComputed,
+        batch: &RecordBatch,
+        wanted: Option<&BooleanBuffer>,
+    ) -> Result<TriState> {
+        let wanted =
+            wanted.filter(|wanted| computed.may_fail && wanted.count_set_bits() < wanted.len());
+        let left_out = wanted.map(|wanted| BooleanArray::new(wanted.clone(), None));
+        let mut load = |column: usize| -> Result<ArrayRef> {
+            let array = self.values_of(column, batch)?;
+            let array = match &left_out {
+                Some(wanted) => filter(&array, wanted)?,
+                None => array,
+            };
+            column_values(&array)
+        };
+        let answers = computed.answers(&mut load)?;
+        Ok(match wanted {
+            None => answers,
+            Some(wanted) => TriState {
+                trues: within(wanted, &answers.trues),
+                falses: within(wanted, &answers.falses),
+            },
+        })
+    }
+}
+
+impl BoundComputed {
+    fn answers(&self, load: &mut Load<'_>) -> Result<TriState> {
+        let named = |e: Error| match e.get_ref() {
+            None => Error::usage(format_args!("{}: {}", self.text, e.message())),
+            Some(_) => e,
+        };
+        let value = self.value.evaluate(load).map_err(named)?;
+        match &self.question {
+            Question::Test(subject, test) => test_values(subject, test, &value.array),
+            Question::Compare(op, compared, right) => {
+                let right = right.evaluate(load).map_err(named)?;
+                compare(*op, compared, value, right).map_err(named)
+            }
+        }
+    }
+
+    /// The answer for no column at all.
+    pub(super) fn constant(&self) -> Result<Option<bool>> {
+        let answers = self.answers(&mut |_| Err(Error::usage("an expression with columns")))?;
+        let is = |bits: &BooleanBuffer| bits.count_set_bits() > 0;
+        Ok(if is(&answers.trues) { Some(true) } else { is(&answers.falses).then_some(false) })
+    }
+}
+
 /// Tests values that are not those of a column of a batch.
-pub(super) fn test_values(
-    subject: &BoundColumn,
-    test: &BoundTest,
-    values: &ArrayRef,
-) -> Result<TriState> {
+fn test_values(subject: &BoundColumn, test: &BoundTest, values: &ArrayRef) -> Result<TriState> {
     let evaluator = Evaluator { column: subject, test, adaptive: &AdaptiveStats::default() };
     evaluator.test_here(values, None)
 }

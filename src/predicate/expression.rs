@@ -1,14 +1,15 @@
 //! [`Predicate`]: an expression over columns, and how it is built. Binding, pruning and evaluation
 //! are elsewhere.
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::DataType;
 
-use super::computed::Expression;
+use super::calculation::Expression;
+pub use super::column::{Column, all, any, col};
+pub(super) use super::column::{Op, Quantifier, VariantPart};
 use super::literal::Literal;
 use crate::error::Result;
 use crate::geo::Rectangle;
@@ -60,43 +61,6 @@ pub(super) enum Test {
     Intersects(Rectangle),
 }
 
-/// How two values are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Op {
-    Eq,
-    NotEq,
-    Lt,
-    LtEq,
-    Gt,
-    GtEq,
-}
-
-impl Op {
-    /// Whether a value that compares so with another passes.
-    pub(super) fn holds(self, order: Ordering) -> bool {
-        match self {
-            Self::Eq => order.is_eq(),
-            Self::NotEq => order.is_ne(),
-            Self::Lt => order.is_lt(),
-            Self::LtEq => order.is_le(),
-            Self::Gt => order.is_gt(),
-            Self::GtEq => order.is_ge(),
-        }
-    }
-
-    /// The operator with its sides exchanged.
-    pub(super) fn flipped(self) -> Self {
-        match self {
-            Self::Eq => Self::Eq,
-            Self::NotEq => Self::NotEq,
-            Self::Lt => Self::Gt,
-            Self::LtEq => Self::GtEq,
-            Self::Gt => Self::Lt,
-            Self::GtEq => Self::LtEq,
-        }
-    }
-}
-
 /// A function of the user on some columns.
 #[derive(Clone)]
 pub(super) struct Function {
@@ -113,63 +77,11 @@ impl PartialEq for Function {
     }
 }
 
-/// A column, or some elements of a list, that a predicate tests.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "a column is not a predicate: compare it with something"]
-pub struct Column {
-    pub(super) path: String,
-    pub(super) elements: Option<Quantifier>,
-    /// Which part of the values of a VARIANT is tested, and as which type.
-    pub(super) part: Option<Box<VariantPart>>,
-}
-
-/// A part of the values of a VARIANT column.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct VariantPart {
-    pub(super) path: VariantPath,
-    pub(super) data_type: DataType,
-}
-
-/// Which elements of a list must pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quantifier {
-    Any,
-    All,
-}
-
-/// A column by its name, nested ones by their dotted path, as in
-/// [`Projection::names`](crate::schema::Projection::names).
-pub fn col(path: impl Into<String>) -> Column {
-    Column { path: path.into(), elements: None, part: None }
-}
-
-/// At least one element of a list: what is below it may be named as well, `any("orders.price")`.
-pub fn any(list: impl Into<Column>) -> Column {
-    Column { elements: Some(Quantifier::Any), ..list.into() }
-}
-
-/// All elements of a list, also of an empty one.
-pub fn all(list: impl Into<Column>) -> Column {
-    Column { elements: Some(Quantifier::All), ..list.into() }
-}
-
 /// The rows for which `predicate` is false. Where it is null, so is this.
 pub fn not(predicate: Predicate) -> Predicate {
     let Predicate { mut operands, root } = predicate;
     operands.push(root);
     Predicate { operands, root: Term::Not }
-}
-
-impl From<&str> for Column {
-    fn from(path: &str) -> Self {
-        col(path)
-    }
-}
-
-impl From<String> for Column {
-    fn from(path: String) -> Self {
-        col(path)
-    }
 }
 
 impl Column {
@@ -444,5 +356,120 @@ impl fmt::Debug for Function {
 impl fmt::Debug for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Predicate({self})")
+    }
+}
+
+impl Expression {
+    /// The value is equal to the other.
+    pub fn eq(self, other: impl Into<Self>) -> Predicate {
+        self.compare(Op::Eq, other.into())
+    }
+
+    /// The value differs from the other.
+    pub fn not_eq(self, other: impl Into<Self>) -> Predicate {
+        self.compare(Op::NotEq, other.into())
+    }
+
+    /// The value is less than the other.
+    pub fn lt(self, other: impl Into<Self>) -> Predicate {
+        self.compare(Op::Lt, other.into())
+    }
+
+    /// The value is not greater than the other.
+    pub fn lt_eq(self, other: impl Into<Self>) -> Predicate {
+        self.compare(Op::LtEq, other.into())
+    }
+
+    /// The value is greater than the other.
+    pub fn gt(self, other: impl Into<Self>) -> Predicate {
+        self.compare(Op::Gt, other.into())
+    }
+
+    /// The value is not less than the other.
+    pub fn gt_eq(self, other: impl Into<Self>) -> Predicate {
+        self.compare(Op::GtEq, other.into())
+    }
+
+    /// The value lies between the two, or is one of them.
+    pub fn between(self, low: impl Into<Self>, high: impl Into<Self>) -> Predicate {
+        match (low.into().into_literal(), high.into().into_literal()) {
+            (Ok(low), Ok(high)) => self.test(Test::Between(low, high)),
+            (low, high) => {
+                let side =
+                    |side: Result<Literal, Self>| side.map_or_else(|other| other, Self::from);
+                let low = self.clone().compare(Op::GtEq, side(low));
+                low.and(self.compare(Op::LtEq, side(high)))
+            }
+        }
+    }
+
+    /// The value is one of these, as [`Column::is_in`].
+    pub fn is_in<L: Into<Literal>>(self, literals: impl IntoIterator<Item = L>) -> Predicate {
+        self.test(Test::In(literals.into_iter().map(Into::into).collect()))
+    }
+
+    /// There is no value.
+    pub fn is_null(self) -> Predicate {
+        self.test(Test::IsNull)
+    }
+
+    /// There is a value.
+    pub fn is_not_null(self) -> Predicate {
+        not(self.opposite().is_null())
+    }
+
+    /// The string or byte string begins with the literal.
+    pub fn starts_with(self, prefix: impl Into<Literal>) -> Predicate {
+        self.test(Test::StartsWith(prefix.into()))
+    }
+
+    /// The string matches a pattern, as [`Column::like`].
+    pub fn like(self, pattern: impl Into<String>) -> Predicate {
+        self.test(Test::Like(pattern.into(), Some('\\')))
+    }
+
+    /// The string matches a pattern, whether its letters are small or not, as [`Column::ilike`].
+    pub fn ilike(self, pattern: impl Into<String>) -> Predicate {
+        self.test(Test::ILike(pattern.into(), Some('\\')))
+    }
+
+    /// A comparison in the simplest form that says it: with a literal, a test.
+    pub(super) fn compare(self, op: Op, other: Self) -> Predicate {
+        match (self.into_literal(), other.into_literal()) {
+            (Err(left), Ok(literal)) => left.test(Test::Compare(op, literal)),
+            (Ok(literal), Err(right)) => right.test(Test::Compare(op.flipped(), literal)),
+            (Ok(left), Ok(literal)) => Self::from(left).test(Test::Compare(op, literal)),
+            (Err(left), Err(right)) => Predicate::of(Term::Comparison(left, op, right)),
+        }
+    }
+
+    /// A test of the value: of a column, where it is nothing else.
+    pub(super) fn test(self, test: Test) -> Predicate {
+        match self.into_column() {
+            Ok(column) => Predicate::of(Term::Test(column, test)),
+            Err(computed) => Predicate::of(Term::Computed(computed, test.by_value())),
+        }
+    }
+
+    /// The column of which a test must be false, if this is a column.
+    pub(super) fn opposite(self) -> Self {
+        match self.into_column() {
+            Ok(column) => column.opposite().into(),
+            Err(computed) => computed,
+        }
+    }
+}
+
+impl Test {
+    /// The test with literals that are compared by value.
+    fn by_value(self) -> Self {
+        match self {
+            Self::Compare(op, literal) => Self::Compare(op, literal.by_value()),
+            Self::Between(low, high) => Self::Between(low.by_value(), high.by_value()),
+            Self::In(literals) => {
+                Self::In(literals.iter().map(|literal| literal.clone().by_value()).collect())
+            }
+            other => other,
+        }
     }
 }

@@ -7,7 +7,7 @@
 
 use arrow_schema::DataType;
 
-use super::computed::{Arithmetic, Expression};
+use super::calculation::{Arithmetic, Expression};
 use super::datetime;
 use super::expression::{Column, Predicate, Quantifier, Term, Test, col, not};
 use super::literal::{Literal, LiteralKind};

@@ -11,26 +11,27 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType};
 
 use super::calculate::{Value, calculated};
+use super::cast;
 use super::types::{self, ComparedAs, Operand};
-use super::{Arithmetic, Expression, Step, Unary, cast};
 use crate::error::{Error, Result};
-use crate::predicate::bound::{BoundColumn, BoundTest};
+use crate::predicate::bound_column::{BoundColumn, BoundTest};
+use crate::predicate::calculation::{Arithmetic, Expression, Step, Unary};
+use crate::predicate::column::{Column, Op};
 use crate::predicate::datetime::nanos_of;
-use crate::predicate::expression::{Column, Op};
 use crate::predicate::literal::{Literal, LiteralKind};
 use crate::predicate::type_name::TypeName;
 
 /// What is asked of a computed value.
 #[derive(Debug, Clone)]
 pub(in crate::predicate) struct BoundComputed {
-    pub(super) value: BoundExpression,
-    pub(super) question: Question,
+    pub(in crate::predicate) value: BoundExpression,
+    pub(in crate::predicate) question: Question,
     /// The columns that are looked at.
     pub(in crate::predicate) columns: Vec<usize>,
     /// Whether a row can make the evaluation fail.
     pub(in crate::predicate) may_fail: bool,
     /// The text form, for errors.
-    pub(super) text: String,
+    pub(in crate::predicate) text: String,
 }
 
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Arithmetic, Expression, Step, Unary};
+use crate::predicate::calculation::{Arithmetic, Expression, Step, Unary};
 use crate::predicate::type_name::TypeName;
 
 /// How strongly parts hold together: what is weaker than its place needs brackets.

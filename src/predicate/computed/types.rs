@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-use super::Arithmetic;
+use crate::predicate::calculation::Arithmetic;
 use crate::predicate::type_name::TypeName;
 use DataType as D;
 
@@ -46,18 +46,6 @@ pub(super) fn plain(data_type: &DataType) -> DataType {
             D::Decimal128(*precision, *scale)
         }
         other => other.clone(),
-    }
-}
-
-/// The types that can be cast to, each in one form.
-pub(super) fn cast_target(data_type: DataType) -> DataType {
-    match data_type {
-        D::Utf8 | D::LargeUtf8 | D::Utf8View => D::Utf8,
-        D::Decimal32(precision, scale) | D::Decimal64(precision, scale) => {
-            D::Decimal128(precision, scale)
-        }
-        D::Timestamp(unit, Some(_)) => D::Timestamp(unit, Some("UTC".into())),
-        other => other,
     }
 }
 

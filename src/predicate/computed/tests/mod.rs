@@ -15,7 +15,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 
-use super::*;
+use crate::Predicate;
 use crate::error::{ErrorKind, Result};
 use crate::{col, lit};
 

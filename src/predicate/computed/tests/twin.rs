@@ -7,7 +7,7 @@ use arrow_array::{
 };
 
 use super::batch;
-use crate::predicate::computed::{Arithmetic, Expression};
+use crate::predicate::calculation::{Arithmetic, Expression};
 use crate::predicate::expression::{Op, Predicate, not};
 use crate::predicate::tests::random::cases;
 use crate::{col, lit};
