@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
     Float32Array, Float64Array, Int8Array, Int32Array, Int64Array, RecordBatch, RunArray,
     StringArray, StructArray, Time64MicrosecondArray, TimestampMicrosecondArray,
     TimestampNanosecondArray, TimestampSecondArray, UInt64Array,
