@@ -216,8 +216,8 @@ fn is_temporary(name: &str, shown: &str) -> bool {
     rest.and_then(|rest| rest.split_once('-')).is_some_and(|(pid, n)| digits(pid) && digits(n))
 }
 
-/// How the temporary file of `path` is made: nobody but its owner may read it, and he no more than
-/// the file that it takes the place of, from the first byte and if the process is killed.
+/// How the temporary file of `path` is made: readable by its owner alone, and with no permission
+/// that the replaced file lacks, from the first byte on and if the process is killed.
 #[cfg(unix)]
 fn new_file(path: &Path) -> std::fs::OpenOptions {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};

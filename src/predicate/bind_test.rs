@@ -93,7 +93,7 @@ pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> 
     }
 }
 
-/// A test for a pattern, the texts of which are compared as `spelled`.
+/// A test for a pattern, whose texts are compared as `spelled`.
 fn like(
     column: &BoundColumn,
     name: &str,

@@ -165,7 +165,7 @@ fn those_that_may_fail_last(parts: &[Arc<BoundNode>]) -> impl Iterator<Item = &A
     first.chain(parts.iter().filter(|part| part.is_last()))
 }
 
-/// The rows of which it matters what a part says: only asked for where it may fail.
+/// The rows for which the answer of a part matters: asked only of a part that may fail.
 fn undecided(
     part: &BoundNode,
     wanted: Option<&BooleanBuffer>,

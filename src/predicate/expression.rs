@@ -37,7 +37,7 @@ pub(super) enum Term {
     Function(Arc<[String]>, Function),
     /// A test of a computed value.
     Computed(Expression, Test),
-    /// A comparison of two values of which neither is a literal.
+    /// A comparison of two values that are no literals.
     Comparison(Expression, Op, Expression),
     /// Negates the part before it.
     Not,
@@ -326,9 +326,8 @@ impl Predicate {
         Self::of(Term::Function(columns, Function { call: Arc::new(function), is_last: false }))
     }
 
-    /// As [`Predicate::function`], of one that can fail for some rows. As a part of a conjunction
-    /// it is called only for rows of which all other parts are true, after other such functions
-    /// that come before it.
+    /// As [`Predicate::function`], of one that can fail for some rows. In a conjunction it is called
+    /// only for rows that pass all other parts, after the functions of this kind before it.
     #[cfg(feature = "datafusion")]
     pub(crate) fn last_function(
         columns: Vec<String>,

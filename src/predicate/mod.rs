@@ -59,7 +59,7 @@
 //!   with a column of numbers: only literals are read as the type of the other side.
 //! * **Errors.** An overflow, `%` by zero, and a cast of what the type does not have fail the read,
 //!   with the text of the comparison. A part of a predicate that may fail is evaluated after all
-//!   others, and only for rows of which they do not decide.
+//!   others, and only for rows that they leave undecided.
 //! * **Text.** `lower` and `upper` give one character for each: of `ß` a capital `ẞ`, of letters
 //!   that have no single counterpart the letter itself. `length` counts characters.
 //! * **Casts** to integers round: floats to the nearest even one, decimals away from zero. Texts

@@ -42,7 +42,7 @@ pub(super) struct Filter {
     early_leaves: Vec<bool>,
     /// The same for each column of the output.
     early_columns: Vec<bool>,
-    /// Whether rows of which the metadata claim that it is true are given without its evaluation.
+    /// Whether rows are given without its evaluation where the metadata claim that it is true.
     trusts_claims: bool,
     /// Whether statistics, indexes and dictionaries are asked.
     asks_metadata: bool,
@@ -207,8 +207,8 @@ impl Filter {
         Ok(passed)
     }
 
-    /// Whether rows of which the metadata claim that the filter is true are given without its
-    /// evaluation: not if one of its columns is decoded for the output.
+    /// Whether rows are given without evaluation of the filter where the metadata claim that it is
+    /// true: not if one of its columns is decoded for the output.
     pub(super) fn trusts_claims(&self) -> bool {
         self.trusts_claims
     }

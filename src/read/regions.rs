@@ -1,4 +1,4 @@
-//! [`ChunkRegions`]: the bytes of column chunks, of which none may be shared.
+//! [`ChunkRegions`]: the bytes of column chunks, which may not be shared.
 //!
 //! Used by what copies or encodes a file again (`rewrite`, `marq convert`); spec: README.md, "File
 //! format". Trap: a footer of a few bytes may name the same chunk thousands of times. Reading it is

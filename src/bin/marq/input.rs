@@ -27,7 +27,7 @@ pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
 }
 
 /// The same with the partition columns that their folders say: those below the deepest folder that
-/// all files have in common, whoever expanded a glob.
+/// all files have in common, whether the shell expanded a glob or `marq` did.
 pub(crate) fn inputs(files: &[String], global: &Global) -> Result<Vec<Input>> {
     let files = files::expand(files)?;
     if global.no_hive {

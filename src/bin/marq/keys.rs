@@ -261,7 +261,7 @@ fn key(flag: &str, text: &str) -> Result<Key> {
     Key::from_hex(text).map_err(|e| wrong(e.message()))
 }
 
-/// The bytes of a file of keys, which may be a pipe: at most so many as key material has.
+/// The bytes of a file of keys, which may be a pipe: at most as many as key material has.
 fn read_keys(path: &Path) -> std::io::Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::new());
     File::open(path)?.take(MAX_MATERIALS + 1).read_to_end(&mut bytes)?;

@@ -415,7 +415,7 @@ pub(crate) struct Content {
     pub(crate) max_record_bytes: u64,
 }
 
-/// Parts of the memory limit, of which a record takes one at most.
+/// A record takes at most one of this number of parts of the memory limit.
 const PARTS_OF_MEMORY: u64 = 16;
 
 enum ContentKind {

@@ -41,7 +41,7 @@ pub(in crate::predicate) enum Question {
     Compare(Op, ComparedAs, BoundExpression),
 }
 
-/// An expression of which all types are known.
+/// An expression with the types of all its steps.
 #[derive(Debug, Clone)]
 pub(in crate::predicate) struct BoundExpression {
     pub(super) steps: Vec<BoundStep>,

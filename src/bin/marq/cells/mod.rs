@@ -30,9 +30,9 @@ pub(crate) struct Values<'a> {
     kind: CellKind<'a>,
 }
 
-/// Appends a value, of which it is known that it is not null.
+/// Appends a value that is not null.
 type Append<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
-/// The same for values with several forms, or of which some have none.
+/// The same for values with several forms, or with none.
 type Write<'a> = Box<dyn Fn(usize, TextForm, &mut Vec<u8>) -> Result<(), ArrowError> + 'a>;
 
 /// The elements of a list, by its row.

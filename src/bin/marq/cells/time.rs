@@ -107,7 +107,7 @@ pub(super) fn is_far(array: &dyn Array, i: usize) -> bool {
     seconds > SECONDS.unsigned_abs()
 }
 
-/// Appends the day that is so many after 1970-01-01.
+/// Appends a day, counted from 1970-01-01.
 fn date(days: i64, out: &mut Vec<u8>) {
     let (year, month, day) = civil_from_days(days);
     match year {
@@ -189,7 +189,7 @@ fn two_digits(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&[digit(number / 10), digit(number)]);
 }
 
-/// Appends a number with so many digits.
+/// Appends a number with this number of digits.
 fn padded(number: u64, digits: u32, out: &mut Vec<u8>) {
     let mut rest = number;
     let end = out.len() + digits as usize;

@@ -37,7 +37,7 @@ impl Formatters {
                     let Ok(Work { lines, batch, rows, text }) = next else { break };
                     let mut out = Vec::new();
                     let written = lines.write(&batch, rows, &mut out);
-                    // After an error nobody waits for the others.
+                    // After an error the other texts are not wanted.
                     let _ = text.send(written.map(|()| out));
                 }
             });

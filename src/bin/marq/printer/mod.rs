@@ -179,7 +179,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints some rows, of which `rows` come before, or leaves them to the threads.
+    /// Prints some rows, or leaves them to the threads. `rows` are the number of rows before them.
     fn piece(&mut self, lines: &Lines, piece: RecordBatch, rows: u64) -> Result<()> {
         if let Some(formatters) = &mut self.formatters {
             let text = formatters.push(lines.clone(), piece, rows)?;
@@ -268,7 +268,7 @@ impl Printer {
     }
 }
 
-/// Threads for text that nobody waits for; none where one thread is asked for.
+/// Threads for text that goes into a file or a pipe; none where one thread is asked for.
 fn formatters(format: Format, out: &Sink, global: &Global) -> Option<Formatters> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = global.threads.unwrap_or_else(cores).min(MAX_FORMATTERS);

@@ -118,7 +118,7 @@ impl Members {
         self.shapes.iter().map(field).collect()
     }
 
-    /// Whether the names are values themselves: many, of which each object has few.
+    /// Whether the names are values themselves: there are many, and each object has few.
     fn are_values(&self) -> bool {
         let names = self.shapes.len();
         names == 0 || (names > MAX_MEMBERS && names * self.objects > 10 * self.seen)
