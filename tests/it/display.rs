@@ -414,6 +414,80 @@ fn stats_by_column_add_up_the_row_groups() {
 }
 
 #[test]
+fn stats_of_values_count_what_is_there_in_all_files() {
+    let folder = Folder::new();
+    let names = texts(&[Some("a"), Some("b"), None, Some("a"), Some("a")]);
+    let inner = StructArray::try_from(vec![("n", ints(&[1, 1, 2, 3, 4]))]).expect("a struct");
+    let nulls = Some(vec![true, true, true, true, false].into());
+    let inner = StructArray::new(inner.fields().clone(), inner.columns().to_vec(), nulls);
+    let lists = ListArray::from_iter_primitive::<types::Int64Type, _, _>([
+        Some(vec![Some(1), None]),
+        Some(vec![Some(1), None]),
+        Some(vec![]),
+        None,
+        Some(vec![Some(7)]),
+    ]);
+    let columns: Vec<(&str, ArrayRef)> =
+        vec![("name", names), ("s", Arc::new(inner)), ("l", Arc::new(lists))];
+    for file in ["k=1/x.parquet", "k=2/x.parquet"] {
+        std::fs::create_dir_all(folder.path(file).parent().expect("a folder")).expect("a folder");
+        folder.put(file, &batch(columns.clone()));
+    }
+    let stats = folder.json(&["stats", "--values", "."])["stats"].clone();
+    let of = |column: &str| {
+        let mut lines = stats.as_array().expect("lines").iter();
+        lines.find(|line| line["column"] == column).expect("a column").clone()
+    };
+    let expected = json!({
+        "column": "name", "values": 10, "nulls": 2, "distinct": 2, "exact": true,
+        "most_frequent": [{"value": "a", "count": 6}, {"value": "b", "count": 2}],
+    });
+    assert_eq!(of("name"), expected);
+    // The member is null where its struct is.
+    assert_eq!((&of("s.n")["nulls"], &of("s.n")["distinct"]), (&json!(2), &json!(3)));
+    assert_eq!(of("l")["most_frequent"][0], json!({"value": [1, null], "count": 4}));
+    assert_eq!(of("l")["nulls"], 2);
+    assert_eq!(of("k")["distinct"], 2);
+    let order: Vec<&Value> =
+        stats.as_array().expect("lines").iter().map(|l| &l["column"]).collect();
+    assert_eq!(order, ["name", "s.n", "l", "k"]);
+    let some = ["stats", "--values", ".", "--where", "name = 'b'", "-c", "name", "--top", "1"];
+    let some = folder.json(&some)["stats"].clone();
+    assert_eq!(some[0]["most_frequent"], json!([{"value": "b", "count": 2}]));
+    let shown = folder.text(&["stats", "--values", ".", "-f", "table"]);
+    assert!(shown.contains("a 60.0 %, b 20.0 %"), "{shown}");
+    // What has no effect without --values is refused, and --by with it.
+    for args in [&["--where", "k = 1"][..], &["--values", "--by", "chunk"], &["--top", "3"]] {
+        let output = folder.run(&[&["stats", "."], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", error(&output));
+    }
+}
+
+#[test]
+fn stats_of_values_in_little_memory_are_estimates_that_say_so() {
+    let folder = Folder::new();
+    let n = 60_000;
+    let value = |i: i64| if i % 3 == 0 { "often".to_owned() } else { format!("value {i}") };
+    let values: StringArray = (0..n).map(|i| Some(value(i))).collect();
+    folder.put("a.parquet", &batch(vec![("t", Arc::new(values) as ArrayRef)]));
+    let line = |mem: &str| {
+        folder.json(&["stats", "--values", "a.parquet", "--mem", mem])["stats"][0].clone()
+    };
+    let (exact, about) = (line("1GiB"), line("8MiB"));
+    assert_eq!((&exact["exact"], &exact["distinct"]), (&json!(true), &json!(40_001)));
+    assert_eq!(exact["most_frequent"][0], json!({"value": "often", "count": 20_000}));
+    assert_eq!(about["exact"], json!(false), "{about}");
+    let distinct = about["distinct"].as_u64().expect("a number");
+    assert!(distinct.abs_diff(40_001) < 4_000, "{distinct}");
+    let frequent = about["most_frequent"].as_array().expect("a list");
+    assert_eq!(frequent.len(), 1, "values that are there once are not frequent: {about}");
+    let least = frequent[0]["count"].as_u64().expect("a number");
+    assert!((19_000..=20_000).contains(&least), "{least}");
+    let shown = folder.text(&["stats", "--values", "a.parquet", "--mem", "8MiB", "-f", "table"]);
+    assert!(shown.contains('~') && shown.contains("often ≥ 3"), "{shown}");
+}
+
+#[test]
 fn reports_as_csv_are_records_with_plain_numbers() {
     let folder = Folder::new();
     folder.copy("trips.parquet");

@@ -82,8 +82,11 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
         _ => false,
     };
     let name = command.name();
-    let flag =
-        help::LIMITED.iter().find(|flag| given(flag.id) && !flag.commands.contains(&name))?;
+    let decodes = !matches!(command, Command::Stats(stats) if !stats.values);
+    let heeds = |flag: &help::Limited| {
+        flag.commands.contains(&name) && (decodes || !help::OF_VALUES.contains(&flag.id))
+    };
+    let flag = help::LIMITED.iter().find(|flag| given(flag.id) && !heeds(flag))?;
     Some((flag.flag, flag.purpose))
 }
 

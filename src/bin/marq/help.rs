@@ -45,8 +45,8 @@ pub(crate) const LIMITED: &[Limited] = &[
     Limited {
         id: "progress",
         flag: "--progress",
-        commands: &["head", "tail", "cat", "sample", "convert"],
-        purpose: "convert, head, tail, cat and sample",
+        commands: &["head", "tail", "cat", "sample", "convert", "stats"],
+        purpose: "convert, head, tail, cat, sample and stats --values",
     },
     Limited {
         id: "verbose",
@@ -69,38 +69,42 @@ pub(crate) const LIMITED: &[Limited] = &[
     Limited {
         id: "filter",
         flag: "--where",
-        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert"],
-        purpose: "commands that read rows, and explain",
+        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert", "stats"],
+        purpose: "commands that read rows (stats with --values), and explain",
     },
     Limited {
         id: "no_hive",
         flag: "--no-hive",
-        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert"],
-        purpose: "commands that read rows, and explain",
+        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert", "stats"],
+        purpose: "commands that read rows (stats with --values), and explain",
     },
     Limited {
         id: "hive_types",
         flag: "--hive-types",
-        commands: &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert"],
-        purpose: "schema, explain and commands that read rows",
+        commands: &[
+            "schema", "head", "tail", "cat", "sample", "count", "explain", "convert", "stats",
+        ],
+        purpose: "schema, explain and commands that read rows (stats with --values)",
     },
     Limited {
         id: "int96",
         flag: "--int96",
-        commands: &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert"],
-        purpose: "schema, explain and commands that read rows",
+        commands: &[
+            "schema", "head", "tail", "cat", "sample", "count", "explain", "convert", "stats",
+        ],
+        purpose: "schema, explain and commands that read rows (stats with --values)",
     },
     Limited {
         id: "threads",
         flag: "--threads",
-        commands: &["head", "tail", "cat", "sample", "count", "convert"],
-        purpose: "commands that read rows",
+        commands: &["head", "tail", "cat", "sample", "count", "convert", "stats"],
+        purpose: "commands that read rows (stats with --values)",
     },
     Limited {
         id: "verify_statistics",
         flag: "--verify-statistics",
-        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert"],
-        purpose: "commands that read rows, and explain",
+        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert", "stats"],
+        purpose: "commands that read rows (stats with --values), and explain",
     },
     Limited {
         id: "shared_bytes",
@@ -109,6 +113,10 @@ pub(crate) const LIMITED: &[Limited] = &[
         purpose: "convert, and crypt encrypt, decrypt and rekey",
     },
 ];
+
+/// Of the flags that `stats` heeds, those that it heeds with `--values` alone.
+pub(crate) const OF_VALUES: &[&str] =
+    &["filter", "no_hive", "hive_types", "int96", "threads", "progress", "verify_statistics"];
 
 /// Examples of each command; FILE stands for any file.
 const EXAMPLES: &[(&str, &[&str])] = &[
@@ -153,7 +161,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["marq explain trips.parquet --where 'id < 100'", "marq explain trips.parquet -c fare"],
     ),
     ("pages", &["marq pages trips.parquet -c fare", "marq pages trips.parquet --row-group 0"]),
-    ("stats", &["marq stats trips.parquet", "marq stats trips.parquet -c fare --by rowgroup"]),
+    (
+        "stats",
+        &[
+            "marq stats trips.parquet",
+            "marq stats trips.parquet -c fare --by rowgroup",
+            "marq stats trips.parquet --values",
+        ],
+    ),
     (
         "convert",
         &[

@@ -266,7 +266,7 @@ pub(crate) struct Rows {
 }
 
 /// Files whose rows are read, and which columns and rows of them.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FilesOfRows {
     /// Files, globs, folders, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -397,6 +397,14 @@ pub(crate) struct Stats {
     /// One line for each column, column chunk, row group, or page.
     #[arg(long, default_value = "column")]
     pub(crate) by: By,
+    /// What the values are: how many are distinct, and the most frequent, of all files together.
+    /// Columns are decoded. With little memory, distinct values are estimated (~), and counts are at
+    /// least so many (≥).
+    #[arg(long, conflicts_with = "by")]
+    pub(crate) values: bool,
+    /// How many of the most frequent values.
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "values")]
+    pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) columns: Columns,
 }

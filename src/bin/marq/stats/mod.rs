@@ -1,6 +1,8 @@
 //! `stats`: the statistics of a file.
 
 mod bounds;
+mod tally;
+mod values;
 
 use std::cmp::Ordering;
 
@@ -20,6 +22,9 @@ use crate::walk;
 
 /// Lists statistics by column, column chunk, row group or page.
 pub(crate) fn run(command: &Stats, global: &Global) -> Result<()> {
+    if command.values {
+        return values::run(command, global);
+    }
     let mut lines = Vec::new();
     let paths = input::paths(&command.files.files)?;
     let (sections, end) = input::each_readable(&paths, global, |path| {

@@ -6,12 +6,13 @@ use std::sync::atomic::AtomicU64;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
-use arrow_csv::reader::Format;
+use arrow_csv::ReaderBuilder;
+use arrow_csv::reader::{Decoder, Format};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::columns::{decoded_as, finish, has_offset};
 use super::nulls::{self, Convention, Rewritten};
-use super::{BATCH_ROWS, both, given_fields, infer_rows, late_value};
+use super::{BATCH_BYTES, BATCH_ROWS, both, given_fields, infer_rows, late_value};
 use crate::args::{Convert, Global};
 use crate::escape;
 use crate::failure::{Failure, Result};
@@ -41,8 +42,9 @@ pub(crate) fn csv_schema(
             convention(&name, command, Vec::new(), String::new(), file.max_record_bytes);
         let found = file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), max))?;
         let (found, _) = found.map_err(|e| csv_error(&name, e))?;
-        let found =
-            file.head(|bytes| zones(&found, rewritten(bytes, &convention), &format, max))?;
+        let max_bytes = file.max_record_bytes;
+        let found = file
+            .head(|bytes| zones(&found, rewritten(bytes, &convention), max_bytes, &format, max))?;
         let found = found.map_err(|e| csv_error(&name, e))?;
         if found.fields().is_empty() {
             return Err(Failure::content(&name, None, "no header, and no rows"));
@@ -125,14 +127,57 @@ fn convention(
 }
 
 fn rewritten<R: Read>(bytes: R, convention: &Convention) -> Rewritten<BufReader<R>> {
-    Rewritten::new(BufReader::new(bytes), convention.clone())
+    Rewritten::new(BufReader::with_capacity(1 << 18, bytes), convention.clone())
+}
+
+/// The rows of CSV in batches of [`BATCH_ROWS`], which end earlier where records are long.
+struct CsvBatches<R> {
+    decoder: Decoder,
+    text: Rewritten<R>,
+    /// Bytes of records from which on a batch ends early.
+    max_bytes: usize,
+}
+
+impl<R: BufRead> CsvBatches<R> {
+    fn new(builder: ReaderBuilder, text: Rewritten<R>, max_record_bytes: u64) -> Self {
+        let max_bytes = usize::try_from(max_record_bytes).unwrap_or(BATCH_BYTES).min(BATCH_BYTES);
+        Self { decoder: builder.with_batch_size(BATCH_ROWS).build_decoder(), text, max_bytes }
+    }
+}
+
+impl<R: BufRead> Iterator for CsvBatches<R> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut bytes = 0;
+        loop {
+            let len = match self.text.fill_buf() {
+                Ok(buffer) => buffer.len(),
+                Err(error) => return Some(Err(error.into())),
+            };
+            let whole = self.text.before_last_record();
+            let ends = bytes >= self.max_bytes && whole > 0;
+            let wanted = if ends { whole } else { len };
+            let buffer = self.text.fill_buf().ok().and_then(|buffer| buffer.get(..wanted));
+            let taken = match self.decoder.decode(buffer.unwrap_or_default()) {
+                Ok(taken) => taken,
+                Err(error) => return Some(Err(error)),
+            };
+            self.text.consume(taken);
+            bytes += taken;
+            if taken == 0 || self.decoder.capacity() == 0 || (ends && taken == wanted) {
+                return self.decoder.flush().transpose();
+            }
+        }
+    }
 }
 
 /// The schema with times that all have an offset as instants in UTC, and times of which some have
 /// one as text.
 fn zones(
     found: &Schema,
-    file: impl BufRead,
+    file: Rewritten<impl BufRead>,
+    max_record_bytes: u64,
     format: &Format,
     max: Option<usize>,
 ) -> Result<Schema, ArrowError> {
@@ -147,15 +192,13 @@ fn zones(
     }
     let texts: Vec<Field> =
         fields.iter().map(|field| Field::new(field.name(), DataType::Utf8, true)).collect();
-    let reader = arrow_csv::ReaderBuilder::new(Arc::new(Schema::new(texts)))
+    let builder = ReaderBuilder::new(Arc::new(Schema::new(texts)))
         .with_format(format.clone())
-        .with_projection(times.clone())
-        .with_batch_size(BATCH_ROWS)
-        .build_buffered(file)?;
+        .with_projection(times.clone());
     let mut left = max.unwrap_or(usize::MAX);
     // For each column, whether there are times without an offset, and with one.
     let mut seen = vec![[false; 2]; times.len()];
-    for batch in reader {
+    for batch in CsvBatches::new(builder, file, max_record_bytes) {
         let batch = batch?;
         for (column, seen) in batch.columns().iter().zip(&mut seen) {
             for cell in column.as_string::<i32>().iter().take(left).flatten() {
@@ -189,17 +232,13 @@ pub(crate) fn csv(
     let (name, max_bytes) = (file.name.clone(), file.max_record_bytes);
     let name = name.as_str();
     let decoded = decoded_as(schema, csv_type);
-    let builder = arrow_csv::ReaderBuilder::new(decoded)
+    let builder = ReaderBuilder::new(decoded)
         .with_format(format_of(name, command))
-        .with_header_validation(!command.text.no_header && command.text.schema_only)
-        .with_batch_size(BATCH_ROWS);
+        .with_header_validation(!command.text.no_header && command.text.schema_only);
     let mark = nulls::mark();
     let texts = schema.fields().iter().map(|field| is_text(field.data_type())).collect();
     let convention = convention(name, command, texts, mark.clone(), max_bytes);
-    let file = file.into_read(read)?;
-    let reader = builder
-        .build_buffered(Rewritten::new(BufReader::with_capacity(1 << 18, file), convention))
-        .map_err(|e| invalid(name, e))?;
+    let reader = CsvBatches::new(builder, rewritten(file.into_read(read)?, &convention), max_bytes);
     let (name, schema) = (name.to_owned(), schema.clone());
     let (binary, hint) = (command.values.binary, late_value(command));
     let mut line = 1 + u64::from(!command.text.no_header);
@@ -268,5 +307,46 @@ fn csv_type(data_type: &DataType) -> DataType {
         other if other.is_integer() => other.clone(),
         DataType::Decimal128(..) | DataType::Decimal256(..) => data_type.clone(),
         _ => DataType::Utf8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_of_long_records_end_early_and_at_an_end_of_a_record() {
+        let max = 1 << 20;
+        for end in ["\n", "\r\n", "\r", "\n\n"] {
+            for quote in ["", "\""] {
+                let record =
+                    |i: usize| format!("{i},{quote}{}{quote}{end}", "x".repeat(100_000 + i));
+                let text: String = (0..60).map(record).collect();
+                let fields = ["n", "t"].map(|name| Field::new(name, DataType::Utf8, true));
+                let schema = Arc::new(Schema::new(fields.to_vec()));
+                let convention = Convention {
+                    delimiter: b',',
+                    header: false,
+                    nulls: vec![Vec::new()],
+                    texts: vec![true; 2],
+                    mark: nulls::mark(),
+                    max_record_bytes: max,
+                };
+                let rewritten = rewritten(text.as_bytes(), &convention);
+                let batches = CsvBatches::new(ReaderBuilder::new(schema), rewritten, max);
+                let mut rows = 0;
+                for batch in batches {
+                    let batch = batch.expect("CSV");
+                    assert!(batch.num_rows() <= 13, "{} rows, {end:?}", batch.num_rows());
+                    let [n, t] = [0, 1].map(|i| batch.column(i).as_string::<i32>());
+                    for (n, t) in n.iter().zip(t) {
+                        assert_eq!(n, Some(&*rows.to_string()), "{end:?}");
+                        assert_eq!(t.map(str::len), Some(100_000 + rows));
+                        rows += 1;
+                    }
+                }
+                assert_eq!(rows, 60, "{end:?}");
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ use super::columns::{decoded_as, finish, json_type};
 use super::infer::{Members, Place};
 use super::lines::Lines;
 use super::maps::Maps;
-use super::{BATCH_ROWS, given_fields, infer_rows, late_value};
+use super::{BATCH_BYTES, BATCH_ROWS, given_fields, infer_rows, late_value};
 use crate::args::{BinaryForm, Convert};
 use crate::failure::{Failure, Result};
 use crate::source::{Batches, Content, invalid};
@@ -242,6 +242,3 @@ impl<R: BufRead> JsonBatches<R> {
         Failure::content(&self.name, numbers.first().copied(), text)
     }
 }
-
-/// The same where memory is not scarce.
-const BATCH_BYTES: usize = 16 << 20;

@@ -25,6 +25,8 @@ pub(crate) use scan::at_column;
 const INFER_ROWS: usize = 10_000;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
+/// Bytes of text from which on a batch ends early, where memory is not scarce.
+const BATCH_BYTES: usize = 16 << 20;
 
 /// The type that inference gives to values of both types.
 fn both(a: &DataType, b: &DataType) -> DataType {

@@ -34,6 +34,8 @@ pub(super) struct Rewritten<R> {
     /// What is rewritten and not yet asked for.
     out: Vec<u8>,
     given: usize,
+    /// Where the last record begins of those in `out`.
+    last_record: usize,
     /// The cell without quotes so far, while it may be null.
     cell: Vec<u8>,
     longest_null: usize,
@@ -82,6 +84,7 @@ impl<R: BufRead> Rewritten<R> {
             convention,
             out: Vec::new(),
             given: 0,
+            last_record: 0,
             cell: Vec::new(),
             longest_null,
             state: State::Start,
@@ -93,6 +96,11 @@ impl<R: BufRead> Rewritten<R> {
             after_cr: false,
             bom: 0,
         }
+    }
+
+    /// Bytes before the last record that the buffer has the beginning of.
+    pub(super) fn before_last_record(&self) -> usize {
+        self.last_record.saturating_sub(self.given)
     }
 
     fn push(&mut self, byte: u8) {
@@ -108,6 +116,9 @@ impl<R: BufRead> Rewritten<R> {
         if std::mem::take(&mut self.after_cr) && byte == b'\n' {
             self.out.push(byte);
             return;
+        }
+        if !self.begun {
+            self.last_record = self.out.len();
         }
         match self.state {
             State::Start if byte == b'"' => {
@@ -264,7 +275,7 @@ impl<R: BufRead> BufRead for Rewritten<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.given == self.out.len() {
             self.out.clear();
-            self.given = 0;
+            (self.given, self.last_record) = (0, 0);
             if !self.take()? && self.out.is_empty() {
                 break;
             }
