@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, StructArray};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
 use fastrand::Rng;
 
 use super::*;
@@ -633,5 +634,46 @@ fn what_is_taken_back_leaves_no_name_in_the_metadata() {
                 builder.finish().unwrap();
             }
         }
+    }
+}
+
+/// The JSON of an object that is shredded into fields `a` and ``, after the column of the latter was
+/// called `name`.
+fn shredded_with_empty_name_called(name: &str, json: &str) -> Result<String> {
+    let mut builder = VariantArrayBuilder::new();
+    builder.append_json(json)?;
+    let int = || VariantShape::scalar(DataType::Int64);
+    let shape = VariantShape::object([("", int()?), ("a", int()?)])?;
+    let shredded = VariantArray::new(&builder.finish()?)?.shred(&shape)?;
+    let (fields, mut columns, nulls) = shredded.into_parts();
+    let at = fields.find("typed_value").expect("a column").0;
+    let (members, of_members, typed_nulls) = columns[at].as_struct().clone().into_parts();
+    let called = |field: &FieldRef| match field.name().as_str() {
+        "" => Arc::new(field.as_ref().clone().with_name(name)),
+        _ => field.clone(),
+    };
+    let members: Fields = members.iter().map(called).collect();
+    columns[at] = Arc::new(StructArray::new(members, of_members, typed_nulls));
+    let field = |(field, column): (&FieldRef, &ArrayRef)| {
+        Arc::new(field.as_ref().clone().with_data_type(column.data_type().clone()))
+    };
+    let fields: Fields = fields.iter().zip(&columns).map(field).collect();
+    let column = VariantArray::new(&StructArray::new(fields, columns, nulls))?;
+    let value = column.value(0)?.expect("a value");
+    value.as_variant().validate()?;
+    value.as_variant().to_json()
+}
+
+#[test]
+fn a_field_that_duckdb_made_up_for_the_empty_name_has_the_empty_name() {
+    let read = shredded_with_empty_name_called;
+    assert_eq!(read("element2", r#"{"":1,"a":2}"#).expect("a value"), r#"{"":1,"a":2}"#);
+    assert_eq!(read("element2", r#"{"a":2}"#).expect("a value"), r#"{"a":2}"#);
+    // The name is of a field of its own.
+    let own = read("element2", r#"{"":1,"a":2,"b":{"element2":3}}"#).expect("a value");
+    assert_eq!(own, r#"{"a":2,"b":{"element2":3},"element2":1}"#);
+    for name in ["element", "elementx", "x"] {
+        let error = read(name, r#"{"":1,"a":2}"#).expect_err("a name that is nowhere");
+        assert!(error.to_string().contains("not in the metadata"), "{error}");
     }
 }

@@ -128,7 +128,7 @@ impl<'a> Unshredder<'a> {
             return self.id_by_table(slot, name);
         }
         let id = metadata.find(name).and_then(|id| u32::try_from(id).ok());
-        let id = id.ok_or_else(|| not_in_metadata(name, metadata))?;
+        let id = id.map_or_else(|| nameless_id(name, metadata), Ok)?;
         self.ids[slot] = NameId { id, epoch: self.epoch };
         Ok(id)
     }
@@ -160,7 +160,9 @@ impl<'a> Unshredder<'a> {
         if epoch == self.epoch {
             return Ok(id);
         }
-        Err(not_in_metadata(name, self.metadata()?))
+        let id = nameless_id(name, self.metadata()?)?;
+        self.ids[slot] = NameId { id, epoch: self.epoch };
+        Ok(id)
     }
 
     fn node(&mut self, place: NumberedNode<'a>, row: usize, out: &mut Vec<u8>) -> Result<bool> {
@@ -261,6 +263,9 @@ impl<'a> Unshredder<'a> {
             if self.node(NumberedNode { node, first_id: below }, row, out)? {
                 let id = self.id(first_id + i, name)?;
                 self.fields.push((id, offset));
+                if is_made_up(name) {
+                    self.nameless_first(first)?;
+                }
             }
             below += node.names;
         }
@@ -273,17 +278,40 @@ impl<'a> Unshredder<'a> {
         self.fields.truncate(first);
         Ok(())
     }
+
+    /// Moves the last field before the others of its object, which begin at `first`, if its name is
+    /// empty.
+    fn nameless_first(&mut self, first: usize) -> Result<()> {
+        let metadata = self.metadata()?;
+        let is_nameless = |field: &(u32, u32)| metadata.name(field.0 as usize) == Some("");
+        let Some((last, others)) = self.fields.split_last().filter(|(last, _)| is_nameless(last))
+        else {
+            return Ok(());
+        };
+        if others.get(first).is_some_and(is_nameless) {
+            return Err(malformed("two fields of an object have the empty name"));
+        }
+        let field = *last;
+        self.fields.pop();
+        self.fields.insert(first, field);
+        Ok(())
+    }
 }
 
+/// Whether DuckDB 2.0.0 may have made up the name, for a field whose name is empty.
+fn is_made_up(name: &str) -> bool {
+    name.strip_prefix("element").is_some_and(|n| n.parse::<u32>().is_ok())
+}
+
+/// The id of the empty name, for a field whose own is not in the metadata, but made up in its place:
+/// DuckDB 2.0.0 writes `element2` for the second field of an object if its name is empty.
 #[cold]
-fn not_in_metadata(name: &str, metadata: VariantMetadata<'_>) -> Error {
-    let is_made_up = name.strip_prefix("element").is_some_and(|n| n.parse::<u32>().is_ok());
-    let why = match metadata.find("") {
-        Some(_) if is_made_up => "; DuckDB 2.0.0 calls a field so whose name is empty",
-        _ => "",
-    };
-    let name = quoted(name);
-    malformed(format_args!("the name {name} of a shredded field is not in the metadata{why}"))
+fn nameless_id(name: &str, metadata: VariantMetadata<'_>) -> Result<u32> {
+    let id = metadata.find("").filter(|_| is_made_up(name));
+    id.and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
+        let name = quoted(name);
+        malformed(format_args!("the name {name} of a shredded field is not in the metadata"))
+    })
 }
 
 /// Calls `visit` with the names of the fields of shredded objects, numbered as

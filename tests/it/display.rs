@@ -455,7 +455,7 @@ fn stats_of_values_count_what_is_there_in_all_files() {
     let some = folder.json(&some)["stats"].clone();
     assert_eq!(some[0]["most_frequent"], json!([{"value": "b", "count": 2}]));
     let shown = folder.text(&["stats", "--values", ".", "-f", "table"]);
-    assert!(shown.contains("a 60.0 %, b 20.0 %"), "{shown}");
+    assert!(shown.contains("a (60.0 %), b (20.0 %)"), "{shown}");
     // What has no effect without --values is refused, and --by with it.
     for args in [&["--where", "k = 1"][..], &["--values", "--by", "chunk"], &["--top", "3"]] {
         let output = folder.run(&[&["stats", "."], args].concat());
@@ -484,7 +484,30 @@ fn stats_of_values_in_little_memory_are_estimates_that_say_so() {
     let least = frequent[0]["count"].as_u64().expect("a number");
     assert!((19_000..=20_000).contains(&least), "{least}");
     let shown = folder.text(&["stats", "--values", "a.parquet", "--mem", "8MiB", "-f", "table"]);
-    assert!(shown.contains('~') && shown.contains("often ≥ 3"), "{shown}");
+    assert!(shown.contains('~') && shown.contains("often (≥ 3"), "{shown}");
+}
+
+#[test]
+fn a_report_of_many_pages_keeps_to_the_memory_limit() {
+    let folder = Folder::new();
+    let names: Vec<String> = (0..400).map(|i| format!("column {i}")).collect();
+    let columns = names.iter().map(|name| (name.as_str(), ints(&[1, 2, 3]))).collect();
+    folder.put("wide.parquet", &batch(columns));
+    for command in [&["pages"][..], &["stats", "--by", "page"], &["stats"]] {
+        for format in ["table", "json", "csv"] {
+            let run = |mem, more: &[&str]| {
+                let flags = ["wide.parquet", "-f", format, "--mem", mem];
+                folder.run(&[command, &flags, more].concat())
+            };
+            let output = run("96KiB", &[]);
+            assert_eq!(output.status.code(), Some(3), "{command:?} {format}: {}", error(&output));
+            assert!(error(&output).contains("choose columns with -c"), "{}", error(&output));
+            for (mem, more) in [("96KiB", &["-c", "column 7"][..]), ("8MiB", &[])] {
+                let output = run(mem, more);
+                assert!(output.status.success(), "{command:?} {format}: {}", error(&output));
+            }
+        }
+    }
 }
 
 #[test]

@@ -90,6 +90,14 @@ impl Write for Destination {
     }
 }
 
+/// Whether what `-o` names is a terminal, or standard output is one.
+pub(crate) fn is_at_terminal(global: &Global) -> bool {
+    match global.output.as_deref().filter(|path| *path != Path::new("-")) {
+        None => std::io::stdout().is_terminal(),
+        Some(path) => is_terminal(path),
+    }
+}
+
 /// Whether a path is the device of a terminal; a pipe is not opened to find out, which would wait
 /// for its other end.
 #[cfg(unix)]

@@ -8,12 +8,12 @@ use crate::args::{Global, Pages};
 use crate::failure::{Failure, Result};
 use crate::input;
 use crate::output::{bytes, count};
-use crate::report::{Report, Section, with_keys};
+use crate::report::{Listing, Report, Section, with_keys};
 use crate::walk;
 
-/// What is printed, as it grows.
-#[derive(Default)]
-struct Listing {
+/// What is printed, as it grows: of the three, the one that is shown.
+struct Chunks {
+    listing: Listing,
     sections: Vec<Section>,
     chunks: Vec<Value>,
     records: Vec<Value>,
@@ -21,7 +21,12 @@ struct Listing {
 
 /// Lists the pages of each column chunk that is asked for.
 pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
-    let mut listing = Listing::default();
+    let mut chunks = Chunks {
+        listing: Listing::new(global),
+        sections: Vec::new(),
+        chunks: Vec::new(),
+        records: Vec::new(),
+    };
     for path in input::paths(&command.files.files)? {
         let reader = input::open(&path, global)?;
         let footer = reader.metadata();
@@ -46,12 +51,13 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
                     other => other,
                 };
                 let chunk = ChunkPlace { path: &path, group, column: &column };
-                listing.add(&reader, &chunk, leaf, global).map_err(place)?;
+                chunks.add(&reader, &chunk, leaf, global).map_err(place)?;
             }
         }
     }
-    let Listing { sections, chunks, records } = listing;
-    Report { command: "pages", json: json!({ "chunks": chunks }), records, sections }.print(global)
+    let Chunks { sections, chunks, records, .. } = chunks;
+    let json = with_keys([("chunks", Value::Array(chunks))], &Value::Null);
+    Report { command: "pages", json, records, sections }.print(global)
 }
 
 /// Which column chunk is listed.
@@ -61,7 +67,7 @@ struct ChunkPlace<'a> {
     column: &'a str,
 }
 
-impl Listing {
+impl Chunks {
     /// Adds the pages of a column chunk.
     fn add(
         &mut self,
@@ -71,7 +77,7 @@ impl Listing {
         global: &Global,
     ) -> Result<()> {
         let ChunkPlace { path, group, column } = place;
-        let pages = walk::pages(reader, *group, leaf)?;
+        let pages = walk::pages(reader, (*group, leaf), path, &self.listing)?;
         // Its key was found, so that they are all there.
         let meta = reader.metadata().column_chunk(*group, leaf)?.meta_data.unwrap_or_default();
         let index = reader.page_index(*group, leaf).ok();
@@ -85,32 +91,52 @@ impl Listing {
             (None, None) => String::new(),
         };
         let title = format!("{path}: row group {group}, column {column}, {}{note}", meta.codec);
-        let mut data_pages = 0..;
-        let rows = pages.iter().map(|page| {
-            let number = if page.is_data() { data_pages.next() } else { None };
-            row(page, number, global)
-        });
-        self.sections.push(
-            Section::new(title, &HEADERS).with(rows.collect()).with_expendable(&["crc", "raw"]),
-        );
-        let listed: Vec<Value> = pages.iter().map(record).collect();
+        if self.listing.is_table() {
+            let mut section = Section::new(title, &HEADERS).with_expendable(&["crc", "raw"]);
+            let mut data_pages = 0..;
+            for page in &pages {
+                let number = if page.is_data() { data_pages.next() } else { None };
+                let row = row(page, number, global);
+                self.listing.take_row(path, &row)?;
+                section.rows.push(row);
+            }
+            self.sections.push(section);
+            return Ok(());
+        }
         let codec = meta.codec.to_string();
-        let keys = [
-            ("file", json!(path)),
-            ("row_group", json!(group)),
-            ("column", json!(column)),
-            ("codec", json!(codec)),
-        ];
-        self.records.extend(listed.iter().map(|page| with_keys(keys.clone(), page)));
-        self.chunks.push(json!({
+        if self.listing.is_csv() {
+            let keys = [
+                ("file", json!(path)),
+                ("row_group", json!(group)),
+                ("column", json!(column)),
+                ("codec", json!(codec)),
+            ];
+            for page in &pages {
+                let page = with_keys(keys.clone(), &record(page));
+                self.listing.take_json(path, &page)?;
+                self.records.push(page);
+            }
+            return Ok(());
+        }
+        let mut listed = Vec::new();
+        for page in &pages {
+            let page = record(page);
+            self.listing.take_json(path, &page)?;
+            listed.push(page);
+        }
+        let chunk = json!({
             "file": path,
             "row_group": group,
             "column": column,
             "codec": codec,
             "dictionary_fallback_page": fallback,
             "boundary_order": order,
-            "pages": listed,
-        }));
+        });
+        self.listing.take_json(path, &chunk)?;
+        self.chunks.push(chunk);
+        if let Some(chunk) = self.chunks.last_mut().and_then(Value::as_object_mut) {
+            chunk.insert("pages".to_owned(), Value::Array(listed));
+        }
         Ok(())
     }
 }

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use marquetry::Limits;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Format, Global};
 use crate::escape::{escape, escape_json};
-use crate::failure::Result;
-use crate::output::Sink;
+use crate::failure::{Failure, Result};
+use crate::output::{self, Sink};
 use crate::printer::csv::CsvForm;
 use crate::table::{Align, Cell, Column, Style, Table, width};
 
@@ -24,6 +25,87 @@ pub(crate) struct Report {
     pub(crate) sections: Vec<Section>,
 }
 
+/// The form of a report on a terminal, or elsewhere.
+fn format(global: &Global, at_terminal: bool) -> Format {
+    let is_table = at_terminal || global.wide || global.vertical;
+    global.format.unwrap_or(if is_table { Format::Table } else { Format::Json })
+}
+
+/// A report that grows with the pages of a file: it holds what its form shows alone, within the
+/// memory limit.
+pub(crate) struct Listing {
+    form: Format,
+    limit: u64,
+    left: u64,
+}
+
+impl Listing {
+    pub(crate) fn new(global: &Global) -> Self {
+        let limit = global.mem.unwrap_or_else(|| Limits::default().memory_bytes);
+        Self { form: format(global, output::is_at_terminal(global)), limit, left: limit }
+    }
+
+    /// Whether tables are shown.
+    pub(crate) fn is_table(&self) -> bool {
+        matches!(self.form, Format::Table | Format::Md)
+    }
+
+    /// Whether records are shown, one a line.
+    pub(crate) fn is_csv(&self) -> bool {
+        self.form == Format::Csv
+    }
+
+    /// Keeps the row of a table in mind.
+    ///
+    /// # Errors
+    /// If it takes more memory than is left.
+    pub(crate) fn take_row(&mut self, file: &str, cells: &[String]) -> Result<()> {
+        self.take(file, cells.iter().map(|cell| cell.capacity() + size_of::<String>()).sum())
+    }
+
+    /// The same of a JSON value.
+    pub(crate) fn take_json(&mut self, file: &str, json: &Value) -> Result<()> {
+        self.take(file, held(json))
+    }
+
+    fn take(&mut self, file: &str, bytes: usize) -> Result<()> {
+        self.check(file, bytes)?;
+        self.left -= bytes as u64;
+        Ok(())
+    }
+
+    /// Sees that so many bytes are left.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub(crate) fn check(&self, file: &str, bytes: usize) -> Result<()> {
+        if bytes as u64 <= self.left {
+            return Ok(());
+        }
+        let text = format!(
+            "the report takes more than {} bytes; choose columns with -c, or raise --mem",
+            self.limit
+        );
+        Err(Failure::content(file, None, text))
+    }
+}
+
+/// The memory that a JSON value holds, about.
+fn held(json: &Value) -> usize {
+    /// A member beside its name and its value: its hash, and its place in the table.
+    const MEMBER: usize = 24;
+    let below = match json {
+        Value::String(text) => text.capacity(),
+        Value::Array(items) => items.iter().map(held).sum(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| name.capacity() + size_of::<String>() + MEMBER + held(value))
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + below
+}
+
 /// A table with a title.
 pub(crate) struct Section {
     pub(crate) title: String,
@@ -36,12 +118,22 @@ pub(crate) struct Section {
 
 impl Report {
     /// Prints the report in the format of the flags, or the default for the output.
-    pub(crate) fn print(&self, global: &Global) -> Result<()> {
+    pub(crate) fn print(self, global: &Global) -> Result<()> {
         let mut out = Sink::open(global)?;
-        let table = out.terminal || global.wide || global.vertical;
-        let format = global.format.unwrap_or(if table { Format::Table } else { Format::Json });
+        let format = format(global, out.terminal);
         match format {
-            Format::Json => json_line(&mut out, &format!("{:#}", self.named()))?,
+            Format::Json => {
+                let named = self.named();
+                match out.terminal {
+                    true => json_line(&mut out, &format!("{named:#}"))?,
+                    // Not held as text as well.
+                    false => {
+                        serde_json::to_writer_pretty(&mut out, &named)
+                            .map_err(std::io::Error::from)?;
+                        writeln!(out)?;
+                    }
+                }
+            }
             Format::Jsonl => json_line(&mut out, &self.named().to_string())?,
             Format::Csv => records(&mut out, &self.records)?,
             Format::Table | Format::Md => {
@@ -65,10 +157,10 @@ impl Report {
         Ok(())
     }
 
-    fn named(&self) -> Value {
+    fn named(self) -> Value {
         let mut named = json!({ "schema": format!("marq/1/{}", self.command) });
-        if let (Some(named), Some(json)) = (named.as_object_mut(), self.json.as_object()) {
-            named.extend(json.clone());
+        if let (Some(named), Value::Object(json)) = (named.as_object_mut(), self.json) {
+            named.extend(json);
         }
         named
     }

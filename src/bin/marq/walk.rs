@@ -4,6 +4,7 @@ use marquetry::Reader;
 use marquetry::format::{PageHeader, PageType};
 
 use crate::failure::Result;
+use crate::report::Listing;
 
 /// One page.
 pub(crate) struct Page {
@@ -49,10 +50,17 @@ impl Page {
 }
 
 /// The pages of a chunk; their headers are decrypted, where the column is encrypted.
-pub(crate) fn pages(reader: &Reader, row_group: usize, leaf: usize) -> Result<Vec<Page>> {
-    let pages = reader.stored_pages(row_group, leaf)?.map(|page| {
+pub(crate) fn pages(
+    reader: &Reader,
+    (row_group, leaf): (usize, usize),
+    file: &str,
+    listing: &Listing,
+) -> Result<Vec<Page>> {
+    let mut pages = Vec::new();
+    for page in reader.stored_pages(row_group, leaf)? {
         let page = page?;
-        Ok(Page { offset: page.offset, header_len: page.header_len, header: page.header })
-    });
-    pages.collect()
+        pages.push(Page { offset: page.offset, header_len: page.header_len, header: page.header });
+        listing.check(file, pages.len() * size_of::<Page>())?;
+    }
+    Ok(pages)
 }

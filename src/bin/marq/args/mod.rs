@@ -123,7 +123,8 @@ pub(crate) struct Global {
     /// Threads that decode. Default: all cores.
     #[arg(short = 'j', long, global = true, value_name = "N", help_heading = READING)]
     pub(crate) threads: Option<usize>,
-    /// Memory limit of reading, such as 512MiB.
+    /// Memory limit of reading and of reports, such as 512MiB; writing Parquet takes as much again at
+    /// most.
     #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = READING)]
     pub(crate) mem: Option<u64>,
     /// Maximum length of a footer. Default: 1GiB.

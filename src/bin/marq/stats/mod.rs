@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 use crate::geo;
 use crate::input;
 use crate::output::{bytes, count, share};
-use crate::report::{Report, Section};
+use crate::report::{Listing, Report, Section, with_keys};
 use crate::walk;
 
 /// Lists statistics by column, column chunk, row group or page.
@@ -25,14 +25,21 @@ pub(crate) fn run(command: &Stats, global: &Global) -> Result<()> {
     if command.values {
         return values::run(command, global);
     }
-    let mut lines = Vec::new();
+    let (mut lines, mut listing) = (Vec::new(), Listing::new(global));
     let paths = input::paths(&command.files.files)?;
     let (sections, end) = input::each_readable(&paths, global, |path| {
         let reader = input::open(path, global)?;
         let leaves = input::leaves(&reader, path, &command.columns.names())?;
         let section =
             Section::new(path, headers(command.by)).with_expendable(&["ratio", "compressed"]);
-        let mut file = File { path, reader: &reader, global, section, lines: &mut lines };
+        let mut file = File {
+            path,
+            reader: &reader,
+            global,
+            section,
+            lines: &mut lines,
+            listing: &mut listing,
+        };
         match command.by {
             By::Rowgroup if command.columns.names().is_empty() => file.row_groups(None)?,
             By::Rowgroup => file.row_groups(Some(&leaves))?,
@@ -46,8 +53,14 @@ pub(crate) fn run(command: &Stats, global: &Global) -> Result<()> {
         By::Rowgroup => "rowgroup",
         By::Page => "page",
     };
-    let json = json!({ "by": by, "stats": lines });
-    Report { command: "stats", json, records: lines, sections }.print(global)?;
+    let (json, records) = match listing.is_csv() {
+        true => (Value::Null, lines),
+        false => {
+            let lines = Value::Array(lines);
+            (with_keys([("by", json!(by)), ("stats", lines)], &Value::Null), Vec::new())
+        }
+    };
+    Report { command: "stats", json, records, sections }.print(global)?;
     end
 }
 
@@ -195,6 +208,7 @@ struct File<'a> {
     global: &'a Global,
     section: Section,
     lines: &'a mut Vec<Value>,
+    listing: &'a mut Listing,
 }
 
 impl File<'_> {
@@ -219,32 +233,44 @@ impl File<'_> {
                 continue;
             }
             let place = [("column", json!(column)), ("row_group", json!(group))];
-            self.add(place.to_vec(), &known);
+            self.add(place.to_vec(), &known)?;
         }
         if let Some(known) = all {
-            self.add(vec![("column", json!(column))], &known);
+            self.add(vec![("column", json!(column))], &known)?;
         }
         Ok(())
     }
 
     /// Adds a line: where it is of, and what is known.
-    fn add(&mut self, place: Vec<(&str, Value)>, known: &Known) {
-        let mut row: Vec<String> = place
-            .iter()
-            .map(|(_, value)| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-            .collect();
-        row.extend(known.cells(self.global));
-        self.section.rows.push(row);
-        self.line(place, known.json());
+    fn add(&mut self, place: Vec<(&str, Value)>, known: &Known) -> Result<()> {
+        let texts = place.iter().map(|(_, value)| value);
+        let texts =
+            texts.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let cells = texts.chain(known.cells(self.global)).collect();
+        self.line(place, || cells, || known.json())
     }
 
-    fn line(&mut self, place: Vec<(&str, Value)>, found: Value) {
+    /// Adds a line of the form that is shown.
+    fn line(
+        &mut self,
+        place: Vec<(&str, Value)>,
+        cells: impl FnOnce() -> Vec<String>,
+        found: impl FnOnce() -> Value,
+    ) -> Result<()> {
+        if self.listing.is_table() {
+            let cells = cells();
+            self.listing.take_row(self.path, &cells)?;
+            self.section.rows.push(cells);
+            return Ok(());
+        }
         let mut line = json!({ "file": self.path });
-        if let (Some(line), Value::Object(found)) = (line.as_object_mut(), found) {
+        if let (Some(line), Value::Object(found)) = (line.as_object_mut(), found()) {
             line.extend(place.into_iter().map(|(key, value)| (key.to_owned(), value)));
             line.extend(found);
         }
+        self.listing.take_json(self.path, &line)?;
         self.lines.push(line);
+        Ok(())
     }
 
     fn row_groups(&mut self, leaves: Option<&[usize]>) -> Result<()> {
@@ -278,16 +304,21 @@ impl File<'_> {
                     format!("{name}{}", if s.descending { " descending" } else { "" })
                 })
                 .collect();
-            self.section.rows.push(vec![
+            let cells = vec![
                 i.to_string(),
                 count(rows, self.global),
                 compressed.map_or_else(String::new, |n| bytes(n, self.global)),
                 bytes(raw, self.global),
                 compressed.map_or_else(String::new, |n| share(n, raw)),
                 sorted.join(", "),
-            ]);
-            let found = json!({ "rows": rows, "compressed_bytes": compressed, "uncompressed_bytes": raw, "sorted_by": sorted });
-            self.line(vec![("row_group", json!(i))], found);
+            ];
+            let found = || {
+                json!({
+                    "rows": rows, "compressed_bytes": compressed, "uncompressed_bytes": raw,
+                    "sorted_by": sorted,
+                })
+            };
+            self.line(vec![("row_group", json!(i))], || cells, found)?;
         }
         Ok(())
     }
@@ -299,7 +330,8 @@ impl File<'_> {
             Failure::File(e) => Failure::File(e.at_row_group(group).at_column(leaf.path.dotted())),
             other => other,
         };
-        let pages = walk::pages(self.reader, group, leaf.index).map_err(place)?;
+        let pages = walk::pages(self.reader, (group, leaf.index), self.path, self.listing)
+            .map_err(place)?;
         for (i, page) in pages.iter().filter(|page| page.is_data()).enumerate() {
             let index = index.as_ref().filter(|index| index.null_pages.get(i) == Some(&false));
             let of = |list: Option<&Vec<Vec<u8>>>| {
@@ -314,23 +346,29 @@ impl File<'_> {
                 .copied();
             let size = u64::from(page.header.compressed_page_size.max(0).cast_unsigned());
             let column = leaf.path.dotted();
-            self.section.rows.push(vec![
-                column.clone(),
-                group.to_string(),
-                i.to_string(),
-                page.values().map_or_else(String::new, |n| n.to_string()),
-                nulls.map_or_else(String::new, |n| n.to_string()),
-                min.as_ref().map_or_else(String::new, Bound::text),
-                max.as_ref().map_or_else(String::new, Bound::text),
-                bytes(size, self.global),
-            ]);
+            let bound =
+                |bound: &Option<Bound>| bound.as_ref().map_or_else(String::new, Bound::text);
+            let cells = || {
+                vec![
+                    column.clone(),
+                    group.to_string(),
+                    i.to_string(),
+                    page.values().map_or_else(String::new, |n| n.to_string()),
+                    nulls.map_or_else(String::new, |n| n.to_string()),
+                    bound(&min),
+                    bound(&max),
+                    bytes(size, self.global),
+                ]
+            };
             let place =
                 [("column", json!(column)), ("row_group", json!(group)), ("page", json!(i))];
-            let found = json!({
-                "values": page.values(), "nulls": nulls, "min": min.as_ref().map(Bound::json),
-                "max": max.as_ref().map(Bound::json), "compressed_bytes": size,
-            });
-            self.line(place.to_vec(), found);
+            let found = || {
+                json!({
+                    "values": page.values(), "nulls": nulls, "min": min.as_ref().map(Bound::json),
+                    "max": max.as_ref().map(Bound::json), "compressed_bytes": size,
+                })
+            };
+            self.line(place.to_vec(), cells, found)?;
         }
         Ok(())
     }

@@ -79,7 +79,7 @@ impl Column {
         let about = if tally.is_exact() { "" } else { "~" };
         let shown = |(value, times): (&[u8], u64)| {
             let least = if tally.is_exact() { "" } else { "≥ " };
-            format!("{} {least}{}", cut(&text(value)), share(times, tally.rows()))
+            format!("{} ({least}{})", cut(&text(value)), share(times, tally.rows()))
         };
         let frequent = match tally.all_differ() {
             true => "all different".to_owned(),
