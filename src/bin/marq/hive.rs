@@ -60,6 +60,8 @@ fn decode(text: &str) -> String {
 #[derive(Clone)]
 pub(crate) struct Known {
     schema: SchemaRef,
+    /// Where each name stands in the schema.
+    places: Arc<HashMap<String, usize>>,
     /// The columns that have a value here.
     values: Vec<(usize, String)>,
     /// The columns that the filter of the command may be about, looked for once for all files.
@@ -67,6 +69,11 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// Where the column of this name stands among the partition columns.
+    fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
+
     /// The columns.
     pub(crate) fn fields(&self) -> &Fields {
         self.schema.fields()
@@ -149,13 +156,15 @@ pub(crate) fn partitions(paths: &[String], common: &Path, types: HiveTypes) -> V
     };
     let schema: SchemaRef = Arc::new(Schema::new(keys.iter().map(field).collect::<Vec<_>>()));
     let in_filter = Arc::new(OnceLock::new());
+    let places = keys.iter().enumerate().map(|(place, key)| ((*key).to_owned(), place));
+    let places: Arc<HashMap<String, usize>> = Arc::new(places.collect());
     let known = |pairs: &Vec<(String, Option<String>)>| {
         let values = pairs.iter().filter_map(|(key, value)| {
             let place = seen.get(key.as_str())?.place;
             Some((place, value.clone()?))
         });
-        let (schema, in_filter) = (schema.clone(), in_filter.clone());
-        Some(Known { schema, values: values.collect(), in_filter })
+        let (schema, places, in_filter) = (schema.clone(), places.clone(), in_filter.clone());
+        Some(Known { schema, places, values: values.collect(), in_filter })
     };
     pairs.iter().map(known).collect()
 }
@@ -204,6 +213,26 @@ impl Input {
     }
 }
 
+/// The columns that each name adds to a projection, with their places: one, or none where it is
+/// another member of a struct that is there.
+fn columns_of_names(reader: &Reader, names: &[&str]) -> Result<Vec<Vec<(usize, FieldRef)>>> {
+    let fields_of = |names: &[&str]| -> Result<Fields> {
+        Ok(reader.clone().project(names)?.schema()?.fields().clone())
+    };
+    let all = fields_of(names)?;
+    if all.len() == names.len() {
+        return Ok(all.iter().cloned().enumerate().map(|column| vec![column]).collect());
+    }
+    let mut columns = Vec::new();
+    let mut taken = 0;
+    for n in 1..=names.len() {
+        let fields = fields_of(&names[..n])?;
+        columns.push(fields.iter().cloned().enumerate().skip(taken).collect());
+        taken = fields.len();
+    }
+    Ok(columns)
+}
+
 /// Adds partition columns to the batches of a reader.
 #[derive(Clone)]
 pub(crate) struct Completed {
@@ -223,40 +252,31 @@ impl Completed {
     /// Narrows `reader` to the columns that are asked for (all if none is), and tells how its
     /// batches are completed. Partition columns follow the others, and take the place of columns
     /// with their names.
-    pub(crate) fn new(
-        reader: Reader,
-        known: &RecordBatch,
-        wanted: &[String],
-    ) -> Result<(Reader, Self)> {
+    pub(crate) fn new(reader: Reader, known: &Known, wanted: &[String]) -> Result<(Reader, Self)> {
         let schema = reader.schema()?;
-        let is_known = |name: &str| known.schema_ref().index_of(name).ok();
-        let of_file: Vec<String> =
-            schema.fields().iter().map(|field| field.name().clone()).collect();
-        let mut names: Vec<String> =
-            of_file.into_iter().filter(|name| is_known(name).is_none()).collect();
-        names.extend(known.schema_ref().fields().iter().map(|field| field.name().clone()));
+        let of_file = schema.fields().iter().map(|field| field.name());
+        let of_file = of_file.filter(|name| known.place(name).is_none());
+        let mut names: Vec<String> = of_file.cloned().collect();
+        names.extend(known.fields().iter().map(|field| field.name().clone()));
         let wanted = match wanted {
             [] => names,
             _ => crate::input::columns(&names, wanted)?,
         };
-        let (mut before, mut columns, mut fields) =
-            (Vec::new(), Vec::new(), Vec::<FieldRef>::new());
-        let mut taken = 0;
+        let before: Vec<&str> =
+            wanted.iter().map(String::as_str).filter(|name| known.place(name).is_none()).collect();
+        let mut of_file = columns_of_names(&reader, &before)?.into_iter();
+        let (mut columns, mut fields) = (Vec::new(), Vec::<FieldRef>::new());
         for name in &wanted {
-            match is_known(name) {
+            match known.place(name) {
                 Some(i) => {
                     columns.push(From::Known(i));
-                    fields.push(known.schema_ref().fields()[i].clone());
+                    fields.push(known.fields()[i].clone());
                 }
                 None => {
-                    before.push(name.as_str());
-                    let schema = reader.clone().project(&before)?.schema()?;
-                    // Members of one struct are one column.
-                    for (i, field) in schema.fields().iter().enumerate().skip(taken) {
+                    for (i, field) in of_file.next().into_iter().flatten() {
                         columns.push(From::Batch(i));
-                        fields.push(field.clone());
+                        fields.push(field);
                     }
-                    taken = schema.fields().len();
                 }
             }
         }
@@ -270,20 +290,19 @@ impl Completed {
             }
         }
         let schema = Arc::new(Schema::new_with_metadata(fields, projected.metadata().clone()));
-        Ok((reader, Self { schema, columns, known: known.clone() }))
+        Ok((reader, Self { schema, columns, known: known.row()? }))
     }
 
     /// The same for whole batches of a schema.
-    pub(crate) fn of_schema(schema: &SchemaRef, known: &RecordBatch) -> Self {
-        let is_known = |name: &str| known.schema_ref().index_of(name).is_ok();
+    pub(crate) fn of_schema(schema: &SchemaRef, known: &Known) -> Result<Self> {
         let of_file = schema.fields().iter().enumerate();
-        let of_file = of_file.filter(|(_, field)| !is_known(field.name()));
+        let of_file = of_file.filter(|(_, field)| known.place(field.name()).is_none());
         let (mut columns, mut fields): (Vec<From>, Vec<FieldRef>) =
             of_file.map(|(i, field)| (From::Batch(i), field.clone())).unzip();
-        columns.extend((0..known.num_columns()).map(From::Known));
-        fields.extend(known.schema_ref().fields().iter().cloned());
+        columns.extend((0..known.fields().len()).map(From::Known));
+        fields.extend(known.fields().iter().cloned());
         let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-        Self { schema, columns, known: known.clone() }
+        Ok(Self { schema, columns, known: known.row()? })
     }
 
     /// The batch with its partition columns.

@@ -271,7 +271,7 @@ pub(crate) fn narrow(
     let mut completed = None;
     let wanted = &rows.columns.names();
     if let Some(known) = &input.known {
-        let (projected, how) = Completed::new(reader, &known.row()?, wanted)?;
+        let (projected, how) = Completed::new(reader, known, wanted)?;
         (reader, completed) = (projected, Some(how));
     } else if !wanted.is_empty() {
         let schema = reader.schema()?;

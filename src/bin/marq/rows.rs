@@ -8,7 +8,7 @@ use arrow_array::types::Int64Type;
 use marquetry::read::VirtualColumn;
 use marquetry::{Reader, RowSelection};
 
-use crate::args::{Global, Rows, Sample, When};
+use crate::args::{Columns, FilesOfRows, Global, Rows, Sample, When};
 use crate::failure::{Failure, Result};
 use crate::hive::Input;
 use crate::input::{self, Opened};
@@ -276,8 +276,11 @@ fn bar(wanted: &Wanted, inputs: &[Input], command: &Rows, global: &Global) -> Ba
             Wanted::Rows(rows) => return Some(rows.iter().map(|rows| rows.len() as u64).sum()),
         };
         let mut rows = 0u64;
+        // Columns do not matter.
+        let files = FilesOfRows { columns: Columns::default(), ..command.files.clone() };
         for input in inputs.iter().take_while(|_| global.filter.is_none()) {
-            rows += input::open_rows(input, &command.files, global).ok()?.reader.rows().ok()?;
+            let input = Input { path: input.path.clone(), known: None, target: None };
+            rows += input::open_rows(&input, &files, global).ok()?.reader.rows().ok()?;
         }
         (global.filter.is_none()).then_some(rows.min(limit))
     };

@@ -31,22 +31,24 @@ pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
     let inputs = input::inputs(&command.files.files, global)?;
     let paths: Vec<String> = inputs.iter().map(|input| input.path.clone()).collect();
     let mut known = inputs.into_iter().map(|input| input.known);
-    let (found, end) = input::each_readable(&paths, global, |path| {
-        let reader = input::open(path, global)?;
-        let partitions = known.next().flatten();
-        let partitions = partitions.as_ref().map_or(&[][..], |known| &known.fields()[..]);
-        Ok((path.to_owned(), text(form, &reader, path, partitions, out.terminal)?))
-    })?;
-    // A schema that many files have is shown once.
+    // A schema that many files have is shown once; all have the same partition columns.
     let mut shown: Vec<(String, Vec<String>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for (path, text) in found {
-        let place = *places.entry(text.clone()).or_insert(shown.len());
+    let (_, end) = input::each_readable(&paths, global, |path| {
+        let reader = input::open(path, global)?;
+        let partitions = known.next().flatten();
+        let of_file = text(form, &reader, path, &[], out.terminal)?;
+        let place = *places.entry(of_file).or_insert(shown.len());
         match shown.get_mut(place) {
-            Some((_, paths)) => paths.push(path),
-            None => shown.push((text, vec![path])),
+            Some((_, paths)) => paths.push(path.to_owned()),
+            None => {
+                let partitions = partitions.as_ref().map_or(&[][..], |known| &known.fields()[..]);
+                let text = text(form, &reader, path, partitions, out.terminal)?;
+                shown.push((text, vec![path.to_owned()]));
+            }
         }
-    }
+        Ok(())
+    })?;
     let several = shown.len() > 1 && form != "json" && !form.starts_with("sql:");
     for (text, paths) in &shown {
         if several {
@@ -98,8 +100,12 @@ fn text(
             return Ok(if terminal { escape_lines(&sql).into_owned() } else { sql });
         }
     };
+    if !partitions.is_empty() {
+        text.truncate(text.trim_end().len());
+    }
     for field in partitions {
-        text = format!("{}\npartition {}", text.trim_end(), line(field));
+        text.push_str("\npartition ");
+        text.push_str(&line(field));
     }
     Ok(text)
 }

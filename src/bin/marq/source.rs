@@ -353,7 +353,7 @@ fn narrow(
 ) -> Result<Source> {
     let mut schema = schema.clone();
     if let Some(known) = known {
-        let completed = Completed::of_schema(&schema, &known.row()?);
+        let completed = Completed::of_schema(&schema, &known)?;
         schema = completed.schema.clone();
         batches = Box::new(batches.map(move |batch| completed.complete(&batch?)));
     }
