@@ -317,3 +317,18 @@ fn files_of_different_columns_are_united_by_name_or_refused() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(error(&refused).contains("column n: "), "{}", error(&refused));
 }
+
+#[test]
+fn the_table_of_a_schema_that_files_share_is_shown_once_with_its_partition_columns() {
+    let folder = Folder::new();
+    for file in ["h/k=1/a.parquet", "h/k=2/b.parquet"] {
+        folder.table(file, &[1]);
+    }
+    let table = folder.text(&["schema", "h", "-f", "table"]);
+    assert_eq!(table.matches("repetition").count(), 1, "{table}");
+    assert!(table.contains("h/k=1/a.parquet and 1 more"), "{table}");
+    let partition = table.lines().find(|line| line.contains("│ k ")).expect("a partition column");
+    assert!(partition.contains("Int64") && partition.contains("partition"), "{table}");
+    let csv = folder.text(&["schema", "h", "-f", "csv"]);
+    assert_eq!(csv.lines().count(), 1 + 2 * 2, "{csv}");
+}

@@ -52,11 +52,7 @@ pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
     let several = shown.len() > 1 && form != "json" && !form.starts_with("sql:");
     for (text, paths) in &shown {
         if several {
-            let more = match paths.len() {
-                1 => String::new(),
-                n => format!(" and {} more", n - 1),
-            };
-            writeln!(out, "{}{more}", escape(paths.first().map_or("", String::as_str)))?;
+            writeln!(out, "{}", escape(&with_more(paths)))?;
         }
         match form {
             "json" => json_line(&mut out, &with_files(text, paths)?)?,
@@ -127,33 +123,76 @@ fn table(command: &Schema, global: &Global) -> Result<()> {
         let text = format!("--as {form} is text of its own; leave -f out");
         return Err(Failure::Usage(text));
     }
-    let (mut records, mut sections) = (Vec::new(), Vec::new());
-    let paths = input::paths(&command.files.files)?;
-    for path in &paths {
+    let inputs = input::inputs(&command.files.files, global)?;
+    let paths: Vec<String> = inputs.iter().map(|input| input.path.clone()).collect();
+    let mut known = inputs.into_iter().map(|input| input.known);
+    let mut records = Vec::new();
+    // A table that many files have is shown once.
+    let mut tables: Vec<(Vec<Vec<String>>, Vec<String>)> = Vec::new();
+    let mut places: HashMap<Vec<Vec<String>>, usize> = HashMap::new();
+    let (_, end) = input::each_readable(&paths, global, |path| {
         let reader = input::open(path, global)?;
-        let headers =
-            ["column", "physical", "logical", "repetition", ">id", ">max def", ">max rep"];
-        let mut section = Section::new(if paths.len() > 1 { path } else { "" }, &headers);
-        let schema = reader.metadata().schema();
-        for (i, leaf) in leaves_json(&reader)?.into_iter().enumerate() {
-            let text = |key: &str| match &leaf[key] {
-                Value::Null => String::new(),
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            let column = schema.leaf_node(i)?.path().dotted();
-            let mut row = vec![column.clone(), text("physical")];
-            row.push(if leaf["logical"].is_null() { text("converted") } else { text("logical") });
-            row.extend(
-                ["repetition", "field_id", "max_definition_level", "max_repetition_level"]
-                    .map(text),
-            );
-            section.rows.push(row);
-            records.push(with_keys([("file", json!(path)), ("column", json!(column))], &leaf));
+        let partitions = known.next().flatten();
+        let mut leaves = leaves_json(&reader)?;
+        leaves.extend(partitions.iter().flat_map(|known| known.fields().iter().map(partition)));
+        let rows: Vec<Vec<String>> = leaves.iter().map(row).collect();
+        let keys = |column: &str| [("file", json!(path)), ("column", json!(column))];
+        let of_file = rows.iter().zip(&leaves);
+        records.extend(of_file.filter_map(|(row, leaf)| Some(with_keys(keys(row.first()?), leaf))));
+        match places.get(&rows).and_then(|place| tables.get_mut(*place)) {
+            Some((_, files)) => files.push(path.to_owned()),
+            None => {
+                places.insert(rows.clone(), tables.len());
+                tables.push((rows, vec![path.to_owned()]));
+            }
         }
-        sections.push(section);
+        Ok(())
+    })?;
+    let headers = ["column", "physical", "logical", "repetition", ">id", ">max def", ">max rep"];
+    let sections = tables.into_iter().map(|(rows, files)| {
+        let title = match files.as_slice() {
+            [_] if paths.len() == 1 => String::new(),
+            files => with_more(files),
+        };
+        Section::new(title, &headers).with(rows)
+    });
+    let sections = sections.collect();
+    Report { command: "schema", json: Value::Null, records, sections }.print(global)?;
+    end
+}
+
+/// The first of some files, and how many there are beside it.
+fn with_more<S: AsRef<str>>(files: &[S]) -> String {
+    let first = files.first().map_or("", S::as_ref);
+    match files.len() {
+        0 | 1 => first.to_owned(),
+        n => format!("{first} and {} more", n - 1),
     }
-    Report { command: "schema", json: Value::Null, records, sections }.print(global)
+}
+
+/// A leaf as a row of the table.
+fn row(leaf: &Value) -> Vec<String> {
+    let text = |key: &str| match &leaf[key] {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let path = leaf["path"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut row = vec![path.collect::<Vec<_>>().join("."), text("physical")];
+    row.push(if leaf["logical"].is_null() { text("converted") } else { text("logical") });
+    row.extend(
+        ["repetition", "field_id", "max_definition_level", "max_repetition_level"].map(text),
+    );
+    row
+}
+
+/// A partition column in place of a leaf: its Arrow type, and what it is.
+fn partition(field: &FieldRef) -> Value {
+    json!({
+        "path": [field.name()], "physical": null, "logical": field.data_type().to_string(),
+        "converted": null, "repetition": "partition", "field_id": null,
+        "max_definition_level": null, "max_repetition_level": null,
+    })
 }
 
 fn leaves_json(reader: &Reader) -> Result<Vec<Value>> {
