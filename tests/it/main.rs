@@ -13,15 +13,10 @@ mod api;
 mod arrow;
 mod batches;
 mod cells;
-mod cli;
 mod codecs;
 mod container;
 mod contradictions;
-mod control;
-mod convert;
 mod copies;
-mod crypt_cli;
-mod display;
 mod encodings;
 #[cfg(feature = "encryption")]
 mod encryption;
@@ -33,9 +28,7 @@ mod faults;
 mod ffi;
 mod files;
 mod filter;
-mod filter_text;
 mod filter_stages;
-mod folders;
 mod generate;
 mod geo;
 mod growth;
@@ -50,20 +43,18 @@ mod readers;
 mod round_trip;
 mod selection;
 mod shredding;
+mod sinks;
 #[cfg(feature = "tracing")]
 mod spans;
 #[cfg(feature = "object_store")]
 mod streams;
 mod support;
-mod text;
 mod truth;
 mod truth_of_writing;
 mod typed_statistics;
 mod types;
 #[cfg(feature = "object_store")]
 mod uploads;
-mod variant;
 mod waves;
-mod words;
 mod writing;
 mod zero_width;
