@@ -14,6 +14,7 @@ use super::hint;
 use super::leaf::Physical;
 use super::nested::{self, Group};
 use super::node::{Node, Repetition, Schema};
+use super::stand_in;
 use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::format::{
     ConvertedType, DecimalType, FieldRepetitionType, IntType, KeyValue, LogicalType, SchemaElement,
@@ -26,11 +27,12 @@ use crate::limits::Limits;
 pub struct FromArrowOptions {
     hint: bool,
     time_is_utc: bool,
+    full_range: bool,
 }
 
 impl Default for FromArrowOptions {
     fn default() -> Self {
-        Self { hint: true, time_is_utc: false }
+        Self { hint: true, time_is_utc: false, full_range: false }
     }
 }
 
@@ -53,6 +55,15 @@ impl FromArrowOptions {
     #[must_use]
     pub fn with_time_is_utc(mut self, time_is_utc: bool) -> Self {
         self.time_is_utc = time_is_utc;
+        self
+    }
+
+    /// Stores `Date64` and `Interval` so that every value has a place: as TIMESTAMP(MILLIS) and
+    /// FIXED_LEN_BYTE_ARRAY(16). Default false: as DATE and INTERVAL, which have no parts of days,
+    /// no signs and nothing below a millisecond, so that other values are errors.
+    #[must_use]
+    pub fn with_full_range(mut self, full_range: bool) -> Self {
+        self.full_range = full_range;
         self
     }
 }
@@ -139,11 +150,12 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
         })
         .collect();
     key_values.sort_by(|a, b| a.key.cmp(&b.key));
+    let fields = stand_in::stored_fields(schema.fields(), options.full_range);
     let mut tree =
         SchemaBuilder { elements: Vec::new(), path: Vec::new(), key_values: &key_values, options };
     let root = SchemaElement { name: ROOT.to_owned(), ..SchemaElement::default() };
-    tree.group(root, None, schema.fields().len())?;
-    for field in schema.fields() {
+    tree.group(root, None, fields.len())?;
+    for field in &fields {
         tree.field(field, field.name())?;
     }
     let limits = Limits::default();
@@ -155,7 +167,7 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
         check_structure(field)?;
     }
     if options.hint {
-        key_values.push(hint::entry(schema)?);
+        key_values.push(hint::entry(schema, &fields)?);
     }
     Ok(Written { schema: file, key_values })
 }
@@ -270,13 +282,7 @@ impl<'a> SchemaBuilder<'a> {
         field: &'a Field,
         children: &'a Fields,
     ) -> Result<()> {
-        if children.is_empty() {
-            return Err(Error::unsupported(
-                "struct without fields",
-                "a group without columns tells nothing of its rows",
-            ));
-        }
-        let logical = extension::logical_type(field, self.key_values)?;
+        let logical = self.logical_type(field)?;
         let is_variant = matches!(logical, Some(LogicalType::Variant(_)));
         self.group(element, logical, children.len())?;
         for child in children {
@@ -310,7 +316,7 @@ impl<'a> SchemaBuilder<'a> {
         storage: &DataType,
     ) -> Result<()> {
         let (physical, natural) = self.leaf_type(storage)?;
-        let logical = extension::logical_type(field, self.key_values)?.or(natural);
+        let logical = self.logical_type(field)?.or(natural);
         element.r#type = Some(physical.format_type());
         if let Physical::FixedLenByteArray(length) = physical {
             let length = i32::try_from(length);
@@ -332,6 +338,14 @@ impl<'a> SchemaBuilder<'a> {
         }
         self.elements.push(element);
         Ok(())
+    }
+
+    /// The logical type that the metadata of a field say, if the field is stored as itself.
+    fn logical_type(&self, field: &Field) -> Result<Option<LogicalType>> {
+        match stand_in::is_stand_in(field) {
+            true => Ok(None),
+            false => extension::logical_type(field, self.key_values),
+        }
     }
 
     /// The table of [`from_arrow`], extension types aside.
@@ -384,15 +398,15 @@ impl<'a> SchemaBuilder<'a> {
             D::Interval(_) => (Physical::FixedLenByteArray(12), None),
             D::Utf8 | D::LargeUtf8 | D::Utf8View => (Physical::ByteArray, Some(L::String)),
             D::Binary | D::LargeBinary | D::BinaryView => (Physical::ByteArray, None),
-            D::FixedSizeBinary(0) => {
-                return Err(binary_of_size_0());
-            }
             D::FixedSizeBinary(length) => match usize::try_from(*length) {
                 Ok(length) => (Physical::FixedLenByteArray(length), None),
                 Err(_) => return Err(Error::usage(format_args!("values of {length} bytes"))),
             },
             D::Union(..) => {
-                return Err(Error::unsupported("union", "the format has no unions"));
+                return Err(Error::unsupported(
+                    "union",
+                    "the format has no unions; a struct with a nullable field for each member holds the same",
+                ));
             }
             other => {
                 return Err(Error::unsupported(
@@ -445,8 +459,12 @@ fn field_id(field: &Field) -> Result<Option<i32>> {
 fn decimal(precision: u8, scale: i8, max: u8) -> Result<(Physical, Option<LogicalType>)> {
     if scale < 0 {
         return Err(Error::unsupported(
-            "decimal of negative scale",
-            format_args!("the format has no scale {scale}; cast to scale 0"),
+            "decimal of more than 76 digits",
+            format_args!(
+                "{precision} digits of scale {scale} are {} of scale 0, and the format has no \
+                 negative scales; cast to a decimal of fewer digits, or to Float64",
+                i16::from(precision) - i16::from(scale)
+            ),
         ));
     }
     if !(1..=max).contains(&precision) || i16::from(scale) > i16::from(precision) {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
 use arrow_ipc::{self as ipc, MessageHeader, Precision};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
-use arrow_schema::{DataType, Field, IntervalUnit, Schema as ArrowSchema, TimeUnit};
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema as ArrowSchema, TimeUnit};
 use base64::Engine;
 use base64::engine::general_purpose::{GeneralPurposeConfig, STANDARD};
 use base64::engine::{DecodePaddingMode, GeneralPurpose};
@@ -39,6 +39,7 @@ use super::extension::{self, FIELD_ID_KEY, LOGICAL_TYPE_KEY};
 use super::nested::Group;
 use super::node::Schema;
 use super::shape::{Kind, Shape, with_children};
+use super::stand_in;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::format::KeyValue;
@@ -56,15 +57,15 @@ pub(super) struct Hint {
     budgets: [VerifierOptions; 8],
 }
 
-/// The entry that holds `schema` as the hint of a file.
+/// The entry that holds `schema` as the hint of a file, its fields as they are stored.
 ///
 /// # Errors
 /// `Usage` if the schema takes 2 GiB or more.
-pub(super) fn entry(schema: &ArrowSchema) -> Result<KeyValue> {
+pub(super) fn entry(schema: &ArrowSchema, fields: &Fields) -> Result<KeyValue> {
     // A file that was read may have brought its own; hints do not nest.
     let mut metadata = schema.metadata().clone();
     metadata.remove(KEY);
-    let fields = layout::plain_fields(schema.fields());
+    let fields = layout::plain_fields(fields);
     let schema = &ArrowSchema::new_with_metadata(fields, metadata);
     let mut message = IpcDataGenerator::default()
         .schema_to_bytes_with_dictionary_tracker(
@@ -150,6 +151,12 @@ impl Hint {
     }
 }
 
+/// What the hint says that a column stands for.
+fn mark_of(hinted: ipc::Field<'_>) -> Option<&str> {
+    let metadata = hinted.custom_metadata()?;
+    stand_in::mark_in(metadata.iter().map(|entry| (entry.key(), entry.value())))
+}
+
 /// Whether a type counts the milliseconds of another in seconds.
 fn is_seconds_of(data_type: &DataType, natural: &DataType) -> bool {
     use DataType as D;
@@ -228,7 +235,7 @@ impl<'a> OpenHint<'a> {
         // Collected, because Arrow 60 has a type of its own for metadata.
         let mut metadata = std::mem::take(field.metadata_mut()).into_iter().collect();
         if let Some(mut hinted) = self.key_values(hinted.custom_metadata()) {
-            hinted.retain(|key, _| !layout::is_mark(key));
+            hinted.retain(|key, _| !layout::is_mark(key) && !stand_in::is_mark(key));
             merge_metadata(&mut metadata, hinted, is_whole);
         }
         field.set_metadata(metadata);
@@ -278,6 +285,9 @@ impl<'a> OpenHint<'a> {
                         }
                         None => false,
                     };
+                }
+                if mark_of(hinted).is_some_and(|mark| stand_in::is_empty_struct(mark, children)) {
+                    return Some((DataType::Struct(Fields::empty()), is_whole));
                 }
                 Some((with_children(shape.field.data_type(), &shape.kind), is_whole))
             }
@@ -332,9 +342,12 @@ impl<'a> OpenHint<'a> {
         natural: &DataType,
         nullable: bool,
     ) -> Option<DataType> {
+        let leaf = file.leaf(leaf).ok()?;
+        let stands_for = mark_of(hinted).and_then(|mark| stand_in::restored(mark, &leaf, natural));
+        let value_type = || stands_for.clone().or_else(|| self.plain_type(hinted));
         let data_type = match hinted.dictionary() {
             Some(dictionary) => {
-                let value = Box::new(self.plain_type(hinted)?);
+                let value = Box::new(value_type()?);
                 // Schema.fbs: a dictionary without index type has signed 32-bit indexes.
                 let index = dictionary.indexType().map_or(Some(DataType::Int32), int_type)?;
                 DataType::Dictionary(Box::new(index), value)
@@ -352,13 +365,13 @@ impl<'a> OpenHint<'a> {
                 let values = Field::new(self.text(values.name()?)?, values_type, values_nullable);
                 DataType::RunEndEncoded(Arc::new(ends), Arc::new(values))
             }
-            None => layout::leaf_layout(hinted, self.plain_type(hinted)?, nullable),
+            None => layout::leaf_layout(hinted, value_type()?, nullable),
         };
         if data_type == *natural || self.as_parquet && is_seconds_of(&data_type, natural) {
             return Some(natural.clone());
         }
-        let leaf = file.leaf(leaf).ok()?;
-        let fits = leaves_open(&leaf, natural, plain(&data_type));
+        let fits = stands_for.as_ref() == Some(plain(&data_type))
+            || leaves_open(&leaf, natural, plain(&data_type));
         // What the column means is not in question any more, but whether there is a way to it.
         read_conversion(&leaf, &data_type).filter(|_| fits).map(|_| data_type)
     }

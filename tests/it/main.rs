@@ -39,6 +39,7 @@ mod folders;
 mod generate;
 mod geo;
 mod growth;
+mod kept_types;
 mod lies;
 mod metadata;
 mod pages;

@@ -1,5 +1,7 @@
 //! Values that are converted from bytes: INT96, decimals in byte arrays, FLOAT16 and INTERVAL.
 
+use std::marker::PhantomData;
+
 use arrow_buffer::{ArrowNativeType, i256};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use bytes::Bytes;
@@ -14,7 +16,7 @@ use crate::encoding::{Span, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
-use crate::schema::Physical;
+use crate::schema::{Physical, SIGNED_INTERVAL_BYTES};
 use crate::schema::convert::{ReadConversion, Storage};
 use crate::simd::native::PlainOldData;
 
@@ -35,9 +37,22 @@ pub(super) fn converted_reader(
             _ => target
                 .of(Decimal256 { factor: i256::from_i128(10).wrapping_pow(u32::from(exponent)) }),
         },
+        ReadConversion::DecimalQuotient { exponent, to } => match to {
+            Storage::I32 => target.of(DecimalQuotient::<i32>::new(exponent)),
+            Storage::I64 => target.of(DecimalQuotient::<i64>::new(exponent)),
+            Storage::I128 => target.of(DecimalQuotient::<i128>::new(exponent)),
+            _ => target.of(DecimalQuotient::<i256>::new(exponent)),
+        },
         ReadConversion::Float { to: Storage::F16 } => target.of(Half),
         ReadConversion::Float { to: Storage::F32 } => target.of(HalfTo32),
         ReadConversion::Float { .. } => target.of(HalfTo64),
+        ReadConversion::Interval(unit) if physical.byte_width() == Some(SIGNED_INTERVAL_BYTES) => {
+            match unit {
+                IntervalUnit::MonthDayNano => target.of(SignedMonthDayNano),
+                IntervalUnit::DayTime => target.of(SignedDayTime),
+                IntervalUnit::YearMonth => target.of(SignedYearMonth),
+            }
+        }
         ReadConversion::Interval(IntervalUnit::MonthDayNano) => target.of(MonthDayNano),
         ReadConversion::Interval(IntervalUnit::DayTime) => target.of(DayTime),
         ReadConversion::Interval(IntervalUnit::YearMonth) => target.of(YearMonth),
@@ -233,6 +248,64 @@ impl FromBytes for Decimal256 {
     }
 }
 
+/// Big-endian two's complement, divided by a power of ten: a decimal of negative scale.
+struct DecimalQuotient<T> {
+    divisor: i256,
+    to: PhantomData<fn() -> T>,
+}
+
+impl<T: FromWide> DecimalQuotient<T> {
+    fn new(exponent: u8) -> Self {
+        let divisor = i256::from_i128(10).wrapping_pow(u32::from(exponent));
+        Self { divisor, to: PhantomData }
+    }
+}
+
+impl<T: FromWide> FromBytes for DecimalQuotient<T> {
+    type Out = T;
+
+    fn convert(&self, bytes: &[u8]) -> Result<T> {
+        let value = be_bytes::<32>(bytes).map(i256::from_be_bytes);
+        let value = value.ok_or_else(|| decimal_does_not_fit(bytes.len()))?;
+        let is_multiple = value.checked_rem(self.divisor) == Some(i256::ZERO);
+        let quotient = value.checked_div(self.divisor).filter(|_| is_multiple);
+        quotient.and_then(T::from_wide).ok_or_else(|| no_multiple(value, self.divisor))
+    }
+}
+
+/// A decimal of any width.
+trait FromWide: ArrowNativeType + PlainOldData {
+    fn from_wide(value: i256) -> Option<Self>;
+}
+
+macro_rules! from_wide {
+    ($($int:ty),*) => {$(
+        impl FromWide for $int {
+            fn from_wide(value: i256) -> Option<Self> {
+                Self::try_from(value.to_i128()?).ok()
+            }
+        }
+    )*};
+}
+from_wide!(i32, i64, i128);
+
+impl FromWide for i256 {
+    fn from_wide(value: i256) -> Option<Self> {
+        Some(value)
+    }
+}
+
+#[cold]
+fn no_multiple(value: i256, divisor: i256) -> Error {
+    Error::unsupported(
+        "conversion with loss",
+        format_args!(
+            "the value {value} is no multiple of {divisor}, of which the Arrow type has whole \
+             ones, or has too many digits; read the column as its own type"
+        ),
+    )
+}
+
 /// The number in big-endian two's complement, if it fits.
 fn be_i128(bytes: &[u8]) -> Option<i128> {
     be_bytes::<16>(bytes).map(i128::from_be_bytes)
@@ -366,6 +439,66 @@ impl FromBytes for YearMonth {
         match i32::try_from(months) {
             Ok(months) if days == 0 && millis == 0 => Ok(months),
             _ => Err(interval_does_not_fit(parts, "months")),
+        }
+    }
+}
+
+/// The months, days and nanoseconds of an interval with signs.
+fn signed_interval_parts(bytes: &[u8]) -> Result<(i32, i32, i64)> {
+    let all = SignedMonthDayNano.convert(bytes)?.cast_unsigned();
+    #[expect(clippy::cast_possible_truncation, reason = "each part in its own bits")]
+    let (months, days, nanos) = (all as u32, (all >> 32) as u32, (all >> 64) as u64);
+    Ok((months.cast_signed(), days.cast_signed(), nanos.cast_signed()))
+}
+
+#[cold]
+fn signed_interval_does_not_fit(parts: (i32, i32, i64), unit: &str) -> Error {
+    let (months, days, nanos) = parts;
+    Error::unsupported(
+        "interval out of range",
+        format_args!(
+            "{months} months, {days} days, {nanos} ns do not fit an Arrow interval of {unit}"
+        ),
+    )
+}
+
+/// As [`MonthDayNano`], with signs: the bytes as they are.
+struct SignedMonthDayNano;
+
+impl FromBytes for SignedMonthDayNano {
+    type Out = i128;
+    fn convert(&self, bytes: &[u8]) -> Result<i128> {
+        <[u8; SIGNED_INTERVAL_BYTES]>::try_from(bytes)
+            .map(i128::from_le_bytes)
+            .map_err(|_| wrong_length("an interval with signs", SIGNED_INTERVAL_BYTES, bytes.len()))
+    }
+}
+
+/// As [`DayTime`], with signs; nanoseconds must be whole milliseconds.
+struct SignedDayTime;
+
+impl FromBytes for SignedDayTime {
+    type Out = i64;
+    fn convert(&self, bytes: &[u8]) -> Result<i64> {
+        let parts @ (months, days, nanos) = signed_interval_parts(bytes)?;
+        match i32::try_from(nanos / 1_000_000) {
+            Ok(millis) if months == 0 && nanos % 1_000_000 == 0 => {
+                Ok(i64::from(millis) << 32 | i64::from(days.cast_unsigned()))
+            }
+            _ => Err(signed_interval_does_not_fit(parts, "days and milliseconds")),
+        }
+    }
+}
+
+/// As [`YearMonth`], with signs.
+struct SignedYearMonth;
+
+impl FromBytes for SignedYearMonth {
+    type Out = i32;
+    fn convert(&self, bytes: &[u8]) -> Result<i32> {
+        match signed_interval_parts(bytes)? {
+            (months, 0, 0) => Ok(months),
+            parts => Err(signed_interval_does_not_fit(parts, "months")),
         }
     }
 }

@@ -10,6 +10,7 @@ mod binary;
 mod boolean;
 mod fixed_bytes;
 mod fixed_binary;
+mod empty_binary;
 mod distinct;
 mod indices;
 mod dictionary;
