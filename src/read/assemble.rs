@@ -180,7 +180,7 @@ fn check_empty(arrays: &[ArrayRef]) -> Result<()> {
         true => Ok(()),
         false => Err(Error::malformed(
             Spec::Metadata("ARROW:schema"),
-            "a struct that has no fields by the hint has values; it can be read without the hint",
+            "what stands for a struct without fields has values; Reader::target reads them",
         )),
     }
 }

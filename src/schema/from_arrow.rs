@@ -14,7 +14,7 @@ use super::hint;
 use super::leaf::Physical;
 use super::nested::{self, Group};
 use super::node::{Node, Repetition, Schema};
-use super::stand_in;
+use super::stand_in::{self, innermost};
 use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::format::{
     ConvertedType, DecimalType, FieldRepetitionType, IntType, KeyValue, LogicalType, SchemaElement,
@@ -90,20 +90,49 @@ pub struct Written {
 /// | `Int8`, `Int16`, `UInt8`, `UInt16`, `UInt32`; `UInt64` | INT32; INT64 as INTEGER |
 /// | `Float16`, `Float32`, `Float64` | FIXED_LEN_BYTE_ARRAY(2) as FLOAT16, FLOAT, DOUBLE |
 /// | `Decimal32` to `Decimal256` | DECIMAL: INT32 up to 9 digits, INT64 up to 18, else bytes |
-/// | `Date32`, `Date64` | INT32 as DATE |
+/// | `Date32`, `Date64` | INT32 as DATE; `Date64` may be TIMESTAMP(MILLIS), see below |
 /// | `Time32`, `Time64` | TIME of its unit, milliseconds for seconds; local by default |
 /// | `Timestamp` | TIMESTAMP of its unit, milliseconds for seconds; UTC if it has a zone |
 /// | `Duration` | INT64 |
-/// | `Interval` | FIXED_LEN_BYTE_ARRAY(12) as INTERVAL |
+/// | `Interval` | FIXED_LEN_BYTE_ARRAY(12) as INTERVAL; may be 16 bytes, see below |
 /// | `Utf8`, `LargeUtf8`, `Utf8View` | BYTE_ARRAY as STRING; JSON if `arrow.json` |
 /// | `Binary`, `LargeBinary`, `BinaryView` | BYTE_ARRAY; GEOMETRY or GEOGRAPHY if `geoarrow.wkb` |
-/// | `FixedSizeBinary(n)`, n > 0 | FIXED_LEN_BYTE_ARRAY(n); UUID if `arrow.uuid` |
+/// | `FixedSizeBinary(n)` | FIXED_LEN_BYTE_ARRAY(n); UUID if `arrow.uuid` |
 /// | `List`, `LargeList`, `ListView`, `LargeListView`, `FixedSizeList` | LIST of three levels |
 /// | `Map` | MAP, its keys REQUIRED |
 /// | `Struct` | group; VARIANT if `arrow.parquet.variant`; FILE if so under [`LOGICAL_TYPE_KEY`] |
 /// | `Dictionary`, `RunEndEncoded` | as their values |
 ///
 /// Nullable is OPTIONAL. A field id is taken from the metadata of its field under [`FIELD_ID_KEY`].
+///
+/// # What files cannot hold
+///
+/// Some types have no column in the format. They are stored as something else, come back as they
+/// were by the hint, and are what the middle column says to other readers and without the hint:
+///
+/// | Arrow | stored as | kept |
+/// |---|---|---|
+/// | decimals of scale s < 0 | DECIMAL(p − s, 0), values × 10^−s | all |
+/// | `FixedSizeBinary(0)` | BYTE_ARRAY, empty | all |
+/// | `Struct` without fields | group with a BOOLEAN `_empty`, always null | all |
+/// | `Duration` | INT64 | all |
+/// | `Time32(s)`, `Timestamp(s)` | milliseconds | what does not overflow them |
+/// | `Date64` | DATE | whole days |
+/// | the same, [full range](FromArrowOptions::with_full_range) | TIMESTAMP(MILLIS), local | all |
+/// | `Interval` | INTERVAL | whole milliseconds, up to 2^32; no signs |
+/// | the same, full range | FIXED_LEN_BYTE_ARRAY(16): months, days, nanoseconds, little-endian | all |
+/// | dictionaries and runs within each other | their values | the outermost |
+/// | the order of list views, nulls in keys and in values of dictionaries | lists, levels | values |
+///
+/// A value that is not kept is an error when it is written, and never another value. Refused, with
+/// what would fit:
+///
+/// | Arrow | what would fit |
+/// |---|---|
+/// | `Union` | `Struct` with a nullable field for each member |
+/// | decimals of negative scale, p − s > 76 | fewer digits, `Float64` |
+/// | `Dictionary`, `RunEndEncoded` of nested values | their values, or dictionaries inside of them |
+/// | `Map` with keys of `Null` | a list of structs |
 ///
 /// [`LOGICAL_TYPE_KEY`]: super::LOGICAL_TYPE_KEY
 ///
@@ -133,8 +162,8 @@ pub struct Written {
 ///
 /// # Errors
 /// `Unsupported`, with the column, for what the format has no way to say, or other readers refuse:
-/// unions, structs without fields, binary of fixed size 0, decimals of negative scale, dictionaries
-/// and runs of nested values, maps with null keys. `Usage`, with the column, if the schema
+/// unions, decimals of more than 76 digits once their scale is not negative, dictionaries and runs
+/// of nested values, maps with null keys. `Usage`, with the column, if the schema
 /// contradicts itself: a map that is not of keys and values, a decimal of more digits than its type
 /// has, a field id that is no number, an extension type whose structure or metadata are not what
 /// its specification says. `Limit(Nesting)` if it is deeper than [`Limits::nesting`] is by default.
@@ -219,11 +248,14 @@ impl<'a> SchemaBuilder<'a> {
     fn node(&mut self, field: &'a Field, mut element: SchemaElement) -> Result<()> {
         use DataType as D;
         element.field_id = field_id(field)?;
-        let storage = values(field.data_type());
+        let storage = innermost(field.data_type());
         if storage.is_nested() && storage != field.data_type() {
             return Err(Error::unsupported(
                 "nested values with a dictionary or runs",
-                format_args!("{} has no leaf to be stored in", field.data_type()),
+                format_args!(
+                    "{} has no leaf to be stored in; cast to {storage}, or make dictionaries of its fields",
+                    field.data_type()
+                ),
             ));
         }
         match storage {
@@ -261,8 +293,11 @@ impl<'a> SchemaBuilder<'a> {
                 entries.data_type()
             )));
         };
-        if *values(key.data_type()) == DataType::Null {
-            return Err(Error::unsupported("map with null keys", "a key may not be null"));
+        if *innermost(key.data_type()) == DataType::Null {
+            return Err(Error::unsupported(
+                "map with null keys",
+                "a key may not be null; a list of structs of key and value holds the same",
+            ));
         }
         self.group(element_of_map, Some(LogicalType::Map), 1)?;
         let mut repeated = element("key_value", FieldRepetitionType::Repeated);
@@ -431,15 +466,6 @@ fn element(name: &str, repetition: FieldRepetitionType) -> SchemaElement {
         name: name.to_owned(),
         repetition_type: Some(repetition),
         ..SchemaElement::default()
-    }
-}
-
-/// The type of the values, without dictionaries and run ends.
-fn values(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Dictionary(_, value) => values(value),
-        DataType::RunEndEncoded(_, of_runs) => values(of_runs.data_type()),
-        other => other,
     }
 }
 

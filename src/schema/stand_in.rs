@@ -115,12 +115,13 @@ impl StoredForms {
                 D::Struct(vec![Field::new(EMPTY, D::Boolean, true)].into())
             }
             D::Struct(fields) => D::Struct(below.fields(fields)),
-            // Of values with a dictionary or runs, the mark stands on the field around them.
+            // Of values with a dictionary or runs, the mark stands on the field around them. Of
+            // several around each other, the outermost is kept.
             D::Dictionary(key, value) => {
-                D::Dictionary(key.clone(), Box::new(below.stored(value, mark)))
+                D::Dictionary(key.clone(), Box::new(below.stored(innermost(value), mark)))
             }
             D::RunEndEncoded(ends, values) => {
-                let of_values = below.stored(values.data_type(), mark);
+                let of_values = below.stored(innermost(values.data_type()), mark);
                 let values = values.as_ref().clone().with_data_type(of_values);
                 D::RunEndEncoded(Arc::clone(ends), Arc::new(values))
             }
@@ -132,6 +133,18 @@ impl StoredForms {
                 None => leaf.clone(),
             },
         }
+    }
+}
+
+/// The type of the values, without dictionaries and run ends.
+pub(super) fn innermost(data_type: &DataType) -> &DataType {
+    let mut values = data_type;
+    loop {
+        values = match values {
+            DataType::Dictionary(_, value) => value,
+            DataType::RunEndEncoded(_, of_runs) => of_runs.data_type(),
+            other => return other,
+        };
     }
 }
 

@@ -71,9 +71,8 @@ impl RowGroupEncoder {
         variants: Vec<Option<VariantShape>>,
         options: WriteOptions,
     ) -> Result<Self> {
-        let mapping = FromArrowOptions::new()
-            .with_hint(options.hint)
-            .with_full_range(options.full_range);
+        let mapping =
+            FromArrowOptions::new().with_hint(options.hint).with_full_range(options.full_range);
         let fields = schema.fields().iter().zip(&variants).map(|(field, variant)| match variant {
             Some(shape) => {
                 let data_type = shape.data_type_like(field.data_type());

@@ -14,8 +14,8 @@ use super::arrays::Slots;
 use super::byte_arrays::{ByteArrayValues, ByteRun};
 use super::values::LeafValues;
 use crate::error::{Error, Result};
-use crate::schema::{Leaf, SIGNED_INTERVAL_BYTES};
 use crate::schema::convert::{BytesLayout, Scale, Storage, WriteConversion, write_conversion};
+use crate::schema::{Leaf, SIGNED_INTERVAL_BYTES};
 use crate::simd::bitmap::Bitmap;
 
 /// Appends the values of the slots that are not null.
@@ -89,8 +89,7 @@ pub(super) fn append<'a>(
         }
         (WriteConversion::FixedBytes(n), LeafValues::Bytes(out)) => {
             let out = out.slices_mut();
-            from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n)))
-                .ok_or_else(no_conversion)
+            from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n))).ok_or_else(no_conversion)
         }
         _ => Err(no_conversion()),
     }
@@ -213,7 +212,7 @@ impl<'a> Slots<'a, '_> {
         match bad {
             None => Ok(()),
             Some((slot, value)) => Err(Error::usage(format_args!(
-                    "the value {value:?} of slot {slot} ({}) does not fit its type in the file{}",
+                "the value {value:?} of slot {slot} ({}) does not fit its type in the file{}",
                 self.array.data_type(),
                 what_fits(self.array.data_type())
             ))),

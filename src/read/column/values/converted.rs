@@ -16,8 +16,8 @@ use crate::encoding::{Span, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
-use crate::schema::{Physical, SIGNED_INTERVAL_BYTES};
 use crate::schema::convert::{ReadConversion, Storage};
+use crate::schema::{Physical, SIGNED_INTERVAL_BYTES};
 use crate::simd::native::PlainOldData;
 
 /// The reader of values that are converted from bytes.
