@@ -107,25 +107,27 @@ pub struct Written {
 ///
 /// # What files cannot hold
 ///
-/// Some types have no column in the format. They are stored as something else, come back as they
-/// were by the hint, and are what the middle column says to other readers and without the hint:
+/// Some types have no column in the format. By the hint they come back as they were; other readers,
+/// and reads without the hint, find what they are stored as:
 ///
-/// | Arrow | stored as | kept |
+/// | Arrow | stored as | values that are kept |
 /// |---|---|---|
 /// | decimals of scale s < 0 | DECIMAL(p − s, 0), values × 10^−s | all |
 /// | `FixedSizeBinary(0)` | BYTE_ARRAY, empty | all |
 /// | `Struct` without fields | group with a BOOLEAN `_empty`, always null | all |
 /// | `Duration` | INT64 | all |
 /// | `Time32(s)`, `Timestamp(s)` | milliseconds | what does not overflow them |
-/// | `Date64` | DATE | whole days |
+/// | `Date64` | DATE | whole days, of 32 bits |
 /// | the same, [full range](FromArrowOptions::with_full_range) | TIMESTAMP(MILLIS), local | all |
-/// | `Interval` | INTERVAL | whole milliseconds, up to 2^32; no signs |
+/// | `Interval` | INTERVAL | whole milliseconds below 2^32; nothing negative |
 /// | the same, full range | FIXED_LEN_BYTE_ARRAY(16): months, days, nanoseconds, little-endian | all |
-/// | dictionaries and runs within each other | their values | the outermost |
-/// | the order of list views, nulls in keys and in values of dictionaries | lists, levels | values |
+/// | dictionaries and runs within each other | their values | all, with the outermost keys |
 ///
-/// A value that is not kept is an error when it is written, and never another value. Refused, with
-/// what would fit:
+/// A value that is not kept is an error when it is written, and never becomes another value. How
+/// values lie in memory is not kept: which keys dictionaries have, and elements that list views
+/// share.
+///
+/// These types are errors when the writer is made:
 ///
 /// | Arrow | what would fit |
 /// |---|---|

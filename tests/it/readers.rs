@@ -263,7 +263,8 @@ fn binary_of_size_0_is_never_a_fixed_len_byte_array_of_no_bytes() {
     let keys = Int8Array::from(vec![0, 0, 0]);
     let keyed: ArrayRef = Arc::new(DictionaryArray::new(keys, empty.clone()));
     for array in [empty, keyed] {
-        let batch = RecordBatch::try_from_iter([("a", array)]).expect("a batch");
+        let batch =
+            RecordBatch::try_from_iter_with_nullable([("a", array, true)]).expect("a batch");
         let file = write(&batch, WriteOptions::new());
         let reader = Reader::new(file).expect("a file");
         let leaf = reader.metadata().schema().leaf(0).expect("a leaf");

@@ -17,6 +17,7 @@ mod dictionary;
 mod null;
 mod primitive;
 mod converted;
+mod intervals;
 mod ints;
 mod run_end;
 mod build;
