@@ -50,7 +50,7 @@ pub use upload::AsyncWriter;
 /// value may be given by a later call than the one that took the value.
 ///
 /// What becomes of each Arrow type, and what files cannot hold, says
-/// [`from_arrow`](crate::schema::from_arrow#what-files-cannot-hold).
+/// [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold).
 ///
 /// The first error poisons the writer: every later call fails, and no footer is written. A writer
 /// that is dropped unfinished leaves no file that looks whole.

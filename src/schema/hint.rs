@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The hint is believed only where it fits: columns by position and equal names, children of
-//! structs by name, and where the annotation leaves open what the hint says ([`leaves_open`]).
+//! structs by name, and where the annotation leaves open what the hint says ([`leaves_open`]), or
+//! the column is what we make of the type that it is marked with ([`stand_in`]).
 //! Anything else in it, and a hint that is broken, is as good as none: it is never an error.
 //! Trap: `arrow_ipc::convert` panics on types that it does not expect, so the verified flatbuffer
 //! is read here. Its tables may share children and strings, so that a short hint stands for endless
@@ -151,12 +152,6 @@ impl Hint {
     }
 }
 
-/// What the hint says that a column stands for.
-fn mark_of(hinted: ipc::Field<'_>) -> Option<&str> {
-    let metadata = hinted.custom_metadata()?;
-    stand_in::mark_in(metadata.iter().map(|entry| (entry.key(), entry.value())))
-}
-
 /// Whether a type counts the milliseconds of another in seconds.
 fn is_seconds_of(data_type: &DataType, natural: &DataType) -> bool {
     use DataType as D;
@@ -286,7 +281,10 @@ impl<'a> OpenHint<'a> {
                         None => false,
                     };
                 }
-                if mark_of(hinted).is_some_and(|mark| stand_in::is_empty_struct(mark, children)) {
+                if self
+                    .mark_of(hinted)
+                    .is_some_and(|mark| stand_in::is_empty_struct(mark, children))
+                {
                     return Some((DataType::Struct(Fields::empty()), is_whole));
                 }
                 Some((with_children(shape.field.data_type(), &shape.kind), is_whole))
@@ -343,7 +341,8 @@ impl<'a> OpenHint<'a> {
         nullable: bool,
     ) -> Option<DataType> {
         let leaf = file.leaf(leaf).ok()?;
-        let stands_for = mark_of(hinted).and_then(|mark| stand_in::restored(mark, &leaf, natural));
+        let stands_for =
+            self.mark_of(hinted).and_then(|mark| stand_in::restored(mark, &leaf, natural));
         let value_type = || stands_for.clone().or_else(|| self.plain_type(hinted));
         let data_type = match hinted.dictionary() {
             Some(dictionary) => {
@@ -444,6 +443,13 @@ impl<'a> OpenHint<'a> {
         self
     }
 
+    /// What the hint says that a column stands for.
+    fn mark_of<'b>(&self, hinted: ipc::Field<'b>) -> Option<&'b str> {
+        let metadata = hinted.custom_metadata()?;
+        self.take(metadata.len().checked_mul(NAME_BYTES)?)?;
+        stand_in::mark_in(metadata.iter().map(|entry| (entry.key(), entry.value())))
+    }
+
     /// Names of list items and map entries are the writer's, whatever the file calls them.
     fn rename(&self, shape: &mut Shape, hinted: ipc::Field<'_>) {
         if self.as_parquet {
@@ -481,7 +487,7 @@ impl<'a> OpenHint<'a> {
 /// a type and its tag.
 const FIELD_BYTES: usize = 8;
 
-/// What the flatbuffer needs for the position of a field in a vector.
+/// What the flatbuffer needs for the position of a field, or of an entry of metadata, in a vector.
 const NAME_BYTES: usize = 4;
 
 /// The least that a flatbuffer needs for a string: its position and its length.

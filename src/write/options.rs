@@ -287,7 +287,7 @@ impl WriteOptions {
     /// TIMESTAMP(MILLIS), and as the 16 bytes of months, days and nanoseconds. This crate reads them
     /// as they were, other readers as timestamps and bytes. Not by default: then they are DATE and
     /// INTERVAL, and a time of day, a sign, or nanoseconds are errors. What else files cannot hold
-    /// says [`from_arrow`](crate::schema::from_arrow#what-files-cannot-hold).
+    /// says [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold).
     #[must_use]
     pub fn with_full_range(mut self, full_range: bool) -> Self {
         self.full_range = full_range;

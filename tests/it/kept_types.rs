@@ -23,7 +23,7 @@ fn written(batch: &RecordBatch, options: WriteOptions) -> Result<bytes::Bytes> {
 }
 
 fn batch_of(array: ArrayRef) -> RecordBatch {
-    let nullable = array.is_nullable() || array.len() % 2 == 0;
+    let nullable = array.is_nullable() || array.len().is_multiple_of(2);
     let field = Field::new("a", array.data_type().clone(), nullable);
     RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array]).expect("a batch")
 }
@@ -220,7 +220,7 @@ fn comes_back(case: &str, array: &ArrayRef, options: &WriteOptions) {
     let by_row = all_of(open(&file).batch_rows(1).threads(1));
     differs(case, by_row.column(0), array);
     let n = array.len();
-    let last = [n as u64 / 2..n as u64];
+    let last = std::iter::once(n as u64 / 2..n as u64);
     let last = RowSelection::from_ranges(n as u64, last).expect("rows");
     let found = all_of(open(&file).select(last).expect("rows"));
     differs(case, found.column(0), &array.slice(n / 2, n - n / 2));

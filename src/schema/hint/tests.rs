@@ -924,7 +924,7 @@ fn marks_are_believed_only_where_the_column_is_what_we_make_of_them() {
         for keyed in [false, true] {
             let form = |of: D| if keyed { dictionary(D::Int16, of) } else { of };
             let found = marked(column.clone(), form(natural.clone()), mark);
-            let expected = form(expected.clone().unwrap_or(natural.clone()));
+            let expected = form(expected.clone().unwrap_or_else(|| natural.clone()));
             assert_eq!(*found.data_type(), expected, "{natural} marked {mark}");
             assert!(!found.metadata().contains_key("marquetry:type"), "{natural} marked {mark}");
         }

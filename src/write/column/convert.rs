@@ -62,7 +62,10 @@ pub(super) fn append<'a>(
             from.decimals(storage, exponent, leaf, out)
         }
         (WriteConversion::Interval(unit), LeafValues::Fixed { width, bytes }) => match *width {
-            SIGNED_INTERVAL_BYTES => from.signed_intervals(unit, bytes.own()),
+            SIGNED_INTERVAL_BYTES => {
+                from.signed_intervals(unit, bytes.own());
+                Ok(())
+            }
             _ => from.intervals(unit, bytes.own()),
         },
         (WriteConversion::Bytes { layout }, LeafValues::Bytes(out)) => {

@@ -32,7 +32,7 @@ impl Slots<'_, '_> {
     }
 
     /// Intervals as 16 bytes: months, days, nanoseconds, each with its sign.
-    pub(super) fn signed_intervals(&self, unit: IntervalUnit, out: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn signed_intervals(&self, unit: IntervalUnit, out: &mut Vec<u8>) {
         let mut push = |months: i32, days: i32, nanos: i64| {
             out.extend_from_slice(&months.to_le_bytes());
             out.extend_from_slice(&days.to_le_bytes());
@@ -47,6 +47,5 @@ impl Slots<'_, '_> {
                 push(v.months, v.days, v.nanoseconds);
             }),
         }
-        Ok(())
     }
 }
