@@ -46,7 +46,6 @@ use std::cmp::Ordering;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit as ArrowUnit};
 
 use super::leaf::{Leaf, Physical};
-use super::stand_in::SIGNED_INTERVAL_BYTES;
 use crate::format::{ConvertedType, LogicalType, TimeUnit};
 
 /// Conversion from the values of a leaf to those of an Arrow array.
@@ -379,6 +378,10 @@ pub(crate) fn is_interval(leaf: &Leaf) -> bool {
         && leaf.logical.is_none()
         && leaf.converted == Some(ConvertedType::Interval)
 }
+
+/// Bytes of an interval with signs: months and days in 4 each, nanoseconds in 8, little-endian, as
+/// in Arrow.
+pub(crate) const SIGNED_INTERVAL_BYTES: usize = 16;
 
 /// Whether the leaf may hold intervals with signs: any that has 16 bytes and no meaning of its own.
 fn is_signed_interval(leaf: &Leaf) -> bool {

@@ -79,7 +79,7 @@ pub use node::{Node, Repetition, Schema};
 pub use projection::Projection;
 pub use shape::Mapping;
 pub(crate) use shape::{Kind, Levels, Shape};
-pub(crate) use stand_in::{SIGNED_INTERVAL_BYTES, is_empty_group};
+pub(crate) use stand_in::is_empty_group;
 pub(crate) use target::find_field;
 pub(crate) use text::leaf_type;
 pub(crate) use to_arrow::describe_in_arrow;

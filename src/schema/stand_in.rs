@@ -34,10 +34,6 @@ const INTERVALS: [(IntervalUnit, &str); 3] = [
     (IntervalUnit::MonthDayNano, "interval:month_day_nano"),
 ];
 
-/// Bytes of an interval with signs: months and days in 4 each, nanoseconds in 8, little-endian, as
-/// in Arrow.
-pub(crate) const SIGNED_INTERVAL_BYTES: usize = 16;
-
 /// The type that is stored for a leaf of type `data_type`, if that is not stored as itself.
 /// `full_range` is [`FromArrowOptions::with_full_range`](super::FromArrowOptions::with_full_range).
 ///

@@ -14,8 +14,10 @@ use super::arrays::Slots;
 use super::byte_arrays::{ByteArrayValues, ByteRun};
 use super::values::LeafValues;
 use crate::error::{Error, Result};
-use crate::schema::convert::{BytesLayout, Scale, Storage, WriteConversion, write_conversion};
-use crate::schema::{Leaf, SIGNED_INTERVAL_BYTES};
+use crate::schema::Leaf;
+use crate::schema::convert::{
+    BytesLayout, SIGNED_INTERVAL_BYTES, Scale, Storage, WriteConversion, write_conversion,
+};
 use crate::simd::bitmap::Bitmap;
 
 /// Appends the values of the slots that are not null.

@@ -9,6 +9,7 @@ use half::f16;
 
 use super::binary::SpanDecoder;
 use super::fixed_bytes::FixedBytesDecoder;
+use super::from_bytes::{FromBytes, wrong_length};
 use super::intervals::{
     DayTime, MonthDayNano, SignedDayTime, SignedMonthDayNano, SignedYearMonth, YearMonth,
 };
@@ -19,8 +20,8 @@ use crate::encoding::{Span, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
-use crate::schema::convert::{ReadConversion, Storage};
-use crate::schema::{Physical, SIGNED_INTERVAL_BYTES};
+use crate::schema::Physical;
+use crate::schema::convert::{ReadConversion, SIGNED_INTERVAL_BYTES, Storage};
 use crate::simd::native::PlainOldData;
 
 /// The reader of values that are converted from bytes.
@@ -85,20 +86,6 @@ impl ConvertedColumn<'_> {
                 PrimitiveReader::boxed(self.data_type, source)
             }
         }
-    }
-}
-
-/// From the bytes of a value to the value of an array.
-pub(super) trait FromBytes: Send {
-    type Out: ArrowNativeType + PlainOldData;
-    fn convert(&self, bytes: &[u8]) -> Result<Self::Out>;
-
-    /// Converts values of `width` bytes each, laid end to end.
-    fn convert_all(&self, bytes: &[u8], width: usize, out: &mut Vec<Self::Out>) -> Result<()> {
-        for value in bytes.chunks_exact(width) {
-            out.push(self.convert(value)?);
-        }
-        Ok(())
     }
 }
 
@@ -340,16 +327,6 @@ fn decimal_does_not_fit(bytes: usize) -> Error {
             "a stored value of {bytes} bytes has more digits than its declared precision allows; Reader::target with a wider \
              decimal reads up to 76 digits, and without the column the rest can be read"
         ),
-    )
-}
-
-#[cold]
-pub(super) fn wrong_length(what: &str, expected: usize, found: usize) -> Error {
-    Error::mismatch(
-        Spec::Encodings("PLAIN"),
-        &format!("bytes of a value of {what}"),
-        expected,
-        found,
     )
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Trap: Arrow's units have no place for each other's parts; what does not fit is an error.
 
-use super::converted::{FromBytes, wrong_length};
+use super::from_bytes::{FromBytes, wrong_length};
 use crate::error::{Error, Result};
-use crate::schema::SIGNED_INTERVAL_BYTES;
+use crate::schema::convert::SIGNED_INTERVAL_BYTES;
 
 /// The months, days and milliseconds of an INTERVAL: three unsigned numbers.
 fn interval_parts(bytes: &[u8]) -> Result<[u32; 3]> {
