@@ -32,6 +32,7 @@ mod filter_stages;
 mod generate;
 mod geo;
 mod growth;
+mod kept_types;
 mod lies;
 mod metadata;
 mod pages;
