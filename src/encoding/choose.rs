@@ -50,6 +50,10 @@ pub(crate) const PLAIN_WORDS_PAGE: usize = 128 << 10;
 /// 1.4 times as long, polars 2.1 times, pyarrow 1.0 times).
 pub(crate) const SPLIT_INTEGERS_COST: f64 = 1.12;
 
+/// What a byte of indices in another layout than the shortest costs beside one in that: their reader
+/// decompresses more.
+pub(crate) const LAYOUT_COST: f64 = 1.03;
+
 /// Whether the format has this encoding for values of a type. Dictionaries aside.
 pub fn is_legal(encoding: Encoding, physical: Type) -> bool {
     use Type::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};

@@ -42,9 +42,10 @@ impl<'a> ChunkEncoder<'a> {
             let (values, dictionary) = self.intern(&source, limits)?;
             gathered = values;
             if let Some(dictionary) = dictionary {
-                let of = selector.dictionary(&dictionary)?;
+                let (layout, of) = selector.dictionary(&dictionary)?;
                 if must || selector.is_best(of)? {
-                    return Ok(of.choice(ChunkForm::Dictionary { dictionary, values: gathered }));
+                    let values = gathered;
+                    return Ok(of.choice(ChunkForm::Dictionary { dictionary, layout, values }));
                 }
                 free_lists.give(dictionary.codes);
             }
@@ -61,9 +62,9 @@ impl<'a> ChunkEncoder<'a> {
         sealer: &mut Sealer,
     ) -> Result<EncodingChoice<'a>> {
         let mut selector = EncodingSelector::new(self, SampleSource::Keyed(&dictionary), sealer);
-        let of = selector.dictionary(&dictionary)?;
+        let (layout, of) = selector.dictionary(&dictionary)?;
         if self.settings.encoding.is_some() || selector.is_best(of)? {
-            return Ok(of.choice(ChunkForm::Dictionary { dictionary, values: None }));
+            return Ok(of.choice(ChunkForm::Dictionary { dictionary, layout, values: None }));
         }
         let best = selector.best()?;
         let values = ValueSource::Whole(dictionary.entries.take(&dictionary.codes));

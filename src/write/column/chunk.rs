@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::bloom::BloomBuilder;
 use super::chunking::{cuts, roll_value};
 use super::dictionary::ValueDictionary;
-use super::encode::encode;
+use super::encode::{code_width, encode};
 use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
 use super::measure::EncodingChoice;
 use super::metadata::{EncodedChunk, WrittenPages};
@@ -70,7 +70,7 @@ impl<'a> ChunkEncoder<'a> {
             }
         };
         let dictionary = match form {
-            ChunkForm::Dictionary { dictionary, values } => Some((dictionary, values.is_none())),
+            ChunkForm::Dictionary { dictionary, values, .. } => Some((dictionary, values.is_none())),
             ChunkForm::Plain { .. } => None,
         };
         let mut collector = StatisticsCollector::new(leaf, settings, dictionary);
@@ -90,7 +90,7 @@ impl<'a> ChunkEncoder<'a> {
             written.bytes.extend(run.bytes);
         }
         let sorted = match form {
-            ChunkForm::Dictionary { dictionary, values }
+            ChunkForm::Dictionary { dictionary, values, .. }
                 if in_order && (values.is_none() || collector.by_codes()) =>
             {
                 collector.sorted_codes(&dictionary.codes)
@@ -172,8 +172,13 @@ impl<'a> ChunkEncoder<'a> {
         let bytes = match form {
             ChunkForm::Plain { values, .. } => values.plain_len(self.leaf),
             ChunkForm::Dictionary {
-                dictionary: ValueDictionary { entries, codes, .. }, ..
-            } => codes.len() * (entries.len().max(2).ilog2() as usize + 1) / 8,
+                dictionary: ValueDictionary { entries, codes, .. },
+                layout,
+                ..
+            } => {
+                let max = u32::try_from(entries.len()).unwrap_or(u32::MAX).saturating_sub(1);
+                codes.len() * code_width(max, *layout).bits().max(1) as usize / 8
+            }
         };
         let levels = self.column.levels.len() * 2;
         let all = bytes + if self.column.levels.max_rep() > 0 { levels } else { 0 };

@@ -139,12 +139,40 @@ fn split_words<T: Word>(values: &[T], width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends indices into a dictionary: the bit width of the largest of them, then runs.
-pub(super) fn encode_codes(codes: &[u32], out: &mut Vec<u8>) -> Result<()> {
-    let width = BitWidth::for_max(codes.iter().copied().max().unwrap_or(0));
+/// How indices into a dictionary are laid out in the hybrid of runs and packed values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum CodeLayout {
+    /// In the bits of the largest index; runs where they save bytes.
+    Runs,
+    /// In the same bits, without runs: what a codec makes of them may be smaller, because runs hide
+    /// the rhythm of what is around them.
+    Packed,
+    /// In whole bytes: a codec sees equal indices as equal bytes, finds what repeats, and gives
+    /// short codes to frequent ones.
+    Bytes,
+}
+
+/// Appends indices into a dictionary: their bit width, then runs and packed values.
+pub(super) fn encode_codes(codes: &[u32], layout: CodeLayout, out: &mut Vec<u8>) -> Result<()> {
+    let width = code_width(codes.iter().copied().max().unwrap_or(0), layout);
     out.push(u8::try_from(width.bits()).map_err(|_| Error::usage("more than 32 bits"))?);
-    rle::encode_into(codes, width, out);
+    match layout {
+        CodeLayout::Packed => rle::encode_packed_into(codes, width, out),
+        CodeLayout::Runs | CodeLayout::Bytes => rle::encode_into(codes, width, out),
+    }
     Ok(())
+}
+
+/// The bit width of indices up to `max`.
+pub(super) fn code_width(max: u32, layout: CodeLayout) -> BitWidth {
+    match layout {
+        CodeLayout::Runs | CodeLayout::Packed => BitWidth::for_max(max),
+        // The largest number of as many bytes.
+        CodeLayout::Bytes => match u32::BITS - max.leading_zeros() {
+            0 => BitWidth::for_max(0),
+            bits => BitWidth::for_max(u32::MAX >> (u32::BITS - bits.next_multiple_of(8))),
+        },
+    }
 }
 
 #[cold]

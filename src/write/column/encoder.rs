@@ -2,6 +2,7 @@
 //! values are brought into.
 
 use super::dictionary::ValueDictionary;
+use super::encode::CodeLayout;
 use super::parallelism::Parallelism;
 use super::source::ValueSource;
 use super::values::LeafValues;
@@ -30,6 +31,7 @@ pub(super) enum ChunkForm<'a> {
     /// As indices into a dictionary.
     Dictionary {
         dictionary: ValueDictionary<'a>,
+        layout: CodeLayout,
         /// The values themselves, if they were gathered to build the dictionary.
         values: Option<LeafValues<'a>>,
     },
@@ -50,7 +52,7 @@ impl ChunkForm<'_> {
     pub(super) fn give(self, free_lists: &FreeLists) {
         match self {
             Self::Plain { values, .. } => values.give(free_lists),
-            Self::Dictionary { dictionary, values } => {
+            Self::Dictionary { dictionary, values, .. } => {
                 free_lists.give(dictionary.codes);
                 values.into_iter().for_each(|values| values.give(free_lists));
             }

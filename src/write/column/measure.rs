@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use super::dictionary::ValueDictionary;
-use super::encode::{encode, encode_codes};
+use super::encode::{CodeLayout, encode, encode_codes};
 use super::encoder::{ChunkEncoder, ChunkForm};
 use super::source::ValueSource;
 use super::values::LeafValues;
 use crate::compress::Compression;
-use crate::encoding::choose::{Estimate, Profile};
+use crate::encoding::choose::{Estimate, LAYOUT_COST, Profile};
 use crate::error::Result;
 use crate::format::Encoding;
 use crate::page::Sealer;
@@ -27,7 +27,7 @@ pub(super) struct EncodingChoice<'a> {
 /// Maximum share of a chunk that a useful codec leaves, because more is not worth the time to write
 /// and read it (a table of 100 columns of numbers: 2 % of the bytes are not compressed, for 0.2 %
 /// more in the file).
-const MAX_USEFUL_RATIO: f64 = 0.94;
+const MAX_USEFUL_RATIO: f64 = 0.975;
 
 /// Values of a sample, and the stretches it is made of: they lie all over the chunk, as its
 /// beginning may be unlike the rest.
@@ -55,17 +55,36 @@ impl ChunkEncoder<'_> {
         measured
     }
 
-    /// As [`ChunkEncoder::measure`], of indices into a dictionary.
+    /// As [`ChunkEncoder::measure`], of indices into a dictionary, in the layout that is best.
+    /// The bytes as they are, are those without a codec in any case.
     pub(super) fn measure_codes(
         &self,
         codes: &[u32],
         sealer: &mut Sealer,
-    ) -> Result<(usize, usize)> {
+    ) -> Result<(CodeLayout, (usize, usize))> {
         let mut bytes = self.context.free_lists.take(codes.len() * 2);
-        encode_codes(codes, &mut bytes)?;
-        let measured = self.stored(&bytes, sealer);
+        encode_codes(codes, CodeLayout::Runs, &mut bytes)?;
+        let (raw, stored) = self.stored(&bytes, sealer)?;
+        let mut best = (CodeLayout::Runs, stored);
+        if self.settings.compression != Compression::Uncompressed {
+            for layout in [CodeLayout::Packed, CodeLayout::Bytes] {
+                let before = std::mem::take(&mut bytes);
+                bytes = self.context.free_lists.take(before.len());
+                encode_codes(codes, layout, &mut bytes)?;
+                let is_new = bytes != before;
+                self.context.free_lists.give(before);
+                if !is_new {
+                    continue;
+                }
+                let (_, stored) = self.stored(&bytes, sealer)?;
+                if (stored as f64) * LAYOUT_COST < best.1 as f64 {
+                    best = (layout, stored);
+                }
+            }
+        }
         self.context.free_lists.give(bytes);
-        measured
+        let (layout, stored) = best;
+        Ok((layout, (raw, stored)))
     }
 
     pub(super) fn stored(&self, bytes: &[u8], sealer: &mut Sealer) -> Result<(usize, usize)> {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::bloom::BloomBuilder;
 use super::byte_arrays::ByteArrayValues;
 use super::dictionary::ValueDictionary;
-use super::encode::{as_plain, encode, encode_codes};
+use super::encode::{CodeLayout, as_plain, encode, encode_codes};
 use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
 use super::sorted::SortDetector;
 use super::source::{ValueCursor, ValueSource};
@@ -246,8 +246,8 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         self.buffer.clear();
         match self.form {
             ChunkForm::Plain { encoding, .. } => self.encode_plain(*encoding, values.len()),
-            ChunkForm::Dictionary { dictionary, values: all } => {
-                self.encode_codes(dictionary, all.as_ref(), values)
+            ChunkForm::Dictionary { dictionary, layout, values: all } => {
+                self.encode_codes(dictionary, *layout, all.as_ref(), values)
             }
         }
     }
@@ -297,12 +297,13 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
     fn encode_codes(
         &mut self,
         dictionary: &'w ValueDictionary<'a>,
+        layout: CodeLayout,
         all: Option<&'w LeafValues<'a>>,
         values: Range<usize>,
     ) -> Result<EncodedValues<'_, 'a>> {
         let codes = &dictionary.codes[values.clone()];
         self.encoder.context.free_lists.grow(&mut self.buffer, codes.len());
-        encode_codes(codes, &mut self.buffer)?;
+        encode_codes(codes, layout, &mut self.buffer)?;
         // By the ranks of the entries where there are few of them, else by the values themselves.
         let of_page = match all {
             Some(all) if !self.collector.by_codes() => {

@@ -6,6 +6,7 @@
 //! it is built.
 
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern};
+use super::encode::CodeLayout;
 use super::encoder::ChunkEncoder;
 use super::measure::{Measurement, SampleSource, distinct, sample_ranges, times};
 use super::parallelism::SingleThread;
@@ -172,7 +173,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         if all > n as f64 * MAX_DISTINCT_SHARE {
             return Ok(f64::INFINITY);
         }
-        let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
+        let (_, of_codes) = self.encoder.measure_codes(&codes, self.sealer)?;
         free_lists.give(codes);
         let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
         // Indices have as many bits as the last of them.
@@ -184,9 +185,12 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
     }
 
     /// What the chunk takes with a dictionary.
-    pub(super) fn dictionary(&mut self, dictionary: &ValueDictionary<'a>) -> Result<Measurement> {
+    pub(super) fn dictionary(
+        &mut self,
+        dictionary: &ValueDictionary<'a>,
+    ) -> Result<(CodeLayout, Measurement)> {
         let codes = dictionary.sample(&sample_ranges(self.n, self.some));
-        let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
+        let (layout, of_codes) = self.encoder.measure_codes(&codes, self.sealer)?;
         // A sample of the entries as well: they are in the order of their first occurrence, so that
         // the first may be unlike the rest.
         let all = dictionary.entries.len();
@@ -196,7 +200,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
         let parts =
             [(of_codes, times(self.n, codes.len())), (of_entries, times(all, entries.len()))];
-        Ok(Measurement::new(Encoding::RleDictionary, dictionary_bytes, &parts))
+        Ok((layout, Measurement::new(Encoding::RleDictionary, dictionary_bytes, &parts)))
     }
 
     /// Whether nothing is better than this dictionary.
