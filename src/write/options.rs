@@ -454,7 +454,9 @@ impl WriteOptions {
             dictionary: true,
             dictionary_bytes: self.dictionary_bytes,
             page_bytes,
+            page_bytes_are_fixed: false,
             page_rows,
+            page_rows_are_fixed: false,
             statistics: StatisticsLevel::Page,
             total_order: false,
             checksums: self.checksums,
@@ -580,6 +582,8 @@ impl ColumnOptions {
         settings.total_order = self.total_order.unwrap_or(settings.total_order);
         settings.page_bytes = self.page_bytes.unwrap_or(settings.page_bytes);
         settings.page_rows = self.page_rows.unwrap_or(settings.page_rows);
+        settings.page_bytes_are_fixed |= self.page_bytes.is_some();
+        settings.page_rows_are_fixed |= self.page_rows.is_some();
     }
 }
 
@@ -624,7 +628,11 @@ pub(crate) struct LeafSettings {
     pub(crate) dictionary: bool,
     pub(crate) dictionary_bytes: usize,
     pub(crate) page_bytes: usize,
+    /// Whether `page_bytes` was asked for, so that no page has more even where that helps.
+    pub(crate) page_bytes_are_fixed: bool,
     pub(crate) page_rows: usize,
+    /// Whether `page_rows` was asked for.
+    pub(crate) page_rows_are_fixed: bool,
     pub(crate) statistics: StatisticsLevel,
     pub(crate) total_order: bool,
     pub(crate) checksums: bool,

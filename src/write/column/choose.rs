@@ -9,6 +9,7 @@ use super::select::EncodingSelector;
 use super::source::ValueSource;
 use super::values::LeafValues;
 use crate::compress::Compression;
+use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::Result;
 use crate::format::Encoding;
 use crate::page::Sealer;
@@ -52,7 +53,7 @@ impl<'a> ChunkEncoder<'a> {
         }
         let best = selector.best()?;
         let values = gathered.map_or(source, ValueSource::Whole);
-        Ok(best.choice(ChunkForm::Plain { values, encoding: best.estimate.encoding }))
+        Ok(best.choice(best.plain(values)))
     }
 
     /// Picks the form of values that came as dictionary or run-end arrays.
@@ -69,22 +70,25 @@ impl<'a> ChunkEncoder<'a> {
         let best = selector.best()?;
         let values = ValueSource::Whole(dictionary.entries.take(&dictionary.codes));
         self.context.free_lists.give(dictionary.codes);
-        Ok(best.choice(ChunkForm::Plain { values, encoding: best.estimate.encoding }))
+        Ok(best.choice(best.plain(values)))
     }
 
     /// The form in an encoding that was asked for.
     fn given(&self, encoding: Encoding, sealer: &mut Sealer) -> Result<EncodingChoice<'a>> {
         let values = self.source()?;
-        let bytes = match (encoding, self.settings.compression) {
-            (Encoding::Plain, Compression::Uncompressed) => values.plain_len(self.leaf),
+        let (bytes, blocks) = match (encoding, self.settings.compression) {
+            (Encoding::Plain, Compression::Uncompressed) => {
+                (values.plain_len(self.leaf), DeltaBlocks::Short)
+            }
             _ => {
-                let sample =
-                    values.sample(&sample_ranges(values.len(), SAMPLE_VALUES), self.leaf)?;
-                let (_, stored) = self.measure(&sample, encoding, sealer)?;
-                stored.saturating_mul(values.len()) / sample.len().max(1)
+                let n = values.len();
+                let sample = values.sample(&sample_ranges(n, SAMPLE_VALUES), self.leaf)?;
+                let of = self.measure_encoding(&sample, n, encoding, sealer)?;
+                (of.bytes(), of.blocks)
             }
         };
-        Ok(EncodingChoice { form: ChunkForm::Plain { values, encoding }, helps: true, bytes })
+        let form = ChunkForm::Plain { values, encoding, blocks };
+        Ok(EncodingChoice { form, helps: true, bytes })
     }
 
     /// The values: page by page, unless all are needed at once.

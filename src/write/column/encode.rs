@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::byte_arrays::{ByteArrayValues, Ends};
 use super::values::LeafValues;
+use crate::encoding::delta_binary::DeltaBlocks;
 use crate::encoding::rle::{self, BitWidth};
 use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split};
 use crate::error::{Error, Result};
@@ -22,7 +23,7 @@ pub(super) fn as_plain<'v>(values: &'v LeafValues<'_>, range: Range<usize>) -> O
     }
 }
 
-/// Appends the values of `range` in an encoding.
+/// Appends the values of `range` in an encoding; DELTA_BINARY_PACKED in `blocks`.
 ///
 /// # Errors
 /// `Usage` if the format has no such encoding for the type.
@@ -31,6 +32,7 @@ pub(super) fn encode(
     range: Range<usize>,
     physical: Physical,
     encoding: Encoding,
+    blocks: DeltaBlocks,
     free_lists: &FreeLists,
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -50,12 +52,14 @@ pub(super) fn encode(
         (LeafValues::Words32(values), encoding) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             let float = |bits: &i32| f32::from_bits(bits.cast_unsigned());
-            encode_ints(values, encoding, float, out).ok_or_else(|| illegal(encoding, physical))?;
+            encode_ints(values, encoding, blocks, float, out)
+                .ok_or_else(|| illegal(encoding, physical))?;
         }
         (LeafValues::Words64(values), encoding) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             let float = |bits: &i64| f64::from_bits(bits.cast_unsigned());
-            encode_ints(values, encoding, float, out).ok_or_else(|| illegal(encoding, physical))?;
+            encode_ints(values, encoding, blocks, float, out)
+                .ok_or_else(|| illegal(encoding, physical))?;
         }
         (LeafValues::Bytes(byte_arrays), Encoding::Plain) => plain_texts(byte_arrays, range, out),
         (LeafValues::Bytes(byte_arrays), Encoding::DeltaLengthByteArray) => {
@@ -115,12 +119,13 @@ fn plain_texts(byte_arrays: &ByteArrayValues<'_>, range: Range<usize>, out: &mut
 fn encode_ints<T: delta_binary::Int + Word, F: alp::Float>(
     values: &[T],
     encoding: Encoding,
+    blocks: DeltaBlocks,
     float: impl Fn(&T) -> F,
     out: &mut Vec<u8>,
 ) -> Option<()> {
     match encoding {
         Encoding::Plain => append_bytes_le(values, out),
-        Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
+        Encoding::DeltaBinaryPacked => delta_binary::encode_blocks_into(values, blocks, out),
         Encoding::ByteStreamSplit => split_words(values, size_of::<T>(), out),
         Encoding::Alp => alp::encode_into(&values.iter().map(float).collect::<Vec<_>>(), out),
         _ => return None,

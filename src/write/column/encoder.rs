@@ -7,6 +7,7 @@ use super::parallelism::Parallelism;
 use super::source::ValueSource;
 use super::values::LeafValues;
 use crate::compress::Compression;
+use crate::encoding::delta_binary::DeltaBlocks;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
 use crate::schema::Leaf;
@@ -27,7 +28,7 @@ pub(crate) struct ChunkEncoder<'a> {
 /// The values of the chunk in the form in which they are written.
 pub(super) enum ChunkForm<'a> {
     /// As they are, in one encoding.
-    Plain { values: ValueSource<'a>, encoding: Encoding },
+    Plain { values: ValueSource<'a>, encoding: Encoding, blocks: DeltaBlocks },
     /// As indices into a dictionary.
     Dictionary {
         dictionary: ValueDictionary<'a>,

@@ -16,6 +16,7 @@ use super::source::{ValueCursor, ValueSource};
 use super::statistics::{PageValues, StatisticsCollector};
 use super::values::LeafValues;
 use crate::compress::Compression;
+use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::page::{PageParts, Sealed};
@@ -245,14 +246,21 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
     fn encode(&mut self, values: Range<usize>) -> Result<EncodedValues<'_, 'a>> {
         self.buffer.clear();
         match self.form {
-            ChunkForm::Plain { encoding, .. } => self.encode_plain(*encoding, values.len()),
+            ChunkForm::Plain { encoding, blocks, .. } => {
+                self.encode_plain(*encoding, *blocks, values.len())
+            }
             ChunkForm::Dictionary { dictionary, layout, values: all } => {
                 self.encode_codes(dictionary, *layout, all.as_ref(), values)
             }
         }
     }
 
-    fn encode_plain(&mut self, encoding: Encoding, n: usize) -> Result<EncodedValues<'_, 'a>> {
+    fn encode_plain(
+        &mut self,
+        encoding: Encoding,
+        blocks: DeltaBlocks,
+        n: usize,
+    ) -> Result<EncodedValues<'_, 'a>> {
         let free_lists = &self.encoder.context.free_lists;
         let cursor = self.cursor.as_mut().expect("values that are no indices have a cursor");
         let has_own = cursor.has_own();
@@ -269,7 +277,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
                 false => free_lists.grow(&mut self.buffer, capacity),
             }
             let physical = self.encoder.leaf.physical;
-            encode(some, range.clone(), physical, encoding, free_lists, &mut self.buffer)?;
+            encode(some, range.clone(), physical, encoding, blocks, free_lists, &mut self.buffer)?;
         }
         if let Some(sort_detector) = &mut self.sort_detector {
             sort_detector.push(some, range.clone());

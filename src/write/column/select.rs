@@ -8,7 +8,10 @@
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern};
 use super::encode::CodeLayout;
 use super::encoder::ChunkEncoder;
-use super::measure::{Measurement, SampleSource, distinct, sample_ranges, times};
+use super::measure::{
+    Measurement, SampleSource, TINY_SAMPLE_VALUES, TINY_VALUES_PER_BYTE, distinct, sample_ranges,
+    times,
+};
 use super::parallelism::SingleThread;
 use super::values::LeafValues;
 use crate::compress::Compression;
@@ -70,7 +73,15 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
             .filter(|encoding| settings.is_read_in(**encoding, leaf));
         let others = encodings.map(|encoding| self.measure(*encoding, &sample));
         self.others = Some((others.collect::<Result<_>>()?, sample));
+        if self.is_tiny() {
+            self.some = self.some.max(TINY_SAMPLE_VALUES);
+        }
         Ok(())
+    }
+
+    /// Whether next to nothing is left of the values.
+    fn is_tiny(&self) -> bool {
+        self.least() * TINY_VALUES_PER_BYTE < self.n as f64
     }
 
     /// Measures those that are close to the best, by more values.
@@ -80,11 +91,12 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
             return Ok(());
         }
         self.is_final = true;
-        let best = self.least();
+        // Of next to nothing, a small sample excludes nothing.
+        let max_cost = if self.is_tiny() { f64::INFINITY } else { self.least() * MARGIN };
         let profile = self.profile();
         let sample = self.of.sample(self.some, self.encoder)?;
         let (mut others, _) = self.others.take().expect("measured by the first sample above");
-        others.retain(|of| of.cost(profile) <= best * MARGIN);
+        others.retain(|of| of.cost(profile) <= max_cost);
         if others.len() > 1 {
             for of in &mut others {
                 *of = self.measure(of.estimate.encoding, &sample)?;
@@ -95,8 +107,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
     }
 
     fn measure(&mut self, encoding: Encoding, sample: &LeafValues<'a>) -> Result<Measurement> {
-        let measured = self.encoder.measure(sample, encoding, self.sealer)?;
-        Ok(Measurement::new(encoding, 0, &[(measured, times(self.n, sample.len()))]))
+        self.encoder.measure_encoding(sample, self.n, encoding, self.sealer)
     }
 
     fn others(&self) -> &[Measurement] {
@@ -148,7 +159,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         if least_of_dictionary * MARGIN < self.least() {
             return Ok(true);
         }
-        if least_of_dictionary > self.least() * MARGIN {
+        if least_of_dictionary > self.least() * MARGIN && !self.is_tiny() {
             return Ok(false);
         }
         self.measure_more()?;
@@ -189,6 +200,8 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         &mut self,
         dictionary: &ValueDictionary<'a>,
     ) -> Result<(CodeLayout, Measurement)> {
+        // It says how large a sample should be.
+        self.begin()?;
         let codes = dictionary.sample(&sample_ranges(self.n, self.some));
         let (layout, of_codes) = self.encoder.measure_codes(&codes, self.sealer)?;
         // A sample of the entries as well: they are in the order of their first occurrence, so that
