@@ -47,9 +47,9 @@ pub(crate) const PLAIN_WORDS_PAGE: usize = 128 << 10;
 
 /// Bytes of a page as it is stored, below which pages are joined: each takes some 60 bytes for its
 /// header and in the page index.
-pub(crate) const MIN_PAGE: usize = 2 << 10;
+pub(crate) const MIN_PAGE: usize = 3 << 10;
 
-/// Bytes of a page of byte strings that repeat far apart: ZSTD of level 3 finds what is up to 2 MiB
+/// Bytes of a page of byte strings that repeat far apart, at most: ZSTD of level 3 finds what is up to 2 MiB
 /// away (240,000 byte strings of 700 bytes: 8.0 MB in pages of 690 KB, 7.6 MB in these).
 pub(crate) const LONG_PAGE: usize = 4 << 20;
 

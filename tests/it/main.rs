@@ -50,6 +50,7 @@ mod readers;
 mod round_trip;
 mod selection;
 mod shredding;
+mod sizes;
 #[cfg(feature = "tracing")]
 mod spans;
 #[cfg(feature = "object_store")]

@@ -40,7 +40,7 @@ pub(super) const SAMPLE_RUNS: usize = 8;
 pub(super) const TINY_SAMPLE_VALUES: usize = 32 << 10;
 
 /// Values for each byte that is left of them, from which on that is next to nothing.
-pub(super) const TINY_VALUES_PER_BYTE: f64 = 4.0;
+pub(super) const TINY_VALUES_PER_BYTE: f64 = 2.0;
 
 /// Bytes of a sample of byte strings that are compressed: ZSTD looks for other matches in less than
 /// 256 KiB than in more, as pages have (a dictionary of 7 MB: 8 % smaller by a sample of 240 KiB

@@ -33,8 +33,8 @@ const SORT_SAMPLE_VALUES: usize = 512;
 /// long as to compress 8 MiB.
 const MIN_LONG_PAGES: usize = if cfg!(test) { 8 << 20 } else { 64 << 20 };
 
-/// How many times smaller the codec must make a chunk for which longer pages are tried: only what
-/// repeats a lot repeats far apart.
+/// How many times smaller the codec must make a page before longer ones are tried: only what
+/// repeats a lot repeats far apart, and is compressed fast.
 const MIN_REPEATS: usize = 8;
 
 impl<'a> ChunkEncoder<'a> {
@@ -142,11 +142,12 @@ impl<'a> ChunkEncoder<'a> {
         if leaf.physical != Physical::ByteArray
             || chosen.codec == Compression::Uncompressed
             || plain_bytes < MIN_LONG_PAGES
-            || chosen.likely_bytes.saturating_mul(MIN_REPEATS) > plain_bytes
         {
             return Ok(false);
         }
-        let len = n.saturating_mul(LONG_PAGE) / plain_bytes.max(1);
+        // Pages have between a half of what they may have, and all of it.
+        let (long_page, short_page) = (LONG_PAGE / 4 * 3, settings.page_bytes.div_ceil(4) * 3);
+        let len = n.saturating_mul(long_page) / plain_bytes.max(1);
         let start = (n - len.min(n)) / 2;
         let page = start..start + len.min(n);
         let sample = values.sample(std::slice::from_ref(&page), leaf)?;
@@ -156,14 +157,20 @@ impl<'a> ChunkEncoder<'a> {
         encode(&sample, all, leaf.physical, encoding, blocks, free_lists, &mut bytes)?;
         let (version, checksums) = (settings.page_version, settings.checksums);
         let mut sealer = self.context.sealer(chosen.codec, version, checksums)?;
-        let long = sealer.compressed_len(&bytes)?;
-        let mut short = 0;
-        for page in bytes.chunks(settings.page_bytes) {
-            short += sealer.compressed_len(page)?;
+        let mut pages = bytes.chunks(short_page);
+        let first = pages.next().unwrap_or_default();
+        let mut short = sealer.compressed_len(first)?;
+        let mut is_smaller = short.saturating_mul(MIN_REPEATS) < first.len();
+        if is_smaller {
+            for page in pages {
+                short += sealer.compressed_len(page)?;
+            }
+            let long = sealer.compressed_len(&bytes)?;
+            is_smaller = (long as f64) * LONG_PAGE_COST < short as f64;
         }
         self.context.give_sealer(sealer);
         free_lists.give(bytes);
-        Ok((long as f64) * LONG_PAGE_COST < short as f64)
+        Ok(is_smaller)
     }
 
     /// Whether the values rise or fall from one stretch of a sample to the next.
@@ -219,4 +226,71 @@ fn are_apart<T>(bounds: &[(T, T)], is_le: impl Fn(&T, &T) -> bool) -> bool {
         && is_le(&first.1, &last.0)
         && is_le(&last.0, &first.1);
     bounds.len() > 1 && !are_equal && (pairs.clone().all(rise) || pairs.all(fall))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::io::WriteSink;
+    use crate::write::WriteOptions;
+    use crate::{Reader, Writer};
+
+    /// Bytes of the chunk, and how many pages it has.
+    fn written(texts: &[String], options: WriteOptions) -> (usize, usize) {
+        let array: StringArray = texts.iter().map(Some).collect();
+        let batch = RecordBatch::try_from_iter([("c", Arc::new(array) as ArrayRef)]).unwrap();
+        let options = options.with_dictionary(false);
+        let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let (report, file) = writer.into_inner().unwrap();
+        let reader = Reader::new(Bytes::from(file)).unwrap();
+        let pages = reader.page_index(0, 0).unwrap().offset_index.unwrap().page_locations;
+        (report.row_groups[0].bytes as usize, pages.len())
+    }
+
+    #[test]
+    fn pages_are_longer_where_byte_strings_come_again_far_apart() {
+        let seed = 33;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut text = |_| (0..75).map(|_| format!("{:016x}", rng.u64(..))).collect::<String>();
+        // Again after 1.2 MB.
+        let some: Vec<String> = (0..1_000).map(&mut text).collect();
+        let far: Vec<String> =
+            (0..MIN_LONG_PAGES / 1_000).map(|i| some[i % 1_000].clone()).collect();
+        let fixed = WriteOptions::new().with_page_bytes(1 << 20);
+        let (long, few) = written(&far, WriteOptions::new());
+        let (short, many) = written(&far, fixed);
+        assert!(few * 2 <= many, "{few} and {many} pages");
+        assert!(long * 3 < short * 2, "{long} and {short} bytes");
+    }
+
+    #[test]
+    fn pages_are_not_longer_where_that_saves_nothing() {
+        let seed = 34;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let near: Vec<String> =
+            (0..MIN_LONG_PAGES / 1_000).map(|_| format!("{}", rng.u8(..)).repeat(500)).collect();
+        let fixed = WriteOptions::new().with_page_bytes(1 << 20);
+        assert_eq!(written(&near, WriteOptions::new()), written(&near, fixed));
+    }
+
+    #[test]
+    fn bounds_that_rise_or_fall_are_sorted_and_equal_ones_are_not() {
+        for (bounds, expected) in [
+            (&[(1, 2), (2, 3), (5, 5)][..], true),
+            (&[(5, 6), (2, 4), (2, 2)], true),
+            (&[(1, 2), (2, 3), (2, 5)], false),
+            (&[(1, 5), (1, 5)], false),
+            (&[(3, 3), (3, 3), (3, 3)], false),
+            (&[(1, 2)], false),
+            (&[], false),
+        ] {
+            assert_eq!(are_apart(bounds, |a, b| a <= b), expected, "{bounds:?}");
+        }
+    }
 }
