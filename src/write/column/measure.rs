@@ -47,13 +47,22 @@ pub(super) const TINY_VALUES_PER_BYTE: f64 = 2.0;
 /// than it was).
 const SAMPLE_BYTES: usize = 320 << 10;
 
+/// Which blocks of DELTA_BINARY_PACKED are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BlocksTried {
+    Short,
+    All,
+}
+
 impl ChunkEncoder<'_> {
-    /// What `n` values are likely to take in an encoding, by a sample of them.
+    /// What `n` values are likely to take in an encoding, by a sample of them; DELTA_BINARY_PACKED
+    /// in the best of the blocks that are tried.
     pub(super) fn measure_encoding(
         &self,
         sample: &LeafValues<'_>,
         n: usize,
         encoding: Encoding,
+        tried: BlocksTried,
         sealer: &mut Sealer,
     ) -> Result<Measurement> {
         let of = |blocks, measured| Measurement {
@@ -68,9 +77,13 @@ impl ChunkEncoder<'_> {
         // them would be those of many values.
         let stretches = if sample.len() == n { 1 } else { SAMPLE_RUNS };
         let short = self.measure_deltas(sample, stretches, DeltaBlocks::Short, sealer)?;
-        let long = self.measure_deltas(sample, stretches, DeltaBlocks::Long, sealer)?;
-        let is_long = (long.1 as f64) * LONG_BLOCKS_COST < short.1 as f64;
-        Ok(if is_long { of(DeltaBlocks::Long, long) } else { of(DeltaBlocks::Short, short) })
+        if tried == BlocksTried::All {
+            let long = self.measure_deltas(sample, stretches, DeltaBlocks::Long, sealer)?;
+            if (long.1 as f64) * LONG_BLOCKS_COST < short.1 as f64 {
+                return Ok(of(DeltaBlocks::Long, long));
+            }
+        }
+        Ok(of(DeltaBlocks::Short, short))
     }
 
     /// Bytes of some values in an encoding: as they are, and as they are stored.

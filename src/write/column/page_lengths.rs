@@ -30,7 +30,7 @@ const MAX_JOINED_SORTED: usize = 2;
 const SORT_SAMPLE_VALUES: usize = 512;
 
 /// Minimum bytes of byte strings in a chunk for which longer pages are tried, because that takes as
-/// long as to compress 8 MiB.
+/// long as to compress 12 MiB.
 const MIN_LONG_PAGES: usize = if cfg!(test) { 8 << 20 } else { 64 << 20 };
 
 /// How many times smaller the codec must make a page before longer ones are tried: only what
@@ -257,7 +257,7 @@ mod tests {
     fn pages_are_longer_where_byte_strings_come_again_far_apart() {
         let seed = 33;
         let mut rng = fastrand::Rng::with_seed(seed);
-        let mut text = |_| (0..75).map(|_| format!("{:016x}", rng.u64(..))).collect::<String>();
+        let mut text = |_| format!("{:012x}", rng.u64(..)).repeat(100);
         // Again after 1.2 MB.
         let some: Vec<String> = (0..1_000).map(&mut text).collect();
         let far: Vec<String> =
@@ -273,10 +273,11 @@ mod tests {
     fn pages_are_not_longer_where_that_saves_nothing() {
         let seed = 34;
         let mut rng = fastrand::Rng::with_seed(seed);
-        let near: Vec<String> =
-            (0..MIN_LONG_PAGES / 1_000).map(|_| format!("{}", rng.u8(..)).repeat(500)).collect();
+        let once: Vec<String> = (0..MIN_LONG_PAGES / 1_000)
+            .map(|_| format!("{:012x}", rng.u64(..)).repeat(100))
+            .collect();
         let fixed = WriteOptions::new().with_page_bytes(1 << 20);
-        assert_eq!(written(&near, WriteOptions::new()), written(&near, fixed));
+        assert_eq!(written(&once, WriteOptions::new()), written(&once, fixed));
     }
 
     #[test]

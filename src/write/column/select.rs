@@ -9,8 +9,8 @@ use super::dictionary::{DictionaryLimits, ValueDictionary, intern};
 use super::encode::CodeLayout;
 use super::encoder::ChunkEncoder;
 use super::measure::{
-    Measurement, SampleSource, TINY_SAMPLE_VALUES, TINY_VALUES_PER_BYTE, distinct, sample_ranges,
-    times,
+    BlocksTried, Measurement, SampleSource, TINY_SAMPLE_VALUES, TINY_VALUES_PER_BYTE, distinct,
+    sample_ranges, times,
 };
 use super::parallelism::SingleThread;
 use super::values::LeafValues;
@@ -25,6 +25,9 @@ const FIRST_SAMPLE_VALUES: usize = 4 << 10;
 
 /// An encoding that takes this many times the best by the first sample is not measured again.
 const MARGIN: f64 = 1.12;
+
+/// How many samples a chunk has at least whose only encoding is measured once more.
+const MIN_SAMPLES: usize = 8;
 
 /// Maximum share of distinct values, because above it hashing costs more than a dictionary saves.
 const MAX_DISTINCT_SHARE: f64 = 0.5;
@@ -97,7 +100,10 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         let sample = self.of.sample(self.some, self.encoder)?;
         let (mut others, _) = self.others.take().expect("measured by the first sample above");
         others.retain(|of| of.cost(profile) <= max_cost);
-        if others.len() > 1 {
+        // Alone, it is measured for its blocks, unless that takes longer than it may save.
+        let is_delta = |of: &Measurement| of.estimate.encoding == Encoding::DeltaBinaryPacked;
+        let is_long_chunk = self.n >= self.some.saturating_mul(MIN_SAMPLES);
+        if others.len() > 1 || (is_long_chunk && others.iter().any(is_delta)) {
             for of in &mut others {
                 *of = self.measure(of.estimate.encoding, &sample)?;
             }
@@ -107,7 +113,9 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
     }
 
     fn measure(&mut self, encoding: Encoding, sample: &LeafValues<'a>) -> Result<Measurement> {
-        self.encoder.measure_encoding(sample, self.n, encoding, self.sealer)
+        // Long blocks are not what excludes an encoding.
+        let tried = if self.is_final { BlocksTried::All } else { BlocksTried::Short };
+        self.encoder.measure_encoding(sample, self.n, encoding, tried, self.sealer)
     }
 
     fn others(&self) -> &[Measurement] {
