@@ -199,7 +199,8 @@ impl WriteOptions {
         self
     }
 
-    /// Maximum bytes of a data page before compression, about.
+    /// Maximum bytes of a data page before compression, about; by default that of the profile, and
+    /// more for byte strings of which longer pages are much smaller once compressed.
     #[must_use]
     pub fn with_page_bytes(mut self, bytes: usize) -> Self {
         self.all = self.all.with_page_bytes(bytes);
@@ -207,7 +208,8 @@ impl WriteOptions {
     }
 
     /// Maximum rows of a data page. Pages of all columns begin at multiples of it, or of a half, a
-    /// quarter … of it.
+    /// quarter … of it. By default that of the profile, or twice or four times as many where next
+    /// to nothing is left of them.
     #[must_use]
     pub fn with_page_rows(mut self, rows: usize) -> Self {
         self.all = self.all.with_page_rows(rows);

@@ -26,6 +26,10 @@ const FIRST_SAMPLE_VALUES: usize = 4 << 10;
 /// An encoding that takes this many times the best by the first sample is not measured again.
 const MARGIN: f64 = 1.12;
 
+/// As [`MARGIN`], where next to nothing is left of the values: most of what a small sample takes is
+/// then what each page takes by itself.
+const TINY_MARGIN: f64 = 2.0;
+
 /// How many samples a chunk has at least whose only encoding is measured once more.
 const MIN_SAMPLES: usize = 8;
 
@@ -94,8 +98,8 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
             return Ok(());
         }
         self.is_final = true;
-        // Of next to nothing, a small sample excludes nothing.
-        let max_cost = if self.is_tiny() { f64::INFINITY } else { self.least() * MARGIN };
+        let margin = if self.is_tiny() { TINY_MARGIN } else { MARGIN };
+        let max_cost = self.least() * margin;
         let profile = self.profile();
         let sample = self.of.sample(self.some, self.encoder)?;
         let (mut others, _) = self.others.take().expect("measured by the first sample above");
