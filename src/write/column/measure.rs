@@ -32,7 +32,7 @@ const MAX_USEFUL_RATIO: f64 = 0.985;
 /// As [`MAX_USEFUL_RATIO`], where the indices of a dictionary must be in another layout than the
 /// shortest for it: bits that are not compressed are read 1.3 to 1.5 times as fast as bytes that
 /// are, and other writers do not have the smaller file either.
-const MAX_USEFUL_LAYOUT_RATIO: f64 = 0.953;
+const MAX_USEFUL_LAYOUT_RATIO: f64 = 0.96;
 
 /// Values of a sample, and the stretches it is made of: they lie all over the chunk, as its
 /// beginning may be unlike the rest.

@@ -26,10 +26,6 @@ const FIRST_SAMPLE_VALUES: usize = 4 << 10;
 /// An encoding that takes this many times the best by the first sample is not measured again.
 const MARGIN: f64 = 1.12;
 
-/// Values for each byte that is left of them, from which on a small sample excludes nothing: most
-/// of what it takes is what each page takes by itself, and it sees no repeats that are far apart.
-const NOTHING_VALUES_PER_BYTE: f64 = 4.0;
-
 /// How many samples a chunk has at least whose only encoding is measured once more.
 const MIN_SAMPLES: usize = 8;
 
@@ -98,8 +94,9 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
             return Ok(());
         }
         self.is_final = true;
-        let is_next_to_nothing = self.least() * NOTHING_VALUES_PER_BYTE < self.n as f64;
-        let max_cost = if is_next_to_nothing { f64::INFINITY } else { self.least() * MARGIN };
+        // Most of what a small sample takes is then what each page takes by itself, and it sees no
+        // repeats that are far apart: it excludes nothing.
+        let max_cost = if self.is_tiny() { f64::INFINITY } else { self.least() * MARGIN };
         let profile = self.profile();
         let sample = self.of.sample(self.some, self.encoder)?;
         let (mut others, _) = self.others.take().expect("measured by the first sample above");
