@@ -29,11 +29,6 @@ pub(super) struct EncodingChoice<'a> {
 /// it, and less is what a file of a writer that always compresses is smaller by.
 const MAX_USEFUL_RATIO: f64 = 0.985;
 
-/// As [`MAX_USEFUL_RATIO`], where the indices of a dictionary must be in another layout than the
-/// shortest for it: bits that are not compressed are read 1.3 to 1.5 times as fast as bytes that
-/// are, and other writers do not have the smaller file either.
-const MAX_USEFUL_LAYOUT_RATIO: f64 = 0.96;
-
 /// Values of a sample, and the stretches it is made of: they lie all over the chunk, as its
 /// beginning may be unlike the rest.
 pub(super) const SAMPLE_VALUES: usize = 16 << 10;
@@ -155,11 +150,7 @@ impl ChunkEncoder<'_> {
             }
         }
         self.context.free_lists.give(bytes);
-        let leaves_less_than = |stored: usize, ratio: f64| (stored as f64) < raw as f64 * ratio;
-        let is_compressed = self.settings.codec_is_fixed
-            || leaves_less_than(stored, MAX_USEFUL_RATIO)
-            || leaves_less_than(best.1, MAX_USEFUL_LAYOUT_RATIO);
-        let (layout, stored) = if is_compressed { best } else { (CodeLayout::Runs, stored) };
+        let (layout, stored) = best;
         Ok((layout, (raw, stored)))
     }
 
