@@ -19,15 +19,17 @@ mod encode;
 
 use bytes::Bytes;
 
-pub(crate) use self::encode::encode_into;
+pub(crate) use self::encode::{DeltaBlocks, encode_blocks_into, encode_into};
 #[cfg(test)]
-pub(crate) use self::encode::{encode, estimated_len};
+pub(crate) use self::encode::{encode, encode_long, estimated_len};
 use super::too_few_values;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::simd::Isa;
 use crate::simd::deltas::{BLOCK, Differences};
-use crate::simd::deltas::{differences_i32_with, differences_i64_with};
+use crate::simd::deltas::{
+    differences_i32_with, differences_i64_with, raise_u32_with, raise_u64_with,
+};
 use crate::simd::native::Native;
 use crate::simd::pack::{pack_u32_with, pack_u64_with};
 use crate::simd::prefix_sum::{GROUP, PackedDeltas, sum_packed_i32, sum_packed_i64};
@@ -35,7 +37,7 @@ use crate::simd::prefix_sum::{GROUP, PackedDeltas, sum_packed_i32, sum_packed_i6
 const SPEC: Spec = Spec::Encodings("DELTA_BINARY_PACKED");
 
 /// INT32 or INT64.
-pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
+pub(crate) trait Int: Native + Ord + TryFrom<i64> + Into<i64> {
     /// A packed difference.
     type Delta: Copy + Default + Send + Sync + std::fmt::Debug;
 
@@ -66,12 +68,16 @@ pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
     /// The differences of a block of 2 to 129 values, less the smallest of them.
     fn differences(isa: Isa, values: &[Self], out: &mut [Self::Delta; BLOCK]) -> Differences<Self>;
 
+    /// Adds the difference of two of the smallest to differences less the smaller one, and gives the
+    /// bits that they take then.
+    fn raise(isa: Isa, deltas: &mut [Self::Delta], from: Self, to: Self) -> u8;
+
     /// Appends packed differences.
     fn pack(isa: Isa, deltas: &[Self::Delta], width: u32, out: &mut Vec<u8>);
 }
 
 macro_rules! int {
-    ($int:ty, $delta:ty, $max:literal, $sum:ident, $differences:ident, $pack:ident) => {
+    ($int:ty, $delta:ty, $max:literal, $sum:ident, $differences:ident, $raise:ident, $pack:ident) => {
         impl Int for $int {
             type Delta = $delta;
             const BITS: u32 = <$int>::BITS;
@@ -113,14 +119,18 @@ macro_rules! int {
                 $differences(isa, values, out)
             }
 
+            fn raise(isa: Isa, deltas: &mut [$delta], from: Self, to: Self) -> u8 {
+                $raise(isa, deltas, from.wrapping_sub(to).cast_unsigned())
+            }
+
             fn pack(isa: Isa, deltas: &[$delta], width: u32, out: &mut Vec<u8>) {
                 $pack(isa, deltas, width, out);
             }
         }
     };
 }
-int!(i32, u32, 33, sum_packed_i32, differences_i32_with, pack_u32_with);
-int!(i64, u64, 64, sum_packed_i64, differences_i64_with, pack_u64_with);
+int!(i32, u32, 33, sum_packed_i32, differences_i32_with, raise_u32_with, pack_u32_with);
+int!(i64, u64, 64, sum_packed_i64, differences_i64_with, raise_u64_with, pack_u64_with);
 
 /// The number of values that a stream says it has. The pages of DELTA_LENGTH_BYTE_ARRAY and
 /// DELTA_BYTE_ARRAY begin with one, which has as many values as they.
@@ -594,6 +604,14 @@ mod tests {
         let mut decoder = Decoder::new(bytes.into(), values.len()).unwrap();
         decoder.read(values.len(), &mut out).unwrap();
         assert_eq!(out, values, "seed {seed}");
+        let mut bytes = vec![];
+        encode_blocks_into(values, DeltaBlocks::Long, &mut bytes);
+        assert_eq!(bytes, encode_long(values), "long blocks, n {} seed {seed}", values.len());
+        assert_eq!(end_offset(&bytes).unwrap(), bytes.len());
+        out.clear();
+        let mut decoder = Decoder::new(bytes.into(), values.len()).unwrap();
+        decoder.read(values.len(), &mut out).unwrap();
+        assert_eq!(out, values, "long blocks, seed {seed}");
     }
 
     #[test]
@@ -610,6 +628,15 @@ mod tests {
                 check(&values, seed);
                 check(&values.iter().map(|v| (*v >> 20) as i32).collect::<Vec<_>>(), seed);
             }
+        }
+        for n in [1023, 1024, 1025, 1100, 2048, 2049, 2050, 2177, 4097, 5000] {
+            let shift = rng.u32(0..64);
+            let values = random(&mut rng, 64 - shift, n);
+            check(&values, seed);
+            check(&values.iter().map(|v| *v as i32).collect::<Vec<_>>(), seed);
+            let values: Vec<i64> = (0..n).map(|_| rng.i64(..) >> rng.u32(0..64)).collect();
+            check(&values, seed);
+            check(&values.iter().map(|v| (*v >> 20) as i32).collect::<Vec<_>>(), seed);
         }
         check(&[i64::MIN, i64::MAX, i64::MIN, 0, i64::MAX], seed);
         check(&[i32::MIN, i32::MAX, i32::MIN, 0, i32::MAX], seed);

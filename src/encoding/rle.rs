@@ -18,7 +18,9 @@ use bytes::Bytes;
 
 #[cfg(test)]
 pub(crate) use self::encode::{encode, estimated_len};
-pub(crate) use self::encode::{encode_bits_into, encode_into, encode_levels_into, encode_run_into};
+pub(crate) use self::encode::{
+    encode_bits_into, encode_into, encode_levels_into, encode_packed_into, encode_run_into,
+};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::simd::Isa;
