@@ -132,7 +132,7 @@
 //! Each layer uses those below it, never those above; a test checks that.
 //!
 //! ```text
-//!  0 base        error, trace, limits, bytes, calendar, range_cache, simd, free_lists, trusted
+//!  0 base        error, trace, limits, bytes, calendar, range_cache, span, simd, free_lists, trusted
 //!  1 format      thrift, format
 //!  2 schema      schema
 //!  3 encodings   encoding, compress, crypt
@@ -202,6 +202,7 @@ pub mod rewrite;
 pub mod schema;
 mod selection;
 mod simd;
+mod span;
 mod free_lists;
 mod stats;
 mod thrift;
