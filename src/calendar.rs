@@ -1,11 +1,9 @@
 //! The proleptic Gregorian calendar, which repeats every 400 years, or 146,097 days.
-//!
-//! Compiled into the library and into `marq`.
 
 /// Year, month (1 to 12) and day of the month of a day, given as days since 1970-01-01.
 ///
 /// For all days that are at least 719,468 below `i64::MAX`.
-pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
+pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     // Counted from 0000-03-01: years begin in March, so that the leap day is the last one.
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -141,7 +141,7 @@
 //!  6 selection   selection, predicate
 //!  7 stages      read, write
 //!  8 drivers     io
-//!  9 interface   reader, writer, export, ffi
+//!  9 interface   reader, writer, export, ffi, engine
 //! 10 files       rewrite, datafusion
 //! ```
 //!
@@ -182,6 +182,8 @@ mod crypt;
 #[cfg(feature = "datafusion")]
 pub mod datafusion;
 mod encoding;
+#[cfg(feature = "engine")]
+pub mod engine;
 mod error;
 mod export;
 #[cfg(feature = "ffi")]

@@ -49,6 +49,9 @@ pub use upload::AsyncWriter;
 /// the sink in their order, and the file is the same for any number of threads. So an error in a
 /// value may be given by a later call than the one that took the value.
 ///
+/// What becomes of each Arrow type, and what files cannot hold, says
+/// [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold).
+///
 /// The first error poisons the writer: every later call fails, and no footer is written. A writer
 /// that is dropped unfinished leaves no file that looks whole.
 pub struct Writer<S: Sink = PathSink> {

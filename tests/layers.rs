@@ -32,7 +32,7 @@ const LAYERS: [(u8, &[&str]); 11] = [
     (6, &["selection", "predicate"]),
     (7, &["read", "write"]),
     (8, &["io"]),
-    (9, &["reader", "writer", "export", "ffi"]),
+    (9, &["reader", "writer", "export", "ffi", "engine"]),
     (10, &["rewrite", "datafusion"]),
 ];
 

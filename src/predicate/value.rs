@@ -135,7 +135,9 @@ impl LiteralValue {
             ReadConversion::Bytes { .. } | ReadConversion::FixedBytes(_) => {
                 Some(Self::Bytes(bytes.to_vec()))
             }
-            ReadConversion::Null | ReadConversion::Interval(_) => None,
+            ReadConversion::Null
+            | ReadConversion::Interval(_)
+            | ReadConversion::DecimalQuotient { .. } => None,
         }
     }
 

@@ -19,7 +19,7 @@ use super::column::LeafBatch;
 use crate::error::{Error, Result, Spec};
 use crate::levels::{OfLeaf, agree, list_slots, validity};
 use crate::limits::Reservation;
-use crate::schema::{Kind, Shape};
+use crate::schema::{Kind, Shape, is_empty_group};
 use crate::simd::planes::LevelBitPlanes;
 
 /// What a leaf has reserved.
@@ -167,7 +167,22 @@ fn assemble_struct(
     let DataType::Struct(fields) = shape.field.data_type() else {
         return Err(Error::usage("a group can only be assembled as a Struct"));
     };
+    if fields.is_empty() && is_empty_group(children) {
+        check_empty(&arrays)?;
+        arrays.clear();
+    }
     array_of(StructArray::try_new_with_length(fields.clone(), arrays, nulls, len))
+}
+
+/// Checks that what stands for a struct without fields has no values.
+fn check_empty(arrays: &[ArrayRef]) -> Result<()> {
+    match arrays.iter().all(|array| array.null_count() == array.len()) {
+        true => Ok(()),
+        false => Err(Error::malformed(
+            Spec::Metadata("ARROW:schema"),
+            "what stands for a struct without fields has values; Reader::target reads them",
+        )),
+    }
 }
 
 fn same_len(found: crate::levels::Validity, len: usize) -> Result<crate::levels::Validity> {

@@ -11,11 +11,15 @@
 //! | INT32 bare | also Time32(s) |
 //! | DATE | Date32, Date64, Timestamp without zone (checked) |
 //! | TIME, TIMESTAMP | the unit and finer ones (checked), seconds from milliseconds (exact) |
+//! | TIMESTAMP(MILLIS), local | also Date64 |
 //! | DECIMAL of any physical type | Decimal32 to 256 with no fewer digits on either side |
+//! | DECIMAL of scale 0 | also those of negative scale (exact) |
 //! | INT96 | Timestamp of any unit (checked) |
 //! | FLOAT, DOUBLE, FLOAT16 | the same and wider |
 //! | BYTE_ARRAY | Utf8 and Binary with 32-bit offsets, 64-bit offsets, views |
+//! | BYTE_ARRAY bare | also FixedSizeBinary(0) (checked) |
 //! | FIXED_LEN_BYTE_ARRAY(n) | FixedSizeBinary(n), Binary |
+//! | FIXED_LEN_BYTE_ARRAY(16) bare | also Interval of any unit, with signs (checked) |
 //! | INTERVAL | Interval of any unit (checked) |
 //! | any, UNKNOWN | Null |
 //!
@@ -28,14 +32,14 @@
 //! | integers | INT32, INT64 with or without INTEGER (checked where they do not hold the range) |
 //! | Float16, Float32, Float64 | FLOAT16, FLOAT, DOUBLE of the same width |
 //! | Decimal32 to 256 | DECIMAL with no fewer digits on either side |
-//! | Date32, Date64 | DATE (exact); Date64 also INT64 bare |
+//! | Date32, Date64 | DATE (exact); Date64 also TIMESTAMP, local, and INT64 bare |
 //! | Time32, Time64 | TIME of any unit (checked, exact); seconds also INT32 bare |
 //! | Timestamp | TIMESTAMP of any unit (checked, exact), UTC if there is a zone; INT64 bare |
 //! | Duration | INT64 bare |
-//! | Interval | INTERVAL (checked) |
+//! | Interval | INTERVAL (checked); FIXED_LEN_BYTE_ARRAY(16) bare, with signs |
 //! | Utf8 in all layouts | BYTE_ARRAY bare, STRING, ENUM, JSON |
 //! | Binary in all layouts | BYTE_ARRAY bare, BSON, GEO…; FIXED_LEN_BYTE_ARRAY (checked) |
-//! | FixedSizeBinary(n) | FIXED_LEN_BYTE_ARRAY(n) but DECIMAL |
+//! | FixedSizeBinary(n) | FIXED_LEN_BYTE_ARRAY(n) but DECIMAL; of n = 0, BYTE_ARRAY bare |
 
 use std::cmp::Ordering;
 
@@ -75,7 +79,14 @@ pub(crate) enum ReadConversion {
         /// How it is stored.
         to: Storage,
     },
-    /// The 12 bytes of INTERVAL.
+    /// Big-endian two's complement bytes, divided by a power of ten; a remainder is an error.
+    DecimalQuotient {
+        /// The power of ten.
+        exponent: u8,
+        /// How it is stored.
+        to: Storage,
+    },
+    /// The 12 bytes of INTERVAL, or the 16 of an interval with signs.
     Interval(IntervalUnit),
     /// Byte strings.
     Bytes {
@@ -167,6 +178,7 @@ pub(crate) fn read_conversion(leaf: &Leaf, to: &DataType) -> Option<ReadConversi
         }
         Physical::ByteArray => match leaf.logical {
             Some(LogicalType::Decimal(_)) => decimal_bytes(leaf, to),
+            None if *to == DataType::FixedSizeBinary(0) => Some(ReadConversion::FixedBytes(0)),
             _ => bytes(to),
         },
         Physical::FixedLenByteArray(n) => fixed(leaf, n, to),
@@ -205,8 +217,8 @@ pub(crate) enum WriteConversion {
         /// The power of ten, at most 76.
         exponent: u8,
     },
-    /// The 12 bytes of INTERVAL. Months, days and milliseconds must not be negative, nanoseconds be
-    /// whole milliseconds.
+    /// The 12 bytes of INTERVAL: months, days and milliseconds must not be negative, nanoseconds be
+    /// whole milliseconds. Or the 16 of an interval with signs.
     Interval(IntervalUnit),
     /// Byte strings. Into a FIXED_LEN_BYTE_ARRAY all must have its length.
     Bytes {
@@ -239,6 +251,9 @@ pub(crate) fn write_conversion(from: &DataType, leaf: &Leaf) -> Option<WriteConv
         (Physical::Int96, _) => None,
         (Physical::Float, _) => (*from == D::Float32).then_some(WriteConversion::Float),
         (Physical::Double, _) => (*from == D::Float64).then_some(WriteConversion::Float),
+        (Physical::ByteArray, None) if *from == D::FixedSizeBinary(0) => {
+            Some(WriteConversion::FixedBytes(0))
+        }
         (Physical::ByteArray, logical) => {
             let Some(ReadConversion::Bytes { layout, utf8 }) = bytes(from) else {
                 return None;
@@ -252,7 +267,9 @@ pub(crate) fn write_conversion(from: &DataType, leaf: &Leaf) -> Option<WriteConv
         }
         (Physical::FixedLenByteArray(n), logical) => match from {
             D::Float16 if *logical == Some(LogicalType::Float16) => Some(WriteConversion::Float16),
-            D::Interval(unit) if is_interval(leaf) => Some(WriteConversion::Interval(*unit)),
+            D::Interval(unit) if is_interval(leaf) || is_signed_interval(leaf) => {
+                Some(WriteConversion::Interval(*unit))
+            }
             D::FixedSizeBinary(width) => {
                 (usize::try_from(*width) == Ok(n)).then_some(WriteConversion::FixedBytes(n))
             }
@@ -302,6 +319,10 @@ fn write_integer(from: &DataType, leaf: &Leaf) -> Option<WriteConversion> {
             }
             signed(Storage::I64, ratio(per_second(*unit), per_second(arrow_unit(&timestamp.unit)?)))
         }
+        (D::Date64, Some(LogicalType::Timestamp(timestamp))) => {
+            (!timestamp.is_adjusted_to_utc).then_some(())?;
+            signed(Storage::I64, ratio(1_000, per_second(arrow_unit(&timestamp.unit)?)))
+        }
         // What Arrow writers leave to the hint.
         (D::Duration(_) | D::Date64 | D::Timestamp(ArrowUnit::Second, _), None) if wide => {
             signed(Storage::I64, Scale::Keep)
@@ -339,7 +360,7 @@ fn fixed(leaf: &Leaf, n: usize, to: &DataType) -> Option<ReadConversion> {
         (Some(LogicalType::Float16), DataType::Float64) => {
             Some(ReadConversion::Float { to: Storage::F64 })
         }
-        (None, DataType::Interval(unit)) if n == 12 && is_interval(leaf) => {
+        (None, DataType::Interval(unit)) if is_interval(leaf) || is_signed_interval(leaf) => {
             Some(ReadConversion::Interval(*unit))
         }
         (_, DataType::FixedSizeBinary(width)) => {
@@ -358,6 +379,15 @@ pub(crate) fn is_interval(leaf: &Leaf) -> bool {
         && leaf.converted == Some(ConvertedType::Interval)
 }
 
+/// Bytes of an interval with signs: months and days in 4 each, nanoseconds in 8, little-endian, as
+/// in Arrow.
+pub(crate) const SIGNED_INTERVAL_BYTES: usize = 16;
+
+/// Whether the leaf may hold intervals with signs: any that has 16 bytes and no meaning of its own.
+fn is_signed_interval(leaf: &Leaf) -> bool {
+    leaf.physical == Physical::FixedLenByteArray(SIGNED_INTERVAL_BYTES) && leaf.logical.is_none()
+}
+
 fn bytes(to: &DataType) -> Option<ReadConversion> {
     let (layout, utf8) = match to {
         DataType::Utf8 => (BytesLayout::Offsets32, true),
@@ -372,20 +402,34 @@ fn bytes(to: &DataType) -> Option<ReadConversion> {
 }
 
 fn decimal_bytes(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
-    let (exponent, to) = decimal(leaf, to)?;
-    Some(ReadConversion::Decimal { exponent, to })
+    Some(match decimal(leaf, to)? {
+        (Rescale::Times(exponent), to) => ReadConversion::Decimal { exponent, to },
+        (Rescale::By(exponent), to) => ReadConversion::DecimalQuotient { exponent, to },
+    })
+}
+
+/// What the unscaled number of a decimal is multiplied with or divided by: a power of ten.
+enum Rescale {
+    Times(u8),
+    By(u8),
 }
 
 /// The power of ten and the storage of a decimal target that has room for the leaf's digits on both
 /// sides of the point.
-fn decimal(leaf: &Leaf, to: &DataType) -> Option<(u8, Storage)> {
+fn decimal(leaf: &Leaf, to: &DataType) -> Option<(Rescale, Storage)> {
     let Some(LogicalType::Decimal(from)) = &leaf.logical else {
         return None;
     };
     let (precision, scale, storage) = decimal_parts(to)?;
-    let exponent = u8::try_from(i32::from(scale) - from.scale).ok()?;
+    let exponent = i32::from(scale) - from.scale;
+    let rescale = match u8::try_from(exponent) {
+        Ok(exponent) => Rescale::Times(exponent),
+        // The format has no negative scales: such decimals are stored with scale 0.
+        Err(_) if from.scale == 0 => Rescale::By(u8::try_from(-exponent).ok()?),
+        Err(_) => return None,
+    };
     let integer_digits = from.precision - from.scale;
-    (i32::from(precision) - i32::from(scale) >= integer_digits).then_some((exponent, storage))
+    (i32::from(precision) - i32::from(scale) >= integer_digits).then_some((rescale, storage))
 }
 
 fn power_of_ten(exponent: u8) -> Scale {
@@ -412,8 +456,13 @@ fn integer(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
     let signed = |scale, to| Some(ReadConversion::Integer { unsigned: false, scale, to });
     match (&leaf.logical, to) {
         (Some(LogicalType::Decimal(_)), _) => {
-            let (exponent, to) = decimal(leaf, to)?;
-            signed(power_of_ten(exponent), to)
+            let (rescale, to) = decimal(leaf, to)?;
+            match rescale {
+                Rescale::Times(exponent) => signed(power_of_ten(exponent), to),
+                Rescale::By(exponent) => {
+                    signed(Scale::Divide(10i64.checked_pow(exponent.into())?), to)
+                }
+            }
         }
         (Some(LogicalType::Date), DataType::Date32) => signed(Scale::Keep, Storage::I32),
         (Some(LogicalType::Date), DataType::Date64) => {
@@ -435,6 +484,11 @@ fn integer(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
             signed(rescale(&timestamp.unit, *unit)?, Storage::I64)
         }
         (None, DataType::Duration(_) | DataType::Timestamp(ArrowUnit::Second, _)) if wide => {
+            signed(Scale::Keep, Storage::I64)
+        }
+        (Some(LogicalType::Timestamp(of)), DataType::Date64) => {
+            let is_same = !of.is_adjusted_to_utc && of.unit == TimeUnit::Millis;
+            is_same.then_some(())?;
             signed(Scale::Keep, Storage::I64)
         }
         (None, DataType::Date64) if wide => signed(Scale::Keep, Storage::I64),

@@ -14,6 +14,7 @@ use super::hint;
 use super::leaf::Physical;
 use super::nested::{self, Group};
 use super::node::{Node, Repetition, Schema};
+use super::stand_in::{self, innermost};
 use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::format::{
     ConvertedType, DecimalType, FieldRepetitionType, IntType, KeyValue, LogicalType, SchemaElement,
@@ -26,11 +27,12 @@ use crate::limits::Limits;
 pub struct FromArrowOptions {
     hint: bool,
     time_is_utc: bool,
+    full_range: bool,
 }
 
 impl Default for FromArrowOptions {
     fn default() -> Self {
-        Self { hint: true, time_is_utc: false }
+        Self { hint: true, time_is_utc: false, full_range: false }
     }
 }
 
@@ -53,6 +55,15 @@ impl FromArrowOptions {
     #[must_use]
     pub fn with_time_is_utc(mut self, time_is_utc: bool) -> Self {
         self.time_is_utc = time_is_utc;
+        self
+    }
+
+    /// Stores `Date64` and `Interval` so that every value has a place: as TIMESTAMP(MILLIS) and
+    /// FIXED_LEN_BYTE_ARRAY(16). Default false: as DATE and INTERVAL, which have no parts of days,
+    /// no signs and nothing below a millisecond, so that other values are errors.
+    #[must_use]
+    pub fn with_full_range(mut self, full_range: bool) -> Self {
+        self.full_range = full_range;
         self
     }
 }
@@ -79,20 +90,51 @@ pub struct Written {
 /// | `Int8`, `Int16`, `UInt8`, `UInt16`, `UInt32`; `UInt64` | INT32; INT64 as INTEGER |
 /// | `Float16`, `Float32`, `Float64` | FIXED_LEN_BYTE_ARRAY(2) as FLOAT16, FLOAT, DOUBLE |
 /// | `Decimal32` to `Decimal256` | DECIMAL: INT32 up to 9 digits, INT64 up to 18, else bytes |
-/// | `Date32`, `Date64` | INT32 as DATE |
+/// | `Date32`, `Date64` | INT32 as DATE; `Date64` may be TIMESTAMP(MILLIS), see below |
 /// | `Time32`, `Time64` | TIME of its unit, milliseconds for seconds; local by default |
 /// | `Timestamp` | TIMESTAMP of its unit, milliseconds for seconds; UTC if it has a zone |
 /// | `Duration` | INT64 |
-/// | `Interval` | FIXED_LEN_BYTE_ARRAY(12) as INTERVAL |
+/// | `Interval` | FIXED_LEN_BYTE_ARRAY(12) as INTERVAL; may be 16 bytes, see below |
 /// | `Utf8`, `LargeUtf8`, `Utf8View` | BYTE_ARRAY as STRING; JSON if `arrow.json` |
 /// | `Binary`, `LargeBinary`, `BinaryView` | BYTE_ARRAY; GEOMETRY or GEOGRAPHY if `geoarrow.wkb` |
-/// | `FixedSizeBinary(n)`, n > 0 | FIXED_LEN_BYTE_ARRAY(n); UUID if `arrow.uuid` |
+/// | `FixedSizeBinary(n)` | FIXED_LEN_BYTE_ARRAY(n); UUID if `arrow.uuid` |
 /// | `List`, `LargeList`, `ListView`, `LargeListView`, `FixedSizeList` | LIST of three levels |
 /// | `Map` | MAP, its keys REQUIRED |
 /// | `Struct` | group; VARIANT if `arrow.parquet.variant`; FILE if so under [`LOGICAL_TYPE_KEY`] |
 /// | `Dictionary`, `RunEndEncoded` | as their values |
 ///
 /// Nullable is OPTIONAL. A field id is taken from the metadata of its field under [`FIELD_ID_KEY`].
+///
+/// # What files cannot hold
+///
+/// Some types have no column in the format. By the hint they come back as they were; other readers,
+/// and reads without the hint, find what they are stored as:
+///
+/// | Arrow | stored as | values that are kept |
+/// |---|---|---|
+/// | decimals of scale s < 0 | DECIMAL(p − s, 0), values × 10^−s | all |
+/// | `FixedSizeBinary(0)` | BYTE_ARRAY, empty | all |
+/// | `Struct` without fields | group with a BOOLEAN `_empty`, always null | all |
+/// | `Duration` | INT64 | all |
+/// | `Time32(s)`, `Timestamp(s)` | milliseconds | what does not overflow them |
+/// | `Date64` | DATE | whole days, of 32 bits |
+/// | the same, [full range](FromArrowOptions::with_full_range) | TIMESTAMP(MILLIS), local | all |
+/// | `Interval` | INTERVAL | whole milliseconds below 2^32; nothing negative |
+/// | the same, full range | FIXED_LEN_BYTE_ARRAY(16): months, days, nanoseconds, little-endian | all |
+/// | dictionaries and runs within each other | their values | all, with the outermost keys |
+///
+/// A value that is not kept is an error when it is written, and never becomes another value. How
+/// values lie in memory is not kept: which keys dictionaries have, and elements that list views
+/// share.
+///
+/// These types are errors when the writer is made:
+///
+/// | Arrow | what would fit |
+/// |---|---|
+/// | `Union` | `Struct` with a nullable field for each member |
+/// | decimals of negative scale, p − s > 76 | fewer digits, `Float64` |
+/// | `Dictionary`, `RunEndEncoded` of nested values | their values, or dictionaries inside of them |
+/// | `Map` with keys of `Null` | a list of structs |
 ///
 /// [`LOGICAL_TYPE_KEY`]: super::LOGICAL_TYPE_KEY
 ///
@@ -122,8 +164,8 @@ pub struct Written {
 ///
 /// # Errors
 /// `Unsupported`, with the column, for what the format has no way to say, or other readers refuse:
-/// unions, structs without fields, binary of fixed size 0, decimals of negative scale, dictionaries
-/// and runs of nested values, maps with null keys. `Usage`, with the column, if the schema
+/// unions, decimals of more than 76 digits once their scale is not negative, dictionaries and runs
+/// of nested values, maps with null keys. `Usage`, with the column, if the schema
 /// contradicts itself: a map that is not of keys and values, a decimal of more digits than its type
 /// has, a field id that is no number, an extension type whose structure or metadata are not what
 /// its specification says. `Limit(Nesting)` if it is deeper than [`Limits::nesting`] is by default.
@@ -139,11 +181,12 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
         })
         .collect();
     key_values.sort_by(|a, b| a.key.cmp(&b.key));
+    let fields = stand_in::stored_fields(schema.fields(), options.full_range);
     let mut tree =
         SchemaBuilder { elements: Vec::new(), path: Vec::new(), key_values: &key_values, options };
     let root = SchemaElement { name: ROOT.to_owned(), ..SchemaElement::default() };
-    tree.group(root, None, schema.fields().len())?;
-    for field in schema.fields() {
+    tree.group(root, None, fields.len())?;
+    for field in &fields {
         tree.field(field, field.name())?;
     }
     let limits = Limits::default();
@@ -155,7 +198,7 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
         check_structure(field)?;
     }
     if options.hint {
-        key_values.push(hint::entry(schema)?);
+        key_values.push(hint::entry(schema, &fields)?);
     }
     Ok(Written { schema: file, key_values })
 }
@@ -207,11 +250,14 @@ impl<'a> SchemaBuilder<'a> {
     fn node(&mut self, field: &'a Field, mut element: SchemaElement) -> Result<()> {
         use DataType as D;
         element.field_id = field_id(field)?;
-        let storage = values(field.data_type());
+        let storage = innermost(field.data_type());
         if storage.is_nested() && storage != field.data_type() {
             return Err(Error::unsupported(
                 "nested values with a dictionary or runs",
-                format_args!("{} has no leaf to be stored in", field.data_type()),
+                format_args!(
+                    "{} has no leaf to be stored in; cast to {storage}, or make dictionaries of its fields",
+                    field.data_type()
+                ),
             ));
         }
         match storage {
@@ -249,8 +295,11 @@ impl<'a> SchemaBuilder<'a> {
                 entries.data_type()
             )));
         };
-        if *values(key.data_type()) == DataType::Null {
-            return Err(Error::unsupported("map with null keys", "a key may not be null"));
+        if *innermost(key.data_type()) == DataType::Null {
+            return Err(Error::unsupported(
+                "map with null keys",
+                "a key may not be null; a list of structs of key and value holds the same",
+            ));
         }
         self.group(element_of_map, Some(LogicalType::Map), 1)?;
         let mut repeated = element("key_value", FieldRepetitionType::Repeated);
@@ -270,13 +319,7 @@ impl<'a> SchemaBuilder<'a> {
         field: &'a Field,
         children: &'a Fields,
     ) -> Result<()> {
-        if children.is_empty() {
-            return Err(Error::unsupported(
-                "struct without fields",
-                "a group without columns tells nothing of its rows",
-            ));
-        }
-        let logical = extension::logical_type(field, self.key_values)?;
+        let logical = self.logical_type(field)?;
         let is_variant = matches!(logical, Some(LogicalType::Variant(_)));
         self.group(element, logical, children.len())?;
         for child in children {
@@ -310,7 +353,7 @@ impl<'a> SchemaBuilder<'a> {
         storage: &DataType,
     ) -> Result<()> {
         let (physical, natural) = self.leaf_type(storage)?;
-        let logical = extension::logical_type(field, self.key_values)?.or(natural);
+        let logical = self.logical_type(field)?.or(natural);
         element.r#type = Some(physical.format_type());
         if let Physical::FixedLenByteArray(length) = physical {
             let length = i32::try_from(length);
@@ -332,6 +375,14 @@ impl<'a> SchemaBuilder<'a> {
         }
         self.elements.push(element);
         Ok(())
+    }
+
+    /// The logical type that the metadata of a field say, if the field is stored as itself.
+    fn logical_type(&self, field: &Field) -> Result<Option<LogicalType>> {
+        match stand_in::is_stand_in(field) {
+            true => Ok(None),
+            false => extension::logical_type(field, self.key_values),
+        }
     }
 
     /// The table of [`from_arrow`], extension types aside.
@@ -384,15 +435,15 @@ impl<'a> SchemaBuilder<'a> {
             D::Interval(_) => (Physical::FixedLenByteArray(12), None),
             D::Utf8 | D::LargeUtf8 | D::Utf8View => (Physical::ByteArray, Some(L::String)),
             D::Binary | D::LargeBinary | D::BinaryView => (Physical::ByteArray, None),
-            D::FixedSizeBinary(0) => {
-                return Err(binary_of_size_0());
-            }
             D::FixedSizeBinary(length) => match usize::try_from(*length) {
                 Ok(length) => (Physical::FixedLenByteArray(length), None),
                 Err(_) => return Err(Error::usage(format_args!("values of {length} bytes"))),
             },
             D::Union(..) => {
-                return Err(Error::unsupported("union", "the format has no unions"));
+                return Err(Error::unsupported(
+                    "union",
+                    "the format has no unions; a struct with a nullable field for each member holds the same",
+                ));
             }
             other => {
                 return Err(Error::unsupported(
@@ -420,15 +471,6 @@ fn element(name: &str, repetition: FieldRepetitionType) -> SchemaElement {
     }
 }
 
-/// The type of the values, without dictionaries and run ends.
-fn values(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Dictionary(_, value) => values(value),
-        DataType::RunEndEncoded(_, of_runs) => values(of_runs.data_type()),
-        other => other,
-    }
-}
-
 fn field_id(field: &Field) -> Result<Option<i32>> {
     let Some(text) = field.metadata().get(FIELD_ID_KEY) else {
         return Ok(None);
@@ -445,8 +487,12 @@ fn field_id(field: &Field) -> Result<Option<i32>> {
 fn decimal(precision: u8, scale: i8, max: u8) -> Result<(Physical, Option<LogicalType>)> {
     if scale < 0 {
         return Err(Error::unsupported(
-            "decimal of negative scale",
-            format_args!("the format has no scale {scale}; cast to scale 0"),
+            "decimal of more than 76 digits",
+            format_args!(
+                "{precision} digits of scale {scale} are {} of scale 0, and the format has no \
+                 negative scales; cast to a decimal of fewer digits, or to Float64",
+                i16::from(precision) - i16::from(scale)
+            ),
         ));
     }
     if !(1..=max).contains(&precision) || i16::from(scale) > i16::from(precision) {

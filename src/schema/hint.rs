@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The hint is believed only where it fits: columns by position and equal names, children of
-//! structs by name, and where the annotation leaves open what the hint says ([`leaves_open`]).
+//! structs by name, and where the annotation leaves open what the hint says ([`leaves_open`]), or
+//! the column is what we make of the type that it is marked with ([`stand_in`]).
 //! Anything else in it, and a hint that is broken, is as good as none: it is never an error.
 //! Trap: `arrow_ipc::convert` panics on types that it does not expect, so the verified flatbuffer
 //! is read here. Its tables may share children and strings, so that a short hint stands for endless
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
 use arrow_ipc::{self as ipc, MessageHeader, Precision};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
-use arrow_schema::{DataType, Field, IntervalUnit, Schema as ArrowSchema, TimeUnit};
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema as ArrowSchema, TimeUnit};
 use base64::Engine;
 use base64::engine::general_purpose::{GeneralPurposeConfig, STANDARD};
 use base64::engine::{DecodePaddingMode, GeneralPurpose};
@@ -39,6 +40,7 @@ use super::extension::{self, FIELD_ID_KEY, LOGICAL_TYPE_KEY};
 use super::nested::Group;
 use super::node::Schema;
 use super::shape::{Kind, Shape, with_children};
+use super::stand_in;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::format::KeyValue;
@@ -56,15 +58,15 @@ pub(super) struct Hint {
     budgets: [VerifierOptions; 8],
 }
 
-/// The entry that holds `schema` as the hint of a file.
+/// The entry that holds `schema` as the hint of a file, its fields as they are stored.
 ///
 /// # Errors
 /// `Usage` if the schema takes 2 GiB or more.
-pub(super) fn entry(schema: &ArrowSchema) -> Result<KeyValue> {
+pub(super) fn entry(schema: &ArrowSchema, fields: &Fields) -> Result<KeyValue> {
     // A file that was read may have brought its own; hints do not nest.
     let mut metadata = schema.metadata().clone();
     metadata.remove(KEY);
-    let fields = layout::plain_fields(schema.fields());
+    let fields = layout::plain_fields(fields);
     let schema = &ArrowSchema::new_with_metadata(fields, metadata);
     let mut message = IpcDataGenerator::default()
         .schema_to_bytes_with_dictionary_tracker(
@@ -228,7 +230,7 @@ impl<'a> OpenHint<'a> {
         // Collected, because Arrow 60 has a type of its own for metadata.
         let mut metadata = std::mem::take(field.metadata_mut()).into_iter().collect();
         if let Some(mut hinted) = self.key_values(hinted.custom_metadata()) {
-            hinted.retain(|key, _| !layout::is_mark(key));
+            hinted.retain(|key, _| !layout::is_mark(key) && !stand_in::is_mark(key));
             merge_metadata(&mut metadata, hinted, is_whole);
         }
         field.set_metadata(metadata);
@@ -278,6 +280,12 @@ impl<'a> OpenHint<'a> {
                         }
                         None => false,
                     };
+                }
+                if self
+                    .mark_of(hinted)
+                    .is_some_and(|mark| stand_in::is_empty_struct(mark, children))
+                {
+                    return Some((DataType::Struct(Fields::empty()), is_whole));
                 }
                 Some((with_children(shape.field.data_type(), &shape.kind), is_whole))
             }
@@ -332,9 +340,13 @@ impl<'a> OpenHint<'a> {
         natural: &DataType,
         nullable: bool,
     ) -> Option<DataType> {
+        let leaf = file.leaf(leaf).ok()?;
+        let stands_for =
+            self.mark_of(hinted).and_then(|mark| stand_in::restored(mark, &leaf, natural));
+        let value_type = || stands_for.clone().or_else(|| self.plain_type(hinted));
         let data_type = match hinted.dictionary() {
             Some(dictionary) => {
-                let value = Box::new(self.plain_type(hinted)?);
+                let value = Box::new(value_type()?);
                 // Schema.fbs: a dictionary without index type has signed 32-bit indexes.
                 let index = dictionary.indexType().map_or(Some(DataType::Int32), int_type)?;
                 DataType::Dictionary(Box::new(index), value)
@@ -352,13 +364,13 @@ impl<'a> OpenHint<'a> {
                 let values = Field::new(self.text(values.name()?)?, values_type, values_nullable);
                 DataType::RunEndEncoded(Arc::new(ends), Arc::new(values))
             }
-            None => layout::leaf_layout(hinted, self.plain_type(hinted)?, nullable),
+            None => layout::leaf_layout(hinted, value_type()?, nullable),
         };
         if data_type == *natural || self.as_parquet && is_seconds_of(&data_type, natural) {
             return Some(natural.clone());
         }
-        let leaf = file.leaf(leaf).ok()?;
-        let fits = leaves_open(&leaf, natural, plain(&data_type));
+        let fits = stands_for.as_ref() == Some(plain(&data_type))
+            || leaves_open(&leaf, natural, plain(&data_type));
         // What the column means is not in question any more, but whether there is a way to it.
         read_conversion(&leaf, &data_type).filter(|_| fits).map(|_| data_type)
     }
@@ -431,6 +443,13 @@ impl<'a> OpenHint<'a> {
         self
     }
 
+    /// What the hint says that a column stands for.
+    fn mark_of<'b>(&self, hinted: ipc::Field<'b>) -> Option<&'b str> {
+        let metadata = hinted.custom_metadata()?;
+        self.take(metadata.len().checked_mul(NAME_BYTES)?)?;
+        stand_in::mark_in(metadata.iter().map(|entry| (entry.key(), entry.value())))
+    }
+
     /// Names of list items and map entries are the writer's, whatever the file calls them.
     fn rename(&self, shape: &mut Shape, hinted: ipc::Field<'_>) {
         if self.as_parquet {
@@ -468,7 +487,7 @@ impl<'a> OpenHint<'a> {
 /// a type and its tag.
 const FIELD_BYTES: usize = 8;
 
-/// What the flatbuffer needs for the position of a field in a vector.
+/// What the flatbuffer needs for the position of a field, or of an entry of metadata, in a vector.
 const NAME_BYTES: usize = 4;
 
 /// The least that a flatbuffer needs for a string: its position and its length.

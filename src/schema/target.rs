@@ -23,6 +23,7 @@ use super::natural::{Mapper, has_columns};
 use super::node::Schema;
 use super::projection::{self, NamedTree, ProjectedChildren, Projection};
 use super::shape::{Kind, Levels, Mapping, Shape};
+use super::stand_in::is_empty_group;
 use super::text;
 use crate::error::{Error, Result};
 
@@ -155,6 +156,11 @@ impl Retarget<'_> {
                     let from = format_args!("{from} ({})", field.data_type());
                     return Err(self.no_way(from, to));
                 }
+            }
+            (Kind::Struct(children), DataType::Struct(fields))
+                if fields.is_empty() && is_empty_group(&children) =>
+            {
+                Kind::Struct(children)
             }
             (Kind::Struct(children), DataType::Struct(fields)) => {
                 let children = self.children(children, fields, levels)?;

@@ -87,6 +87,7 @@ pub struct WriteOptions {
     pub(crate) chunking: Option<ChunkingOptions>,
     pub(crate) bound_bytes: usize,
     pub(crate) hint: bool,
+    pub(crate) full_range: bool,
     pub(crate) created_by: String,
     pub(crate) key_values: Vec<KeyValue>,
     pub(crate) columns: Vec<(String, ColumnOptions)>,
@@ -110,6 +111,7 @@ impl Default for WriteOptions {
             chunking: None,
             bound_bytes: 64,
             hint: true,
+            full_range: false,
             created_by: concat!("marquetry version ", env!("CARGO_PKG_VERSION")).to_owned(),
             key_values: Vec::new(),
             columns: Vec::new(),
@@ -278,6 +280,17 @@ impl WriteOptions {
     #[must_use]
     pub fn with_hint(mut self, hint: bool) -> Self {
         self.hint = hint;
+        self
+    }
+
+    /// Whether `Date64` and `Interval` are stored so that every value has a place: as
+    /// TIMESTAMP(MILLIS), and as the 16 bytes of months, days and nanoseconds. This crate reads them
+    /// as they were, other readers as timestamps and bytes. Not by default: then they are DATE and
+    /// INTERVAL, and a time of day, a sign, or nanoseconds are errors. What else files cannot hold
+    /// says [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold).
+    #[must_use]
+    pub fn with_full_range(mut self, full_range: bool) -> Self {
+        self.full_range = full_range;
         self
     }
 

@@ -8,15 +8,16 @@
 //! slots are looked at.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, NullArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
 use crate::levels::{LeafLevels, LevelBuffer};
-use crate::schema::{Kind, Leaf, Shape};
+use crate::schema::{Kind, Leaf, Shape, is_empty_group};
 
 /// A leaf of some rows: its levels, and the arrays that its values lie in.
 pub(crate) struct LeafColumn {
@@ -290,6 +291,12 @@ impl Shredder<'_> {
                     return Err(unexpected(array, shape));
                 };
                 let stream = self.present(array.nulls(), shape, stream)?;
+                if let ([only], 0) = (&children[..], array.num_columns())
+                    && is_empty_group(children)
+                {
+                    let nothing: ArrayRef = Arc::new(NullArray::new(array.len()));
+                    return self.node(&nothing, only, stream);
+                }
                 if array.num_columns() != children.len() {
                     return Err(Error::usage(format_args!(
                         "the struct \"{}\" has {} fields, its schema {}",
@@ -311,7 +318,7 @@ impl Shredder<'_> {
                 let stream = self.present(map.nulls(), shape, stream)?;
                 let offsets = map.offsets();
                 let stream = stream.lists(*rep, |i| span(offsets.get(i..i + 2)));
-                let inner: ArrayRef = std::sync::Arc::new(map.entries().clone());
+                let inner: ArrayRef = Arc::new(map.entries().clone());
                 self.node(&inner, entries, stream)
             }
             Kind::Missing => Err(unexpected(array, shape)),

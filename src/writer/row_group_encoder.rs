@@ -13,7 +13,7 @@ use crate::format::{KeyValue, SortingColumn};
 use crate::io::{EncodeThreads, InFlight};
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
-    binary_of_size_0, from_arrow, to_arrow,
+    binary_of_size_0, from_arrow, is_empty_group, to_arrow,
 };
 use crate::variant::{VariantArray, VariantInference, VariantShape, VariantShredding};
 use crate::write::{
@@ -71,7 +71,8 @@ impl RowGroupEncoder {
         variants: Vec<Option<VariantShape>>,
         options: WriteOptions,
     ) -> Result<Self> {
-        let mapping = FromArrowOptions::new().with_hint(options.hint);
+        let mapping =
+            FromArrowOptions::new().with_hint(options.hint).with_full_range(options.full_range);
         let fields = schema.fields().iter().zip(&variants).map(|(field, variant)| match variant {
             Some(shape) => {
                 let data_type = shape.data_type_like(field.data_type());
@@ -344,6 +345,11 @@ fn fits(field: &Field, shape: &Shape, leaves: &[Leaf]) -> Result<()> {
                 Some(_) => Ok(()),
                 None => Err(wrong()),
             }
+        }
+        (Kind::Struct(children), DataType::Struct(fields))
+            if fields.is_empty() && is_empty_group(children) =>
+        {
+            Ok(())
         }
         (Kind::Struct(children), DataType::Struct(fields)) if children.len() == fields.len() => {
             fields.iter().zip(children).try_for_each(|(field, child)| fits(field, child, leaves))

@@ -15,6 +15,7 @@
 
 mod bombs;
 mod mutants;
+mod nests;
 mod stack;
 
 #[path = "../it/generate.rs"]

@@ -249,6 +249,8 @@ impl Shredder<'_> {
         let def = def + usize::from(field.is_nullable());
         let below = children(field.data_type());
         match cell {
+            // A leaf that is always null stands for it.
+            Cell::Struct(values) if values.is_empty() => self.end(first..first + n, def, rep),
             Cell::Struct(values) => {
                 let mut leaf = first;
                 for (child, value) in below.iter().zip(values) {
@@ -306,9 +308,21 @@ fn stored(data_type: &DataType, cell: &Cell, physical: Physical) -> Vec<u8> {
             };
             word.to_le_bytes()[..width].to_vec()
         }
-        Cell::Bytes(bytes) => match (data_type.is_decimal(), physical) {
-            (true, Physical::FixedLenByteArray(_)) => bytes[32 - width..].to_vec(),
-            (true, _) => bytes[32 - width..].iter().rev().copied().collect(),
+        Cell::Bytes(bytes) => match data_type {
+            DataType::Decimal32(_, scale)
+            | DataType::Decimal64(_, scale)
+            | DataType::Decimal128(_, scale)
+            | DataType::Decimal256(_, scale) => {
+                let unscaled = i256::from_be_bytes(bytes[..].try_into().expect("32 bytes"));
+                let ten = |n: i8| (0..n).fold(i256::ONE, |p, _| p * i256::from_i128(10));
+                // The format has no scale below 0.
+                let bytes = (unscaled * ten((-*scale).max(0))).to_be_bytes();
+                let bytes = &bytes[32 - width..];
+                match physical {
+                    Physical::FixedLenByteArray(_) => bytes.to_vec(),
+                    _ => bytes.iter().rev().copied().collect(),
+                }
+            }
             _ => bytes.clone(),
         },
         other => panic!("{other:?} is no value of a leaf"),
@@ -341,7 +355,9 @@ pub fn key(data_type: &DataType, physical: Physical, value: &[u8], total: bool) 
     };
     Some(match data_type {
         D::Null | D::Interval(_) => return None,
-        D::Boolean | D::UInt8 | D::UInt16 | D::UInt32 | D::UInt64 => Key::Word(unsigned()),
+        D::Boolean | D::Struct(_) | D::UInt8 | D::UInt16 | D::UInt32 | D::UInt64 => {
+            Key::Word(unsigned())
+        }
         D::Float16 | D::Float32 | D::Float64 if total => Key::Word(total_key()),
         D::Float16 | D::Float32 | D::Float64 => Key::Float(float(data_type, value)),
         other if other.is_decimal() => match physical {

@@ -1,24 +1,9 @@
 //! What a copy may cost, and what it may show: chunks that share bytes, permissions while a file is
 //! written, many equal names.
 
-use marquetry::format::Thrift;
 use marquetry::{ErrorKind, Reader};
 
-use crate::support::{close, testdata};
-
-/// `trips.parquet` with its first row group stated 200 times.
-fn shared_row_groups() -> Vec<u8> {
-    let path = testdata("trips.parquet");
-    let reader = Reader::open(&path).expect("a file");
-    let mut meta = reader.metadata().index().to_file_meta_data().expect("metadata");
-    let first = meta.row_groups[0].clone();
-    meta.num_rows = first.num_rows * 200;
-    meta.row_groups = vec![first; 200];
-    let mut file = std::fs::read(&path).expect("bytes");
-    let footer = u32::from_le_bytes(file[file.len() - 8..file.len() - 4].try_into().expect("four"));
-    file.truncate(file.len() - 8 - footer as usize);
-    close(file, &meta.to_thrift())
-}
+use crate::support::{shared_row_groups, testdata};
 
 #[test]
 fn chunks_that_share_bytes_are_read_and_not_copied() {
@@ -48,31 +33,6 @@ fn a_copy_of_shared_chunks_is_asked_for() {
     let error = copy(false).expect_err("refused");
     assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{error}");
     assert!(copy(true).expect("asked for") > 2_000_000);
-}
-
-#[cfg(feature = "cli")]
-#[test]
-fn the_tool_copies_shared_chunks_where_it_is_asked() {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("shared.parquet"), shared_row_groups()).expect("written");
-    let marq = |args: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_marq"));
-        let output = command.current_dir(folder.path()).args(args).output().expect("marq runs");
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
-    };
-    let key = "00112233445566778899aabbccddeeff";
-    for args in [
-        &["convert", "shared.parquet", "-o", "out.parquet"][..],
-        &["crypt", "encrypt", "shared.parquet", "-o", "out.parquet", "--encrypt-footer-key", key],
-    ] {
-        let (code, text) = marq(args);
-        assert_eq!(code, Some(3), "{text}");
-        assert!(text.contains("--shared-bytes") && !text.contains("Reader::"), "{text}");
-        assert!(!folder.path().join("out.parquet").exists());
-        assert_eq!(marq(&[args, &["--shared-bytes"]].concat()).0, Some(0));
-        std::fs::remove_file(folder.path().join("out.parquet")).expect("written");
-    }
-    assert_eq!(marq(&["convert", "shared.parquet", "-o", "out.csv"]).0, Some(0), "rows are rows");
 }
 
 #[cfg(unix)]

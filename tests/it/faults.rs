@@ -1,5 +1,4 @@
-//! Sinks that fail, disks that are full, processes that are killed: what stands at the path is the
-//! old file or the new one, and errors are told.
+//! Sinks that fail: what stands at the path is the old file or the new one, and errors are told.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,51 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use marquetry::arrow_array::cast::AsArray;
-use marquetry::arrow_array::types::Int64Type;
-use marquetry::arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use marquetry::arrow_array::RecordBatch;
 use marquetry::io::{PathSink, Sink, WriteSink};
 use marquetry::{Error, ErrorKind, Reader, Result, RowGroupEncoder, WriteOptions, Writer};
 
-/// Rows from a number on: the number, and a text that depends on it.
-pub fn rows(from: i64, rows: i64) -> RecordBatch {
-    let numbers = Int64Array::from_iter_values(from..from + rows);
-    let texts = StringArray::from_iter((from..from + rows).map(|n| {
-        let text = n.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64);
-        (n % 7 != 0).then(|| format!("{text:x}"))
-    }));
-    let columns: [(&str, ArrayRef); 2] = [("n", Arc::new(numbers)), ("t", Arc::new(texts))];
-    RecordBatch::try_from_iter(columns).unwrap()
-}
-
-/// The numbers of a file, all of whose rows must be as [`rows`] makes them.
-pub fn numbers(reader: &Reader) -> Result<Vec<i64>> {
-    let mut out = Vec::new();
-    let mut batches = reader.batches()?;
-    while let Some(batch) = batches.next_batch()? {
-        let found = batch.column(0).as_primitive::<Int64Type>().values();
-        let expected = rows(found[0], found.len() as i64);
-        assert_eq!(batch.column(1), expected.column(1), "rows from {}", found[0]);
-        out.extend_from_slice(found);
-    }
-    Ok(out)
-}
-
-/// Writes a file of these rows.
-fn write_file(path: &Path, from: i64, count: i64) -> Result<()> {
-    let mut writer = Writer::create(path, rows(0, 1).schema())?;
-    writer.write(&rows(from, count))?;
-    writer.finish().map(drop)
-}
-
-/// Names in a folder.
-pub fn names(folder: &Path) -> Vec<String> {
-    let name =
-        |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().to_string_lossy().into_owned();
-    let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(name).collect();
-    names.sort();
-    names
-}
+use crate::sinks::{names, numbers, rows, write_file};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -368,114 +327,4 @@ fn a_sink_is_finished_once() {
     assert_eq!(sink.write(Bytes::new()).expect_err("finished").kind(), ErrorKind::Usage);
     drop(sink);
     assert_eq!(names(folder.path()), ["a"]);
-}
-
-#[cfg(all(unix, feature = "cli"))]
-mod processes {
-    use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
-
-    use super::*;
-
-    fn convert(from: &Path, to: &Path) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-        command.arg("convert").arg(from).arg("-o").arg(to).stderr(Stdio::piped());
-        command
-    }
-
-    /// A file that takes a while to convert.
-    fn source(path: &Path, from: i64, count: i64) {
-        let options = WriteOptions::new().with_compression(marquetry::Compression::Uncompressed);
-        let mut writer = Writer::create_with(path, rows(0, 1).schema(), options).unwrap();
-        writer.write(&rows(from, count)).unwrap();
-        writer.finish().unwrap();
-    }
-
-    #[test]
-    fn a_full_disk_leaves_the_old_file_or_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let from = folder.path().join("from.parquet");
-        source(&from, 0, 40_000);
-        let place = folder.path().join("place");
-        fs::create_dir(&place).unwrap();
-        let to = place.join("to.parquet");
-        assert!(convert(&from, &to).output().unwrap().status.success());
-        let whole = fs::metadata(&to).unwrap().len();
-        fs::remove_file(&to).unwrap();
-        // Blocks of 512 bytes, in some shells of 1024.
-        let last = whole / 1024 - 1;
-        for there in [false, true] {
-            if there {
-                write_file(&to, 0, 10).unwrap();
-            }
-            let old = fs::read(&to).ok();
-            for blocks in [0, 1, 2, last / 2, last - 1, last] {
-                let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
-                let plain = convert(&from, &to);
-                let output = Command::new("sh")
-                    .args(["-c", &limited, "sh"])
-                    .arg(plain.get_program())
-                    .args(plain.get_args())
-                    .output()
-                    .unwrap();
-                let told = String::from_utf8_lossy(&output.stderr).into_owned();
-                assert!(output.status.code().is_some_and(|code| code != 0), "{blocks}: {told}");
-                assert!(told.contains("too large"), "{blocks}: {told}");
-                assert_eq!(fs::read(&to).ok(), old, "{blocks}");
-                let expected: &[&str] = if there { &["to.parquet"] } else { &[] };
-                assert_eq!(names(&place), expected, "{blocks}");
-            }
-        }
-        assert!(convert(&from, &to).output().unwrap().status.success());
-        assert_eq!(Reader::open(&to).unwrap().rows().unwrap(), 40_000);
-    }
-
-    #[test]
-    fn a_process_that_is_killed_leaves_the_old_file_or_the_new() {
-        let kills: usize =
-            std::env::var("MARQUETRY_KILLS").map_or(20, |kills| kills.parse().expect("a number"));
-        let seed = fastrand::u64(..);
-        println!("seed {seed}");
-        let mut rng = fastrand::Rng::with_seed(seed);
-        let folder = tempfile::tempdir().unwrap();
-        let sources = [(0, 60_000), (1_000_000, 50_000)].map(|(from, count)| {
-            let path = folder.path().join(format!("{from}.parquet"));
-            source(&path, from, count);
-            (path, from, count)
-        });
-        let place = folder.path().join("place");
-        fs::create_dir(&place).unwrap();
-        let to = place.join("to.parquet");
-        let mut slowest = Duration::ZERO;
-        for (path, ..) in &sources {
-            let begun = Instant::now();
-            assert!(convert(path, &to).output().unwrap().status.success());
-            slowest = slowest.max(begun.elapsed());
-        }
-        // Which of the two stands there.
-        let mut now = 1;
-        let (mut killed, mut replaced) = (0, 0);
-        for kill in 0..kills {
-            let (path, ..) = &sources[1 - now];
-            let mut child = convert(path, &to).spawn().unwrap();
-            std::thread::sleep(slowest.mul_f64(rng.f64() * 1.1));
-            child.kill().unwrap();
-            killed += usize::from(!child.wait().unwrap().success());
-            let found = numbers(&Reader::open(&to).unwrap().threads(1)).unwrap();
-            let which = sources
-                .iter()
-                .position(|&(_, from, count)| found == (from..from + count).collect::<Vec<_>>());
-            let which =
-                which.unwrap_or_else(|| panic!("kill {kill}: {} rows of neither", found.len()));
-            replaced += usize::from(which != now);
-            now = which;
-        }
-        println!("{kills} kills: {killed} in time, {replaced} new files");
-        for (path, from, count) in &sources {
-            assert!(convert(path, &to).output().unwrap().status.success());
-            let found = numbers(&Reader::open(&to).unwrap()).unwrap();
-            assert_eq!(found, (*from..from + count).collect::<Vec<_>>());
-        }
-        assert_eq!(names(&place), ["to.parquet"], "the next write clears what was left");
-    }
 }

@@ -145,7 +145,7 @@ fn data_type(rng: &mut Rng, depth: usize) -> DataType {
             )
         }
         _ => {
-            let n = rng.usize(1..4);
+            let n = if rng.u8(0..12) == 0 { 0 } else { rng.usize(1..4) };
             DataType::Struct((0..n).map(|i| field(rng, i, depth - 1)).collect())
         }
     }
@@ -160,7 +160,12 @@ fn leaf_type(rng: &mut Rng) -> DataType {
     use DataType as D;
     let digits = |rng: &mut Rng, max: u8| {
         let precision = rng.u8(1..=max);
-        (precision, rng.i8(0..=precision.cast_signed()))
+        let scale = match rng.u8(0..6) {
+            // The format has none that is negative.
+            0 => -rng.i8(0..=(76 - precision).min(max).cast_signed()),
+            _ => rng.i8(0..=precision.cast_signed()),
+        };
+        (precision, scale)
     };
     match rng.u8(0..36) {
         0 => D::Boolean,
@@ -615,7 +620,8 @@ fn whole(rng: &mut Rng, field: &Field, n: usize, hidden: Option<&NullBuffer>) ->
         }
         D::Struct(fields) => {
             let columns = fields.iter().map(|f| array(rng, f, n, present.as_ref())).collect();
-            Arc::new(StructArray::new(fields.clone(), columns, present))
+            let array = StructArray::try_new_with_length(fields.clone(), columns, present, n);
+            Arc::new(array.expect("columns that fit"))
         }
         D::Dictionary(key, value) => {
             let nullable = field.is_nullable() && rng.bool();

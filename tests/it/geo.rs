@@ -652,58 +652,6 @@ fn coordinate_systems_and_edges_are_those_of_geoarrow_both_ways() {
     }
 }
 
-#[cfg(feature = "cli")]
-#[test]
-fn marq_shows_boxes_types_and_texts_and_filters_by_a_box() {
-    use serde_json::{Value, json};
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("geo.parquet");
-    let values = [
-        Some(point(30.0, 10.0)),
-        None,
-        Some(line(&[[1.0, 2.0], [3.0, 4.0]])),
-        Some(wkb(1, 1000, true, &[vec![50.0, 60.0, 7.0]])),
-        Some(wkb(1, 0, true, &[])),
-    ];
-    let options = WriteOptions::new().with_row_group_rows(3);
-    std::fs::write(&path, write(&table(Edges::Planar, &values), options).1).expect("a file");
-    let run = |args: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_marq"));
-        let output = command.args(args).arg(&path).output().expect("marq runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("text")
-    };
-    let parsed = |args: &[&str]| serde_json::from_str::<Value>(&run(args)).expect("JSON");
-    let sides = json!({
-        "xmin": 1.0, "xmax": 50.0, "ymin": 2.0, "ymax": 60.0, "zmin": 7.0, "zmax": 7.0,
-    });
-    let expected = json!([{
-        "column": "geom", "bbox": sides, "types": [1, 2, 1001], "row_groups_with_bbox": 2,
-    }]);
-    assert_eq!(parsed(&["info"])["geospatial"], expected);
-    assert!(run(&["info", "-f", "table"]).contains("point, linestring, point z"));
-    let chunks = parsed(&["stats", "--by", "chunk", "-c", "geom"]);
-    let first = json!({"xmin": 1.0, "xmax": 30.0, "ymin": 2.0, "ymax": 10.0});
-    assert_eq!(chunks["stats"][0]["geospatial"], json!({"bbox": first, "types": [1, 2]}));
-    assert_eq!(chunks["stats"][0]["min"], Value::Null);
-    let column = parsed(&["stats", "--by", "column", "-c", "geom"]);
-    assert_eq!(column["stats"][0]["geospatial"], json!({"bbox": sides, "types": [1, 2, 1001]}));
-    let shown = run(&["stats", "--by", "chunk", "-c", "geom", "-f", "table", "--wide"]);
-    assert!(shown.contains("x 1, y 2") && shown.contains("x 50, y 60, z 7"), "{shown}");
-    // Tables are for people; what programs read keeps all bytes.
-    let shown = run(&["cat", "-f", "table", "--wide"]);
-    for text in ["POINT (30 10)", "LINESTRING (1 2, 3 4)", "POINT Z (50 60 7)", "POINT EMPTY"] {
-        assert!(shown.contains(text), "{shown}");
-    }
-    assert!(run(&["cat", "-f", "jsonl"]).contains("\"geom\":\"0x0101000000"));
-    let count = |filter: &str| run(&["count", "--where", filter]).trim().to_owned();
-    assert_eq!(count("intersects(geom, 0, 0, 2, 3)"), "1");
-    assert_eq!(count("intersects(geom, 40, 0, 2, 90)"), "2");
-    assert_eq!(count("not intersects(geom, 0, 0, 2, 3)"), "3");
-    let plan = run(&["explain", "--where", "intersects(geom, 0, 0, 2, 3)", "-f", "table"]);
-    assert!(plan.contains("pruned by statistics"), "{plan}");
-}
-
 #[test]
 fn what_lies_below_nulls_is_no_value() {
     let required = Arc::new(geometry(Edges::Planar).with_nullable(false));

@@ -258,16 +258,18 @@ fn an_encoding_that_is_asked_for_is_written_whoever_reads_it() {
 }
 
 #[test]
-fn binary_of_size_0_is_refused_and_the_column_named() {
+fn binary_of_size_0_is_never_a_fixed_len_byte_array_of_no_bytes() {
     let empty: ArrayRef = Arc::new(FixedSizeBinaryArray::new_null(0, 3));
     let keys = Int8Array::from(vec![0, 0, 0]);
     let keyed: ArrayRef = Arc::new(DictionaryArray::new(keys, empty.clone()));
     for array in [empty, keyed] {
-        let batch = RecordBatch::try_from_iter([("a", array)]).expect("a batch");
-        let error = Writer::to(Vec::new(), batch.schema()).expect_err("no place");
-        assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
-        assert_eq!(error.at().column.as_deref(), Some("a"));
-        // Into a Parquet schema of the caller's as well.
+        let batch =
+            RecordBatch::try_from_iter_with_nullable([("a", array, true)]).expect("a batch");
+        let file = write(&batch, WriteOptions::new());
+        let reader = Reader::new(file).expect("a file");
+        let leaf = reader.metadata().schema().leaf(0).expect("a leaf");
+        assert_eq!(leaf.physical, marquetry::schema::Physical::ByteArray);
+        // A Parquet schema of the caller's that has one is refused.
         let elements = vec![group("schema", Required, 1), empty_fixed_len()];
         let schema = marquetry::schema::Schema::parse(elements, &Limits::default());
         let options = WriteOptions::new();

@@ -417,7 +417,10 @@ pub fn hex(bytes: &[u8]) -> Value {
 
 /// The path of a file of `testdata/`.
 pub fn testdata(name: &str) -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
+    // Of the workspace, whose crates share it.
+    let mut folders = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let root = folders.find(|folder| folder.join("testdata").is_dir());
+    root.expect("the repository").join("testdata").join(name)
 }
 
 /// The file with another offset index for its only column, and perhaps another column index.
@@ -443,4 +446,18 @@ pub fn with_index(
     chunk.offset_index_offset = Some(start as i64);
     chunk.offset_index_length = Some((out.len() - start) as i32);
     close(out, &meta.to_thrift()).into()
+}
+
+/// `trips.parquet` with its first row group stated 200 times.
+pub fn shared_row_groups() -> Vec<u8> {
+    let path = testdata("trips.parquet");
+    let reader = Reader::open(&path).expect("a file");
+    let mut meta = reader.metadata().index().to_file_meta_data().expect("metadata");
+    let first = meta.row_groups[0].clone();
+    meta.num_rows = first.num_rows * 200;
+    meta.row_groups = vec![first; 200];
+    let mut file = std::fs::read(&path).expect("bytes");
+    let footer = u32::from_le_bytes(file[file.len() - 8..file.len() - 4].try_into().expect("four"));
+    file.truncate(file.len() - 8 - footer as usize);
+    close(file, &meta.to_thrift())
 }

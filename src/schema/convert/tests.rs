@@ -85,6 +85,9 @@ fn times_into_leaves() {
         (D::Date32, date(), way(I32, false, Keep)),
         (D::Date64, date(), way(I64, false, Divide(86_400_000))),
         (D::Date64, plain(long), way(I64, false, Keep)),
+        (D::Date64, stamp(false, TimeUnit::Millis), way(I64, false, Keep)),
+        (D::Date64, stamp(false, TimeUnit::Nanos), way(I64, false, Multiply(1_000_000))),
+        (D::Date64, stamp(true, TimeUnit::Millis), None),
         (D::Date32, plain(int), None),
         (D::Time32(U::Second), time(int, TimeUnit::Millis), way(I32, false, Multiply(1_000))),
         (D::Time32(U::Second), plain(int), way(I32, false, Keep)),
@@ -202,11 +205,59 @@ fn the_rest_into_leaves() {
         (D::FixedSizeBinary(3), plain(fixed(4)), None),
         (D::FixedSizeBinary(-1), plain(fixed(4)), None),
         (D::FixedSizeBinary(4), plain(Physical::ByteArray), None),
+        (D::FixedSizeBinary(0), plain(Physical::ByteArray), Some(WriteConversion::FixedBytes(0))),
+        (D::FixedSizeBinary(0), string(LogicalType::Bson), None),
         (D::Interval(unit), interval(), Some(WriteConversion::Interval(unit))),
         (D::Interval(unit), plain(fixed(12)), None),
+        (D::Interval(unit), plain(fixed(16)), Some(WriteConversion::Interval(unit))),
+        (D::Interval(unit), annotated(fixed(16), LogicalType::Uuid), None),
         (D::Struct(Default::default()), plain(Physical::Int32), None),
     ];
     for (from, leaf, expected) in table {
         assert_eq!(write_conversion(&from, &leaf), expected, "{from} into {leaf:?}");
+    }
+}
+
+#[test]
+fn stand_ins_are_read_as_what_they_stand_for() {
+    use DataType as D;
+    use Storage::{I32, I64, I128, I256};
+    let fixed = Physical::FixedLenByteArray;
+    let by = |exponent, to| {
+        let scale = Scale::Divide(10i64.pow(exponent));
+        Some(ReadConversion::Integer { unsigned: false, scale, to })
+    };
+    let quotient = |exponent, to| Some(ReadConversion::DecimalQuotient { exponent, to });
+    let decimal = decimal_of;
+    let stamp = |is_adjusted_to_utc, unit| {
+        let stamp = TimestampType { is_adjusted_to_utc, unit };
+        annotated(Physical::Int64, LogicalType::Timestamp(stamp))
+    };
+    let keep = Some(ReadConversion::Integer { unsigned: false, scale: Scale::Keep, to: I64 });
+    let unit = IntervalUnit::YearMonth;
+    let table = [
+        (decimal(Physical::Int32, 5, 0), D::Decimal32(3, -2), by(2, I32)),
+        (decimal(Physical::Int64, 18, 0), D::Decimal64(1, -17), by(17, I64)),
+        (decimal(Physical::Int64, 18, 0), D::Decimal128(38, -38), None),
+        (decimal(fixed(16), 38, 0), D::Decimal128(38, -38), quotient(38, I128)),
+        (decimal(Physical::ByteArray, 76, 0), D::Decimal256(1, -75), quotient(75, I256)),
+        // Not enough digits.
+        (decimal(Physical::Int32, 5, 0), D::Decimal32(2, -2), None),
+        (decimal(fixed(16), 38, 0), D::Decimal128(1, -36), None),
+        // A scale of the file is never divided away.
+        (decimal(Physical::Int32, 5, 2), D::Decimal32(5, 0), None),
+        (decimal(Physical::Int32, 5, 2), D::Decimal32(5, -1), None),
+        (stamp(false, TimeUnit::Millis), D::Date64, keep),
+        (stamp(false, TimeUnit::Micros), D::Date64, None),
+        (stamp(true, TimeUnit::Millis), D::Date64, None),
+        (plain(fixed(16)), D::Interval(unit), Some(ReadConversion::Interval(unit))),
+        (plain(fixed(15)), D::Interval(unit), None),
+        (annotated(fixed(16), LogicalType::Uuid), D::Interval(unit), None),
+        (plain(Physical::ByteArray), D::FixedSizeBinary(0), Some(ReadConversion::FixedBytes(0))),
+        (plain(Physical::ByteArray), D::FixedSizeBinary(1), None),
+        (annotated(Physical::ByteArray, LogicalType::Bson), D::FixedSizeBinary(0), None),
+    ];
+    for (leaf, to, expected) in table {
+        assert_eq!(read_conversion(&leaf, &to), expected, "{to} from {leaf:?}");
     }
 }

@@ -209,6 +209,91 @@ fn every_leaf_type_comes_back_by_the_hint() {
     assert_eq!(there_and_back(&schema, &FromArrowOptions::default()), schema);
 }
 
+/// What the format has no column for, and what is stored instead.
+fn stand_ins() -> Vec<(DataType, &'static str)> {
+    use DataType as D;
+    vec![
+        (D::Decimal32(3, -6), "int32 a (DECIMAL(9,0))"),
+        (D::Decimal32(9, -9), "int64 a (DECIMAL(18,0))"),
+        (D::Decimal64(3, -2), "int32 a (DECIMAL(5,0))"),
+        (D::Decimal128(38, -38), "fixed_len_byte_array(32) a (DECIMAL(76,0))"),
+        (D::Decimal256(1, -75), "fixed_len_byte_array(32) a (DECIMAL(76,0))"),
+        (D::FixedSizeBinary(0), "binary a"),
+        (dictionary(D::UInt8, D::FixedSizeBinary(0)), "binary a"),
+        (run_ends(D::Int16, D::Decimal128(5, -1)), "int32 a (DECIMAL(6,0))"),
+        (dictionary(D::UInt8, dictionary(D::Int8, D::Utf8)), "binary a (STRING)"),
+        (run_ends(D::Int16, run_ends(D::Int64, D::Decimal128(5, -1))), "int32 a (DECIMAL(6,0))"),
+    ]
+}
+
+/// Those for which the range is full.
+fn full_range() -> Vec<(DataType, &'static str)> {
+    use DataType as D;
+    let mut all = vec![
+        (D::Date64, "int64 a (TIMESTAMP(MILLIS,false))"),
+        (dictionary(D::Int32, D::Date64), "int64 a (TIMESTAMP(MILLIS,false))"),
+        (D::Date32, "int32 a (DATE)"),
+    ];
+    for unit in [IntervalUnit::YearMonth, IntervalUnit::DayTime, IntervalUnit::MonthDayNano] {
+        all.push((D::Interval(unit), "fixed_len_byte_array(16) a"));
+        all.push((run_ends(D::Int32, D::Interval(unit)), "fixed_len_byte_array(16) a"));
+    }
+    all
+}
+
+#[test]
+fn stand_ins_are_stored_and_come_back_by_the_hint() {
+    let full = FromArrowOptions::new().with_full_range(true);
+    let mut fields = Vec::new();
+    let tables = [(stand_ins(), FromArrowOptions::new()), (full_range(), full.clone())];
+    for (table, options) in tables {
+        for (data_type, line) in table {
+            let field = Field::new("a", data_type.clone(), true);
+            let written = from_arrow(&ArrowSchema::new(vec![field]), &options).unwrap();
+            let expected = format!("message schema {{\n  optional {line};\n}}");
+            assert_eq!(written.schema.to_string(), expected, "{data_type}");
+            let leaf = written.schema.leaf(0).unwrap();
+            assert!(write_conversion(&data_type, &leaf).is_some(), "{data_type}");
+            assert!(read_conversion(&leaf, &data_type).is_some(), "{data_type}");
+            // Of keys within keys, the outermost come back.
+            if data_type.to_string().matches("Dictionary").count() < 2
+                && data_type.to_string().matches("RunEndEncoded").count() < 2
+            {
+                let own = metadata(&[("k", "v"), ("marquetry:type", "date64")]);
+                fields.push(
+                    Field::new(format!("f{}", fields.len()), data_type, true).with_metadata(own),
+                );
+            }
+        }
+    }
+    let empty = DataType::Struct(Fields::empty());
+    fields.push(Field::new("s", empty.clone(), false));
+    fields.push(Field::new("l", DataType::LargeListView(item(empty.clone())), true));
+    fields.push(Field::new("m", map_of(DataType::Date64, Field::new("v", empty, true)), true));
+    // What a mark said before is not said of this field.
+    let expected: Vec<_> = fields
+        .iter()
+        .map(|field| {
+            let mut metadata = field.metadata().clone();
+            metadata.remove("marquetry:type");
+            field.clone().with_metadata(metadata)
+        })
+        .collect();
+    assert_eq!(there_and_back(&ArrowSchema::new(fields), &full), ArrowSchema::new(expected));
+}
+
+#[test]
+fn extension_types_do_not_live_on_stand_ins() {
+    let interval = DataType::Interval(IntervalUnit::DayTime);
+    let field = extended(Field::new("a", interval, true), "arrow.uuid", None);
+    let options = FromArrowOptions::new().with_full_range(true);
+    let written = from_arrow(&ArrowSchema::new(vec![field]), &options).unwrap();
+    assert_eq!(written.schema.leaf(0).unwrap().logical, None);
+    let binary = Field::new("a", DataType::FixedSizeBinary(0), true);
+    let lines = lines(extended(binary, "geoarrow.wkb", Some("no JSON")));
+    assert_eq!(lines, ["optional binary a;"]);
+}
+
 #[test]
 fn times_may_be_in_utc() {
     let schema = ArrowSchema::new(vec![Field::new("a", DataType::Time64(Unit::Microsecond), true)]);
@@ -506,11 +591,12 @@ fn errors_name_the_column() {
     let one = struct_of(&[("x", D::Int32)]);
     for data_type in [
         D::Union(union, UnionMode::Sparse),
-        D::Struct(Fields::empty()),
-        D::Decimal128(5, -1),
-        D::FixedSizeBinary(0),
-        dictionary(D::Int8, D::FixedSizeBinary(0)),
-        run_ends(D::Int32, D::FixedSizeBinary(0)),
+        D::Decimal128(38, -39),
+        D::Decimal256(76, -1),
+        D::Decimal32(1, -128),
+        dictionary(D::Int8, D::Decimal256(70, -7)),
+        run_ends(D::Int32, D::Decimal256(70, -7)),
+        dictionary(D::Int8, D::Struct(Fields::empty())),
         dictionary(D::Int32, one.clone()),
         run_ends(D::Int32, D::List(item(D::Int32))),
     ] {

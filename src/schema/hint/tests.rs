@@ -857,3 +857,107 @@ fn a_field_that_is_bent_leaves_the_others_their_types() {
     }
     assert!(bent[0] > 0 && bent[1] > 100, "{bent:?}");
 }
+
+/// Reads a nullable column `a` that the hint says is `plain` and stands for what `mark` says.
+fn marked(column: Tree, plain: DataType, mark: &str) -> Field {
+    let metadata = HashMap::from([("marquetry:type".to_owned(), mark.to_owned())]);
+    let hint = ArrowSchema::new(vec![Field::new("a", plain, true).with_metadata(metadata)]);
+    hinted([column], &hint).field(0).clone()
+}
+
+#[test]
+fn marks_are_believed_only_where_the_column_is_what_we_make_of_them() {
+    use DataType as D;
+    use Physical as P;
+    let of = |physical: P| col(Optional, physical, "a");
+    let decimal = |physical: P, precision, scale| {
+        of(physical).logical(LogicalType::Decimal(DecimalType { scale, precision }))
+    };
+    let stamp = |is_adjusted_to_utc, unit| {
+        let stamp = TimestampType { is_adjusted_to_utc, unit };
+        of(P::Int64).logical(LogicalType::Timestamp(stamp))
+    };
+    use crate::format::TimeUnit::{Micros, Millis};
+    let uuid = || of(P::FixedLenByteArray(16)).logical(LogicalType::Uuid);
+    let digits = |precision| D::Decimal128(precision, 0);
+    let local = |unit| D::Timestamp(unit, None);
+    let millis = TimeUnit::Millisecond;
+    let sixteen = D::FixedSizeBinary(16);
+    // The column, its own type, the mark, and what it is then; `None` is its own.
+    let table = [
+        (decimal(P::Int32, 5, 0), digits(5), "decimal32:3:-2", Some(D::Decimal32(3, -2))),
+        (decimal(P::Int64, 5, 0), digits(5), "decimal256:4:-1", Some(D::Decimal256(4, -1))),
+        (decimal(P::ByteArray, 5, 0), digits(5), "decimal64:4:-1", Some(D::Decimal64(4, -1))),
+        (decimal(P::Int32, 5, 0), digits(5), "decimal32:3:-1", None),
+        (decimal(P::Int32, 5, 0), digits(5), "decimal32:5:0", None),
+        (decimal(P::Int32, 5, 0), digits(5), "decimal32:0:-5", None),
+        (decimal(P::Int32, 5, 0), digits(5), "decimal32:3:-2:1", None),
+        (decimal(P::Int32, 5, 0), digits(5), "decimal32:3", None),
+        (decimal(P::Int32, 5, 0), digits(5), "decimal32:1:-128", None),
+        (decimal(P::Int32, 5, 0), digits(5), "decimal32:261:-256", None),
+        (decimal(P::Int64, 12, 0), digits(12), "decimal32:10:-2", None),
+        (decimal(P::Int32, 5, 1), D::Decimal128(5, 1), "decimal32:3:-2", None),
+        (of(P::Int32), D::Int32, "decimal32:3:-2", None),
+        (of(P::ByteArray), D::Binary, "fixed_size_binary:0", Some(D::FixedSizeBinary(0))),
+        (text("a"), D::Utf8, "fixed_size_binary:0", None),
+        (of(P::ByteArray).logical(LogicalType::Bson), D::Binary, "fixed_size_binary:0", None),
+        (of(P::FixedLenByteArray(1)), D::FixedSizeBinary(1), "fixed_size_binary:0", None),
+        (of(P::ByteArray), D::Binary, "fixed_size_binary:1", None),
+        (stamp(false, Millis), local(millis), "date64", Some(D::Date64)),
+        (stamp(false, Micros), local(TimeUnit::Microsecond), "date64", None),
+        (stamp(true, Millis), D::Timestamp(millis, Some("UTC".into())), "date64", None),
+        (of(P::Int64), D::Int64, "date64", None),
+        (
+            of(P::FixedLenByteArray(16)),
+            sixteen.clone(),
+            "interval:day_time",
+            Some(D::Interval(IntervalUnit::DayTime)),
+        ),
+        (of(P::FixedLenByteArray(12)), D::FixedSizeBinary(12), "interval:day_time", None),
+        (uuid(), sixteen.clone(), "interval:day_time", None),
+        (of(P::FixedLenByteArray(16)), sixteen.clone(), "interval", None),
+        (of(P::FixedLenByteArray(16)), sixteen, "struct", None),
+        (of(P::Boolean), D::Boolean, "struct", None),
+        (of(P::Boolean), D::Boolean, "", None),
+    ];
+    for (column, natural, mark, expected) in table {
+        for keyed in [false, true] {
+            let form = |of: D| if keyed { dictionary(D::Int16, of) } else { of };
+            let found = marked(column.clone(), form(natural.clone()), mark);
+            let expected = form(expected.clone().unwrap_or_else(|| natural.clone()));
+            assert_eq!(*found.data_type(), expected, "{natural} marked {mark}");
+            assert!(!found.metadata().contains_key("marquetry:type"), "{natural} marked {mark}");
+        }
+    }
+}
+
+#[test]
+fn only_the_group_that_we_make_is_a_struct_without_fields() {
+    use DataType as D;
+    let flag = |name: &str| col(Optional, Physical::Boolean, name);
+    let said = |fields: Vec<Field>| D::Struct(fields.into());
+    let own = |name: &str, nullable| said(vec![Field::new(name, D::Boolean, nullable)]);
+    let none = said(Vec::new());
+    let number = said(vec![Field::new("_empty", D::Int32, true)]);
+    let two = said(vec![Field::new("_empty", D::Boolean, true), Field::new("b", D::Boolean, true)]);
+    for (fields, plain, mark, expected) in [
+        (vec![flag("_empty")], own("_empty", true), "struct", &none),
+        (vec![flag("_empty")], own("_empty", true), "date64", &own("_empty", true)),
+        (vec![flag("b")], own("b", true), "struct", &own("b", true)),
+        (
+            vec![col(Required, Physical::Boolean, "_empty")],
+            own("_empty", false),
+            "struct",
+            &own("_empty", false),
+        ),
+        (vec![int("_empty")], number.clone(), "struct", &number),
+        (vec![flag("_empty"), flag("b")], two.clone(), "struct", &two),
+    ] {
+        let found = marked(group(Optional, "a", fields), plain, mark);
+        assert_eq!(found.data_type(), expected, "{mark}");
+    }
+    // Without the hint, it is what it is in the file.
+    let file = samples::schema([group(Optional, "a", vec![flag("_empty")])]);
+    let plain = to_arrow(&file, &[], &Projection::all(), &ArrowOptions::default()).unwrap();
+    assert_eq!(*plain.schema.field(0).data_type(), own("_empty", true));
+}

@@ -8,14 +8,16 @@ use std::ops::Range;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_buffer::{ArrowNativeType, NullBuffer};
-use arrow_schema::IntervalUnit;
+use arrow_schema::{DataType, TimeUnit};
 
 use super::arrays::Slots;
 use super::byte_arrays::{ByteArrayValues, ByteRun};
 use super::values::LeafValues;
 use crate::error::{Error, Result};
 use crate::schema::Leaf;
-use crate::schema::convert::{BytesLayout, Scale, Storage, WriteConversion, write_conversion};
+use crate::schema::convert::{
+    BytesLayout, SIGNED_INTERVAL_BYTES, Scale, Storage, WriteConversion, write_conversion,
+};
 use crate::simd::bitmap::Bitmap;
 
 /// Appends the values of the slots that are not null.
@@ -61,9 +63,13 @@ pub(super) fn append<'a>(
         (WriteConversion::Decimal { from: storage, exponent }, out) => {
             from.decimals(storage, exponent, leaf, out)
         }
-        (WriteConversion::Interval(unit), LeafValues::Fixed { bytes, .. }) => {
-            from.intervals(unit, bytes.own())
-        }
+        (WriteConversion::Interval(unit), LeafValues::Fixed { width, bytes }) => match *width {
+            SIGNED_INTERVAL_BYTES => {
+                from.signed_intervals(unit, bytes.own());
+                Ok(())
+            }
+            _ => from.intervals(unit, bytes.own()),
+        },
         (WriteConversion::Bytes { layout }, LeafValues::Bytes(out)) => {
             let before = out.len();
             from.bytes(layout, out).ok_or_else(no_conversion)?;
@@ -81,10 +87,14 @@ pub(super) fn append<'a>(
             let bytes = bytes.own();
             from.fixed_bytes(n, |run| bytes.extend_from_slice(run)).ok_or_else(no_conversion)
         }
+        (WriteConversion::FixedBytes(0), LeafValues::Bytes(out)) => {
+            let out = out.slices_mut();
+            from.for_each_run(|run| out.extend(run.map(|_| &[][..])));
+            Ok(())
+        }
         (WriteConversion::FixedBytes(n), LeafValues::Bytes(out)) => {
             let out = out.slices_mut();
-            from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n.max(1))))
-                .ok_or_else(no_conversion)
+            from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n))).ok_or_else(no_conversion)
         }
         _ => Err(no_conversion()),
     }
@@ -100,6 +110,27 @@ fn check_lengths(values: &ByteArrayValues<'_>, from: usize) -> Result<()> {
             value.len()
         ))),
         None => Ok(()),
+    }
+}
+
+/// What would hold the values that a column of this type is refused for.
+fn what_fits(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::Date64 => {
+            ", DATE, which has whole days of 32 bits: write with WriteOptions::with_full_range(true) \
+             (marq: --full-range), or cast to Timestamp(ms)"
+        }
+        DataType::Interval(_) => {
+            ", INTERVAL, which has no signs and whole milliseconds of 32 bits: write with \
+             WriteOptions::with_full_range(true) (marq: --full-range)"
+        }
+        DataType::Timestamp(TimeUnit::Second, _) => {
+            ", TIMESTAMP(MILLIS), which ends 292 million years from 1970: cast to Int64"
+        }
+        DataType::Time32(TimeUnit::Second) => {
+            ", TIME(MILLIS), which ends far beyond a day: cast to Int32"
+        }
+        _ => "",
     }
 }
 
@@ -186,8 +217,9 @@ impl<'a> Slots<'a, '_> {
         match bad {
             None => Ok(()),
             Some((slot, value)) => Err(Error::usage(format_args!(
-                "the value {value:?} of slot {slot} ({}) does not fit its type in the file",
-                self.array.data_type()
+                "the value {value:?} of slot {slot} ({}) does not fit its type in the file{}",
+                self.array.data_type(),
+                what_fits(self.array.data_type())
             ))),
         }
     }
@@ -244,31 +276,6 @@ impl<'a> Slots<'a, '_> {
                 }
             }
         }
-    }
-
-    /// The 12 bytes of INTERVAL: months, days, milliseconds, none of which has a sign.
-    fn intervals(&self, unit: IntervalUnit, out: &mut Vec<u8>) -> Result<()> {
-        let unsigned = |v: i32| u32::try_from(v).ok();
-        let mut values: Vec<[u32; 3]> = Vec::new();
-        match unit {
-            IntervalUnit::YearMonth => {
-                self.checked(&mut values, |months: i32| Some([unsigned(months)?, 0, 0]))?;
-            }
-            IntervalUnit::DayTime => {
-                self.checked(&mut values, |v: arrow_buffer::IntervalDayTime| {
-                    Some([0, unsigned(v.days)?, unsigned(v.milliseconds)?])
-                })?;
-            }
-            IntervalUnit::MonthDayNano => {
-                self.checked(&mut values, |v: arrow_buffer::IntervalMonthDayNano| {
-                    let whole = v.nanoseconds % 1_000_000 == 0;
-                    let millis = u32::try_from(v.nanoseconds / 1_000_000).ok()?;
-                    whole.then_some([unsigned(v.months)?, unsigned(v.days)?, millis])
-                })?;
-            }
-        }
-        out.extend(values.iter().flatten().flat_map(|part| part.to_le_bytes()));
-        Ok(())
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn gather<'a>(
     let mut keys = free_lists.take(parts.iter().map(values_of).sum());
     for part in parts {
         let base = values.len();
-        let (entries, of_slots) = keys_of(part, free_lists)?;
+        let (entries, of_slots) = innermost_keys(part.array.as_ref(), free_lists)?;
         // Null entries are not appended, so entries after them get smaller keys.
         let nulls = entries.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let all = [Range { start: 0, end: entries.len() }];
@@ -79,16 +79,33 @@ pub(super) fn gather<'a>(
 
 /// Whether some of the values are keys into others.
 pub(super) fn is_keyed(parts: &[ArrayPart]) -> bool {
-    let keyed = |data_type: &DataType| {
-        matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
-    };
-    parts.iter().any(|part| keyed(part.array.data_type()))
+    parts.iter().any(|part| has_keys(part.array.data_type()))
+}
+
+fn has_keys(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+}
+
+/// As [`keys_of`], through dictionaries and runs whose entries are keys themselves.
+fn innermost_keys<'p>(
+    array: &'p dyn Array,
+    free_lists: &FreeLists,
+) -> Result<(&'p dyn Array, Vec<u32>)> {
+    let (mut entries, mut of_slots) = keys_of(array, free_lists)?;
+    while has_keys(entries.data_type()) {
+        let (inner, keys) = keys_of(entries, free_lists)?;
+        // The key of a null slot means nothing, and may be beyond entries that are none.
+        let key = |of: &u32| keys.get(*of as usize).copied().unwrap_or_default();
+        of_slots.iter_mut().for_each(|of| *of = key(of));
+        free_lists.give(keys);
+        entries = inner;
+    }
+    Ok((entries, of_slots))
 }
 
 /// The entries of a dictionary or run-end array, and which of them each slot has. A null slot has
 /// any.
-fn keys_of<'p>(part: &'p ArrayPart, free_lists: &FreeLists) -> Result<(&'p dyn Array, Vec<u32>)> {
-    let array = &part.array;
+fn keys_of<'p>(array: &'p dyn Array, free_lists: &FreeLists) -> Result<(&'p dyn Array, Vec<u32>)> {
     match array.data_type() {
         DataType::Dictionary(of, _) => {
             let dictionary = array.as_any_dictionary();
@@ -113,7 +130,7 @@ fn keys_of<'p>(part: &'p ArrayPart, free_lists: &FreeLists) -> Result<(&'p dyn A
         _ => {
             // A plain array among keyed ones: every slot is an entry of its own.
             let n = u32::try_from(array.len()).map_err(|_| too_many())?;
-            Ok((array.as_ref(), (0..n).collect()))
+            Ok((array, (0..n).collect()))
         }
     }
 }

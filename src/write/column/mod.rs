@@ -17,6 +17,7 @@ mod values;
 mod arrays;
 mod convert;
 mod decimals;
+mod intervals;
 mod gather;
 mod source;
 mod dictionary;

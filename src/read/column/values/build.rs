@@ -6,6 +6,7 @@ use super::binary::BinaryReader;
 use super::boolean::BooleanReader;
 use super::converted::converted_reader;
 use super::dictionary::dictionary_reader;
+use super::empty_binary::EmptyBinaryReader;
 use super::fixed_binary::FixedBinaryReader;
 use super::ints::int_reader;
 use super::null::NullReader;
@@ -49,6 +50,9 @@ fn reader_of(
         ReadConversion::Bytes { layout, utf8: is_text } => {
             let check = if is_text { Some(utf8) } else { None };
             BinaryReader::boxed(physical, layout, data_type, check, carries_prefix)
+        }
+        ReadConversion::FixedBytes(_) if physical == Physical::ByteArray => {
+            Box::new(EmptyBinaryReader::new(carries_prefix))
         }
         ReadConversion::FixedBytes(width) => {
             Box::new(FixedBinaryReader::new(width, data_type.clone())?)

@@ -1,4 +1,6 @@
-//! Values that are converted from bytes: INT96, decimals in byte arrays, FLOAT16 and INTERVAL.
+//! Values that are converted from bytes: INT96, decimals in byte arrays, FLOAT16 and intervals.
+
+use std::marker::PhantomData;
 
 use arrow_buffer::{ArrowNativeType, i256};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
@@ -7,6 +9,10 @@ use half::f16;
 
 use super::binary::SpanDecoder;
 use super::fixed_bytes::FixedBytesDecoder;
+use super::from_bytes::{FromBytes, wrong_length};
+use super::intervals::{
+    DayTime, MonthDayNano, SignedDayTime, SignedMonthDayNano, SignedYearMonth, YearMonth,
+};
 use super::primitive::{PrimitiveReader, PrimitiveSource};
 use super::reader::{Count, ValueReader};
 use super::sparse::whole_values;
@@ -15,7 +21,7 @@ use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
 use crate::schema::Physical;
-use crate::schema::convert::{ReadConversion, Storage};
+use crate::schema::convert::{ReadConversion, SIGNED_INTERVAL_BYTES, Storage};
 use crate::simd::native::PlainOldData;
 
 /// The reader of values that are converted from bytes.
@@ -35,9 +41,22 @@ pub(super) fn converted_reader(
             _ => target
                 .of(Decimal256 { factor: i256::from_i128(10).wrapping_pow(u32::from(exponent)) }),
         },
+        ReadConversion::DecimalQuotient { exponent, to } => match to {
+            Storage::I32 => target.of(DecimalQuotient::<i32>::new(exponent)),
+            Storage::I64 => target.of(DecimalQuotient::<i64>::new(exponent)),
+            Storage::I128 => target.of(DecimalQuotient::<i128>::new(exponent)),
+            _ => target.of(DecimalQuotient::<i256>::new(exponent)),
+        },
         ReadConversion::Float { to: Storage::F16 } => target.of(Half),
         ReadConversion::Float { to: Storage::F32 } => target.of(HalfTo32),
         ReadConversion::Float { .. } => target.of(HalfTo64),
+        ReadConversion::Interval(unit) if physical.byte_width() == Some(SIGNED_INTERVAL_BYTES) => {
+            match unit {
+                IntervalUnit::MonthDayNano => target.of(SignedMonthDayNano),
+                IntervalUnit::DayTime => target.of(SignedDayTime),
+                IntervalUnit::YearMonth => target.of(SignedYearMonth),
+            }
+        }
         ReadConversion::Interval(IntervalUnit::MonthDayNano) => target.of(MonthDayNano),
         ReadConversion::Interval(IntervalUnit::DayTime) => target.of(DayTime),
         ReadConversion::Interval(IntervalUnit::YearMonth) => target.of(YearMonth),
@@ -67,20 +86,6 @@ impl ConvertedColumn<'_> {
                 PrimitiveReader::boxed(self.data_type, source)
             }
         }
-    }
-}
-
-/// From the bytes of a value to the value of an array.
-trait FromBytes: Send {
-    type Out: ArrowNativeType + PlainOldData;
-    fn convert(&self, bytes: &[u8]) -> Result<Self::Out>;
-
-    /// Converts values of `width` bytes each, laid end to end.
-    fn convert_all(&self, bytes: &[u8], width: usize, out: &mut Vec<Self::Out>) -> Result<()> {
-        for value in bytes.chunks_exact(width) {
-            out.push(self.convert(value)?);
-        }
-        Ok(())
     }
 }
 
@@ -233,6 +238,64 @@ impl FromBytes for Decimal256 {
     }
 }
 
+/// Big-endian two's complement, divided by a power of ten: a decimal of negative scale.
+struct DecimalQuotient<T> {
+    divisor: i256,
+    to: PhantomData<fn() -> T>,
+}
+
+impl<T: FromWide> DecimalQuotient<T> {
+    fn new(exponent: u8) -> Self {
+        let divisor = i256::from_i128(10).wrapping_pow(u32::from(exponent));
+        Self { divisor, to: PhantomData }
+    }
+}
+
+impl<T: FromWide> FromBytes for DecimalQuotient<T> {
+    type Out = T;
+
+    fn convert(&self, bytes: &[u8]) -> Result<T> {
+        let value = be_bytes::<32>(bytes).map(i256::from_be_bytes);
+        let value = value.ok_or_else(|| decimal_does_not_fit(bytes.len()))?;
+        let is_multiple = value.checked_rem(self.divisor) == Some(i256::ZERO);
+        let quotient = value.checked_div(self.divisor).filter(|_| is_multiple);
+        quotient.and_then(T::from_wide).ok_or_else(|| no_multiple(value, self.divisor))
+    }
+}
+
+/// A decimal of any width.
+trait FromWide: ArrowNativeType + PlainOldData {
+    fn from_wide(value: i256) -> Option<Self>;
+}
+
+macro_rules! from_wide {
+    ($($int:ty),*) => {$(
+        impl FromWide for $int {
+            fn from_wide(value: i256) -> Option<Self> {
+                Self::try_from(value.to_i128()?).ok()
+            }
+        }
+    )*};
+}
+from_wide!(i32, i64, i128);
+
+impl FromWide for i256 {
+    fn from_wide(value: i256) -> Option<Self> {
+        Some(value)
+    }
+}
+
+#[cold]
+fn no_multiple(value: i256, divisor: i256) -> Error {
+    Error::unsupported(
+        "conversion with loss",
+        format_args!(
+            "the value {value} is no multiple of {divisor}, of which the Arrow type has whole \
+             ones, or has too many digits; read the column as its own type"
+        ),
+    )
+}
+
 /// The number in big-endian two's complement, if it fits.
 fn be_i128(bytes: &[u8]) -> Option<i128> {
     be_bytes::<16>(bytes).map(i128::from_be_bytes)
@@ -267,16 +330,6 @@ fn decimal_does_not_fit(bytes: usize) -> Error {
     )
 }
 
-#[cold]
-fn wrong_length(what: &str, expected: usize, found: usize) -> Error {
-    Error::mismatch(
-        Spec::Encodings("PLAIN"),
-        &format!("bytes of a value of {what}"),
-        expected,
-        found,
-    )
-}
-
 /// FLOAT16 as it is.
 struct Half;
 
@@ -304,69 +357,6 @@ impl FromBytes for HalfTo64 {
     type Out = f64;
     fn convert(&self, bytes: &[u8]) -> Result<f64> {
         Half.convert(bytes).map(f16::to_f64)
-    }
-}
-
-/// The months, days and milliseconds of an INTERVAL: three unsigned numbers.
-fn interval_parts(bytes: &[u8]) -> Result<[u32; 3]> {
-    match bytes.as_chunks::<4>() {
-        ([months, days, millis], []) => Ok([*months, *days, *millis].map(u32::from_le_bytes)),
-        _ => Err(wrong_length("INTERVAL", 12, bytes.len())),
-    }
-}
-
-#[cold]
-fn interval_does_not_fit(parts: [u32; 3], unit: &str) -> Error {
-    let [months, days, millis] = parts;
-    Error::unsupported(
-        "interval out of range",
-        format_args!(
-            "{months} months, {days} days, {millis} ms do not fit an Arrow interval of {unit}"
-        ),
-    )
-}
-
-/// Months, days and nanoseconds in one: the layout of Arrow's struct, little end first.
-struct MonthDayNano;
-
-impl FromBytes for MonthDayNano {
-    type Out = i128;
-    fn convert(&self, bytes: &[u8]) -> Result<i128> {
-        let parts @ [months, days, millis] = interval_parts(bytes)?;
-        if months > i32::MAX.cast_unsigned() || days > i32::MAX.cast_unsigned() {
-            return Err(interval_does_not_fit(parts, "months, days and nanoseconds"));
-        }
-        let nanos = i128::from(millis) * 1_000_000;
-        Ok(nanos << 64 | i128::from(days) << 32 | i128::from(months))
-    }
-}
-
-/// Days and milliseconds; there must be no months.
-struct DayTime;
-
-impl FromBytes for DayTime {
-    type Out = i64;
-    fn convert(&self, bytes: &[u8]) -> Result<i64> {
-        let parts @ [months, days, millis] = interval_parts(bytes)?;
-        let limit = i32::MAX.cast_unsigned();
-        if months != 0 || days > limit || millis > limit {
-            return Err(interval_does_not_fit(parts, "days and milliseconds"));
-        }
-        Ok(i64::from(millis) << 32 | i64::from(days))
-    }
-}
-
-/// Months; there must be nothing else.
-struct YearMonth;
-
-impl FromBytes for YearMonth {
-    type Out = i32;
-    fn convert(&self, bytes: &[u8]) -> Result<i32> {
-        let parts @ [months, days, millis] = interval_parts(bytes)?;
-        match i32::try_from(months) {
-            Ok(months) if days == 0 && millis == 0 => Ok(months),
-            _ => Err(interval_does_not_fit(parts, "months")),
-        }
     }
 }
 
@@ -527,15 +517,5 @@ mod tests {
         }
         assert_eq!(be_i128(&[]), Some(0));
         assert_eq!(be_i128(&[1; 17]), None);
-    }
-
-    #[test]
-    fn interval_keeps_months_days_and_milliseconds() {
-        let bytes = [1u32, 2, 3].iter().flat_map(|part| part.to_le_bytes()).collect::<Vec<_>>();
-        let value = MonthDayNano.convert(&bytes).unwrap();
-        assert_eq!(value.to_le_bytes()[..4], 1i32.to_le_bytes());
-        assert_eq!(value.to_le_bytes()[4..8], 2i32.to_le_bytes());
-        assert_eq!(value.to_le_bytes()[8..], 3_000_000i64.to_le_bytes());
-        assert!(DayTime.convert(&bytes).is_err(), "months would be lost");
     }
 }

@@ -159,7 +159,7 @@ pub(super) fn joined(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef> {
 }
 
 /// `len` values of no bytes.
-fn without_bytes(nulls: Option<NullBuffer>, len: usize) -> Result<ArrayRef> {
+pub(super) fn without_bytes(nulls: Option<NullBuffer>, len: usize) -> Result<ArrayRef> {
     let none = Buffer::from_vec(Vec::<u8>::new());
     Ok(std::sync::Arc::new(FixedSizeBinaryArray::try_new_with_len(0, none, nulls, len)?))
 }

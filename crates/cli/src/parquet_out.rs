@@ -47,7 +47,7 @@ pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOption
     if let Some(bytes) = global.mem {
         options = options.with_memory(bytes);
     }
-    options = options.with_hint(!flags.no_arrow_schema);
+    options = options.with_hint(!flags.no_arrow_schema).with_full_range(flags.full_range);
     for setting in &flags.encoding {
         let Some((column, name)) = setting.rsplit_once('=') else {
             return Err(Failure::Usage(format!("--encoding {setting}: say COL=ENCODING")));

@@ -1,8 +1,6 @@
 //! The language of `--where`, as it is typed: its help, its errors, and its answers for a file with
 //! statistics beside those for the rows themselves.
 
-#![cfg(feature = "cli")]
-
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;

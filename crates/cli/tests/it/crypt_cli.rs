@@ -1,5 +1,4 @@
-//! `marq crypt`, and keys on the command line. Only with the feature `cli`.
-#![cfg(feature = "cli")]
+//! `marq crypt`, and keys on the command line.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -45,6 +45,10 @@ pub(crate) struct WriteFlags {
     /// as durations and dictionaries, are then read as what they are stored as.
     #[arg(long)]
     pub(crate) no_arrow_schema: bool,
+    /// Store dates of 64 bits as timestamps and intervals as 16 bytes, in which every value has a
+    /// place. Otherwise times of day, signs and parts of milliseconds are errors.
+    #[arg(long)]
+    pub(crate) full_range: bool,
 }
 
 impl WriteFlags {
@@ -61,6 +65,7 @@ impl WriteFlags {
             ("--bloom", !self.bloom.is_empty()),
             ("--shred", !self.shred.is_empty()),
             ("--no-arrow-schema", self.no_arrow_schema),
+            ("--full-range", self.full_range),
         ];
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }

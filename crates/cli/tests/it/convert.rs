@@ -1,5 +1,4 @@
-//! `marq convert`: every form to every form, and what is refused. Only with the feature `cli`.
-#![cfg(feature = "cli")]
+//! `marq convert`: every form to every form, and what is refused.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::Append;
 use super::numbers::integer;
-use crate::calendar::civil_from_days;
+use marquetry::engine::civil_from_days;
 
 /// Appends the values of dates, times and durations; in UTC where the type has a time zone.
 ///

@@ -1,6 +1,5 @@
 //! What `marq` shows to people and writes as text: tables, escapes, every value at its extremes.
-//! Only with the feature `cli`.
-#![cfg(feature = "cli")]
+//!
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

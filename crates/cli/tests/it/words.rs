@@ -1,6 +1,5 @@
 //! The tool as people type it: flags by the names that they know, help that fits, messages that say
-//! what to do. Only with the feature `cli`.
-#![cfg(feature = "cli")]
+//! what to do.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,6 +1,4 @@
-//! Folders and globs in `marq`: which files are found, and the columns that their folders say. Only
-//! with the feature `cli`.
-#![cfg(feature = "cli")]
+//! Folders and globs in `marq`: which files are found, and the columns that their folders say.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

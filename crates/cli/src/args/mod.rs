@@ -5,12 +5,14 @@ mod writing;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::help;
 use crate::help_where;
 
@@ -31,6 +33,48 @@ pub(crate) struct Args {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// A command line without a command to run.
+pub(crate) enum NoCommand {
+    /// No word: the screen that says what there is.
+    Screen(StyledStr),
+    /// `marq help where`.
+    HelpWhere,
+    /// A wrong command line; also help and version.
+    Error(clap::Error),
+}
+
+impl From<clap::Error> for NoCommand {
+    fn from(error: clap::Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl NoCommand {
+    /// Answers, or says what is wrong.
+    pub(crate) fn answer(self) -> ExitCode {
+        match self {
+            Self::Screen(screen) => {
+                eprint!("{screen}");
+                ExitCode::from(2)
+            }
+            Self::HelpWhere => {
+                // Whoever closes the pipe has read enough.
+                let _ = std::io::stdout().write_all(help_where::TEXT.as_bytes());
+                ExitCode::SUCCESS
+            }
+            Self::Error(error) if error.kind() == ErrorKind::InvalidSubcommand => {
+                let text = unknown_command(&error).unwrap_or_else(|| error.to_string());
+                Failure::Usage(text).report(None)
+            }
+            Self::Error(error) => {
+                // Help and version are answers; everything else is a usage error.
+                let _ = error.print();
+                ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+            }
+        }
+    }
 }
 
 /// What to do.
@@ -677,18 +721,14 @@ pub(crate) enum Unit {
 ///
 /// # Errors
 /// Usage errors; also help and version.
-pub(crate) fn parse() -> Result<Args, clap::Error> {
-    let mut words: Vec<OsString> = std::env::args_os().collect();
+pub(crate) fn parse(mut words: Vec<OsString>) -> Result<Args, NoCommand> {
     number_of_rows(&mut words);
     let command = help::complete(Args::command()).color(colors(&words));
-    if words.len() == 1 {
-        eprint!("{}", help::screen(command));
-        std::process::exit(2);
+    if words.len() <= 1 {
+        return Err(NoCommand::Screen(help::screen(command)));
     }
     if matches!(words.get(1..), Some([help, topic]) if help == "help" && topic == "where") {
-        // Whoever closes the pipe has read enough.
-        let _ = std::io::stdout().write_all(help_where::TEXT.as_bytes());
-        std::process::exit(0);
+        return Err(NoCommand::HelpWhere);
     }
     let parse = |command: clap::Command, words: &[OsString]| {
         let matches = command.try_get_matches_from(words)?;
@@ -696,18 +736,18 @@ pub(crate) fn parse() -> Result<Args, clap::Error> {
     };
     let error = match parse(command.clone(), &words) {
         Err(error) if error.kind() == ErrorKind::InvalidSubcommand => error,
-        done => return done,
+        done => return Ok(done?),
     };
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
-        return Err(error);
+        return Err(error.into());
     };
     let at = words.iter().position(|found| found.to_string_lossy() == *word);
     match at.filter(|_| may_be_a_file(word)) {
         Some(at) => {
             words.insert(at, "info".into());
-            parse(command, &words)
+            Ok(parse(command, &words)?)
         }
-        None => Err(error),
+        None => Err(error.into()),
     }
 }
 
@@ -737,7 +777,7 @@ fn may_be_a_file(word: &str) -> bool {
 }
 
 /// The error for a word that is neither a command nor a file.
-pub(crate) fn unknown_command(error: &clap::Error) -> Option<String> {
+fn unknown_command(error: &clap::Error) -> Option<String> {
     let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else {
         return None;
     };

@@ -1,5 +1,4 @@
-//! The command-line tool: outputs, forms, exit codes. Only with the feature `cli`.
-#![cfg(feature = "cli")]
+//! The command-line tool: outputs, forms, exit codes.
 
 use std::process::{Command, Output};
 

@@ -1,6 +1,4 @@
-//! `marq` and text: JSON lines that come back as they were, and values with several forms. Only
-//! with the feature `cli`.
-#![cfg(feature = "cli")]
+//! `marq` and text: JSON lines that come back as they were, and values with several forms.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

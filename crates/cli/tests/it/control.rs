@@ -1,6 +1,5 @@
 //! The control side of `marq`: signals, flags that go together, folders as columns, what errors
-//! say. Only with the feature `cli`.
-#![cfg(feature = "cli")]
+//! say.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -77,7 +76,7 @@ impl Folder {
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
-        crate::faults::names(&self.path(folder))
+        crate::sinks::names(&self.path(folder))
     }
 }
 
@@ -182,7 +181,7 @@ mod signals {
 #[test]
 fn a_writer_or_an_export_that_is_dropped_leaves_nothing() {
     let folder = Folder::new();
-    let batch = crate::faults::rows(0, 1000);
+    let batch = crate::sinks::rows(0, 1000);
     let mut writer = Writer::create(folder.path("a.parquet"), batch.schema()).expect("a writer");
     writer.write(&batch).expect("written");
     assert_eq!(folder.names("").len(), 1);

@@ -1,6 +1,5 @@
 //! VARIANT on the command line: shown as JSON, made of JSON lines, shredded, looked into. Only with
 //! the feature `cli`.
-#![cfg(feature = "cli")]
 
 use std::process::{Command, Output};
 

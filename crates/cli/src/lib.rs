@@ -1,11 +1,9 @@
 //! `marq`: inspects Parquet files, and converts them to and from other formats.
 //!
-//! One module per command. Only data go to standard output; messages go to standard error.
+//! [`run`] is the whole tool, so that others can bring it along; it is outside semver. One module
+//! per command. Only data go to standard output; messages go to standard error.
 
 mod args;
-// Shared with the library, whose interface has no calendar.
-#[path = "../../calendar.rs"]
-mod calendar;
 mod cells;
 mod checks;
 mod convert;
@@ -42,35 +40,29 @@ mod types;
 mod variants;
 mod walk;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-
 use crate::args::{Args, Command};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 
-fn main() -> ExitCode {
+/// Runs the command line `args`, of which the first is the name of the program.
+///
+/// Signals are handled from then on: one that ends the process leaves nothing half written.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     interrupt::listen();
-    let mut args = match args::parse() {
+    let mut args = match args::parse(args.into_iter().collect()) {
         Ok(args) => args,
-        Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
-            let text = args::unknown_command(&error).unwrap_or_else(|| error.to_string());
-            return Failure::Usage(text).report(None);
-        }
-        Err(error) => {
-            // Help and version are answers; everything else is a usage error.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
+        Err(no_command) => return no_command.answer(),
     };
     args.global.color().apply();
-    match checks::check(&mut args).and_then(|()| run(&args)) {
+    match checks::check(&mut args).and_then(|()| command(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(args.global.format),
     }
 }
 
-fn run(args: &Args) -> Result<()> {
+fn command(args: &Args) -> Result<()> {
     let global = &args.global;
     match &args.command {
         Command::Info(command) => info::run(command, global),
