@@ -23,4 +23,3 @@ pub(crate) mod readers;
 
 pub(crate) use crate::span::{EndToEnd, Span};
 use too_few_values::too_few_values;
-

@@ -83,9 +83,7 @@ impl Crate {
     /// The module that a path from the root leads to, through what others import.
     fn resolve(&self, path: &[String]) -> Module {
         let (mut found, mut rest) = (Module::new(), path.to_vec());
-        // An import may be one of another import, and in a circle of globs of itself.
-        for _ in 0..32 {
-            let (Some(next), Some(known)) = (rest.first(), self.members.get(&found)) else { break };
+        while let (Some(next), Some(known)) = (rest.first(), self.members.get(&found)) {
             if known.order.contains(next) {
                 found.push(rest.remove(0));
             } else if let Some((_, origin)) = known.imported.iter().find(|(name, _)| name == next) {
@@ -225,7 +223,11 @@ fn members(source: &Source) -> Members {
                     _ => {}
                 }
             }
-            out.imported.push((last, [from, path].concat()));
+            let origin = [from, path].concat();
+            // A macro is imported where it stands.
+            if origin != [&module[..], std::slice::from_ref(&last)].concat() {
+                out.imported.push((last, origin));
+            }
         }
     }
     out
