@@ -1,7 +1,7 @@
 //! The memory that a codec decompresses into. The size that a page states may be a lie: memory is
 //! taken as data arrive, or within what the codec can expand to.
 
-use crate::error::{Error, LimitKind, Result, Spec};
+use crate::error::{Error, LimitKind, Result};
 
 /// Room to give at first for `len` bytes from an input of `input_len`: what usual data need. The
 /// size may be a lie, so the codec gives the rest: where it can expand without bound, when so many
@@ -60,7 +60,7 @@ pub(super) fn check_ratio(
     let max = input.len().saturating_mul(ratio).saturating_add(64);
     if len > max {
         return Err(Error::mismatch(
-            Spec::Compression(name),
+            crate::error::Spec::Compression(name),
             "uncompressed size",
             format_args!("at most {max}, which {} bytes can become", input.len()),
             len,
@@ -97,9 +97,10 @@ pub(super) fn read_stream<R: std::io::Read>(
         clear_with_capacity(out, max_bytes.saturating_add(1))?;
         stream().take(max_bytes as u64 + 1).read_to_end(out).map_err(|e| match e.kind() {
             std::io::ErrorKind::OutOfMemory => no_memory(len),
-            _ => {
-                Error::malformed(Spec::Compression(name), format_args!("the stream is broken: {e}"))
-            }
+            _ => Error::malformed(
+                crate::error::Spec::Compression(name),
+                format_args!("the stream is broken: {e}"),
+            ),
         })?;
         if out.len() <= max_bytes || max_bytes == len {
             return Ok(());

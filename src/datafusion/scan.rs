@@ -36,9 +36,8 @@ use super::metrics::{FileMetrics, OutputRows};
 use super::pushdown::{Filters, without_learned};
 use super::row_groups::{self, ReadOrder};
 use super::schema::{FileSchema, TypeOptions};
-use crate::limits::Limits;
 use crate::read::PageIndexUse;
-use crate::selection::RowSelection;
+use crate::{Limits, RowSelection};
 
 /// What a scan does to each of its files.
 #[derive(Debug, Clone)]

@@ -34,7 +34,7 @@ use super::pushdown;
 use super::row_groups::{ReadOrder, sort_by_bound};
 use super::scan::Scan;
 use super::schema::TypeOptions;
-use crate::limits::Limits;
+use crate::Limits;
 use crate::read::PageIndexUse;
 
 /// How files are read: what a format hands on to its scans.
