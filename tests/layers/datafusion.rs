@@ -90,7 +90,7 @@ fn datafusion_uses_the_public_interface_and_the_paths_listed_here() {
             !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
         })
     };
-    let library = Crate::read();
+    let library = Crate::library();
     let part: Vec<&Source> = library.sources.iter().filter(|source| is_part(source)).collect();
     let macros: BTreeSet<&str> = (part.iter())
         .flat_map(|source| source.code.split("macro_rules! ").skip(1))
@@ -107,7 +107,7 @@ fn datafusion_uses_the_public_interface_and_the_paths_listed_here() {
 
 #[test]
 fn functions_for_datafusion_alone_are_listed_here() {
-    let library = Crate::read();
+    let library = Crate::library();
     let mut found = BTreeSet::new();
     for source in library.sources.iter().filter(|source| !is_part(source)) {
         for (at, gate) in source.code.match_indices("#[cfg(") {

@@ -4,18 +4,21 @@ use std::collections::HashMap;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use super::source::{code, matching};
+use super::source::{matching, without_comments, without_tests};
 
 /// A module: its path from the root of the crate.
 pub type Module = Vec<String>;
 
-/// A source file without its tests.
+/// A source file.
 pub struct Source {
     /// As it is named from the root of the package.
     pub file: String,
     pub module: Module,
+    /// Without its tests.
     pub code: String,
+    pub code_and_tests: String,
 }
 
 /// The modules of a file in their order, and the names that others may have through it.
@@ -30,12 +33,21 @@ pub struct Members {
 
 pub struct Crate {
     pub sources: Vec<Source>,
+    /// Files that tests alone have.
+    pub tests: Vec<Source>,
     pub members: HashMap<Module, Members>,
 }
 
+/// Names of modules that tests alone have.
+const TESTS: [&str; 3] = ["tests", "samples", "oracle"];
+
 impl Crate {
-    /// The library: neither its binary nor its tests.
-    pub fn read() -> Self {
+    pub fn library() -> &'static Self {
+        static LIBRARY: LazyLock<Crate> = LazyLock::new(Crate::read);
+        &LIBRARY
+    }
+
+    fn read() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut files = Vec::new();
         files_below(&root.join("src"), &mut files);
@@ -49,15 +61,18 @@ impl Crate {
             if module.last().is_some_and(|name| name == "mod" || name == "lib") {
                 module.pop();
             }
-            let is_test = |name: &String| ["tests", "samples", "oracle"].contains(&name.as_str());
-            if module.iter().any(is_test) || module.first().is_some_and(|first| first == "bin") {
-                continue;
-            }
-            let code = code(&fs::read_to_string(&path).expect("a source file"));
-            sources.push(Source { file, module, code });
+            let code_and_tests =
+                without_comments(&fs::read_to_string(&path).expect("a source file"));
+            let code = without_tests(&code_and_tests);
+            sources.push(Source { file, module, code, code_and_tests });
         }
+        let is_test = |name: &String| TESTS.contains(&name.as_str());
+        let of_tests = |source: &mut Source| source.module.iter().any(is_test);
+        let tests = sources.extract_if(.., of_tests).collect();
         let members: HashMap<Module, Members> =
             sources.iter().map(|source| (source.module.clone(), members(source))).collect();
+        let mut listed = members.values().flat_map(|members| &members.order);
+        assert!(!listed.any(is_test), "{TESTS:?} are names of modules that tests alone have");
         for source in &mut sources {
             if let [folder @ .., name] = &mut source.module[..] {
                 let renamed = members.get(folder).map_or(&[][..], |members| &members.renamed);
@@ -66,7 +81,7 @@ impl Crate {
                 }
             }
         }
-        Self { sources, members }
+        Self { sources, tests, members }
     }
 
     /// Whether the module of `source` stands in the list of its folder.
@@ -83,7 +98,9 @@ impl Crate {
     /// The module that a path from the root leads to, through what others import.
     fn resolve(&self, path: &[String]) -> Module {
         let (mut found, mut rest) = (Module::new(), path.to_vec());
-        while let (Some(next), Some(known)) = (rest.first(), self.members.get(&found)) {
+        // An import may be of an import; two of one name may be of each other.
+        for _ in 0..64 {
+            let (Some(next), Some(known)) = (rest.first(), self.members.get(&found)) else { break };
             if known.order.contains(next) {
                 found.push(rest.remove(0));
             } else if let Some((_, origin)) = known.imported.iter().find(|(name, _)| name == next) {

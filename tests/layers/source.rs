@@ -1,14 +1,13 @@
-//! The code of a source file: without comments, texts and tests, each line at its place.
+//! The code of a source file, each line at its place: without comments, and without tests.
 
-/// All code of a file. Comments, the punctuation of texts, and items for tests alone are blank, so
-/// that neither braces nor paths in them count; lines keep their numbers.
-pub fn code(text: &str) -> String {
-    let mut code = without_comments(text);
+/// `code` without the items that tests alone have, wherever they stand; lines keep their numbers.
+pub fn without_tests(code: &str) -> String {
+    let mut code = code.to_owned();
     let mut from = 0;
     while let Some(at) = code[from..].find("#[cfg(").map(|at| from + at) {
         let end = matching(&code, at + 1);
         from = end;
-        let condition = &code[at..end];
+        let condition: String = code[at..end].split_whitespace().collect();
         if condition == "#[cfg(test)]" || condition.starts_with("#[cfg(all(test,") {
             from = end_of_item(&code, end);
             let blank = code[at..from].chars().map(|c| if c == '\n' { '\n' } else { ' ' });
@@ -24,8 +23,9 @@ pub fn lines(code: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(code.lines())
 }
 
-/// Blanks comments, and all of texts but letters, digits, `_` and `.`, which names of files have.
-fn without_comments(text: &str) -> String {
+/// `text` without comments, and of its literals only letters, digits, `_` and `.`, which names of
+/// files have: neither braces nor paths in them count.
+pub fn without_comments(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -132,7 +132,10 @@ mod inside {
     fn f<'a>(x: &'a str) { if true { crate::in_braces::f(x) } }
 }
 use crate::after_braces::X;
-#[cfg(all(test, feature = "snappy"))]
+#[cfg(all(
+    test,
+    feature = "snappy"
+))]
 use crate::in_use::{a::b, c};
 impl X {
     #[cfg(test)]
@@ -144,7 +147,7 @@ impl X {
 #[cfg(not(test))]
 use crate::without_tests::X;
 "##;
-    let code = code(text);
+    let code = without_tests(&without_comments(text));
     let used: Vec<&str> = code
         .split("crate::")
         .skip(1)
@@ -153,5 +156,5 @@ use crate::without_tests::X;
     assert_eq!(used, ["after_a_line", "after_braces", "after_method", "without_tests"], "{code}");
     assert_eq!(code.lines().count(), text.lines().count(), "lines keep their numbers");
     let line = lines(&code).find(|(_, line)| line.contains("after_method"));
-    assert_eq!(line.map(|(i, _)| i), Some(22));
+    assert_eq!(line.map(|(i, _)| i), Some(25));
 }
