@@ -27,12 +27,12 @@ use crate::error::{Error, LimitKind, Result};
 pub struct RowSelection {
     len: u64,
     count: u64,
-    form: Form,
+    pub(super) form: Form,
 }
 
 /// The form is decided by the rows alone, so that equal selections are equal in form.
 #[derive(Clone, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     /// Ascending, none empty, no two touching.
     Runs(Arc<[Range<u64>]>),
     /// One bit a row.

@@ -252,6 +252,8 @@ mod platform {
 
 #[cfg(test)]
 mod tests {
+    use arrow_buffer::NullBuffer;
+
     use super::*;
     use crate::error::ErrorKind;
     use arrow_array::types::{Int8Type, UInt32Type};
