@@ -95,7 +95,7 @@ fn unsafe_stands_in_simd_and_trusted_alone() {
         }
         for (line, code) in source::lines(code_and_tests) {
             let is_unsafe = |kind: &&str| code.contains(&format!("unsafe {kind}"));
-            if ["{", "fn", "impl"].iter().any(|kind| is_unsafe(kind)) {
+            if ["{", "fn", "impl"].iter().any(is_unsafe) {
                 found.push(format!("{file}:{line}"));
             }
         }

@@ -9,40 +9,40 @@ use std::sync::LazyLock;
 use super::source::{matching, without_comments, without_tests};
 
 /// A module: its path from the root of the crate.
-pub type Module = Vec<String>;
+pub(crate) type Module = Vec<String>;
 
 /// A source file.
-pub struct Source {
+pub(crate) struct Source {
     /// As it is named from the root of the package.
-    pub file: String,
-    pub module: Module,
+    pub(crate) file: String,
+    pub(crate) module: Module,
     /// Without its tests.
-    pub code: String,
-    pub code_and_tests: String,
+    pub(crate) code: String,
+    pub(crate) code_and_tests: String,
 }
 
 /// The modules of a file in their order, and the names that others may have through it.
 #[derive(Default)]
-pub struct Members {
-    pub order: Vec<String>,
+pub(crate) struct Members {
+    pub(crate) order: Vec<String>,
     /// Names of files that are not those of their modules, and the modules.
     renamed: Vec<(String, String)>,
     /// Names that the file imports, and their paths from the root.
     imported: Vec<(String, Module)>,
 }
 
-pub struct Crate {
-    pub sources: Vec<Source>,
+pub(crate) struct Crate {
+    pub(crate) sources: Vec<Source>,
     /// Files that tests alone have.
-    pub tests: Vec<Source>,
-    pub members: HashMap<Module, Members>,
+    pub(crate) tests: Vec<Source>,
+    pub(crate) members: HashMap<Module, Members>,
 }
 
 /// Names of modules that tests alone have.
 const TESTS: [&str; 3] = ["tests", "samples", "oracle"];
 
 impl Crate {
-    pub fn library() -> &'static Self {
+    pub(crate) fn library() -> &'static Self {
         static LIBRARY: LazyLock<Crate> = LazyLock::new(Crate::read);
         &LIBRARY
     }
@@ -85,13 +85,13 @@ impl Crate {
     }
 
     /// Whether the module of `source` stands in the list of its folder.
-    pub fn lists(&self, source: &Source) -> bool {
+    pub(crate) fn lists(&self, source: &Source) -> bool {
         let [folder @ .., name] = &source.module[..] else { return true };
         self.members.get(folder).is_some_and(|members| members.order.contains(name))
     }
 
     /// The modules that a file names by paths from the root or from modules above it.
-    pub fn named(&self, source: &Source) -> Vec<Module> {
+    pub(crate) fn named(&self, source: &Source) -> Vec<Module> {
         uses(source).into_iter().map(|path| self.resolve(&path)).collect()
     }
 
@@ -126,7 +126,7 @@ fn files_below(folder: &Path, out: &mut Vec<PathBuf>) {
 }
 
 /// The paths from the root that a file names by `crate::` and `super::`.
-pub fn uses(source: &Source) -> Vec<Vec<String>> {
+pub(crate) fn uses(source: &Source) -> Vec<Vec<String>> {
     let Source { module, code, .. } = source;
     let inline = inline_modules(code);
     let mut out = Vec::new();

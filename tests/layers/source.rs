@@ -1,7 +1,7 @@
 //! The code of a source file, each line at its place: without comments, and without tests.
 
 /// `code` without the items that tests alone have, wherever they stand; lines keep their numbers.
-pub fn without_tests(code: &str) -> String {
+pub(crate) fn without_tests(code: &str) -> String {
     let mut code = code.to_owned();
     let mut from = 0;
     while let Some(at) = code[from..].find("#[cfg(").map(|at| from + at) {
@@ -19,13 +19,13 @@ pub fn without_tests(code: &str) -> String {
 }
 
 /// The lines of `code` with their numbers.
-pub fn lines(code: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn lines(code: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(code.lines())
 }
 
 /// `text` without comments, and of its literals only letters, digits, `_` and `.`, which names of
 /// files have: neither braces nor paths in them count.
-pub fn without_comments(text: &str) -> String {
+pub(crate) fn without_comments(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -81,7 +81,7 @@ fn text_len(rest: &str) -> Option<usize> {
 }
 
 /// Where the bracket at `at` is closed again.
-pub fn matching(code: &str, at: usize) -> usize {
+pub(crate) fn matching(code: &str, at: usize) -> usize {
     let mut depth = 0;
     for (i, c) in code[at..].char_indices() {
         match c {
