@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
 use bytes::Bytes;
 
-use crate::trusted;
+use crate::simd::prefault;
 
 /// Memory that reads use again, one after the other or side by side.
 ///
@@ -208,7 +208,7 @@ impl FreeLists {
             let bytes = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
             let _ = out.try_reserve_exact(bytes / size_of::<T>());
             if bytes >= POPULATE_FROM {
-                trusted::prefault(&mut out);
+                prefault(&mut out);
             }
             out
         })

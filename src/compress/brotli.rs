@@ -1,6 +1,6 @@
 //! BROTLI: one stream of RFC 7932.
 
-use super::read_stream;
+use super::output::read_stream;
 use crate::error::{Error, Result, Spec};
 
 pub(super) struct Decoder;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use flate2::read::MultiGzDecoder;
 
-use super::read_stream;
+use super::output::read_stream;
 use crate::error::{Error, Result};
 
 pub(super) struct Decoder;

@@ -1,7 +1,8 @@
 //! GZIP by libdeflate: one member in one go, about three times as fast. Several members, and sizes
 //! that seem to lie, are left to the portable decoder.
 
-use super::{clear_with_capacity, first_capacity, gzip};
+use super::gzip;
+use super::output::{clear_with_capacity, first_capacity};
 use crate::error::{Error, Result};
 
 pub(super) struct Decoder(libdeflater::Decompressor);

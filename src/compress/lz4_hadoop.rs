@@ -7,7 +7,8 @@
 
 use std::io::Read;
 
-use super::{exact_len, hadoop, lz4_raw};
+use super::output::exact_len;
+use super::{hadoop, lz4_raw};
 use crate::error::{Error, Result, Spec};
 
 pub(super) struct Decoder;

@@ -1,6 +1,6 @@
 //! LZ4_RAW: one block without any framing.
 
-use super::exact_len;
+use super::output::exact_len;
 use crate::error::{Error, Result, Spec};
 
 /// A match of any length takes a byte for 255.

@@ -2,7 +2,8 @@
 //! writes; fastparquet writes those of python-lzo, a byte `F0` or `F1` and the size before one
 //! block.
 
-use super::{exact_len, hadoop};
+use super::hadoop;
+use super::output::exact_len;
 use crate::error::{Error, Result, Spec};
 
 /// A match of any length takes a byte for 255.

@@ -3,7 +3,7 @@
 //! Reading is our own ([`crate::simd::snappy`]), because pages of short strings spend most of their
 //! time here, and because a read that wants the first rows of a page can stop early.
 
-use super::{check_ratio, set_len};
+use super::output::{self, check_ratio, set_len};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::simd::snappy::{MAX_SHORT, SLACK, SnappyFault, decompress};
@@ -28,7 +28,7 @@ impl Decoder {
         }
         check_ratio(input, len, RATIO, "SNAPPY")?;
         let elements = cursor.rest();
-        const { assert!(SLACK <= super::SLACK, "callers give as much") };
+        const { assert!(SLACK <= output::SLACK, "callers give as much") };
         set_len(out, len.saturating_add(SLACK))?;
         let done = decompress(elements, len, out).map_err(|fault| broken(fault, len))?;
         out.truncate(done.written);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use zstd_safe::{CCtx, CParameter, DCtx, OutBuffer};
 
-use super::clear_with_capacity;
+use super::output::clear_with_capacity;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 

@@ -20,150 +20,26 @@
 //! Trap: key material can name the address of a KMS. It comes from the file, so that it is never
 //! used: the application says which KMS it trusts by giving a [`Kms`].
 
+mod wrapping;
+mod service;
 mod material;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 
-use super::cipher::{NONCE_LEN, TAG_LEN};
 use super::encrypt::Encryption;
 use super::key::{Key, KeyRequest, KeyRetriever, random};
-use crate::error::{Error, Result, Spec};
+use crate::error::{Error, Result};
 
+use material::{KekCache, Stored, object};
 pub use material::{KeyMaterial, WrappedKek};
-use material::{Stored, object};
-
-/// A key management service: it holds master keys, and wraps other keys with them.
-pub trait Kms: Send + Sync {
-    /// Encrypts `key` with the master key of this name. Returns what [`unwrap`](Kms::unwrap) needs
-    /// to decrypt it.
-    ///
-    /// # Errors
-    /// Any; [`ErrorKind::Crypto`](crate::ErrorKind::Crypto) if the master key does not exist or is
-    /// denied, so that columns with other keys can be read.
-    fn wrap(&self, key: &Key, master_key: &str) -> Result<String>;
-
-    /// Decrypts a key.
-    ///
-    /// # Errors
-    /// As [`Kms::wrap`].
-    fn unwrap(&self, wrapped: &str, master_key: &str) -> Result<Key>;
-}
-
-impl<K: Kms + ?Sized> Kms for Arc<K> {
-    fn wrap(&self, key: &Key, master_key: &str) -> Result<String> {
-        (**self).wrap(key, master_key)
-    }
-
-    fn unwrap(&self, wrapped: &str, master_key: &str) -> Result<Key> {
-        (**self).unwrap(wrapped, master_key)
-    }
-}
-
-/// Master keys in memory: a KMS for tests, and for tools that are given the master keys. Keys are
-/// wrapped by AES-GCM with the name of the master key as authenticated data, in Base64, as the
-/// in-memory service of parquet-java does.
-#[derive(Clone, Default)]
-pub struct KeyRing {
-    keys: HashMap<String, Key>,
-}
-
-impl KeyRing {
-    /// Without keys.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a master key.
-    #[must_use]
-    pub fn with_key(mut self, name: impl Into<String>, key: Key) -> Self {
-        self.keys.insert(name.into(), key);
-        self
-    }
-
-    /// The key of this name.
-    pub fn key(&self, name: &str) -> Option<&Key> {
-        self.keys.get(name)
-    }
-
-    fn master(&self, name: &str) -> Result<&Key> {
-        self.key(name)
-            .ok_or_else(|| Error::crypto(format_args!("there is no master key \"{name}\"")))
-    }
-}
-
-impl fmt::Debug for KeyRing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut names: Vec<_> = self.keys.keys().collect();
-        names.sort();
-        f.debug_struct("KeyRing").field("keys", &names).finish()
-    }
-}
-
-impl Kms for KeyRing {
-    fn wrap(&self, key: &Key, master_key: &str) -> Result<String> {
-        wrap_locally(key, self.master(master_key)?, master_key.as_bytes())
-    }
-
-    fn unwrap(&self, wrapped: &str, master_key: &str) -> Result<Key> {
-        unwrap_locally(wrapped, self.master(master_key)?, master_key.as_bytes())
-    }
-}
-
-/// Encrypts a key by AES-GCM: nonce, ciphertext and tag as Base64.
-fn wrap_locally(key: &Key, with: &Key, aad: &[u8]) -> Result<String> {
-    let mut data = zeroize::Zeroizing::new(key.expose_bytes().to_vec());
-    let (nonce, tag) = with.seal(aad, &mut data)?;
-    Ok(BASE64.encode([&nonce[..], &data, &tag].concat()))
-}
-
-fn unwrap_locally(wrapped: &str, with: &Key, aad: &[u8]) -> Result<Key> {
-    let bytes = BASE64.decode(wrapped).map_err(|_| malformed("a wrapped key is no Base64"))?;
-    let parts = bytes.split_first_chunk::<NONCE_LEN>();
-    let parts = parts.and_then(|(nonce, rest)| Some((*nonce, rest.split_last_chunk::<TAG_LEN>()?)));
-    let Some((nonce, (data, tag))) = parts else {
-        return Err(malformed("a wrapped key is too short"));
-    };
-    let mut data = zeroize::Zeroizing::new(data.to_vec());
-    with.open(nonce, aad, &mut data, *tag).ok_or_else(|| {
-        Error::crypto(
-            "a wrapped key is not authentic: the master key is another, or it was changed",
-        )
-    })?;
-    Key::new(&data).map_err(|_| malformed("a wrapped key has another length than keys of AES have"))
-}
-
-#[cold]
-fn malformed(message: impl fmt::Display) -> Error {
-    Error::malformed(Spec::Encryption, format_args!("key material: {message}"))
-}
-
-/// Key encryption keys that were unwrapped, so that the KMS is asked for each once.
-#[derive(Default)]
-struct KekCache(Mutex<HashMap<(String, String), Key>>);
-
-impl KekCache {
-    fn get(&self, kms: &dyn Kms, master_key: &str, kek: &WrappedKek) -> Result<Key> {
-        let name = (master_key.to_owned(), kek.wrapped.clone());
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(key) = lock().get(&name) {
-            return Ok(key.clone());
-        }
-        let key = kms.unwrap(&kek.wrapped, master_key)?;
-        let mut keys = lock();
-        if keys.len() >= MAX_KEKS {
-            keys.clear();
-        }
-        keys.insert(name, key.clone());
-        Ok(key)
-    }
-}
+pub use service::{KeyRing, Kms};
+use wrapping::{malformed, wrap_locally};
 
 /// Finds the keys of files by their key material: a [`KeyRetriever`].
 ///
@@ -346,9 +222,6 @@ impl<'a> KeyWrapper<'a> {
 /// it wraps.
 const MIN_KEK_BITS: usize = 128;
 
-/// Maximum number of key encryption keys that are cached.
-const MAX_KEKS: usize = 1024;
-
 /// Makes new keys for a file, and wraps them by a KMS.
 ///
 /// ```
@@ -454,6 +327,7 @@ impl KmsEncryption {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;

@@ -27,13 +27,13 @@ mod signature;
 #[cfg(feature = "encryption")]
 mod cipher;
 #[cfg(feature = "encryption")]
-mod chunk_decryptor;
+mod key;
 #[cfg(feature = "encryption")]
-mod decrypt;
+mod chunk_decryptor;
 #[cfg(feature = "encryption")]
 mod encrypt;
 #[cfg(feature = "encryption")]
-mod key;
+mod decrypt;
 #[cfg(feature = "encryption")]
 pub mod kms;
 

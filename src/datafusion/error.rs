@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_schema::ArrowError;
 use datafusion_common::DataFusionError;
 
-use crate::error::{Error, ErrorKind};
+use crate::{Error, ErrorKind};
 
 impl From<Error> for DataFusionError {
     /// An error of DataFusion that went through a read, such as that of an expression, comes out as

@@ -7,8 +7,7 @@
 use datafusion_common::{DataFusionError, Result};
 use datafusion_datasource::PartitionedFile;
 
-use crate::read::Metadata;
-use crate::selection::RowSelection;
+use crate::{Metadata, RowSelection};
 
 /// The rows that are chosen of a file; `None` for all.
 ///

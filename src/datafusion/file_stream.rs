@@ -31,12 +31,10 @@ use super::metrics::{FileMetrics, OutputRows};
 use super::pushdown::{self, Filters};
 use super::scan::{OfFile, Prepared, Scan};
 use crate::bytes::saturated;
-use crate::error::ErrorKind;
 use crate::io::StoreSource;
 use crate::limits::Budget;
-use crate::predicate::Predicate;
 use crate::read::{FilterCounters, PageIndexUse, Plan, ReadAhead, ReadOptions, VirtualColumn};
-use crate::reader::{AsyncReader, BatchStream};
+use crate::{AsyncReader, BatchStream, ErrorKind, Predicate};
 
 /// The batches of a file.
 pub(super) struct FileStream {

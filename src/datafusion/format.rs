@@ -31,9 +31,7 @@ use super::sink::MarquetrySink;
 use super::source::{MarquetrySource, ScanSettings, check_options};
 use super::write_options::write_options;
 use super::{metadata, statistics};
-use crate::limits::Limits;
-use crate::read::Metadata;
-use crate::write::SortColumn;
+use crate::{Limits, Metadata, SortColumn};
 
 /// Makes [`MarquetryFormat`]s for a session: registered in place of the factory that DataFusion
 /// has for `parquet`, it makes `CREATE EXTERNAL TABLE … STORED AS PARQUET` and `COPY` go through

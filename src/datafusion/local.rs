@@ -12,9 +12,9 @@ use futures_core::future::BoxFuture;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
-use crate::error::{Error, Result};
 use crate::io::{AsyncSource, is_replaced, replaced};
 use crate::read::Latency;
+use crate::{Error, Result};
 
 /// A local file. If it was replaced after it was listed, it is not read; the first read looks.
 #[derive(Debug)]

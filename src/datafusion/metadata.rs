@@ -15,9 +15,8 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
 use crate::io::{FileEnd, StoreSource, is_replaced};
-use crate::limits::Limits;
-use crate::read::{LoadedIndexes, Metadata};
-use crate::reader::AsyncReader;
+use crate::read::LoadedIndexes;
+use crate::{AsyncReader, Limits, Metadata};
 
 /// What the cache of DataFusion holds of a file, with the indexes that were loaded.
 struct CachedMetadata {

@@ -51,8 +51,8 @@ use super::row_groups::ReadOrder;
 use super::sink::MarquetrySink;
 use super::source::{MarquetrySource, check_travel};
 use super::table::MarquetryTable;
+use crate::Limits;
 use crate::bytes::saturated;
-use crate::limits::Limits;
 
 /// Carries scans and sinks of this crate in physical plans.
 ///

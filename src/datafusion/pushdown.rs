@@ -29,7 +29,8 @@ use super::fallible::can_fail;
 use super::key_set::KeyRange;
 use super::learned::{LearnedFilter, Usage, key_range, may_change};
 use super::routed::Routed;
-use crate::predicate::{Column as TestedColumn, Literal, Predicate, col, not};
+use crate::predicate::Column as TestedColumn;
+use crate::{Literal, Predicate, col, not};
 
 /// The parts of a filter that are always evaluated, and those that DataFusion learns while the
 /// query runs, which may be left out.

@@ -12,7 +12,7 @@ use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr_common::sort_expr::LexOrdering;
 
 use super::schema::plain_options;
-use crate::read::Metadata;
+use crate::Metadata;
 
 /// The row groups whose middle lies in `range`; all of them without a range.
 ///

@@ -1,4 +1,4 @@
-//! [`Scan`]: from a file of a plan to the stream of its batches.
+//! [`Scan`]: from a file of a plan to what is read of it, in its own terms.
 //!
 //! ```text
 //!  PartitionedFile ─ Prepared ─── Fetched ─── OfFile ──── FileStream
@@ -13,12 +13,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use datafusion_common::stats::Precision;
 use datafusion_common::{Result, ScalarValue, Statistics};
-use datafusion_datasource::file_stream::{FileOpenFuture, FileOpener};
-use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselizer};
 use datafusion_datasource::{PartitionedFile, TableSchema};
 use datafusion_execution::cache::cache_manager::FileMetadataCache;
 use datafusion_execution::memory_pool::MemoryPool;
@@ -29,21 +26,18 @@ use datafusion_physical_expr_adapter::{PhysicalExprAdapterFactory, replace_colum
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricCategory};
 use datafusion_pruning::FilePruner;
-use futures_util::stream::BoxStream;
 use object_store::ObjectStore;
 
 use super::columns::with_row_numbers;
 use super::extensions;
-use super::file_stream::FileStream;
 use super::learned::{PassRates, Trust, TrustedPruner};
 use super::metadata::{self, Fetched};
 use super::metrics::{FileMetrics, OutputRows};
 use super::pushdown::{Filters, without_learned};
 use super::row_groups::{self, ReadOrder};
 use super::schema::{FileSchema, TypeOptions};
-use crate::limits::Limits;
 use crate::read::PageIndexUse;
-use crate::selection::RowSelection;
+use crate::{Limits, RowSelection};
 
 /// What a scan does to each of its files.
 #[derive(Debug, Clone)]
@@ -77,67 +71,6 @@ pub(super) struct Scan {
     pub(super) output_rows: Arc<OutputRows>,
 }
 
-/// Plans the files of one partition of a scan.
-#[derive(Debug, Clone)]
-pub(super) struct Files(pub(super) Arc<Scan>);
-
-impl Morselizer for Files {
-    fn plan_file(&self, file: PartitionedFile) -> Result<Box<dyn MorselPlanner>> {
-        Ok(Box::new(FilePlanner::Listed { scan: Arc::clone(&self.0), file: Box::new(file) }))
-    }
-}
-
-impl FileOpener for Files {
-    fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let scan = Arc::clone(&self.0);
-        Ok(Box::pin(async move {
-            let Some(prepared) = scan.prepare(file)? else {
-                return Ok(Box::pin(futures_util::stream::empty()) as BoxStream<'static, _>);
-            };
-            let fetched = prepared.fetch(&scan).await?;
-            Ok(Box::pin(scan.stream(prepared, fetched)?) as BoxStream<'static, _>)
-        }))
-    }
-}
-
-/// A file on its way to the stream of its batches.
-#[derive(Debug)]
-enum FilePlanner {
-    /// Nothing is known of it but what the plan of the query says.
-    Listed { scan: Arc<Scan>, file: Box<PartitionedFile> },
-    /// Its metadata are there.
-    Opened { scan: Arc<Scan>, prepared: Box<Prepared>, fetched: Box<Fetched> },
-}
-
-impl MorselPlanner for FilePlanner {
-    fn plan(self: Box<Self>) -> Result<Option<MorselPlan>> {
-        Ok(match *self {
-            Self::Listed { scan, file } => scan.prepare(*file)?.map(|prepared| {
-                MorselPlan::new().with_pending_planner(async move {
-                    let fetched = Box::new(prepared.fetch(&scan).await?);
-                    let prepared = Box::new(prepared);
-                    let planner = Self::Opened { scan, prepared, fetched };
-                    Ok(Box::new(planner) as Box<dyn MorselPlanner>)
-                })
-            }),
-            Self::Opened { scan, prepared, fetched } => {
-                let stream = scan.stream(*prepared, *fetched)?;
-                Some(MorselPlan::new().with_morsels(vec![Box::new(FileMorsel(stream))]))
-            }
-        })
-    }
-}
-
-/// The rows of a file. What is fetched of them, and when, depends on what was learned by then.
-#[derive(Debug)]
-struct FileMorsel(FileStream);
-
-impl Morsel for FileMorsel {
-    fn into_stream(self: Box<Self>) -> BoxStream<'static, Result<RecordBatch>> {
-        Box::pin(self.0)
-    }
-}
-
 /// A file that may have rows which pass, as far as its statistics in the plan tell.
 pub(super) struct Prepared {
     pub(super) file: PartitionedFile,
@@ -155,7 +88,7 @@ impl fmt::Debug for Prepared {
 }
 
 impl Prepared {
-    async fn fetch(&self, scan: &Scan) -> Result<Fetched> {
+    pub(super) async fn fetch(&self, scan: &Scan) -> Result<Fetched> {
         let _timer = self.metrics.metadata_load_time.timer();
         let (object, cache) = (&self.file.object_meta, scan.cache.as_deref());
         let size_hint = self.file.metadata_size_hint.or(scan.size_hint);
@@ -177,7 +110,7 @@ pub(super) struct OfFile {
 
 impl Scan {
     /// What can be told of a file before it is opened; `None` if no row of it can pass.
-    fn prepare(&self, file: PartitionedFile) -> Result<Option<Prepared>> {
+    pub(super) fn prepare(&self, file: PartitionedFile) -> Result<Option<Prepared>> {
         let name = file.object_meta.location.to_string();
         let metrics = FileMetrics::new(self.partition, &name, &self.metrics);
         let (projection, filter) = self.with_constants(&file, &name)?;
@@ -213,18 +146,17 @@ impl Scan {
         Some(TrustedPruner::new(pruner, learned, Arc::clone(&self.trust)))
     }
 
-    /// The batches of a file.
-    fn stream(&self, prepared: Prepared, fetched: Fetched) -> Result<FileStream> {
+    /// What is read of a file whose metadata are there.
+    pub(super) fn of_file(&self, prepared: &Prepared, fetched: &Fetched) -> Result<OfFile> {
         let (file, metadata) = (&prepared.file, &fetched.metadata);
         let (given, logical) = (file.arrow_schema.as_deref(), self.table.file_schema());
         let schema = FileSchema::new(metadata, logical, given, &self.types)?;
-        let (projection, filters) = self.adapted(&schema.physical, &prepared)?;
+        let (projection, filters) = self.adapted(&schema.physical, prepared)?;
         let mut row_groups = row_groups::in_range(metadata, file.range.as_ref())?;
         self.order.apply(metadata, &mut row_groups);
         let selection = extensions::selection(file, metadata)?;
         let output = Arc::new(self.projection.project_schema(self.table.table_schema())?);
-        let of_file = OfFile { schema, projection, filters, row_groups, selection, output };
-        FileStream::new(self, prepared, fetched, of_file)
+        Ok(OfFile { schema, projection, filters, row_groups, selection, output })
     }
 
     /// Projection and filter, with what is known to be the same in all rows of the file in place of

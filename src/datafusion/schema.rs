@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUni
 use datafusion_common::config::ParquetOptions;
 use datafusion_common::{DataFusionError, Result};
 
-use crate::read::Metadata;
+use crate::Metadata;
 use crate::schema::{ArrowOptions, HintUse, Physical, Projection, TextColumns, to_arrow};
 
 /// The options of DataFusion that say as which types columns are read.

@@ -32,8 +32,8 @@ use super::error::of_settings;
 use super::write_options::write_options;
 use crate::bytes::saturated;
 use crate::io::StoreSink;
-use crate::write::{SortColumn, WriteOptions, WriteReport, batch_bytes};
-use crate::writer::{AsyncWriter, RowGroupEncoder};
+use crate::write::batch_bytes;
+use crate::{AsyncWriter, RowGroupEncoder, SortColumn, WriteOptions, WriteReport};
 
 /// Writes the rows of a query to Parquet files.
 ///

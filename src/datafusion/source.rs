@@ -27,13 +27,14 @@ use datafusion_pruning::build_pruning_predicate;
 use object_store::ObjectStore;
 
 use super::columns::RowNumberColumns;
+use super::files::Files;
 use super::learned::{PassRates, Trust};
 use super::metrics::OutputRows;
 use super::pushdown;
 use super::row_groups::{ReadOrder, sort_by_bound};
-use super::scan::{Files, Scan};
+use super::scan::Scan;
 use super::schema::TypeOptions;
-use crate::limits::Limits;
+use crate::Limits;
 use crate::read::PageIndexUse;
 
 /// How files are read: what a format hands on to its scans.

@@ -17,9 +17,8 @@ use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 
 use super::schema::{arrow_types, is_bytes, is_text, plain_options};
 use crate::bytes::saturated;
-use crate::predicate::ColumnStatistics;
-use crate::read::Metadata;
 use crate::schema::Physical;
+use crate::{ColumnStatistics, Metadata};
 
 /// Statistics of a file for a table of this schema, without partition columns.
 pub(super) fn of_file(metadata: &Metadata, table: &Schema) -> Result<Statistics> {

@@ -11,10 +11,11 @@ use datafusion_common::parquet_config::DFParquetWriterVersion;
 use datafusion_common::{DataFusionError, Result};
 
 use super::source::check_options;
-use crate::compress::Compression;
 use crate::format::Encoding;
-use crate::page::PageVersion;
-use crate::write::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions};
+use crate::{
+    BloomOptions, ChunkingOptions, ColumnOptions, Compression, PageVersion, StatisticsLevel,
+    WriteOptions,
+};
 
 /// What `options` ask for.
 ///

@@ -8,25 +8,18 @@
 //! and simple, and tests compare with it. Trap: a legal page may be one run of a hundred million
 //! values: nothing here is allocated by a count of the file, only by what is asked for.
 
-pub(crate) mod alp;
+mod too_few_values;
 pub(crate) mod choose;
-pub(crate) mod delta_binary;
-pub(crate) mod delta_bytes;
-pub(crate) mod delta_length;
-pub(crate) mod dictionary;
-pub(crate) mod legacy;
 pub(crate) mod plain;
-pub(crate) mod readers;
 pub(crate) mod rle;
-mod span;
+pub(crate) mod dictionary;
+pub(crate) mod delta_binary;
+pub(crate) mod delta_length;
+pub(crate) mod delta_bytes;
 pub(crate) mod split;
+pub(crate) mod alp;
+pub(crate) mod legacy;
+pub(crate) mod readers;
 
-pub(crate) use span::{EndToEnd, Span};
-
-use crate::error::{Error, Spec};
-
-/// A page of `spec` that has `left` values more, where `wanted` are wanted.
-#[cold]
-fn too_few_values(spec: Spec, wanted: usize, left: usize) -> Error {
-    Error::mismatch(spec, "values left in the page", format_args!("at least {wanted}"), left)
-}
+pub(crate) use crate::span::{EndToEnd, Span};
+use too_few_values::too_few_values;

@@ -12,17 +12,20 @@
 //! Trap: the last group is padded, so the stream may hold more values than there are; and some
 //! writers cut the padding off.
 
+mod bit_width;
 mod encode;
 
 use bytes::Bytes;
 
+pub(crate) use self::bit_width::BitWidth;
+use self::bit_width::SPEC;
 #[cfg(test)]
 pub(crate) use self::encode::{encode, estimated_len};
 pub(crate) use self::encode::{
     encode_bits_into, encode_into, encode_levels_into, encode_packed_into, encode_run_into,
 };
 use crate::bytes::Cursor;
-use crate::error::{Error, Result, Spec};
+use crate::error::{Error, Result};
 use crate::simd::Isa;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::gather::{gather, gather_packed};
@@ -30,40 +33,6 @@ use crate::simd::native::PlainOldData;
 use crate::simd::ops::{self, SimdOps, SimdTask};
 use crate::simd::planes::LevelBitPlanes;
 use crate::simd::unpack::unpack_u32;
-
-const SPEC: Spec = Spec::Encodings("RLE");
-
-/// A number of bits from 0 to 32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BitWidth(u8);
-
-impl BitWidth {
-    /// A width that the file states.
-    ///
-    /// # Errors
-    /// `Malformed` if it is over 32.
-    pub(crate) fn new(bits: u8) -> Result<Self> {
-        if bits > 32 {
-            return Err(Error::mismatch(SPEC, "bit width", "at most 32", bits));
-        }
-        Ok(Self(bits))
-    }
-
-    /// The bits that the numbers up to `max` take.
-    pub(crate) fn for_max(max: u32) -> Self {
-        Self(u8::try_from(u32::BITS - max.leading_zeros()).expect("at most 32"))
-    }
-
-    /// The number of bits.
-    pub(crate) fn bits(self) -> u32 {
-        u32::from(self.0)
-    }
-
-    /// Whether `value` takes no more bits.
-    fn holds(self, value: u32) -> bool {
-        u64::from(value) >> self.0 == 0
-    }
-}
 
 /// Decodes a hybrid stream.
 #[derive(Debug, Clone)]

@@ -11,12 +11,78 @@ use std::task::{Context, Poll, Waker};
 
 use arrow_array::RecordBatch;
 
+use super::builder::Export;
 use super::partition::{PartitionKey, Partitioning};
-use super::target::{Made, OutFile, Target};
-use super::{Export, ExportProgress, ExportedFile, lock};
+use super::progress::{ExportProgress, ExportedFile};
+use super::target::{Made, OutFile, Target, lock};
 use crate::error::{Error, Result};
 use crate::write::summary;
 use crate::writer::RowGroupEncoder;
+
+impl Export {
+    /// Writes the streams, and says which files came of them, by number. A stream is taken when a
+    /// thread is free for it.
+    ///
+    /// # Errors
+    /// The first error of a stream or of a file, with the number of the stream
+    /// ([`At::stream`](crate::At)): the other streams end at their next batch then, and no file of
+    /// this run is left. `Usage` for settings that do not fit, a name that is no file name, and a
+    /// file that stands there already.
+    pub fn run<I, S, E>(self, streams: I) -> Result<Vec<ExportedFile>>
+    where
+        I: IntoIterator<Item = S>,
+        I::IntoIter: Send,
+        S: Iterator<Item = Result<RecordBatch, E>>,
+        E: Into<Error>,
+    {
+        #[cfg(feature = "object_store")]
+        if matches!(self.target, Target::Store { .. }) {
+            return Err(Error::usage("an object store is written to asynchronously: run_async"));
+        }
+        let streams = streams.into_iter();
+        // How many streams there are may be unknown.
+        let workers = self.threads.min(streams.size_hint().1.unwrap_or(usize::MAX)).max(1);
+        let run = ExportRun::new(self, workers, workers > 1)?;
+        let streams = Mutex::new(streams.enumerate());
+        let ends: Vec<_> = std::thread::scope(|scope| {
+            let work = || run.work(&streams);
+            let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            // All of them, so that nothing is written any more when a panic goes on.
+            threads.into_iter().map(|thread| thread.join()).collect()
+        });
+        for end in ends {
+            if let Err(panic) = end {
+                ready(run.remove());
+                std::panic::resume_unwind(panic);
+            }
+        }
+        ready(run.end())
+    }
+
+    /// Writes asynchronous streams, into an object store or a folder, as [`Export::run`]: as many
+    /// at a time as there are [threads](Export::threads), in the task that polls. Rows are encoded
+    /// by the threads of a pool. Files of a folder are written where the future is polled.
+    ///
+    /// A future that is dropped before its end leaves the objects that were finished.
+    ///
+    /// # Errors
+    /// As [`Export::run`].
+    #[cfg(feature = "object_store")]
+    pub async fn run_async<I, S, E>(self, streams: I) -> Result<Vec<ExportedFile>>
+    where
+        I: IntoIterator<Item = S>,
+        S: futures_core::Stream<Item = Result<RecordBatch, E>>,
+        E: Into<Error>,
+    {
+        use futures_util::StreamExt;
+        let streams = streams.into_iter();
+        let workers = self.threads.min(streams.size_hint().1.unwrap_or(usize::MAX)).max(1);
+        let run = ExportRun::new(self, workers, false)?;
+        let work = streams.enumerate().map(|(number, stream)| run.work_async(number, stream));
+        futures_util::stream::iter(work).buffer_unordered(workers).collect::<()>().await;
+        run.end().await
+    }
+}
 
 /// What the workers of an export share.
 pub(super) struct ExportRun {

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 
-use super::lock;
 use crate::error::{Error, Result};
 use crate::io::{PathSink, Sink};
 use crate::write::WriteReport;
@@ -52,6 +51,11 @@ pub(super) struct Made {
     /// Files that are there, or may be.
     pub(super) files: Mutex<Vec<String>>,
     folders: Mutex<HashSet<PathBuf>>,
+}
+
+/// A panic of another thread leaves nothing half done here.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Target {

@@ -51,14 +51,14 @@
 //!
 //! [`LOGICAL_TYPE_KEY`]: crate::schema::LOGICAL_TYPE_KEY
 
-mod column;
-mod checksum;
 #[cfg(feature = "file-references")]
 mod digest;
 #[cfg(not(feature = "file-references"))]
 #[path = "digest_disabled.rs"]
 mod digest;
+mod checksum;
 mod resolve;
+mod column;
 
 pub use checksum::Checksum;
 pub use column::FileColumn;

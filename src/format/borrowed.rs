@@ -12,8 +12,8 @@ use super::crypto::ColumnCryptoMetaData;
 use super::enums::{
     BoundaryOrder, CompressionCodec, ConvertedType, Encoding, FieldRepetitionType, Type,
 };
-use super::file::KeyValue;
 use super::index::PageLocation;
+use super::key_value::KeyValue;
 use super::schema::LogicalType;
 use super::statistics::GeospatialStatistics;
 use crate::thrift::derive::thrift;

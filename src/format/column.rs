@@ -7,7 +7,7 @@
 
 use super::crypto::ColumnCryptoMetaData;
 use super::enums::{CompressionCodec, Encoding, PageType, Type};
-use super::file::KeyValue;
+use super::key_value::KeyValue;
 use super::statistics::{GeospatialStatistics, SizeStatistics, Statistics};
 use crate::thrift::derive::thrift;
 

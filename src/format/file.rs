@@ -7,6 +7,7 @@
 
 use super::column::ColumnChunk;
 use super::crypto::EncryptionAlgorithm;
+use super::key_value::KeyValue;
 use super::schema::SchemaElement;
 use crate::thrift::derive::thrift;
 
@@ -63,17 +64,6 @@ thrift! {
         2 required descending: bool,
         /// Whether nulls come first.
         3 required nulls_first: bool,
-    }
-}
-
-thrift! {
-    /// A key and perhaps a value: an absent value differs from an empty one.
-    #[derive(Eq, Hash)]
-    pub struct KeyValue {
-        /// The key.
-        1 required key: String as text,
-        /// The value.
-        2 optional value: String as text,
     }
 }
 

@@ -50,19 +50,20 @@
 //! | [`FileCryptoMetaData`], [`EncryptionWithColumnKey`] | | 1, 2 | |
 //! | every struct, the extension field 32767 and all other ids | | kept as bytes: [`Unknown`] | |
 
-mod bloom;
-mod borrowed;
-mod column;
-mod crypto;
-mod elements;
 mod enums;
-mod file;
-mod footer;
-mod index;
-mod orders;
-mod page;
+mod key_value;
+mod crypto;
 mod schema;
 mod statistics;
+mod column;
+mod index;
+mod file;
+mod borrowed;
+mod elements;
+mod orders;
+mod footer;
+mod bloom;
+mod page;
 pub(crate) mod tail;
 #[cfg(test)]
 mod tests;
@@ -84,10 +85,11 @@ pub use enums::{
     BoundaryOrder, CompressionCodec, ConvertedType, EdgeInterpolationAlgorithm, Encoding,
     FieldRepetitionType, PageType, Type,
 };
-pub use file::{ColumnOrder, FileMetaData, KeyValue, RowGroup, SortingColumn};
+pub use file::{ColumnOrder, FileMetaData, RowGroup, SortingColumn};
 pub(crate) use footer::IndexPlaces;
 pub use footer::{ChunkStarts, ColumnChunks, FileHead, FooterIndex, RowGroupHead};
 pub use index::{ColumnIndex, OffsetIndex, PageLocation};
+pub use key_value::KeyValue;
 pub use orders::ColumnOrders;
 pub use page::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, IndexPageHeader, PageHeader,

@@ -17,6 +17,10 @@ mod file_ranges;
 mod blocking;
 #[cfg(any(feature = "async", feature = "parallel"))]
 mod wave;
+#[cfg(feature = "async")]
+mod serial_wave;
+#[cfg(feature = "parallel")]
+mod wave_retry;
 #[cfg(feature = "parallel")]
 mod shares;
 #[cfg(feature = "parallel")]

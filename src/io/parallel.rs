@@ -21,11 +21,12 @@ use super::file_ranges::{FileRanges, in_pieces, next_batch};
 use super::pool::Pool;
 use super::progress::Progress;
 use super::row_group_open::contradicts;
+#[cfg(feature = "async")]
+use super::serial_wave::{QueuedRowGroup, WaveResult, serial_wave};
 use super::shares::{WaveTask, share_out};
 use super::source::Source;
-#[cfg(feature = "async")]
-use super::wave::{QueuedRowGroup, WaveResult, serial_wave};
-use super::wave::{Retry, WaveSize};
+use super::wave::WaveSize;
+use super::wave_retry::Retry;
 use crate::error::{Error, Result};
 use crate::read::{
     Batcher, DecodeStep, FilteredWindow, LeafBatch, Plan, ReservedBatch, RowGroup, Window,

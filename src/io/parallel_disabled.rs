@@ -35,4 +35,4 @@ impl Parallel {
 }
 
 #[cfg(feature = "async")]
-pub(super) use super::wave::serial_wave as wave_of;
+pub(super) use super::serial_wave::serial_wave as wave_of;

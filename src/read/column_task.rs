@@ -5,26 +5,33 @@ use bytes::Bytes;
 use super::chunk::Pages;
 use super::column::{LeafBatch, LeafReader};
 use super::filter_stages::DecodeStep;
-use super::page_list::{PageList, PageSearch};
+use super::page_list::PageList;
+#[cfg(any(feature = "parallel", test))]
+use super::page_search::PageSearch;
 use super::plan::{ChunkWork, Plan};
 use super::supplied::{Step, Stop};
 use super::window::{UnselectedRows, Window, max_bytes};
-use crate::error::{Error, ErrorKind, LimitKind, Result};
+use crate::error::{Error, Result};
 use crate::page::PageContext;
 use crate::schema::LeafPath;
 
 /// One leaf of one row group: one or more [`ColumnDecoder`]s that decode it.
+#[cfg_attr(
+    not(any(feature = "parallel", test)),
+    expect(dead_code, reason = "it is split for threads alone")
+)]
 pub(crate) struct ColumnTask {
-    chunk: ChunkSource,
+    pub(super) chunk: ChunkSource,
     /// Made when they are asked for: in a row group of many small chunks they take more memory than
     /// the chunks.
-    parts: Vec<ColumnDecoder>,
+    pub(super) parts: Vec<ColumnDecoder>,
     /// While the leaf is being split.
-    search: Option<PageSearch>,
+    #[cfg(any(feature = "parallel", test))]
+    pub(super) search: Option<PageSearch>,
     /// Whether it may be split.
-    may_split: bool,
-    rows_in_group: u64,
-    work: ChunkWork,
+    pub(super) may_split: bool,
+    pub(super) rows_in_group: u64,
+    pub(super) work: ChunkWork,
 }
 
 /// What a thread decodes at a time: windows of one leaf, in ascending order.
@@ -63,7 +70,7 @@ pub(super) struct ChunkSource {
 }
 
 impl ChunkSource {
-    fn part(&self) -> Result<ColumnDecoder> {
+    pub(super) fn part(&self) -> Result<ColumnDecoder> {
         let Self { plan, column_index, list, context, row_group } = self;
         let pages = Pages::new(list, context.clone(), plan.budget());
         let spec = plan.leaves().get(*column_index).ok_or_else(|| Error::usage("no such leaf"))?;
@@ -89,7 +96,15 @@ impl ChunkSource {
 
 impl ColumnTask {
     pub(super) fn new(chunk: ChunkSource, rows_in_group: u64, work: ChunkWork) -> Self {
-        Self { chunk, parts: Vec::new(), search: None, may_split: true, rows_in_group, work }
+        Self {
+            chunk,
+            parts: Vec::new(),
+            #[cfg(any(feature = "parallel", test))]
+            search: None,
+            may_split: true,
+            rows_in_group,
+            work,
+        }
     }
 
     /// Whether the leaf is decoded for a stage of the filter.
@@ -106,21 +121,6 @@ impl ColumnTask {
             false => DecodeStep::Output,
         };
         own == step && (*column_index < plan.output_leaves() || !window.is_proven())
-    }
-
-    /// About how much work it is.
-    pub(crate) fn work(&self) -> ChunkWork {
-        self.work
-    }
-
-    /// How many parts decode the leaf, each on a thread of its own.
-    pub(crate) fn shares(&self) -> usize {
-        self.parts.len().max(1)
-    }
-
-    /// Whether it may be split: not if it was before, or if the rows of its pages cannot be known.
-    pub(crate) fn may_split(&self) -> bool {
-        self.may_split
     }
 
     /// What decodes the leaf: one part, or as many as it was split into.
@@ -140,54 +140,9 @@ impl ColumnTask {
         self.parts = Vec::new();
     }
 
-    /// Lets `parts` threads decode the leaf, each its own pages, if the rows of its pages can be
-    /// known and there is memory for it. Decoders so far are dropped: the next window may lie
-    /// anywhere. `given` is what the step before asked for.
-    ///
-    /// # Errors
-    /// As [`ColumnTask::parts`].
-    pub(crate) fn split(&mut self, parts: usize, given: Option<Bytes>) -> Result<Step<()>> {
-        let ChunkSource { plan, list, context, .. } = &mut self.chunk;
-        self.may_split = false;
-        // Pages of these writers depend on the page before.
-        if plan.footer().quirks().carries_prefix {
-            return Ok(Step::Done(()));
-        }
-        let search = self.search.get_or_insert_with(|| PageSearch::new(list, self.rows_in_group));
-        let found = match search.step(context, plan.budget(), given) {
-            Ok(Step::Done(found)) => found,
-            Ok(Step::NeedsMore(range)) => return Ok(Step::NeedsMore(range)),
-            // Whole, it takes less memory.
-            Err(e) if e.kind() == ErrorKind::Limit(LimitKind::Memory) => None,
-            Err(e) => return Err(e),
-        };
-        self.search = None;
-        let Some(found) = found else { return Ok(Step::Done(())) };
-        let max = found.pages().map_or(1, <[_]>::len);
-        if parts < 2 || max < 2 {
-            return Ok(Step::Done(()));
-        }
-        *list = found;
-        self.parts.clear();
-        for _ in 0..parts.min(max) {
-            self.parts.push(self.chunk.part()?);
-        }
-        Ok(Step::Done(()))
-    }
-
     /// What has asked for bytes.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &ColumnDecoder> {
         self.parts.iter().filter(|part| part.reader.is_waiting())
-    }
-
-    /// Says of which column an error is.
-    pub(crate) fn place(&self, error: Error) -> Error {
-        let ChunkSource { plan, column_index, row_group, .. } = &self.chunk;
-        let error = match plan.leaves().get(*column_index) {
-            Some(spec) => error.at_column(spec.leaf.path.dotted()),
-            None => error,
-        };
-        error.at_row_group(*row_group)
     }
 }
 

@@ -46,7 +46,14 @@ pub(crate) struct SealedFooter {
 enum FooterBody {
     /// A module, which begins with this byte of what is stored.
     #[cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "for encrypted files"))]
-    Encrypted { start: usize, key_metadata: Option<Vec<u8>> },
+    Encrypted {
+        start: usize,
+        #[cfg_attr(
+            all(feature = "encryption", not(feature = "async")),
+            expect(dead_code, reason = "for keys that come asynchronously")
+        )]
+        key_metadata: Option<Vec<u8>>,
+    },
     /// In plain text, and perhaps signed.
     Plain(Box<FooterIndex>),
 }

@@ -17,6 +17,8 @@ mod counters;
 mod loaded_indexes;
 mod options;
 mod page_list;
+#[cfg(any(feature = "parallel", test))]
+mod page_search;
 mod page_cache;
 mod chunk_bytes;
 mod chunk;
@@ -28,21 +30,30 @@ mod filter;
 mod variant;
 mod plan;
 mod prune;
+#[cfg(feature = "async")]
+mod index_ranges;
 mod regions;
 mod walk;
 mod column_task;
 pub(crate) mod row_filter;
 mod batch;
 mod row_group;
+#[cfg(any(feature = "parallel", test))]
+mod shared_tasks;
 mod coalesce;
 
+#[cfg(feature = "parallel")]
+pub(crate) use self::{
+    column::LeafBatch,
+    column_task::ColumnDecoder,
+    filter_stages::DecodeStep,
+    row_group::{Batcher, FilteredWindow},
+    window::Window,
+};
 pub use batch::ReservedBatch;
 pub(crate) use coalesce::Coalescer;
-pub(crate) use column::LeafBatch;
-pub(crate) use column_task::ColumnDecoder;
 #[cfg(feature = "datafusion")]
 pub(crate) use counters::FilterCounters;
-pub(crate) use filter_stages::DecodeStep;
 pub use footer::Footer;
 #[cfg(feature = "datafusion")]
 pub(crate) use loaded_indexes::LoadedIndexes;
@@ -59,10 +70,10 @@ pub(crate) use prune::{PruneReport, PruneStep, RowGroupPruner};
 #[cfg(feature = "encryption")]
 pub(crate) use regions::ChunkRegions;
 pub use row_group::RowGroup;
+pub(crate) use row_group::Supplied;
+#[cfg(any(feature = "async", feature = "parallel"))]
 pub(crate) use row_group::is_too_large;
-pub(crate) use row_group::{Batcher, FilteredWindow, Supplied};
 pub(crate) use supplied::Step;
 pub use tail::{FooterTail, Tail};
 pub(crate) use walk::ChunkWalk;
 pub use walk::{StoredPage, StoredPages};
-pub(crate) use window::Window;

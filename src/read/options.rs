@@ -183,12 +183,6 @@ impl Latency {
     pub const STORE: Self =
         Self { per_request: Duration::from_millis(30), bytes_per_second: 100_000_000 };
 
-    /// Whether fetching is slow beside decoding, so that it pays to fetch the columns of a filter
-    /// before the others.
-    pub(crate) fn is_far(&self) -> bool {
-        self.per_request >= FAR
-    }
-
     /// Bytes that come in the time that a request takes: those are sooner read than skipped.
     /// Between 4 KiB and 32 MiB.
     pub(crate) fn gap(&self) -> u64 {
@@ -198,9 +192,6 @@ impl Latency {
         u64::try_from(bytes).unwrap_or(u64::MAX).clamp(4 << 10, 32 << 20)
     }
 }
-
-/// What a request to a source that is not near takes at least.
-const FAR: Duration = Duration::from_millis(1);
 
 /// When the page index is asked where the pages of a column chunk are.
 ///

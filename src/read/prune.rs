@@ -35,8 +35,8 @@ pub(crate) struct RowGroupPruner {
     range: RowRange,
     rows_in_group: u64,
     facts: Vec<LeafFacts>,
-    asked: Vec<IndexRequest>,
-    needs: Vec<Range<u64>>,
+    pub(super) asked: Vec<IndexRequest>,
+    pub(super) needs: Vec<Range<u64>>,
     found: PruneReport,
     pages: Vec<(usize, PageFacts)>,
     /// The memory of the dictionaries among the facts.
@@ -45,7 +45,7 @@ pub(crate) struct RowGroupPruner {
 
 /// Purpose of each requested range.
 #[derive(Debug, Clone)]
-enum IndexRequest {
+pub(super) enum IndexRequest {
     /// The begin of a bloom filter, or all of it, and the hashes that are looked for.
     Bloom { leaf: usize, hashes: Vec<u64> },
     /// Blocks of a bloom filter; further ranges of the same follow.
@@ -58,15 +58,6 @@ enum IndexRequest {
     ColumnIndex { leaf: usize },
     /// That offset index.
     OffsetIndex,
-}
-
-/// What may be asked for before the pages of a row group.
-#[derive(Debug, Default)]
-pub(crate) struct IndexRanges {
-    /// Page indexes and bloom filters.
-    pub(crate) indexes: Vec<Range<u64>>,
-    /// Dictionary pages.
-    pub(crate) dictionaries: Vec<Range<u64>>,
 }
 
 /// What was found out about a row group, and by what.
@@ -102,31 +93,6 @@ const DICTIONARY_SHARE: u64 = 16;
 const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 
 impl Plan {
-    /// The indexes of a row group of [`Plan::ranges`] that may be asked for, and the dictionaries,
-    /// so that they can be fetched together with those of others.
-    ///
-    /// # Errors
-    /// `Malformed` if the metadata of a chunk are broken.
-    pub(crate) fn index_ranges(&self, range: &RowRange) -> Result<IndexRanges> {
-        let pruner = self.pruner(range)?;
-        let mut found = IndexRanges::default();
-        for (asked, need) in pruner.asked.iter().zip(pruner.needs) {
-            match asked {
-                IndexRequest::Dictionary { .. } => found.dictionaries.push(need),
-                _ => found.indexes.push(need),
-            }
-        }
-        if self.filter().is_none() || range.is_claimed() {
-            found.indexes.extend_from_slice(self.row_group(range)?.needs());
-        } else if self.index_may_help(range.row_group)? {
-            for column in self.leaves() {
-                let chunk = self.footer().column_chunk_ref(range.row_group, column.leaf.index)?;
-                found.indexes.extend(self.offset_index(&chunk));
-            }
-        }
-        Ok(found)
-    }
-
     /// Whether page indexes could exclude rows of none of the row groups that are left, though the
     /// filter tests columns: statistics prove it of all rows, or no such column has a page index.
     ///

@@ -23,12 +23,12 @@ use crate::predicate::nested_bits::within;
 
 /// A row group whose bytes are there.
 pub struct RowGroup {
-    plan: Plan,
-    range: RowRange,
+    pub(super) plan: Plan,
+    pub(super) range: RowRange,
     rows_in_group: u64,
     /// The next row to give, counted from the first of the row group.
-    next_row: u64,
-    batch_rows: usize,
+    pub(super) next_row: u64,
+    pub(super) batch_rows: usize,
     /// Rows of a batch, as estimated from the metadata.
     estimated_rows: usize,
     /// Maximum rows of a batch: as estimated, unless the estimate was found to be far off.
@@ -36,21 +36,22 @@ pub struct RowGroup {
     /// What was decoded so far in batches that were not too large: rows and bytes.
     seen: (u64, u64),
     /// About how many bytes a batch takes.
-    batch_bytes: u64,
+    pub(super) batch_bytes: u64,
     /// Whether batches are made one at a time, because one was larger than the metadata had said.
-    is_careful: bool,
+    pub(super) is_careful: bool,
     /// How many batches were too large.
     rewound: u32,
-    tasks: Vec<ColumnTask>,
+    pub(super) tasks: Vec<ColumnTask>,
     /// Whether its tasks may be split.
-    may_split: bool,
+    pub(super) may_split: bool,
     /// Compressed bytes of a row of each leaf of the plan, where it matters which of a filter comes
     /// first.
     row_bytes: Vec<f64>,
     /// The window that is being decoded by [`RowGroup::next_step`].
     open: Option<OpenWindow>,
     /// Holds the fetched bytes in the budget.
-    fetched: Reservation,
+    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "freed when it is dropped"))]
+    pub(super) fetched: Reservation,
 }
 
 impl fmt::Debug for RowGroup {
@@ -178,17 +179,6 @@ impl RowGroup {
         window
     }
 
-    /// The plan of the read.
-    pub(crate) fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// Whether few windows are to be decoded before the next: the first ones teach which columns of
-    /// the filter are better decoded later.
-    pub(crate) fn is_to_learn(&self) -> bool {
-        self.is_filtered() && self.plan.filter().is_some_and(Filter::is_to_learn)
-    }
-
     /// For a count: the next rows of which the filter is known to be true, however many. They need
     /// not be decoded, because there are no columns.
     fn counted_run(&self) -> Option<Range<u64>> {
@@ -228,42 +218,9 @@ impl RowGroup {
         self.next_row >= self.range.rows.end
     }
 
-    /// About how many bytes a batch takes as Arrow arrays, by what the metadata say.
-    pub(crate) fn batch_bytes(&self) -> u64 {
-        self.batch_bytes
-    }
-
-    /// The leaves, in the order of [`Plan::leaves`]; without those that only the filter needs if it
-    /// need not be evaluated.
-    pub(crate) fn tasks(&mut self) -> &mut [ColumnTask] {
-        &mut self.tasks
-    }
-
-    /// Frees the bytes, before the row group is fetched again. Nothing can be decoded after it.
-    pub(crate) fn free(&mut self) {
-        self.tasks.clear();
-        drop(self.fetched.split_off());
-    }
-
-    /// Whether its tasks may be split: not if pages are read as they come, or if memory ran out.
-    pub(crate) fn may_split(&self) -> bool {
-        self.may_split
-    }
-
     /// Leaves the tasks as they are from now on.
     pub(crate) fn forbid_splits(&mut self) {
         self.may_split = false;
-    }
-
-    /// Rows that are wanted of it.
-    pub(crate) fn rows(&self) -> u64 {
-        self.range.count()
-    }
-
-    /// About how many bytes the batches take that are to come.
-    pub(crate) fn bytes_left(&self) -> u64 {
-        let rows = self.range.rows.end.saturating_sub(self.next_row);
-        rows.div_ceil(self.batch_rows.max(1) as u64).saturating_mul(self.batch_bytes)
     }
 
     /// Whether there is a filter that must be evaluated for some of the rows, so that batches are
@@ -395,11 +352,6 @@ impl RowGroup {
         // The metadata may be right of the rows from here on.
         self.batch_rows = self.batch_rows.min(self.estimated_rows);
         self.restart_at(window);
-    }
-
-    /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].
-    pub(crate) fn is_careful(&self) -> bool {
-        self.is_careful
     }
 
     /// Gives the next batches more rows, if what was decoded of these windows and of those before

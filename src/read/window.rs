@@ -223,11 +223,6 @@ impl Window {
         self.stages.as_ref().map_or(0, |stages| stages.of_column(column))
     }
 
-    /// Whether its arrays hold more than they should, where they should not exceed `batch_bytes`.
-    pub(crate) fn is_overweight(&self, batch_bytes: usize) -> bool {
-        self.weight.bytes() > max_bytes(batch_bytes, self.rows)
-    }
-
     /// Rows that are decoded for the first stage of the filter: the wanted ones, and those in short
     /// gaps.
     pub(super) fn decoded(&self) -> usize {

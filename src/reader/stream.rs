@@ -11,7 +11,7 @@ use futures_core::Stream;
 use futures_util::TryStreamExt;
 
 use super::batch_output::BatchOutput;
-use super::{PARALLEL_FROM, Reader, Threads};
+use super::file::{PARALLEL_FROM, Reader, Threads};
 use crate::crypt::Decryption;
 use crate::error::Result;
 #[cfg(feature = "datafusion")]

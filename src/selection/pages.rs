@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::RowSelection;
+use super::row_selection::RowSelection;
 use crate::error::{Error, Result, Spec};
 use crate::format::OffsetIndex;
 

@@ -1,5 +1,6 @@
+use super::row_selection::Form;
 use super::*;
-use crate::error::{ErrorKind, LimitKind, Spec};
+use crate::error::{ErrorKind, LimitKind, Result, Spec};
 use crate::format::{OffsetIndex, PageLocation};
 
 /// Random flags in stretches, some of them long.

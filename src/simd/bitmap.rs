@@ -3,6 +3,9 @@
 
 use super::Isa;
 
+/// Bits of a word.
+pub(super) const WORD: usize = 64;
+
 /// Bits in words of 64; those beyond the length are 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bitmap {

@@ -5,7 +5,7 @@ use std::collections::TryReserveError;
 use super::lengths;
 use super::prefetch;
 use super::prefix_sum::prefix_sum_i32;
-use crate::encoding::Span;
+use crate::span::Span;
 
 /// Bytes copied at a time: most strings are shorter, so that one load and one store does.
 const STEP: usize = 16;

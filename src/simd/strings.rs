@@ -8,7 +8,7 @@
 use bytes::Bytes;
 
 use super::prefetch;
-use crate::encoding::Span;
+use crate::span::Span;
 
 /// The end of a value in the payload.
 pub(crate) trait OffsetInt: Copy {

@@ -8,6 +8,6 @@
 
 pub(crate) mod bloom;
 pub(crate) mod bounds;
-pub(crate) mod collect;
 pub(crate) mod order;
+pub(crate) mod collect;
 pub(crate) mod page_index;

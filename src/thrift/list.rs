@@ -8,7 +8,9 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
-use super::read::{Read, Reader};
+use super::read::{Read, Reader, elements_fit};
+use super::wire;
+use crate::error::Result;
 
 /// A list as it is on the wire, read through once and found to be sound. Two words.
 pub struct List<'a, T> {
@@ -41,6 +43,25 @@ impl<'a, T: Read<'a>> List<'a, T> {
         let mut reader = Reader::new(self.bytes);
         let left = reader.list().map_or(0, |(_, n)| n);
         ListIter { reader, left, element: PhantomData }
+    }
+}
+
+impl<'a, T: Read<'a>> Read<'a> for List<'a, T> {
+    const TYPE: u8 = wire::LIST;
+
+    #[inline]
+    fn fits(ty: u8, payload: &[u8]) -> bool {
+        ty == wire::LIST && elements_fit::<T>(payload)
+    }
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        let before = reader.rest();
+        let (_, n) = reader.list()?;
+        for _ in 0..n {
+            T::read(reader)?;
+        }
+        Ok(Self::sound(reader.since(before)))
     }
 }
 
@@ -131,6 +152,26 @@ impl<'a, T: Read<'a>> Held<'a, T> {
     pub fn get(self) -> T {
         // It was read before, so it is sound; and nothing at all is the default.
         T::read(&mut Reader::new(self.bytes)).unwrap_or_default()
+    }
+}
+
+impl<'a, T: Read<'a>> Read<'a> for Held<'a, T> {
+    const TYPE: u8 = T::TYPE;
+
+    #[inline]
+    fn fits(ty: u8, payload: &[u8]) -> bool {
+        T::fits(ty, payload)
+    }
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        let before = reader.rest();
+        let value = T::read(reader)?;
+        Ok(if value.is_absent() { Self::default() } else { Self::sound(reader.since(before)) })
+    }
+
+    #[inline]
+    fn is_absent(&self) -> bool {
+        self.is_empty()
     }
 }
 

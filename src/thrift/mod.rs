@@ -56,16 +56,17 @@
 //! Unknown values nested more than 64 deep are an error too, [`Limit`](crate::ErrorKind::Limit).
 //! Known ones are not recursive.
 
-pub(crate) mod derive;
+pub(crate) mod wire;
+mod skip;
+mod read;
+mod write;
+mod unknown;
 mod list;
+pub(crate) mod derive;
 #[cfg(test)]
 pub(crate) mod oracle;
-mod read;
-mod skip;
 #[cfg(test)]
 mod tests;
-mod unknown;
-mod write;
 
 pub use list::{Held, List, ListIter};
 pub(crate) use read::in_field;
@@ -111,35 +112,3 @@ pub trait Thrift: Write {
 }
 
 impl<T: Write> Thrift for T {}
-
-/// The types of the wire: the low nibble of a field header.
-pub(crate) mod wire {
-    /// Ends a struct.
-    pub(crate) const STOP: u8 = 0;
-    /// As a field: true, without payload. In a list: one byte.
-    pub(crate) const TRUE: u8 = 1;
-    /// As a field: false, without payload. In a list: one byte.
-    pub(crate) const FALSE: u8 = 2;
-    /// One byte.
-    pub(crate) const I8: u8 = 3;
-    /// Zigzag, at most 3 bytes.
-    pub(crate) const I16: u8 = 4;
-    /// Zigzag, at most 5 bytes.
-    pub(crate) const I32: u8 = 5;
-    /// Zigzag, at most 10 bytes.
-    pub(crate) const I64: u8 = 6;
-    /// 8 bytes, little-endian.
-    pub(crate) const DOUBLE: u8 = 7;
-    /// A length and as many bytes; also for text.
-    pub(crate) const BINARY: u8 = 8;
-    /// A header and elements.
-    pub(crate) const LIST: u8 = 9;
-    /// As a list.
-    pub(crate) const SET: u8 = 10;
-    /// A header and pairs.
-    pub(crate) const MAP: u8 = 11;
-    /// Fields until the stop; also for unions.
-    pub(crate) const STRUCT: u8 = 12;
-    /// 16 bytes.
-    pub(crate) const UUID: u8 = 13;
-}

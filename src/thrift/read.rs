@@ -1,8 +1,6 @@
 //! Reading: [`Reader`] takes values from bytes, [`Read`] is what can be taken.
 
-use super::list::{Held, List};
 use super::skip::{self, Alike, Fault};
-use super::unknown::Unknown;
 use super::wire;
 use crate::bytes::{Cursor, unzigzag};
 use crate::error::{Error, LimitKind, Result, Spec};
@@ -61,7 +59,7 @@ pub trait Read<'a>: Sized + Default {
 #[derive(Debug)]
 pub struct Reader<'a> {
     cursor: Cursor<'a>,
-    /// Whether a value was read that cannot be written back as it was; see [`Unknown`].
+    /// Whether a value was read that cannot be written back as it was; see [`Unknown`](super::Unknown).
     lossy: bool,
 }
 
@@ -283,15 +281,6 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn take_lossy(&mut self) -> bool {
         std::mem::take(&mut self.lossy)
-    }
-
-    /// Moves the value of `field` to `unknown`.
-    #[cold]
-    pub(crate) fn keep(&mut self, field: Field, unknown: &mut Unknown) -> Result<()> {
-        let before = self.rest();
-        self.skip(field.ty)?;
-        unknown.push(field, self.since(before));
-        Ok(())
     }
 
     /// The bytes read since `before` was what is left.
@@ -568,48 +557,9 @@ impl<'a, T: Read<'a>> Read<'a> for Vec<T> {
     }
 }
 
-impl<'a, T: Read<'a>> Read<'a> for List<'a, T> {
-    const TYPE: u8 = wire::LIST;
-
-    #[inline]
-    fn fits(ty: u8, payload: &[u8]) -> bool {
-        ty == wire::LIST && elements_fit::<T>(payload)
-    }
-
-    #[inline]
-    fn read(reader: &mut Reader<'a>) -> Result<Self> {
-        let before = reader.rest();
-        let (_, n) = reader.list()?;
-        for _ in 0..n {
-            T::read(reader)?;
-        }
-        Ok(Self::sound(reader.since(before)))
-    }
-}
-
-impl<'a, T: Read<'a>> Read<'a> for Held<'a, T> {
-    const TYPE: u8 = T::TYPE;
-
-    #[inline]
-    fn fits(ty: u8, payload: &[u8]) -> bool {
-        T::fits(ty, payload)
-    }
-
-    fn read(reader: &mut Reader<'a>) -> Result<Self> {
-        let before = reader.rest();
-        let value = T::read(reader)?;
-        Ok(if value.is_absent() { Self::default() } else { Self::sound(reader.since(before)) })
-    }
-
-    #[inline]
-    fn is_absent(&self) -> bool {
-        self.is_empty()
-    }
-}
-
 /// Whether the list at the front of `payload` is one of such elements.
 #[inline]
-fn elements_fit<'a, T: Read<'a>>(payload: &[u8]) -> bool {
+pub(super) fn elements_fit<'a, T: Read<'a>>(payload: &[u8]) -> bool {
     match payload {
         [header, ..] if header >> 4 == 0 => true,
         // The long form of an empty list.

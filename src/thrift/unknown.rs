@@ -104,6 +104,17 @@ impl Unknown {
     }
 }
 
+impl Reader<'_> {
+    /// Moves the value of `field` to `unknown`.
+    #[cold]
+    pub(crate) fn keep(&mut self, field: Field, unknown: &mut Unknown) -> Result<()> {
+        let before = self.rest();
+        self.skip(field.ty)?;
+        unknown.push(field, self.since(before));
+        Ok(())
+    }
+}
+
 impl UnknownField<'_> {
     fn write(&self, last: &mut i16, out: &mut Vec<u8>) {
         field_header(self.id, self.ty, last, out);

@@ -4,44 +4,28 @@
 //! are private to its file. `docs/soundness.md` says of each why it is sound.
 
 use std::cell::{Cell, RefCell};
-use std::collections::TryReserveError;
 use std::sync::Arc;
 
 use arrow_array::types::ArrowDictionaryKeyType;
 use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray};
-use arrow_buffer::{ArrowNativeType, NullBuffer};
+use arrow_buffer::ArrowNativeType;
 use arrow_ipc as ipc;
-use arrow_schema::DataType;
 use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, VerifierOptions};
 
+pub(crate) use self::layout_check::{no_memory, too_long};
 pub(crate) use self::lists::ListOffsets;
 pub(crate) use self::offsets::{Memory, Offset, OffsetStrings, StringEntries};
+pub use self::text::TrustedUtf8;
 pub(crate) use self::text::{Place, TextCheck};
 pub(crate) use self::views::{Home, INLINE, ViewStrings};
-use crate::error::{Error, LimitKind, Result};
+use crate::error::{Error, Result};
 use crate::simd::native::PlainOldData;
 
+mod layout_check;
 mod text;
 mod lists;
 mod offsets;
 mod views;
-
-/// The promise that the strings of a file are UTF-8, so that they are not checked.
-///
-/// There is one way to get one, and it is unsafe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrustedUtf8(());
-
-impl TrustedUtf8 {
-    /// Promises that every value of every string column that is read is UTF-8.
-    ///
-    /// # Safety
-    /// They must be: a `str` with other bytes is undefined behaviour wherever it is used.
-    #[must_use]
-    pub unsafe fn promise() -> Self {
-        Self(())
-    }
-}
 
 // SAFETY: a number of 16 bits, any of which are one.
 unsafe impl PlainOldData for half::f16 {
@@ -170,42 +154,6 @@ pub(crate) fn ipc_budgets(len: usize) -> [VerifierOptions; 8] {
 /// bytes, for which about 150 are counted; one of a list or a struct has the same.
 const IPC_VISITS: usize = 8;
 
-#[cold]
-fn wrong_type(data_type: &DataType) -> Error {
-    Error::usage(format_args!("byte strings cannot be laid out as {data_type}"))
-}
-
-#[cold]
-fn not_text() -> Error {
-    Error::usage("byte strings that were not checked to be UTF-8 cannot become text")
-}
-
-/// The nulls of `len` slots.
-fn checked_nulls(nulls: Option<NullBuffer>, len: usize) -> Result<Option<NullBuffer>> {
-    match nulls {
-        Some(nulls) if nulls.len() != len => Err(Error::usage(format_args!(
-            "{len} slots of byte strings were given the validity of {}",
-            nulls.len()
-        ))),
-        nulls => Ok(nulls),
-    }
-}
-
-/// An end, or the number of a buffer, that the layout has no room for.
-#[cold]
-pub(crate) fn too_long() -> Error {
-    Error::limit(
-        LimitKind::ArrayLength,
-        "more than 2 GiB of strings in one batch; read fewer rows per batch, or with 64-bit offsets",
-    )
-}
-
-/// The system has no memory for the values of a batch.
-#[cold]
-pub(crate) fn no_memory(error: TryReserveError) -> Error {
-    Error::limit(LimitKind::Memory, format_args!("the values of one batch: {error}"))
-}
-
 /// Reads `len` bytes at `offset` into `out`, which is emptied first; memory that is overwritten
 /// anyway is not zeroed.
 ///
@@ -220,47 +168,6 @@ pub(crate) fn read_at(
     out.clear();
     out.try_reserve_exact(len).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
     platform::read_at(file, offset, len, out)
-}
-
-/// Asks the system for the pages of the unused capacity of `values` at once, which costs less than
-/// a fault for each when it is written.
-///
-/// Does nothing where the system knows no such call; the memory is the same to the program either
-/// way.
-pub(crate) fn prefault<T>(values: &mut Vec<T>) {
-    populate::spare_capacity(values.spare_capacity_mut());
-}
-
-#[cfg(target_os = "linux")]
-mod populate {
-    use std::mem::MaybeUninit;
-
-    use rustix::mm::{Advice, madvise};
-
-    /// The smallest page of the system; where pages are larger, the call may be refused.
-    const PAGE: usize = 4096;
-
-    pub(super) fn spare_capacity<T>(spare: &mut [MaybeUninit<T>]) {
-        let bytes = size_of_val(spare);
-        let start = spare.as_mut_ptr().cast::<u8>();
-        // Whole pages of the vector's own.
-        let before = start.align_offset(PAGE);
-        let Some(len) = bytes.checked_sub(before).map(|len| len / PAGE * PAGE) else { return };
-        // SAFETY: `before` is at most `bytes`, so that the place is within the allocation or right
-        // after it.
-        let first = unsafe { start.add(before) };
-        // SAFETY: the range is within memory that is borrowed for writing. The call makes pages
-        // present and changes no byte of them; what it answers is of no matter, as pages that are
-        // not present come when they are written.
-        let _ = unsafe { madvise(first.cast(), len, Advice::LinuxPopulateWrite) };
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod populate {
-    use std::mem::MaybeUninit;
-
-    pub(super) fn spare_capacity<T>(_spare: &mut [MaybeUninit<T>]) {}
 }
 
 #[cfg(unix)]
@@ -345,6 +252,8 @@ mod platform {
 
 #[cfg(test)]
 mod tests {
+    use arrow_buffer::NullBuffer;
+
     use super::*;
     use crate::error::ErrorKind;
     use arrow_array::types::{Int8Type, UInt32Type};

@@ -12,8 +12,8 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
+use super::layout_check::{checked_nulls, no_memory, not_text, too_long, wrong_type};
 use super::text::{self, Place, TextCheck, begins_a_character, is_text_in_one};
-use super::{checked_nulls, no_memory, not_text, too_long, wrong_type};
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::{Error, Result};
 use crate::free_lists::FreeLists;

@@ -1,8 +1,24 @@
 //! Whether byte strings are UTF-8: the values of a block and what lies between them are checked in
 //! one go, where that proves each of them.
 
-use super::TrustedUtf8;
 use crate::encoding::{EndToEnd, Span};
+
+/// The promise that the strings of a file are UTF-8, so that they are not checked.
+///
+/// There is one way to get one, and it is unsafe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrustedUtf8(());
+
+impl TrustedUtf8 {
+    /// Promises that every value of every string column that is read is UTF-8.
+    ///
+    /// # Safety
+    /// They must be: a `str` with other bytes is undefined behaviour wherever it is used.
+    #[must_use]
+    pub unsafe fn promise() -> Self {
+        Self(())
+    }
+}
 
 /// How the strings of a builder are known to be UTF-8.
 #[derive(Debug, Clone, Copy)]

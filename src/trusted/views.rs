@@ -8,9 +8,9 @@ use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
+use super::layout_check::{checked_nulls, no_memory, not_text, too_long, wrong_type};
 use super::offsets::{Memory, wrong_lengths};
 use super::text::{self, ASCII, Place, TextCheck, is_text_in_one};
-use super::{checked_nulls, no_memory, not_text, too_long, wrong_type};
 use crate::encoding::dictionary::{Indices, look_up};
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::{Error, Result};

@@ -6,15 +6,12 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, StringArray, StructArray};
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::{Array, ArrayRef, StructArray};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 
-use super::build::VariantBuf;
 use super::columns::{BytesColumn, ShreddedNode, flat};
-use super::malformed;
-use super::unshred::{Unshredder, binary, end_of};
-use super::value::Variant;
+use super::malformed::malformed;
 use crate::error::{Error, Result};
 
 /// A VARIANT column in Arrow: a struct of `metadata`, `value` and `typed_value`, as it is in the
@@ -25,7 +22,7 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone)]
 pub struct VariantArray {
     /// `None` if no leaf that was read refers to names.
-    metadata: Option<(BytesColumn, ArrayRef)>,
+    pub(super) metadata: Option<(BytesColumn, ArrayRef)>,
     pub(super) root: ShreddedNode,
     pub(super) nulls: Option<NullBuffer>,
     pub(super) len: usize,
@@ -92,64 +89,6 @@ impl VariantArray {
         self.root.typed.is_some()
     }
 
-    /// Appends the JSON text of a row; see [`Variant::to_json`]. Returns false, and appends
-    /// nothing, if the row is null.
-    ///
-    /// # Errors
-    /// As [`Variant::to_json`].
-    pub fn write_json(&self, row: usize, out: &mut String) -> Result<bool> {
-        if self.is_null(row) {
-            return Ok(false);
-        }
-        let mut unshredder = Unshredder::new(self);
-        let mut value = Vec::new();
-        unshredder.append(row, &mut value)?;
-        Variant::new(unshredder.metadata()?, &value)?.write_json(out)?;
-        Ok(true)
-    }
-
-    /// The values as JSON text; see [`Variant::to_json`].
-    ///
-    /// # Errors
-    /// As [`Variant::to_json`]; `Limit(Memory)` if the texts take more than 2 GiB.
-    pub fn to_json(&self) -> Result<StringArray> {
-        self.to_json_within(i32::MAX as usize)
-    }
-
-    /// The same within so many bytes.
-    pub(crate) fn to_json_within(&self, max: usize) -> Result<StringArray> {
-        let mut unshredder = Unshredder::new(self);
-        let mut scratch = Vec::new();
-        let mut text = String::new();
-        let mut ends = Vec::with_capacity(self.len + 1);
-        ends.push(0);
-        for row in 0..self.len {
-            if !self.is_null(row) {
-                scratch.clear();
-                unshredder.append(row, &mut scratch)?;
-                let metadata = unshredder.metadata()?;
-                Variant::new(metadata, &scratch)?.write_json_within(&mut text, max)?;
-            }
-            ends.push(end_of(text.as_bytes())?);
-        }
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-        let bytes = Buffer::from_vec(text.into_bytes());
-        Ok(StringArray::try_new(offsets, bytes, self.nulls.clone())?)
-    }
-
-    /// The value of a row, unshredded; `None` if the row is null.
-    ///
-    /// # Errors
-    /// `Malformed(Variant)` if the value is cut short or contradicts itself.
-    pub fn value(&self, row: usize) -> Result<Option<VariantBuf>> {
-        if self.is_null(row) {
-            return Ok(None);
-        }
-        let mut value = Vec::new();
-        Unshredder::new(self).append(row, &mut value)?;
-        VariantBuf::new(self.metadata_of(row)?.to_vec(), value).map(Some)
-    }
-
     /// The fields of an unshredded VARIANT: `metadata` and `value`, both binary.
     pub fn unshredded_type() -> DataType {
         DataType::Struct(
@@ -164,21 +103,6 @@ impl VariantArray {
     pub(super) fn metadata_array(&self) -> Result<&ArrayRef> {
         let metadata = self.metadata.as_ref().map(|(_, array)| array);
         metadata.ok_or_else(|| malformed("a VARIANT has no `metadata`"))
-    }
-
-    /// The metadata as `Binary`.
-    pub(super) fn plain_metadata(&self) -> Result<ArrayRef> {
-        let array = self.metadata_array()?;
-        if *array.data_type() == DataType::Binary {
-            return Ok(array.clone());
-        }
-        let (mut bytes, mut ends) = (Vec::new(), vec![0]);
-        for row in 0..self.len {
-            let of_row = self.metadata.as_ref().and_then(|(column, _)| column.get(row));
-            bytes.extend_from_slice(of_row.unwrap_or_default());
-            ends.push(end_of(&bytes)?);
-        }
-        Ok(Arc::new(binary(bytes, ends)))
     }
 
     pub(super) fn metadata_of(&self, row: usize) -> Result<&[u8]> {

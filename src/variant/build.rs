@@ -6,8 +6,9 @@
 //! Most rows have the same names: the builder keeps those of earlier values, and tries first the
 //! one that followed last time.
 
-use super::value::{MAX_DEPTH, Variant, too_deep};
-use super::{VariantMetadata, encode, malformed};
+use super::elements::{MAX_DEPTH, too_deep};
+use super::value::Variant;
+use super::{VariantMetadata, encode};
 use crate::error::{Error, Result, quoted};
 use names::NameDictionary;
 

@@ -22,7 +22,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, TimeUnit};
 use arrow_select::nullif::nullif;
 
-use super::malformed;
+use super::malformed::malformed;
 use super::value::Variant;
 use crate::error::{Error, LimitKind, Result, quoted};
 

@@ -1,7 +1,7 @@
 //! Equality and validation of values.
 
 use super::elements::{VariantList, VariantObject};
-use super::malformed;
+use super::malformed::malformed;
 use super::value::Variant;
 use crate::error::Result;
 

@@ -1,11 +1,14 @@
-//! [`VariantObject`] and [`VariantList`]: the values inside a value, read in place.
+//! [`VariantObject`] and [`VariantList`]: where the values inside a value lie, and their names.
 
 use std::cmp::Ordering;
 
-use super::malformed;
+use super::malformed::malformed;
 use super::metadata::{VariantMetadata, unsigned, unsigned_at};
-use super::value::{MAX_DEPTH, ValueBytes, Variant, too_deep};
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, LimitKind, Result, quoted};
+
+/// How deep objects and arrays may nest: deeper ones are refused, so that no value can exhaust a
+/// stack of 1 MiB.
+pub const MAX_DEPTH: usize = 200;
 
 /// Minimum length of a name, in bytes, for which the metadata are searched, where each name is
 /// stored once, rather than the fields, of which many may refer to it.
@@ -15,30 +18,48 @@ const LONG_NAME: usize = 64;
 #[derive(Debug, Clone, Copy)]
 pub struct VariantObject<'a>(pub(super) Elements<'a>);
 
-/// A field of an object, as it is stored.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ObjectField<'a> {
-    /// The number of its name in the metadata.
-    pub(super) id: u32,
-    pub(super) name: &'a str,
-    pub(super) bytes: &'a [u8],
-}
-
 /// An array.
 #[derive(Debug, Clone, Copy)]
 pub struct VariantList<'a>(pub(super) Elements<'a>);
 
+/// Takes bytes from the front of a value.
+pub(super) struct ValueBytes<'a>(pub(super) &'a [u8]);
+
+impl<'a> ValueBytes<'a> {
+    #[inline]
+    pub(super) fn take(&mut self, n: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self
+            .0
+            .split_at_checked(n)
+            .ok_or_else(|| malformed("a value ends before its contents"))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut out = [0; N];
+        out.copy_from_slice(self.take(N)?);
+        Ok(out)
+    }
+
+    /// Bytes after their length of 4 bytes.
+    pub(super) fn prefixed(&mut self) -> Result<&'a [u8]> {
+        let len = unsigned(self.take(4)?);
+        self.take(len)
+    }
+}
+
 /// The values of an object or an array.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Elements<'a> {
-    metadata: VariantMetadata<'a>,
+    pub(super) metadata: VariantMetadata<'a>,
     /// `len` ids of names if it is an object, `len + 1` offsets, and the values.
     bytes: &'a [u8],
     len: usize,
     /// 0 in an array.
     id_size: u8,
     offset_size: u8,
-    depth: u8,
+    pub(super) depth: u8,
 }
 
 impl<'a> Elements<'a> {
@@ -78,6 +99,11 @@ impl<'a> Elements<'a> {
         self.id(i).and_then(|id| self.metadata.name(id)).ok_or_else(|| no_name(i))
     }
 
+    /// Bytes of the values.
+    pub(super) fn values_len(&self) -> usize {
+        self.bytes.len() - self.values()
+    }
+
     /// Offset of the values.
     fn values(&self) -> usize {
         let (id, offset) = (usize::from(self.id_size), usize::from(self.offset_size));
@@ -86,7 +112,7 @@ impl<'a> Elements<'a> {
 
     /// The bytes from the offset of a value on: values may be stored in any order.
     #[inline]
-    fn bytes(&self, i: usize) -> Result<&'a [u8]> {
+    pub(super) fn bytes(&self, i: usize) -> Result<&'a [u8]> {
         let size = usize::from(self.offset_size);
         let offset = (i < self.len)
             .then(|| unsigned_at(self.bytes, self.len * usize::from(self.id_size) + i * size, size))
@@ -96,40 +122,19 @@ impl<'a> Elements<'a> {
             malformed(format_args!("the value {i} of an object or array lies outside of it"))
         })
     }
-
-    fn get(&self, i: usize) -> Result<(Variant<'a>, &'a [u8])> {
-        let bytes = self.bytes(i)?;
-        let (value, len) = Variant::read(self.metadata, bytes, self.depth + 1)?;
-        Ok((value, bytes.get(..len).unwrap_or_default()))
-    }
 }
 
 #[cold]
-fn no_name(i: usize) -> Error {
+pub(super) fn too_deep() -> Error {
+    Error::limit(
+        LimitKind::Nesting,
+        format_args!("a VARIANT value nests deeper than {MAX_DEPTH} objects and arrays"),
+    )
+}
+
+#[cold]
+pub(super) fn no_name(i: usize) -> Error {
     malformed(format_args!("the name of field {i} is not in the metadata"))
-}
-
-/// Reads values in order, and checks that they do not share bytes: otherwise a small value could
-/// expand to any size.
-#[derive(Debug)]
-struct Distinct<'a> {
-    elements: Elements<'a>,
-    /// Bytes that no value has taken yet.
-    left: usize,
-}
-
-impl<'a> Distinct<'a> {
-    fn new(elements: Elements<'a>) -> Self {
-        Self { elements, left: elements.bytes.len() - elements.values() }
-    }
-
-    fn get(&mut self, i: usize) -> Result<(Variant<'a>, &'a [u8])> {
-        let (value, bytes) = self.elements.get(i)?;
-        self.left = self.left.checked_sub(bytes.len()).ok_or_else(|| {
-            malformed("the values of an object or array share bytes, or lie outside of it")
-        })?;
-        Ok((value, bytes))
-    }
 }
 
 impl<'a> VariantObject<'a> {
@@ -164,31 +169,8 @@ impl<'a> VariantObject<'a> {
         self.0.name(i)
     }
 
-    /// The value of field `i`.
-    ///
-    /// # Errors
-    /// As [`Variant::new`].
-    pub fn value(&self, i: usize) -> Result<Variant<'a>> {
-        self.0.get(i).map(|(value, _)| value)
-    }
-
-    /// The value of the field `name`.
-    ///
-    /// Fields out of order are found too: some writers compare names by UTF-16.
-    ///
-    /// # Errors
-    /// As [`Variant::new`].
-    pub fn get(&self, name: &str) -> Result<Option<Variant<'a>>> {
-        self.position(name)?.map(|i| self.value(i)).transpose()
-    }
-
-    /// The bytes of the value of the field `name`.
-    pub(super) fn find(&self, name: &str) -> Result<Option<&'a [u8]>> {
-        Ok(self.position(name)?.map(|i| self.0.get(i)).transpose()?.map(|(_, bytes)| bytes))
-    }
-
     /// The index of the field `name`.
-    fn position(&self, name: &str) -> Result<Option<usize>> {
+    pub(super) fn position(&self, name: &str) -> Result<Option<usize>> {
         let this = &self.0;
         if this.metadata.is_ascending() {
             // Each name has one id, and ids compare as names do.
@@ -271,31 +253,8 @@ impl<'a> VariantObject<'a> {
         malformed(format_args!("an object has two fields of the name {}", quoted(name)))
     }
 
-    /// The fields in the order of their names, sorted if they are stored in another one.
-    ///
-    /// # Errors
-    /// Items are errors as those of [`Variant::new`], and `Malformed(Variant)` if two fields have
-    /// one name, or values share bytes.
-    pub fn iter(&self) -> impl Iterator<Item = Result<(&'a str, Variant<'a>)>> + use<'a> {
-        let (this, mut values) = (*self, Distinct::new(self.0));
-        self.places().map(move |i| {
-            let i = i?;
-            Ok((this.name(i)?, values.get(i)?.0))
-        })
-    }
-
-    /// Like [`iter`](Self::iter), with the values as bytes.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Result<ObjectField<'a>>> + use<'a> {
-        let (this, mut values) = (*self, Distinct::new(self.0));
-        self.places().map(move |i| {
-            let i = i?;
-            let id = u32::try_from(this.name_id(i)?).map_err(|_| no_name(i))?;
-            Ok(ObjectField { id, name: this.name(i)?, bytes: values.get(i)?.1 })
-        })
-    }
-
     /// The indexes of fields in the order of their names, or one error.
-    fn places(&self) -> impl Iterator<Item = Result<usize>> + use<> {
+    pub(super) fn places(&self) -> impl Iterator<Item = Result<usize>> + use<> {
         let (order, mut error) = match self.order() {
             Ok(order) => (order, None),
             Err(error) => (None, Some(error)),
@@ -336,37 +295,5 @@ impl<'a> VariantList<'a> {
     /// The dictionary of names that the value refers to.
     pub fn metadata(&self) -> VariantMetadata<'a> {
         self.0.metadata
-    }
-
-    /// Value `i`.
-    ///
-    /// # Errors
-    /// As [`Variant::new`].
-    pub fn get(&self, i: usize) -> Result<Variant<'a>> {
-        self.0.get(i).map(|(value, _)| value)
-    }
-
-    /// The bytes of value `i`; `None` if there are fewer values.
-    pub(super) fn part(&self, i: usize) -> Result<Option<&'a [u8]>> {
-        if i >= self.len() {
-            return Ok(None);
-        }
-        self.0.get(i).map(|(_, bytes)| Some(bytes))
-    }
-
-    /// The values.
-    ///
-    /// # Errors
-    /// Items are errors as those of [`Variant::new`], and `Malformed(Variant)` if values share
-    /// bytes.
-    pub fn iter(&self) -> impl Iterator<Item = Result<Variant<'a>>> + use<'a> {
-        let mut values = Distinct::new(self.0);
-        (0..self.len()).map(move |i| values.get(i).map(|(value, _)| value))
-    }
-
-    /// The bytes of the values.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Result<&'a [u8]>> + use<'a> {
-        let mut values = Distinct::new(self.0);
-        (0..self.len()).map(move |i| values.get(i).map(|(_, bytes)| bytes))
     }
 }

@@ -3,7 +3,7 @@
 //! Spec: VariantEncoding.md, "Value encoding". The values of an object or array are written first;
 //! its header, whose widths depend on them, is then put in front of them.
 
-use super::malformed;
+use super::malformed::malformed;
 use super::value::Variant;
 use crate::error::Result;
 

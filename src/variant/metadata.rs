@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::malformed;
+use super::malformed::malformed;
 use crate::error::{Error, Result};
 
 /// The dictionary of names that the objects of a value refer to.

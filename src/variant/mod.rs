@@ -12,9 +12,11 @@
 //! Trap: all of it comes from the file. Each length and offset is checked where it is followed, and
 //! values nest at most [`MAX_DEPTH`] deep.
 
+mod malformed;
 mod metadata;
-mod value;
 mod elements;
+mod value;
+mod members;
 mod compare;
 mod encode;
 mod build;
@@ -22,9 +24,11 @@ mod json;
 mod path;
 mod columns;
 mod array;
-mod array_builder;
 mod unshred;
+mod rows;
+mod array_builder;
 mod shape;
+mod shape_text;
 mod convert;
 mod scalar_builder;
 mod shred;
@@ -35,23 +39,14 @@ mod needed;
 pub use array::VariantArray;
 pub use array_builder::VariantArrayBuilder;
 pub use build::{VariantBuf, VariantBuilder};
-pub use elements::{VariantList, VariantObject};
+pub use elements::{MAX_DEPTH, VariantList, VariantObject};
 pub use infer::{VariantInference, VariantShredding};
 pub use json::VariantJsonOptions;
 pub use metadata::VariantMetadata;
 pub(crate) use needed::{check_shredding, needed_leaves, variant_around};
 pub use path::{VariantPath, VariantStep};
 pub use shape::VariantShape;
-pub use value::{MAX_DEPTH, Variant};
-
-use std::fmt::Display;
-
-use crate::error::{Error, Spec};
-
-#[cold]
-fn malformed(message: impl Display) -> Error {
-    Error::malformed(Spec::Variant, message)
-}
+pub use value::Variant;
 
 #[cfg(test)]
 mod tests;

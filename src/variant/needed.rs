@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 
-use super::malformed;
+use super::malformed::malformed;
 use super::path::{VariantPath, VariantStep};
 use crate::error::{Error, Result};
 use crate::format::{LogicalType, TimeUnit};

@@ -1,7 +1,5 @@
 //! [`VariantShape`]: which parts of the values are columns of their own.
 
-mod text;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -57,7 +55,7 @@ pub(super) enum ShapeNode {
 }
 
 /// The names of the types in the text form.
-const NAMES: [(&str, DataType); 14] = [
+pub(super) const NAMES: [(&str, DataType); 14] = [
     ("boolean", DataType::Boolean),
     ("int8", DataType::Int8),
     ("int16", DataType::Int16),
@@ -74,7 +72,7 @@ const NAMES: [(&str, DataType); 14] = [
     ("uuid", DataType::FixedSizeBinary(16)),
 ];
 
-fn utc(unit: TimeUnit) -> DataType {
+pub(super) fn utc(unit: TimeUnit) -> DataType {
     DataType::Timestamp(unit, Some("UTC".into()))
 }
 
@@ -300,6 +298,6 @@ impl ShapeNode {
 }
 
 #[cold]
-fn too_deep() -> Error {
+pub(super) fn too_deep() -> Error {
     Error::usage(format_args!("a shape of a VARIANT nests deeper than {MAX_DEPTH}"))
 }

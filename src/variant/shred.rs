@@ -13,8 +13,8 @@ use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
 use super::array::VariantArray;
-use super::elements::ObjectField;
 use super::encode;
+use super::members::ObjectField;
 use super::metadata::VariantMetadata;
 use super::scalar_builder::{BytesBuilder, ScalarBuilder, pad};
 use super::shape::{Numbers, ShapeNode, VariantShape};

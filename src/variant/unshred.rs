@@ -17,7 +17,7 @@ use arrow_schema::{DataType, Field, Fields};
 use super::array::VariantArray;
 use super::columns::{ShreddedNode, TypedKind, TypedValue};
 use super::encode;
-use super::malformed;
+use super::malformed::malformed;
 use super::metadata::VariantMetadata;
 use super::value::Variant;
 use crate::error::{Error, LimitKind, Result, quoted};
@@ -337,6 +337,21 @@ fn for_each_name<'a>(
 }
 
 impl VariantArray {
+    /// The metadata as `Binary`.
+    pub(super) fn plain_metadata(&self) -> Result<ArrayRef> {
+        let array = self.metadata_array()?;
+        if *array.data_type() == DataType::Binary {
+            return Ok(array.clone());
+        }
+        let (mut bytes, mut ends) = (Vec::new(), vec![0]);
+        for row in 0..self.len {
+            let of_row = self.metadata.as_ref().and_then(|(column, _)| column.get(row));
+            bytes.extend_from_slice(of_row.unwrap_or_default());
+            ends.push(end_of(&bytes)?);
+        }
+        Ok(Arc::new(binary(bytes, ends)))
+    }
+
     /// Reconstructs the values: a struct of `metadata` and `value`, with the same nulls. The
     /// metadata are not copied.
     ///

@@ -1,13 +1,9 @@
 //! [`Variant`]: a value, read in place.
 
-use super::elements::{Elements, VariantList, VariantObject};
-use super::malformed;
-use super::metadata::{VariantMetadata, unsigned};
-use crate::error::{Error, LimitKind, Result};
-
-/// How deep objects and arrays may nest: deeper ones are refused, so that no value can exhaust a
-/// stack of 1 MiB.
-pub const MAX_DEPTH: usize = 200;
+use super::elements::{Elements, ValueBytes, VariantList, VariantObject};
+use super::malformed::malformed;
+use super::metadata::VariantMetadata;
+use crate::error::{Error, Result};
 
 /// A value. Numbers of different widths are different members, but may be equal: see `PartialEq`.
 #[derive(Debug, Clone, Copy)]
@@ -53,33 +49,6 @@ pub enum Variant<'a> {
     Object(VariantObject<'a>),
     /// An array: values in order.
     List(VariantList<'a>),
-}
-
-/// Takes bytes from the front of a value.
-pub(super) struct ValueBytes<'a>(pub(super) &'a [u8]);
-
-impl<'a> ValueBytes<'a> {
-    #[inline]
-    pub(super) fn take(&mut self, n: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self
-            .0
-            .split_at_checked(n)
-            .ok_or_else(|| malformed("a value ends before its contents"))?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let mut out = [0; N];
-        out.copy_from_slice(self.take(N)?);
-        Ok(out)
-    }
-
-    /// Bytes after their length of 4 bytes.
-    fn prefixed(&mut self) -> Result<&'a [u8]> {
-        let len = unsigned(self.take(4)?);
-        self.take(len)
-    }
 }
 
 macro_rules! from {
@@ -204,12 +173,4 @@ impl<'a> Variant<'a> {
 
 fn text(bytes: &[u8]) -> Result<&str> {
     str::from_utf8(bytes).map_err(|_| malformed("a string is not UTF-8"))
-}
-
-#[cold]
-pub(super) fn too_deep() -> Error {
-    Error::limit(
-        LimitKind::Nesting,
-        format_args!("a VARIANT value nests deeper than {MAX_DEPTH} objects and arrays"),
-    )
 }

@@ -12,7 +12,8 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use futures_channel::oneshot;
 
-use super::{RowGroupEncoder, Writer, WriterState};
+use super::file::{Writer, WriterState};
+use super::row_group_encoder::RowGroupEncoder;
 use crate::error::{Error, Result};
 use crate::io::{AsyncSink, Pool, Sink};
 use crate::write::{WriteOptions, WriteReport};

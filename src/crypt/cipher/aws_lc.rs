@@ -6,7 +6,7 @@ use aws_lc_rs::cipher::{
 };
 use aws_lc_rs::iv::FixedLength;
 
-use super::{Cipher, NONCE_LEN, TAG_LEN, first_block};
+use super::backend::{Cipher, NONCE_LEN, TAG_LEN, first_block};
 
 /// AES with a key of 128, 192 or 256 bits.
 pub(in crate::crypt) struct AwsLcAes {

@@ -4,6 +4,7 @@
 //! Spec: Encryption.md, "Encryption algorithms"; NIST SP 800-38A and 800-38D. Tags are compared in
 //! constant time by the library.
 
+mod backend;
 #[cfg(feature = "aws-lc")]
 mod aws_lc;
 #[cfg(any(not(feature = "aws-lc"), test))]
@@ -11,46 +12,9 @@ mod portable;
 
 #[cfg(feature = "aws-lc")]
 pub(super) use aws_lc::AwsLcAes as Aes;
+pub(super) use backend::{Cipher, NONCE_LEN, TAG_LEN};
 #[cfg(not(feature = "aws-lc"))]
 pub(super) use portable::RustCryptoAes as Aes;
-
-/// Bytes of a nonce.
-pub(super) const NONCE_LEN: usize = 12;
-
-/// Bytes of a tag.
-pub(super) const TAG_LEN: usize = 16;
-
-/// A cipher with its key. `Sized`, as there is one backend in a build.
-pub(super) trait Cipher: Sized {
-    /// For a key of 16, 24 or 32 bytes; `None` if it has another length.
-    fn new(key: &[u8]) -> Option<Self>;
-
-    /// Encrypts in place by GCM, and gives the tag; `None` if the library refuses, as it does
-    /// beyond 64 GiB.
-    fn seal(&self, nonce: [u8; NONCE_LEN], aad: &[u8], data: &mut [u8]) -> Option<[u8; TAG_LEN]>;
-
-    /// Decrypts in place by GCM; `None` if the tag is wrong; `data` are then undefined.
-    fn open(
-        &self,
-        nonce: [u8; NONCE_LEN],
-        aad: &[u8],
-        data: &mut [u8],
-        tag: [u8; TAG_LEN],
-    ) -> Option<()>;
-
-    /// Encrypts or decrypts in place by CTR, the counter beginning with 1; `None` if the library
-    /// refuses.
-    fn ctr(&self, nonce: [u8; NONCE_LEN], data: &mut [u8]) -> Option<()>;
-}
-
-/// The first block of the counter: the nonce, then 1.
-fn first_block(nonce: [u8; NONCE_LEN]) -> [u8; 16] {
-    let mut block = [0; 16];
-    let (start, counter) = block.split_at_mut(NONCE_LEN);
-    start.copy_from_slice(&nonce);
-    counter.copy_from_slice(&1u32.to_be_bytes());
-    block
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,14 @@
 //! [`KeyMaterial`]: how a data encryption key is wrapped, and its JSON.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value};
 
-use super::{BASE64, KekCache, Kms, malformed, unwrap_locally};
+use super::service::Kms;
+use super::wrapping::{malformed, unwrap_locally};
 use crate::crypt::key::Key;
 use crate::error::Result;
 
@@ -34,6 +39,30 @@ pub struct WrappedKek {
     /// The key, wrapped.
     pub wrapped: String,
 }
+
+/// Key encryption keys that were unwrapped, so that the KMS is asked for each once.
+#[derive(Default)]
+pub(super) struct KekCache(Mutex<HashMap<(String, String), Key>>);
+
+impl KekCache {
+    fn get(&self, kms: &dyn Kms, master_key: &str, kek: &WrappedKek) -> Result<Key> {
+        let name = (master_key.to_owned(), kek.wrapped.clone());
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = lock().get(&name) {
+            return Ok(key.clone());
+        }
+        let key = kms.unwrap(&kek.wrapped, master_key)?;
+        let mut keys = lock();
+        if keys.len() >= MAX_KEKS {
+            keys.clear();
+        }
+        keys.insert(name, key.clone());
+        Ok(key)
+    }
+}
+
+/// Maximum number of key encryption keys that are cached.
+const MAX_KEKS: usize = 1024;
 
 /// Key metadata: key material, or a reference to material in another file.
 #[derive(Debug, Clone, PartialEq, Eq)]

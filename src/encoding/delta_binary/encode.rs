@@ -1,6 +1,6 @@
 //! The encoder of DELTA_BINARY_PACKED.
 
-use super::Int;
+use super::int::Int;
 use crate::simd::Isa;
 use crate::simd::deltas::{BLOCK, Differences, MINIBLOCK, MINIBLOCKS};
 

@@ -3,7 +3,7 @@
 //! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid". Trap: a run can only begin where
 //! a group of 8 packed values ends.
 
-use super::BitWidth;
+use super::bit_width::BitWidth;
 use crate::simd::bitmap;
 use crate::simd::pack::pack_u32;
 

@@ -17,6 +17,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use futures_channel::oneshot;
@@ -31,7 +32,8 @@ use crate::io::filter_first::{FilterFirst, FilterTask, FilteredOpening, OpenCont
 use crate::io::parallel;
 use crate::io::pool::Pool;
 use crate::io::progress::Progress;
-use crate::io::wave::{QueuedRowGroup, WaveResult, WaveSize, serial_wave};
+use crate::io::serial_wave::{QueuedRowGroup, WaveResult, serial_wave};
+use crate::io::wave::WaveSize;
 use crate::limits::Limits;
 #[cfg(feature = "datafusion")]
 use crate::limits::Reservation;
@@ -171,6 +173,10 @@ const FETCHING_AT_FIRST: usize = 2;
 /// take no bytes, and a file can have very many of them.
 const MAX_SMALL: usize = 64;
 
+/// What a request to a source takes at least, if fetching is slow beside decoding, so that it pays
+/// to fetch the columns of a filter before the others.
+const FAR: Duration = Duration::from_millis(1);
+
 /// Bytes of a large row group that are fetched at a time, if the budget allows.
 const PART_BYTES: u64 = 64 << 20;
 
@@ -202,7 +208,7 @@ impl Streamed {
         let cancelled = Arc::new(AtomicBool::new(false));
         // From near sources, reading the columns of the filter twice costs more than reading the
         // others.
-        let is_far = source.latency().is_far();
+        let is_far = source.latency().per_request >= FAR;
         let filter_first = if is_far { FilterFirst::new(&plan) } else { None };
         let part_bytes = PART_BYTES.min(plan.budget().cap() / 8).min(options.read_ahead.bytes);
         let part_bytes = part_bytes.max(SMALLEST_PART);

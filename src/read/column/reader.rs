@@ -426,7 +426,8 @@ mod tests {
     use crate::io::WriteSink;
     use crate::page::PageContext;
     use crate::read::Plan;
-    use crate::read::page_list::{LocatedPage, PageList, PageSearch};
+    use crate::read::page_list::{LocatedPage, PageList};
+    use crate::read::page_search::PageSearch;
     use crate::schema::Dictionaries;
     use crate::write::WriteOptions;
     use crate::{Compression, ErrorKind, Reader, Writer};

@@ -5,6 +5,8 @@ mod rows;
 mod scan;
 mod chunk;
 mod row_group;
+#[cfg(feature = "async")]
+mod parts;
 
 pub(super) use self::chunk::{byte_range, end_of_short_chunk};
 pub(super) use self::row_group::{ChunkWork, Fetched, FetchedChunk, ListedPages};

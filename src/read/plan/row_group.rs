@@ -19,7 +19,7 @@ use crate::page::PageContext;
 use crate::read::options::PageIndexUse;
 use crate::read::page_list::PageList;
 use crate::read::supplied::{check_ranges, same_number};
-use crate::selection::{PageMap, RowSelection};
+use crate::selection::PageMap;
 use crate::thrift::{self, Read};
 
 /// One row group of a plan, of which it is known where the column chunks are: wants the indexes of
@@ -84,6 +84,7 @@ pub(in crate::read) struct FetchedChunk {
 
 /// About how much work it is to decode a column chunk: bytes that are read, and bytes of Arrow.
 #[derive(Debug, Clone, Copy, Default)]
+#[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "threads are shared out by it"))]
 pub(crate) struct ChunkWork {
     /// Of the rows wanted.
     pub(crate) rows: u64,
@@ -160,44 +161,6 @@ impl Plan {
         let (plan, range) = (self.clone(), range.clone());
         let widths = Widths { bytes_per_row, widest_per_row };
         Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, columns, widths })
-    }
-
-    /// A row group of [`Plan::ranges`] in parts for which about `bytes` bytes are fetched each,
-    /// where page indexes tell the pages of each; whole where they do not, or where it is hardly
-    /// larger.
-    ///
-    /// # Errors
-    /// `Malformed` if the metadata of a chunk are broken.
-    pub(crate) fn parts(&self, range: &RowRange, bytes: u64) -> Result<Vec<RowRange>> {
-        let row_group = self.row_group(range)?;
-        let rows = row_group.rows_in_group;
-        let wanted = share(row_group.chunk_bytes(), range.rows.end - range.rows.start, rows);
-        let n = wanted / bytes.max(1);
-        let never = self.options().page_index == PageIndexUse::Never;
-        if n < 2 || never || self.footer().quirks().carries_prefix {
-            return Ok(vec![range.clone()]);
-        }
-        for (column, chunk) in self.leaves().iter().zip(&row_group.chunks) {
-            let meta = self.footer().column_chunk_ref(range.row_group, column.leaf.index)?;
-            if chunk.slots > 0 && self.offset_index(&meta).is_none() {
-                return Ok(vec![range.clone()]);
-            }
-        }
-        let wanted = range.to_selection(rows)?;
-        // Whole batches, where they are not large themselves.
-        let len = (range.rows.end - range.rows.start).div_ceil(n);
-        let batch = self.options().batch_rows as u64;
-        let len = if batch < len { len - len % batch } else { len };
-        let mut parts = Vec::new();
-        let mut start = range.rows.start;
-        while start < range.rows.end {
-            let part = start..range.rows.end.min(start.saturating_add(len));
-            start = part.end;
-            let of_part = wanted.and(&RowSelection::from_ranges(rows, [part.clone()])?)?;
-            let of_part = range.with_selection(of_part);
-            parts.extend(of_part.map(|range| RowRange { part, ..range }));
-        }
-        Ok(parts)
     }
 
     /// Keeps the bytes of an index for a caller that asked for them.

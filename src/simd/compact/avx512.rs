@@ -5,7 +5,7 @@ use std::arch::x86_64::{
     _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_storeu_si512,
 };
 
-use super::WORD;
+use crate::simd::bitmap::WORD;
 use crate::simd::native::PlainOldData;
 
 /// Whether values of this width can be compressed.

@@ -4,17 +4,14 @@
 //! value is moved, or each vector: AVX-512 has an instruction that moves lanes together, AVX2 and
 //! NEON permute them by a table.
 
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vectors;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
-use super::bitmap::Bitmap;
+use super::bitmap::{Bitmap, WORD};
 use super::native::PlainOldData;
 use super::{Isa, Level};
-
-/// Bits of a word.
-const WORD: usize = 64;
 
 /// Of the values from `start` on, keeps those whose bits of `keep`, from `first` on, are set; bits
 /// that are not there are not set.

@@ -1,6 +1,6 @@
 //! AVX2 and NEON: permutations by a table that has a row for each mask of 2 to 8 values.
 
-use super::WORD;
+use crate::simd::bitmap::WORD;
 use crate::simd::native::PlainOldData;
 
 /// Moves those of the 64 values from `at` on whose bits are set to `to`, one after the other. What

@@ -4,25 +4,20 @@
 //! are moved one by one from a copy of them. With vectors nothing is copied aside: AVX-512 has an
 //! instruction for it, AVX2 and NEON permute a few slots at a time, by a table.
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod vectors;
+mod scalar;
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod scalar;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod vectors;
 
-use super::bitmap::Bitmap;
+use super::bitmap::{Bitmap, WORD};
 use super::native::PlainOldData;
 use super::{Isa, Level};
-
-/// Slots of a word.
-const WORD: usize = 64;
-
-/// A block of values with room after it, so that a vector can be read from any of the 64.
-type Block<T> = [T; 2 * WORD];
+use scalar::Block;
 
 /// Moves the values from `start` on to the set bits of `validity[first..first + slots]`; the slots
 /// of nulls become 0.

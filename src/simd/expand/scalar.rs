@@ -1,7 +1,10 @@
 //! The definition: the value of a slot is the next one if its bit is set, and 0 otherwise.
 
-use super::Block;
+use crate::simd::bitmap::WORD;
 use crate::simd::native::PlainOldData;
+
+/// A block of values with room after it, so that a vector can be read from any of the 64.
+pub(super) type Block<T> = [T; 2 * WORD];
 
 /// Spreads the values at the front of `block` to the set bits of `word`, none of which is beyond
 /// `target`.

@@ -1,6 +1,6 @@
 //! The walk over words for kernels that expand a few slots at a time: in place, from the back.
 
-use super::WORD;
+use crate::simd::bitmap::WORD;
 use crate::simd::native::PlainOldData;
 
 /// Moves the last values of `region[..dense]` to the set bits of the words of its slots, from the

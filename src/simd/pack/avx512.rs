@@ -9,7 +9,8 @@ use std::arch::x86_64::{
     _mm512_set1_epi64, _mm512_sllv_epi32, _mm512_sllv_epi64, _mm512_storeu_si512, _pext_u64,
 };
 
-use super::{BLOCK, SLACK, x86};
+use super::scalar::SLACK;
+use super::{BLOCK, x86};
 
 /// Values up to this width become bytes first.
 const NARROWEST: u32 = 8;

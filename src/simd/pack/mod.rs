@@ -6,14 +6,15 @@
 //! shift is a constant; the width is matched once a call. With AVX-512 VBMI shifts by lane and byte
 //! permutations do the same for all widths alike.
 
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
 pub(crate) use super::unpack::BLOCK;
 use super::{Isa, Level};
+use scalar::SLACK;
 
 /// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)`
 /// bytes, of which the last is padded with zeros. Higher bits of a value are left out.
@@ -58,9 +59,6 @@ pub(crate) fn pack_u64_with(isa: Isa, values: &[u64], width: u32, out: &mut Vec<
         Level::Avx512 => unsafe { avx512::blocks_u64(blocks, width, bytes) },
     });
 }
-
-/// Bytes after the last block that a kernel may write to: a vector.
-const SLACK: usize = 64;
 
 /// Whole blocks go straight into `out`; the rest through a block that is padded with zeros.
 #[inline(always)]

@@ -4,6 +4,9 @@
 use super::BLOCK;
 use crate::simd::unpack::unroll;
 
+/// Bytes after the last block that a kernel may write to: a vector.
+pub(super) const SLACK: usize = 64;
+
 /// Calls `$kernel::<W>` for the width `$width`, one of the list.
 macro_rules! for_width {
     ($kernel:ident, $width:expr, $blocks:expr, $out:expr, [$($w:literal)*]) => {

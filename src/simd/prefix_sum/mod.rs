@@ -5,6 +5,7 @@
 //! addition a vector. With AVX-512 packed differences are summed as they are cut out of their
 //! bytes.
 
+mod packed_deltas;
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "x86_64")]
@@ -14,17 +15,7 @@ mod avx512;
 
 use super::unpack::{unpack_u32_with, unpack_u64_with};
 use super::{Isa, Level};
-
-/// Packed differences, the first at bit 0.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PackedDeltas<'a> {
-    /// Bytes that are not there read as 0.
-    pub bytes: &'a [u8],
-    /// Bits of each.
-    pub width: u32,
-    /// How many.
-    pub n: usize,
-}
+pub(crate) use packed_deltas::PackedDeltas;
 
 /// As [`prefix_sum_i64`], of packed differences. `scratch` is overwritten.
 ///

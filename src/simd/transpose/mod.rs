@@ -17,10 +17,6 @@ use aarch64 as vectors;
 #[cfg(target_arch = "x86_64")]
 use x86 as vectors;
 
-/// Values that a vector step makes of 16 bytes from each stream.
-#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
-const STEP: usize = 16;
-
 /// Writes values `first` to `first + out.len()` of `K` bytes from `K` streams of `len` bytes each,
 /// laid end to end in `bytes`; every value of `out` is initialised then.
 ///
@@ -47,7 +43,7 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
     let done = match K {
         #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
         4 => {
-            let whole = n / STEP * STEP;
+            let whole = n / vectors::STEP * vectors::STEP;
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
             // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 4
             // bytes.
@@ -56,7 +52,7 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
         }
         #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
         8 => {
-            let whole = n / STEP * STEP;
+            let whole = n / vectors::STEP * vectors::STEP;
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
             // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 8
             // bytes.
@@ -138,7 +134,7 @@ pub(crate) fn split(values: &[u8], width: usize, out: &mut Vec<u8>) {
     let done = match width {
         #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
         2 | 4 | 8 => {
-            let whole = n / STEP * STEP;
+            let whole = n / vectors::STEP * vectors::STEP;
             let (from, to) = (values.as_ptr(), target.as_mut_ptr());
             // SAFETY: `values` and `target` have `n * width` bytes each, and `whole <= n`; the
             // target is borrowed mutably, so that they do not overlap.
@@ -153,7 +149,7 @@ pub(crate) fn split(values: &[u8], width: usize, out: &mut Vec<u8>) {
         }
         #[cfg(target_arch = "x86_64")]
         16 => {
-            let whole = n / STEP * STEP;
+            let whole = n / vectors::STEP * vectors::STEP;
             // SAFETY: as above.
             unsafe { x86::split::<16>(values.as_ptr(), n, whole, target.as_mut_ptr()) };
             whole

@@ -6,7 +6,8 @@ use std::arch::x86_64::{
     _mm_unpackhi_epi32, _mm_unpacklo_epi8, _mm_unpacklo_epi16, _mm_unpacklo_epi32,
 };
 
-use super::STEP;
+/// Values that a vector step makes of 16 bytes from each stream.
+pub(super) const STEP: usize = 16;
 
 /// Writes `n` values of 4 bytes.
 ///

@@ -6,37 +6,20 @@
 //! table (AVX2, AVX-512 VBMI, NEON), one permutation puts the bytes of each value into its lane,
 //! and one shift by lane does the rest, for all widths alike.
 
-/// Does `$body` for each value of a block, whose place `$i` is a constant: the compiler leaves a
-/// loop as it is, with a branch for each value.
-macro_rules! unroll {
-    ($i:ident => $body:block) => {
-        $crate::simd::unpack::unroll!($i => $body, [
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-        ])
-    };
-    ($i:ident => $body:block, [$($n:literal)*]) => {
-        $({
-            const $i: usize = $n;
-            $body
-        })*
-    };
-}
-pub(super) use unroll;
-
-#[cfg(target_arch = "aarch64")]
-mod aarch64;
-#[cfg(target_arch = "x86_64")]
-pub(super) mod avx512;
+mod block;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod lanes;
 mod scalar;
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512;
 
 use super::{Isa, Level};
-
-/// Values in a block: a block of width `w` takes `4 * w` bytes.
-pub(crate) const BLOCK: usize = 32;
+pub(crate) use block::BLOCK;
+pub(super) use block::unroll;
 
 /// Appends `n` values of `width` bits to `out`, the first at bit 0 of `bytes`. Bytes that are not
 /// there read as 0.

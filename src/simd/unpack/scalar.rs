@@ -2,7 +2,7 @@
 //! begins at bit `i * w`. Unrolled, so that all shifts are constants, but for those
 //! of which the compiler makes vectors.
 
-use super::BLOCK;
+use super::{BLOCK, unroll};
 
 /// Calls `$kernel::<W>` for the width `$width`, one of the list.
 macro_rules! for_width {

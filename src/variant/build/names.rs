@@ -6,9 +6,9 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-use super::malformed;
 use crate::error::{Error, Result, quoted};
 use crate::variant::encode;
+use crate::variant::malformed::malformed;
 
 /// All names so far, and those that the current value uses.
 ///

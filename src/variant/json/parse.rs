@@ -3,7 +3,7 @@
 //! The text is read once, and appended as it is read. Open objects and arrays are kept by the
 //! builder, so that no text can exhaust the stack.
 
-use super::plain_end;
+use super::plain::plain_end;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::variant::build::Duplicates;
 use crate::variant::{Variant, VariantBuilder};

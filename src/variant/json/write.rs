@@ -6,7 +6,7 @@ use std::io;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::plain_end;
+use super::plain::plain_end;
 use crate::calendar::civil_from_days;
 use crate::error::{Error, LimitKind, Result};
 use crate::variant::Variant;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use arrow_schema::{DataType, TimeUnit};
 
-use super::{MAX_DEPTH, NAMES, ShapeNode, VariantShape, too_deep, utc};
+use super::shape::{MAX_DEPTH, NAMES, ShapeNode, VariantShape, too_deep, utc};
 use crate::error::{Error, Result, quoted};
 
 impl VariantShape {

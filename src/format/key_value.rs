@@ -1,0 +1,16 @@
+//! Free text of a writer: pairs that the footer and column chunks hold.
+//!
+//! Spec: `parquet.thrift`, "KeyValue".
+
+use crate::thrift::derive::thrift;
+
+thrift! {
+    /// A key and perhaps a value: an absent value differs from an empty one.
+    #[derive(Eq, Hash)]
+    pub struct KeyValue {
+        /// The key.
+        1 required key: String as text,
+        /// The value.
+        2 optional value: String as text,
+    }
+}

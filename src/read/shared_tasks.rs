@@ -1,0 +1,133 @@
+//! What threads that decode a row group together need of it: the tasks, one for each leaf, and the
+//! parts that a task is split into.
+
+use bytes::Bytes;
+
+use super::column_task::{ChunkSource, ColumnTask};
+use super::filter::Filter;
+use super::page_search::PageSearch;
+use super::plan::{ChunkWork, Plan};
+use super::row_group::RowGroup;
+use super::supplied::Step;
+use super::window::{Window, max_bytes};
+use crate::error::{Error, ErrorKind, LimitKind, Result};
+
+impl RowGroup {
+    /// The plan of the read.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether few windows are to be decoded before the next: the first ones teach which columns of
+    /// the filter are better decoded later.
+    pub(crate) fn is_to_learn(&self) -> bool {
+        self.is_filtered() && self.plan.filter().is_some_and(Filter::is_to_learn)
+    }
+
+    /// About how many bytes a batch takes as Arrow arrays, by what the metadata say.
+    pub(crate) fn batch_bytes(&self) -> u64 {
+        self.batch_bytes
+    }
+
+    /// The leaves, in the order of [`Plan::leaves`]; without those that only the filter needs if it
+    /// need not be evaluated.
+    pub(crate) fn tasks(&mut self) -> &mut [ColumnTask] {
+        &mut self.tasks
+    }
+
+    /// Frees the bytes, before the row group is fetched again. Nothing can be decoded after it.
+    pub(crate) fn free(&mut self) {
+        self.tasks.clear();
+        drop(self.fetched.split_off());
+    }
+
+    /// Whether its tasks may be split: not if pages are read as they come, or if memory ran out.
+    pub(crate) fn may_split(&self) -> bool {
+        self.may_split
+    }
+
+    /// Rows that are wanted of it.
+    pub(crate) fn rows(&self) -> u64 {
+        self.range.count()
+    }
+
+    /// About how many bytes the batches take that are to come.
+    pub(crate) fn bytes_left(&self) -> u64 {
+        let rows = self.range.rows.end.saturating_sub(self.next_row);
+        rows.div_ceil(self.batch_rows.max(1) as u64).saturating_mul(self.batch_bytes)
+    }
+
+    /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].
+    pub(crate) fn is_careful(&self) -> bool {
+        self.is_careful
+    }
+}
+
+impl ColumnTask {
+    /// About how much work it is.
+    pub(crate) fn work(&self) -> ChunkWork {
+        self.work
+    }
+
+    /// How many parts decode the leaf, each on a thread of its own.
+    pub(crate) fn shares(&self) -> usize {
+        self.parts.len().max(1)
+    }
+
+    /// Whether it may be split: not if it was before, or if the rows of its pages cannot be known.
+    pub(crate) fn may_split(&self) -> bool {
+        self.may_split
+    }
+
+    /// Lets `parts` threads decode the leaf, each its own pages, if the rows of its pages can be
+    /// known and there is memory for it. Decoders so far are dropped: the next window may lie
+    /// anywhere. `given` is what the step before asked for.
+    ///
+    /// # Errors
+    /// As [`ColumnTask::parts`].
+    pub(crate) fn split(&mut self, parts: usize, given: Option<Bytes>) -> Result<Step<()>> {
+        let ChunkSource { plan, list, context, .. } = &mut self.chunk;
+        self.may_split = false;
+        // Pages of these writers depend on the page before.
+        if plan.footer().quirks().carries_prefix {
+            return Ok(Step::Done(()));
+        }
+        let search = self.search.get_or_insert_with(|| PageSearch::new(list, self.rows_in_group));
+        let found = match search.step(context, plan.budget(), given) {
+            Ok(Step::Done(found)) => found,
+            Ok(Step::NeedsMore(range)) => return Ok(Step::NeedsMore(range)),
+            // Whole, it takes less memory.
+            Err(e) if e.kind() == ErrorKind::Limit(LimitKind::Memory) => None,
+            Err(e) => return Err(e),
+        };
+        self.search = None;
+        let Some(found) = found else { return Ok(Step::Done(())) };
+        let max = found.pages().map_or(1, <[_]>::len);
+        if parts < 2 || max < 2 {
+            return Ok(Step::Done(()));
+        }
+        *list = found;
+        self.parts.clear();
+        for _ in 0..parts.min(max) {
+            self.parts.push(self.chunk.part()?);
+        }
+        Ok(Step::Done(()))
+    }
+
+    /// Says of which column an error is.
+    pub(crate) fn place(&self, error: Error) -> Error {
+        let ChunkSource { plan, column_index, row_group, .. } = &self.chunk;
+        let error = match plan.leaves().get(*column_index) {
+            Some(spec) => error.at_column(spec.leaf.path.dotted()),
+            None => error,
+        };
+        error.at_row_group(*row_group)
+    }
+}
+
+impl Window {
+    /// Whether its arrays hold more than they should, where they should not exceed `batch_bytes`.
+    pub(crate) fn is_overweight(&self, batch_bytes: usize) -> bool {
+        self.weight.bytes() > max_bytes(batch_bytes, self.rows())
+    }
+}

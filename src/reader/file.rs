@@ -1,0 +1,403 @@
+//! [`Reader`]: a file that is open, and the options so far.
+
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+
+use crate::crypt::Decryption;
+use crate::error::{Error, Result};
+use crate::io::{Pool, Progress, Source, open_footer};
+use crate::limits::Limits;
+use crate::read::{Metadata, PageCache, Plan, ReadOptions};
+use crate::schema::Projection;
+use crate::selection::RowSelection;
+use crate::trace;
+
+/// A Parquet file that is open, and what is wanted of it.
+///
+/// Cheap to clone, and shared freely: the footer is parsed once, and reading does not change the
+/// reader.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::Reader;
+///
+/// let reader = Reader::open("testdata/trips.parquet")?;
+/// println!("{} rows of {}", reader.rows()?, reader.schema()?);
+/// for batch in reader.batches()? {
+///     println!("{} rows", batch?.num_rows());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The parameter is where the bytes come from: a blocking [`Source`] unless said otherwise. With
+/// the feature `async`, an `AsyncReader` has the same options, and gives a stream.
+#[derive(Clone)]
+pub struct Reader<S = Arc<dyn Source>> {
+    pub(super) source: S,
+    pub(super) metadata: Metadata,
+    pub(super) file_name: Option<Arc<str>>,
+    pub(super) options: ReadOptions,
+    pub(super) threads: Threads,
+    pub(super) progress: Progress,
+    /// Offset indexes and dictionaries that later reads use again.
+    pub(super) page_cache: PageCache,
+    /// The end of the file, if it is still in memory since the footer was read.
+    #[cfg(feature = "async")]
+    pub(super) end: Option<crate::io::FileEnd>,
+}
+
+impl<S> fmt::Debug for Reader<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("file_name", &self.file_name)
+            .field("metadata", &self.metadata)
+            .field("options", &self.options)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The threads that decode.
+#[derive(Debug, Clone, Default)]
+pub enum Threads {
+    /// All cores, where the file is large enough for more than one.
+    #[default]
+    Auto,
+    /// This many threads. With 1, the thread that asks for batches decodes them, without any
+    /// synchronisation.
+    Exactly(usize),
+    /// A pool of the caller's.
+    #[cfg(feature = "parallel")]
+    Pool(Arc<rayon::ThreadPool>),
+}
+
+impl Reader {
+    /// Opens a file by its path.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be read, `Malformed` if it is not a Parquet file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let name: Arc<str> = path.to_string_lossy().into();
+        let file = File::open(path)
+            .map_err(|e| Error::io("the file cannot be opened", e).at_file(name.clone()))?;
+        Self::with_limits(file, Limits::default())
+            .map(|reader| reader.file_name(name.clone()))
+            .map_err(|e| e.at_file(name))
+    }
+
+    /// Opens anything that gives ranges of bytes: [`bytes::Bytes`], a [`File`], any [`Source`].
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn new(source: impl Source + 'static) -> Result<Self> {
+        Self::with_limits(source, Limits::default())
+    }
+
+    /// As [`Reader::new`], with caps on what the file may ask for.
+    ///
+    /// # Errors
+    /// As [`Reader::open`], and `Limit` if the footer goes over a cap.
+    pub fn with_limits(source: impl Source + 'static, limits: Limits) -> Result<Self> {
+        Self::open_source(source, limits, None)
+    }
+
+    /// Opens an encrypted file by its path.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::crypt::{Decryption, Key};
+    /// # use marquetry::{WriteOptions, Writer, crypt::Encryption};
+    /// use marquetry::Reader;
+    ///
+    /// # let folder = std::env::temp_dir().join(format!("marquetry-keys-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder).unwrap();
+    /// # let path = folder.join("encrypted.parquet");
+    /// # let plain = Reader::open("testdata/trips.parquet")?;
+    /// # let key = Key::new(b"0123456789012345")?;
+    /// # let options = WriteOptions::new().with_encryption(Encryption::new(key));
+    /// # let mut writer = Writer::create_with(&path, plain.schema()?, options)?;
+    /// # for batch in plain.batches()? { writer.write(&batch?)?; }
+    /// # writer.finish()?;
+    /// let keys = Decryption::new().with_footer_key(Key::new(b"0123456789012345")?);
+    /// let reader = Reader::open_encrypted(&path, &keys)?;
+    /// assert_eq!(reader.rows()?, 1_000);
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::open`]; `Crypto` if the key of the footer is missing or wrong, the footer was
+    /// changed, or nothing is encrypted (see [`Decryption::with_plaintext_files`]). The key of a
+    /// column is looked for when the column is read.
+    #[cfg(feature = "encryption")]
+    pub fn open_encrypted(path: impl AsRef<Path>, keys: &Decryption) -> Result<Self> {
+        let path = path.as_ref();
+        let name: Arc<str> = path.to_string_lossy().into();
+        let file = File::open(path)
+            .map_err(|e| Error::io("the file cannot be opened", e).at_file(name.clone()))?;
+        Self::with_keys(file, Limits::default(), keys)
+            .map(|reader| reader.file_name(name.clone()))
+            .map_err(|e| e.at_file(name))
+    }
+
+    /// As [`Reader::with_limits`], of an encrypted file.
+    ///
+    /// # Errors
+    /// As [`Reader::with_limits`] and [`Reader::open_encrypted`].
+    #[cfg(feature = "encryption")]
+    pub fn with_keys(
+        source: impl Source + 'static,
+        limits: Limits,
+        keys: &Decryption,
+    ) -> Result<Self> {
+        Self::open_source(source, limits, Some(keys))
+    }
+
+    fn open_source(
+        source: impl Source + 'static,
+        limits: Limits,
+        keys: Option<&Decryption>,
+    ) -> Result<Self> {
+        let _span = trace::open();
+        let source: Arc<dyn Source> = Arc::new(source);
+        let (footer, file_len) = open_footer(&*source, &limits, keys)?;
+        let metadata = Metadata::new(footer, file_len);
+        Ok(Self {
+            options: ReadOptions { limits, ..ReadOptions::default() },
+            ..Self::of(source, metadata)
+        })
+    }
+
+    /// Opens a file by its path, with metadata that are known from before: its footer is not read
+    /// again.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::Reader;
+    ///
+    /// let metadata = Reader::open("testdata/trips.parquet")?.metadata().clone();
+    /// println!("{} bytes in the cache", metadata.heap_bytes());
+    /// let reader = Reader::open_with("testdata/trips.parquet", metadata)?;
+    /// assert_eq!(reader.rows()?, 1_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Io` if it cannot be opened; as [`Reader::with_metadata`].
+    pub fn open_with(path: impl AsRef<Path>, metadata: Metadata) -> Result<Self> {
+        let path = path.as_ref();
+        let name: Arc<str> = path.to_string_lossy().into();
+        let file = File::open(path)
+            .map_err(|e| Error::io("the file cannot be opened", e).at_file(name.clone()))?;
+        Self::with_metadata(file, metadata)
+            .map(|reader| reader.file_name(name.clone()))
+            .map_err(|e| e.at_file(name))
+    }
+
+    /// As [`Reader::new`], with metadata that are known from before: nothing is read.
+    ///
+    /// Whether they are those of this very version of the file is for the caller to know
+    /// ([`Metadata::version`]); stale metadata make errors, or rows that the file does not have.
+    ///
+    /// # Errors
+    /// `Usage` if the file is of another length, `Io` if that cannot be found out.
+    pub fn with_metadata(source: impl Source + 'static, metadata: Metadata) -> Result<Self> {
+        let found = source.len()?;
+        if found != metadata.file_len() {
+            return Err(Error::usage(format_args!(
+                "these are the metadata of a file of {} bytes, and this one has {found}",
+                metadata.file_len()
+            )));
+        }
+        Ok(Self::of(Arc::new(source), metadata))
+    }
+}
+
+impl<S> Reader<S> {
+    pub(super) fn of(source: S, metadata: Metadata) -> Self {
+        Self {
+            source,
+            metadata,
+            file_name: None,
+            options: ReadOptions::default(),
+            threads: Threads::Auto,
+            progress: Progress::default(),
+            page_cache: PageCache::default(),
+            #[cfg(feature = "async")]
+            end: None,
+        }
+    }
+
+    /// The options so far.
+    pub fn read_options(&self) -> &ReadOptions {
+        &self.options
+    }
+
+    /// The metadata of the file: the footer, and the page indexes that were loaded. A clone of them
+    /// opens the file again.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Length of the file, in bytes.
+    pub fn file_len(&self) -> u64 {
+        self.metadata.file_len()
+    }
+
+    /// Where the bytes come from.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// The Arrow schema of the batches.
+    ///
+    /// # Errors
+    /// `Usage` or `Unsupported`, as [`Reader::batches`].
+    pub fn schema(&self) -> Result<SchemaRef> {
+        Ok(self.plan()?.schema().clone())
+    }
+
+    /// Rows that [`Reader::batches`] will give, from the metadata alone; with a filter, at most so
+    /// many, and [`Reader::count`] says how many.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata contradict themselves.
+    pub fn rows(&self) -> Result<u64> {
+        let rows = self.plan()?.rows();
+        if self.options.filter.is_none() {
+            return Ok(rows);
+        }
+        let rows = rows.saturating_sub(self.options.offset);
+        Ok(rows.min(self.options.limit.unwrap_or(u64::MAX)))
+    }
+
+    /// Rows of the file, whatever the options select.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata contradict themselves.
+    pub fn file_rows(&self) -> Result<u64> {
+        self.metadata.rows().map_err(|e| self.name(e))
+    }
+
+    /// Counters of the batches that are being read.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// What the read will do.
+    ///
+    /// # Errors
+    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be
+    /// mapped to Arrow.
+    pub fn plan(&self) -> Result<Plan> {
+        let _span = trace::plan(self.metadata.row_groups());
+        self.metadata
+            .plan(&self.options, self.file_len(), self.file_name.clone())
+            .map(|plan| plan.with_page_cache(&self.page_cache))
+            .map_err(|e| self.name(e))
+    }
+
+    /// The threads for a plan: none but the caller's where there is little to do.
+    ///
+    /// One batch of one column is one piece of work: another thread would do it no sooner, and what
+    /// one thread allocates and another frees costs page faults.
+    pub(super) fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
+        let batches = plan.rows().div_ceil(self.options.batch_rows as u64);
+        let alone = plan.leaves().len() * plan.ranges().len() < 2;
+        if plan.leaves().is_empty() || (alone && (batches < 2 || self.file_len() < SPLIT_FROM)) {
+            return Ok(None);
+        }
+        match &self.threads {
+            Threads::Exactly(1) => Ok(None),
+            Threads::Exactly(n) => Pool::new(*n).map(Some),
+            #[cfg(feature = "parallel")]
+            Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
+            Threads::Auto => {
+                let small = self.file_len() < PARALLEL_FROM || plan.leaves().is_empty();
+                Ok((!small && Pool::Global.threads() > 1).then_some(Pool::Global))
+            }
+        }
+    }
+
+    /// For `take`: a reader of the rows in `rows`, each once, and the place of each of `rows` among
+    /// them.
+    pub(super) fn taking(&self, rows: &[u64]) -> Result<(Self, Vec<u64>)>
+    where
+        S: Clone,
+    {
+        let mut sorted = rows.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let len = self.file_rows()?;
+        if let Some(row) = sorted.last().filter(|row| **row >= len) {
+            let last = match len.checked_sub(1) {
+                Some(last) => format!("its {len} rows are 0 to {last}"),
+                None => "it has no rows".to_owned(),
+            };
+            let error = format_args!("row {row} was asked for, which lies beyond the file: {last}");
+            return Err(self.name(Error::usage(error)));
+        }
+        let selection =
+            RowSelection::from_rows(len, sorted.iter().copied()).map_err(|e| self.name(e))?;
+        let mut reader = self.clone();
+        let options = &mut reader.options;
+        (options.row_groups, options.offset, options.limit) = (None, 0, None);
+        (options.filter, options.part) = (None, None);
+        options.selection = Some(selection);
+        let place = |row: &u64| sorted.partition_point(|found| found < row) as u64;
+        let places = rows.iter().map(place).collect();
+        Ok((reader, places))
+    }
+
+    /// The row groups and leaves that the options select.
+    pub(super) fn index_wants(&self) -> Result<(Vec<usize>, Vec<usize>)> {
+        let row_groups = self.options.chosen_row_groups(self.metadata.row_groups());
+        let row_groups = row_groups.into_iter().map(|(row_group, _)| row_group).collect();
+        let options = &self.options;
+        let everything = matches!(options.projection, Projection::All)
+            && options.arrow.target.is_none()
+            && options.filter.is_none();
+        let leaves = match everything {
+            true => (0..self.metadata.schema().leaves_len()).collect(),
+            false => {
+                self.plan()?.leaves().iter().map(|column| column.leaf.index).collect::<Vec<_>>()
+            }
+        };
+        Ok((row_groups, leaves))
+    }
+
+    /// A reader of the same rows that gives no columns.
+    pub(super) fn counting(&self) -> Self
+    where
+        S: Clone,
+    {
+        let mut reader = self.clone();
+        reader.options.projection = Projection::names::<String>([]);
+        reader.options.virtual_columns.clear();
+        reader.options.variant_columns.clear();
+        reader.options.counting = true;
+        reader
+    }
+
+    pub(crate) fn name(&self, error: Error) -> Error {
+        match &self.file_name {
+            Some(name) => error.at_file(name.clone()),
+            None => error,
+        }
+    }
+}
+
+/// Minimum bytes of a file that several threads decode, because one thread decodes a smaller one
+/// before others are woken.
+pub(super) const PARALLEL_FROM: u64 = 256 << 10;
+
+/// Minimum bytes of a file that several threads decode although only one column chunk is read.
+const SPLIT_FROM: u64 = 48 << 20;
