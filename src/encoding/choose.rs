@@ -45,10 +45,30 @@ pub(crate) fn candidates(profile: Profile, physical: Type) -> &'static [Encoding
 /// decimals, ZSTD 1: 59 MB in pages of 512 KiB, 38 MB in pages of 128 KiB).
 pub(crate) const PLAIN_WORDS_PAGE: usize = 128 << 10;
 
+/// Bytes of a page as it is stored, below which pages are joined: each takes some 60 bytes for its
+/// header and in the page index.
+pub(crate) const MIN_PAGE: usize = 3 << 10;
+
+/// Bytes of a page of byte strings that repeat far apart, at most: ZSTD of level 3 finds what is up to 2 MiB
+/// away (240,000 byte strings of 1400 bytes: 5 % smaller than in pages of 690 KB).
+pub(crate) const LONG_PAGE: usize = 8 << 20;
+
+/// What a byte in long pages costs beside one in pages of the usual length, because a row that is
+/// read alone needs all of its page.
+pub(crate) const LONG_PAGE_COST: f64 = 1.01;
+
 /// What a byte of integers in BYTE_STREAM_SPLIT costs beside one in DELTA_BINARY_PACKED: its reader
 /// decompresses all bytes of the values first (keys of 17 bits, ZSTD: 6 % fewer bytes; DuckDB takes
 /// 1.4 times as long, polars 2.1 times, pyarrow 1.0 times).
 pub(crate) const SPLIT_INTEGERS_COST: f64 = 1.12;
+
+/// What a byte of DELTA_BINARY_PACKED in long blocks costs beside one in short ones: short ones are
+/// what most writers write.
+pub(crate) const LONG_BLOCKS_COST: f64 = 1.005;
+
+/// What a byte of indices in another layout than the shortest costs beside one in that: their reader
+/// decompresses more.
+pub(crate) const LAYOUT_COST: f64 = 1.03;
 
 /// Whether the format has this encoding for values of a type. Dictionaries aside.
 pub fn is_legal(encoding: Encoding, physical: Type) -> bool {

@@ -20,9 +20,9 @@ mod encode;
 
 use bytes::Bytes;
 
-pub(crate) use self::encode::encode_into;
+pub(crate) use self::encode::{DeltaBlocks, encode_blocks_into, encode_into};
 #[cfg(test)]
-pub(crate) use self::encode::{encode, estimated_len};
+pub(crate) use self::encode::{encode, encode_long, estimated_len};
 pub(crate) use self::int::Int;
 use super::too_few_values;
 use crate::bytes::Cursor;
@@ -503,6 +503,14 @@ mod tests {
         let mut decoder = Decoder::new(bytes.into(), values.len()).unwrap();
         decoder.read(values.len(), &mut out).unwrap();
         assert_eq!(out, values, "seed {seed}");
+        let mut bytes = vec![];
+        encode_blocks_into(values, DeltaBlocks::Long, &mut bytes);
+        assert_eq!(bytes, encode_long(values), "long blocks, n {} seed {seed}", values.len());
+        assert_eq!(end_offset(&bytes).unwrap(), bytes.len());
+        out.clear();
+        let mut decoder = Decoder::new(bytes.into(), values.len()).unwrap();
+        decoder.read(values.len(), &mut out).unwrap();
+        assert_eq!(out, values, "long blocks, seed {seed}");
     }
 
     #[test]
@@ -519,6 +527,15 @@ mod tests {
                 check(&values, seed);
                 check(&values.iter().map(|v| (*v >> 20) as i32).collect::<Vec<_>>(), seed);
             }
+        }
+        for n in [1023, 1024, 1025, 1100, 2048, 2049, 2050, 2177, 4097, 5000] {
+            let shift = rng.u32(0..64);
+            let values = random(&mut rng, 64 - shift, n);
+            check(&values, seed);
+            check(&values.iter().map(|v| *v as i32).collect::<Vec<_>>(), seed);
+            let values: Vec<i64> = (0..n).map(|_| rng.i64(..) >> rng.u32(0..64)).collect();
+            check(&values, seed);
+            check(&values.iter().map(|v| (*v >> 20) as i32).collect::<Vec<_>>(), seed);
         }
         check(&[i64::MIN, i64::MAX, i64::MIN, 0, i64::MAX], seed);
         check(&[i32::MIN, i32::MAX, i32::MIN, 0, i32::MAX], seed);

@@ -21,7 +21,9 @@ pub(crate) use self::bit_width::BitWidth;
 use self::bit_width::SPEC;
 #[cfg(test)]
 pub(crate) use self::encode::{encode, estimated_len};
-pub(crate) use self::encode::{encode_bits_into, encode_into, encode_levels_into, encode_run_into};
+pub(crate) use self::encode::{
+    encode_bits_into, encode_into, encode_levels_into, encode_packed_into, encode_run_into,
+};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result};
 use crate::simd::Isa;

@@ -25,7 +25,10 @@ pub(crate) struct Differences<T> {
 }
 
 macro_rules! differences {
-    ($int:ty, $delta:ty, $with:ident, $body:ident, $avx2:ident, $avx512:ident) => {
+    (
+        $int:ty, $delta:ty, $with:ident, $body:ident, $avx2:ident, $avx512:ident,
+        $raise_with:ident, $raise:ident, $raise_avx2:ident, $raise_avx512:ident
+    ) => {
         /// Writes `values[i + 1] - values[i]`, wrapping, less the smallest of them, to `out[i]`;
         /// what is left of `out` becomes 0.
         ///
@@ -89,14 +92,101 @@ macro_rules! differences {
         unsafe fn $avx512(values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
             $body(values, out)
         }
+
+        /// Adds `by`, wrapping, to differences, and gives the bits that they take then.
+        pub(crate) fn $raise_with(isa: Isa, deltas: &mut [$delta], by: $delta) -> u8 {
+            match isa.level() {
+                Level::Scalar => $raise(deltas, by),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: these exist only where `Isa::best` has found the features.
+                Level::Avx2 => unsafe { $raise_avx2(deltas, by) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: as above.
+                Level::Avx512 => unsafe { $raise_avx512(deltas, by) },
+            }
+        }
+
+        #[inline(always)]
+        fn $raise(deltas: &mut [$delta], by: $delta) -> u8 {
+            let mut all = 0;
+            for delta in deltas {
+                *delta = delta.wrapping_add(by);
+                all |= *delta;
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+            let bits = (<$delta>::BITS - all.leading_zeros()) as u8;
+            bits
+        }
+
+        /// # Safety
+        /// The machine must have AVX2 and BMI2.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,bmi2")]
+        unsafe fn $raise_avx2(deltas: &mut [$delta], by: $delta) -> u8 {
+            $raise(deltas, by)
+        }
+
+        /// # Safety
+        /// The machine must have AVX-512 F, BW and VL.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl")]
+        unsafe fn $raise_avx512(deltas: &mut [$delta], by: $delta) -> u8 {
+            $raise(deltas, by)
+        }
     };
 }
-differences!(i32, u32, differences_i32_with, body_i32, avx2_i32, avx512_i32);
-differences!(i64, u64, differences_i64_with, body_i64, avx2_i64, avx512_i64);
+differences!(
+    i32,
+    u32,
+    differences_i32_with,
+    body_i32,
+    avx2_i32,
+    avx512_i32,
+    raise_u32_with,
+    raise_u32,
+    raise_avx2_u32,
+    raise_avx512_u32
+);
+differences!(
+    i64,
+    u64,
+    differences_i64_with,
+    body_i64,
+    avx2_i64,
+    avx512_i64,
+    raise_u64_with,
+    raise_u64,
+    raise_avx2_u64,
+    raise_avx512_u64
+);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn differences_are_raised_on_every_isa() {
+        let seed = 72;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for isa in Isa::available() {
+            for n in 0..=70 {
+                let (shift, by) = (rng.u32(0..64), rng.u64(..) >> rng.u32(0..64));
+                let mut deltas: Vec<u64> = (0..n).map(|_| rng.u64(..) >> shift).collect();
+                let expected: Vec<u64> = deltas.iter().map(|d| d.wrapping_add(by)).collect();
+                let max = expected.iter().max().copied().unwrap_or(0);
+                let bits = raise_u64_with(isa, &mut deltas, by);
+                assert_eq!(deltas, expected, "{isa:?} n {n} seed {seed}");
+                assert_eq!(u32::from(bits), 64 - max.leading_zeros(), "{isa:?} n {n} seed {seed}");
+
+                let mut deltas: Vec<u32> = deltas.iter().map(|d| *d as u32).collect();
+                let expected: Vec<u32> = deltas.iter().map(|d| d.wrapping_add(by as u32)).collect();
+                let max = expected.iter().max().copied().unwrap_or(0);
+                let bits = raise_u32_with(isa, &mut deltas, by as u32);
+                assert_eq!(deltas, expected, "{isa:?} n {n} seed {seed}");
+                assert_eq!(u32::from(bits), 32 - max.leading_zeros(), "{isa:?} n {n} seed {seed}");
+            }
+        }
+    }
 
     #[test]
     fn every_isa_and_length_by_the_book() {

@@ -201,7 +201,8 @@ impl WriteOptions {
         self
     }
 
-    /// Maximum bytes of a data page before compression, about.
+    /// Maximum bytes of a data page before compression, about; by default that of the profile, and
+    /// more for byte strings of which longer pages are much smaller once compressed.
     #[must_use]
     pub fn with_page_bytes(mut self, bytes: usize) -> Self {
         self.all = self.all.with_page_bytes(bytes);
@@ -209,7 +210,8 @@ impl WriteOptions {
     }
 
     /// Maximum rows of a data page. Pages of all columns begin at multiples of it, or of a half, a
-    /// quarter … of it.
+    /// quarter … of it. By default that of the profile, or twice or four times as many where next
+    /// to nothing is left of them.
     #[must_use]
     pub fn with_page_rows(mut self, rows: usize) -> Self {
         self.all = self.all.with_page_rows(rows);
@@ -467,7 +469,9 @@ impl WriteOptions {
             dictionary: true,
             dictionary_bytes: self.dictionary_bytes,
             page_bytes,
+            page_bytes_are_fixed: false,
             page_rows,
+            page_rows_are_fixed: false,
             statistics: StatisticsLevel::Page,
             total_order: false,
             checksums: self.checksums,
@@ -593,6 +597,8 @@ impl ColumnOptions {
         settings.total_order = self.total_order.unwrap_or(settings.total_order);
         settings.page_bytes = self.page_bytes.unwrap_or(settings.page_bytes);
         settings.page_rows = self.page_rows.unwrap_or(settings.page_rows);
+        settings.page_bytes_are_fixed |= self.page_bytes.is_some();
+        settings.page_rows_are_fixed |= self.page_rows.is_some();
     }
 }
 
@@ -637,7 +643,11 @@ pub(crate) struct LeafSettings {
     pub(crate) dictionary: bool,
     pub(crate) dictionary_bytes: usize,
     pub(crate) page_bytes: usize,
+    /// Whether `page_bytes` was asked for, so that no page has more even where that helps.
+    pub(crate) page_bytes_are_fixed: bool,
     pub(crate) page_rows: usize,
+    /// Whether `page_rows` was asked for.
+    pub(crate) page_rows_are_fixed: bool,
     pub(crate) statistics: StatisticsLevel,
     pub(crate) total_order: bool,
     pub(crate) checksums: bool,

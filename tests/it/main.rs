@@ -45,6 +45,7 @@ mod round_trip;
 mod selection;
 mod shredding;
 mod sinks;
+mod sizes;
 #[cfg(feature = "tracing")]
 mod spans;
 #[cfg(feature = "object_store")]

@@ -3,6 +3,8 @@
 //! [`run`] is the whole tool, so that others can bring it along; it is outside semver. One module
 //! per command. Only data go to standard output; messages go to standard error.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod cells;
 mod checks;

@@ -10,8 +10,7 @@ use crate::simd::deltas::{BLOCK, Differences, MINIBLOCK, MINIBLOCKS};
 /// The last block ends with its last miniblock in use, of full size; the widths of the absent ones
 /// are 0.
 pub(crate) fn encode_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
-    // Of no values, the first is 0.
-    put_header(values.len(), values.first().map_or(0, |&first| first.into()), out);
+    put_header(BLOCK, MINIBLOCKS, values, out);
     let isa = Isa::best();
     let mut deltas = [T::Delta::default(); BLOCK];
     for block in blocks(values) {
@@ -30,11 +29,77 @@ pub(crate) fn encode_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
     }
 }
 
+/// How long the blocks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum DeltaBlocks {
+    /// Blocks of 128 and miniblocks of 32, which follow differences that change their size.
+    Short,
+    /// Blocks of 2048 and miniblocks of 256, as DuckDB writes: next to no bytes beside the
+    /// differences, and one smallest difference for many, so that what repeats looks the same to a
+    /// codec.
+    Long,
+}
+
+/// As [`encode_into`], in blocks of some length.
+pub(crate) fn encode_blocks_into<T: Int>(values: &[T], blocks: DeltaBlocks, out: &mut Vec<u8>) {
+    match blocks {
+        DeltaBlocks::Short => encode_into(values, out),
+        DeltaBlocks::Long => encode_long_into(values, out),
+    }
+}
+
+/// Differences of a long block.
+const LONG_BLOCK: usize = 2048;
+
+/// Differences of a miniblock of a long block.
+const LONG_MINIBLOCK: usize = 256;
+
+/// Miniblocks of a long block.
+const LONG_MINIBLOCKS: usize = LONG_BLOCK / LONG_MINIBLOCK;
+
+/// As [`encode_into`], in long blocks. The differences are found as those of short ones, each less
+/// its own smallest, and brought to the smallest of all.
+fn encode_long_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
+    put_header(LONG_BLOCK, LONG_MINIBLOCKS, values, out);
+    let isa = Isa::best();
+    let mut parts = [[T::Delta::default(); BLOCK]; LONG_BLOCK / BLOCK];
+    let mut smallest = Vec::with_capacity(parts.len());
+    let starts = (0..values.len().saturating_sub(1)).step_by(LONG_BLOCK);
+    for start in starts {
+        let end = values.len().min(start + LONG_BLOCK + 1);
+        let block = values.get(start..end).expect("cut at the end of the values");
+        smallest.clear();
+        for (short, part) in blocks(block).zip(&mut parts) {
+            smallest.push(T::differences(isa, short, part).least);
+        }
+        let Some(least) = smallest.iter().copied().min() else { continue };
+        put_zigzag(least.into(), out);
+        let widths_at = out.len();
+        out.extend_from_slice(&[0; LONG_MINIBLOCKS]);
+        let per_miniblock = LONG_MINIBLOCK / BLOCK;
+        let mut left = block.len() - 1;
+        let miniblocks = parts.chunks_mut(per_miniblock).zip(smallest.chunks(per_miniblock));
+        for (miniblock, (parts, smallest)) in miniblocks.enumerate() {
+            let mut width = 0;
+            for (part, own) in parts.iter_mut().zip(smallest) {
+                let used = left.min(BLOCK);
+                left -= used;
+                let used = part.get_mut(..used).expect("no more than a part has");
+                width = width.max(T::raise(isa, used, *own, least));
+            }
+            // Of the last, what is not used is anything: 0, to be compressed well.
+            parts.iter_mut().skip(smallest.len()).for_each(|part| part.fill(T::Delta::default()));
+            *out.get_mut(widths_at + miniblock).expect("a width for each") = width;
+            T::pack(isa, parts.as_flattened(), u32::from(width), out);
+        }
+    }
+}
+
 /// The bytes that [`encode_into`] appends for these values.
 #[cfg(test)]
 pub(crate) fn estimated_len<T: Int>(values: &[T]) -> usize {
     let mut header = Vec::new();
-    put_header(values.len(), values.first().map_or(0, |&first| first.into()), &mut header);
+    put_header(BLOCK, MINIBLOCKS, values, &mut header);
     let isa = Isa::best();
     let mut deltas = [T::Delta::default(); BLOCK];
     let mut len = header.len();
@@ -53,11 +118,12 @@ fn blocks<T>(values: &[T]) -> impl Iterator<Item = &[T]> {
     starts.filter_map(move |at| values.get(at..values.len().min(at + BLOCK + 1)))
 }
 
-fn put_header(n: usize, first: i64, out: &mut Vec<u8>) {
-    put_uleb(BLOCK as u64, out);
-    put_uleb(MINIBLOCKS as u64, out);
-    put_uleb(n as u64, out);
-    put_zigzag(first, out);
+fn put_header<T: Int>(block: usize, miniblocks: usize, values: &[T], out: &mut Vec<u8>) {
+    put_uleb(block as u64, out);
+    put_uleb(miniblocks as u64, out);
+    put_uleb(values.len() as u64, out);
+    // Of no values, the first is 0.
+    put_zigzag(values.first().map_or(0, |&first| first.into()), out);
 }
 
 /// Bytes of a number in LEB128.
@@ -70,14 +136,26 @@ fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63).cast_unsigned()
 }
 
-/// Encodes values, in blocks of 128 and miniblocks of 32. Value by value: the twin of
-/// [`encode_into`] that tests read by.
+/// Encodes values, in blocks of 128 and miniblocks of 32: the twin of [`encode_into`] that tests
+/// read by.
 #[cfg(test)]
 pub(crate) fn encode<T: Int>(values: &[T]) -> Vec<u8> {
+    encode_slowly(values, BLOCK, MINIBLOCK)
+}
+
+/// As [`encode`], in long blocks.
+#[cfg(test)]
+pub(crate) fn encode_long<T: Int>(values: &[T]) -> Vec<u8> {
+    encode_slowly(values, LONG_BLOCK, LONG_MINIBLOCK)
+}
+
+/// Value by value.
+#[cfg(test)]
+fn encode_slowly<T: Int>(values: &[T], block_len: usize, miniblock_len: usize) -> Vec<u8> {
     let values: Vec<i64> = values.iter().map(|&value| value.into()).collect();
     let mut out = Vec::new();
-    put_uleb(BLOCK as u64, &mut out);
-    put_uleb((BLOCK / MINIBLOCK) as u64, &mut out);
+    put_uleb(block_len as u64, &mut out);
+    put_uleb((block_len / miniblock_len) as u64, &mut out);
     put_uleb(values.len() as u64, &mut out);
     put_zigzag(values.first().copied().unwrap_or(0), &mut out);
     let deltas: Vec<i64> = values
@@ -90,7 +168,7 @@ pub(crate) fn encode<T: Int>(values: &[T]) -> Vec<u8> {
         })
         .collect();
     let mask = u64::MAX >> (64 - T::BITS);
-    for block in deltas.chunks(BLOCK) {
+    for block in deltas.chunks(block_len) {
         let least = block.iter().copied().min().unwrap_or(0);
         put_zigzag(least, &mut out);
         let packed: Vec<u64> =
@@ -99,12 +177,12 @@ pub(crate) fn encode<T: Int>(values: &[T]) -> Vec<u8> {
             let highest = miniblock.iter().copied().max().unwrap_or(0);
             u8::try_from(u64::BITS - highest.leading_zeros()).expect("at most 64")
         };
-        let mut widths = packed.chunks(MINIBLOCK).map(width).collect::<Vec<_>>();
-        widths.resize(BLOCK / MINIBLOCK, 0);
+        let mut widths = packed.chunks(miniblock_len).map(width).collect::<Vec<_>>();
+        widths.resize(block_len / miniblock_len, 0);
         out.extend_from_slice(&widths);
-        for (miniblock, &width) in packed.chunks(MINIBLOCK).zip(&widths) {
+        for (miniblock, &width) in packed.chunks(miniblock_len).zip(&widths) {
             let (mut bits, mut count) = (0u128, 0u32);
-            for i in 0..MINIBLOCK {
+            for i in 0..miniblock_len {
                 bits |= u128::from(miniblock.get(i).copied().unwrap_or(0)) << count;
                 count += u32::from(width);
                 while count >= 8 {

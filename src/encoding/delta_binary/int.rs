@@ -2,13 +2,15 @@
 
 use crate::simd::Isa;
 use crate::simd::deltas::{BLOCK, Differences};
-use crate::simd::deltas::{differences_i32_with, differences_i64_with};
+use crate::simd::deltas::{
+    differences_i32_with, differences_i64_with, raise_u32_with, raise_u64_with,
+};
 use crate::simd::native::Native;
 use crate::simd::pack::{pack_u32_with, pack_u64_with};
 use crate::simd::prefix_sum::{PackedDeltas, sum_packed_i32, sum_packed_i64};
 
 /// INT32 or INT64.
-pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
+pub(crate) trait Int: Native + Ord + TryFrom<i64> + Into<i64> {
     /// A packed difference.
     type Delta: Copy + Default + Send + Sync + std::fmt::Debug;
 
@@ -39,12 +41,16 @@ pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
     /// The differences of a block of 2 to 129 values, less the smallest of them.
     fn differences(isa: Isa, values: &[Self], out: &mut [Self::Delta; BLOCK]) -> Differences<Self>;
 
+    /// Adds the difference of two of the smallest to differences less the smaller one, and gives the
+    /// bits that they take then.
+    fn raise(isa: Isa, deltas: &mut [Self::Delta], from: Self, to: Self) -> u8;
+
     /// Appends packed differences.
     fn pack(isa: Isa, deltas: &[Self::Delta], width: u32, out: &mut Vec<u8>);
 }
 
 macro_rules! int {
-    ($int:ty, $delta:ty, $max:literal, $sum:ident, $differences:ident, $pack:ident) => {
+    ($int:ty, $delta:ty, $max:literal, $sum:ident, $differences:ident, $raise:ident, $pack:ident) => {
         impl Int for $int {
             type Delta = $delta;
             const BITS: u32 = <$int>::BITS;
@@ -86,11 +92,15 @@ macro_rules! int {
                 $differences(isa, values, out)
             }
 
+            fn raise(isa: Isa, deltas: &mut [$delta], from: Self, to: Self) -> u8 {
+                $raise(isa, deltas, from.wrapping_sub(to).cast_unsigned())
+            }
+
             fn pack(isa: Isa, deltas: &[$delta], width: u32, out: &mut Vec<u8>) {
                 $pack(isa, deltas, width, out);
             }
         }
     };
 }
-int!(i32, u32, 33, sum_packed_i32, differences_i32_with, pack_u32_with);
-int!(i64, u64, 64, sum_packed_i64, differences_i64_with, pack_u64_with);
+int!(i32, u32, 33, sum_packed_i32, differences_i32_with, raise_u32_with, pack_u32_with);
+int!(i64, u64, 64, sum_packed_i64, differences_i64_with, raise_u64_with, pack_u64_with);

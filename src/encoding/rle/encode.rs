@@ -13,12 +13,17 @@ use crate::simd::pack::pack_u32;
 ///
 /// Higher bits of a value are left out. A stream of one value is one run.
 pub(crate) fn encode_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {
-    encode_values(values, width, out);
+    encode_values(values, width, paying_run(width), out);
+}
+
+/// As [`encode_into`], but all packed, unless all values are equal.
+pub(crate) fn encode_packed_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {
+    encode_values(values, width, usize::MAX, out);
 }
 
 /// As [`encode_into`] for levels.
 pub(crate) fn encode_levels_into(levels: &[u16], width: BitWidth, out: &mut Vec<u8>) {
-    encode_values(levels, width, out);
+    encode_values(levels, width, paying_run(width), out);
 }
 
 /// Appends one run: `n` times `value`, or nothing if `n` is 0.
@@ -100,7 +105,7 @@ pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut V
 #[cfg(test)]
 pub(crate) fn estimated_len(values: &[u32], width: BitWidth) -> usize {
     let mut len = 0;
-    segments(values, width, |segment| {
+    segments(values, paying_run(width), |segment| {
         len += match segment {
             Segment::Run(_, n) => {
                 let (whole, rest) = (n / MAX_RUN, n % MAX_RUN);
@@ -202,11 +207,10 @@ impl Value for u16 {
     }
 }
 
-/// Cuts values into runs and what is packed between them. A run can only begin where a group of 8
-/// ends.
+/// Cuts values into runs of at least `paying` and what is packed between them. A run can only begin
+/// where a group of 8 ends.
 #[inline(always)]
-fn segments<'a, T: Value>(values: &'a [T], width: BitWidth, mut visit: impl FnMut(Segment<'a, T>)) {
-    let paying = paying_run(width);
+fn segments<'a, T: Value>(values: &'a [T], paying: usize, mut visit: impl FnMut(Segment<'a, T>)) {
     // What is not written yet.
     let mut rest = values;
     let mut at = 0;
@@ -258,9 +262,9 @@ fn equal_bytes(bytes: &[u8], byte: u8) -> usize {
     whole + rest.iter().take_while(|&&other| other == byte).count()
 }
 
-fn encode_values<T: Value>(values: &[T], width: BitWidth, out: &mut Vec<u8>) {
+fn encode_values<T: Value>(values: &[T], width: BitWidth, paying: usize, out: &mut Vec<u8>) {
     let bits = width.bits();
-    segments(values, width, |segment| match segment {
+    segments(values, paying, |segment| match segment {
         Segment::Run(value, n) => encode_run_into(value.value(), n, width, out),
         Segment::Packed(values) => {
             for values in values.chunks(8 * MAX_GROUPS) {

@@ -4,11 +4,12 @@ use super::arrays::bytes_layout;
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern, intern_parts, unify};
 use super::encoder::{ChunkEncoder, ChunkForm};
 use super::gather::{GatheredValues, gather, is_keyed};
-use super::measure::{EncodingChoice, SAMPLE_VALUES, SampleSource, sample_ranges};
+use super::measure::{BlocksTried, EncodingChoice, SAMPLE_VALUES, SampleSource, sample_ranges};
 use super::select::EncodingSelector;
 use super::source::ValueSource;
 use super::values::LeafValues;
 use crate::compress::Compression;
+use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::Result;
 use crate::format::Encoding;
 use crate::page::Sealer;
@@ -42,16 +43,17 @@ impl<'a> ChunkEncoder<'a> {
             let (values, dictionary) = self.intern(&source, limits)?;
             gathered = values;
             if let Some(dictionary) = dictionary {
-                let of = selector.dictionary(&dictionary)?;
+                let (layout, of) = selector.dictionary(&dictionary)?;
                 if must || selector.is_best(of)? {
-                    return Ok(of.choice(ChunkForm::Dictionary { dictionary, values: gathered }));
+                    let values = gathered;
+                    return Ok(of.choice(ChunkForm::Dictionary { dictionary, layout, values }));
                 }
                 free_lists.give(dictionary.codes);
             }
         }
         let best = selector.best()?;
         let values = gathered.map_or(source, ValueSource::Whole);
-        Ok(best.choice(ChunkForm::Plain { values, encoding: best.estimate.encoding }))
+        Ok(best.choice(best.plain(values)))
     }
 
     /// Picks the form of values that came as dictionary or run-end arrays.
@@ -61,29 +63,32 @@ impl<'a> ChunkEncoder<'a> {
         sealer: &mut Sealer,
     ) -> Result<EncodingChoice<'a>> {
         let mut selector = EncodingSelector::new(self, SampleSource::Keyed(&dictionary), sealer);
-        let of = selector.dictionary(&dictionary)?;
+        let (layout, of) = selector.dictionary(&dictionary)?;
         if self.settings.encoding.is_some() || selector.is_best(of)? {
-            return Ok(of.choice(ChunkForm::Dictionary { dictionary, values: None }));
+            return Ok(of.choice(ChunkForm::Dictionary { dictionary, layout, values: None }));
         }
         let best = selector.best()?;
         let values = ValueSource::Whole(dictionary.entries.take(&dictionary.codes));
         self.context.free_lists.give(dictionary.codes);
-        Ok(best.choice(ChunkForm::Plain { values, encoding: best.estimate.encoding }))
+        Ok(best.choice(best.plain(values)))
     }
 
     /// The form in an encoding that was asked for.
     fn given(&self, encoding: Encoding, sealer: &mut Sealer) -> Result<EncodingChoice<'a>> {
         let values = self.source()?;
-        let bytes = match (encoding, self.settings.compression) {
-            (Encoding::Plain, Compression::Uncompressed) => values.plain_len(self.leaf),
+        let (bytes, blocks) = match (encoding, self.settings.compression) {
+            (Encoding::Plain, Compression::Uncompressed) => {
+                (values.plain_len(self.leaf), DeltaBlocks::Short)
+            }
             _ => {
-                let sample =
-                    values.sample(&sample_ranges(values.len(), SAMPLE_VALUES), self.leaf)?;
-                let (_, stored) = self.measure(&sample, encoding, sealer)?;
-                stored.saturating_mul(values.len()) / sample.len().max(1)
+                let n = values.len();
+                let sample = values.sample(&sample_ranges(n, SAMPLE_VALUES), self.leaf)?;
+                let of = self.measure_encoding(&sample, n, encoding, BlocksTried::All, sealer)?;
+                (of.bytes(), of.blocks)
             }
         };
-        Ok(EncodingChoice { form: ChunkForm::Plain { values, encoding }, helps: true, bytes })
+        let form = ChunkForm::Plain { values, encoding, blocks };
+        Ok(EncodingChoice { form, helps: true, bytes })
     }
 
     /// The values: page by page, unless all are needed at once.

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 
 use super::bloom::BloomBuilder;
-use super::chunking::{cuts, roll_value};
 use super::dictionary::ValueDictionary;
 use super::encode::encode;
 use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
@@ -11,19 +10,13 @@ use super::measure::EncodingChoice;
 use super::metadata::{EncodedChunk, WrittenPages};
 use super::pages::PagePlan;
 use super::sorted::SortDetector;
-use super::source::ValueSource;
 use super::statistics::StatisticsCollector;
 use crate::compress::Compression;
-use crate::encoding::choose::PLAIN_WORDS_PAGE;
+use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::{Error, Result};
 use crate::format::{Encoding, LogicalType};
 use crate::page::{PageVersion, Sealed};
 use crate::schema::{Leaf, Physical};
-
-fn is_words(leaf: &Leaf) -> bool {
-    let physical = leaf.physical;
-    matches!(physical, Physical::Int32 | Physical::Float | Physical::Int64 | Physical::Double)
-}
 
 impl<'a> ChunkEncoder<'a> {
     /// Encodes the chunk.
@@ -70,7 +63,9 @@ impl<'a> ChunkEncoder<'a> {
             }
         };
         let dictionary = match form {
-            ChunkForm::Dictionary { dictionary, values } => Some((dictionary, values.is_none())),
+            ChunkForm::Dictionary { dictionary, values, .. } => {
+                Some((dictionary, values.is_none()))
+            }
             ChunkForm::Plain { .. } => None,
         };
         let mut collector = StatisticsCollector::new(leaf, settings, dictionary);
@@ -90,7 +85,7 @@ impl<'a> ChunkEncoder<'a> {
             written.bytes.extend(run.bytes);
         }
         let sorted = match form {
-            ChunkForm::Dictionary { dictionary, values }
+            ChunkForm::Dictionary { dictionary, values, .. }
                 if in_order && (values.is_none() || collector.by_codes()) =>
             {
                 collector.sorted_codes(&dictionary.codes)
@@ -104,7 +99,7 @@ impl<'a> ChunkEncoder<'a> {
     /// Where pages begin.
     fn plan(&self, chosen: &ChosenForm<'a>) -> Result<PagePlan> {
         let levels = &self.column.levels;
-        let rows = self.cuts(chosen);
+        let rows = self.cuts(chosen)?;
         let entries = levels.entries_of_rows(&rows);
         let mut values = Vec::with_capacity(entries.len());
         values.push(0);
@@ -135,68 +130,44 @@ impl<'a> ChunkEncoder<'a> {
         let (settings, free_lists) = (self.settings, &self.context.free_lists);
         let all = 0..entries.len();
         let mut plain = free_lists.take(entries.plain_len(all.clone()));
-        encode(entries, all, self.leaf.physical, Encoding::Plain, free_lists, &mut plain)?;
-        let mut sealer = self.context.sealer(*codec, settings.page_version, settings.checksums)?;
+        let (physical, blocks) = (self.leaf.physical, DeltaBlocks::Short);
+        encode(entries, all, physical, Encoding::Plain, blocks, free_lists, &mut plain)?;
+        let codec = self.dictionary_codec(*codec, &plain)?;
+        let mut sealer = self.context.sealer(codec, settings.page_version, settings.checksums)?;
         let sealed = sealer.dictionary(entries.len(), &plain, false, out)?;
         self.context.give_sealer(sealer);
         free_lists.give(plain);
         Ok(Some(sealed))
     }
 
-    /// The rows that pages begin with, and the end: multiples of the page's rows, or of a half, a
-    /// quarter … of them where values are large, so that the pages of all columns begin at common
-    /// rows.
-    fn cuts(&self, chosen: &ChosenForm<'_>) -> Vec<usize> {
-        let ChosenForm { form, small_pages, .. } = chosen;
-        let settings = self.settings;
-        if let Some(chunking) = settings.chunking {
-            let levels = &self.column.levels;
-            match form {
-                ChunkForm::Plain { values: ValueSource::Whole(values), .. } => {
-                    return cuts(levels, self.rows, chunking, |i, hash| {
-                        roll_value(values, i, hash)
-                    });
-                }
-                // With chunking, all values are gathered.
-                ChunkForm::Plain { values: ValueSource::Parts(_), .. } => {}
-                ChunkForm::Dictionary {
-                    dictionary: ValueDictionary { entries, codes, .. },
-                    ..
-                } => {
-                    return cuts(levels, self.rows, chunking, |i, hash| {
-                        roll_value(entries, codes[i] as usize, hash)
-                    });
-                }
-            }
+    /// The codec of a dictionary page of byte strings: ZSTD of level 1 where that leaves less. Of
+    /// hashes in hexadecimal and the like the higher levels find short matches, which take more
+    /// than the literals they replace (1515 hashes of 128 digits: 113 KB by level 3, 102 KB).
+    fn dictionary_codec(&self, codec: Compression, plain: &[u8]) -> Result<Compression> {
+        let are_byte_arrays =
+            matches!(self.leaf.physical, Physical::ByteArray | Physical::FixedLenByteArray(_));
+        let is_higher = matches!(codec, Compression::Zstd(level) if level > 1);
+        if !are_byte_arrays || !is_higher || plain.len() < MIN_LEVEL_SAMPLE_BYTES {
+            return Ok(codec);
         }
-        let bytes = match form {
-            ChunkForm::Plain { values, .. } => values.plain_len(self.leaf),
-            ChunkForm::Dictionary {
-                dictionary: ValueDictionary { entries, codes, .. }, ..
-            } => codes.len() * (entries.len().max(2).ilog2() as usize + 1) / 8,
+        let sample = plain.get(..LEVEL_SAMPLE_BYTES).unwrap_or(plain);
+        let compressed_len = |codec| {
+            let (version, checksums) = (self.settings.page_version, self.settings.checksums);
+            let mut sealer = self.context.sealer(codec, version, checksums)?;
+            let len = sealer.compressed_len(sample);
+            self.context.give_sealer(sealer);
+            len
         };
-        let levels = self.column.levels.len() * 2;
-        let all = bytes + if self.column.levels.max_rep() > 0 { levels } else { 0 };
-        let max = match form {
-            ChunkForm::Plain { encoding, .. }
-                if *encoding == Encoding::Plain
-                    && is_words(self.leaf)
-                    && *small_pages
-                    && self.column.levels.max_rep() == 0 =>
-            {
-                settings.page_bytes.min(PLAIN_WORDS_PAGE)
-            }
-            _ => settings.page_bytes,
-        };
-        let mut step = settings.page_rows.max(1);
-        while step > 1 && all.saturating_mul(step) / self.rows.max(1) > max {
-            step = step.div_ceil(2);
-        }
-        let mut cuts: Vec<usize> = (0..self.rows).step_by(step).collect();
-        cuts.push(self.rows);
-        cuts
+        let fast = Compression::Zstd(1);
+        Ok(if compressed_len(fast)? < compressed_len(codec)? { fast } else { codec })
     }
 }
+
+/// Bytes of a dictionary by which the level of its codec is chosen.
+const LEVEL_SAMPLE_BYTES: usize = 256 << 10;
+
+/// Minimum bytes of a dictionary for which the level of its codec is chosen.
+const MIN_LEVEL_SAMPLE_BYTES: usize = 4 << 10;
 
 /// Whether the leaf stores values at all: an UNKNOWN one has nothing but nulls.
 fn leaf_stores_values(leaf: &Leaf) -> bool {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::byte_arrays::{ByteArrayValues, Ends};
 use super::values::LeafValues;
+use crate::encoding::delta_binary::DeltaBlocks;
 use crate::encoding::rle::{self, BitWidth};
 use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split};
 use crate::error::{Error, Result};
@@ -22,7 +23,7 @@ pub(super) fn as_plain<'v>(values: &'v LeafValues<'_>, range: Range<usize>) -> O
     }
 }
 
-/// Appends the values of `range` in an encoding.
+/// Appends the values of `range` in an encoding; DELTA_BINARY_PACKED in `blocks`.
 ///
 /// # Errors
 /// `Usage` if the format has no such encoding for the type.
@@ -31,6 +32,7 @@ pub(super) fn encode(
     range: Range<usize>,
     physical: Physical,
     encoding: Encoding,
+    blocks: DeltaBlocks,
     free_lists: &FreeLists,
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -50,12 +52,14 @@ pub(super) fn encode(
         (LeafValues::Words32(values), encoding) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             let float = |bits: &i32| f32::from_bits(bits.cast_unsigned());
-            encode_ints(values, encoding, float, out).ok_or_else(|| illegal(encoding, physical))?;
+            encode_ints(values, encoding, blocks, float, out)
+                .ok_or_else(|| illegal(encoding, physical))?;
         }
         (LeafValues::Words64(values), encoding) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             let float = |bits: &i64| f64::from_bits(bits.cast_unsigned());
-            encode_ints(values, encoding, float, out).ok_or_else(|| illegal(encoding, physical))?;
+            encode_ints(values, encoding, blocks, float, out)
+                .ok_or_else(|| illegal(encoding, physical))?;
         }
         (LeafValues::Bytes(byte_arrays), Encoding::Plain) => plain_texts(byte_arrays, range, out),
         (LeafValues::Bytes(byte_arrays), Encoding::DeltaLengthByteArray) => {
@@ -115,12 +119,13 @@ fn plain_texts(byte_arrays: &ByteArrayValues<'_>, range: Range<usize>, out: &mut
 fn encode_ints<T: delta_binary::Int + Word, F: alp::Float>(
     values: &[T],
     encoding: Encoding,
+    blocks: DeltaBlocks,
     float: impl Fn(&T) -> F,
     out: &mut Vec<u8>,
 ) -> Option<()> {
     match encoding {
         Encoding::Plain => append_bytes_le(values, out),
-        Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
+        Encoding::DeltaBinaryPacked => delta_binary::encode_blocks_into(values, blocks, out),
         Encoding::ByteStreamSplit => split_words(values, size_of::<T>(), out),
         Encoding::Alp => alp::encode_into(&values.iter().map(float).collect::<Vec<_>>(), out),
         _ => return None,
@@ -139,12 +144,40 @@ fn split_words<T: Word>(values: &[T], width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends indices into a dictionary: the bit width of the largest of them, then runs.
-pub(super) fn encode_codes(codes: &[u32], out: &mut Vec<u8>) -> Result<()> {
-    let width = BitWidth::for_max(codes.iter().copied().max().unwrap_or(0));
+/// How indices into a dictionary are laid out in the hybrid of runs and packed values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum CodeLayout {
+    /// In the bits of the largest index; runs where they save bytes.
+    Runs,
+    /// In the same bits, without runs: what a codec makes of them may be smaller, because runs hide
+    /// the rhythm of what is around them.
+    Packed,
+    /// In whole bytes: a codec sees equal indices as equal bytes, finds what repeats, and gives
+    /// short codes to frequent ones.
+    Bytes,
+}
+
+/// Appends indices into a dictionary: their bit width, then runs and packed values.
+pub(super) fn encode_codes(codes: &[u32], layout: CodeLayout, out: &mut Vec<u8>) -> Result<()> {
+    let width = code_width(codes.iter().copied().max().unwrap_or(0), layout);
     out.push(u8::try_from(width.bits()).map_err(|_| Error::usage("more than 32 bits"))?);
-    rle::encode_into(codes, width, out);
+    match layout {
+        CodeLayout::Packed => rle::encode_packed_into(codes, width, out),
+        CodeLayout::Runs | CodeLayout::Bytes => rle::encode_into(codes, width, out),
+    }
     Ok(())
+}
+
+/// The bit width of indices up to `max`.
+pub(super) fn code_width(max: u32, layout: CodeLayout) -> BitWidth {
+    match layout {
+        CodeLayout::Runs | CodeLayout::Packed => BitWidth::for_max(max),
+        // The largest number of as many bytes.
+        CodeLayout::Bytes => match u32::BITS - max.leading_zeros() {
+            0 => BitWidth::for_max(0),
+            bits => BitWidth::for_max(u32::MAX >> (u32::BITS - bits.next_multiple_of(8))),
+        },
+    }
 }
 
 #[cold]

@@ -2,10 +2,12 @@
 //! values are brought into.
 
 use super::dictionary::ValueDictionary;
+use super::encode::CodeLayout;
 use super::parallelism::Parallelism;
 use super::source::ValueSource;
 use super::values::LeafValues;
 use crate::compress::Compression;
+use crate::encoding::delta_binary::DeltaBlocks;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
 use crate::schema::Leaf;
@@ -26,10 +28,11 @@ pub(crate) struct ChunkEncoder<'a> {
 /// The values of the chunk in the form in which they are written.
 pub(super) enum ChunkForm<'a> {
     /// As they are, in one encoding.
-    Plain { values: ValueSource<'a>, encoding: Encoding },
+    Plain { values: ValueSource<'a>, encoding: Encoding, blocks: DeltaBlocks },
     /// As indices into a dictionary.
     Dictionary {
         dictionary: ValueDictionary<'a>,
+        layout: CodeLayout,
         /// The values themselves, if they were gathered to build the dictionary.
         values: Option<LeafValues<'a>>,
     },
@@ -50,7 +53,7 @@ impl ChunkForm<'_> {
     pub(super) fn give(self, free_lists: &FreeLists) {
         match self {
             Self::Plain { values, .. } => values.give(free_lists),
-            Self::Dictionary { dictionary, values } => {
+            Self::Dictionary { dictionary, values, .. } => {
                 free_lists.give(dictionary.codes);
                 values.into_iter().for_each(|values| values.give(free_lists));
             }

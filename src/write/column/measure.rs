@@ -4,12 +4,13 @@
 use std::ops::Range;
 
 use super::dictionary::ValueDictionary;
-use super::encode::{encode, encode_codes};
+use super::encode::{CodeLayout, encode, encode_codes};
 use super::encoder::{ChunkEncoder, ChunkForm};
 use super::source::ValueSource;
 use super::values::LeafValues;
 use crate::compress::Compression;
-use crate::encoding::choose::{Estimate, Profile};
+use crate::encoding::choose::{Estimate, LAYOUT_COST, LONG_BLOCKS_COST, Profile};
+use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::Result;
 use crate::format::Encoding;
 use crate::page::Sealer;
@@ -24,22 +25,66 @@ pub(super) struct EncodingChoice<'a> {
     pub(super) bytes: usize,
 }
 
-/// Maximum share of a chunk that a useful codec leaves, because more is not worth the time to write
-/// and read it (a table of 100 columns of numbers: 2 % of the bytes are not compressed, for 0.2 %
-/// more in the file).
-const MAX_USEFUL_RATIO: f64 = 0.94;
+/// Maximum share of a chunk that a useful codec leaves: more is not worth the time to write and read
+/// it, and less is what a file of a writer that always compresses is smaller by.
+const MAX_USEFUL_RATIO: f64 = 0.985;
 
 /// Values of a sample, and the stretches it is made of: they lie all over the chunk, as its
 /// beginning may be unlike the rest.
 pub(super) const SAMPLE_VALUES: usize = 16 << 10;
 pub(super) const SAMPLE_RUNS: usize = 8;
 
+/// Values of a sample that the codec leaves next to nothing of: what each page takes by itself, and
+/// repeats farther apart than a smaller sample, are what such encodings differ by.
+pub(super) const TINY_SAMPLE_VALUES: usize = 32 << 10;
+
+/// Values for each byte that is left of them, from which on that is next to nothing.
+pub(super) const TINY_VALUES_PER_BYTE: f64 = 2.0;
+
 /// Bytes of a sample of byte strings that are compressed: ZSTD looks for other matches in less than
 /// 256 KiB than in more, as pages have (a dictionary of 7 MB: 8 % smaller by a sample of 240 KiB
 /// than it was).
 const SAMPLE_BYTES: usize = 320 << 10;
 
+/// Which blocks of DELTA_BINARY_PACKED are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BlocksTried {
+    Short,
+    All,
+}
+
 impl ChunkEncoder<'_> {
+    /// What `n` values are likely to take in an encoding, by a sample of them; DELTA_BINARY_PACKED
+    /// in the best of the blocks that are tried.
+    pub(super) fn measure_encoding(
+        &self,
+        sample: &LeafValues<'_>,
+        n: usize,
+        encoding: Encoding,
+        tried: BlocksTried,
+        sealer: &mut Sealer,
+    ) -> Result<Measurement> {
+        let of = |blocks, measured| Measurement {
+            blocks,
+            ..Measurement::new(encoding, 0, &[(measured, times(n, sample.len()))])
+        };
+        if encoding != Encoding::DeltaBinaryPacked {
+            let measured = self.measure(sample, encoding, sealer)?;
+            return Ok(of(DeltaBlocks::Short, measured));
+        }
+        // The stretches of a sample have nothing to do with each other, and the differences between
+        // them would be those of many values.
+        let stretches = if sample.len() == n { 1 } else { SAMPLE_RUNS };
+        let short = self.measure_deltas(sample, stretches, DeltaBlocks::Short, sealer)?;
+        if tried == BlocksTried::All {
+            let long = self.measure_deltas(sample, stretches, DeltaBlocks::Long, sealer)?;
+            if (long.1 as f64) * LONG_BLOCKS_COST < short.1 as f64 {
+                return Ok(of(DeltaBlocks::Long, long));
+            }
+        }
+        Ok(of(DeltaBlocks::Short, short))
+    }
+
     /// Bytes of some values in an encoding: as they are, and as they are stored.
     pub(super) fn measure(
         &self,
@@ -49,23 +94,64 @@ impl ChunkEncoder<'_> {
     ) -> Result<(usize, usize)> {
         let (free_lists, all) = (&self.context.free_lists, 0..values.len());
         let mut bytes = free_lists.take(values.plain_len(all.clone()));
-        encode(values, all, self.leaf.physical, encoding, free_lists, &mut bytes)?;
+        let (physical, blocks) = (self.leaf.physical, DeltaBlocks::Short);
+        encode(values, all, physical, encoding, blocks, free_lists, &mut bytes)?;
         let measured = self.stored(&bytes, sealer);
         free_lists.give(bytes);
         measured
     }
 
-    /// As [`ChunkEncoder::measure`], of indices into a dictionary.
+    /// As [`ChunkEncoder::measure`], of DELTA_BINARY_PACKED of a sample of some stretches.
+    fn measure_deltas(
+        &self,
+        sample: &LeafValues<'_>,
+        stretches: usize,
+        blocks: DeltaBlocks,
+        sealer: &mut Sealer,
+    ) -> Result<(usize, usize)> {
+        let (free_lists, n) = (&self.context.free_lists, sample.len());
+        let mut bytes = free_lists.take(sample.plain_len(0..n));
+        let encoding = Encoding::DeltaBinaryPacked;
+        for i in 0..stretches {
+            let stretch = n * i / stretches..n * (i + 1) / stretches;
+            let physical = self.leaf.physical;
+            encode(sample, stretch, physical, encoding, blocks, free_lists, &mut bytes)?;
+        }
+        let measured = self.stored(&bytes, sealer);
+        free_lists.give(bytes);
+        measured
+    }
+
+    /// As [`ChunkEncoder::measure`], of indices into a dictionary, in the layout that is best.
+    /// The bytes as they are, are those without a codec in any case.
     pub(super) fn measure_codes(
         &self,
         codes: &[u32],
         sealer: &mut Sealer,
-    ) -> Result<(usize, usize)> {
+    ) -> Result<(CodeLayout, (usize, usize))> {
         let mut bytes = self.context.free_lists.take(codes.len() * 2);
-        encode_codes(codes, &mut bytes)?;
-        let measured = self.stored(&bytes, sealer);
+        encode_codes(codes, CodeLayout::Runs, &mut bytes)?;
+        let (raw, stored) = self.stored(&bytes, sealer)?;
+        let mut best = (CodeLayout::Runs, stored);
+        if self.settings.compression != Compression::Uncompressed {
+            for layout in [CodeLayout::Packed, CodeLayout::Bytes] {
+                let before = std::mem::take(&mut bytes);
+                bytes = self.context.free_lists.take(before.len());
+                encode_codes(codes, layout, &mut bytes)?;
+                let is_new = bytes != before;
+                self.context.free_lists.give(before);
+                if !is_new {
+                    continue;
+                }
+                let (_, stored) = self.stored(&bytes, sealer)?;
+                if (stored as f64) * LAYOUT_COST < best.1 as f64 {
+                    best = (layout, stored);
+                }
+            }
+        }
         self.context.free_lists.give(bytes);
-        measured
+        let (layout, stored) = best;
+        Ok((layout, (raw, stored)))
     }
 
     pub(super) fn stored(&self, bytes: &[u8], sealer: &mut Sealer) -> Result<(usize, usize)> {
@@ -79,7 +165,10 @@ impl ChunkEncoder<'_> {
     /// How many of `n` values a sample has, which take so many bytes as PLAIN.
     pub(super) fn sample_len(&self, n: usize, plain_bytes: usize) -> usize {
         let is_tuned = self.settings.compression != Compression::Uncompressed
-            && self.leaf.physical == Physical::ByteArray;
+            && matches!(
+                self.leaf.physical,
+                Physical::ByteArray | Physical::FixedLenByteArray(_) | Physical::Int96
+            );
         match is_tuned {
             true => (n.saturating_mul(SAMPLE_BYTES) / plain_bytes.max(1))
                 .clamp(SAMPLE_VALUES / 2, SAMPLE_VALUES * 3),
@@ -94,6 +183,8 @@ pub(super) struct Measurement {
     pub(super) estimate: Estimate,
     /// What the codec leaves of it.
     ratio: f64,
+    /// The blocks that are best, of DELTA_BINARY_PACKED.
+    pub(super) blocks: DeltaBlocks,
 }
 
 impl Measurement {
@@ -108,7 +199,8 @@ impl Measurement {
         let raw: f64 = parts.iter().map(|((raw, _), times)| of(*raw, *times)).sum();
         let bytes: f64 = parts.iter().map(|((_, stored), times)| of(*stored, *times)).sum();
         let ratio = if raw > 0.0 { bytes / raw } else { 1.0 };
-        Self { estimate: Estimate { encoding, bytes, dictionary_bytes }, ratio }
+        let estimate = Estimate { encoding, bytes, dictionary_bytes };
+        Self { estimate, ratio, blocks: DeltaBlocks::Short }
     }
 
     pub(super) fn cost(&self, profile: Profile) -> f64 {
@@ -120,12 +212,17 @@ impl Measurement {
         clippy::cast_sign_loss,
         reason = "an estimate, never negative"
     )]
+    pub(super) fn bytes(&self) -> usize {
+        self.estimate.bytes as usize
+    }
+
+    /// The form of values as they are.
+    pub(super) fn plain<'a>(&self, values: ValueSource<'a>) -> ChunkForm<'a> {
+        ChunkForm::Plain { values, encoding: self.estimate.encoding, blocks: self.blocks }
+    }
+
     pub(super) fn choice<'a>(&self, form: ChunkForm<'a>) -> EncodingChoice<'a> {
-        EncodingChoice {
-            form,
-            helps: self.ratio < MAX_USEFUL_RATIO,
-            bytes: self.estimate.bytes as usize,
-        }
+        EncodingChoice { form, helps: self.ratio < MAX_USEFUL_RATIO, bytes: self.bytes() }
     }
 }
 

@@ -8,7 +8,7 @@
 //! values: it looks for a `dictionary`, and `select` compares what `measure` finds of samples.
 //! `pages` encodes the values, which a `source` gives page by page, converted from Arrow by
 //! `convert`. `statistics`, `sorted` and `bloom` look at each page. `metadata` is what the footer
-//! says of the finished chunk.
+//! says of the finished chunk. `page_lengths` cuts it into pages.
 
 mod parallelism;
 mod ints;
@@ -32,6 +32,7 @@ mod bloom;
 mod ranks;
 mod statistics;
 mod pages;
+mod page_lengths;
 mod metadata;
 mod chunk;
 

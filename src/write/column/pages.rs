@@ -9,13 +9,14 @@ use bytes::Bytes;
 use super::bloom::BloomBuilder;
 use super::byte_arrays::ByteArrayValues;
 use super::dictionary::ValueDictionary;
-use super::encode::{as_plain, encode, encode_codes};
+use super::encode::{CodeLayout, as_plain, encode, encode_codes};
 use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
 use super::sorted::SortDetector;
 use super::source::{ValueCursor, ValueSource};
 use super::statistics::{PageValues, StatisticsCollector};
 use super::values::LeafValues;
 use crate::compress::Compression;
+use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::page::{PageParts, Sealed};
@@ -245,14 +246,21 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
     fn encode(&mut self, values: Range<usize>) -> Result<EncodedValues<'_, 'a>> {
         self.buffer.clear();
         match self.form {
-            ChunkForm::Plain { encoding, .. } => self.encode_plain(*encoding, values.len()),
-            ChunkForm::Dictionary { dictionary, values: all } => {
-                self.encode_codes(dictionary, all.as_ref(), values)
+            ChunkForm::Plain { encoding, blocks, .. } => {
+                self.encode_plain(*encoding, *blocks, values.len())
+            }
+            ChunkForm::Dictionary { dictionary, layout, values: all } => {
+                self.encode_codes(dictionary, *layout, all.as_ref(), values)
             }
         }
     }
 
-    fn encode_plain(&mut self, encoding: Encoding, n: usize) -> Result<EncodedValues<'_, 'a>> {
+    fn encode_plain(
+        &mut self,
+        encoding: Encoding,
+        blocks: DeltaBlocks,
+        n: usize,
+    ) -> Result<EncodedValues<'_, 'a>> {
         let free_lists = &self.encoder.context.free_lists;
         let cursor = self.cursor.as_mut().expect("values that are no indices have a cursor");
         let has_own = cursor.has_own();
@@ -269,7 +277,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
                 false => free_lists.grow(&mut self.buffer, capacity),
             }
             let physical = self.encoder.leaf.physical;
-            encode(some, range.clone(), physical, encoding, free_lists, &mut self.buffer)?;
+            encode(some, range.clone(), physical, encoding, blocks, free_lists, &mut self.buffer)?;
         }
         if let Some(sort_detector) = &mut self.sort_detector {
             sort_detector.push(some, range.clone());
@@ -297,12 +305,13 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
     fn encode_codes(
         &mut self,
         dictionary: &'w ValueDictionary<'a>,
+        layout: CodeLayout,
         all: Option<&'w LeafValues<'a>>,
         values: Range<usize>,
     ) -> Result<EncodedValues<'_, 'a>> {
         let codes = &dictionary.codes[values.clone()];
         self.encoder.context.free_lists.grow(&mut self.buffer, codes.len());
-        encode_codes(codes, &mut self.buffer)?;
+        encode_codes(codes, layout, &mut self.buffer)?;
         // By the ranks of the entries where there are few of them, else by the values themselves.
         let of_page = match all {
             Some(all) if !self.collector.by_codes() => {

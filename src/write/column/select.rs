@@ -6,8 +6,12 @@
 //! it is built.
 
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern};
+use super::encode::CodeLayout;
 use super::encoder::ChunkEncoder;
-use super::measure::{Measurement, SampleSource, distinct, sample_ranges, times};
+use super::measure::{
+    BlocksTried, Measurement, SampleSource, TINY_SAMPLE_VALUES, TINY_VALUES_PER_BYTE, distinct,
+    sample_ranges, times,
+};
 use super::parallelism::SingleThread;
 use super::values::LeafValues;
 use crate::compress::Compression;
@@ -21,6 +25,9 @@ const FIRST_SAMPLE_VALUES: usize = 4 << 10;
 
 /// An encoding that takes this many times the best by the first sample is not measured again.
 const MARGIN: f64 = 1.12;
+
+/// How many samples a chunk has at least whose only encoding is measured once more.
+const MIN_SAMPLES: usize = 8;
 
 /// Maximum share of distinct values, because above it hashing costs more than a dictionary saves.
 const MAX_DISTINCT_SHARE: f64 = 0.5;
@@ -69,7 +76,15 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
             .filter(|encoding| settings.is_read_in(**encoding, leaf));
         let others = encodings.map(|encoding| self.measure(*encoding, &sample));
         self.others = Some((others.collect::<Result<_>>()?, sample));
+        if self.is_tiny() {
+            self.some = self.some.max(TINY_SAMPLE_VALUES);
+        }
         Ok(())
+    }
+
+    /// Whether next to nothing is left of the values.
+    fn is_tiny(&self) -> bool {
+        self.least() * TINY_VALUES_PER_BYTE < self.n as f64
     }
 
     /// Measures those that are close to the best, by more values.
@@ -79,12 +94,17 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
             return Ok(());
         }
         self.is_final = true;
-        let best = self.least();
+        // Most of what a small sample takes is then what each page takes by itself, and it sees no
+        // repeats that are far apart: it excludes nothing.
+        let max_cost = if self.is_tiny() { f64::INFINITY } else { self.least() * MARGIN };
         let profile = self.profile();
         let sample = self.of.sample(self.some, self.encoder)?;
         let (mut others, _) = self.others.take().expect("measured by the first sample above");
-        others.retain(|of| of.cost(profile) <= best * MARGIN);
-        if others.len() > 1 {
+        others.retain(|of| of.cost(profile) <= max_cost);
+        // Alone, it is measured for its blocks, unless that takes longer than it may save.
+        let is_delta = |of: &Measurement| of.estimate.encoding == Encoding::DeltaBinaryPacked;
+        let is_long_chunk = self.n >= self.some.saturating_mul(MIN_SAMPLES);
+        if others.len() > 1 || (is_long_chunk && others.iter().any(is_delta)) {
             for of in &mut others {
                 *of = self.measure(of.estimate.encoding, &sample)?;
             }
@@ -94,8 +114,9 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
     }
 
     fn measure(&mut self, encoding: Encoding, sample: &LeafValues<'a>) -> Result<Measurement> {
-        let measured = self.encoder.measure(sample, encoding, self.sealer)?;
-        Ok(Measurement::new(encoding, 0, &[(measured, times(self.n, sample.len()))]))
+        // Long blocks are not what excludes an encoding.
+        let tried = if self.is_final { BlocksTried::All } else { BlocksTried::Short };
+        self.encoder.measure_encoding(sample, self.n, encoding, tried, self.sealer)
     }
 
     fn others(&self) -> &[Measurement] {
@@ -147,7 +168,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         if least_of_dictionary * MARGIN < self.least() {
             return Ok(true);
         }
-        if least_of_dictionary > self.least() * MARGIN {
+        if least_of_dictionary > self.least() * MARGIN && !self.is_tiny() {
             return Ok(false);
         }
         self.measure_more()?;
@@ -172,7 +193,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         if all > n as f64 * MAX_DISTINCT_SHARE {
             return Ok(f64::INFINITY);
         }
-        let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
+        let (_, of_codes) = self.encoder.measure_codes(&codes, self.sealer)?;
         free_lists.give(codes);
         let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
         // Indices have as many bits as the last of them.
@@ -184,9 +205,14 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
     }
 
     /// What the chunk takes with a dictionary.
-    pub(super) fn dictionary(&mut self, dictionary: &ValueDictionary<'a>) -> Result<Measurement> {
+    pub(super) fn dictionary(
+        &mut self,
+        dictionary: &ValueDictionary<'a>,
+    ) -> Result<(CodeLayout, Measurement)> {
+        // It says how large a sample should be.
+        self.begin()?;
         let codes = dictionary.sample(&sample_ranges(self.n, self.some));
-        let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
+        let (layout, of_codes) = self.encoder.measure_codes(&codes, self.sealer)?;
         // A sample of the entries as well: they are in the order of their first occurrence, so that
         // the first may be unlike the rest.
         let all = dictionary.entries.len();
@@ -196,7 +222,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
         let parts =
             [(of_codes, times(self.n, codes.len())), (of_entries, times(all, entries.len()))];
-        Ok(Measurement::new(Encoding::RleDictionary, dictionary_bytes, &parts))
+        Ok((layout, Measurement::new(Encoding::RleDictionary, dictionary_bytes, &parts)))
     }
 
     /// Whether nothing is better than this dictionary.

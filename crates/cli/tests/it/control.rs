@@ -1,87 +1,33 @@
 //! The control side of `marq`: signals, flags that go together, folders as columns, what errors
 //! say.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Int64Array, StringArray};
 use arrow_schema::DataType;
 use marquetry::{Reader, Writer};
 use serde_json::Value;
 
+use crate::folder::{Folder, error};
 use crate::support::testdata;
 
-struct Folder(tempfile::TempDir);
-
 impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn put(&self, name: &str, content: &str) {
-        std::fs::create_dir_all(self.path(name).parent().expect("a folder")).expect("a folder");
-        std::fs::write(self.path(name), content).expect("a file");
-    }
-
     /// A file with a column `n`, and others.
     fn table(&self, name: &str, n: &[i64], others: &[(&str, &str)]) {
-        std::fs::create_dir_all(self.path(name).parent().expect("a folder")).expect("a folder");
         let mut columns: Vec<(&str, ArrayRef)> =
             vec![("n", Arc::new(Int64Array::from(n.to_vec())))];
         for (name, value) in others {
             columns.push((name, Arc::new(StringArray::from(vec![*value; n.len()]))));
         }
-        let batch = RecordBatch::try_from_iter(columns).expect("a batch");
-        let mut writer = Writer::create(self.path(name), batch.schema()).expect("a writer");
-        writer.write(&batch).expect("written");
-        writer.finish().expect("finished");
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-        command.args(args).current_dir(&self.0).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().expect("marq runs")
-    }
-
-    fn text(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}", error(&output));
-        String::from_utf8(output.stdout).expect("text")
+        self.columns(name, columns);
     }
 
     fn lines(&self, args: &[&str]) -> Vec<Value> {
         self.text(args).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
-
-    /// Fails with this code; gives what it says.
-    fn refused(&self, code: i32, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", error(&output));
-        error(&output)
-    }
-
-    fn type_of(&self, name: &str, column: &str) -> DataType {
-        let schema = Reader::open(self.path(name)).expect("Parquet").schema().expect("a schema");
-        schema.field_with_name(column).expect("a column").data_type().clone()
-    }
-
-    fn names(&self, folder: &str) -> Vec<String> {
-        crate::sinks::names(&self.path(folder))
-    }
-}
-
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn trips() -> String {

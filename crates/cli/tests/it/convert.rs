@@ -1,51 +1,23 @@
 //! `marq convert`: every form to every form, and what is refused.
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, TimeUnit};
 use bytes::Bytes;
 use marquetry::Reader;
-use serde_json::Value;
 
+use crate::folder::{Folder, error};
 use crate::support::testdata;
 
-/// A folder, and `marq` in it.
-struct Folder(tempfile::TempDir);
-
 impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn put(&self, name: &str, content: &str) {
-        std::fs::write(self.path(name), content).expect("a file");
-    }
-
-    fn text(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).expect("a file of text")
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.run_with(args, b"")
-    }
-
+    /// Runs `marq` with this on its standard input.
     fn run_with(&self, args: &[&str], input: &[u8]) -> Output {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_marq"))
-            .args(args)
-            .current_dir(&self.0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("marq runs");
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("marq runs");
         // Who fails early reads nothing.
         let _ = child.stdin.take().expect("a pipe").write_all(input);
         child.wait_with_output().expect("an answer")
@@ -59,41 +31,11 @@ impl Folder {
     }
 
     /// Runs `marq convert`, which fails with this code; gives what it says.
-    fn refused(&self, code: i32, args: &[&str]) -> String {
+    fn not_converted(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(&[&["convert"], args].concat());
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", error(&output));
         error(&output)
     }
-
-    fn json(&self, args: &[&str]) -> Value {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}", error(&output));
-        serde_json::from_slice(&output.stdout).expect("JSON")
-    }
-
-    fn parquet(&self, name: &str) -> Vec<RecordBatch> {
-        let reader = Reader::open(self.path(name)).expect("a Parquet file");
-        reader.batches().expect("rows").collect::<Result<_, _>>().expect("rows")
-    }
-
-    fn type_of(&self, name: &str, column: &str) -> DataType {
-        let schema = Reader::open(self.path(name)).expect("Parquet").schema().expect("a schema");
-        schema.field_with_name(column).expect("a column").data_type().clone()
-    }
-
-    /// Names of the files, sorted.
-    fn files(&self) -> Vec<String> {
-        let files = std::fs::read_dir(&self.0).expect("a folder");
-        let name = |file: std::io::Result<std::fs::DirEntry>| file.expect("a file").file_name();
-        let mut names: Vec<String> =
-            files.map(|file| name(file).to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
-}
-
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn trips() -> String {
@@ -123,7 +65,7 @@ fn csv_to_parquet_and_back_is_the_same_text() {
         DataType::Timestamp(TimeUnit::Microsecond, None)
     ));
     folder.convert(&["a.parquet", "-o", "b.csv"]);
-    assert_eq!(folder.text("b.csv"), CSV);
+    assert_eq!(folder.content("b.csv"), CSV);
 }
 
 #[test]
@@ -133,16 +75,16 @@ fn csv_with_other_delimiters_nulls_and_headers() {
     folder.convert(&["a.tsv", "--null", "NA", "-o", "a.parquet"]);
     assert_eq!(folder.type_of("a.parquet", "a"), DataType::Int64);
     folder.convert(&["a.parquet", "--null", "NA", "-o", "b.tsv"]);
-    assert_eq!(folder.text("b.tsv"), folder.text("a.tsv"));
+    assert_eq!(folder.content("b.tsv"), folder.content("a.tsv"));
     folder.put("c.csv", "1;2\n3;4\n");
     folder.convert(&["c.csv", "--no-header", "--delimiter", ";", "-o", "c.jsonl"]);
-    let line = folder.text("c.jsonl").lines().next().map(str::to_owned);
+    let line = folder.content("c.jsonl").lines().next().map(str::to_owned);
     assert_eq!(line.as_deref(), Some(r#"{"column_1":1,"column_2":2}"#));
     // One column: a null is a line all the same.
     folder.put("d.jsonl", "{\"a\":1}\n{\"a\":null}\n{\"a\":3}\n");
     folder.convert(&["d.jsonl", "-o", "d.csv"]);
     folder.convert(&["d.csv", "-o", "e.jsonl"]);
-    assert_eq!(folder.text("e.jsonl"), folder.text("d.jsonl"));
+    assert_eq!(folder.content("e.jsonl"), folder.content("d.jsonl"));
 }
 
 #[test]
@@ -159,12 +101,12 @@ fn nested_json_to_parquet_and_back_is_the_same_text() {
     folder.put("a.jsonl", lines);
     folder.convert(&["a.jsonl", "-o", "a.parquet"]);
     folder.convert(&["a.parquet", "-o", "b.jsonl"]);
-    assert_eq!(folder.text("b.jsonl"), lines);
+    assert_eq!(folder.content("b.jsonl"), lines);
     // Through CSV, nested cells are JSON; --schema reads them.
     folder.convert(&["a.jsonl", "-c", "z,tags", "-o", "c.csv"]);
     folder.convert(&["c.csv", "--schema", "tags: list<utf8>", "-o", "c.jsonl"]);
     folder.convert(&["a.jsonl", "-c", "z,tags", "-o", "d.jsonl"]);
-    assert_eq!(folder.text("c.jsonl"), folder.text("d.jsonl"));
+    assert_eq!(folder.content("c.jsonl"), folder.content("d.jsonl"));
 }
 
 #[test]
@@ -213,20 +155,22 @@ fn a_schema_overrides_what_is_inferred() {
     assert_eq!(folder.type_of("a.parquet", "price"), DataType::Decimal128(10, 2));
     assert_eq!(folder.type_of("a.parquet", "raw"), DataType::Binary);
     folder.convert(&["a.parquet", "-o", "b.csv"]);
-    assert_eq!(folder.text("b.csv"), "id,name,price,raw\n1,007,12.30,0x00ff\n2,008,4.00,0x\n");
+    assert_eq!(folder.content("b.csv"), "id,name,price,raw\n1,007,12.30,0x00ff\n2,008,4.00,0x\n");
     folder.convert(&["a.csv", "--schema", "name: string", "-o", "c.parquet"]);
     assert_eq!(folder.type_of("c.parquet", "id"), DataType::Int64);
     assert_eq!(folder.type_of("c.parquet", "name"), DataType::Utf8);
     let only = ["a.csv", "--schema-only", "-o", "d.parquet", "--schema"];
     folder.convert(&[&only[..], &["id: utf8, name: utf8, price: utf8, raw: utf8"]].concat());
-    folder.refused(3, &[&only[..], &["id: utf8, nam: utf8, price: utf8, raw: utf8"]].concat());
-    folder.refused(2, &["a.csv", "-o", "x.parquet", "--schema", "nope: utf8"]);
-    folder.refused(2, &["a.csv", "-o", "x.parquet", "--schema", "id: quux"]);
-    folder.refused(2, &["a.csv", "-o", "x.parquet", "--schema", "id: list<utf8"]);
-    let text = folder.refused(3, &["b.csv", "-o", "x.parquet", "--schema", "name: date32"]);
+    folder
+        .not_converted(3, &[&only[..], &["id: utf8, nam: utf8, price: utf8, raw: utf8"]].concat());
+    folder.not_converted(2, &["a.csv", "-o", "x.parquet", "--schema", "nope: utf8"]);
+    folder.not_converted(2, &["a.csv", "-o", "x.parquet", "--schema", "id: quux"]);
+    folder.not_converted(2, &["a.csv", "-o", "x.parquet", "--schema", "id: list<utf8"]);
+    let text = folder.not_converted(3, &["b.csv", "-o", "x.parquet", "--schema", "name: date32"]);
     assert!(text.contains("line 2"), "{text}");
     folder.put("n.csv", "a,b\n1,2\n,3\n");
-    let text = folder.refused(3, &["n.csv", "-o", "x.parquet", "--schema", "a: int64 not null"]);
+    let text =
+        folder.not_converted(3, &["n.csv", "-o", "x.parquet", "--schema", "a: int64 not null"]);
     assert!(text.contains("line 3"), "{text}");
 
     folder.put("a.jsonl", "{\"id\":1,\"m\":{\"a\":1},\"t\":\"2024-01-01T00:00:00Z\"}\n");
@@ -236,7 +180,7 @@ fn a_schema_overrides_what_is_inferred() {
     assert_eq!(folder.type_of("e.parquet", "id"), DataType::UInt8);
     let time = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
     assert_eq!(folder.type_of("e.parquet", "t"), time);
-    assert_eq!(folder.parquet("e.parquet")[0].num_columns(), 4);
+    assert_eq!(folder.batches("e.parquet")[0].num_columns(), 4);
 }
 
 #[test]
@@ -318,7 +262,7 @@ fn bad_text_says_its_line_and_leaves_nothing() {
     folder.put("cut.jsonl", "{\"a\":1}\n\n{\"a\":\n");
     folder.put("late.jsonl", "{\"a\":1}\n{\"a\":2}\n{\"a\":2.5}\n");
     folder.put("new.jsonl", "{\"a\":1}\n{\"a\":2}\n{\"a\":2,\"b\":1}\n");
-    let before = folder.files();
+    let before = folder.names("");
     for (name, line, flags) in [
         ("wide.csv", 3, &[][..]),
         ("wide.csv", 3, &["--infer-rows", "1"]),
@@ -328,17 +272,17 @@ fn bad_text_says_its_line_and_leaves_nothing() {
         ("new.jsonl", 3, &["--infer-rows", "2"]),
     ] {
         for out in ["x.parquet", "x.arrow", "x.jsonl", "x.csv"] {
-            let text = folder.refused(3, &[&[name, "-o", out], flags].concat());
+            let text = folder.not_converted(3, &[&[name, "-o", out], flags].concat());
             assert!(text.contains(&format!("{name}, line {line}: ")), "{text}");
         }
     }
-    assert_eq!(folder.files(), before);
+    assert_eq!(folder.names(""), before);
     for name in ["late.csv", "late.jsonl", "new.jsonl"] {
         folder.convert(&[name, "--infer-rows", "0", "-o", "x.parquet"]);
     }
     let output = folder.run(&["convert", "-f", "json", "late.csv", "--infer-rows", "1", "-o", "y"]);
     assert_eq!(output.status.code(), Some(2), "no form by that ending");
-    folder.refused(1, &["absent.csv", "-o", "x.parquet"]);
+    folder.not_converted(1, &["absent.csv", "-o", "x.parquet"]);
 }
 
 #[test]
@@ -389,29 +333,29 @@ fn what_does_not_exist_is_a_usage_error() {
         &["--from", "nope"],
         &["--row-group-rows", "0"],
     ] {
-        folder.refused(2, &[&["a.csv", "-o", "x.parquet"], flags].concat());
+        folder.not_converted(2, &[&["a.csv", "-o", "x.parquet"], flags].concat());
     }
-    assert_eq!(folder.files(), ["a.csv"]);
+    assert_eq!(folder.names(""), ["a.csv"]);
 }
 
 #[test]
 fn a_file_is_converted_onto_itself() {
     let folder = Folder::new();
     folder.convert(&[&trips(), "-o", "a.parquet"]);
-    let before = folder.parquet("a.parquet");
+    let before = folder.batches("a.parquet");
     let flags = ["a.parquet", "--codec", "gzip", "--row-group-rows", "100"];
-    folder.refused(2, &[&flags[..], &["-o", "a.parquet"]].concat());
+    folder.not_converted(2, &[&flags[..], &["-o", "a.parquet"]].concat());
     folder.convert(&[&flags[..], &["--in-place", "-o", "a.parquet"]].concat());
     let rows = |batches: &[RecordBatch]| batches.iter().map(RecordBatch::num_rows).sum::<usize>();
-    assert_eq!(rows(&before), rows(&folder.parquet("a.parquet")));
+    assert_eq!(rows(&before), rows(&folder.batches("a.parquet")));
     folder.put("a.csv", CSV);
     folder.convert(&["a.csv", "--in-place"]);
-    assert_eq!(folder.text("a.csv"), CSV);
+    assert_eq!(folder.content("a.csv"), CSV);
     folder.convert(&["a.parquet", "-o", "a.arrow"]);
     folder.convert(&["a.arrow", "--in-place"]);
     folder.convert(&["a.arrow", "-o", "b.parquet"]);
-    assert_eq!(rows(&before), rows(&folder.parquet("b.parquet")));
-    assert_eq!(folder.files(), ["a.arrow", "a.csv", "a.parquet", "b.parquet"]);
+    assert_eq!(rows(&before), rows(&folder.batches("b.parquet")));
+    assert_eq!(folder.names(""), ["a.arrow", "a.csv", "a.parquet", "b.parquet"]);
 }
 
 #[test]
@@ -421,13 +365,13 @@ fn several_files_become_one() {
     folder.put("p2.csv", "a,b\n2.5,x\n");
     folder.convert(&["p*.csv", "-o", "all.parquet"]);
     folder.convert(&["all.parquet", "-o", "all.csv"]);
-    assert_eq!(folder.text("all.csv"), "a,b\n1.0,\n2.5,x\n");
+    assert_eq!(folder.content("all.csv"), "a,b\n1.0,\n2.5,x\n");
     // A file of another form with the same schema joins in.
     folder.convert(&["p1.csv", "--schema", "a: double", "-o", "p1.arrows"]);
     folder.convert(&["p1.arrows", "all.parquet", "--rows", "0:1", "-o", "two.jsonl"]);
-    assert_eq!(folder.text("two.jsonl").lines().count(), 2);
+    assert_eq!(folder.content("two.jsonl").lines().count(), 2);
     folder.put("q.csv", "a,c\n1,2\n");
-    folder.refused(2, &["p1.csv", "q.csv", "-o", "x.parquet"]);
-    folder.refused(2, &["all.parquet", "q.csv", "-o", "x.parquet"]);
-    folder.refused(2, &["none*.csv", "-o", "x.parquet"]);
+    folder.not_converted(2, &["p1.csv", "q.csv", "-o", "x.parquet"]);
+    folder.not_converted(2, &["all.parquet", "q.csv", "-o", "x.parquet"]);
+    folder.not_converted(2, &["none*.csv", "-o", "x.parquet"]);
 }

@@ -12,50 +12,17 @@ use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use marquetry::{Reader, WriteOptions, Writer};
 use serde_json::{Value, json};
 
+use crate::folder::{Folder, error};
 use crate::support::testdata;
 
-/// A folder, and `marq` in it.
-struct Folder(tempfile::TempDir);
-
 impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
+    fn write(&self, name: &str, batch: &RecordBatch) {
+        put_with(&self.path(name), batch, WriteOptions::new());
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn put(&self, name: &str, batch: &RecordBatch) {
-        let options = WriteOptions::new();
-        put_with(&self.path(name), batch, options);
-    }
-
-    fn copy(&self, name: &str) {
-        std::fs::copy(testdata(name), self.path(name)).expect("a file");
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.run_at(args, None)
-    }
-
-    fn run_at(&self, args: &[&str], columns: Option<&str>) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-        command.args(args).current_dir(&self.0).env_remove("COLUMNS");
-        if let Some(columns) = columns {
-            command.env("COLUMNS", columns);
-        }
-        command.output().expect("marq runs")
-    }
-
-    fn text(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}", error(&output));
-        String::from_utf8(output.stdout).expect("text")
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.text(args)).expect("JSON")
+    /// Runs on a screen of so many columns.
+    fn run_at(&self, args: &[&str], columns: &str) -> Output {
+        self.command(args).env("COLUMNS", columns).output().expect("marq runs")
     }
 }
 
@@ -63,10 +30,6 @@ fn put_with(path: &Path, batch: &RecordBatch, options: WriteOptions) {
     let mut writer = Writer::create_with(path, batch.schema(), options).expect("a writer");
     writer.write(batch).expect("written");
     writer.finish().expect("written");
-}
-
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
@@ -85,9 +48,9 @@ fn texts(values: &[Option<&str>]) -> ArrayRef {
 #[test]
 fn files_of_other_schemas_are_tables_of_their_own() {
     let folder = Folder::new();
-    folder.put("a.parquet", &batch(vec![("x", ints(&[11, 12]))]));
-    folder.put("b.parquet", &batch(vec![("y", ints(&[21]))]));
-    folder.put("c.parquet", &batch(vec![("y", ints(&[31]))]));
+    folder.write("a.parquet", &batch(vec![("x", ints(&[11, 12]))]));
+    folder.write("b.parquet", &batch(vec![("y", ints(&[21]))]));
+    folder.write("c.parquet", &batch(vec![("y", ints(&[31]))]));
     for command in ["head", "tail", "cat", "sample"] {
         for format in ["table", "md"] {
             let shown =
@@ -104,7 +67,7 @@ fn files_of_other_schemas_are_tables_of_their_own() {
 #[test]
 fn what_cannot_be_read_is_said_after_the_rows_of_the_others() {
     let folder = Folder::new();
-    folder.put("a.parquet", &batch(vec![("x", ints(&[11, 12]))]));
+    folder.write("a.parquet", &batch(vec![("x", ints(&[11, 12]))]));
     std::fs::write(folder.path("broken.parquet"), "no Parquet").expect("a file");
     for format in ["table", "md", "csv", "json", "jsonl"] {
         for files in [["a.parquet", "broken.parquet"], ["broken.parquet", "a.parquet"]] {
@@ -150,7 +113,7 @@ fn on_terminal(folder: &Folder, args: &[&str]) -> String {
     let name = PathBuf::from(std::ffi::OsString::from_vec(name));
     let terminal = std::fs::File::options().read(true).write(true).open(name).expect("a terminal");
     let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-    command.args(args).arg("--no-color").current_dir(&folder.0).stdout(terminal);
+    command.args(args).arg("--no-color").current_dir(folder.path("")).stdout(terminal);
     let mut marq = command.spawn().expect("marq runs");
     // It ends once no process writes to it.
     drop(command);
@@ -248,9 +211,9 @@ fn tables_keep_to_the_screen_and_say_what_they_leave_out() {
     let wide: Vec<(String, ArrayRef)> =
         (0..105).map(|i| (format!("column_{i}"), texts(&[Some(&"x".repeat(i))]))).collect();
     let wide = wide.iter().map(|(name, column)| (name.as_str(), column.clone())).collect();
-    folder.put("wide.parquet", &batch(wide));
+    folder.write("wide.parquet", &batch(wide));
     let lines = |args: &[&str], columns| {
-        let output = folder.run_at(args, Some(columns));
+        let output = folder.run_at(args, columns);
         assert!(output.status.success(), "{}", error(&output));
         let text = String::from_utf8(output.stdout).expect("text");
         text.lines().map(str::to_owned).collect::<Vec<_>>()
@@ -279,7 +242,7 @@ fn tables_keep_to_the_screen_and_say_what_they_leave_out() {
 fn null_differs_from_text_that_looks_like_it() {
     let folder = Folder::new();
     let column = texts(&[None, Some("null"), Some(""), Some("\"null\"")]);
-    folder.put("a.parquet", &batch(vec![("t", column), ("n", ints(&[1, 2, 3, 4]))]));
+    folder.write("a.parquet", &batch(vec![("t", column), ("n", ints(&[1, 2, 3, 4]))]));
     let table = folder.text(&["cat", "-f", "table", "a.parquet"]);
     for (row, cell) in [(1, " null "), (2, " \"null\" "), (4, " \"\\\"null\\\"\" ")] {
         let line = table.lines().find(|line| line.ends_with(&format!(" {row} │")));
@@ -295,8 +258,8 @@ fn empty_text_and_null_come_back_from_csv() {
         ("t", column.clone()),
         ("n", Arc::new(Int64Array::from(vec![Some(1), None, Some(3), None, Some(5)]))),
     ]);
-    folder.put("two.parquet", &rows);
-    folder.put("one.parquet", &batch(vec![("t", column)]));
+    folder.write("two.parquet", &rows);
+    folder.write("one.parquet", &batch(vec![("t", column)]));
     for name in ["one", "two"] {
         let read = |file: &str| {
             let reader = Reader::open(folder.path(file)).expect("a file");
@@ -314,7 +277,7 @@ fn empty_text_and_null_come_back_from_csv() {
     assert_eq!(folder.text(&["cat", "-f", "csv", "two.parquet"]).lines().nth(1), Some(",1"));
     assert_eq!(folder.text(&["cat", "-f", "csv", "two.parquet"]).lines().nth(2), Some("\"\","));
     // A column without texts needs no empty line for null, which other readers pass over.
-    folder.put("n.parquet", &batch(vec![("n", Arc::new(Int64Array::from(vec![Some(1), None])))]));
+    folder.write("n.parquet", &batch(vec![("n", Arc::new(Int64Array::from(vec![Some(1), None])))]));
     folder.text(&["convert", "n.parquet", "-o", "n.csv"]);
     assert_eq!(std::fs::read_to_string(folder.path("n.csv")).expect("a file"), "n\n1\n\"\"\n");
     assert_eq!(folder.text(&["convert", "n.csv", "--to", "jsonl"]), "{\"n\":1}\n{\"n\":null}\n");
@@ -430,7 +393,7 @@ fn stats_of_values_count_what_is_there_in_all_files() {
         vec![("name", names), ("s", Arc::new(inner)), ("l", Arc::new(lists))];
     for file in ["k=1/x.parquet", "k=2/x.parquet"] {
         std::fs::create_dir_all(folder.path(file).parent().expect("a folder")).expect("a folder");
-        folder.put(file, &batch(columns.clone()));
+        folder.write(file, &batch(columns.clone()));
     }
     let stats = folder.json(&["stats", "--values", "."])["stats"].clone();
     let of = |column: &str| {
@@ -468,7 +431,7 @@ fn stats_of_values_in_little_memory_are_estimates_that_say_so() {
     let n = 60_000;
     let value = |i: i64| if i % 3 == 0 { "often".to_owned() } else { format!("value {i}") };
     let values: StringArray = (0..n).map(|i| Some(value(i))).collect();
-    folder.put("a.parquet", &batch(vec![("t", Arc::new(values) as ArrayRef)]));
+    folder.write("a.parquet", &batch(vec![("t", Arc::new(values) as ArrayRef)]));
     let line = |mem: &str| {
         folder.json(&["stats", "--values", "a.parquet", "--mem", mem])["stats"][0].clone()
     };
@@ -491,7 +454,7 @@ fn a_report_of_many_pages_keeps_to_the_memory_limit() {
     let folder = Folder::new();
     let names: Vec<String> = (0..400).map(|i| format!("column {i}")).collect();
     let columns = names.iter().map(|name| (name.as_str(), ints(&[1, 2, 3]))).collect();
-    folder.put("wide.parquet", &batch(columns));
+    folder.write("wide.parquet", &batch(columns));
     for command in [&["pages"][..], &["stats", "--by", "page"], &["stats"]] {
         for format in ["table", "json", "csv"] {
             let run = |mem, more: &[&str]| {
@@ -543,7 +506,7 @@ fn uuids_are_shown_and_read_as_uuids() {
         Arc::new(FixedSizeBinaryArray::try_from_iter([bytes].iter()).expect("16 bytes"));
     let field = Field::new("u", DataType::FixedSizeBinary(16), true).with_extension_type(Uuid);
     let schema = Arc::new(Schema::new(vec![field]));
-    folder.put("u.parquet", &RecordBatch::try_new(schema, vec![column]).expect("a batch"));
+    folder.write("u.parquet", &RecordBatch::try_new(schema, vec![column]).expect("a batch"));
     assert_eq!(folder.json(&["cat", "u.parquet"])["u"], text);
     assert!(folder.text(&["cat", "-f", "csv", "u.parquet"]).contains(text));
     let table = folder.text(&["cat", "-f", "table", "u.parquet"]);
@@ -660,7 +623,7 @@ fn extremes_of_a_parquet_file_go_through_every_form() {
         ("t", Arc::new(TimestampMicrosecondArray::from(vec![i64::MAX, i64::MIN])) as ArrayRef),
         ("s", Arc::new(DurationSecondArray::from(vec![i64::MAX, i64::MIN])) as ArrayRef),
     ]);
-    folder.put("a.parquet", &rows);
+    folder.write("a.parquet", &rows);
     for format in ["table", "md", "csv", "json", "jsonl"] {
         let text = folder.text(&["cat", "-f", format, "a.parquet"]);
         for wanted in ["+5881580-07-11", "+294247-01-10T04:00:54.775807", "PT9223372036854775807S"]

@@ -1,81 +1,31 @@
 //! Folders and globs in `marq`: which files are found, and the columns that their folders say.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use marquetry::Writer;
+use arrow_array::{ArrayRef, Int64Array};
 
-struct Folder(tempfile::TempDir);
+use crate::folder::{Folder, error};
 
 impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn put(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::create_dir_all(self.path(name).parent().expect("a folder")).expect("a folder");
-        std::fs::write(self.path(name), content).expect("a file");
-    }
-
-    /// A Parquet file with these columns.
-    fn columns(&self, name: &str, columns: Vec<(&str, ArrayRef)>) {
-        let batch = RecordBatch::try_from_iter(columns).expect("a batch");
-        self.put(name, "");
-        let mut writer = Writer::create(self.path(name), batch.schema()).expect("a writer");
-        writer.write(&batch).expect("written");
-        writer.finish().expect("finished");
-    }
-
     /// A Parquet file with a column `n`.
-    fn table(&self, name: &str, n: &[i64]) {
+    fn numbers(&self, name: &str, n: &[i64]) {
         self.columns(name, vec![("n", Arc::new(Int64Array::from(n.to_vec())))]);
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-        command.args(args).current_dir(&self.0).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().expect("marq runs")
-    }
-
-    fn text(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}", error(&output));
-        String::from_utf8(output.stdout).expect("text")
     }
 
     fn count(&self, files: &[&str]) -> u64 {
         self.text(&[&["count"], files].concat()).trim().parse().expect("a number")
     }
-
-    /// Fails with this code; gives what it says.
-    fn refused(&self, code: i32, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", error(&output));
-        error(&output)
-    }
-}
-
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
 fn a_folder_is_the_same_however_it_is_written() {
     let folder = Folder::new();
-    folder.table("d/a.parquet", &[1]);
-    folder.table("d/e/b.PARQUET", &[2, 3]);
-    folder.table("d/e/c.parq", &[4]);
+    folder.numbers("d/a.parquet", &[1]);
+    folder.numbers("d/e/b.PARQUET", &[2, 3]);
+    folder.numbers("d/e/c.parq", &[4]);
     for name in ["./", ".", "d", "d/", "./d/", "d/.", "d/e/..", "d//", "*", "**", "./d/**", "d/*"] {
         assert_eq!(folder.count(&[name]), 4, "{name}");
     }
@@ -92,11 +42,11 @@ fn a_folder_is_the_same_however_it_is_written() {
 #[test]
 fn folders_that_are_called_parquet_are_folders() {
     let folder = Folder::new();
-    folder.table("d/x.parquet/part-0.snappy.parquet", &[1]);
-    folder.table("d/x.parquet/part-1.snappy.parquet", &[2]);
+    folder.numbers("d/x.parquet/part-0.snappy.parquet", &[1]);
+    folder.numbers("d/x.parquet/part-1.snappy.parquet", &[2]);
     folder.put("d/x.parquet/_SUCCESS", "");
     folder.put("d/x.parquet/.part-0.snappy.parquet.crc", "crc");
-    folder.table("d/y.parquet", &[3]);
+    folder.numbers("d/y.parquet", &[3]);
     for (name, rows) in [("d", 3), ("d/x.parquet", 2), ("d/*.parquet", 3), ("*/x.parquet", 2)] {
         assert_eq!(folder.count(&[name]), rows, "{name}");
     }
@@ -106,9 +56,9 @@ fn folders_that_are_called_parquet_are_folders() {
 #[test]
 fn hidden_names_are_passed_over_unless_they_are_spelled_out() {
     let folder = Folder::new();
-    folder.table("d/a.parquet", &[1]);
+    folder.numbers("d/a.parquet", &[1]);
     for hidden in ["_delta_log/0.checkpoint", "_temporary/0/x", ".spark/y", "_z", ".z", "e/_w/v"] {
-        folder.table(&format!("d/{hidden}.parquet"), &[7, 8]);
+        folder.numbers(&format!("d/{hidden}.parquet"), &[7, 8]);
     }
     for name in ["d", "d/**/*.parquet", "d/*.parquet", "d/*", "**"] {
         assert_eq!(folder.count(&[name]), 1, "{name}");
@@ -125,7 +75,7 @@ fn hidden_names_are_passed_over_unless_they_are_spelled_out() {
         assert_eq!(folder.count(&[name]), rows, "{name}");
     }
     // A partition whose key begins so is none of them, as in Spark.
-    folder.table("d/_year=2024/b.parquet", &[2]);
+    folder.numbers("d/_year=2024/b.parquet", &[2]);
     assert_eq!(folder.text(&["cat", "d", "-f", "csv"]), "n,_year\n2,2024\n1,\n");
     let text = folder.refused(2, &["count", "d/e"]);
     assert!(text.contains("begin with _ or ."), "{text}");
@@ -134,8 +84,8 @@ fn hidden_names_are_passed_over_unless_they_are_spelled_out() {
 #[test]
 fn a_file_that_is_named_is_read_whatever_its_name() {
     let folder = Folder::new();
-    folder.table("d/_hidden", &[1]);
-    folder.table("d/data.bin", &[2]);
+    folder.numbers("d/_hidden", &[1]);
+    folder.numbers("d/data.bin", &[2]);
     assert_eq!(folder.count(&["d/_hidden", "d/data.bin"]), 2);
     assert_eq!(folder.count(&["d/data.bin", "d/data.bin"]), 2, "as often as it is named");
     folder.refused(2, &["count", "d"]);
@@ -172,8 +122,8 @@ mod unix {
     #[test]
     fn links_neither_loop_nor_repeat() {
         let folder = Folder::new();
-        folder.table("d/a=2/x.parquet", &[1]);
-        folder.table("other/y.parquet", &[2]);
+        folder.numbers("d/a=2/x.parquet", &[1]);
+        folder.numbers("other/y.parquet", &[2]);
         symlink(".", folder.path("d/loop")).expect("a link");
         symlink("../d", folder.path("d/up")).expect("a link");
         symlink("nowhere", folder.path("d/broken.parquet")).expect("a link");
@@ -201,7 +151,7 @@ mod unix {
     #[test]
     fn pipes_and_devices_in_folders_are_passed_over() {
         let folder = Folder::new();
-        folder.table("d/a.parquet", &[1]);
+        folder.numbers("d/a.parquet", &[1]);
         fifo(&folder.path("d/x.parquet"));
         symlink("x.parquet", folder.path("d/y.parquet")).expect("a link");
         symlink("/dev/zero", folder.path("d/z.parquet")).expect("a link");
@@ -215,7 +165,7 @@ mod unix {
     #[test]
     fn a_pipe_that_is_named_is_read_as_standard_input() {
         let folder = Folder::new();
-        folder.table("a.parquet", &[1, 2, 3]);
+        folder.numbers("a.parquet", &[1, 2, 3]);
         fifo(&folder.path("pipe"));
         let feed = |args: &[&str]| {
             let (from, to) = (folder.path("a.parquet"), folder.path("pipe"));
@@ -253,7 +203,7 @@ mod unix {
     #[test]
     fn key_material_and_keys_are_small_files() {
         let folder = Folder::new();
-        folder.table("a.parquet", &[1]);
+        folder.numbers("a.parquet", &[1]);
         let key = "m=@key";
         folder.put("key", "00112233445566778899aabbccddeeff");
         for make in [fifo as fn(&Path), |path| symlink("/dev/zero", path).expect("a link")] {
@@ -276,8 +226,8 @@ mod unix {
 #[test]
 fn partition_values_are_numbers_unless_text_is_asked() {
     let folder = Folder::new();
-    folder.table("d/k=1/a.parquet", &[1]);
-    folder.table("d/k=01/a.parquet", &[2]);
+    folder.numbers("d/k=1/a.parquet", &[1]);
+    folder.numbers("d/k=01/a.parquet", &[2]);
     assert_eq!(folder.text(&["cat", "d", "-f", "csv"]), "n,k\n2,1\n1,1\n");
     assert_eq!(folder.text(&["cat", "d", "-f", "csv", "--hive-types", "text"]), "n,k\n2,01\n1,1\n");
     let one = ["count", "d", "--hive-types", "text", "--where", "k = '01'"];
@@ -287,7 +237,7 @@ fn partition_values_are_numbers_unless_text_is_asked() {
 #[test]
 fn files_of_different_columns_are_united_by_name_or_refused() {
     let folder = Folder::new();
-    folder.table("d/k=1/a.parquet", &[1, 2]);
+    folder.numbers("d/k=1/a.parquet", &[1, 2]);
     let ids: ArrayRef = Arc::new(arrow_array::Int32Array::from(vec![3]));
     let names: ArrayRef = Arc::new(arrow_array::StringArray::from(vec!["x"]));
     folder.columns("d/k=2/b.parquet", vec![("name", names.clone()), ("n", ids)]);
@@ -320,7 +270,7 @@ fn files_of_different_columns_are_united_by_name_or_refused() {
 fn the_table_of_a_schema_that_files_share_is_shown_once_with_its_partition_columns() {
     let folder = Folder::new();
     for file in ["h/k=1/a.parquet", "h/k=2/b.parquet"] {
-        folder.table(file, &[1]);
+        folder.numbers(file, &[1]);
     }
     let table = folder.text(&["schema", "h", "-f", "table"]);
     assert_eq!(table.matches("repetition").count(), 1, "{table}");

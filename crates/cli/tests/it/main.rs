@@ -17,6 +17,7 @@ mod display;
 #[cfg(unix)]
 mod faults;
 mod filter_text;
+mod folder;
 mod folders;
 mod geo;
 #[cfg(unix)]

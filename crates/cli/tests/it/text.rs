@@ -1,7 +1,6 @@
 //! `marq` and text: JSON lines that come back as they were, and values with several forms.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
@@ -11,70 +10,15 @@ use arrow_array::{
 };
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, TimeUnit};
-use marquetry::{Reader, Writer};
+use marquetry::Reader;
 
-/// A folder, and `marq` in it.
-struct Folder(tempfile::TempDir);
+use crate::folder::Folder;
 
 impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn put(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), content).expect("a file");
-    }
-
-    fn put_parquet(&self, name: &str, columns: Vec<(&str, ArrayRef)>) {
-        let batch = RecordBatch::try_from_iter_with_nullable(
-            columns.into_iter().map(|(name, column)| (name, column, true)),
-        );
-        let batch = batch.expect("a batch");
-        let mut writer = Writer::create(self.path(name), batch.schema()).expect("a writer");
-        writer.write(&batch).expect("written");
-        writer.finish().expect("written");
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_marq"))
-            .args(args)
-            .current_dir(&self.0)
-            .output()
-            .expect("marq runs")
-    }
-
-    /// What a command that succeeds prints.
-    fn text(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?}: {error}");
-        String::from_utf8(output.stdout).expect("UTF-8")
-    }
-
-    /// What a command that fails with this code says.
-    fn refused(&self, code: i32, args: &[&str]) -> String {
-        let output = self.run(args);
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
-        error
-    }
-
-    fn content(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).expect("a text")
-    }
-
+    /// The first batch of a Parquet file.
     fn rows(&self, name: &str) -> RecordBatch {
         let reader = Reader::open(self.path(name)).expect("Parquet");
         reader.batches().expect("rows").next().expect("a batch").expect("a batch")
-    }
-
-    fn type_of(&self, name: &str, column: &str) -> DataType {
-        let schema = Reader::open(self.path(name)).expect("Parquet").schema().expect("a schema");
-        schema.field_with_name(column).expect("a column").data_type().clone()
     }
 }
 
@@ -87,7 +31,7 @@ fn decimals_are_numbers_of_json_with_all_their_digits() {
     let long = Decimal256Array::from(vec![long, -long, i256::ZERO]);
     let long = long.with_precision_and_scale(76, 3).expect("a decimal");
     let columns: Vec<(&str, ArrayRef)> = vec![("d", Arc::new(short)), ("l", Arc::new(long))];
-    folder.put_parquet("a.parquet", columns);
+    folder.columns("a.parquet", columns);
     let long = format!("{}.678", &"12345678".repeat(9)[..69]);
     let lines = |quote: &str| {
         format!(
@@ -173,7 +117,7 @@ fn map() -> ArrayRef {
 #[test]
 fn maps_are_objects_and_are_read_in_both_forms() {
     let folder = Folder::new();
-    folder.put_parquet("a.parquet", vec![("m", map())]);
+    folder.columns("a.parquet", vec![("m", map())]);
     let objects = "{\"m\":{\"x\":1,\"y\\\"\":null}}\n{\"m\":{}}\n{\"m\":null}\n";
     let pairs = concat!(
         r#"{"m":[{"key":"x","value":1},{"key":"y\"","value":null}]}"#,
@@ -196,7 +140,7 @@ fn maps_are_objects_and_are_read_in_both_forms() {
         twice.values().append_value(1);
     }
     twice.append(true).expect("as many keys as values");
-    folder.put_parquet("t.parquet", vec![("m", Arc::new(twice.finish()))]);
+    folder.columns("t.parquet", vec![("m", Arc::new(twice.finish()))]);
     let line = "{\"m\":[{\"key\":\"a\",\"value\":1},{\"key\":\"a\",\"value\":1}]}\n";
     assert_eq!(folder.text(&["cat", "t.parquet"]), line);
     // Names that change from row to row are keys; a struct of thousands helps nobody.
@@ -238,7 +182,7 @@ fn bytes_that_are_text_are_shown_as_text() {
         item,
         None,
     );
-    folder.put_parquet(
+    folder.columns(
         "a.parquet",
         vec![
             ("text", values(vec![Some(b"na\xc3\xafve"), None, Some(b"a,b\n")])),
@@ -282,7 +226,7 @@ fn what_looks_like_null_or_needs_quotes_is_quoted_in_every_form_of_csv() {
     let folder = Folder::new();
     let n: ArrayRef = Arc::new(Int64Array::from(vec![Some(-1), None, Some(10)]));
     let s: ArrayRef = Arc::new(StringArray::from(vec![Some("-1"), None, Some("a\"b")]));
-    folder.put_parquet("a.parquet", vec![("n", n), ("s", s)]);
+    folder.columns("a.parquet", vec![("n", n), ("s", s)]);
     for (flags, wanted) in [
         (&[][..], "n,s\n-1,-1\n,\n10,\"a\"\"b\"\n"),
         (&["--null", "-1"], "n,s\n\"-1\",\"-1\"\n-1,-1\n10,\"a\"\"b\"\n"),
@@ -414,7 +358,7 @@ fn what_may_help_is_said() {
 fn rows_keep_their_order_on_any_number_of_threads() {
     let folder = Folder::new();
     let n: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
-    folder.put_parquet("a.parquet", vec![("n", n)]);
+    folder.columns("a.parquet", vec![("n", n)]);
     for form in ["csv", "json", "jsonl"] {
         let one = folder.text(&["cat", "a.parquet", "-f", form, "-j", "1"]);
         let four = folder.text(&["cat", "a.parquet", "-f", form, "-j", "4"]);

@@ -1,16 +1,12 @@
 //! VARIANT on the command line: shown as JSON, made of JSON lines, shredded, looked into. Only with
 //! the feature `cli`.
 
-use std::process::{Command, Output};
-
 use marquetry::Reader;
 use marquetry::format::{FileMetaData, Thrift as _};
 use serde_json::{Value, json};
 
+use crate::folder::Folder;
 use crate::support::close;
-
-/// A folder, and `marq` in it.
-struct Folder(tempfile::TempDir);
 
 /// Rows whose `payload` is of many kinds: an object, one of other fields, null, nothing, a list.
 const EVENTS: &str = r#"{"id":1,"payload":{"user":{"id":7,"name":"ada"},"tags":["x","y"],"amount":1.10},"ts":"t1"}
@@ -29,46 +25,22 @@ const SHOWN: [&str; 5] = [
     r#"[1,2.5,{"a, \"b\"":null}]"#,
 ];
 
+/// A folder with `events.jsonl`.
+fn events() -> Folder {
+    let folder = Folder::new();
+    folder.put("events.jsonl", EVENTS);
+    folder
+}
+
 impl Folder {
-    fn new() -> Self {
-        let folder = Self(tempfile::tempdir().expect("a folder"));
-        folder.put("events.jsonl", EVENTS);
-        folder
-    }
-
-    fn put(&self, name: &str, content: &str) {
-        std::fs::write(self.0.path().join(name), content).expect("a file");
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-        command.args(args).current_dir(&self.0).output().expect("marq runs")
-    }
-
-    /// Runs `marq`, which succeeds.
-    fn done(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?}: {error}");
-        String::from_utf8(output.stdout).expect("text")
-    }
-
-    /// Runs `marq`, which fails with this code; gives what it says.
-    fn refused(&self, args: &[&str], code: i32) -> String {
-        let output = self.run(args);
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
-        error
-    }
-
     /// Converts the events into a file with a VARIANT column `payload`.
     fn events(&self, file: &str, more: &[&str]) {
         let args = ["convert", "events.jsonl", "-q", "--variant", "payload", "-o", file];
-        self.done(&[&args, more].concat());
+        self.text(&[&args, more].concat());
     }
 
-    fn lines(&self, args: &[&str]) -> Vec<String> {
-        self.done(args).lines().map(str::to_owned).collect()
+    fn texts(&self, args: &[&str]) -> Vec<String> {
+        self.text(args).lines().map(str::to_owned).collect()
     }
 }
 
@@ -81,43 +53,43 @@ fn expected() -> Vec<String> {
 
 #[test]
 fn rows_show_variants_as_json_in_every_form_shredded_or_not() {
-    let folder = Folder::new();
+    let folder = events();
     let shape = "payload={user: {id: int64, name: string}, tags: [string], amount: decimal(9, 2)}";
     for (file, shred) in [("plain.parquet", None), ("shredded.parquet", Some(shape))] {
         let shred: Vec<&str> = shred.into_iter().flat_map(|shape| ["--shred", shape]).collect();
         folder.events(file, &shred);
-        assert_eq!(folder.lines(&["cat", file, "-f", "jsonl"]), expected());
+        assert_eq!(folder.texts(&["cat", file, "-f", "jsonl"]), expected());
         let head: Value =
-            serde_json::from_str(&folder.done(&["head", file, "-f", "json"])).unwrap();
+            serde_json::from_str(&folder.text(&["head", file, "-f", "json"])).unwrap();
         assert_eq!(head[4]["payload"], json!([1, 2.5, {"a, \"b\"": null}]));
-        folder.done(&["convert", file, "-q", "--variant", "json", "-o", "out.jsonl"]);
-        let out = std::fs::read_to_string(folder.0.path().join("out.jsonl")).unwrap();
+        folder.text(&["convert", file, "-q", "--variant", "json", "-o", "out.jsonl"]);
+        let out = std::fs::read_to_string(folder.path("out.jsonl")).unwrap();
         assert_eq!(out.lines().collect::<Vec<_>>(), expected());
 
-        let csv = folder.lines(&["cat", file, "-f", "csv"]);
+        let csv = folder.texts(&["cat", file, "-f", "csv"]);
         assert_eq!(csv[2], r#"2,"{""amount"":""n/a"",""user"":{""id"":8}}",t2"#);
         assert_eq!(csv[3..5], ["3,null,t3", "4,,t4"], "null is a value, and none is none");
-        let table = folder.done(&["cat", file, "--wide"]);
+        let table = folder.text(&["cat", file, "--wide"]);
         assert!(
             table.contains("variant") && SHOWN.iter().all(|shown| table.contains(shown)),
             "{table}"
         );
-        assert!(folder.done(&["cat", file, "-f", "md"]).contains(SHOWN[1]));
+        assert!(folder.text(&["cat", file, "-f", "md"]).contains(SHOWN[1]));
     }
 }
 
 #[test]
 fn a_line_becomes_one_value_whatever_it_is() {
-    let folder = Folder::new();
+    let folder = events();
     let lines =
         [r#"{"a":1,"b":[true]}"#, "[]", "\"text\"", "12345678901234567890.5", r#"{"b":{}}"#];
     folder.put("any.jsonl", &lines.join("\n"));
-    folder.done(&["convert", "any.jsonl", "-q", "--variant", "all", "-o", "any.parquet"]);
+    folder.text(&["convert", "any.jsonl", "-q", "--variant", "all", "-o", "any.parquet"]);
     let shown: Vec<String> = lines.iter().map(|line| format!("{{\"json\":{line}}}")).collect();
-    assert_eq!(folder.lines(&["cat", "any.parquet", "-f", "jsonl"]), shown);
+    assert_eq!(folder.texts(&["cat", "any.parquet", "-f", "jsonl"]), shown);
     // By way of Arrow, and back.
-    folder.done(&["convert", "any.parquet", "-q", "-o", "any.arrow"]);
-    folder.done(&[
+    folder.text(&["convert", "any.parquet", "-q", "-o", "any.arrow"]);
+    folder.text(&[
         "convert",
         "any.arrow",
         "-q",
@@ -126,16 +98,16 @@ fn a_line_becomes_one_value_whatever_it_is() {
         "--shred",
         "{b: [boolean]}",
     ]);
-    assert_eq!(folder.lines(&["cat", "again.parquet", "-f", "jsonl"]), shown);
+    assert_eq!(folder.texts(&["cat", "again.parquet", "-f", "jsonl"]), shown);
 }
 
 #[test]
 fn variant_columns_stand_where_the_field_stood_and_others_are_as_before() {
-    let folder = Folder::new();
+    let folder = events();
     let text = "{\"z\":1,\"v\":2,\"value\":3,\"metadata\":4,\"a\":18446744073709551615}\n{\"v\":\"x\",\"late\":[1]}\n";
     folder.put("in.jsonl", text);
-    folder.done(&["convert", "in.jsonl", "-q", "--variant", "v,late,never", "-o", "v.parquet"]);
-    let schema = folder.done(&["schema", "--as", "tree", "v.parquet"]);
+    folder.text(&["convert", "in.jsonl", "-q", "--variant", "v,late,never", "-o", "v.parquet"]);
+    let schema = folder.text(&["schema", "--as", "tree", "v.parquet"]);
     let names: Vec<&str> = schema
         .lines()
         .filter(|line| line.starts_with(['├', '└']))
@@ -143,7 +115,7 @@ fn variant_columns_stand_where_the_field_stood_and_others_are_as_before() {
         .collect();
     let names: Vec<&str> = names.iter().map(|name| name.trim_start_matches(['─', ' '])).collect();
     assert_eq!(names, ["z", "v", "value", "metadata", "a", "late", "never"], "{schema}");
-    let rows = folder.lines(&["cat", "v.parquet", "-f", "jsonl"]);
+    let rows = folder.texts(&["cat", "v.parquet", "-f", "jsonl"]);
     assert_eq!(
         rows[0],
         r#"{"z":1,"v":2,"value":3,"metadata":4,"a":18446744073709551615,"late":null,"never":null}"#
@@ -151,14 +123,14 @@ fn variant_columns_stand_where_the_field_stood_and_others_are_as_before() {
     assert!(rows[1].contains(r#""v":"x""#) && rows[1].contains(r#""late":[1]"#), "{}", rows[1]);
     let typed = ["--schema", "z: int8, a: utf8", "--schema-only"];
     let args = ["convert", "in.jsonl", "-q", "--variant", "v", "-o", "t.parquet"];
-    folder.done(&[&args[..], &typed].concat());
-    let row = &folder.lines(&["cat", "t.parquet", "-f", "jsonl"])[0];
+    folder.text(&[&args[..], &typed].concat());
+    let row = &folder.texts(&["cat", "t.parquet", "-f", "jsonl"])[0];
     assert_eq!(row, r#"{"z":1,"a":"18446744073709551615","v":2}"#);
 }
 
 #[test]
 fn a_path_shows_a_part_in_the_place_of_the_whole() {
-    let folder = Folder::new();
+    let folder = events();
     folder.events("plain.parquet", &[]);
     folder.events("shredded.parquet", &["--shred", "{user: {id: int64}, tags: [string]}"]);
     for file in ["plain.parquet", "shredded.parquet"] {
@@ -174,27 +146,27 @@ fn a_path_shows_a_part_in_the_place_of_the_whole() {
                 shown.map(|(i, part)| format!(r#"{{"id":{i},"payload":{part},"ts":"t{i}"}}"#));
             let shown: Vec<String> = shown.collect();
             let flags = [file, "--variant-path", path];
-            assert_eq!(folder.lines(&[&["cat"], &flags[..], &["-f", "jsonl"]].concat()), shown);
-            folder.done(&[&["convert"], &flags[..], &["-q", "-o", "part.parquet"]].concat());
-            assert_eq!(folder.lines(&["cat", "part.parquet", "-f", "jsonl"]), shown);
+            assert_eq!(folder.texts(&[&["cat"], &flags[..], &["-f", "jsonl"]].concat()), shown);
+            folder.text(&[&["convert"], &flags[..], &["-q", "-o", "part.parquet"]].concat());
+            assert_eq!(folder.texts(&["cat", "part.parquet", "-f", "jsonl"]), shown);
         }
-        let head = folder.done(&["head", "-n", "1", file, "--variant-path", "$.user", "--wide"]);
+        let head = folder.text(&["head", "-n", "1", file, "--variant-path", "$.user", "--wide"]);
         assert!(head.contains(r#"{"id":7,"name":"ada"}"#) && !head.contains("tags"), "{head}");
-        folder.done(&["convert", file, "-q", "-o", "all.arrow"]);
+        folder.text(&["convert", file, "-q", "-o", "all.arrow"]);
         let args =
             ["convert", "all.arrow", "--variant-path", "$.amount", "--to", "jsonl", "-o", "-"];
-        assert!(folder.lines(&args)[1].contains(r#""payload":"n/a""#));
+        assert!(folder.texts(&args)[1].contains(r#""payload":"n/a""#));
     }
 }
 
 #[test]
 fn info_says_which_parts_are_shredded_and_how_many_values_are_typed() {
-    let folder = Folder::new();
+    let folder = events();
     folder.events("plain.parquet", &[]);
     let shape = "{amount: decimal(9, 2), tags: [string], user: {id: int64}}";
     folder.events("shredded.parquet", &["--shred", shape]);
     let info = |file: &str| -> Value {
-        serde_json::from_str(&folder.done(&["info", file, "-f", "json"])).unwrap()
+        serde_json::from_str(&folder.text(&["info", file, "-f", "json"])).unwrap()
     };
     assert_eq!(info("plain.parquet")["variants"], json!([{"column": "payload", "shredded": []}]));
     let part = |path: &str, type_name: &str, typed: Option<u64>, other: u64| json!({"path": path, "type": type_name, "typed_values": typed, "other_values": other});
@@ -208,14 +180,14 @@ fn info_says_which_parts_are_shredded_and_how_many_values_are_typed() {
         part("$.user.id", "INT64", Some(2), 0),
     ]}]);
     assert_eq!(info("shredded.parquet")["variants"], parts);
-    let table = folder.done(&["info", "shredded.parquet", "-f", "table"]);
+    let table = folder.text(&["info", "shredded.parquet", "-f", "table"]);
     assert!(table.contains("$.amount") && table.contains("50.0 %"), "{table}");
-    assert!(folder.done(&["info", "plain.parquet", "-f", "table"]).contains("not shredded"));
+    assert!(folder.text(&["info", "plain.parquet", "-f", "table"]).contains("not shredded"));
 }
 
 #[test]
 fn what_cannot_be_done_is_refused_with_its_exit_code() {
-    let folder = Folder::new();
+    let folder = events();
     folder.events("v.parquet", &[]);
     folder.put("plain.jsonl", "{\"a\":1}\n");
     let out = ["-o", "x.parquet"];
@@ -237,19 +209,19 @@ fn what_cannot_be_done_is_refused_with_its_exit_code() {
         ["explain", "v.parquet", "--variant-path", "$"].map(str::to_owned).to_vec(),
         ["convert", "v.parquet", "--shred", "infer", "-o", "x.jsonl"].map(str::to_owned).to_vec(),
     ] {
-        folder.refused(&args.iter().map(String::as_str).collect::<Vec<_>>(), 2);
+        folder.refused(2, &args.iter().map(String::as_str).collect::<Vec<_>>());
     }
     folder.put("twice.jsonl", "{\"a\":1}\n{\"a\":{\"b\":1,\"b\":2}}\n");
     let args = ["convert", "twice.jsonl", "--variant", "a", "-o", "x.parquet"];
-    let said = folder.refused(&args, 3);
+    let said = folder.refused(3, &args);
     assert!(
         said.contains("line 2") && said.contains("column a") && said.contains("\"b\""),
         "{said}"
     );
     folder.put("cut.jsonl", "{\"a\":1}\n[1,\n");
-    let said = folder.refused(&["convert", "cut.jsonl", "--variant", "all", "-o", "x.parquet"], 3);
+    let said = folder.refused(3, &["convert", "cut.jsonl", "--variant", "all", "-o", "x.parquet"]);
     assert!(said.contains("line 2") && said.contains("at byte 3"), "{said}");
-    assert!(!folder.0.path().join("x.parquet").exists());
+    assert!(!folder.path("x.parquet").exists());
 }
 
 /// The footer of a file, changed.
@@ -264,16 +236,16 @@ fn with_footer(file: Vec<u8>, change: impl FnOnce(&mut FileMetaData)) -> Vec<u8>
 
 #[test]
 fn info_shows_no_count_of_statistics_that_cannot_be_right() {
-    let folder = Folder::new();
+    let folder = events();
     folder.put("v.jsonl", "{\"v\":{\"a\":1}}\n");
     let args = ["convert", "v.jsonl", "-q", "--variant", "v", "--shred", "{a: int64}"];
-    folder.done(&[&args[..], &["-o", "v.parquet"]].concat());
-    let file = std::fs::read(folder.0.path().join("v.parquet")).unwrap();
+    folder.text(&[&args[..], &["-o", "v.parquet"]].concat());
+    let file = std::fs::read(folder.path("v.parquet")).unwrap();
     let typed = |change: &dyn Fn(&mut FileMetaData)| -> Value {
         let changed = with_footer(file.clone(), |footer| change(footer));
-        std::fs::write(folder.0.path().join("lies.parquet"), changed).unwrap();
-        folder.done(&["info", "lies.parquet", "-f", "table"]);
-        let info = folder.done(&["info", "lies.parquet", "-f", "json"]);
+        std::fs::write(folder.path("lies.parquet"), changed).unwrap();
+        folder.text(&["info", "lies.parquet", "-f", "table"]);
+        let info = folder.text(&["info", "lies.parquet", "-f", "json"]);
         let info: Value = serde_json::from_str(&info).unwrap();
         let parts = info["variants"][0]["shredded"].as_array().unwrap();
         parts.iter().find(|part| part["path"] == "$.a").unwrap()["typed_values"].clone()
@@ -301,8 +273,8 @@ fn info_shows_no_count_of_statistics_that_cannot_be_right() {
 
 #[test]
 fn files_that_are_shredded_differently_become_one() {
-    let folder = Folder::new();
-    std::fs::create_dir(folder.0.path().join("all")).unwrap();
+    let folder = events();
+    std::fs::create_dir(folder.path("all")).unwrap();
     let mut expected = String::new();
     let files = [("a", Some("{a: int64}")), ("b", Some("{b: string}")), ("c", None)];
     for (i, (name, shape)) in files.into_iter().enumerate() {
@@ -311,14 +283,14 @@ fn files_that_are_shredded_differently_become_one() {
         let out = format!("all/{name}.parquet");
         let args = ["convert", "in.jsonl", "-q", "--variant", "v", "-o", &out];
         let shred: Vec<&str> = shape.into_iter().flat_map(|shape| ["--shred", shape]).collect();
-        folder.done(&[&args[..], &shred].concat());
+        folder.text(&[&args[..], &shred].concat());
         expected.push_str(&line);
     }
-    let read = |args: &[&str]| folder.done(&[&["convert"], args, &["--to", "jsonl"]].concat());
+    let read = |args: &[&str]| folder.text(&[&["convert"], args, &["--to", "jsonl"]].concat());
     assert_eq!(read(&["all", "-o", "-"]), expected);
-    folder.done(&["convert", "all", "-q", "-o", "out.parquet"]);
+    folder.text(&["convert", "all", "-q", "-o", "out.parquet"]);
     assert_eq!(read(&["out.parquet", "-o", "-"]), expected);
-    folder.done(&["convert", "all", "-q", "-o", "out.parquet", "--shred", "{a: int64}"]);
+    folder.text(&["convert", "all", "-q", "-o", "out.parquet", "--shred", "{a: int64}"]);
     assert_eq!(read(&["out.parquet", "-o", "-"]), expected);
     // Beside lines, whose column is not shredded.
     folder.put("more.jsonl", "{\"id\":9,\"v\":[9]}\n");
@@ -328,14 +300,14 @@ fn files_that_are_shredded_differently_become_one() {
     assert_eq!(part, "{\"v\":\"a\"}\n{\"v\":\"b\"}\n{\"v\":\"c\"}\n");
     // What else differs is refused as before.
     folder.put("in.jsonl", "{\"id\":\"text\",\"v\":1}\n");
-    folder.done(&["convert", "in.jsonl", "-q", "--variant", "v", "-o", "all/d.parquet"]);
-    let said = folder.refused(&["convert", "all", "-o", "x.parquet"], 2);
+    folder.text(&["convert", "in.jsonl", "-q", "--variant", "v", "-o", "all/d.parquet"]);
+    let said = folder.refused(2, &["convert", "all", "-o", "x.parquet"]);
     assert!(said.contains("another schema"), "{said}");
 }
 
 #[test]
 fn a_new_field_beside_variant_columns_is_an_error_and_never_lost() {
-    let folder = Folder::new();
+    let folder = events();
     let late = |line: &str, last: &str| format!("{}{last}\n", format!("{line}\n").repeat(30_000));
     let args = ["convert", "late.jsonl", "--variant", "v", "-o", "x.parquet"];
     let mut said = Vec::new();
@@ -344,19 +316,19 @@ fn a_new_field_beside_variant_columns_is_an_error_and_never_lost() {
         ("{\"v\":1}", "{\"v\":1,\"new\":5}"),
     ] {
         folder.put("late.jsonl", &late(line, last));
-        said.push(folder.refused(&args, 3));
+        said.push(folder.refused(3, &args));
     }
     assert_eq!(said[0], said[1]);
     assert!(said[0].contains("line 30001") && said[0].contains("new"), "{}", said[0]);
     // It is left out where that was asked for, and none is new where the whole line is a value.
     let only = ["--schema", "id: int64", "--schema-only"];
-    folder.done(&[&args[..], &["-q"], &only].concat());
-    folder.done(&["convert", "late.jsonl", "-q", "--variant", "all", "-o", "x.parquet"]);
+    folder.text(&[&args[..], &["-q"], &only].concat());
+    folder.text(&["convert", "late.jsonl", "-q", "--variant", "all", "-o", "x.parquet"]);
 }
 
 #[test]
 fn a_variant_column_that_stands_twice_in_a_line_is_an_error() {
-    let folder = Folder::new();
+    let folder = events();
     let args = ["convert", "twice.jsonl", "--variant", "v,w", "--to", "jsonl", "-o", "-"];
     for line in [
         r#"{"v":1,"v":2}"#,
@@ -364,10 +336,10 @@ fn a_variant_column_that_stands_twice_in_a_line_is_an_error() {
         r#"{"v":null,"id":1,"id":2,"v":"x"}"#,
     ] {
         folder.put("twice.jsonl", &format!("{{\"v\":0}}\n{line}\n"));
-        let said = folder.refused(&args, 3);
+        let said = folder.refused(3, &args);
         assert!(said.contains("line 2") && said.contains("column v"), "{said}");
     }
     // Other columns are as without VARIANT, and what lies deeper is none.
     folder.put("twice.jsonl", "{\"v\":{\"w\":1},\"id\":1,\"w\":{\"v\":[]},\"id\":2}\n");
-    assert_eq!(folder.done(&args), "{\"v\":{\"w\":1},\"id\":2,\"w\":{\"v\":[]}}\n");
+    assert_eq!(folder.text(&args), "{\"v\":{\"w\":1},\"id\":2,\"w\":{\"v\":[]}}\n");
 }
