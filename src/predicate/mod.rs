@@ -158,11 +158,6 @@ pub(crate) use learn::AdaptiveStats;
 pub(crate) use possible_results::PruneResult;
 pub(crate) use statistics::ColumnStatistics;
 pub(crate) use statistics::StatisticsRow;
-#[cfg(feature = "datafusion")]
-pub(crate) use {
-    expression::{col, not},
-    literal::Literal,
-};
 
 #[cfg(test)]
 mod tests;

@@ -41,8 +41,3 @@ pub(crate) use row_group::{
     BatchColumn, PendingRowGroup, RowGroupLayout, batch_bytes, level_bytes,
 };
 pub(crate) use sorting::CheckedSortOrder;
-#[cfg(feature = "datafusion")]
-pub(crate) use {
-    options::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel},
-    sorting::SortColumn,
-};
