@@ -176,7 +176,7 @@ impl Reader {
     /// See [`ColumnStatistics`] for an example.
     ///
     /// # Errors
-    /// `Usage` if the file has no such column; as [`Metadata::column_statistics`].
+    /// `Usage` if the file has no such column; as [`Metadata::column_statistics`](crate::Metadata::column_statistics).
     pub fn column_statistics(&self, column: &str) -> Result<ColumnStatistics> {
         let leaf = self.metadata.schema().leaf_named(column).map_err(|e| self.name(e))?;
         let found = self.metadata.column_statistics(leaf, &self.options.arrow);
@@ -208,7 +208,7 @@ impl Reader {
     }
 
     /// Loads the page indexes of the columns and row groups that the options select, in few reads.
-    /// They stay in the [`Metadata`]: neither this reader nor others that are opened with the
+    /// They stay in the [`Metadata`](crate::Metadata): neither this reader nor others that are opened with the
     /// metadata fetch them again.
     ///
     /// ```
