@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "async")]
 use bytes::Bytes;
 use fastrand::Rng;
 use marquetry::arrow_array::{Int64Array, RecordBatch, StringArray};
