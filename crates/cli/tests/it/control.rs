@@ -350,9 +350,7 @@ fn integers_beyond_64_bits_with_a_sign_keep_their_digits() {
     ] {
         folder.put(
             name,
-            &format!(
-                "{{\"a\":{{\"b\":[18446744073709551615]}}}}\n{{\"a\":{{\"b\":[{second}]}}}}\n"
-            ),
+            format!("{{\"a\":{{\"b\":[18446744073709551615]}}}}\n{{\"a\":{{\"b\":[{second}]}}}}\n"),
         );
         let text = folder.refused(code, &[&["convert", name, "-o", "x.parquet"], flags].concat());
         assert!(text.contains("line 1") || text.contains("line 2"), "{text}");

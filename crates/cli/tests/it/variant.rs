@@ -83,7 +83,7 @@ fn a_line_becomes_one_value_whatever_it_is() {
     let folder = events();
     let lines =
         [r#"{"a":1,"b":[true]}"#, "[]", "\"text\"", "12345678901234567890.5", r#"{"b":{}}"#];
-    folder.put("any.jsonl", &lines.join("\n"));
+    folder.put("any.jsonl", lines.join("\n"));
     folder.text(&["convert", "any.jsonl", "-q", "--variant", "all", "-o", "any.parquet"]);
     let shown: Vec<String> = lines.iter().map(|line| format!("{{\"json\":{line}}}")).collect();
     assert_eq!(folder.texts(&["cat", "any.parquet", "-f", "jsonl"]), shown);
@@ -315,7 +315,7 @@ fn a_new_field_beside_variant_columns_is_an_error_and_never_lost() {
         ("{\"v\":1,\"id\":1}", "{\"v\":1,\"id\":1,\"new\":5}"),
         ("{\"v\":1}", "{\"v\":1,\"new\":5}"),
     ] {
-        folder.put("late.jsonl", &late(line, last));
+        folder.put("late.jsonl", late(line, last));
         said.push(folder.refused(3, &args));
     }
     assert_eq!(said[0], said[1]);
@@ -335,7 +335,7 @@ fn a_variant_column_that_stands_twice_in_a_line_is_an_error() {
         r#"{ "w" : {"v": "}\"{"} , "v" : [1, 2] , "\u0076" : 2 }"#,
         r#"{"v":null,"id":1,"id":2,"v":"x"}"#,
     ] {
-        folder.put("twice.jsonl", &format!("{{\"v\":0}}\n{line}\n"));
+        folder.put("twice.jsonl", format!("{{\"v\":0}}\n{line}\n"));
         let said = folder.refused(3, &args);
         assert!(said.contains("line 2") && said.contains("column v"), "{said}");
     }
