@@ -65,7 +65,7 @@ pub(super) fn stored_fields(fields: &Fields, full_range: bool) -> Fields {
     StoredForms { full_range, depth: 0 }.fields(fields)
 }
 
-/// What types are stored as, so many levels down.
+/// What types are stored as, `depth` levels below the schema.
 #[derive(Clone, Copy)]
 struct StoredForms {
     full_range: bool,

@@ -34,14 +34,11 @@ impl Sink {
     /// compressed.
     pub(crate) fn open(global: &Global) -> Result<Self> {
         let path = global.output.as_deref().filter(|path| *path != Path::new("-"));
-        let (target, terminal, capacity) = match path {
-            None => {
-                let stdout = std::io::stdout();
-                let terminal = stdout.is_terminal();
-                (Destination::Stdout(stdout), terminal, 1 << 16)
-            }
-            Some(path) => (Destination::File(interrupt::create(path)?), is_terminal(path), 1 << 20),
+        let (target, capacity) = match path {
+            None => (Destination::Stdout(std::io::stdout()), 1 << 16),
+            Some(path) => (Destination::File(interrupt::create(path)?), 1 << 20),
         };
+        let terminal = is_at_terminal(global);
         let stdout = path.is_none();
         let packing = path.and_then(|path| Packing::of_name(path.to_str()?).0);
         let out = Packer::new(BufWriter::with_capacity(capacity, target), packing)?;

@@ -74,7 +74,7 @@ impl Listing {
         Ok(())
     }
 
-    /// Sees that so many bytes are left.
+    /// Checks that this number of bytes is left.
     ///
     /// # Errors
     /// If they are not.

@@ -443,8 +443,8 @@ pub(crate) struct Stats {
     #[arg(long, default_value = "column")]
     pub(crate) by: By,
     /// What the values are: how many are distinct, and the most frequent, of all files together.
-    /// Columns are decoded. With little memory, distinct values are estimated (~), and counts are at
-    /// least so many (≥).
+    /// Columns are decoded. With little memory, distinct values are estimated (~), and counts are
+    /// lower bounds (≥).
     #[arg(long, conflicts_with = "by")]
     pub(crate) values: bool,
     /// How many of the most frequent values.

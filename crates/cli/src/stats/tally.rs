@@ -11,7 +11,7 @@ const HASHES: usize = 4096;
 const ENTRY: usize = 80;
 
 /// How often each value is there. Once that takes too much memory, rare values are forgotten: then
-/// counts are at least so many, and the distinct values are estimated.
+/// counts are lower bounds, and the distinct values are estimated.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) nulls: u64,
@@ -58,12 +58,11 @@ impl Tally {
     /// Forgets at least half of the values: all counts become smaller by the median (the algorithm
     /// of Misra and Gries), so that a value that is more frequent than all that was taken stays.
     pub(super) fn forget_rare(&mut self) {
-        let smallest = self.smallest.get_or_insert_with(|| {
+        if self.smallest.is_none() {
             let mut smallest = BTreeSet::new();
             self.counts.keys().for_each(|value| keep_smallest(&mut smallest, value));
-            smallest
-        });
-        debug_assert!(smallest.len() <= HASHES, "more hashes than are kept");
+            self.smallest = Some(smallest);
+        }
         let mut counts: Vec<u64> = self.counts.values().copied().collect();
         let middle = counts.len() / 2;
         if counts.is_empty() {

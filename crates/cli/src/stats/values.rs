@@ -227,7 +227,9 @@ impl Counter {
         nulls: Option<&NullBuffer>,
         values: &mut ValuesOf<'_>,
     ) -> Result<(), ArrowError> {
-        if let (DataType::Struct(fields), false) = (field.data_type(), is_variant(field)) {
+        if let (DataType::Struct(fields), false) =
+            (field.data_type(), VariantArray::is_variant(field))
+        {
             let nulls = NullBuffer::union(nulls, column.nulls());
             for member in fields.iter().zip(column.as_struct().columns()) {
                 let path = format!("{path}.{}", member.0.name());
@@ -265,8 +267,4 @@ impl Counter {
             largest.tally.forget_rare();
         }
     }
-}
-
-fn is_variant(field: &Field) -> bool {
-    VariantArray::is_variant(field)
 }

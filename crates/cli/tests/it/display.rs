@@ -20,7 +20,7 @@ impl Folder {
         put_with(&self.path(name), batch, WriteOptions::new());
     }
 
-    /// Runs on a screen of so many columns.
+    /// Runs on a screen with this number of columns.
     fn run_at(&self, args: &[&str], columns: &str) -> Output {
         self.command(args).env("COLUMNS", columns).output().expect("marq runs")
     }

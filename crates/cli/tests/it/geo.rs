@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema};
 use marquetry::{WriteOptions, Writer};
 use serde_json::{Value, json};
 
-/// ISO WKB of a point, or of a line with so many points.
+/// ISO WKB of a point, or of a line with this number of points.
 fn wkb(kind: u32, points: Option<u32>, coordinates: &[f64]) -> Vec<u8> {
     let mut out = vec![1];
     out.extend(kind.to_le_bytes());
