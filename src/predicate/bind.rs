@@ -258,50 +258,30 @@ impl Binder<'_> {
     }
 
     fn column(&self, column: &Column, tests_group: bool) -> Result<BoundColumn> {
-        let path = &column.path;
-        let positions = (self.find)(path, column.elements.is_some() || tests_group)?;
-        let mut cursor =
-            FieldWalk::new(self.fields, self.file.map(|(_, shapes)| shapes), &positions)
-                .ok_or_else(|| Error::usage(format_args!("there is no field {path:?}")))?;
-        // Without further names, the elements of a list are meant.
-        if column.elements.is_some() {
-            while cursor.enter_list() {}
-            if !cursor.path_steps.contains(&PathStep::Elements) {
-                return Err(Error::usage(format_args!(
-                    "column {path}: any and all are for lists, and this is {}",
-                    TypeName(cursor.field.data_type())
-                )));
-            }
-        } else if cursor.path_steps.contains(&PathStep::Elements) {
-            return Err(Error::usage(format_args!(
-                "column {path} lies in a list: say any({path}) or all({path})"
-            )));
-        }
+        let FieldWalk { field, shape, path_steps, lists } = self.walk_to(column, tests_group)?;
         if let Some(part) = &column.part {
-            check_part(column, cursor.field, part)?;
+            check_part(column, field, part)?;
         }
-        let data_type = match (&column.part, cursor.field.data_type()) {
+        let data_type = match (&column.part, field.data_type()) {
             (Some(part), _) => part.data_type.clone(),
             (None, DataType::Dictionary(_, value)) => (**value).clone(),
             (None, DataType::RunEndEncoded(_, values)) => values.data_type().clone(),
             (None, other) => other.clone(),
         };
-        let is_missing = cursor.shape.is_some_and(|shape| shape.kind == Kind::Missing);
-        let read = match cursor.path_steps.first() {
+        let is_missing = shape.is_some_and(|shape| shape.kind == Kind::Missing);
+        let read = match path_steps.first() {
             Some(PathStep::Field(name))
-                if is_missing && cursor.path_steps.contains(&PathStep::Elements) =>
+                if is_missing && path_steps.contains(&PathStep::Elements) =>
             {
                 ReadOf::Around(name.clone())
             }
             _ if is_missing => ReadOf::Nothing,
             _ => ReadOf::Named,
         };
-        let origin = match (self.file, cursor.shape) {
+        let origin = match (self.file, shape) {
             (Some((schema, _)), Some(shape)) => match &column.part {
-                Some(part) if shape.kind != Kind::Missing => {
-                    part_origin(schema, shape, part, self.is_all_null)?
-                }
-                _ => origin(schema, shape, cursor.lists)?,
+                Some(part) if !is_missing => part_origin(schema, shape, part, self.is_all_null)?,
+                _ => origin(schema, shape, lists)?,
             },
             _ => ColumnOrigin::Unknown,
         };
@@ -309,20 +289,40 @@ impl Binder<'_> {
             ColumnOrigin::File(file) => Edges::of(&file.leaf),
             _ => None,
         };
-        let edges = edges.unwrap_or_else(|| match has_geodesic_edges(cursor.field) {
+        let edges = edges.unwrap_or_else(|| match has_geodesic_edges(field) {
             true => Edges::Geodesic,
             false => Edges::Planar,
         });
         Ok(BoundColumn {
-            path: path.clone(),
+            path: column.path.clone(),
             elements: column.elements,
-            path_steps: cursor.path_steps,
+            path_steps,
             data_type,
             edges,
             part: column.part.clone(),
             origin,
             read,
         })
+    }
+
+    /// The way to a column, which lies in a list only if its elements are tested.
+    fn walk_to(&self, column: &Column, tests_group: bool) -> Result<FieldWalk<'_>> {
+        let path = &column.path;
+        let positions = (self.find)(path, column.elements.is_some() || tests_group)?;
+        let mut walk = FieldWalk::new(self.fields, self.file.map(|(_, shapes)| shapes), &positions)
+            .ok_or_else(|| Error::usage(format_args!("there is no field {path:?}")))?;
+        // Without further names, the elements of a list are meant.
+        while column.elements.is_some() && walk.enter_list() {}
+        match (column.elements, walk.path_steps.contains(&PathStep::Elements)) {
+            (Some(_), true) | (None, false) => Ok(walk),
+            (Some(_), false) => Err(Error::usage(format_args!(
+                "column {path}: any and all are for lists, and this is {}",
+                TypeName(walk.field.data_type())
+            ))),
+            (None, true) => Err(Error::usage(format_args!(
+                "column {path} lies in a list: say any({path}) or all({path})"
+            ))),
+        }
     }
 }
 

@@ -6,9 +6,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::DataType;
 
+use super::arrays::array_of_one;
 use super::bound::{BoundColumn, BoundTest};
 use super::by_value::{Asked, Place};
-use super::coerce::{CoercionError, array_of};
+use super::coerce::CoercionError;
 use super::computed::lower;
 use super::expression::{Op, Test};
 use super::like::Pattern;
@@ -48,32 +49,8 @@ pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> 
             let both = [compare(column, Op::GtEq, low)?, compare(column, Op::LtEq, high)?];
             Ok(BoundTest::Both(Box::new(both)))
         }
-        Test::In(literals) => {
-            let mut values = Vec::with_capacity(literals.len());
-            let mut has_null = false;
-            for literal in &**literals {
-                match place(column, literal)? {
-                    Some(Place::At(value)) => values.push(value),
-                    // No value of the column is equal to it.
-                    Some(_) => {}
-                    None => has_null = true,
-                }
-            }
-            let set = ValueSet::new(&values, data_type)?;
-            Ok(BoundTest::In { values, set, has_null })
-        }
-        Test::StartsWith(prefix) => {
-            let kind = match data_type {
-                // Of bytes of one length, a prefix has another.
-                DataType::FixedSizeBinary(_) => &DataType::Binary,
-                other if is_text(other) || is_bytes(other) => other,
-                _ => return Err(misused(column, "starts_with", "strings and byte strings")),
-            };
-            match prefix.coerce(kind).map_err(|why| not_coercible(column, prefix, why))? {
-                Some(LiteralValue::Bytes(bytes)) => Ok(BoundTest::StartsWith(bytes)),
-                _ => Ok(BoundTest::Null),
-            }
-        }
+        Test::In(literals) => is_in(column, literals),
+        Test::StartsWith(prefix) => starts_with(column, prefix),
         Test::Intersects(rectangle) => {
             if !is_bytes(data_type) {
                 return Err(misused(column, "intersects", "geometries, byte strings in WKB"));
@@ -90,6 +67,34 @@ pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> 
             };
             Ok(BoundTest::Lowered(Box::new(like(column, "ilike", (pattern, *escape), small)?)))
         }
+    }
+}
+
+fn is_in(column: &BoundColumn, literals: &[Literal]) -> Result<BoundTest> {
+    let mut values = Vec::with_capacity(literals.len());
+    let mut has_null = false;
+    for literal in literals {
+        match place(column, literal)? {
+            Some(Place::At(value)) => values.push(value),
+            // No value of the column is equal to it.
+            Some(_) => {}
+            None => has_null = true,
+        }
+    }
+    let set = ValueSet::new(&values, &column.data_type)?;
+    Ok(BoundTest::In { values, set, has_null })
+}
+
+fn starts_with(column: &BoundColumn, prefix: &Literal) -> Result<BoundTest> {
+    let prefix_type = match &column.data_type {
+        // A prefix of bytes of one length has another.
+        DataType::FixedSizeBinary(_) => &DataType::Binary,
+        other if is_text(other) || is_bytes(other) => other,
+        _ => return Err(misused(column, "starts_with", "strings and byte strings")),
+    };
+    match prefix.coerce(prefix_type).map_err(|why| not_coercible(column, prefix, why))? {
+        Some(LiteralValue::Bytes(bytes)) => Ok(BoundTest::StartsWith(bytes)),
+        _ => Ok(BoundTest::Null),
     }
 }
 
@@ -113,7 +118,7 @@ fn like(
     Ok(match parsed {
         Pattern::Exact(text) => {
             let value = LiteralValue::Bytes(spelled(&text).into_bytes());
-            let scalar = array_of(&value, data_type)?;
+            let scalar = array_of_one(&value, data_type)?;
             BoundTest::Compare { op: Op::Eq, value, scalar }
         }
         Pattern::Prefix(prefix) => BoundTest::StartsWith(spelled(&prefix).into_bytes()),
@@ -128,7 +133,7 @@ fn compare(column: &BoundColumn, op: Op, literal: &Literal) -> Result<BoundTest>
         None => Ok(BoundTest::Null),
         Some(Asked::Constant(holds)) => Ok(BoundTest::Constant(holds)),
         Some(Asked::Compare(op, value)) => {
-            let scalar = array_of(&value, &column.data_type)?;
+            let scalar = array_of_one(&value, &column.data_type)?;
             Ok(BoundTest::Compare { op, value, scalar })
         }
     }

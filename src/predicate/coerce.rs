@@ -1,24 +1,11 @@
 //! Coercion: a [`Literal`] becomes a value of a column's type, exactly or not at all.
 
-use std::sync::Arc;
-
-use arrow_array::types::{
-    ArrowPrimitiveType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type,
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
-};
-use arrow_array::{
-    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, Int32Array,
-    Int64Array, LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
-    make_array,
-};
 use arrow_buffer::i256;
 use arrow_schema::{DataType, TimeUnit};
 
 use super::datetime::{self, DAY, nanos_of};
 use super::literal::{Literal, LiteralKind};
 use super::value::{LiteralValue, precision_of};
-use crate::error::Result;
 
 impl Literal {
     /// The value of `data_type` that the literal is; `Ok(None)` for null.
@@ -253,91 +240,13 @@ pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }
 
-/// One value of `data_type` as an array.
-///
-/// # Errors
-/// `Arrow` if the value is none of the type, which [`Literal::coerce`] never gives.
-pub(super) fn array_of(value: &LiteralValue, data_type: &DataType) -> Result<ArrayRef> {
-    use DataType as D;
-    fn int<T: ArrowPrimitiveType>(value: i128) -> Option<ArrayRef>
-    where
-        T::Native: TryFrom<i128>,
-    {
-        let value = T::Native::try_from(value).ok()?;
-        Some(Arc::new(PrimitiveArray::<T>::from_iter_values([value])))
-    }
-    let made: Option<ArrayRef> = match (value, data_type) {
-        (LiteralValue::Int(v), D::Boolean) => Some(Arc::new(BooleanArray::from(vec![*v != 0]))),
-        (LiteralValue::Int(v), D::Int8) => int::<Int8Type>(*v),
-        (LiteralValue::Int(v), D::Int16) => int::<Int16Type>(*v),
-        (LiteralValue::Int(v), D::Int32) => int::<Int32Type>(*v),
-        (LiteralValue::Int(v), D::Int64) => int::<Int64Type>(*v),
-        (LiteralValue::Int(v), D::UInt8) => int::<UInt8Type>(*v),
-        (LiteralValue::Int(v), D::UInt16) => int::<UInt16Type>(*v),
-        (LiteralValue::Int(v), D::UInt32) => int::<UInt32Type>(*v),
-        (LiteralValue::Int(v), D::UInt64) => int::<UInt64Type>(*v),
-        (LiteralValue::Int(v), D::Date32 | D::Time32(_)) => {
-            let word = i32::try_from(*v).ok().map(|v| Int32Array::from(vec![v]));
-            word.map(|word| retyped(&word, data_type)).transpose()?
-        }
-        (LiteralValue::Int(v), _) => {
-            let word = i64::try_from(*v).ok().map(|v| Int64Array::from(vec![v]));
-            word.map(|word| retyped(&word, data_type)).transpose()?
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "it was rounded to the type before")]
-        (LiteralValue::Float(v), D::Float32) => {
-            Some(Arc::new(PrimitiveArray::<Float32Type>::from_iter_values([*v as f32])))
-        }
-        (LiteralValue::Float(v), D::Float16) => {
-            let v = half::f16::from_f64(*v);
-            Some(Arc::new(PrimitiveArray::<Float16Type>::from_iter_values([v])))
-        }
-        (LiteralValue::Float(v), _) => {
-            Some(Arc::new(PrimitiveArray::<Float64Type>::from_iter_values([*v])))
-        }
-        (LiteralValue::Wide(v), _) => {
-            let small = || v.to_i128();
-            let plain: Option<ArrayRef> = match data_type {
-                D::Decimal32(..) => small().and_then(int::<Decimal32Type>),
-                D::Decimal64(..) => small().and_then(int::<Decimal64Type>),
-                D::Decimal128(..) => small().and_then(int::<Decimal128Type>),
-                _ => Some(Arc::new(PrimitiveArray::<Decimal256Type>::from_iter_values([*v]))),
-            };
-            plain.map(|plain| retyped(&plain, data_type)).transpose()?
-        }
-        (LiteralValue::Bytes(v), D::Binary) => Some(Arc::new(BinaryArray::from_iter_values([v]))),
-        (LiteralValue::Bytes(v), D::LargeBinary) => {
-            Some(Arc::new(LargeBinaryArray::from_iter_values([v])))
-        }
-        (LiteralValue::Bytes(v), D::BinaryView) => {
-            Some(Arc::new(BinaryViewArray::from_iter_values([v])))
-        }
-        (LiteralValue::Bytes(v), D::FixedSizeBinary(_)) => {
-            Some(Arc::new(FixedSizeBinaryArray::try_from_iter([v].into_iter())?))
-        }
-        (LiteralValue::Bytes(v), _) => {
-            let text = std::str::from_utf8(v).ok();
-            text.map(|text| -> ArrayRef {
-                match data_type {
-                    D::LargeUtf8 => Arc::new(LargeStringArray::from_iter_values([text])),
-                    D::Utf8View => Arc::new(StringViewArray::from_iter_values([text])),
-                    _ => Arc::new(StringArray::from_iter_values([text])),
-                }
-            })
-        }
-    };
-    made.ok_or_else(|| {
-        arrow_schema::ArrowError::CastError(format!("{value:?} is no {data_type}")).into()
-    })
-}
-
-/// The same buffers under another type of the same layout.
-pub(super) fn retyped(array: &dyn Array, data_type: &DataType) -> Result<ArrayRef> {
-    Ok(make_array(array.to_data().into_builder().data_type(data_type.clone()).build()?))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int32Array};
+
+    use super::super::arrays::array_of_one;
     use super::*;
     use crate::lit;
 
@@ -448,7 +357,7 @@ mod tests {
             (LiteralValue::Float(0.5), DataType::Float16),
             (LiteralValue::Bytes(vec![1, 2]), DataType::FixedSizeBinary(2)),
         ] {
-            let array = array_of(&value, &data_type).unwrap();
+            let array = array_of_one(&value, &data_type).unwrap();
             assert_eq!(array.data_type(), &data_type);
             if data_type != DataType::Date64 {
                 assert_eq!(scalar(array).coerce(&data_type), Ok(Some(value)));

@@ -53,6 +53,7 @@ impl fmt::Display for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<&Term> = self.parts().collect();
         let starts = starts(&parts);
+        // What is pushed last is written first.
         let mut left = vec![Unwritten::Term(parts.len() - 1)];
         while let Some(piece) = left.pop() {
             let at = match piece {
@@ -70,23 +71,12 @@ impl fmt::Display for Predicate {
                 Term::Comparison(left, op, right) => write!(f, "{left} {op} {right}")?,
                 Term::Function(columns, _) => write!(f, "function({})", columns.join(", "))?,
                 Term::Not => match parts[at - 1] {
-                    Term::Test(
-                        column,
-                        test @ (Test::In(_)
-                        | Test::Between(..)
-                        | Test::IsNull
-                        | Test::IsEmpty
-                        | Test::Like(..)
-                        | Test::ILike(..)),
-                    ) => write_test(f, &column.clone().opposite(), test, "not ")?,
-                    Term::Computed(
-                        value,
-                        test @ (Test::In(_)
-                        | Test::Between(..)
-                        | Test::IsNull
-                        | Test::Like(..)
-                        | Test::ILike(..)),
-                    ) => write_test(f, value, test, "not ")?,
+                    Term::Test(column, test) if test.can_be_negated() => {
+                        write_test(f, &column.clone().opposite(), test, "not ")?;
+                    }
+                    Term::Computed(value, test) if test.can_be_negated() => {
+                        write_test(f, value, test, "not ")?;
+                    }
                     Term::And(_) | Term::Or(_) => {
                         f.write_str("not (")?;
                         left.extend([Unwritten::Text(")"), Unwritten::Term(at - 1)]);
@@ -96,28 +86,51 @@ impl fmt::Display for Predicate {
                         left.push(Unwritten::Term(at - 1));
                     }
                 },
-                Term::And(n) | Term::Or(n) => {
-                    let is_and = matches!(parts[at], Term::And(_));
-                    // What is pushed last is written first, and the last part is found first.
-                    let mut part = at;
-                    for i in (0..*n).rev() {
-                        part = if i + 1 == *n { at - 1 } else { starts[part] - 1 };
-                        let in_brackets = is_and && matches!(parts[part], Term::Or(_));
-                        if in_brackets {
-                            left.push(Unwritten::Text(")"));
-                        }
-                        left.push(Unwritten::Term(part));
-                        if in_brackets {
-                            left.push(Unwritten::Text("("));
-                        }
-                        if i > 0 {
-                            left.push(Unwritten::Text(if is_and { " and " } else { " or " }));
-                        }
-                    }
-                }
+                Term::And(n) => push_operands(&mut left, &parts, &starts, (at, *n), " and "),
+                Term::Or(n) => push_operands(&mut left, &parts, &starts, (at, *n), " or "),
             }
         }
         Ok(())
+    }
+}
+
+impl Test {
+    /// Whether the text form has a `not` in its middle.
+    fn can_be_negated(&self) -> bool {
+        match self {
+            Self::In(_)
+            | Self::Between(..)
+            | Self::IsNull
+            | Self::IsEmpty
+            | Self::Like(..)
+            | Self::ILike(..) => true,
+            Self::Compare(..) | Self::StartsWith(_) | Self::Intersects(_) => false,
+        }
+    }
+}
+
+/// Pushes the `n` operands of the part numbered `at`, the last one first.
+fn push_operands(
+    left: &mut Vec<Unwritten>,
+    parts: &[&Term],
+    starts: &[usize],
+    (at, n): (usize, usize),
+    operator: &'static str,
+) {
+    let is_and = matches!(parts[at], Term::And(_));
+    let mut end = at;
+    for i in (0..n).rev() {
+        let part = end - 1;
+        end = starts[part];
+        match is_and && matches!(parts[part], Term::Or(_)) {
+            true => {
+                left.extend([Unwritten::Text(")"), Unwritten::Term(part), Unwritten::Text("(")])
+            }
+            false => left.push(Unwritten::Term(part)),
+        }
+        if i > 0 {
+            left.push(Unwritten::Text(operator));
+        }
     }
 }
 

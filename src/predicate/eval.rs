@@ -292,67 +292,59 @@ impl Evaluator<'_> {
 
     /// Tests the values of an array, which may be in a dictionary or in runs.
     fn test_here(self, array: &ArrayRef, outer: Option<&NullBuffer>) -> Result<TriState> {
-        let Self { column, test, .. } = self;
         let len = array.len();
-        match test {
-            BoundTest::Null => return Ok(TriState::constant(None, len)),
-            BoundTest::Both(both) => {
-                let [first, second] = &**both;
-                let first = Evaluator { test: first, ..self }.test_here(array, outer)?;
-                return Ok(first.and(&Evaluator { test: second, ..self }.test_here(array, outer)?));
-            }
-            BoundTest::IsNull => {
+        let tri_state = match (self.test, array.data_type()) {
+            (BoundTest::Null, _) => TriState::constant(None, len),
+            (BoundTest::IsNull, _) => {
                 let nulls = NullBuffer::union(outer, array.logical_nulls().as_ref());
                 return Ok(match nulls {
                     None => TriState::constant(Some(false), len),
                     Some(nulls) => TriState::total(nulls.into_inner()).not(),
                 });
             }
-            BoundTest::IsEmpty => {
-                let lists = ListElements::of(array).ok_or_else(|| missing(column))?;
-                let nulls = NullBuffer::union(outer, array.nulls());
+            (BoundTest::IsEmpty, _) => {
+                let lists = ListElements::of(array).ok_or_else(|| missing(self.column))?;
                 let empty = BooleanBuffer::collect_bool(len, |i| {
                     lists.ends.get(i).is_some_and(|(from, to)| from == to)
                 });
-                return Ok(TriState::total(empty).masked(nulls.as_ref()));
+                TriState::total(empty).masked(array.nulls())
             }
-            _ => {}
-        }
-        let tri_state = match array.data_type() {
-            DataType::Dictionary(..) => {
-                let dictionary = array.as_any_dictionary();
-                let known = self.adaptive.entries(test, dictionary.values());
-                // Each entry once, unless most of them are for other rows.
-                if known.is_none() && !self.adaptive.pays(test, dictionary.values(), len) {
-                    let values = take(dictionary.values(), dictionary.keys(), None)?;
-                    return self.test_here(&values, outer);
-                }
-                let of_entries = match known {
-                    Some(known) => known,
-                    None => {
-                        let tri_state = match test_plain(column, test, dictionary.values(), None) {
-                            Ok(tri_state) => tri_state,
-                            // An entry that cannot be tested matters if a row has it.
-                            Err(e) if e.kind() == ErrorKind::Malformed(Spec::Geospatial) => {
-                                let values = take(dictionary.values(), dictionary.keys(), None)?;
-                                return self.test_here(&values, outer);
-                            }
-                            Err(e) => return Err(e),
-                        };
-                        self.adaptive.keep(test, dictionary.values(), &tri_state);
-                        tri_state
-                    }
-                };
-                of_entries.looked_up(dictionary)
+            (BoundTest::Both(both), _) => {
+                let [first, second] = &**both;
+                let first = Evaluator { test: first, ..self }.test_here(array, outer)?;
+                first.and(&Evaluator { test: second, ..self }.test_here(array, outer)?)
             }
-            DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            (_, DataType::Dictionary(..)) => self.test_dictionary(array, outer)?,
+            (_, DataType::RunEndEncoded(ends, _)) => match ends.data_type() {
                 DataType::Int16 => self.test_runs::<Int16Type>(array)?,
                 DataType::Int32 => self.test_runs::<Int32Type>(array)?,
                 _ => self.test_runs::<Int64Type>(array)?,
             },
-            _ => test_plain(column, test, array, outer)?,
+            _ => self.test_plain(array, outer)?,
         };
         Ok(tri_state.masked(outer))
+    }
+
+    /// Tests each entry of a dictionary once, unless most of them are for other rows.
+    fn test_dictionary(self, array: &ArrayRef, outer: Option<&NullBuffer>) -> Result<TriState> {
+        let dictionary = array.as_any_dictionary();
+        let entries = dictionary.values();
+        let by_row = || self.test_here(&take(entries, dictionary.keys(), None)?, outer);
+        if let Some(known) = self.adaptive.entries(self.test, entries) {
+            return Ok(known.looked_up(dictionary));
+        }
+        if !self.adaptive.pays(self.test, entries, array.len()) {
+            return by_row();
+        }
+        match self.test_plain(entries, None) {
+            Ok(of_entries) => {
+                self.adaptive.keep(self.test, entries, &of_entries);
+                Ok(of_entries.looked_up(dictionary))
+            }
+            // An entry that cannot be tested matters only if a row has it.
+            Err(e) if e.kind() == ErrorKind::Malformed(Spec::Geospatial) => by_row(),
+            Err(e) => Err(e),
+        }
     }
 
     fn test_runs<R: RunEndIndexType>(self, array: &ArrayRef) -> Result<TriState> {
@@ -364,87 +356,92 @@ impl Evaluator<'_> {
         }
         Ok(of_runs.gathered(array.len(), |i| indexes.get(i).copied()))
     }
+
+    /// Tests values that are neither in a dictionary nor in runs. `outer` says where something
+    /// around them is null.
+    fn test_plain(self, array: &ArrayRef, outer: Option<&NullBuffer>) -> Result<TriState> {
+        let Self { column, test, .. } = self;
+        let len = array.len();
+        if array.data_type() == &DataType::Null {
+            return Ok(TriState::constant(None, len));
+        }
+        let is_in_other_form = are_in_other_form(array.data_type(), &column.data_type);
+        if array.data_type() != &column.data_type && !is_in_other_form {
+            return Err(Error::usage(format_args!(
+                "column {}: the predicate was bound to {}, and is evaluated on {}",
+                column.path,
+                TypeName(&column.data_type),
+                TypeName(array.data_type())
+            )));
+        }
+        let tri_state = match test {
+            BoundTest::Compare { op, value, scalar } => {
+                compare_to_value(array, *op, value, scalar)?.ok_or_else(|| missing(column))?
+            }
+            BoundTest::Same { scalar, negated } => {
+                let same = TriState::of(&cmp::eq(array, &Scalar::new(Arc::clone(scalar)))?);
+                if *negated { same.not() } else { same }
+            }
+            BoundTest::In { set, has_null, .. } => {
+                let found = match is_in_other_form {
+                    true => set.find_in_other_form(array)?,
+                    false => set.find(array)?,
+                };
+                let falses = if *has_null { BooleanBuffer::new_unset(len) } else { !&found };
+                TriState { trues: found, falses }
+            }
+            BoundTest::StartsWith(prefix) => {
+                let found = each_value(array, |bytes| bytes.starts_with(prefix));
+                TriState::total(found.ok_or_else(|| missing(column))?)
+            }
+            BoundTest::Intersects(rectangle) => {
+                let nulls = NullBuffer::union(outer, array.nulls());
+                TriState::total(intersects(column, *rectangle, array, nulls.as_ref())?)
+            }
+            BoundTest::Like { pattern, .. } => {
+                let pattern = like_pattern(pattern, array.data_type());
+                TriState::of(&arrow_string::like::like(array, &Scalar::new(pattern))?)
+            }
+            BoundTest::Lowered(of_small) => {
+                let small = lower(array).ok_or_else(|| missing(column))?;
+                Evaluator { test: of_small, ..self }.test_plain(&small, outer)?
+            }
+            BoundTest::Constant(holds) => TriState::constant(Some(*holds), len),
+            BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
+                TriState::constant(None, len)
+            }
+        };
+        Ok(tri_state.masked(array.nulls()))
+    }
 }
 
-/// Tests values that lie as they are. `outer` says where something around them is null.
-fn test_plain(
-    column: &BoundColumn,
-    test: &BoundTest,
+/// Compares each value, nulls included, with one; `None` if they are of a type without bytes.
+fn compare_to_value(
     array: &ArrayRef,
-    outer: Option<&NullBuffer>,
-) -> Result<TriState> {
-    if array.data_type() == &DataType::Null {
-        return Ok(TriState::constant(None, array.len()));
-    }
-    let is_in_other_form = are_in_other_form(array.data_type(), &column.data_type);
-    if array.data_type() != &column.data_type && !is_in_other_form {
-        return Err(Error::usage(format_args!(
-            "column {}: the predicate was bound to {}, and is evaluated on {}",
-            column.path,
-            TypeName(&column.data_type),
-            TypeName(array.data_type())
-        )));
-    }
-    let tri_state = match test {
-        BoundTest::Compare {
-            op: op @ (Op::Eq | Op::NotEq),
-            value: LiteralValue::Bytes(value),
-            ..
-        } => {
-            let is = |found: bool| found == (*op == Op::Eq);
-            let found = each_value(array, |bytes| is(are_equal(bytes, value)));
-            TriState::total(found.ok_or_else(|| missing(column))?)
+    op: Op,
+    value: &LiteralValue,
+    scalar: &ArrayRef,
+) -> Result<Option<TriState>> {
+    let trues = match (op, value) {
+        (Op::Eq, LiteralValue::Bytes(value)) => each_value(array, |bytes| are_equal(bytes, value)),
+        (Op::NotEq, LiteralValue::Bytes(value)) => {
+            each_value(array, |bytes| !are_equal(bytes, value))
         }
-        BoundTest::Compare { op, value: LiteralValue::Bytes(value), .. } => {
-            let found = each_value(array, |bytes| op.holds(order(bytes, value)));
-            TriState::total(found.ok_or_else(|| missing(column))?)
-        }
-        BoundTest::Compare { op, value: LiteralValue::Float(value), .. } => {
-            TriState::total(compare_to_float(array, *op, *value))
-        }
-        BoundTest::Compare { op, scalar, .. } => {
+        (_, LiteralValue::Bytes(value)) => each_value(array, |bytes| op.holds(order(bytes, value))),
+        (_, LiteralValue::Float(value)) => Some(compare_to_float(array, op, *value)),
+        _ => {
             let scalar = Scalar::new(Arc::clone(scalar));
-            TriState::of(&match op {
+            return Ok(Some(TriState::of(&match op {
                 Op::Eq => cmp::eq(array, &scalar)?,
                 Op::NotEq => cmp::neq(array, &scalar)?,
                 Op::Lt => cmp::lt(array, &scalar)?,
                 Op::LtEq => cmp::lt_eq(array, &scalar)?,
                 Op::Gt => cmp::gt(array, &scalar)?,
                 Op::GtEq => cmp::gt_eq(array, &scalar)?,
-            })
-        }
-        BoundTest::Same { scalar, negated } => {
-            let same = TriState::of(&cmp::eq(array, &Scalar::new(Arc::clone(scalar)))?);
-            if *negated { same.not() } else { same }
-        }
-        BoundTest::In { set, has_null, .. } => {
-            let found =
-                if is_in_other_form { set.find_in_other_form(array)? } else { set.find(array)? };
-            let falses = if *has_null { BooleanBuffer::new_unset(array.len()) } else { !&found };
-            TriState { trues: found, falses }
-        }
-        BoundTest::StartsWith(prefix) => {
-            let found = each_value(array, |bytes| bytes.starts_with(prefix));
-            TriState::total(found.ok_or_else(|| missing(column))?)
-        }
-        BoundTest::Intersects(rectangle) => {
-            let nulls = NullBuffer::union(outer, array.nulls());
-            TriState::total(intersects(column, *rectangle, array, nulls.as_ref())?)
-        }
-        BoundTest::Like { pattern, .. } => {
-            let pattern = like_pattern(pattern, array.data_type());
-            TriState::of(&arrow_string::like::like(array, &Scalar::new(pattern))?)
-        }
-        BoundTest::Lowered(of_small) => {
-            let small = lower(array).ok_or_else(|| missing(column))?;
-            test_plain(column, of_small, &small, outer)?
-        }
-        BoundTest::Constant(holds) => TriState::constant(Some(*holds), array.len()),
-        BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
-            TriState::constant(None, array.len())
+            })));
         }
     };
-    Ok(tri_state.masked(array.nulls()))
+    Ok(trues.map(TriState::total))
 }
 
 /// Whether two byte strings are equal. Trap: of an empty slice `memcmp` may load, masked, from an

@@ -242,77 +242,89 @@ impl PageFacts {
         columns: &ColumnIndex,
         rows: u64,
     ) -> Result<Self> {
-        let spec = Spec::PageIndex;
         page_index::check(offsets, Some(columns), rows)?;
         let pages = offsets.page_locations.len();
         if pages == 0 && rows > 0 {
-            return Err(Error::malformed(spec, "no page for the rows"));
+            return Err(Error::malformed(Spec::PageIndex, "no page for the rows"));
         }
         let believed = matches!(trust(leaf, order), BoundsTrust::Ordered | BoundsTrust::Signed);
-        let compared = match order {
-            Some(ColumnOrder::Ieee754TotalOrder) => ValueOrder::of(leaf, true),
-            _ => ValueOrder::of(leaf, false),
-        };
+        let is_total = matches!(order, Some(ColumnOrder::Ieee754TotalOrder));
+        let order = believed.then(|| ValueOrder::of(leaf, is_total));
         let levels = usize::from(leaf.max_def) + 1;
         let histograms = match columns.definition_level_histograms.as_deref() {
             None | Some([]) => None,
             Some(counts) if pages.checked_mul(levels) == Some(counts.len()) => Some(counts),
             Some(counts) => {
                 return Err(Error::mismatch(
-                    spec,
+                    Spec::PageIndex,
                     "definition_level_histograms",
                     format_args!("{pages} times {levels} counts"),
                     counts.len(),
                 ));
             }
         };
-        let mut all = Vec::with_capacity(pages);
-        for page in 0..pages {
-            let wrong = |what: &str| Err(Error::malformed(spec, what).at_page(page));
-            let first_row = |page: usize| {
-                let location = offsets.page_locations.get(page);
-                location.map_or(Some(rows), |page| u64::try_from(page.first_row_index).ok())
-            };
-            let ends = first_row(page + 1).zip(first_row(page));
-            let Some(rows_of_page) = ends.and_then(|(end, start)| end.checked_sub(start)) else {
-                return wrong("the first rows of pages do not ascend");
-            };
-            let mut facts = ColumnFacts::unknown(rows_of_page);
-            let of_page = |counts: &Option<Vec<i64>>| {
-                counts.as_ref().and_then(|counts| counts.get(page)).copied()
-            };
-            facts.nulls = count(of_page(&columns.null_counts));
-            facts.nans = count(of_page(&columns.nan_counts));
-            if facts.nulls.is_none() && columns.null_counts.is_some() {
-                return wrong("a count of nulls is negative");
-            }
-            let counts = histograms.and_then(|all| all.get(page * levels..(page + 1) * levels));
-            if let Some(counts) = counts {
-                facts.def_histogram = histogram_of(counts, leaf);
-                if facts.def_histogram.is_none() {
-                    return wrong("a definition level occurs less than 0 times");
-                }
-            }
-            let said = facts.clone();
-            facts = facts.reconciled(leaf);
-            let dropped = (said.def_histogram.is_some() && facts.def_histogram.is_none())
-                || (said.nulls.is_some() && said.nulls != facts.nulls);
-            if dropped {
-                return wrong("the counts of nulls and of rows contradict each other");
-            }
-            let bounds = (columns.min_values.get(page), columns.max_values.get(page));
-            let (Some(all_null), (Some(min), Some(max))) = (columns.null_pages.get(page), bounds)
-            else {
-                return wrong("the column index has fewer pages than the offset index");
-            };
-            let pages_bounds = PageBounds { all_null: *all_null, min, max };
-            let order = believed.then_some(compared);
-            if let Err(what) = facts.set_bounds(leaf, order, &pages_bounds) {
-                return wrong(what);
-            }
-            all.push(facts);
+        let indexes = CheckedIndexes { leaf, order, offsets, columns, histograms, rows };
+        let facts = |page: usize| {
+            let facts = indexes.facts_of_page(page);
+            facts.map_err(|what| Error::malformed(Spec::PageIndex, what).at_page(page))
+        };
+        Ok(Self { pages: (0..pages).map(facts).collect::<Result<_>>()? })
+    }
+}
+
+/// The indexes of a column chunk, with histograms of the right length.
+struct CheckedIndexes<'a> {
+    leaf: &'a Leaf,
+    /// The order that bounds are believed in.
+    order: Option<ValueOrder>,
+    offsets: &'a OffsetIndex,
+    columns: &'a ColumnIndex,
+    histograms: Option<&'a [i64]>,
+    /// Rows of the row group.
+    rows: u64,
+}
+
+impl CheckedIndexes<'_> {
+    fn facts_of_page(&self, page: usize) -> std::result::Result<ColumnFacts, &'static str> {
+        let Self { leaf, columns, .. } = *self;
+        let first_row = |page: usize| {
+            let location = self.offsets.page_locations.get(page);
+            location.map_or(Some(self.rows), |page| u64::try_from(page.first_row_index).ok())
+        };
+        let ends = first_row(page + 1).zip(first_row(page));
+        let rows = ends
+            .and_then(|(end, start)| end.checked_sub(start))
+            .ok_or("the first rows of pages do not ascend")?;
+        let mut facts = ColumnFacts::unknown(rows);
+        let of_page = |counts: &Option<Vec<i64>>| {
+            counts.as_ref().and_then(|counts| counts.get(page)).copied()
+        };
+        facts.nulls = count(of_page(&columns.null_counts));
+        facts.nans = count(of_page(&columns.nan_counts));
+        if facts.nulls.is_none() && columns.null_counts.is_some() {
+            return Err("a count of nulls is negative");
         }
-        Ok(Self { pages: all })
+        let levels = usize::from(leaf.max_def) + 1;
+        let counts = self.histograms.and_then(|all| all.get(page * levels..(page + 1) * levels));
+        if let Some(counts) = counts {
+            let histogram = histogram_of(counts, leaf);
+            let what = "a definition level occurs less than 0 times";
+            facts.def_histogram = Some(histogram.ok_or(what)?);
+        }
+        let (nulls, has_histogram) = (facts.nulls, facts.def_histogram.is_some());
+        let mut facts = facts.reconciled(leaf);
+        let is_dropped = (has_histogram && facts.def_histogram.is_none())
+            || (nulls.is_some() && nulls != facts.nulls);
+        if is_dropped {
+            return Err("the counts of nulls and of rows contradict each other");
+        }
+        let bounds = (columns.min_values.get(page), columns.max_values.get(page));
+        let (Some(all_null), (Some(min), Some(max))) = (columns.null_pages.get(page), bounds)
+        else {
+            return Err("the column index has fewer pages than the offset index");
+        };
+        facts.set_bounds(leaf, self.order, &PageBounds { all_null: *all_null, min, max })?;
+        Ok(facts)
     }
 }
 

@@ -8,13 +8,13 @@ use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 
-use super::coerce::array_of;
+use super::arrays::array_of_one;
 use super::expression::Op;
 use super::value::LiteralValue;
 
 pub(super) fn like_pattern(pattern: &str, data_type: &DataType) -> ArrayRef {
     let value = LiteralValue::Bytes(pattern.as_bytes().to_vec());
-    array_of(&value, data_type)
+    array_of_one(&value, data_type)
         .unwrap_or_else(|_| Arc::new(StringArray::from_iter_values([pattern])))
 }
 

@@ -112,8 +112,9 @@
 //! [`col`]: crate::col
 //! [`lit`]: crate::lit
 
-mod value;
 mod datetime;
+mod value;
+mod arrays;
 mod like;
 pub(crate) mod literal;
 mod coerce;

@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 use foldhash::quality::RandomState;
 use hashbrown::HashSet;
 
-use super::coerce::array_of;
+use super::arrays::array_of_one;
 use super::value::{LiteralValue, compare_floats};
 use crate::error::{Error, Result};
 
@@ -40,7 +40,7 @@ impl ValueSet {
             floats.sort_by(|a, b| compare_floats(*a, *b));
             return Ok(Self::Floats(floats.into()));
         }
-        let arrays = values.iter().map(|value| array_of(value, data_type));
+        let arrays = values.iter().map(|value| array_of_one(value, data_type));
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         if values.len() <= FEW || *data_type == DataType::Boolean {
             return Ok(Self::Few(arrays));

@@ -10,19 +10,10 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow_array::types::{
-    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
-    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
-};
-use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryViewArray, BooleanArray,
-    FixedSizeBinaryArray, LargeBinaryArray, LargeStringArray, PrimitiveArray, RecordBatch,
-    StringArray, StringViewArray, UInt64Array, new_null_array,
-};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 
-use super::coerce::retyped;
+use super::arrays::array;
 use super::facts::ColumnFacts;
 use super::value::{LiteralValue, Side};
 use crate::error::{Error, LimitKind, Result};
@@ -150,8 +141,8 @@ impl ColumnStatistics {
             least.push(min.filter(|_| !contradict));
             greatest.push(max.filter(|_| !contradict));
         }
-        let (min, min_exact) = arrays(least, data_type)?;
-        let (max, max_exact) = arrays(greatest, data_type)?;
+        let (min, min_exact) = arrays(&least, data_type)?;
+        let (max, max_exact) = arrays(&greatest, data_type)?;
         Ok(Self {
             row_group: rows.iter().map(|row| Some(row.row_group as u64)).collect(),
             row_count: rows.iter().map(|row| Some(row.facts.rows)).collect(),
@@ -241,111 +232,27 @@ const MAX_PADDED: usize = 1 << 10;
 /// Bytes that bounds of one length may take, null ones included.
 const MAX_FIXED_BYTES: u64 = 64 << 20;
 
-/// The bounds as an array of this type, and which of them are exact.
-fn arrays(
-    bounds: Vec<Option<TypedBound>>,
-    data_type: &DataType,
-) -> Result<(ArrayRef, BooleanArray)> {
-    let exact: Vec<Option<bool>> =
-        bounds.iter().map(|bound| bound.as_ref().and_then(|(_, exact)| *exact)).collect();
-    let values: Vec<Option<LiteralValue>> =
-        bounds.into_iter().map(|bound| bound.map(|(value, _)| value)).collect();
-    let array = array_of_all(&values, data_type)?;
-    let exact = exact.into_iter().enumerate();
-    let exact = exact.map(|(row, exact)| exact.filter(|_| array.is_valid(row))).collect();
-    Ok((array, exact))
-}
-
-/// An array of values of this type; null where a value is none of it.
-fn array_of_all(values: &[Option<LiteralValue>], data_type: &DataType) -> Result<ArrayRef> {
-    use DataType as D;
-    fn ints<T: ArrowPrimitiveType>(values: &[Option<LiteralValue>]) -> ArrayRef
-    where
-        T::Native: TryFrom<i128>,
-    {
-        let native = |value: &Option<LiteralValue>| match value {
-            Some(LiteralValue::Int(number)) => T::Native::try_from(*number).ok(),
-            Some(LiteralValue::Wide(number)) => T::Native::try_from(number.to_i128()?).ok(),
-            _ => None,
-        };
-        Arc::new(values.iter().map(native).collect::<PrimitiveArray<T>>())
-    }
-    let float = |value: &Option<LiteralValue>| match value {
-        Some(LiteralValue::Float(number)) => Some(*number),
-        _ => None,
-    };
-    fn bytes(value: &Option<LiteralValue>) -> Option<&[u8]> {
-        match value {
-            Some(LiteralValue::Bytes(bytes)) => Some(bytes),
-            _ => None,
+/// The bounds as an array of `data_type`, and which of them are exact.
+fn arrays(bounds: &[Option<TypedBound>], data_type: &DataType) -> Result<(ArrayRef, BooleanArray)> {
+    if let DataType::FixedSizeBinary(len) = data_type {
+        let total = u64::from(len.unsigned_abs()) * bounds.len() as u64;
+        // Nulls take as many bytes as values, and nothing in the file stands for those.
+        if total > MAX_FIXED_BYTES {
+            return Err(Error::limit(
+                LimitKind::Memory,
+                format_args!(
+                    "{} bounds of {len} bytes each; at most {MAX_FIXED_BYTES} bytes are made of them",
+                    bounds.len()
+                ),
+            ));
         }
     }
-    fn text(value: &Option<LiteralValue>) -> Option<&str> {
-        std::str::from_utf8(bytes(value)?).ok()
-    }
-    Ok(match data_type {
-        D::Boolean => {
-            let truth = |value: &Option<LiteralValue>| match value {
-                Some(LiteralValue::Int(number)) => Some(*number != 0),
-                _ => None,
-            };
-            Arc::new(values.iter().map(truth).collect::<BooleanArray>())
-        }
-        D::Int8 => ints::<Int8Type>(values),
-        D::Int16 => ints::<Int16Type>(values),
-        D::Int32 => ints::<Int32Type>(values),
-        D::Int64 => ints::<Int64Type>(values),
-        D::UInt8 => ints::<UInt8Type>(values),
-        D::UInt16 => ints::<UInt16Type>(values),
-        D::UInt32 => ints::<UInt32Type>(values),
-        D::UInt64 => ints::<UInt64Type>(values),
-        D::Date32 | D::Time32(_) => retyped(&ints::<Int32Type>(values), data_type)?,
-        D::Date64 | D::Time64(_) | D::Timestamp(..) | D::Duration(_) => {
-            retyped(&ints::<Int64Type>(values), data_type)?
-        }
-        D::Decimal32(..) => retyped(&ints::<Decimal32Type>(values), data_type)?,
-        D::Decimal64(..) => retyped(&ints::<Decimal64Type>(values), data_type)?,
-        D::Decimal128(..) => retyped(&ints::<Decimal128Type>(values), data_type)?,
-        D::Decimal256(..) => {
-            let wide = |value: &Option<LiteralValue>| match value {
-                Some(LiteralValue::Wide(number)) => Some(*number),
-                _ => None,
-            };
-            let plain = values.iter().map(wide).collect::<PrimitiveArray<Decimal256Type>>();
-            retyped(&plain, data_type)?
-        }
-        D::Float16 => {
-            let narrow = values.iter().map(|value| float(value).map(half::f16::from_f64));
-            Arc::new(narrow.collect::<PrimitiveArray<Float16Type>>())
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "it was 32 bits wide in the file")]
-        D::Float32 => {
-            let narrow = values.iter().map(|value| float(value).map(|number| number as f32));
-            Arc::new(narrow.collect::<PrimitiveArray<Float32Type>>())
-        }
-        D::Float64 => Arc::new(values.iter().map(float).collect::<PrimitiveArray<Float64Type>>()),
-        D::Utf8 => Arc::new(values.iter().map(text).collect::<StringArray>()),
-        D::LargeUtf8 => Arc::new(values.iter().map(text).collect::<LargeStringArray>()),
-        D::Utf8View => Arc::new(values.iter().map(text).collect::<StringViewArray>()),
-        D::Binary => Arc::new(values.iter().map(bytes).collect::<BinaryArray>()),
-        D::LargeBinary => Arc::new(values.iter().map(bytes).collect::<LargeBinaryArray>()),
-        D::BinaryView => Arc::new(values.iter().map(bytes).collect::<BinaryViewArray>()),
-        D::FixedSizeBinary(len) => {
-            let total = u64::from(len.unsigned_abs()) * values.len() as u64;
-            // Nulls take as many bytes as values, and nothing in the file stands for those.
-            if total > MAX_FIXED_BYTES {
-                return Err(Error::limit(
-                    LimitKind::Memory,
-                    format_args!(
-                        "{} bounds of {len} bytes each; at most {MAX_FIXED_BYTES} bytes are made of them",
-                        values.len()
-                    ),
-                ));
-            }
-            let all = values.iter().map(bytes);
-            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(all, *len)?)
-        }
-        // Intervals have no order, and nulls no values.
-        _ => new_null_array(data_type, values.len()),
-    })
+    let values: Vec<_> = bounds.iter().map(|bound| Some(&bound.as_ref()?.0)).collect();
+    let values = array(&values, data_type)?;
+    let exact = bounds.iter().enumerate().map(|(row, bound)| {
+        let (_, exact) = bound.as_ref()?;
+        exact.filter(|_| values.is_valid(row))
+    });
+    let exact = exact.collect();
+    Ok((values, exact))
 }

@@ -1,5 +1,6 @@
 //! The tokens of the text form of predicates.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::coerce::from_hex;
@@ -35,68 +36,75 @@ pub(super) enum Token {
     End,
 }
 
+/// Signs and their tokens, longer ones before those that they begin with.
+const SIGNS: [(&str, Token); 16] = [
+    ("==", Token::Op(Op::Eq)),
+    ("=", Token::Op(Op::Eq)),
+    ("<>", Token::Op(Op::NotEq)),
+    ("!=", Token::Op(Op::NotEq)),
+    ("<=", Token::Op(Op::LtEq)),
+    ("<", Token::Op(Op::Lt)),
+    (">=", Token::Op(Op::GtEq)),
+    (">", Token::Op(Op::Gt)),
+    ("(", Token::Open),
+    (")", Token::Close),
+    (",", Token::Comma),
+    ("+", Token::Plus),
+    ("-", Token::Minus),
+    ("*", Token::Star),
+    ("/", Token::Slash),
+    ("%", Token::Percent),
+];
+
 /// Cuts a text into tokens, each with the byte where it begins.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>> {
     let mut tokens = Vec::new();
     let mut at = 0;
-    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
-        let rest = text.get(at..).expect("places are those of characters");
-        let operators = [
-            ("==", Token::Op(Op::Eq)),
-            ("=", Token::Op(Op::Eq)),
-            ("<>", Token::Op(Op::NotEq)),
-            ("!=", Token::Op(Op::NotEq)),
-            ("<=", Token::Op(Op::LtEq)),
-            ("<", Token::Op(Op::Lt)),
-            (">=", Token::Op(Op::GtEq)),
-            (">", Token::Op(Op::Gt)),
-            ("(", Token::Open),
-            (")", Token::Close),
-            (",", Token::Comma),
-            ("+", Token::Plus),
-            ("-", Token::Minus),
-            ("*", Token::Star),
-            ("/", Token::Slash),
-            ("%", Token::Percent),
-        ];
-        let operator = operators.into_iter().find(|(sign, _)| rest.starts_with(sign));
-        let (len, token) = if c.is_whitespace() {
-            at += c.len_utf8();
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let blanks = rest.len() - rest.trim_start().len();
+        if blanks > 0 {
+            at += blanks;
             continue;
-        } else if let Some((sign, token)) = operator {
-            (sign.len(), token)
-        } else if let Some((len, number)) = number(rest) {
-            let number =
-                Literal::number(number).ok_or_else(|| fault(text, at, "this is no number"))?;
-            (len, Token::Number(number))
-        } else if c == '.' {
-            (1, Token::Dot)
-        } else if c == '\'' {
-            let (len, value) =
-                quoted(rest, '\'').ok_or_else(|| fault(text, at, "this string has no end"))?;
-            (len, Token::Text(value))
-        } else if c == '"' {
-            let (len, value) =
-                quoted(rest, '"').ok_or_else(|| fault(text, at, "this name has no end"))?;
-            (len, Token::Name(value))
-        } else if rest.starts_with("x'") || rest.starts_with("X'") {
-            let digits = quoted(rest.get(1..).expect("places are those of characters"), '\'');
-            let (len, digits) = digits.ok_or_else(|| fault(text, at, "this string has no end"))?;
-            let bytes = from_hex(&digits);
-            let bytes =
-                bytes.ok_or_else(|| fault(text, at, "expected pairs of hexadecimal digits"))?;
-            (len + 1, Token::Bytes(bytes))
-        } else if is_first(c) {
-            let len = rest.find(|c| !is_inner(c)).unwrap_or(rest.len());
-            (len, Token::Word(rest.get(..len).expect("places are those of characters").to_owned()))
-        } else {
-            return Err(fault(text, at, format_args!("{c:?} means nothing here")));
-        };
+        }
+        let (len, token) = token(rest).map_err(|what| fault(text, at, what))?;
         tokens.push((at, token));
         at += len;
     }
     tokens.push((text.len(), Token::End));
     Ok(tokens)
+}
+
+/// The token that a text begins with, and its length; or what is wrong with it.
+fn token(text: &str) -> std::result::Result<(usize, Token), Cow<'static, str>> {
+    const NO_END: &str = "this string has no end";
+    let sign = SIGNS.into_iter().find(|(sign, _)| text.starts_with(sign));
+    if let Some((sign, token)) = sign {
+        return Ok((sign.len(), token));
+    }
+    if let Some((len, number)) = number(text) {
+        return Ok((len, Token::Number(Literal::number(number).ok_or("this is no number")?)));
+    }
+    if let Some(hex) = text.strip_prefix(['x', 'X']).filter(|rest| rest.starts_with('\'')) {
+        let (len, digits) = quoted(hex, '\'').ok_or(NO_END)?;
+        let bytes = from_hex(&digits).ok_or("expected pairs of hexadecimal digits")?;
+        return Ok((len + 1, Token::Bytes(bytes)));
+    }
+    match text.chars().next() {
+        Some('.') => Ok((1, Token::Dot)),
+        Some('\'') => {
+            let (len, value) = quoted(text, '\'').ok_or(NO_END)?;
+            Ok((len, Token::Text(value)))
+        }
+        Some('"') => {
+            let (len, value) = quoted(text, '"').ok_or("this name has no end")?;
+            Ok((len, Token::Name(value)))
+        }
+        Some(c) if is_first(c) => {
+            let (word, _) = text.split_at(text.find(|c| !is_inner(c)).unwrap_or(text.len()));
+            Ok((word.len(), Token::Word(word.to_owned())))
+        }
+        other => Err(format!("{:?} means nothing here", other.unwrap_or_default()).into()),
+    }
 }
 
 /// Whether a name may begin with `c` without quotes.

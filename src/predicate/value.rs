@@ -10,8 +10,9 @@
 use std::cmp::Ordering;
 
 use arrow_buffer::i256;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
 
+use super::datetime::{DAY, nanos_of};
 use crate::format::LogicalType;
 use crate::schema::convert::{ReadConversion, Scale};
 use crate::schema::{Leaf, Physical};
@@ -77,29 +78,8 @@ impl LiteralValue {
             },
             ReadConversion::Integer { unsigned, scale, .. } => {
                 let raw = integer(bytes, leaf.physical, unsigned)?;
-                if !in_annotated_range(raw, leaf) {
-                    return None;
-                }
-                if data_type.is_floating() {
-                    #[expect(
-                        clippy::cast_precision_loss,
-                        reason = "only integers that the float holds are read so"
-                    )]
-                    return Some(Self::Float(raw as f64));
-                }
-                let scaled = match scale {
-                    Scale::Keep | Scale::Narrow => raw,
-                    Scale::Multiply(by) => raw * i128::from(by),
-                    Scale::PowerOfTen(exponent) => {
-                        let product = i256::from_i128(raw).checked_mul(power_of_ten(exponent)?)?;
-                        return within_precision(product, data_type).map(Self::Wide);
-                    }
-                    Scale::Divide(by) => divide(raw, i128::from(by), side),
-                };
-                if data_type.is_decimal() {
-                    return within_precision(i256::from_i128(scaled), data_type).map(Self::Wide);
-                }
-                Some(Self::Int(scaled))
+                let is_value = in_annotated_range(raw, leaf);
+                is_value.then(|| Self::scaled(raw, scale, data_type, side))?
             }
             ReadConversion::Float { .. } => {
                 let value = match leaf.physical {
@@ -116,13 +96,8 @@ impl LiteralValue {
                 let (nanos, days) = bytes.split_first_chunk::<8>()?;
                 let nanos = i128::from(u64::from_le_bytes(*nanos));
                 let days = i128::from(i32::from_le_bytes(days.try_into().ok()?)) - 2_440_588;
-                let per_unit = match unit {
-                    TimeUnit::Second => 1_000_000_000,
-                    TimeUnit::Millisecond => 1_000_000,
-                    TimeUnit::Microsecond => 1_000,
-                    TimeUnit::Nanosecond => 1,
-                };
-                Some(Self::Int(divide(days * 86_400_000_000_000 + nanos, per_unit, side)))
+                let nanos = days * i128::from(DAY) + nanos;
+                Some(Self::Int(divide(nanos, nanos_of(unit).into(), side)))
             }
             ReadConversion::Decimal { exponent, .. } => {
                 if matches!(leaf.physical, Physical::FixedLenByteArray(n) if n != bytes.len()) {
@@ -138,6 +113,30 @@ impl LiteralValue {
             ReadConversion::Null
             | ReadConversion::Interval(_)
             | ReadConversion::DecimalQuotient { .. } => None,
+        }
+    }
+
+    /// The value that a bound of integers is read as.
+    fn scaled(raw: i128, scale: Scale, data_type: &DataType, side: Side) -> Option<Self> {
+        if data_type.is_floating() {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "only integers that the float holds are read so"
+            )]
+            return Some(Self::Float(raw as f64));
+        }
+        let scaled = match scale {
+            Scale::Keep | Scale::Narrow => raw,
+            Scale::Multiply(by) => raw * i128::from(by),
+            Scale::PowerOfTen(exponent) => {
+                let product = i256::from_i128(raw).checked_mul(power_of_ten(exponent)?)?;
+                return within_precision(product, data_type).map(Self::Wide);
+            }
+            Scale::Divide(by) => divide(raw, i128::from(by), side),
+        };
+        match data_type.is_decimal() {
+            true => within_precision(i256::from_i128(scaled), data_type).map(Self::Wide),
+            false => Some(Self::Int(scaled)),
         }
     }
 

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, Decimal128Array, Int32Array, Int64Array};
 use arrow_schema::{ArrowError, DataType};
 
 use crate::error::Result;
-use crate::predicate::coerce::retyped;
+use crate::predicate::arrays::retyped;
 use crate::predicate::datetime::{DAY, nanos_of};
 
 /// Nanoseconds since 1970-01-01, or since midnight; none of another type.

@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Fields, Schema as ArrowSchema, TimeUnit};
 use bytes::Bytes;
 use fastrand::Rng;
 
-use super::super::coerce::array_of;
+use super::super::arrays::array_of_one;
 use super::super::expression::*;
 use super::super::value::LiteralValue;
 use super::twin::*;
@@ -111,14 +111,14 @@ pub(super) fn array(
         return new_null_array(data_type, rows);
     }
     if let DataType::Dictionary(_, value) = data_type {
-        let entries: Vec<ArrayRef> = pool.iter().map(|v| array_of(v, value).unwrap()).collect();
+        let entries: Vec<ArrayRef> = pool.iter().map(|v| array_of_one(v, value).unwrap()).collect();
         let entries: Vec<&dyn Array> = entries.iter().map(|a| &**a).collect();
         let entries = arrow_select::concat::concat(&entries).unwrap();
         let keys = picks(rng, pool.len(), rows, nulls).into_iter().map(|k| k.map(|k| k as i32));
         return Arc::new(DictionaryArray::<Int32Type>::new(keys.collect(), entries));
     }
     let picks = picks(rng, pool.len(), rows, nulls);
-    let entries: Vec<ArrayRef> = pool.iter().map(|v| array_of(v, data_type).unwrap()).collect();
+    let entries: Vec<ArrayRef> = pool.iter().map(|v| array_of_one(v, data_type).unwrap()).collect();
     let entries: Vec<&dyn Array> = entries.iter().map(|a| &**a).collect();
     let entries = arrow_select::concat::concat(&entries).unwrap();
     let indexes: arrow_array::UInt32Array =
