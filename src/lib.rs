@@ -169,10 +169,7 @@ mod bytes;
 #[cfg_attr(not(feature = "engine"), allow(unreachable_pub, reason = "public for engines"))]
 mod calendar;
 mod compress;
-#[cfg(feature = "encryption")]
 pub mod crypt;
-#[cfg(not(feature = "encryption"))]
-mod crypt;
 #[cfg(feature = "datafusion")]
 pub mod datafusion;
 mod encoding;
@@ -193,7 +190,6 @@ pub mod predicate;
 mod range_cache;
 pub mod read;
 mod reader;
-#[cfg(feature = "encryption")]
 pub mod rewrite;
 pub mod schema;
 mod selection;

@@ -2,17 +2,18 @@
 //!
 //! Spec: Encryption.md. Used by `read::footer`.
 
+#[cfg(feature = "async")]
+mod async_keys;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::aad::{ChunkOrdinals, Module};
 use super::chunk_decryptor::{ChunkDecryptor, not_authentic, open};
-use super::cipher::{NONCE_LEN, TAG_LEN};
+use super::cipher::{NONCE_LEN, TAG_LEN, check_enabled};
 use super::encrypt::UNIQUE_LEN;
-#[cfg(feature = "async")]
-use super::key::AsyncKeyRetriever;
-use super::key::{Key, KeyRequest, KeyRetriever};
+use super::key::{AsyncKeyRetriever, Key, KeyRequest, KeyRetriever};
 use super::signature::Signature;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{ColumnCryptoMetaData, EncryptionAlgorithm};
@@ -22,6 +23,7 @@ use crate::schema::LeafPath;
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
+/// # if !cfg!(feature = "encryption") { return Ok(()); }
 /// use marquetry::crypt::{Decryption, Key};
 ///
 /// let keys = Decryption::new()
@@ -36,7 +38,6 @@ pub struct Decryption {
     footer_key: Option<Key>,
     column_keys: HashMap<String, Key>,
     retriever: Option<Arc<dyn KeyRetriever>>,
-    #[cfg(feature = "async")]
     async_retriever: Option<Arc<dyn AsyncKeyRetriever>>,
     aad_prefix: Option<Vec<u8>>,
     plaintext_files: bool,
@@ -70,14 +71,6 @@ impl Decryption {
     #[must_use]
     pub fn with_retriever(mut self, retriever: impl KeyRetriever + 'static) -> Self {
         self.retriever = Some(Arc::new(retriever));
-        self
-    }
-
-    /// Like [`Decryption::with_retriever`], for asynchronous readers.
-    #[cfg(feature = "async")]
-    #[must_use]
-    pub fn with_async_retriever(mut self, retriever: impl AsyncKeyRetriever + 'static) -> Self {
-        self.async_retriever = Some(Arc::new(retriever));
         self
     }
 
@@ -128,11 +121,6 @@ impl Decryption {
         ))
     }
 
-    #[cfg(feature = "async")]
-    pub(crate) fn async_retriever(&self) -> Option<&Arc<dyn AsyncKeyRetriever>> {
-        self.async_retriever.as_ref()
-    }
-
     fn explicit_key(&self, column: &LeafPath) -> Option<&Key> {
         let names = column.names();
         (1..=names.len()).rev().find_map(|n| self.column_keys.get(&names.get(..n)?.join(".")))
@@ -147,6 +135,7 @@ impl fmt::Debug for Decryption {
             .field("footer_key", &self.footer_key)
             .field("column_keys", &columns)
             .field("retriever", &self.retriever.is_some())
+            .field("async_retriever", &self.async_retriever.is_some())
             .finish_non_exhaustive()
     }
 }
@@ -255,50 +244,10 @@ impl FileDecryptor {
         self.has_ctr_pages
     }
 
-    /// Sets the footer key, which was retrieved asynchronously.
-    #[cfg(feature = "async")]
-    pub(crate) fn set_footer_key(&mut self, found: Result<Key>) -> Result<()> {
-        self.footer_key = denied(found)?;
-        Ok(())
-    }
-
-    /// Adds a column key that was retrieved asynchronously.
-    #[cfg(feature = "async")]
-    pub(crate) fn remember(
-        &self,
-        column: &LeafPath,
-        key_metadata: Option<&[u8]>,
-        found: Result<Key>,
-    ) -> Result<()> {
-        let name = key_name(&KeyRequest::new(Some(column), key_metadata));
-        let found = denied(found)?;
-        self.retrieved.lock().unwrap_or_else(PoisonError::into_inner).insert(name, found);
-        Ok(())
-    }
-
-    /// Whether a column key must still be retrieved asynchronously.
-    #[cfg(feature = "async")]
-    pub(crate) fn waits_for(&self, column: &LeafPath, key_metadata: Option<&[u8]>) -> bool {
-        let request = KeyRequest::new(Some(column), key_metadata);
-        self.decryption.explicit_key(column).is_none()
-            && self.decryption.retriever.is_none()
-            && self.decryption.async_retriever.is_some()
-            && !self
-                .retrieved
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .contains_key(&key_name(&request))
-    }
-
-    /// `what` is encrypted, and no keys were given at all.
+    /// `what` is encrypted, and no keys were given at all; or `FeatureDisabled` if none can be.
     #[cold]
     pub(crate) fn needed(what: &str) -> Error {
         missing(what, "")
-    }
-
-    #[cfg(feature = "async")]
-    pub(crate) fn has_footer_key(&self) -> bool {
-        self.footer_key.is_ok()
     }
 
     /// Decrypts the footer: a module of its own.
@@ -454,6 +403,9 @@ fn unverified(why: &str) -> Error {
 
 #[cold]
 fn missing(what: &str, why: &str) -> Error {
+    if let Err(e) = check_enabled(format_args!("{what} is encrypted, and reading it")) {
+        return e;
+    }
     match why {
         "" => Error::crypto(format_args!(
             "{what} is encrypted, and its key was not given (Decryption; marq: --footer-key, \

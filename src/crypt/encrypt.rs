@@ -7,7 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::aad::{ChunkOrdinals, Module};
-use super::key::{Key, random};
+use super::cipher::random;
+use super::key::Key;
 use crate::error::{Error, Result};
 use crate::format::{
     AesGcmCtrV1, AesGcmV1, ColumnCryptoMetaData, EncryptionAlgorithm, EncryptionWithColumnKey,
@@ -43,6 +44,7 @@ pub enum UnlistedColumns {
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
+/// # if !cfg!(feature = "encryption") { return Ok(()); }
 /// use marquetry::WriteOptions;
 /// use marquetry::crypt::{Encryption, Key};
 ///

@@ -1,12 +1,11 @@
 //! [`Key`]: the bytes of a key, its cipher, and how often it was used; and where keys come from.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use zeroize::Zeroizing;
-
-use super::cipher::{Aes, Cipher, NONCE_LEN, TAG_LEN};
+use super::cipher::{Aes, Cipher, NONCE_LEN, Secret, TAG_LEN, check_enabled, random};
 use crate::error::{Error, Result};
 use crate::schema::LeafPath;
 
@@ -16,6 +15,7 @@ use crate::schema::LeafPath;
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
+/// # if !cfg!(feature = "encryption") { return Ok(()); }
 /// use marquetry::crypt::Key;
 ///
 /// let key = Key::new(b"0123456789012345")?;
@@ -28,7 +28,7 @@ use crate::schema::LeafPath;
 pub struct Key(Arc<ScheduledKey>);
 
 struct ScheduledKey {
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: Secret,
     cipher: Aes,
     /// Modules encrypted so far.
     invocations: AtomicU64,
@@ -43,15 +43,16 @@ impl Key {
     /// The key of these bytes.
     ///
     /// # Errors
-    /// `Usage` if they are not 16, 24 or 32.
+    /// `Usage` if they are not 16, 24 or 32; `FeatureDisabled` without the feature `encryption`.
     pub fn new(bytes: &[u8]) -> Result<Self> {
+        check_enabled("a key")?;
         let cipher = Aes::new(bytes).ok_or_else(|| {
             Error::usage(format_args!(
                 "a key has 16, 24 or 32 bytes (AES-128, AES-192, AES-256), found {}",
                 bytes.len()
             ))
         })?;
-        let bytes = Zeroizing::new(bytes.to_vec());
+        let bytes = Secret::from(bytes.to_vec());
         Ok(Self(Arc::new(ScheduledKey { bytes, cipher, invocations: AtomicU64::new(0) })))
     }
 
@@ -61,7 +62,7 @@ impl Key {
     /// `Usage` unless `digits` are 32, 48 or 64 hexadecimal digits.
     pub fn from_hex(digits: &str) -> Result<Self> {
         let digit = |c: u8| char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok());
-        let mut bytes = Zeroizing::new(Vec::with_capacity(digits.len() / 2));
+        let mut bytes = Secret::from(Vec::with_capacity(digits.len() / 2));
         let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
         for &[high, low] in pairs {
             let (Some(high), Some(low)) = (digit(high), digit(low)) else {
@@ -83,7 +84,7 @@ impl Key {
         if !matches!(bits, 128 | 192 | 256) {
             return Err(Error::usage(format_args!("a key has 128, 192 or 256 bits, not {bits}")));
         }
-        let mut bytes = Zeroizing::new(vec![0; bits / 8]);
+        let mut bytes = Secret::from(vec![0; bits / 8]);
         random(&mut bytes)?;
         Self::new(&bytes)
     }
@@ -199,13 +200,6 @@ fn nonce() -> Result<[u8; NONCE_LEN]> {
     Ok(nonce)
 }
 
-/// Fills `out` from the generator of the operating system.
-pub(super) fn random(out: &mut [u8]) -> Result<()> {
-    getrandom::fill(out).map_err(|e| {
-        Error::crypto(format_args!("the random generator of the operating system fails: {e}"))
-    })
-}
-
 /// The key that a file asks for.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -245,7 +239,6 @@ impl<F: Fn(&KeyRequest<'_>) -> Result<Key> + Send + Sync> KeyRetriever for F {
 
 /// Like [`KeyRetriever`], but asynchronous. An [`AsyncReader`](crate::AsyncReader) asks
 /// concurrently for all keys that a file names, when it is opened.
-#[cfg(feature = "async")]
 pub trait AsyncKeyRetriever: Send + Sync {
     /// The key.
     ///
@@ -254,10 +247,10 @@ pub trait AsyncKeyRetriever: Send + Sync {
     fn retrieve<'a>(
         &'a self,
         request: KeyRequest<'a>,
-    ) -> futures_core::future::BoxFuture<'a, Result<Key>>;
+    ) -> Pin<Box<dyn Future<Output = Result<Key>> + Send + 'a>>;
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "encryption"))]
 mod tests {
     use super::*;
 

@@ -32,8 +32,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 
+use super::cipher::random;
 use super::encrypt::Encryption;
-use super::key::{Key, KeyRequest, KeyRetriever, random};
+use super::key::{Key, KeyRequest, KeyRetriever};
 use crate::error::{Error, Result};
 
 use material::{KekCache, Stored, object};
@@ -45,6 +46,7 @@ use wrapping::{malformed, wrap_locally};
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
+/// # if !cfg!(feature = "encryption") { return Ok(()); }
 /// use marquetry::crypt::kms::{KeyRing, KmsKeys};
 /// use marquetry::crypt::{Decryption, Key};
 ///
@@ -226,6 +228,7 @@ const MIN_KEK_BITS: usize = 128;
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
+/// # if !cfg!(feature = "encryption") { return Ok(()); }
 /// use marquetry::WriteOptions;
 /// use marquetry::crypt::Key;
 /// use marquetry::crypt::kms::{KeyRing, KmsEncryption};
@@ -325,7 +328,7 @@ impl KmsEncryption {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "encryption"))]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};

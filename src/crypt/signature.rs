@@ -9,7 +9,6 @@ pub enum Signature {
     /// It is encrypted, and was decrypted.
     Encrypted,
     /// It is in plain text, and its signature was verified.
-    #[cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "for encrypted files"))]
     Verified,
     /// It is in plain text and signed; the signature was not verified, because its key was not
     /// given or was denied.

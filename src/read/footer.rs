@@ -1,5 +1,8 @@
 //! The footer: the schema, and an index of the column chunks, which are decoded on demand.
 
+#[cfg(feature = "async")]
+mod async_keys;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -45,15 +48,7 @@ pub(crate) struct SealedFooter {
 
 enum FooterBody {
     /// A module, which begins with this byte of what is stored.
-    #[cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "for encrypted files"))]
-    Encrypted {
-        start: usize,
-        #[cfg_attr(
-            all(feature = "encryption", not(feature = "async")),
-            expect(dead_code, reason = "for keys that come asynchronously")
-        )]
-        key_metadata: Option<Vec<u8>>,
-    },
+    Encrypted { start: usize },
     /// In plain text, and perhaps signed.
     Plain(Box<FooterIndex>),
 }
@@ -81,7 +76,7 @@ impl SealedFooter {
                 key_metadata.as_deref(),
                 true,
             )?;
-            let body = FooterBody::Encrypted { start, key_metadata };
+            let body = FooterBody::Encrypted { start };
             return Ok(Self { stored, body, file: Some(file) });
         }
         let index = FooterIndex::parse(stored.clone())?;
@@ -98,23 +93,6 @@ impl SealedFooter {
             (None, _) => None,
         };
         Ok(Self { stored, body: FooterBody::Plain(index.into()), file })
-    }
-
-    /// Gives it the key that an asynchronous retriever found for `request`.
-    #[cfg(all(feature = "async", feature = "encryption"))]
-    pub(crate) async fn retrieve_key(mut self, keys: &Decryption) -> Result<Self> {
-        use crate::crypt::KeyRequest;
-        let key_metadata = match &self.body {
-            FooterBody::Encrypted { key_metadata, .. } => key_metadata.as_deref(),
-            FooterBody::Plain(index) => index.head().footer_signing_key_metadata.as_deref(),
-        };
-        if let (Some(file), Some(retriever)) = (&mut self.file, keys.async_retriever())
-            && !file.has_footer_key()
-        {
-            let found = retriever.retrieve(KeyRequest::new(None, key_metadata)).await;
-            file.set_footer_key(found)?;
-        }
-        Ok(self)
     }
 
     /// Decrypts the footer, or verifies its signature, and parses it.
@@ -171,7 +149,6 @@ impl Footer {
     }
 
     /// Whether the footer is protected, and was verified.
-    #[cfg(feature = "encryption")]
     pub fn signature(&self) -> Signature {
         self.shared.signature
     }
@@ -192,47 +169,6 @@ impl Footer {
     /// Whether the whole footer is encrypted in the file.
     pub fn is_encrypted(&self) -> bool {
         self.shared.is_encrypted
-    }
-
-    /// Retrieves the keys of all columns that must come asynchronously, side by side. A key that is
-    /// denied is an error where its column is read, and none here.
-    ///
-    /// # Errors
-    /// `Malformed` if the metadata of a chunk are broken.
-    #[cfg(all(feature = "async", feature = "encryption"))]
-    pub(crate) async fn retrieve_keys(&self, keys: &Decryption) -> Result<()> {
-        use crate::crypt::KeyRequest;
-        use crate::format::ColumnCryptoMetaData;
-        let (Some(decrypted), Some(retriever)) = (&self.shared.decrypted, keys.async_retriever())
-        else {
-            return Ok(());
-        };
-        let file = decrypted.file();
-        let mut known = std::collections::HashSet::new();
-        let mut wanted = Vec::new();
-        for row_group in 0..self.row_groups() {
-            for (leaf, chunk) in self.index().column_chunks(row_group)?.enumerate() {
-                let crypto = chunk?.crypto_metadata.map(|held| held.get());
-                let Some(ColumnCryptoMetaData::EncryptionWithColumnKey(of)) = crypto else {
-                    continue;
-                };
-                let path = self.schema().leaf(leaf)?.path;
-                let asks = file.waits_for(&path, of.key_metadata.as_deref());
-                if asks && known.insert((leaf, of.key_metadata.clone())) {
-                    wanted.push((of.key_metadata, path));
-                }
-            }
-        }
-        for some in wanted.chunks(MAX_KEYS_AT_ONCE) {
-            let found = some.iter().map(|(metadata, path)| {
-                retriever.retrieve(KeyRequest::new(Some(path), metadata.as_deref()))
-            });
-            let found = futures_util::future::join_all(found).await;
-            for ((metadata, path), key) in some.iter().zip(found) {
-                file.remember(path, metadata.as_deref(), key)?;
-            }
-        }
-        Ok(())
     }
 
     /// The order of the bounds of a leaf, if the footer has one for every leaf.
@@ -264,7 +200,6 @@ impl Footer {
     }
 
     /// What stands in plain text before an encrypted footer; `None` if the footer is not encrypted.
-    #[cfg(feature = "encryption")]
     pub fn crypto_metadata(&self) -> Option<FileCryptoMetaData> {
         let stored = &self.shared.stored;
         // It was read before the footer was decrypted.
@@ -408,7 +343,6 @@ impl Footer {
     /// # Errors
     /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Crypto` if they
     /// are not authentic.
-    #[cfg(feature = "encryption")]
     pub fn is_readable(&self, row_group: usize, leaf: usize) -> Result<bool> {
         let chunk = self.shared.index.column_chunk_ref(row_group, leaf)?;
         match self.chunk_decryptor(row_group, leaf, &chunk) {
@@ -544,10 +478,6 @@ impl fmt::Debug for Footer {
             .finish()
     }
 }
-
-/// Keys that are asked for side by side: a file can name very many.
-#[cfg(all(feature = "async", feature = "encryption"))]
-const MAX_KEYS_AT_ONCE: usize = 32;
 
 /// Faults of the writer of a file that are read past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

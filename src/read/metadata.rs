@@ -382,7 +382,6 @@ impl Metadata {
     /// # Errors
     /// As [`Metadata::from_bytes`] and
     /// [`FooterTail::supply_encrypted`](super::FooterTail::supply_encrypted).
-    #[cfg(feature = "encryption")]
     pub fn from_bytes_encrypted(bytes: &Bytes, limits: &Limits, keys: &Decryption) -> Result<Self> {
         Self::read_back(bytes, limits, Some(keys))
     }

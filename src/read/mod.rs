@@ -67,7 +67,6 @@ pub(crate) use page_cache::PageCache;
 pub(crate) use plan::{PageIndexPlan, RowGroupPlan};
 pub use plan::{Plan, RowRange};
 pub(crate) use prune::{PruneReport, PruneStep, RowGroupPruner};
-#[cfg(feature = "encryption")]
 pub(crate) use regions::ChunkRegions;
 pub use row_group::RowGroup;
 pub(crate) use row_group::Supplied;

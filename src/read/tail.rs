@@ -152,7 +152,6 @@ impl FooterTail {
     /// # Errors
     /// As [`FooterTail::supply`]; `Crypto` if the key of the footer is missing or wrong, the footer
     /// was changed, or nothing is encrypted (see [`Decryption::with_plaintext_files`]).
-    #[cfg(feature = "encryption")]
     pub fn supply_encrypted(
         self,
         missing: Option<Bytes>,

@@ -31,13 +31,11 @@ pub struct StoredPage {
     /// Header and body as they are stored.
     pub(crate) bytes: Bytes,
     /// What the body is, if it is encrypted.
-    #[cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "for encrypted files"))]
     pub(crate) module: Option<Module>,
 }
 
 impl StoredPage {
     /// The body as it is stored.
-    #[cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "for encrypted files"))]
     pub(crate) fn body(&self) -> &[u8] {
         self.bytes.get(self.header_len..).unwrap_or_default()
     }
@@ -108,7 +106,6 @@ impl ChunkWalk {
     }
 
     /// What opens its modules, if it is encrypted.
-    #[cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "for encrypted files"))]
     pub(crate) fn decryptor(&self) -> Option<&ChunkDecryptor> {
         self.context.decryptor.as_ref()
     }

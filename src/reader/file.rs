@@ -111,6 +111,7 @@ impl Reader {
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
+    /// # if !cfg!(feature = "encryption") { return Ok(()); }
     /// use marquetry::crypt::{Decryption, Key};
     /// # use marquetry::{WriteOptions, Writer, crypt::Encryption};
     /// use marquetry::Reader;
@@ -136,7 +137,6 @@ impl Reader {
     /// As [`Reader::open`]; `Crypto` if the key of the footer is missing or wrong, the footer was
     /// changed, or nothing is encrypted (see [`Decryption::with_plaintext_files`]). The key of a
     /// column is looked for when the column is read.
-    #[cfg(feature = "encryption")]
     pub fn open_encrypted(path: impl AsRef<Path>, keys: &Decryption) -> Result<Self> {
         let path = path.as_ref();
         let name: Arc<str> = path.to_string_lossy().into();
@@ -151,7 +151,6 @@ impl Reader {
     ///
     /// # Errors
     /// As [`Reader::with_limits`] and [`Reader::open_encrypted`].
-    #[cfg(feature = "encryption")]
     pub fn with_keys(
         source: impl Source + 'static,
         limits: Limits,

@@ -55,7 +55,6 @@ impl AsyncReader {
     /// # Errors
     /// As [`Reader::open_async_within`]; `Crypto` if the key of the footer is missing or wrong, the
     /// footer was changed, or nothing is encrypted (see [`Decryption::with_plaintext_files`]).
-    #[cfg(feature = "encryption")]
     pub async fn open_async_encrypted(
         source: impl AsyncSource + 'static,
         limits: Limits,
@@ -149,7 +148,7 @@ impl AsyncReader {
     ///
     /// # Errors
     /// As [`Reader::open_async_encrypted`].
-    #[cfg(all(feature = "object_store", feature = "encryption"))]
+    #[cfg(feature = "object_store")]
     pub async fn open_store_encrypted(
         store: Arc<dyn object_store::ObjectStore>,
         path: impl Into<object_store::path::Path>,

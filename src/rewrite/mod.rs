@@ -7,5 +7,5 @@ mod recrypt;
 
 pub use recrypt::{Recrypted, recrypt};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "encryption"))]
 mod tests;

@@ -59,6 +59,7 @@ pub struct Recrypted {
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
+/// # if !cfg!(feature = "encryption") { return Ok(()); }
 /// use marquetry::Reader;
 /// use marquetry::crypt::{Decryption, Encryption, Key};
 /// use marquetry::io::WriteSink;

@@ -30,12 +30,8 @@ pub(crate) use row_group::EncodedRowGroup;
 
 pub(crate) use column::{EncodedChunk, Parallelism, SingleThread};
 pub(crate) use context::EncoderContext;
-#[cfg(feature = "encryption")]
-pub(crate) use encrypt::ModuleSealer;
-pub(crate) use encrypt::RowGroupEncryption;
-#[cfg(feature = "encryption")]
-pub(crate) use footer::IndexWriter;
-pub(crate) use footer::{Indexes, footer, indexes, magic, protect};
+pub(crate) use encrypt::{ModuleSealer, RowGroupEncryption};
+pub(crate) use footer::{IndexWriter, Indexes, footer, indexes, magic, protect};
 pub(crate) use options::LeafSettings;
 pub(crate) use row_group::{
     BatchColumn, PendingRowGroup, RowGroupLayout, batch_bytes, level_bytes,

@@ -134,7 +134,6 @@ impl WriteOptions {
     }
 
     /// Encrypts the file, or columns of it.
-    #[cfg(feature = "encryption")]
     #[must_use]
     pub fn with_encryption(mut self, encryption: Encryption) -> Self {
         self.encryption = Some(encryption);

@@ -6,7 +6,8 @@ use aws_lc_rs::cipher::{
 };
 use aws_lc_rs::iv::FixedLength;
 
-use super::backend::{Cipher, NONCE_LEN, TAG_LEN, first_block};
+use super::first_block;
+use crate::crypt::cipher::{Cipher, NONCE_LEN, TAG_LEN};
 
 /// AES with a key of 128, 192 or 256 bits.
 pub(in crate::crypt) struct AwsLcAes {

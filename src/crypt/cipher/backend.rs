@@ -28,12 +28,3 @@ pub(in crate::crypt) trait Cipher: Sized {
     /// refuses.
     fn ctr(&self, nonce: [u8; NONCE_LEN], data: &mut [u8]) -> Option<()>;
 }
-
-/// The first block of the counter: the nonce, then 1.
-pub(super) fn first_block(nonce: [u8; NONCE_LEN]) -> [u8; 16] {
-    let mut block = [0; 16];
-    let (start, counter) = block.split_at_mut(NONCE_LEN);
-    start.copy_from_slice(&nonce);
-    counter.copy_from_slice(&1u32.to_be_bytes());
-    block
-}

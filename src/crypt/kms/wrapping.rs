@@ -5,13 +5,13 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use crate::crypt::cipher::{NONCE_LEN, TAG_LEN};
+use crate::crypt::cipher::{NONCE_LEN, Secret, TAG_LEN};
 use crate::crypt::key::Key;
 use crate::error::{Error, Result, Spec};
 
 /// Encrypts a key by AES-GCM: nonce, ciphertext and tag as Base64.
 pub(super) fn wrap_locally(key: &Key, with: &Key, aad: &[u8]) -> Result<String> {
-    let mut data = zeroize::Zeroizing::new(key.expose_bytes().to_vec());
+    let mut data = Secret::from(key.expose_bytes().to_vec());
     let (nonce, tag) = with.seal(aad, &mut data)?;
     Ok(BASE64.encode([&nonce[..], &data, &tag].concat()))
 }
@@ -23,7 +23,7 @@ pub(super) fn unwrap_locally(wrapped: &str, with: &Key, aad: &[u8]) -> Result<Ke
     let Some((nonce, (data, tag))) = parts else {
         return Err(malformed("a wrapped key is too short"));
     };
-    let mut data = zeroize::Zeroizing::new(data.to_vec());
+    let mut data = Secret::from(data.to_vec());
     with.open(nonce, aad, &mut data, *tag).ok_or_else(|| {
         Error::crypto(
             "a wrapped key is not authentic: the master key is another, or it was changed",

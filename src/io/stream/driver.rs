@@ -66,7 +66,6 @@ pub(crate) async fn open_footer_async(
         None => None,
     };
     let footer = footer.seal(missing, keys)?;
-    #[cfg(feature = "encryption")]
     if let Some(keys) = keys {
         let footer = footer.retrieve_key(keys).await?.open(limits)?;
         footer.retrieve_keys(keys).await?;
