@@ -9,6 +9,10 @@ mod stream;
 mod parts;
 mod dataset;
 mod external;
+#[cfg(feature = "async")]
+mod streams;
+#[cfg(feature = "object_store")]
+mod store;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,13 +31,14 @@ use crate::read::{
     offset_index_range,
 };
 
-pub use batches::Batches;
 #[cfg(feature = "async")]
-pub use dataset::DatasetStream;
+pub use self::{
+    stream::{AsyncReader, BatchStream},
+    streams::DatasetStream,
+};
+pub use batches::Batches;
 pub use dataset::{Dataset, DatasetBatches};
 pub use file::{Reader, Threads};
-#[cfg(feature = "async")]
-pub use stream::{AsyncReader, BatchStream};
 
 impl Reader {
     /// Rows that [`Reader::batches`] will give. With a filter, what it needs is read, but not where

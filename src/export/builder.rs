@@ -3,13 +3,11 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
-#[cfg(feature = "object_store")]
-use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
 use super::progress::ExportProgress;
-use super::target::Target;
+use super::target::{Folder, Target};
 use crate::error::{Error, Result};
 use crate::write::WriteOptions;
 
@@ -43,7 +41,7 @@ use crate::write::WriteOptions;
 /// Streams are those of [`Reader::streams`](crate::Reader::streams),
 /// [`Dataset::streams`](crate::Dataset::streams), or of any engine.
 pub struct Export {
-    pub(super) target: Target,
+    pub(super) target: Box<dyn Target>,
     pub(super) schema: SchemaRef,
     pub(super) options: WriteOptions,
     pub(super) file_bytes: u64,
@@ -76,23 +74,12 @@ impl Export {
         let folder = folder.as_ref().to_path_buf();
         fs::create_dir_all(&folder)
             .map_err(|e| Error::io("making the folder", e).at_file(folder.display().to_string()))?;
-        Ok(Self::new(Target::Folder(folder), schema))
+        Ok(Self::new(Folder(folder), schema))
     }
 
-    /// An export of objects whose paths begin with `prefix`, of batches of `schema`: for
-    /// [`Export::run_async`].
-    #[cfg(feature = "object_store")]
-    pub fn to_store(
-        store: Arc<dyn object_store::ObjectStore>,
-        prefix: impl Into<object_store::path::Path>,
-        schema: SchemaRef,
-    ) -> Self {
-        Self::new(Target::Store { store, prefix: prefix.into(), upload: 0 }, schema)
-    }
-
-    fn new(target: Target, schema: SchemaRef) -> Self {
+    pub(super) fn new(target: impl Target + 'static, schema: SchemaRef) -> Self {
         Self {
-            target,
+            target: Box::new(target),
             schema,
             options: WriteOptions::default(),
             file_bytes: 256 << 20,

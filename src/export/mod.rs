@@ -6,6 +6,8 @@ mod partition;
 mod target;
 mod builder;
 mod run;
+#[cfg(feature = "object_store")]
+mod store;
 
 pub use builder::Export;
 pub use progress::{ExportProgress, ExportedFile};

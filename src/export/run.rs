@@ -35,8 +35,7 @@ impl Export {
         S: Iterator<Item = Result<RecordBatch, E>>,
         E: Into<Error>,
     {
-        #[cfg(feature = "object_store")]
-        if matches!(self.target, Target::Store { .. }) {
+        if !self.target.is_local() {
             return Err(Error::usage("an object store is written to asynchronously: run_async"));
         }
         let streams = streams.into_iter();
@@ -58,36 +57,12 @@ impl Export {
         }
         ready(run.end())
     }
-
-    /// Writes asynchronous streams, into an object store or a folder, as [`Export::run`]: as many
-    /// at a time as there are [threads](Export::threads), in the task that polls. Rows are encoded
-    /// by the threads of a pool. Files of a folder are written where the future is polled.
-    ///
-    /// A future that is dropped before its end leaves the objects that were finished.
-    ///
-    /// # Errors
-    /// As [`Export::run`].
-    #[cfg(feature = "object_store")]
-    pub async fn run_async<I, S, E>(self, streams: I) -> Result<Vec<ExportedFile>>
-    where
-        I: IntoIterator<Item = S>,
-        S: futures_core::Stream<Item = Result<RecordBatch, E>>,
-        E: Into<Error>,
-    {
-        use futures_util::StreamExt;
-        let streams = streams.into_iter();
-        let workers = self.threads.min(streams.size_hint().1.unwrap_or(usize::MAX)).max(1);
-        let run = ExportRun::new(self, workers, false)?;
-        let work = streams.enumerate().map(|(number, stream)| run.work_async(number, stream));
-        futures_util::stream::iter(work).buffer_unordered(workers).collect::<()>().await;
-        run.end().await
-    }
 }
 
 /// What the workers of an export share.
 pub(super) struct ExportRun {
     encoder: RowGroupEncoder,
-    target: Target,
+    target: Box<dyn Target>,
     partitioning: Option<Partitioning>,
     /// The most files that a worker has open.
     open_files: usize,
@@ -124,16 +99,22 @@ struct OpenFile {
     number: usize,
     path: String,
     key: PartitionKey,
-    out: OutFile,
+    out: Box<dyn OutFile>,
 }
 
 /// How far a stream is.
-struct ExportState {
+pub(super) struct ExportState {
     number: usize,
     /// The one that was written to last is the last.
     open: Vec<OpenFile>,
     /// What the files of the stream so far have told of the next one.
     ratio: Option<f64>,
+}
+
+impl ExportState {
+    pub(super) fn new(number: usize) -> Self {
+        Self { number, open: Vec::new(), ratio: None }
+    }
 }
 
 impl ExportRun {
@@ -191,7 +172,7 @@ impl ExportRun {
             let Some((number, stream)) = lock(streams).next() else {
                 return;
             };
-            let mut state = ExportState { number, open: Vec::new(), ratio: None };
+            let mut state = ExportState::new(number);
             let done = self.write_all(&mut state, stream);
             ready(self.end_stream(state, done));
         }
@@ -212,31 +193,8 @@ impl ExportRun {
         Ok(())
     }
 
-    /// Writes a stream.
-    #[cfg(feature = "object_store")]
-    pub(super) async fn work_async<S, E>(&self, number: usize, stream: S)
-    where
-        S: futures_core::Stream<Item = Result<RecordBatch, E>>,
-        E: Into<Error>,
-    {
-        use futures_util::StreamExt;
-        let mut stream = pin!(stream);
-        let mut state = ExportState { number, open: Vec::new(), ratio: None };
-        let mut done = Ok(());
-        while done.is_ok()
-            && !self.stopped()
-            && let Some(batch) = stream.next().await
-        {
-            done = match batch {
-                Ok(batch) => self.write(&mut state, &batch).await,
-                Err(e) => Err(e.into()),
-            };
-        }
-        self.end_stream(state, done).await;
-    }
-
     /// Finishes the files of a stream, or gives them up after an error.
-    async fn end_stream(&self, state: ExportState, done: Result<()>) {
+    pub(super) async fn end_stream(&self, state: ExportState, done: Result<()>) {
         let ExportState { number, open, .. } = state;
         let mut done = done;
         for file in open {
@@ -252,11 +210,11 @@ impl ExportRun {
         }
     }
 
-    fn stopped(&self) -> bool {
+    pub(super) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    async fn write(&self, state: &mut ExportState, batch: &RecordBatch) -> Result<()> {
+    pub(super) async fn write(&self, state: &mut ExportState, batch: &RecordBatch) -> Result<()> {
         let Some(partitioning) = &self.partitioning else {
             return self.write_rows(state, &PartitionKey::default(), batch.clone()).await;
         };

@@ -4,12 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-#[cfg(feature = "async")]
-use futures_core::future::BoxFuture;
 
 use super::source::Source;
-#[cfg(feature = "async")]
-use super::stream::AsyncSource;
 use crate::error::{Error, Result, Spec};
 use crate::read::Latency;
 
@@ -18,15 +14,15 @@ use crate::read::Latency;
 #[derive(Debug, Clone)]
 pub(crate) struct FileSet<S> {
     /// From its begin on, each in turn.
-    files: Arc<Vec<SetFile<S>>>,
-    len: u64,
+    pub(super) files: Arc<Vec<SetFile<S>>>,
+    pub(super) len: u64,
 }
 
 #[derive(Debug)]
-struct SetFile<S> {
+pub(super) struct SetFile<S> {
     place: Range<u64>,
-    name: Arc<str>,
-    source: S,
+    pub(super) name: Arc<str>,
+    pub(super) source: S,
 }
 
 /// Bytes between two files: more than any gap that requests are joined over.
@@ -59,7 +55,7 @@ impl<S> FileSet<S> {
         self.len
     }
 
-    fn find(&self, range: &Range<u64>) -> Result<(&SetFile<S>, Range<u64>)> {
+    pub(super) fn find(&self, range: &Range<u64>) -> Result<(&SetFile<S>, Range<u64>)> {
         let file = self.files.partition_point(|file| file.place.start <= range.start);
         let file = file.checked_sub(1).and_then(|file| self.files.get(file));
         match file.filter(|file| range.end <= file.place.end) {
@@ -98,24 +94,6 @@ impl<S: Source> Source for FileSet<S> {
     fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         let (file, range) = self.find(&range)?;
         file.source.read_into(range, out).map_err(|e| e.at_file(file.name.clone()))
-    }
-}
-
-#[cfg(feature = "async")]
-impl<S: AsyncSource> AsyncSource for FileSet<S> {
-    fn len(&self) -> BoxFuture<'_, Result<u64>> {
-        Box::pin(async { Ok(self.len) })
-    }
-
-    fn read(&self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
-        Box::pin(async move {
-            let (file, range) = self.find(&range)?;
-            file.source.read(range).await.map_err(|e| e.at_file(file.name.clone()))
-        })
-    }
-
-    fn latency(&self) -> Latency {
-        self.files.first().map_or(Latency::STORE, |file| file.source.latency())
     }
 }
 

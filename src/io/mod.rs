@@ -4,6 +4,7 @@
 //! read are `blocking`, `parallel` and `stream::driver`. Each opens row groups by `row_group_open`,
 //! which says what to fetch next, and `ranges` makes requests of that. `encode` drives a write.
 
+#[cfg_attr(not(feature = "parallel"), path = "pool_disabled.rs")]
 mod pool;
 mod encode;
 mod progress;
@@ -23,15 +24,11 @@ mod serial_wave;
 mod wave_retry;
 #[cfg(feature = "parallel")]
 mod shares;
-#[cfg(feature = "parallel")]
-#[path = "parallel.rs"]
+#[cfg_attr(not(feature = "parallel"), path = "parallel_disabled.rs")]
 mod parallel;
-#[cfg(not(feature = "parallel"))]
-#[path = "parallel_disabled.rs"]
-mod parallel;
+mod file_set;
 #[cfg(feature = "async")]
 mod stream;
-mod file_set;
 mod explain;
 
 pub(crate) use blocking::{Serial, load_indexes, open_footer};

@@ -1,12 +1,10 @@
 //! [`Pool`]: the threads that decode and encode; without the feature `parallel`, the one that asks.
 
-#[cfg(feature = "parallel")]
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
 /// The threads that decode.
-#[cfg(feature = "parallel")]
 #[derive(Debug, Clone)]
 pub(crate) enum Pool {
     /// Rayon's global pool: as many threads as there are cores.
@@ -15,7 +13,6 @@ pub(crate) enum Pool {
     Own(Arc<rayon::ThreadPool>),
 }
 
-#[cfg(feature = "parallel")]
 impl Pool {
     /// A new pool of `threads` threads.
     ///
@@ -64,51 +61,10 @@ impl Pool {
     }
 }
 
-/// The threads that decode: the one that asks.
-#[cfg(not(feature = "parallel"))]
-#[derive(Debug, Clone)]
-pub(crate) enum Pool {
-    /// The calling thread.
-    Global,
-}
-
-#[cfg(not(feature = "parallel"))]
-impl Pool {
-    /// A pool of one thread.
-    ///
-    /// # Errors
-    /// `FeatureDisabled` if more are wanted.
-    pub(crate) fn new(threads: usize) -> Result<Self> {
-        if threads > 1 {
-            return Err(Error::feature_disabled(
-                "parallel",
-                format_args!("decoding with {threads} threads"),
-            ));
-        }
-        Ok(Self::Global)
-    }
-
-    /// Whether it is of use beside the calling thread.
-    pub(crate) fn has_threads(&self) -> bool {
-        false
-    }
-
-    /// Does the work here and now.
-    pub(crate) fn spawn(&self, work: impl FnOnce()) {
-        work();
-    }
-
-    /// Number of threads.
-    pub(crate) fn threads(&self) -> usize {
-        1
-    }
-}
-
 /// Does work for each of `items`, by all threads of the pool that the calling one belongs to.
 ///
 /// # Errors
 /// One of those of the work.
-#[cfg(feature = "parallel")]
 pub(super) fn map_in_pool<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R> + Sync,
@@ -116,13 +72,4 @@ pub(super) fn map_in_pool<T: Sync, R: Send>(
     use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
     items.par_iter().with_max_len(1).map(&work).collect()
-}
-
-/// Does work for each of `items`.
-///
-/// # Errors
-/// The first of those of the work.
-#[cfg(not(feature = "parallel"))]
-pub(super) fn map_in_pool<T, R>(items: &[T], work: impl Fn(&T) -> Result<R>) -> Result<Vec<R>> {
-    items.iter().map(work).collect()
 }

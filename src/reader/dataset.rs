@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
+use super::file::Named;
 use super::parts::{Piece, divide, rows_of};
 use super::{Batches, Reader};
 use crate::error::{Error, Result};
@@ -14,17 +15,6 @@ use crate::io::{Progress, ReopenedFile, Source};
 use crate::predicate::Predicate;
 use crate::read::Plan;
 use crate::schema::MatchBy;
-
-#[cfg(feature = "async")]
-use super::BatchStream;
-#[cfg(feature = "async")]
-use crate::io::AsyncSource;
-#[cfg(feature = "async")]
-use futures_core::Stream;
-#[cfg(feature = "async")]
-use std::pin::Pin;
-#[cfg(feature = "async")]
-use std::task::{Context, Poll, ready};
 
 /// Several files that are read as one: their rows in the order of the files.
 ///
@@ -78,10 +68,7 @@ impl Dataset {
         let open = |path: P| {
             let path = path.as_ref();
             let name: Arc<str> = path.to_string_lossy().into();
-            ReopenedFile::new(path)
-                .and_then(Reader::new)
-                .map(|reader| reader.file_name(name.clone()))
-                .map_err(|e| e.at_file(name))
+            ReopenedFile::new(path).and_then(Reader::new).named(name)
         };
         Ok(Self::new(paths.into_iter().map(open).collect::<Result<Vec<_>>>()?))
     }
@@ -319,14 +306,14 @@ impl<S: Clone> Dataset<S> {
         Ok(out)
     }
 
-    fn chain(&self) -> Result<Chain<S>> {
+    pub(super) fn chain(&self) -> Result<Chain<S>> {
         let (schema, resolved) = (self.schema()?, self.resolved()?);
         let left = resolved.limit.unwrap_or(u64::MAX);
         Ok(Chain { schema, readers: resolved.readers.into_iter(), skip: resolved.offset, left })
     }
 
     /// The chain of each of the [`Dataset::parts`], all of one schema.
-    fn chains(&self, n: usize) -> Result<Vec<Chain<S>>> {
+    pub(super) fn chains(&self, n: usize) -> Result<Vec<Chain<S>>> {
         let schema = self.schema()?;
         let chain = |part: &Self| Ok(Chain { schema: schema.clone(), ..part.chain()? });
         self.parts(n)?.iter().map(chain).collect()
@@ -354,16 +341,16 @@ impl Dataset {
 }
 
 /// The files that are still to be read, and what is wanted of the rows that pass their filters.
-struct Chain<S> {
-    schema: SchemaRef,
-    readers: std::vec::IntoIter<Reader<S>>,
+pub(super) struct Chain<S> {
+    pub(super) schema: SchemaRef,
+    pub(super) readers: std::vec::IntoIter<Reader<S>>,
     skip: u64,
-    left: u64,
+    pub(super) left: u64,
 }
 
 impl<S> Chain<S> {
     /// The next file; `None` if no more rows are wanted.
-    fn next(&mut self) -> Option<Reader<S>> {
+    pub(super) fn next(&mut self) -> Option<Reader<S>> {
         if self.left == 0 {
             return None;
         }
@@ -376,7 +363,7 @@ impl<S> Chain<S> {
     }
 
     /// The rows of a batch that are wanted, in the schema of the dataset.
-    fn given(&mut self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
+    pub(super) fn given(&mut self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         let rows = batch.num_rows() as u64;
         let skipped = self.skip.min(rows);
         let wanted = self.left.min(rows - skipped);
@@ -461,85 +448,5 @@ impl Iterator for DatasetBatches {
 impl RecordBatchReader for DatasetBatches {
     fn schema(&self) -> SchemaRef {
         self.chain.schema.clone()
-    }
-}
-
-#[cfg(feature = "async")]
-impl Dataset<Arc<dyn AsyncSource>> {
-    /// Reads: streams the batches of all files, in order.
-    ///
-    /// # Errors
-    /// As [`Dataset::schema`]. Faults of the data come with the batches.
-    pub fn stream(&self) -> Result<DatasetStream> {
-        Ok(DatasetStream { chain: self.chain()?, open: None })
-    }
-
-    /// The batches of each of the [`Dataset::parts`], as streams: at most `n`, which can be polled
-    /// by different tasks.
-    ///
-    /// # Errors
-    /// As [`Dataset::parts`].
-    pub fn streams(&self, n: usize) -> Result<Vec<DatasetStream>> {
-        let streams = self.chains(n)?.into_iter();
-        Ok(streams.map(|chain| DatasetStream { chain, open: None }).collect())
-    }
-}
-
-/// The batches of a dataset whose bytes come asynchronously, in order. After an error there are no
-/// more.
-#[cfg(feature = "async")]
-pub struct DatasetStream {
-    chain: Chain<Arc<dyn AsyncSource>>,
-    open: Option<BatchStream>,
-}
-
-#[cfg(feature = "async")]
-impl fmt::Debug for DatasetStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DatasetStream")
-            .field("schema", &self.chain.schema)
-            .field("files_left", &self.chain.readers.len())
-            .finish_non_exhaustive()
-    }
-}
-
-#[cfg(feature = "async")]
-impl DatasetStream {
-    /// The schema of the batches.
-    pub fn schema(&self) -> SchemaRef {
-        self.chain.schema.clone()
-    }
-
-    fn poll_given(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
-        loop {
-            let Some(open) = self.open.as_mut().filter(|_| self.chain.left > 0) else {
-                self.open = match self.chain.next() {
-                    Some(reader) => Some(reader.stream()?),
-                    None => return Poll::Ready(Ok(None)),
-                };
-                continue;
-            };
-            match ready!(Pin::new(open).poll_next(cx)).transpose()? {
-                None => self.open = None,
-                Some(batch) => {
-                    if let Some(batch) = self.chain.given(&batch)? {
-                        return Poll::Ready(Ok(Some(batch)));
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[cfg(feature = "async")]
-impl Stream for DatasetStream {
-    type Item = Result<RecordBatch>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = ready!(self.poll_given(cx));
-        if next.is_err() {
-            (self.chain.left, self.open) = (0, None);
-        }
-        Poll::Ready(next.transpose())
     }
 }

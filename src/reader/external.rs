@@ -18,11 +18,6 @@ use crate::limits::Limits;
 use crate::read::{Footer, Metadata, PageCache};
 use crate::thrift::Thrift;
 
-#[cfg(feature = "object_store")]
-use super::AsyncReader;
-#[cfg(feature = "object_store")]
-use crate::io::{AsyncSource, StoreSource};
-
 impl Reader {
     /// Finds the column chunks that lie in other files below `base`: for a `_metadata` summary, as
     /// Spark, Dask and [`Export::summary`](crate::Export::summary) write them, usually the folder
@@ -76,78 +71,23 @@ impl Reader {
 }
 
 impl<S> Reader<S> {
-    fn own_name(&self) -> Arc<str> {
+    pub(super) fn own_name(&self) -> Arc<str> {
         self.file_name.clone().unwrap_or_else(|| "the summary".into())
     }
 }
 
-#[cfg(feature = "object_store")]
-impl AsyncReader {
-    /// As [`Reader::files_below`], with the objects below `prefix` of a store. The length of each
-    /// is asked for, 16 at a time.
-    ///
-    /// # Errors
-    /// As [`Reader::files_below`].
-    pub async fn objects_below(
-        mut self,
-        store: Arc<dyn object_store::ObjectStore>,
-        prefix: impl Into<object_store::path::Path>,
-    ) -> Result<Self> {
-        let found = self.find_objects(store, prefix.into()).await.map_err(|e| self.name(e))?;
-        if let Some((set, metadata)) = found {
-            (self.source, self.metadata) = (Arc::new(set), metadata);
-            (self.page_cache, self.end) = (PageCache::default(), None);
-        }
-        Ok(self)
-    }
-
-    async fn find_objects(
-        &self,
-        store: Arc<dyn object_store::ObjectStore>,
-        prefix: object_store::path::Path,
-    ) -> Result<Option<Found<Arc<dyn AsyncSource>>>> {
-        use futures_util::{StreamExt, TryStreamExt};
-        let Some(summary) = Summary::new(&self.metadata)? else { return Ok(None) };
-        let object = |path: &str| {
-            let names = names_of(path)?.join("/");
-            let whole = match prefix.as_ref() {
-                "" => names,
-                prefix => format!("{prefix}/{names}"),
-            };
-            let path = object_store::path::Path::parse(&whole);
-            path.map_err(|e| refused(path_text(&whole), format_args!("no path of an object: {e}")))
-        };
-        let paths = summary.paths.iter().map(|path| object(path)).collect::<Result<Vec<_>>>()?;
-        let opened = futures_util::stream::iter(paths.into_iter().map(|path| {
-            let store = store.clone();
-            async move {
-                let name: Arc<str> = path.as_ref().into();
-                let source: Arc<dyn AsyncSource> = Arc::new(StoreSource::new(store, path));
-                let len = source.len().await.map_err(|e| e.at_file(name.clone()))?;
-                Ok::<_, Error>((name, len, source))
-            }
-        }));
-        let mut files = vec![(self.own_name(), self.file_len(), self.source.clone())];
-        let others: Vec<_> = opened.buffered(16).try_collect().await?;
-        files.extend(others);
-        let set = FileSet::new(files)?;
-        let metadata = summary.moved(&set, &self.options.limits)?;
-        Ok(Some((set, metadata)))
-    }
-}
-
 /// The files of a summary as one source, and the metadata that fit it.
-type Found<S> = (FileSet<S>, Metadata);
+pub(super) type Found<S> = (FileSet<S>, Metadata);
 
 /// The metadata of a summary, and the files that they name, in the order in which they do.
-struct Summary {
+pub(super) struct Summary {
     metadata: FileMetaData,
-    paths: Vec<String>,
+    pub(super) paths: Vec<String>,
 }
 
 impl Summary {
     /// `None` if no chunk lies in another file.
-    fn new(of: &Metadata) -> Result<Option<Self>> {
+    pub(super) fn new(of: &Metadata) -> Result<Option<Self>> {
         let metadata = of.index().to_file_meta_data()?;
         let chunks = || metadata.row_groups.iter().flat_map(|row_group| &row_group.columns);
         let mut known = HashSet::new();
@@ -170,7 +110,7 @@ impl Summary {
     }
 
     /// The metadata with the offsets of the set.
-    fn moved<S>(mut self, set: &FileSet<S>, limits: &Limits) -> Result<Metadata> {
+    pub(super) fn moved<S>(mut self, set: &FileSet<S>, limits: &Limits) -> Result<Metadata> {
         let numbers: HashMap<&str, usize> =
             self.paths.iter().enumerate().map(|(i, path)| (&**path, i + 1)).collect();
         for (i, row_group) in self.metadata.row_groups.iter_mut().enumerate() {
@@ -246,7 +186,7 @@ fn check_within(meta: &ColumnMetaData, len: u64) -> Result<()> {
 ///
 /// # Errors
 /// `Unsupported` if it is absolute, or goes up.
-fn names_of(path: &str) -> Result<Vec<&str>> {
+pub(super) fn names_of(path: &str) -> Result<Vec<&str>> {
     if path.starts_with('/') {
         return Err(refused(path_text(path), "the path is absolute"));
     }
@@ -280,11 +220,11 @@ fn inside(base: &Path, path: &str) -> Result<PathBuf> {
     Ok(real)
 }
 
-fn path_text(path: &str) -> String {
+pub(super) fn path_text(path: &str) -> String {
     format!("column chunks in {path:?}")
 }
 
 #[cold]
-fn refused(path: String, why: impl std::fmt::Display) -> Error {
+pub(super) fn refused(path: String, why: impl std::fmt::Display) -> Error {
     Error::unsupported("column chunks outside of the base folder", why).within(path)
 }

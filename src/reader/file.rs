@@ -76,19 +76,27 @@ pub enum Threads {
     Pool(Arc<rayon::ThreadPool>),
 }
 
+/// Gives a reader, or the error of opening it, the name of its file.
+pub(super) trait Named {
+    fn named(self, name: Arc<str>) -> Self;
+}
+
+impl<S> Named for Result<Reader<S>> {
+    fn named(self, name: Arc<str>) -> Self {
+        match self {
+            Ok(reader) => Ok(reader.file_name(name)),
+            Err(e) => Err(e.at_file(name)),
+        }
+    }
+}
+
 impl Reader {
     /// Opens a file by its path.
     ///
     /// # Errors
     /// `Io` if it cannot be read, `Malformed` if it is not a Parquet file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let name: Arc<str> = path.to_string_lossy().into();
-        let file = File::open(path)
-            .map_err(|e| Error::io("the file cannot be opened", e).at_file(name.clone()))?;
-        Self::with_limits(file, Limits::default())
-            .map(|reader| reader.file_name(name.clone()))
-            .map_err(|e| e.at_file(name))
+        Self::at_path(path.as_ref(), |file| Self::with_limits(file, Limits::default()))
     }
 
     /// Opens anything that gives ranges of bytes: [`bytes::Bytes`], a [`File`], any [`Source`].
@@ -138,13 +146,7 @@ impl Reader {
     /// changed, or nothing is encrypted (see [`Decryption::with_plaintext_files`]). The key of a
     /// column is looked for when the column is read.
     pub fn open_encrypted(path: impl AsRef<Path>, keys: &Decryption) -> Result<Self> {
-        let path = path.as_ref();
-        let name: Arc<str> = path.to_string_lossy().into();
-        let file = File::open(path)
-            .map_err(|e| Error::io("the file cannot be opened", e).at_file(name.clone()))?;
-        Self::with_keys(file, Limits::default(), keys)
-            .map(|reader| reader.file_name(name.clone()))
-            .map_err(|e| e.at_file(name))
+        Self::at_path(path.as_ref(), |file| Self::with_keys(file, Limits::default(), keys))
     }
 
     /// As [`Reader::with_limits`], of an encrypted file.
@@ -157,6 +159,11 @@ impl Reader {
         keys: &Decryption,
     ) -> Result<Self> {
         Self::open_source(source, limits, Some(keys))
+    }
+
+    fn at_path(path: &Path, open: impl FnOnce(File) -> Result<Self>) -> Result<Self> {
+        let file = File::open(path).map_err(|e| Error::io("the file cannot be opened", e));
+        file.and_then(open).named(path.to_string_lossy().into())
     }
 
     fn open_source(
@@ -192,13 +199,7 @@ impl Reader {
     /// # Errors
     /// `Io` if it cannot be opened; as [`Reader::with_metadata`].
     pub fn open_with(path: impl AsRef<Path>, metadata: Metadata) -> Result<Self> {
-        let path = path.as_ref();
-        let name: Arc<str> = path.to_string_lossy().into();
-        let file = File::open(path)
-            .map_err(|e| Error::io("the file cannot be opened", e).at_file(name.clone()))?;
-        Self::with_metadata(file, metadata)
-            .map(|reader| reader.file_name(name.clone()))
-            .map_err(|e| e.at_file(name))
+        Self::at_path(path.as_ref(), |file| Self::with_metadata(file, metadata))
     }
 
     /// As [`Reader::new`], with metadata that are known from before: nothing is read.

@@ -13,9 +13,6 @@ use crate::error::{Error, Result};
 use crate::read::Plan;
 use crate::selection::RowSelection;
 
-#[cfg(feature = "async")]
-use super::{AsyncReader, BatchStream};
-
 impl<S: Clone> Reader<S> {
     /// Divides the read into at most `n` parts, each a reader of its own: for engines that read on
     /// their own threads, tasks or machines.
@@ -142,18 +139,6 @@ impl Reader {
     /// As [`Reader::parts`].
     pub fn streams(&self, n: usize) -> Result<Vec<Batches>> {
         self.parts(n)?.iter().map(Self::batches).collect()
-    }
-}
-
-#[cfg(feature = "async")]
-impl AsyncReader {
-    /// The batches of each of the [`Reader::parts`], as streams: at most `n`, which can be polled
-    /// by different tasks. Nothing is fetched before they are polled.
-    ///
-    /// # Errors
-    /// As [`Reader::parts`].
-    pub fn streams(&self, n: usize) -> Result<Vec<BatchStream>> {
-        self.parts(n)?.iter().map(Self::stream).collect()
     }
 }
 

@@ -111,56 +111,6 @@ impl AsyncReader {
         self.end.as_ref()
     }
 
-    /// Opens an object of an object store, usually with one request.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> marquetry::Result<()> {
-    /// use std::sync::Arc;
-    /// use futures_util::TryStreamExt;
-    /// use marquetry::{Reader, col};
-    /// use object_store::{ObjectStore, local::LocalFileSystem};
-    ///
-    /// let store = LocalFileSystem::new_with_prefix("testdata").unwrap();
-    /// let store: Arc<dyn ObjectStore> = Arc::new(store);
-    /// let reader = Reader::open_store(store, "trips.parquet").await?.project(["id"])?;
-    /// let mut batches = reader.filter(col("id").lt(10)).stream()?;
-    /// while let Some(batch) = batches.try_next().await? {
-    ///     println!("{} rows", batch.num_rows());
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Reader::open_async`].
-    #[cfg(feature = "object_store")]
-    pub async fn open_store(
-        store: Arc<dyn object_store::ObjectStore>,
-        path: impl Into<object_store::path::Path>,
-    ) -> Result<Self> {
-        let path = path.into();
-        let name: Arc<str> = path.as_ref().into();
-        let opened = Self::open_async(crate::io::StoreSource::new(store, path)).await;
-        opened.map(|reader| reader.file_name(name.clone())).map_err(|e| e.at_file(name))
-    }
-
-    /// As [`Reader::open_store`], of an encrypted object.
-    ///
-    /// # Errors
-    /// As [`Reader::open_async_encrypted`].
-    #[cfg(feature = "object_store")]
-    pub async fn open_store_encrypted(
-        store: Arc<dyn object_store::ObjectStore>,
-        path: impl Into<object_store::path::Path>,
-        keys: &Decryption,
-    ) -> Result<Self> {
-        let path = path.into();
-        let name: Arc<str> = path.as_ref().into();
-        let source = crate::io::StoreSource::new(store, path);
-        let opened = Self::open_async_encrypted(source, Limits::default(), keys).await;
-        opened.map(|reader| reader.file_name(name.clone())).map_err(|e| e.at_file(name))
-    }
-
     /// Reads: streams the batches in order.
     ///
     /// # Errors

@@ -96,6 +96,23 @@ impl AsyncWriter<crate::io::StoreSink> {
         Self::new(sink, schema, WriteOptions::default())
     }
 
+    /// As [`Writer::rows_until`].
+    pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
+        self.writer.as_ref().map_or(usize::MAX, |writer| writer.rows_until(batch, bytes))
+    }
+
+    /// As [`Writer::ratio`].
+    pub(crate) fn ratio(&self) -> f64 {
+        self.writer.as_ref().map_or(1.0, Writer::ratio)
+    }
+
+    /// As [`Writer::expect_ratio`].
+    pub(crate) fn expect_ratio(&mut self, ratio: f64) {
+        if let Some(writer) = &mut self.writer {
+            writer.expect_ratio(ratio);
+        }
+    }
+
     /// Bytes of memory that are held, those on their way to the store included.
     #[cfg(feature = "datafusion")]
     pub(crate) fn bytes_held(&self) -> u64 {
@@ -158,26 +175,6 @@ impl<S: AsyncSink> AsyncWriter<S> {
     /// Bytes that the file would have if it were finished now, about.
     pub fn estimated_bytes(&self) -> u64 {
         self.writer.as_ref().map_or(0, Writer::estimated_bytes)
-    }
-
-    /// As [`Writer::rows_until`].
-    #[cfg(feature = "object_store")]
-    pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
-        self.writer.as_ref().map_or(usize::MAX, |writer| writer.rows_until(batch, bytes))
-    }
-
-    /// As [`Writer::ratio`].
-    #[cfg(feature = "object_store")]
-    pub(crate) fn ratio(&self) -> f64 {
-        self.writer.as_ref().map_or(1.0, Writer::ratio)
-    }
-
-    /// As [`Writer::expect_ratio`].
-    #[cfg(feature = "object_store")]
-    pub(crate) fn expect_ratio(&mut self, ratio: f64) {
-        if let Some(writer) = &mut self.writer {
-            writer.expect_ratio(ratio);
-        }
     }
 
     /// Appends the rows of a batch, as [`Writer::write`].

@@ -8,6 +8,7 @@ use futures_core::future::BoxFuture;
 use futures_util::future::try_join_all;
 
 use crate::error::Result;
+use crate::io::file_set::FileSet;
 use crate::io::ranges::{Requests, check_given};
 use crate::io::source::Source;
 use crate::range_cache::RangeCache;
@@ -217,4 +218,21 @@ impl CachedSource {
 /// Nothing panics while it holds the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<S: AsyncSource> AsyncSource for FileSet<S> {
+    fn len(&self) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(async { Ok(self.len) })
+    }
+
+    fn read(&self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
+        Box::pin(async move {
+            let (file, range) = self.find(&range)?;
+            file.source.read(range).await.map_err(|e| e.at_file(file.name.clone()))
+        })
+    }
+
+    fn latency(&self) -> Latency {
+        self.files.first().map_or(Latency::STORE, |file| file.source.latency())
+    }
 }

@@ -1,0 +1,101 @@
+//! [`DatasetStream`], and reads divided into streams: those whose bytes come asynchronously.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use futures_core::Stream;
+
+use super::dataset::{Chain, Dataset};
+use super::stream::{AsyncReader, BatchStream};
+use crate::error::Result;
+use crate::io::AsyncSource;
+
+impl AsyncReader {
+    /// The batches of each of the [`Reader::parts`], as streams: at most `n`, which can be polled
+    /// by different tasks. Nothing is fetched before they are polled.
+    ///
+    /// # Errors
+    /// As [`Reader::parts`].
+    pub fn streams(&self, n: usize) -> Result<Vec<BatchStream>> {
+        self.parts(n)?.iter().map(Self::stream).collect()
+    }
+}
+
+impl Dataset<Arc<dyn AsyncSource>> {
+    /// Reads: streams the batches of all files, in order.
+    ///
+    /// # Errors
+    /// As [`Dataset::schema`]. Faults of the data come with the batches.
+    pub fn stream(&self) -> Result<DatasetStream> {
+        Ok(DatasetStream { chain: self.chain()?, open: None })
+    }
+
+    /// The batches of each of the [`Dataset::parts`], as streams: at most `n`, which can be polled
+    /// by different tasks.
+    ///
+    /// # Errors
+    /// As [`Dataset::parts`].
+    pub fn streams(&self, n: usize) -> Result<Vec<DatasetStream>> {
+        let streams = self.chains(n)?.into_iter();
+        Ok(streams.map(|chain| DatasetStream { chain, open: None }).collect())
+    }
+}
+
+/// The batches of a dataset whose bytes come asynchronously, in order. After an error there are no
+/// more.
+pub struct DatasetStream {
+    chain: Chain<Arc<dyn AsyncSource>>,
+    open: Option<BatchStream>,
+}
+
+impl fmt::Debug for DatasetStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatasetStream")
+            .field("schema", &self.chain.schema)
+            .field("files_left", &self.chain.readers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl DatasetStream {
+    /// The schema of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        self.chain.schema.clone()
+    }
+
+    fn poll_given(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
+        loop {
+            let Some(open) = self.open.as_mut().filter(|_| self.chain.left > 0) else {
+                self.open = match self.chain.next() {
+                    Some(reader) => Some(reader.stream()?),
+                    None => return Poll::Ready(Ok(None)),
+                };
+                continue;
+            };
+            match ready!(Pin::new(open).poll_next(cx)).transpose()? {
+                None => self.open = None,
+                Some(batch) => {
+                    if let Some(batch) = self.chain.given(&batch)? {
+                        return Poll::Ready(Ok(Some(batch)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Stream for DatasetStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.poll_given(cx));
+        if next.is_err() {
+            (self.chain.left, self.open) = (0, None);
+        }
+        Poll::Ready(next.transpose())
+    }
+}
