@@ -2,22 +2,6 @@
 //! row groups takes the same. And whatever a small file expands to stays within the limit, or is
 //! refused.
 
-#[allow(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "shared with the tests of another binary"
-)]
-#[path = "it/support.rs"]
-mod support;
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use arrow_array_60 as arrow;
 use bytes::Bytes;
 use marquetry::arrow_schema::{DataType, Field, Schema};
@@ -27,29 +11,8 @@ use marquetry::{ErrorKind, LimitKind, Reader, col};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator as it is; the counters do not touch the memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::support::heap;
+use crate::{alone, support};
 
 const ROWS_OF_A_GROUP: usize = 100_000;
 
@@ -82,8 +45,7 @@ fn peak(path: &std::path::Path, threads: usize) -> usize {
 }
 
 fn peak_of_one(path: &std::path::Path, threads: usize) -> usize {
-    let before = NOW.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+    let before = heap::start();
     let reader = Reader::open(path).expect("a file").threads(threads).memory(64 << 20);
     let mut rows = 0;
     for batch in reader.batches().expect("a plan") {
@@ -95,18 +57,12 @@ fn peak_of_one(path: &std::path::Path, threads: usize) -> usize {
         }
     }
     assert_eq!(rows as u64, reader.rows().expect("a count"));
-    PEAK.load(Ordering::Relaxed) - before
-}
-
-/// One test at a time counts.
-fn counting() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    heap::peak() - before
 }
 
 #[test]
 fn twice_the_file_takes_the_same_memory() {
-    let _alone = counting();
+    let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     // Both larger than all that is held at a time: two waves, and memory that is kept to be used
     // again.
@@ -212,10 +168,9 @@ fn every_way(name: &str, bytes: &Bytes, data_type: &DataType) -> Vec<&'static st
     let mut fine = Vec::new();
     for (way, read) in ways {
         let reader = Reader::new(bytes.clone()).expect("a footer").memory(LIMIT as u64);
-        let before = NOW.load(Ordering::Relaxed);
-        PEAK.store(before, Ordering::Relaxed);
+        let before = heap::start();
         let found = read(reader, data_type.clone());
-        let peak = PEAK.load(Ordering::Relaxed) - before;
+        let peak = heap::peak() - before;
         println!("{name}, {way}: {} MiB, {found:?}", peak >> 20);
         assert!(peak <= LIMIT + SLACK, "{name}, {way}: {} MiB", peak >> 20);
         match found {
@@ -233,7 +188,7 @@ fn every_way(name: &str, bytes: &Bytes, data_type: &DataType) -> Vec<&'static st
 
 #[test]
 fn a_page_that_expands_beyond_the_limit_is_refused_before_it_does() {
-    let _alone = counting();
+    let _alone = alone();
     let values = 1 << 28;
     let pages = [page_of_zeros(values, Encoding::Plain, 1 << 30)];
     let bomb = one_column(Type::Int32, values, support::Chunk::new(Type::Int32, values, &pages));
@@ -245,7 +200,7 @@ fn a_page_that_expands_beyond_the_limit_is_refused_before_it_does() {
 
 #[test]
 fn a_page_within_the_limit_is_read() {
-    let _alone = counting();
+    let _alone = alone();
     let values = 10 << 20;
     let pages = [page_of_zeros(values, Encoding::Plain, 40 << 20)];
     let file = one_column(Type::Int32, values, support::Chunk::new(Type::Int32, values, &pages));
@@ -255,7 +210,7 @@ fn a_page_within_the_limit_is_read() {
 
 #[test]
 fn a_dictionary_of_empty_strings_stays_within_the_limit() {
-    let _alone = counting();
+    let _alone = alone();
     for entries in [1 << 28, 12 << 20, 5 << 20] {
         let bomb = dictionary_bomb(Type::ByteArray, 100_000, entries, 4 * entries);
         assert!(bomb.len() < 40_000);
@@ -268,7 +223,7 @@ fn a_dictionary_of_empty_strings_stays_within_the_limit() {
 
 #[test]
 fn a_boolean_dictionary_stays_within_the_limit() {
-    let _alone = counting();
+    let _alone = alone();
     for entries in [i32::MAX as usize, 1 << 28, 1 << 26, 1 << 25] {
         let bomb = dictionary_bomb(Type::Boolean, 100_000, entries, entries.div_ceil(8));
         assert!(bomb.len() < 16_000);
@@ -281,7 +236,7 @@ fn a_boolean_dictionary_stays_within_the_limit() {
 
 #[test]
 fn what_was_handed_out_is_the_callers() {
-    let _alone = counting();
+    let _alone = alone();
     // Long strings, whose pages the views hold.
     let strings = arrow::StringArray::from_iter_values(
         (0..60_000).map(|i| format!("{i:>0200}", i = i * 7919 % 60_000)),
@@ -339,7 +294,7 @@ fn rows_of_one_string(rows: usize, len: usize) -> Bytes {
 
 #[test]
 fn arrays_that_wait_to_be_given_out_are_within_the_limit() {
-    let _alone = counting();
+    let _alone = alone();
     // A batch of 1,000 rows takes 1 MB, all of them 400 MB.
     let file = rows_of_one_string(400_000, 500);
     assert!(file.len() < 2000);
@@ -350,13 +305,12 @@ fn arrays_that_wait_to_be_given_out_are_within_the_limit() {
             if let Some(filter) = &filter {
                 reader = reader.filter(filter.clone());
             }
-            let before = NOW.load(Ordering::Relaxed);
-            PEAK.store(before, Ordering::Relaxed);
+            let before = heap::start();
             let mut rows = 0;
             for batch in reader.batches().expect("a plan") {
                 rows += batch.expect("rows").num_rows();
             }
-            let peak = PEAK.load(Ordering::Relaxed) - before;
+            let peak = heap::peak() - before;
             println!("{threads} threads, {filter:?}: {} MiB", peak >> 20);
             assert_eq!(rows, 400_000);
             assert!(peak <= LIMIT + SLACK, "{threads} threads, {filter:?}: {} MiB", peak >> 20);
@@ -367,13 +321,12 @@ fn arrays_that_wait_to_be_given_out_are_within_the_limit() {
 #[cfg(feature = "object_store")]
 #[test]
 fn arrays_of_a_stream_that_wait_are_within_the_limit() {
-    let _alone = counting();
+    let _alone = alone();
     let file = rows_of_one_string(400_000, 500);
     for threads in [1, 2, 4] {
-        let before = NOW.load(Ordering::Relaxed);
-        PEAK.store(before, Ordering::Relaxed);
+        let before = heap::start();
         let rows = rows_of_stream(|reader| reader.threads(threads).batch_rows(1000), file.clone());
-        let peak = PEAK.load(Ordering::Relaxed) - before;
+        let peak = heap::peak() - before;
         println!("{threads} threads: {} MiB", peak >> 20);
         assert_eq!(rows.expect("rows"), 400_000);
         assert!(peak <= LIMIT + SLACK, "{threads} threads: {} MiB", peak >> 20);
@@ -421,7 +374,7 @@ fn files_below(folder: &std::path::Path, files: &mut Vec<std::path::PathBuf>) {
 #[test]
 #[ignore = "a tool: MARQUETRY_PEAKS=FOLDER cargo nextest run --test memory --run-ignored only --no-capture"]
 fn the_ten_highest_peaks() {
-    let _alone = counting();
+    let _alone = alone();
     let folders = std::env::var("MARQUETRY_PEAKS").unwrap_or_else(|_| "testdata".into());
     let mut files = Vec::new();
     folders.split(':').for_each(|folder| files_below(folder.as_ref(), &mut files));
@@ -437,8 +390,7 @@ fn the_ten_highest_peaks() {
     let mut peaks = Vec::new();
     for path in &files {
         for (way, options) in ways {
-            let before = NOW.load(Ordering::Relaxed);
-            PEAK.store(before, Ordering::Relaxed);
+            let before = heap::start();
             let read = || -> marquetry::Result<u64> {
                 let mut batches = options(Reader::open(path)?).memory(LIMIT as u64).batches()?;
                 let mut rows = 0;
@@ -451,7 +403,7 @@ fn the_ten_highest_peaks() {
                 Ok(rows) => format!("{rows} rows"),
                 Err(e) => e.to_string(),
             };
-            let peak = PEAK.load(Ordering::Relaxed).saturating_sub(before);
+            let peak = heap::peak().saturating_sub(before);
             peaks.push((peak, way, path.display().to_string(), found));
         }
     }

@@ -1,9 +1,7 @@
 //! The heap of an export, and of a writer, stays within its memory number, however many rows or
 //! columns go through. `MARQUETRY_EXPORT_BYTES` raises the amount.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use marquetry::arrow_array::types::Int32Type;
 use marquetry::arrow_array::{
@@ -13,34 +11,10 @@ use marquetry::arrow_array::{
 use marquetry::io::WriteSink;
 use marquetry::{Export, RowGroupEncoder, WriteOptions, Writer};
 
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator as it is; the counters do not touch the memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::alone;
+use crate::support::heap;
 
 const MEMORY: usize = 64 << 20;
-
-/// The counters are those of the whole process: one test at a time.
-static ALONE: Mutex<()> = Mutex::new(());
 
 const STREAMS: u64 = 4;
 
@@ -102,12 +76,11 @@ fn peak(kind: Rows, threads: usize, bytes: u64, seed: u64) -> usize {
         let mut rng = fastrand::Rng::with_seed(seed + stream);
         (0..batches).map(move |_| Ok::<_, marquetry::Error>(batch(kind, &mut rng)))
     });
-    let before = NOW.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+    let before = heap::start();
     let export = Export::to(folder.path(), of_one.schema()).expect("a folder");
     let export = export.file_bytes(40 << 20).threads(threads).memory(MEMORY as u64);
     let files = export.run(streams).expect("files");
-    let peak = PEAK.load(Ordering::Relaxed) - before;
+    let peak = heap::peak() - before;
     let rows: u64 = files.iter().map(|file| file.report.rows).sum();
     let written: u64 = files.iter().map(|file| file.report.bytes).sum();
     println!(
@@ -121,7 +94,7 @@ fn peak(kind: Rows, threads: usize, bytes: u64, seed: u64) -> usize {
 
 #[test]
 fn an_export_stays_within_its_memory() {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     let bytes: u64 = std::env::var("MARQUETRY_EXPORT_BYTES")
         .map_or(320 << 20, |bytes| bytes.parse().expect("a number"));
     let seed = fastrand::u64(..);
@@ -181,13 +154,12 @@ fn partitioned_peak(keys: Keys, open_files: usize, threads: usize, bytes: u64, s
         (0..batches)
             .map(move |i| Ok::<_, marquetry::Error>(keyed_batch(keys, i, batches, &mut rng)))
     });
-    let before = NOW.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+    let before = heap::start();
     let export = Export::to(folder.path(), of_one.schema()).expect("a folder");
     let export = export.partition_by(["key"]).open_files(open_files).file_bytes(40 << 20);
     let files = export.threads(threads).memory(MEMORY as u64).run(streams).expect("files");
-    let peak = PEAK.load(Ordering::Relaxed) - before;
-    let reports = NOW.load(Ordering::Relaxed) - before;
+    let peak = heap::peak() - before;
+    let reports = heap::now() - before;
     let rows: u64 = files.iter().map(|file| file.report.rows).sum();
     println!(
         "{keys:?}, {open_files} open files, {threads} threads: {} bytes of batches into {} files, \
@@ -201,7 +173,7 @@ fn partitioned_peak(keys: Keys, open_files: usize, threads: usize, bytes: u64, s
 
 #[test]
 fn a_partitioned_export_stays_within_its_memory() {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     let bytes: u64 = std::env::var("MARQUETRY_EXPORT_BYTES")
         .map_or(80 << 20, |bytes| bytes.parse().expect("a number"));
     let seed = fastrand::u64(..);
@@ -317,7 +289,7 @@ mod store {
 #[test]
 fn an_export_to_a_slow_store_stays_within_its_memory() {
     use marquetry::Compression;
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build();
     let runtime = runtime.expect("a runtime");
     let mut rng = fastrand::Rng::with_seed(5);
@@ -334,8 +306,7 @@ fn an_export_to_a_slow_store_stays_within_its_memory() {
     for (rows, open_files, memory) in
         [(&one, 1, 32usize << 20), (&three, 3, 96 << 20), (&three, 16, 64 << 20)]
     {
-        let before = NOW.load(Ordering::Relaxed);
-        PEAK.store(before, Ordering::Relaxed);
+        let before = heap::start();
         let store = Arc::new(store::Forgetful);
         let options = WriteOptions::new().with_compression(Compression::Uncompressed);
         let export = Export::to_store(store, "exported", rows.schema()).options(options);
@@ -345,7 +316,7 @@ fn an_export_to_a_slow_store_stays_within_its_memory() {
             futures_util::stream::iter((0..120).map(|_| Ok::<_, marquetry::Error>(rows.clone())));
         let export = export.memory(memory as u64).run_async([stream]);
         let files = runtime.block_on(export).expect("objects");
-        let peak = PEAK.load(Ordering::Relaxed) - before;
+        let peak = heap::peak() - before;
         println!("{} objects of {open_files} at a time, peak {peak} of {memory}", files.len());
         assert!(peak <= memory, "{peak} bytes, beyond {memory}");
     }
@@ -369,13 +340,12 @@ fn wide_batch(columns: usize, rng: &mut fastrand::Rng) -> RecordBatch {
 
 #[test]
 fn a_table_of_1600_columns_stays_within_the_memory_of_its_writer() {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     let (columns, memory) = (1_600, 128usize << 20);
     for threads in [1, 2] {
         let mut rng = fastrand::Rng::with_seed(7);
         let schema = wide_batch(columns, &mut rng).schema();
-        let before = NOW.load(Ordering::Relaxed);
-        PEAK.store(before, Ordering::Relaxed);
+        let before = heap::start();
         let options = WriteOptions::new().with_memory(memory as u64);
         let encoder = RowGroupEncoder::new(schema, options).expect("a schema");
         let encoder = encoder.with_threads(threads).expect("threads");
@@ -387,7 +357,7 @@ fn a_table_of_1600_columns_stays_within_the_memory_of_its_writer() {
             writer.write(&batch).expect("rows");
         }
         let report = writer.finish().expect("a file");
-        let peak = PEAK.load(Ordering::Relaxed) - before;
+        let peak = heap::peak() - before;
         println!(
             "{columns} columns, {threads} threads: {bytes} bytes of batches, {} row groups, peak {peak}",
             report.row_groups.len()

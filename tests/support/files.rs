@@ -9,10 +9,7 @@ use marquetry::format::*;
 use marquetry::{ErrorKind, Reader, Result};
 use serde_json::{Value, json};
 
-#[path = "encode.rs"]
-pub mod encode;
-
-use encode::{bit_width, rle};
+use super::encode::{bit_width, rle};
 
 /// A column chunk to be laid out: its pages, and what its metadata say.
 #[derive(Clone)]

@@ -16,6 +16,11 @@ pub fn start() -> usize {
     now
 }
 
+/// The bytes that are allocated now.
+pub fn now() -> usize {
+    NOW.load(Ordering::Relaxed)
+}
+
 /// The most bytes that were allocated at a time since [`start`].
 pub fn peak() -> usize {
     PEAK.load(Ordering::Relaxed)

@@ -8,7 +8,7 @@ use marquetry::arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray
 use marquetry::arrow_schema::Field;
 use marquetry::format::*;
 
-use crate::support::{Chunk, file, group, ints, levels_v1, optional, v1};
+use super::files::{Chunk, file, group, ints, levels_v1, optional, v1};
 
 /// How many groups may be around a column. `MARQUETRY_DEPTH` is another limit, to measure; it must
 /// be below that of the crate.

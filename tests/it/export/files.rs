@@ -7,7 +7,7 @@ use marquetry::arrow_array::RecordBatch;
 use marquetry::arrow_schema::ArrowError;
 use marquetry::{ErrorKind, Export, ExportedFile, Reader, WriteOptions};
 
-use crate::sinks::{names, numbers, rows};
+use crate::support::numbered::{names, numbers, rows};
 use crate::support::testdata;
 
 type Stream = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;

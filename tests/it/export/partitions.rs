@@ -13,7 +13,7 @@ use marquetry::arrow_array::{
 };
 use marquetry::{Error, ErrorKind, Export, ExportedFile, Reader, WriteOptions};
 
-use crate::sinks::names;
+use crate::support::numbered::names;
 use crate::support::{read_with, value};
 
 type Rows = BTreeMap<(Option<String>, Option<i64>), Vec<i64>>;

@@ -12,8 +12,8 @@ use marquetry::io::WriteSink;
 use marquetry::read::PageIndexUse;
 use marquetry::{Predicate, Reader, RowSelection, WriteOptions, Writer, col};
 
-use crate::generate::every_case;
-use crate::selection::{flags, with_threads};
+use crate::read::row_selection::{flags, with_threads};
+use crate::support::generate::every_case;
 use crate::support::read_with;
 
 fn written(batch: &RecordBatch, options: WriteOptions) -> Bytes {

@@ -14,9 +14,9 @@ use marquetry::{
     BloomOptions, Literal, PageVersion, Predicate, Reader, RowSelection, WriteOptions, Writer, col,
 };
 
-use crate::cells::{Cell, columns};
-use crate::generate::every_case;
-use crate::selection::{Counted, flags, lie, with_threads};
+use crate::read::row_selection::{Counted, flags, lie, with_threads};
+use crate::support::cells::{Cell, columns};
+use crate::support::generate::every_case;
 use crate::support::{read_with, with_index};
 
 fn write(batch: &RecordBatch, options: WriteOptions) -> bytes::Bytes {

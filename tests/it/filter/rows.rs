@@ -19,8 +19,8 @@ use marquetry::{
     Writer, col, lit, not,
 };
 
-use crate::cells::{Cell, columns, plain_type};
-use crate::generate::{case, every_case};
+use crate::support::cells::{Cell, columns, plain_type};
+use crate::support::generate::{case, every_case};
 use crate::support::read_with;
 
 /// A predicate that is not ours.

@@ -8,8 +8,8 @@ use marquetry::arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader
 use marquetry::arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use marquetry::{Error, ErrorKind, Reader, ffi};
 
-use crate::cells::columns;
-use crate::generate::{case, every_case};
+use crate::support::cells::columns;
+use crate::support::generate::{case, every_case};
 use crate::support::{read_with, testdata};
 
 #[test]

@@ -13,7 +13,7 @@ use marquetry::format::{CompressionCodec, ConvertedType, Encoding, Type};
 use marquetry::io::{Source, WriteSink};
 use marquetry::{Error, ErrorKind, LimitKind, Reader, Result, WriteOptions, Writer};
 
-use crate::sinks::rows;
+use crate::support::numbered::rows;
 use crate::support::{Chunk, file, ints, optional, required, testdata, texts, v1};
 
 /// A file that fails while its batches are read.

@@ -6,7 +6,7 @@ use marquetry::{Reader, WriteOptions, Writer};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::sinks::rows;
+use crate::support::numbered::rows;
 
 /// Keeps the names of the spans that are entered.
 #[derive(Clone, Default)]

@@ -12,8 +12,8 @@ use marquetry::arrow_schema::{DataType, Schema, TimeUnit as Unit};
 use marquetry::format::{self, *};
 use marquetry::{ColumnStatistics, Reader, WriteOptions, Writer};
 
-use crate::cells::{Cell, cells, columns, is_float, plain_type};
-use crate::generate::{case, every_case};
+use crate::support::cells::{Cell, cells, columns, is_float, plain_type};
+use crate::support::generate::{case, every_case};
 use crate::support::{file_with, ints, read_with, required, testdata, v1};
 
 /// A float as its number.

@@ -20,10 +20,10 @@ use marquetry::{
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use crate::cells::columns;
-use crate::filter::{Target, comparable, random, table};
-use crate::generate::{case, every_case};
-use crate::selection::{flags, lie, one_column, write};
+use crate::filter::rows::{Target, comparable, random, table};
+use crate::read::row_selection::{flags, lie, one_column, write};
+use crate::support::cells::columns;
+use crate::support::generate::{case, every_case};
 use crate::support::{read_with, testdata, with_index};
 
 /// A file that is far away.

@@ -8,9 +8,9 @@ use marquetry::format::{FileMetaData, Thrift};
 use marquetry::write::summary;
 use marquetry::{Dataset, ErrorKind, Export, Reader, WriteOptions, col};
 
-use crate::cells::columns;
-use crate::generate::{case, every_case};
-use crate::sinks::{names, rows};
+use crate::support::cells::columns;
+use crate::support::generate::{case, every_case};
+use crate::support::numbered::{names, rows};
 use crate::support::{close, read_with, testdata};
 
 fn metadata(file: &Path) -> FileMetaData {

@@ -10,9 +10,9 @@ use marquetry::format::Encoding;
 use marquetry::io::WriteSink;
 use marquetry::{Compression, PageVersion, Reader, RowSelection, WriteOptions, Writer};
 
-use crate::cells::columns;
-use crate::generate::every_case;
-use crate::selection::{only, with_threads};
+use crate::read::row_selection::{only, with_threads};
+use crate::support::cells::columns;
+use crate::support::generate::every_case;
 use crate::support::read_with;
 
 /// A row group of 6,000 rows in pages of thousands, whose values are longer, or more of them there,

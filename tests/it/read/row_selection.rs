@@ -15,8 +15,8 @@ use marquetry::{
     Compression, ErrorKind, PageVersion, Reader, Result, RowSelection, WriteOptions, Writer,
 };
 
-use crate::cells::{Cell, columns};
-use crate::generate::{case, every_case};
+use crate::support::cells::{Cell, columns};
+use crate::support::generate::{case, every_case};
 use crate::support::{read_with, with_index};
 
 /// Flags in stretches of all lengths.

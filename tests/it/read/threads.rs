@@ -11,7 +11,7 @@ use marquetry::arrow_array::*;
 use marquetry::io::{Source, WriteSink};
 use marquetry::{Compression, PageVersion, Reader, Result, WriteOptions, Writer};
 
-use crate::cells::columns;
+use crate::support::cells::columns;
 use crate::support::read_with;
 
 /// A file whose bytes must be read; from a local one, large chunks are read in pieces.

@@ -10,7 +10,7 @@ use marquetry::arrow_array::RecordBatch;
 use marquetry::io::{PathSink, Sink, WriteSink};
 use marquetry::{Error, ErrorKind, Reader, Result, RowGroupEncoder, WriteOptions, Writer};
 
-use crate::sinks::{names, numbers, rows, write_file};
+use crate::support::numbered::{names, numbers, rows, write_file};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {

@@ -10,8 +10,10 @@ use marquetry::format::*;
 use marquetry::schema::Physical;
 use parquet::bloom_filter::Sbbf;
 
-use crate::cells::{Cell, Entry, Key, Shredder, columns, float, is_float, key, leaves, plain_type};
-use crate::generate::{Case, case, every_case};
+use crate::support::cells::{
+    Cell, Entry, Key, Shredder, columns, float, is_float, key, leaves, plain_type,
+};
+use crate::support::generate::{Case, case, every_case};
 use crate::support::read_with;
 
 /// A leaf of the file, and what is true of its chunk in one row group.

@@ -7,8 +7,8 @@ use marquetry::arrow_schema::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::cells::{Cell, columns, leaves, plain_type};
-use crate::generate::{Case, case, every_case};
+use crate::support::cells::{Cell, columns, leaves, plain_type};
+use crate::support::generate::{Case, case, every_case};
 use crate::support::read_with;
 
 /// Says where two columns differ first.

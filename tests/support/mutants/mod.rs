@@ -11,10 +11,9 @@ pub mod mutate;
 pub mod paths;
 pub mod seeds;
 
-#[path = "../../../tests/it/encode.rs"]
-pub mod encode;
-
 use fastrand::Rng;
+
+use super::{encode, generate};
 
 use file::Parts;
 pub use paths::{Heap, note_panics, read_every_way};

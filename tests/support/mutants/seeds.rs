@@ -5,8 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use super::Seed;
-use crate::generate;
+use super::{Seed, generate};
 
 /// Files that the library's own writer makes.
 pub fn generated(cases: u64) -> Vec<Seed> {

@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 use marquetry::{Reader, Writer};
 use serde_json::Value;
 
-use crate::folder::{Folder, error};
+use crate::support::folder::{Folder, error};
 use crate::support::testdata;
 
 impl Folder {
@@ -127,7 +127,7 @@ mod signals {
 #[test]
 fn a_writer_or_an_export_that_is_dropped_leaves_nothing() {
     let folder = Folder::new();
-    let batch = crate::sinks::rows(0, 1000);
+    let batch = crate::support::numbered::rows(0, 1000);
     let mut writer = Writer::create(folder.path("a.parquet"), batch.schema()).expect("a writer");
     writer.write(&batch).expect("written");
     assert_eq!(folder.names("").len(), 1);

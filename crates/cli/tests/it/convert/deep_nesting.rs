@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use marquetry::Limits;
 
-use crate::nests::{NESTS, Nest, deep, deepest, nested};
+use crate::support::nests::{NESTS, Nest, deep, deepest, nested};
 
 /// The tool itself, with a stack of 1 MiB for every thread.
 fn marq(folder: &Path, args: &str) -> Output {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use marquetry::{Reader, WriteOptions, Writer};
 
-use crate::sinks::{names, numbers, rows, write_file};
+use crate::support::numbered::{names, numbers, rows, write_file};
 
 fn convert(from: &Path, to: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));

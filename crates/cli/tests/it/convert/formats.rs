@@ -9,7 +9,7 @@ use arrow_schema::{DataType, TimeUnit};
 use bytes::Bytes;
 use marquetry::Reader;
 
-use crate::folder::{Folder, error};
+use crate::support::folder::{Folder, error};
 use crate::support::testdata;
 
 impl Folder {

@@ -12,7 +12,7 @@ use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, TimeUnit};
 use marquetry::Reader;
 
-use crate::folder::Folder;
+use crate::support::folder::Folder;
 
 impl Folder {
     /// The first batch of a Parquet file.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array};
 
-use crate::folder::{Folder, error};
+use crate::support::folder::{Folder, error};
 
 impl Folder {
     /// A Parquet file with a column `n`.

@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use marquetry::{Reader, WriteOptions, Writer};
 use serde_json::{Value, json};
 
-use crate::folder::{Folder, error};
+use crate::support::folder::{Folder, error};
 use crate::support::testdata;
 
 impl Folder {

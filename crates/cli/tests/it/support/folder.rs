@@ -91,7 +91,7 @@ impl Folder {
 
     /// What stands in a folder below, sorted.
     pub fn names(&self, folder: &str) -> Vec<String> {
-        crate::sinks::names(&self.path(folder))
+        crate::support::numbered::names(&self.path(folder))
     }
 }
 

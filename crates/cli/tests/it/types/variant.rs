@@ -5,8 +5,8 @@ use marquetry::Reader;
 use marquetry::format::{FileMetaData, Thrift as _};
 use serde_json::{Value, json};
 
-use crate::folder::Folder;
 use crate::support::close;
+use crate::support::folder::Folder;
 
 /// Rows whose `payload` is of many kinds: an object, one of other fields, null, nothing, a list.
 const EVENTS: &str = r#"{"id":1,"payload":{"user":{"id":7,"name":"ada"},"tags":["x","y"],"amount":1.10},"ts":"t1"}
