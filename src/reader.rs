@@ -6,6 +6,8 @@ mod batches;
 mod builder;
 #[cfg(feature = "async")]
 mod stream;
+#[cfg(all(feature = "async", feature = "engine"))]
+mod steering;
 mod parts;
 mod dataset;
 mod external;
@@ -39,6 +41,8 @@ pub use self::{
 pub use batches::Batches;
 pub use dataset::{Dataset, DatasetBatches};
 pub use file::{Reader, Threads};
+#[cfg(all(feature = "async", feature = "engine"))]
+pub use steering::KnownFile;
 
 impl Reader {
     /// Rows that [`Reader::batches`] will give. With a filter, what it needs is read, but not where
@@ -58,10 +62,10 @@ impl Reader {
         let mut rows = proven.fold(0u64, u64::saturating_add);
         let doubtful = plan.ranges().iter().filter(|range| !range.is_proven());
         let doubtful: Vec<usize> = doubtful.map(|range| range.row_group).collect();
-        match &reader.options.part {
+        match &reader.wiring.part {
             Some(part) => {
                 let of_doubtful = part.iter().filter(|(row_group, _)| doubtful.contains(row_group));
-                reader.options.part = Some(of_doubtful.cloned().collect());
+                reader.wiring.part = Some(of_doubtful.cloned().collect());
             }
             None => reader.options.row_groups = Some(doubtful),
         }

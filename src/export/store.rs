@@ -74,7 +74,7 @@ impl Target for StorePrefix {
     }
 
     fn begin(&self, file: &str, encoder: RowGroupEncoder, _: &Made) -> Result<Box<dyn OutFile>> {
-        let sink = StoreSink::new(self.store.clone(), self.object(file)).within(self.upload);
+        let sink = StoreSink::new(self.store.clone(), self.object(file)).with_memory(self.upload);
         Ok(Box::new(AsyncWriter::over(sink, encoder)))
     }
 

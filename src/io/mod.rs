@@ -28,7 +28,7 @@ mod shares;
 mod parallel;
 mod file_set;
 #[cfg(feature = "async")]
-mod stream;
+pub(crate) mod stream;
 mod explain;
 
 pub(crate) use blocking::{Serial, load_indexes, open_footer};
