@@ -47,6 +47,22 @@ impl Failure {
         }
     }
 
+    /// The same with the file that an error of the library is about.
+    pub(crate) fn at_file(self, file: &str) -> Self {
+        match self {
+            Self::File(error) => Self::File(error.at_file(file)),
+            other => other,
+        }
+    }
+
+    /// The same with the column chunk.
+    pub(crate) fn at_chunk(self, file: &str, row_group: usize, column: &str) -> Self {
+        match self.at_file(file) {
+            Self::File(error) => Self::File(error.at_row_group(row_group).at_column(column)),
+            other => other,
+        }
+    }
+
     /// Prints the error on standard error, and returns the exit code.
     pub(crate) fn report(&self, format: Option<Format>) -> ExitCode {
         let code = self.code();

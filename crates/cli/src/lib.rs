@@ -22,6 +22,7 @@ mod hive;
 mod info;
 mod input;
 mod interrupt;
+mod json;
 mod keys;
 mod output;
 mod packed;

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::hive::Input;
 use crate::input::{self, Opened};
 use crate::printer::Printer;
-use crate::progress::{Bar, Read, Work};
+use crate::progress::{Bar, Extent, Read};
 
 /// Rows shown unless the user says how many.
 const DEFAULT_ROWS: u64 = 10;
@@ -279,14 +279,14 @@ fn bar(wanted: &Wanted, inputs: &[Input], command: &Rows, global: &Global) -> Ba
         // Columns do not matter.
         let files = FilesOfRows { columns: Columns::default(), ..command.files.clone() };
         for input in inputs.iter().take_while(|_| global.filter.is_none()) {
-            let input = Input { path: input.path.clone(), known: None, target: None };
+            let input = Input { path: input.path.clone(), partitions: None, target: None };
             rows += input::open_rows(&input, &files, global).ok()?.reader.rows().ok()?;
         }
         (global.filter.is_none()).then_some(rows.min(limit))
     };
     let work = match (global.progress, to_file) {
-        (When::Never, _) | (When::Auto, false) => Work::Rows(0),
-        _ => rows().map_or(Work::Unknown, Work::Rows),
+        (When::Never, _) | (When::Auto, false) => Extent::Rows(0),
+        _ => rows().map_or(Extent::Unknown, Extent::Rows),
     };
     Bar::new(work, global, Read::default())
 }

@@ -20,7 +20,7 @@ use marquetry::{Error, Limits, Predicate, Reader};
 
 use crate::args::{BinaryForm, Convert, FilesOfRows, Global, SourceForm, TargetForm};
 use crate::failure::{Failure, Result};
-use crate::hive::{Completed, Input, Known};
+use crate::hive::{Completed, Input, Partitions};
 use crate::packed::{self, Packing};
 use crate::progress::Read;
 use crate::variants::{OfLines, Part};
@@ -88,13 +88,13 @@ pub(crate) fn open(
         let source = match (file.form, &csv, &json) {
             (SourceForm::Csv, Some(schema), _) => {
                 let (name, bytes) = (file.name.clone(), file.len);
-                let known = file.input.known.clone();
+                let known = file.input.partitions.clone();
                 let rows = text::csv(file, &counted, schema, command)?;
                 narrow(name, known, schema, bytes, rows, &command.files, global)?
             }
             (SourceForm::Jsonl, _, Some(schema)) => {
                 let (name, bytes) = (file.name.clone(), file.len);
-                let known = file.input.known.clone();
+                let known = file.input.partitions.clone();
                 let rows = text::json(file, &counted, schema, command, of_lines)?;
                 narrow(name, known, schema, bytes, rows, &command.files, global)?
             }
@@ -300,7 +300,7 @@ fn arrow(
     global: &Global,
     read: &Arc<AtomicU64>,
 ) -> Result<Source> {
-    let (name, len, known) = (file.name.clone(), file.len, file.input.known.clone());
+    let (name, len, known) = (file.name.clone(), file.len, file.input.partitions.clone());
     let opened: Result<Box<dyn RecordBatchReader>, ArrowError> = match file.form {
         SourceForm::Arrows => {
             let stream = BufReader::with_capacity(1 << 16, file.into_read(read)?);
@@ -344,7 +344,7 @@ pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
 /// Selects columns and rows by the flags, and adds the columns that the folders tell.
 fn narrow(
     name: String,
-    known: Option<Known>,
+    known: Option<Partitions>,
     schema: &SchemaRef,
     bytes: Option<u64>,
     mut batches: Batches,

@@ -1,7 +1,6 @@
 //! VARIANT columns: which columns of JSON lines become one, how they are shredded, and what is
 //! shown of them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -13,11 +12,10 @@ use marquetry::variant::{
     VariantArray, VariantArrayBuilder, VariantInference, VariantPath, VariantShape,
     VariantShredding,
 };
-use serde_json::value::RawValue;
 
 use crate::args::{Convert, TargetForm};
 use crate::failure::{Failure, Result};
-use crate::text;
+use crate::json;
 
 /// The column that whole lines become.
 const WHOLE: &str = "json";
@@ -112,22 +110,20 @@ impl VariantColumns {
             }
             OfLines::Fields(names) => names,
         };
-        let mut fields: BTreeMap<String, &RawValue> =
-            serde_json::from_str(line).map_err(|e| text::at_column(&e))?;
-        if let Some(name) = twice(line, &fields, names) {
-            return Err(format!("column {name}: the line has two fields of this name"));
-        }
+        let mut members = json::members(line).map_err(|e| json::at_column(&e))?;
         for (name, builder) in names.iter().zip(&mut self.builders) {
-            match fields.remove(name) {
-                Some(value) => builder
+            let mut found = members.extract_if(.., |(known, _)| known == name);
+            match found.next() {
+                Some((_, value)) => builder
                     .append_json(value.get())
                     .map_err(|e| format!("column {name}: {}", e.message()))?,
                 None => builder.append_null(),
             }
+            if found.next().is_some() {
+                return Err(format!("column {name}: the line has two fields of this name"));
+            }
         }
-        let left = serde_json::to_string(&fields).map_err(|e| e.to_string())?;
-        rest.push_str(&left);
-        Ok(())
+        json::write_members(members, rest).map_err(|e| e.to_string())
     }
 
     /// The batch with the columns in their places.
@@ -153,44 +149,6 @@ impl VariantColumns {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
     }
-}
-
-/// A name of `names` that stands twice in a line. `fields` are the last fields of each name.
-fn twice<'n>(
-    line: &str,
-    fields: &BTreeMap<String, &RawValue>,
-    names: &'n [String],
-) -> Option<&'n String> {
-    let begin = |value: &RawValue| value.get().as_ptr().addr().wrapping_sub(line.as_ptr().addr());
-    let mut last: Vec<_> = fields.values().map(|v| (begin(v), v.get().len())).collect();
-    last.sort_unstable();
-    let mut last = last.into_iter().peekable();
-    let mut at = 0;
-    loop {
-        // Between values there are names, colons, commas and blanks.
-        at += line.get(at..)?.find('"')?;
-        let name = value_at(line, at)?;
-        at += name.len();
-        at += line.get(at..)?.find(':')? + 1;
-        let rest = line.get(at..)?;
-        at += rest.len() - rest.trim_ascii_start().len();
-        if let Some((_, len)) = last.next_if(|value| value.0 == at) {
-            at += len;
-            continue;
-        }
-        let name: String = serde_json::from_str(name).ok()?;
-        if let Some(found) = names.iter().find(|known| **known == name) {
-            return Some(found);
-        }
-        at += value_at(line, at)?.len();
-    }
-}
-
-/// The JSON value that begins at this byte.
-fn value_at(line: &str, at: usize) -> Option<&str> {
-    let text = line.get(at..)?;
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    values.next()?.ok().map(RawValue::get)
 }
 
 /// What --shred says: how VARIANT columns are written.

@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
@@ -44,6 +44,13 @@ impl Forms {
             if !is_shown_as_variant(column, field) {
                 self.look_at(column, &mut next);
             }
+        }
+    }
+
+    /// The same for a column that stands alone.
+    pub(crate) fn look_at_column(&mut self, column: &dyn Array, field: &Field) {
+        if self.values.binary.is_none() && !is_shown_as_variant(column, field) {
+            self.look_at(column, &mut 0);
         }
     }
 

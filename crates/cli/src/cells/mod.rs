@@ -19,6 +19,7 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, Field};
 use marquetry::geo::to_wkt;
 use marquetry::variant::VariantArray;
+use serde_json::value::RawValue;
 
 use crate::args::{BinaryForm, DecimalForm, MapForm};
 
@@ -411,6 +412,17 @@ impl Values<'_> {
             false => self.write(i, TextForm::Json, out)?,
         }
         Ok(())
+    }
+
+    /// The value as JSON.
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub(crate) fn raw_json(&self, i: usize) -> Result<Box<RawValue>, ArrowError> {
+        let mut out = Vec::new();
+        self.json(i, &mut out)?;
+        let text = String::from_utf8(out).map_err(|e| ArrowError::CastError(e.to_string()))?;
+        RawValue::from_string(text).map_err(|e| ArrowError::JsonError(e.to_string()))
     }
 
     /// Appends the value for a cell: text without quotes, nested values as JSON. False for null,

@@ -11,7 +11,7 @@ use marquetry::variant::VariantArray;
 
 use super::columns::{decoded_as, finish, json_type};
 use super::infer::{Members, Place};
-use super::lines::Lines;
+use super::lines::JsonTexts;
 use super::maps::Maps;
 use super::{BATCH_BYTES, BATCH_ROWS, given_fields, infer_rows, late_value};
 use crate::args::{BinaryForm, Convert};
@@ -73,7 +73,7 @@ fn look(columns: &mut Members, file: &mut Content, without: &[String], max: usiz
     let shared: Arc<str> = name.as_str().into();
     let max_bytes = file.max_record_bytes;
     file.head(|bytes| {
-        let mut lines = Lines::new(BufReader::new(bytes), max_bytes);
+        let mut lines = JsonTexts::new(BufReader::new(bytes), max_bytes);
         for _ in 0..max {
             let Some((line, text)) = lines.next(&name)? else { break };
             columns.see_line(text, &Place { file: shared.clone(), line }, without)?;
@@ -100,7 +100,7 @@ pub(crate) fn json(
     let decoder =
         decoder(&decoded, is_strict).map_err(|e| Failure::Usage(format!("{name}: {e}")))?;
     let mut batches = JsonBatches {
-        lines: Lines::new(BufReader::with_capacity(1 << 18, file.into_read(read)?), max_bytes),
+        lines: JsonTexts::new(BufReader::with_capacity(1 << 18, file.into_read(read)?), max_bytes),
         name,
         batch_bytes: usize::try_from(max_bytes).unwrap_or(BATCH_BYTES).min(BATCH_BYTES),
         decoder,
@@ -137,7 +137,7 @@ fn decoder(schema: &SchemaRef, is_strict: bool) -> Result<Decoder, ArrowError> {
 /// The rows of JSON lines.
 struct JsonBatches<R> {
     name: String,
-    lines: Lines<R>,
+    lines: JsonTexts<R>,
     /// Bytes of JSON from which on a batch ends early.
     batch_bytes: usize,
     decoder: Decoder,
