@@ -181,7 +181,7 @@ fn json(
     forms: &Forms,
 ) -> Result<Box<RawValue>, ArrowError> {
     let of_width = |width: usize, word: u64| -> Result<ArrayRef, ArrowError> {
-        // The low bytes of the word.
+        #[expect(clippy::cast_possible_truncation, reason = "the low bytes of the word are meant")]
         let bytes = match width {
             1 => Buffer::from_vec(vec![word as u8]),
             2 => Buffer::from_vec(vec![word as u16]),

@@ -142,7 +142,7 @@ impl Report for AllValues {
 /// A value for people, short, and texts without quotes.
 fn cut(value: &RawValue) -> String {
     let text = json::cell(value).filter(|text| !text.is_empty());
-    let text = text.as_deref().unwrap_or(value.get());
+    let text = text.as_deref().unwrap_or_else(|| value.get());
     match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
