@@ -95,13 +95,13 @@ impl Report for Reads {
 
     fn lines(&self) -> impl Iterator<Item = impl Serialize> {
         #[derive(Serialize)]
-        struct Line<'a> {
+        struct RowGroupOfFile<'a> {
             file: &'a str,
             #[serde(flatten)]
             row_group: &'a RowGroupRead,
         }
         self.files.iter().flat_map(|FileRead { file, row_groups, .. }| {
-            row_groups.iter().map(move |row_group| Line { file, row_group })
+            row_groups.iter().map(move |row_group| RowGroupOfFile { file, row_group })
         })
     }
 

@@ -13,36 +13,20 @@ pub(crate) fn is_geospatial(leaf: &Leaf) -> bool {
     matches!(leaf.logical, Some(LogicalType::Geometry(_) | LogicalType::Geography(_)))
 }
 
-/// A box as JSON has it.
-#[derive(Serialize)]
-struct Sides {
-    xmin: f64,
-    xmax: f64,
-    ymin: f64,
-    ymax: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    zmin: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    zmax: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mmin: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mmax: Option<f64>,
-}
-
-/// Serialises a box, if there is one.
+/// Serialises the sides of a box, if there is one.
 fn sides<S: Serializer>(bbox: &Option<BoundingBox>, to: S) -> Result<S::Ok, S::Error> {
-    let sides = |of: &BoundingBox| Sides {
-        xmin: of.xmin,
-        xmax: of.xmax,
-        ymin: of.ymin,
-        ymax: of.ymax,
-        zmin: of.zmin,
-        zmax: of.zmax,
-        mmin: of.mmin,
-        mmax: of.mmax,
-    };
-    bbox.as_ref().map(sides).serialize(to)
+    let Some(bbox) = bbox else { return to.serialize_none() };
+    let sides = [
+        ("xmin", Some(bbox.xmin)),
+        ("xmax", Some(bbox.xmax)),
+        ("ymin", Some(bbox.ymin)),
+        ("ymax", Some(bbox.ymax)),
+        ("zmin", bbox.zmin),
+        ("zmax", bbox.zmax),
+        ("mmin", bbox.mmin),
+        ("mmax", bbox.mmax),
+    ];
+    to.collect_map(sides.into_iter().filter_map(|(name, side)| Some((name, side?))))
 }
 
 /// The statistics of a chunk or a column.

@@ -224,7 +224,11 @@ fn columns_of_names(reader: &Reader, names: &[&str]) -> Result<Vec<Vec<(usize, F
         Ok(reader.clone().project(names)?.schema()?.fields().clone())
     };
     let all = fields_of(names)?;
-    if all.len() == names.len() {
+    let is_of_name = |(name, field): (&&str, &FieldRef)| {
+        let below = name.strip_prefix(field.name().as_str());
+        below.is_some_and(|below| below.is_empty() || below.starts_with('.'))
+    };
+    if all.len() == names.len() && names.iter().zip(&all).all(is_of_name) {
         return Ok(all.iter().cloned().enumerate().map(|column| vec![column]).collect());
     }
     let mut columns = Vec::new();

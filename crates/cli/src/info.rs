@@ -30,12 +30,12 @@ pub(crate) fn run(command: &Info, global: &Global) -> Result<()> {
         FileInfo::new(path, &input::open(path, global)?)
     })?;
     let found = match (files.pop(), files.is_empty()) {
-        (Some(file), true) => Found::One(Box::new(file)),
+        (Some(file), true) => InfoReport::One(Box::new(file)),
         (last, _) => {
             files.extend(last);
             let (bytes, rows) =
                 (files.iter().map(|of| of.file_bytes), files.iter().map(|of| of.rows));
-            Found::All { bytes: bytes.sum(), rows: rows.sum(), files }
+            InfoReport::All { bytes: bytes.sum(), rows: rows.sum(), files }
         }
     };
     report::print(&found, global)?;
@@ -61,7 +61,7 @@ fn key_value(paths: &[String], key: &str, global: &Global) -> Result<()> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Found {
+enum InfoReport {
     One(Box<FileInfo>),
     All { files: Vec<FileInfo>, bytes: u64, rows: u64 },
 }
@@ -259,7 +259,7 @@ impl FileInfo {
     }
 }
 
-impl Report for Found {
+impl Report for InfoReport {
     const COMMAND: &'static str = "info";
 
     fn lines(&self) -> impl Iterator<Item = impl Serialize> {

@@ -231,7 +231,7 @@ impl Opened {
             Some(completed) => completed.complete(&batch)?,
             None => batch,
         };
-        self.part.as_ref().map_or_else(|| Ok(batch.clone()), |part| part.of(&batch))
+        self.part.as_ref().map_or_else(|| Ok(batch.clone()), |part| part.extract(&batch))
     }
 }
 

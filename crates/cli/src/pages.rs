@@ -12,7 +12,7 @@ use crate::report::{self, Column, Report, ReportMemory, Tables};
 use crate::walk::{self, Page};
 
 #[derive(Serialize)]
-struct Listed {
+struct PagesReport {
     chunks: Vec<ChunkPages>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
             }
         }
     }
-    report::print(&Listed { chunks }, global)
+    report::print(&PagesReport { chunks }, global)
 }
 
 impl ChunkPages {
@@ -98,19 +98,19 @@ impl ChunkPages {
     }
 }
 
-impl Report for Listed {
+impl Report for PagesReport {
     const COMMAND: &'static str = "pages";
 
     fn lines(&self) -> impl Iterator<Item = impl Serialize> {
         #[derive(Serialize)]
-        struct Line<'a> {
+        struct PageOfChunk<'a> {
             #[serde(flatten)]
             place: &'a ChunkPlace,
             #[serde(flatten)]
             page: &'a Page,
         }
         self.chunks.iter().flat_map(|ChunkPages { place, pages, .. }| {
-            pages.iter().map(move |page| Line { place, page })
+            pages.iter().map(move |page| PageOfChunk { place, page })
         })
     }
 

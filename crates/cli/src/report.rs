@@ -94,11 +94,11 @@ fn print_csv(out: &mut Sink, records: impl Iterator<Item = impl Serialize>) -> R
 /// A column of a table: its header, and what it shows of each record.
 pub(crate) struct Column<'a, T> {
     header: &'a str,
-    content: Content<T>,
+    content: CellContent<T>,
 }
 
 /// What a column shows; numbers stand on the right.
-enum Content<T> {
+enum CellContent<T> {
     Text(fn(&T) -> String),
     Number(fn(&T) -> String),
     Count(fn(&T) -> Option<u64>),
@@ -107,31 +107,35 @@ enum Content<T> {
 
 impl<'a, T> Column<'a, T> {
     pub(crate) const fn text(header: &'a str, of: fn(&T) -> String) -> Self {
-        Self { header, content: Content::Text(of) }
+        Self { header, content: CellContent::Text(of) }
     }
 
     /// Numbers that are text already.
     pub(crate) const fn number(header: &'a str, of: fn(&T) -> String) -> Self {
-        Self { header, content: Content::Number(of) }
+        Self { header, content: CellContent::Number(of) }
     }
 
     pub(crate) const fn count(header: &'a str, of: fn(&T) -> Option<u64>) -> Self {
-        Self { header, content: Content::Count(of) }
+        Self { header, content: CellContent::Count(of) }
     }
 
     pub(crate) const fn bytes(header: &'a str, of: fn(&T) -> Option<u64>) -> Self {
-        Self { header, content: Content::Bytes(of) }
+        Self { header, content: CellContent::Bytes(of) }
     }
 
     fn align(&self) -> Align {
-        if matches!(self.content, Content::Text(_)) { Align::Left } else { Align::Right }
+        if matches!(self.content, CellContent::Text(_)) { Align::Left } else { Align::Right }
     }
 
     fn cell(&self, record: &T, global: &Global) -> String {
         match self.content {
-            Content::Text(of) | Content::Number(of) => of(record),
-            Content::Count(of) => of(record).map(|n| output::count(n, global)).unwrap_or_default(),
-            Content::Bytes(of) => of(record).map(|n| output::bytes(n, global)).unwrap_or_default(),
+            CellContent::Text(of) | CellContent::Number(of) => of(record),
+            CellContent::Count(of) => {
+                of(record).map(|n| output::count(n, global)).unwrap_or_default()
+            }
+            CellContent::Bytes(of) => {
+                of(record).map(|n| output::bytes(n, global)).unwrap_or_default()
+            }
         }
     }
 

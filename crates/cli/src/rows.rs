@@ -132,7 +132,7 @@ impl Wanted {
     }
 
     /// Readers of the wanted rows of a file.
-    fn of(&self, i: usize, reader: &Reader, printed: u64) -> Result<Vec<Reader>> {
+    fn readers(&self, i: usize, reader: &Reader, printed: u64) -> Result<Vec<Reader>> {
         match self {
             Self::All => Ok(vec![reader.clone()]),
             Self::First(n) => first_rows(reader, n.saturating_sub(printed)),
@@ -213,7 +213,7 @@ fn print(
             printer.title(&input.path);
         }
         let printed = input::open_rows(input, &command.files, global).and_then(|opened| {
-            let chosen = wanted.of(i, &opened.reader, bar.rows())?;
+            let chosen = wanted.readers(i, &opened.reader, bar.rows())?;
             print_rows(&mut printer, &opened, chosen, &mut bar)
         });
         let Err(failure) = printed else { continue };

@@ -277,7 +277,7 @@ impl Report for AllLeaves {
 
     fn lines(&self) -> impl Iterator<Item = impl Serialize> {
         #[derive(Serialize)]
-        struct Line<'a> {
+        struct LeafOfFile<'a> {
             file: &'a str,
             column: String,
             #[serde(flatten)]
@@ -285,7 +285,7 @@ impl Report for AllLeaves {
         }
         self.files.iter().flat_map(|(file, place)| {
             let leaves = self.schemas.get(*place).map_or(&[][..], |(leaves, _)| leaves);
-            leaves.iter().map(move |leaf| Line { file, column: leaf.column(), leaf })
+            leaves.iter().map(move |leaf| LeafOfFile { file, column: leaf.column(), leaf })
         })
     }
 

@@ -1,5 +1,5 @@
-//! VARIANT columns: which columns of JSON lines become one, how they are shredded, and what is
-//! shown of them.
+//! VARIANT columns: this module says which fields of JSON lines become one, how they are shredded,
+//! and which part of them is shown.
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ use crate::json;
 /// The column that whole lines become.
 const WHOLE: &str = "json";
 
-/// What of JSON lines becomes VARIANT.
+/// The fields of JSON lines that become VARIANT columns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum OfLines {
+pub(crate) enum LinesAsVariant {
     /// Each line is one value of one column.
     Whole,
     /// Fields of the lines are columns of this name.
     Fields(Vec<String>),
 }
 
-impl OfLines {
-    /// What --variant says for these inputs, if it says anything of them.
+impl LinesAsVariant {
+    /// Parses `--variant`; `None` if nothing changes for these inputs.
     ///
     /// # Errors
     /// `Usage` if there is nothing that it could be for.
@@ -39,7 +39,7 @@ impl OfLines {
         reads_lines: bool,
         target: TargetForm,
     ) -> Result<Option<Self>> {
-        let said = match command.variant.as_deref() {
+        let flag = match command.variant.as_deref() {
             None => return Ok(None),
             // Which is how text has them in any case.
             Some("json")
@@ -47,21 +47,21 @@ impl OfLines {
             {
                 return Ok(None);
             }
-            Some(said) => said,
+            Some(flag) => flag,
         };
         if !reads_lines {
             return Err(Failure::Usage(format!(
-                "--variant {said} is for JSON lines as an input; VARIANT columns of other files \
+                "--variant {flag} is for JSON lines as an input; VARIANT columns of other files \
                  stay what they are, and are JSON in JSON lines and CSV"
             )));
         }
-        if said == "all" {
+        if flag == "all" {
             return Ok(Some(Self::Whole));
         }
-        let names: Vec<String> = said.split(',').map(|name| name.trim().to_owned()).collect();
+        let names: Vec<String> = flag.split(',').map(|name| name.trim().to_owned()).collect();
         if names.iter().any(String::is_empty) {
             return Err(Failure::Usage(format!(
-                "--variant {said}: names, separated by commas, or all"
+                "--variant {flag}: names, separated by commas, or all"
             )));
         }
         Ok(Some(Self::Fields(names)))
@@ -88,14 +88,15 @@ impl OfLines {
 
 /// The VARIANT columns of a batch of lines.
 pub(crate) struct VariantColumns {
-    of: OfLines,
+    variants: LinesAsVariant,
     builders: Vec<VariantArrayBuilder>,
 }
 
 impl VariantColumns {
-    pub(crate) fn new(of: &OfLines) -> Self {
-        let len = of.names().len().max(1);
-        Self { of: of.clone(), builders: (0..len).map(|_| VariantArrayBuilder::new()).collect() }
+    pub(crate) fn new(variants: &LinesAsVariant) -> Self {
+        let len = variants.names().len().max(1);
+        let builders = (0..len).map(|_| VariantArrayBuilder::new()).collect();
+        Self { variants: variants.clone(), builders }
     }
 
     /// Takes a line, and appends what is left of it to `rest`.
@@ -103,12 +104,12 @@ impl VariantColumns {
     /// # Errors
     /// What is wrong with the line.
     pub(crate) fn take(&mut self, line: &str, rest: &mut String) -> Result<(), String> {
-        let names = match &self.of {
-            OfLines::Whole => {
+        let names = match &self.variants {
+            LinesAsVariant::Whole => {
                 let whole = &mut self.builders[0];
                 return whole.append_json(line).map_err(|e| e.message().to_owned());
             }
-            OfLines::Fields(names) => names,
+            LinesAsVariant::Fields(names) => names,
         };
         let mut members = json::members(line).map_err(|e| json::at_column(&e))?;
         for (name, builder) in names.iter().zip(&mut self.builders) {
@@ -138,12 +139,14 @@ impl VariantColumns {
             made.push(Arc::new(builder.finish()?) as ArrayRef);
         }
         let mut others = others.into_iter().flat_map(RecordBatch::columns);
-        let columns = schema.fields().iter().map(|field| match &self.of {
-            OfLines::Whole => made.first(),
-            OfLines::Fields(names) => match names.iter().position(|name| name == field.name()) {
-                Some(i) => made.get(i),
-                None => others.next(),
-            },
+        let columns = schema.fields().iter().map(|field| match &self.variants {
+            LinesAsVariant::Whole => made.first(),
+            LinesAsVariant::Fields(names) => {
+                match names.iter().position(|name| name == field.name()) {
+                    Some(i) => made.get(i),
+                    None => others.next(),
+                }
+            }
         });
         let columns: Vec<ArrayRef> = columns.flatten().cloned().collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -151,25 +154,25 @@ impl VariantColumns {
     }
 }
 
-/// What --shred says: how VARIANT columns are written.
+/// Adds the shredding of VARIANT columns that `--shred` asks for.
 ///
 /// # Errors
 /// `Usage` if a shape is none, or there is nothing to shred.
 pub(crate) fn shredding(
     mut options: WriteOptions,
-    said: &[String],
+    flags: &[String],
     schema: &Schema,
 ) -> Result<WriteOptions> {
-    if !said.is_empty() && !schema.fields().iter().any(|field| VariantArray::is_variant(field)) {
+    if !flags.is_empty() && !schema.fields().iter().any(|field| VariantArray::is_variant(field)) {
         return Err(Failure::Usage(
             "--shred: there is no VARIANT column; --variant makes them of JSON lines".to_owned(),
         ));
     }
-    for said in said {
+    for flag in flags {
         // A shape has no `=`, and begins with no name where it is an object.
-        let (column, how) = match said.split_once('=') {
-            Some((column, how)) if !said.starts_with(['{', '[']) => (column, how),
-            _ => ("*", said.as_str()),
+        let (column, how) = match flag.split_once('=') {
+            Some((column, how)) if !flag.starts_with(['{', '[']) => (column, how),
+            _ => ("*", flag.as_str()),
         };
         let how = match how.trim() {
             "infer" => VariantShredding::Infer(VariantInference::new()),
@@ -186,16 +189,16 @@ pub(crate) fn shredding(
 pub(crate) struct Part(VariantPath);
 
 impl Part {
-    /// What --variant-path says.
+    /// Parses `--variant-path`.
     ///
     /// # Errors
     /// `Usage` if the text is no path, or there is no VARIANT column.
-    pub(crate) fn new(said: Option<&str>, schema: &Schema) -> Result<Option<Self>> {
-        let Some(said) = said else { return Ok(None) };
+    pub(crate) fn new(flag: Option<&str>, schema: &Schema) -> Result<Option<Self>> {
+        let Some(flag) = flag else { return Ok(None) };
         if !schema.fields().iter().any(|field| VariantArray::is_variant(field)) {
             return Err(Failure::Usage("--variant-path: there is no VARIANT column".to_owned()));
         }
-        Ok(Some(Self(said.parse()?)))
+        Ok(Some(Self(flag.parse()?)))
     }
 
     /// The schema of the parts.
@@ -213,7 +216,7 @@ impl Part {
     }
 
     /// The parts of a batch.
-    pub(crate) fn of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub(crate) fn extract(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let schema = batch.schema_ref();
         let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
             if !VariantArray::is_variant(field) {

@@ -798,14 +798,16 @@ fn unknown_command(error: &clap::Error) -> Option<String> {
 /// --color and --no-color, which the help obeys before they are parsed.
 fn colors(words: &[OsString]) -> ColorChoice {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-    let said = |when: &str| {
+    let is_given = |when: &str| {
         let equals = format!("--color={when}");
         words.iter().any(|word| *word == equals)
             || words.windows(2).any(|pair| pair[0] == "--color" && pair[1] == when)
     };
     match () {
-        () if said("never") || words.iter().any(|word| word == "--no-color") => ColorChoice::Never,
-        () if said("always") => ColorChoice::Always,
+        () if is_given("never") || words.iter().any(|word| word == "--no-color") => {
+            ColorChoice::Never
+        }
+        () if is_given("always") => ColorChoice::Always,
         () => ColorChoice::Auto,
     }
 }

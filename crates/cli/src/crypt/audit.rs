@@ -5,7 +5,9 @@ use std::path::Path;
 
 use glob::Pattern;
 use marquetry::crypt::Signature;
-use marquetry::format::{ColumnChunk, ColumnCryptoMetaData, ColumnMetaData, EncryptionAlgorithm};
+use marquetry::format::{
+    ColumnChunk, ColumnCryptoMetaData, ColumnMetaData, EncryptionAlgorithm, FileCryptoMetaData,
+};
 use marquetry::{ErrorKind, Reader};
 use serde::Serialize;
 
@@ -208,38 +210,7 @@ impl FileAudit {
         let reader = reader.as_ref();
         let name = |metadata: &Vec<u8>| KeyName::new(metadata, materials.as_ref());
         let head = reader.map(|reader| reader.metadata().index().head());
-        let (mode, algorithm, key) = match (crypto, head) {
-            (Some(crypto), _) => {
-                let key = crypto.key_metadata.as_ref().map(name);
-                (FooterMode::Encrypted, Some(crypto.encryption_algorithm), key)
-            }
-            (None, Some(head)) if head.encryption_algorithm.is_some() => {
-                let key = head.footer_signing_key_metadata.as_ref().map(name);
-                (FooterMode::Signed, head.encryption_algorithm.clone(), key)
-            }
-            _ => (FooterMode::Plain, None, None),
-        };
-        let signature = match reader.map(|reader| reader.metadata().signature()) {
-            _ if problem.is_some() && given.is_some() => "failed",
-            Some(Signature::Encrypted) => "authenticated",
-            Some(Signature::Verified) => "verified",
-            Some(Signature::Unverified) => "unverified",
-            Some(_) => "none",
-            None => "unknown",
-        };
-        let prefix = algorithm.as_ref().map(AadPrefix::new);
-        let footer = FooterAudit {
-            mode,
-            key,
-            signature,
-            aad_prefix: prefix.as_ref().map_or("none", AadPrefix::name),
-            aad_prefix_text: match prefix {
-                Some(AadPrefix::Stored(text)) => Some(text),
-                _ => None,
-            },
-            algorithm: algorithm.map(AsText),
-            problem,
-        };
+        let footer = FooterAudit::new(crypto, reader, problem, given.is_some(), name);
         let has_keys = given.is_some();
         let columns = reader.map(|reader| footer.columns(reader, has_keys, &name));
         let columns = columns.transpose().map_err(|failure| failure.at_file(path))?;
@@ -252,7 +223,7 @@ impl FileAudit {
             plain_columns: count(|column| column.plain_chunks > 0),
             protected_columns: count(|column| column.is_protected()),
             columns,
-            leaks: leaks(mode, key_values.map(|pair| pair.key.as_str()).collect()),
+            leaks: leaks(footer.mode, key_values.map(|pair| pair.key.as_str()).collect()),
             footer,
             has_keys,
         })
@@ -338,6 +309,49 @@ fn leaks(mode: FooterMode, key_values: Vec<&str>) -> Vec<String> {
 }
 
 impl FooterAudit {
+    /// `name` makes the name of a key of its metadata.
+    fn new(
+        crypto: Option<FileCryptoMetaData>,
+        reader: Option<&Reader>,
+        problem: Option<String>,
+        has_keys: bool,
+        name: impl Fn(&Vec<u8>) -> KeyName,
+    ) -> Self {
+        let head = reader.map(|reader| reader.metadata().index().head());
+        let (mode, algorithm, key) = match (crypto, head) {
+            (Some(crypto), _) => {
+                let key = crypto.key_metadata.as_ref().map(name);
+                (FooterMode::Encrypted, Some(crypto.encryption_algorithm), key)
+            }
+            (None, Some(head)) if head.encryption_algorithm.is_some() => {
+                let key = head.footer_signing_key_metadata.as_ref().map(name);
+                (FooterMode::Signed, head.encryption_algorithm.clone(), key)
+            }
+            _ => (FooterMode::Plain, None, None),
+        };
+        let signature = match reader.map(|reader| reader.metadata().signature()) {
+            _ if problem.is_some() && has_keys => "failed",
+            Some(Signature::Encrypted) => "authenticated",
+            Some(Signature::Verified) => "verified",
+            Some(Signature::Unverified) => "unverified",
+            Some(_) => "none",
+            None => "unknown",
+        };
+        let prefix = algorithm.as_ref().map(AadPrefix::new);
+        Self {
+            mode,
+            key,
+            signature,
+            aad_prefix: prefix.as_ref().map_or("none", AadPrefix::name),
+            aad_prefix_text: match prefix {
+                Some(AadPrefix::Stored(text)) => Some(text),
+                _ => None,
+            },
+            algorithm: algorithm.map(AsText),
+            problem,
+        }
+    }
+
     /// Whether the bodies of pages are encrypted and not authenticated.
     fn has_ctr_pages(&self) -> bool {
         matches!(self.algorithm, Some(AsText(EncryptionAlgorithm::AesGcmCtrV1(_))))
@@ -500,7 +514,7 @@ impl Report for Audited {
     /// A line for each column; one without, where the columns are not known.
     fn lines(&self) -> impl Iterator<Item = impl Serialize> {
         #[derive(Serialize)]
-        struct Line<'a> {
+        struct ColumnOfFile<'a> {
             file: &'a str,
             footer: FooterMode,
             algorithm: &'a Option<AsText<EncryptionAlgorithm>>,
@@ -512,8 +526,8 @@ impl Report for Audited {
             pages: Option<&'static str>,
             leaks: Option<String>,
         }
-        fn line<'a>(file: &'a FileAudit, column: Option<&'a ColumnAudit>) -> Line<'a> {
-            Line {
+        fn line<'a>(file: &'a FileAudit, column: Option<&'a ColumnAudit>) -> ColumnOfFile<'a> {
+            ColumnOfFile {
                 file: &file.file,
                 footer: file.footer.mode,
                 algorithm: &file.footer.algorithm,

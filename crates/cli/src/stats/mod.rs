@@ -34,7 +34,7 @@ pub(crate) fn run(command: &Stats, global: &Global) -> Result<()> {
 }
 
 /// Prints the lines that `look` adds for each file.
-fn list<L: Line>(
+fn list<L: StatsLine>(
     command: &Stats,
     global: &Global,
     look: impl Fn(&mut FileLines<'_, L>) -> Result<()>,
@@ -52,13 +52,13 @@ fn list<L: Line>(
         look(&mut file)?;
         Ok((path.to_owned(), file.lines))
     })?;
-    report::print(&Listed { by: command.by, stats }, global)?;
+    report::print(&StatsReport { by: command.by, stats }, global)?;
     end
 }
 
 /// The lines of all files.
 #[derive(Serialize)]
-struct Listed<L: Serialize> {
+struct StatsReport<L: Serialize> {
     by: By,
     #[serde(serialize_with = "without_files")]
     stats: Vec<(String, Vec<L>)>,
@@ -72,13 +72,13 @@ fn without_files<L: Serialize, S: Serializer>(
 }
 
 /// What is said of a column, a column chunk, a row group or a page.
-trait Line: Serialize {
+trait StatsLine: Serialize {
     fn columns(by: By) -> Vec<Column<'static, Self>>
     where
         Self: Sized;
 }
 
-impl<L: Line> Report for Listed<L> {
+impl<L: StatsLine> Report for StatsReport<L> {
     const COMMAND: &'static str = "stats";
 
     fn lines(&self) -> impl Iterator<Item = impl Serialize> {
@@ -266,7 +266,7 @@ impl ChunkStatistics {
     }
 }
 
-impl Line for ChunkLine {
+impl StatsLine for ChunkLine {
     fn columns(by: By) -> Vec<Column<'static, Self>> {
         let mut columns = vec![
             Column::text("column", |of: &Self| of.column.clone()),
@@ -326,7 +326,7 @@ fn row_groups(file: &mut FileLines<'_, RowGroupLine>) -> Result<()> {
     Ok(())
 }
 
-impl Line for RowGroupLine {
+impl StatsLine for RowGroupLine {
     fn columns(_: By) -> Vec<Column<'static, Self>> {
         vec![
             Column::number("row group", |of: &Self| of.row_group.to_string()),
@@ -390,7 +390,7 @@ fn pages(file: &mut FileLines<'_, PageLine>) -> Result<()> {
     })
 }
 
-impl Line for PageLine {
+impl StatsLine for PageLine {
     fn columns(_: By) -> Vec<Column<'static, Self>> {
         vec![
             Column::text("column", |of: &Self| of.column.clone()),

@@ -93,9 +93,9 @@ impl Style {
 
 /// The columns of the screen, where there is one.
 fn screen(out: &Sink) -> Option<usize> {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    if said.is_some_and(|columns| columns > 0) {
-        return said;
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    if columns.is_some_and(|columns| columns > 0) {
+        return columns;
     }
     if !out.terminal {
         return None;

@@ -168,7 +168,8 @@ impl Shape {
             _ => {}
         }
         self.first.get_or_insert_with(|| at.clone());
-        let below = || depth.checked_sub(1).ok_or_else(|| format!("nested deeper than {MAX_DEPTH}"));
+        let below =
+            || depth.checked_sub(1).ok_or_else(|| format!("nested deeper than {MAX_DEPTH}"));
         match json {
             Json::Null => {}
             Json::Bool => self.booleans = true,

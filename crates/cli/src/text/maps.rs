@@ -169,6 +169,13 @@ mod tests {
                 ),
             ),
             (r#"{"m":5}"#, r#"{"m":5}"#),
+            (
+                r#"{"m":{"x":123456789012345678901234567890,"x":1e400}}"#,
+                concat!(
+                    r#"{"m":[{"key":"x","value":123456789012345678901234567890},"#,
+                    r#"{"key":"x","value":1e400}]}"#
+                ),
+            ),
         ] {
             let mut out = String::new();
             maps.as_pairs(line, &mut out).expect("JSON");
