@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 use crate::files;
 
 /// The value of null in the name of a folder.
-const NULL: &str = "__HIVE_DEFAULT_Partition__";
+const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The keys and values in the names of folders, in their order; `None` is null.
 fn pairs(folders: &[String]) -> Vec<(String, Option<String>)> {
@@ -224,11 +224,7 @@ fn columns_of_names(reader: &Reader, names: &[&str]) -> Result<Vec<Vec<(usize, F
         Ok(reader.clone().project(names)?.schema()?.fields().clone())
     };
     let all = fields_of(names)?;
-    let is_of_name = |(name, field): (&&str, &FieldRef)| {
-        let below = name.strip_prefix(field.name().as_str());
-        below.is_some_and(|below| below.is_empty() || below.starts_with('.'))
-    };
-    if all.len() == names.len() && names.iter().zip(&all).all(is_of_name) {
+    if all.len() == names.len() {
         return Ok(all.iter().cloned().enumerate().map(|column| vec![column]).collect());
     }
     let mut columns = Vec::new();

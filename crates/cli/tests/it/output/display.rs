@@ -494,7 +494,7 @@ fn a_name_that_begins_with_an_angle_bracket_is_shown_as_it_is() {
     folder.write(">x.parquet", &batch(vec![(">n", ints(&[1]))]));
     for command in [&["info"][..], &["crypt", "audit"], &["stats"], &["head"]] {
         let text = folder.text(&[command, &["-f", "table", ">x.parquet"]].concat());
-        let name = if command == ["head"] { "│ >n" } else { ">x.parquet" };
+        let name = if command == ["head"] { " >n │" } else { ">x.parquet" };
         assert!(text.contains(name) && !text.contains("./>"), "{command:?}: {text}");
     }
 }
