@@ -1,4 +1,4 @@
-//! `convert`: rows from any supported format to any other.
+//! `convert` writes rows of any supported format in any other.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `count`: rows, from the metadata alone, or of those that meet a condition.
+//! `count` counts rows, from the metadata alone, or those that meet a condition.
 
 use std::io::Write;
 

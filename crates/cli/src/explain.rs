@@ -1,4 +1,4 @@
-//! `explain`: what a read will do, before it is done.
+//! `explain` says what a read will do, before it is done.
 
 use std::time::Duration;
 

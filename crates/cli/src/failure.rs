@@ -1,4 +1,4 @@
-//! Errors of a command, and their exit codes.
+//! Says what is wrong, and with which exit code a command ends.
 
 use std::borrow::Cow;
 use std::process::ExitCode;

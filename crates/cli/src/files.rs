@@ -1,5 +1,5 @@
-//! Which files a command works on: those that are named, and those that folders and globs stand
-//! for.
+//! Finds the files that a command works on: those that are named, and those that folders and globs
+//! stand for.
 //!
 //! A file that is named is taken whatever it is called. Of folders and globs, regular files are
 //! taken, each once, whatever links lead to it; names that begin with `_` or `.` are passed over, as

@@ -1,4 +1,4 @@
-//! Columns of geometries: the boxes and types that the metadata state.
+//! Lists the columns of geometries, with the boxes and types that the metadata state.
 
 use marquetry::Reader;
 use marquetry::format::{BoundingBox, GeospatialStatistics, LogicalType};

@@ -1,4 +1,4 @@
-//! The help: examples of each command, and only the flags that it heeds.
+//! Completes the help: each command has examples, and only the flags that it heeds.
 
 use clap::Command;
 

@@ -1,4 +1,4 @@
-//! Partition columns: folders named `KEY=VALUE` on the way to a file.
+//! Makes partition columns of folders named `KEY=VALUE` on the way to a file.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `info`: one screen about a file.
+//! `info` shows one screen about a file.
 
 use std::collections::BTreeMap;
 use std::io::Write;

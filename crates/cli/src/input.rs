@@ -1,4 +1,4 @@
-//! Which files a command works on, and how they are opened.
+//! Finds the files that a command works on, and opens them.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! JSON texts, taken apart one level at a time.
+//! Takes JSON texts apart, one level at a time.
 //!
 //! Numbers keep the digits that they are written with, and an object keeps all members of one name:
 //! neither is so of `serde_json::Value`.

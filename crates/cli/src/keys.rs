@@ -1,4 +1,4 @@
-//! This module makes the keys for reading and writing encrypted files from the flags. No message
+//! Makes the keys for reading and writing encrypted files from the flags. No message
 //! shows a key.
 
 use std::fs::File;

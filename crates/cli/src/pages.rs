@@ -1,4 +1,4 @@
-//! `pages`: the pages of a column, and where the writer stopped using its dictionary.
+//! `pages` lists the pages of a column, and says where the writer stopped using its dictionary.
 
 use marquetry::Reader;
 use marquetry::format::{CompressionCodec, Encoding, PageType};

@@ -1,4 +1,4 @@
-//! A progress bar on standard error, and what was written in the end.
+//! Shows a progress bar on standard error, and in the end what was written.
 
 use std::fmt::Write;
 use std::io::IsTerminal;

@@ -1,4 +1,4 @@
-//! Reports: what a command found is one record, from which JSON, CSV and tables come.
+//! Prints reports: what a command found is one record, from which JSON, CSV and tables come.
 
 use std::io::Write;
 

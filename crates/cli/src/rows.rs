@@ -1,4 +1,4 @@
-//! `head`, `tail`, `cat`, `sample`: rows.
+//! `head`, `tail`, `cat` and `sample` print rows.
 
 use std::ops::Range;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `schema`: the schema in the form that is asked for.
+//! `schema` prints the schema in the form that is asked for.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! VARIANT columns: which parts of their values are columns of their own, by the metadata.
+//! Says which parts of VARIANT columns are columns of their own, by the metadata.
 
 use marquetry::Reader;
 use marquetry::format::{ConvertedType, LogicalType};

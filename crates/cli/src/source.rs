@@ -1,4 +1,4 @@
-//! Rows from files of any format: detects the format of a file, and gives its record batches.
+//! Detects the format of a file, and gives its rows as record batches.
 
 use std::collections::HashMap;
 use std::fs::File;

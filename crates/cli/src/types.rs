@@ -1,4 +1,4 @@
-//! `--schema`: names and Arrow types, as `id: int64 not null, tags: list<utf8>`.
+//! Parses `--schema`: names and Arrow types, as `id: int64 not null, tags: list<utf8>`.
 
 use std::str::FromStr;
 use std::sync::Arc;

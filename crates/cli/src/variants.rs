@@ -1,4 +1,4 @@
-//! VARIANT columns: this module says which fields of JSON lines become one, how they are shredded,
+//! Says which fields of JSON lines become one, how they are shredded,
 //! and which part of them is shown.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The pages of a column chunk, as their headers say: nothing is decompressed.
+//! Lists the pages of a column chunk by their headers: nothing is decompressed.
 
 use marquetry::Reader;
 use marquetry::format::{Encoding, PageType};

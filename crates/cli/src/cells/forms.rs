@@ -1,4 +1,4 @@
-//! The forms of values that have more than one in text: `--decimals`, `--maps`, `--binary`.
+//! Chooses the forms of values that have more than one: `--decimals`, `--maps`, `--binary`.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};

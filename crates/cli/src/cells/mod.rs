@@ -1,4 +1,4 @@
-//! The values of arrays as JSON, and as text for tables and CSV.
+//! Writes the values of arrays as JSON, and as text for tables and CSV.
 //!
 //! Numbers are numbers where JSON can hold them, decimals too, with all their digits; NaN and
 //! infinities are words. Maps with text as keys are objects. Bytes are text where all values seen

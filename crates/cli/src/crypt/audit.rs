@@ -1,5 +1,5 @@
-//! `crypt audit`: which parts of a file are protected, by which keys, and what is readable without
-//! keys.
+//! `crypt audit` shows which parts of a file are protected, by which keys, and which are readable
+//! without keys.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The encryption metadata of a file that can be read without keys.
+//! Reads the encryption metadata of a file that are there without keys.
 
 use marquetry::Reader;
 use marquetry::crypt::kms::{KeyMaterial, KeyMaterials};

@@ -1,4 +1,4 @@
-//! `crypt rewrap`: other master keys for files whose key material lies beside them.
+//! `crypt rewrap` gives other master keys to files whose key material lies beside them.
 
 use std::path::Path;
 

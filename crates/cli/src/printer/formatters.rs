@@ -1,4 +1,4 @@
-//! Threads that make text of batches, which come back in their order.
+//! Runs threads that make text of batches, and gives the texts in the order of the batches.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -1,4 +1,4 @@
-//! Rows on their way out: as tables, JSON, or CSV.
+//! Prints rows as tables, JSON, or CSV.
 
 pub(crate) mod csv;
 mod formatters;

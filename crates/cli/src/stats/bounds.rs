@@ -1,4 +1,4 @@
-//! Bounds of statistics as values of their types.
+//! Shows bounds of statistics as values of their types.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -1,4 +1,4 @@
-//! `stats`: the statistics of a file.
+//! `stats` lists the statistics of a file.
 
 mod bounds;
 mod tally;

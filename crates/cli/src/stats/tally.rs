@@ -1,4 +1,4 @@
-//! How often values are there, in memory that is bounded.
+//! Counts how often values occur, in memory that is bounded.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;

@@ -1,4 +1,4 @@
-//! `stats --values`: the distinct and the most frequent values of columns, by decoding them.
+//! `stats --values` decodes columns, and lists their distinct and most frequent values.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{SyncSender, sync_channel};

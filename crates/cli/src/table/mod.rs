@@ -1,4 +1,4 @@
-//! Tables for people: on a screen, one column a line, or as Markdown.
+//! Draws tables for people: on a screen, one column a line, or as Markdown.
 //!
 //! A table is drawn while its rows come: widths are those of the first rows, later cells are cut to
 //! them. What is drawn is escaped here.

@@ -1,4 +1,4 @@
-//! Columns as text decoders give them, and as the schema wants them.
+//! Converts columns as text decoders give them to columns as the schema wants them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! CSV as input.
+//! Reads CSV.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;

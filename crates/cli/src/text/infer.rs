@@ -1,4 +1,4 @@
-//! The types of JSON, inferred from the values of the first lines.
+//! Infers the types of JSON from the values of the first lines.
 //!
 //! Numbers become the type that keeps all their digits; texts that are all dates or times become
 //! these, as in CSV. An object becomes a struct; one whose names change from row to row a map.

@@ -1,4 +1,4 @@
-//! JSON lines as input.
+//! Reads JSON lines.
 
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The JSON values of a file: one a line, or those of one array, however it is printed.
+//! Splits a file into its JSON values: one a line, or those of one array, however it is printed.
 
 use std::io::{self, BufRead};
 

@@ -1,4 +1,4 @@
-//! Maps in JSON: objects, or lists of keys and values. The decoder gets all as lists.
+//! Rewrites maps in JSON: objects become lists of keys and values, as the decoder wants them.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! CSV and JSON lines as inputs: the schema, inferred or given by `--schema`, and the rows.
+//! Reads CSV and JSON lines: the schema is inferred or given by `--schema`, then rows follow.
 
 mod columns;
 mod csv;
