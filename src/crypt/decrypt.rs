@@ -2,9 +2,6 @@
 //!
 //! Spec: Encryption.md. Used by `read::footer`.
 
-#[cfg(feature = "async")]
-mod async_keys;
-
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,8 +34,8 @@ use crate::schema::LeafPath;
 pub struct Decryption {
     footer_key: Option<Key>,
     column_keys: HashMap<String, Key>,
-    retriever: Option<Arc<dyn KeyRetriever>>,
-    async_retriever: Option<Arc<dyn AsyncKeyRetriever>>,
+    pub(super) retriever: Option<Arc<dyn KeyRetriever>>,
+    pub(super) async_retriever: Option<Arc<dyn AsyncKeyRetriever>>,
     aad_prefix: Option<Vec<u8>>,
     plaintext_files: bool,
     unverified_footers: bool,
@@ -121,7 +118,7 @@ impl Decryption {
         ))
     }
 
-    fn explicit_key(&self, column: &LeafPath) -> Option<&Key> {
+    pub(super) fn explicit_key(&self, column: &LeafPath) -> Option<&Key> {
         let names = column.names();
         (1..=names.len()).rev().find_map(|n| self.column_keys.get(&names.get(..n)?.join(".")))
     }
@@ -142,7 +139,7 @@ impl fmt::Debug for Decryption {
 
 /// The keys of one file, as far as they were found. Cheap to share.
 pub(crate) struct FileDecryptor {
-    decryption: Decryption,
+    pub(super) decryption: Decryption,
     /// What the additional authenticated data of all modules begin with.
     aad: Arc<[u8]>,
     /// Whether the bodies of pages are encrypted by CTR.
@@ -150,13 +147,13 @@ pub(crate) struct FileDecryptor {
     /// Whether the footer is encrypted.
     has_encrypted_footer: bool,
     /// The key of the footer, or why there is none.
-    footer_key: Result<Key, String>,
+    pub(super) footer_key: Result<Key, String>,
     /// Keys that were retrieved, and those that were denied, with the reason.
-    retrieved: Mutex<HashMap<KeyName, Result<Key, String>>>,
+    pub(super) retrieved: Mutex<HashMap<KeyName, Result<Key, String>>>,
 }
 
 /// What keys are remembered by: the column, or none for the footer, and the key metadata.
-type KeyName = (Option<String>, Option<Vec<u8>>);
+pub(super) type KeyName = (Option<String>, Option<Vec<u8>>);
 
 impl fmt::Debug for FileDecryptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -379,12 +376,12 @@ impl FileDecryptor {
     }
 }
 
-fn key_name(request: &KeyRequest<'_>) -> KeyName {
+pub(super) fn key_name(request: &KeyRequest<'_>) -> KeyName {
     (request.column.map(LeafPath::dotted), request.key_metadata.map(<[u8]>::to_vec))
 }
 
 /// A key, or why it is denied; other errors stay errors.
-fn denied(found: Result<Key>) -> Result<Result<Key, String>> {
+pub(super) fn denied(found: Result<Key>) -> Result<Result<Key, String>> {
     match found {
         Ok(key) => Ok(Ok(key)),
         Err(e) if e.kind() == ErrorKind::Crypto => Ok(Err(e.to_string())),

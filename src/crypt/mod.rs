@@ -25,6 +25,8 @@ mod key;
 mod chunk_decryptor;
 mod encrypt;
 mod decrypt;
+#[cfg(feature = "async")]
+mod async_keys;
 pub mod kms;
 
 pub(crate) use self::{

@@ -1,8 +1,5 @@
 //! The footer: the schema, and an index of the column chunks, which are decoded on demand.
 
-#[cfg(feature = "async")]
-mod async_keys;
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,10 +20,10 @@ use crate::thrift::{self, Read};
 /// The metadata of a file. Cheap to clone.
 #[derive(Clone)]
 pub struct Footer {
-    shared: Arc<FooterState>,
+    pub(super) shared: Arc<FooterState>,
 }
 
-struct FooterState {
+pub(super) struct FooterState {
     index: FooterIndex,
     schema: Schema,
     quirks: WriterQuirks,
@@ -36,17 +33,17 @@ struct FooterState {
     is_encrypted: bool,
     signature: Signature,
     /// What was decrypted of column chunks, where keys were given.
-    decrypted: Option<DecryptedChunks>,
+    pub(super) decrypted: Option<DecryptedChunks>,
 }
 
 /// A footer of which it is known how it is encrypted, if it is: its key is looked for next.
 pub(crate) struct SealedFooter {
-    stored: Bytes,
-    body: FooterBody,
-    file: Option<FileDecryptor>,
+    pub(super) stored: Bytes,
+    pub(super) body: FooterBody,
+    pub(super) file: Option<FileDecryptor>,
 }
 
-enum FooterBody {
+pub(super) enum FooterBody {
     /// A module, which begins with this byte of what is stored.
     Encrypted { start: usize },
     /// In plain text, and perhaps signed.

@@ -11,6 +11,8 @@
 mod supplied;
 mod decrypted;
 mod footer;
+#[cfg(feature = "async")]
+mod async_keys;
 mod tail;
 pub(crate) mod metadata;
 pub(crate) mod counters;

@@ -6,8 +6,7 @@ use aws_lc_rs::cipher::{
 };
 use aws_lc_rs::iv::FixedLength;
 
-use super::first_block;
-use crate::crypt::cipher::{Cipher, NONCE_LEN, TAG_LEN};
+use super::backend::{Cipher, NONCE_LEN, TAG_LEN, first_block};
 
 /// AES with a key of 128, 192 or 256 bits.
 pub(in crate::crypt) struct AwsLcAes {

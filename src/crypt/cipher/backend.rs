@@ -1,5 +1,9 @@
 //! [`Cipher`]: what each of the libraries gives.
 
+use std::fmt;
+
+use crate::error::{Error, Result};
+
 /// Bytes of a nonce.
 pub(in crate::crypt) const NONCE_LEN: usize = 12;
 
@@ -27,4 +31,23 @@ pub(in crate::crypt) trait Cipher: Sized {
     /// Encrypts or decrypts in place by CTR, the counter beginning with 1; `None` if the library
     /// refuses.
     fn ctr(&self, nonce: [u8; NONCE_LEN], data: &mut [u8]) -> Option<()>;
+}
+
+/// # Errors
+/// `FeatureDisabled` if this build has no cipher.
+pub(in crate::crypt) fn check_enabled(what: impl fmt::Display) -> Result<()> {
+    match cfg!(feature = "encryption") {
+        true => Ok(()),
+        false => Err(Error::feature_disabled("encryption", what)),
+    }
+}
+
+/// The first block of the counter: the nonce, then 1.
+#[cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "for ciphers"))]
+pub(super) fn first_block(nonce: [u8; NONCE_LEN]) -> [u8; 16] {
+    let mut block = [0; 16];
+    let (start, counter) = block.split_at_mut(NONCE_LEN);
+    start.copy_from_slice(&nonce);
+    counter.copy_from_slice(&1u32.to_be_bytes());
+    block
 }

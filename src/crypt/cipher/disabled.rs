@@ -1,7 +1,6 @@
 //! No cipher, so that no key can be made.
 
-use super::backend::{Cipher, NONCE_LEN, TAG_LEN};
-use super::check_enabled;
+use super::backend::{Cipher, NONCE_LEN, TAG_LEN, check_enabled};
 use crate::error::Result;
 
 /// Cannot be made.

@@ -1,16 +1,10 @@
 //! The cipher of this build, by AWS-LC where there is a choice, and the random generator.
 
 #[cfg(feature = "aws-lc")]
-mod aws_lc;
-#[cfg(any(not(feature = "aws-lc"), test))]
-mod portable;
-
-#[cfg(feature = "aws-lc")]
-pub(in crate::crypt) use aws_lc::AwsLcAes as Aes;
+pub(in crate::crypt) use super::aws_lc::AwsLcAes as Aes;
 #[cfg(not(feature = "aws-lc"))]
-pub(in crate::crypt) use portable::RustCryptoAes as Aes;
+pub(in crate::crypt) use super::portable::RustCryptoAes as Aes;
 
-use super::NONCE_LEN;
 use crate::error::{Error, Result};
 
 /// Bytes that are zeroized when they are dropped.
@@ -23,18 +17,10 @@ pub(in crate::crypt) fn random(out: &mut [u8]) -> Result<()> {
     })
 }
 
-/// The first block of the counter: the nonce, then 1.
-fn first_block(nonce: [u8; NONCE_LEN]) -> [u8; 16] {
-    let mut block = [0; 16];
-    let (start, counter) = block.split_at_mut(NONCE_LEN);
-    start.copy_from_slice(&nonce);
-    counter.copy_from_slice(&1u32.to_be_bytes());
-    block
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Cipher;
+    use super::super::backend::Cipher;
+    use super::super::portable;
     use super::*;
 
     fn hex(text: &str) -> Vec<u8> {

@@ -5,22 +5,13 @@
 //! constant time by the library.
 
 mod backend;
+#[cfg(feature = "aws-lc")]
+mod aws_lc;
+#[cfg(all(feature = "encryption", any(not(feature = "aws-lc"), test)))]
+mod portable;
 #[cfg_attr(feature = "encryption", path = "enabled.rs")]
 #[cfg_attr(not(feature = "encryption"), path = "disabled.rs")]
 mod provider;
 
-use std::fmt;
-
-pub(super) use backend::{Cipher, NONCE_LEN, TAG_LEN};
+pub(super) use backend::{Cipher, NONCE_LEN, TAG_LEN, check_enabled};
 pub(super) use provider::{Aes, Secret, random};
-
-use crate::error::{Error, Result};
-
-/// # Errors
-/// `FeatureDisabled` if this build has no cipher.
-pub(super) fn check_enabled(what: impl fmt::Display) -> Result<()> {
-    match cfg!(feature = "encryption") {
-        true => Ok(()),
-        false => Err(Error::feature_disabled("encryption", what)),
-    }
-}

@@ -8,8 +8,7 @@ use aes_gcm::{AesGcm, KeyInit};
 use ctr::Ctr32BE;
 use ctr::cipher::{InnerIvInit, StreamCipher, StreamCipherCoreWrapper};
 
-use super::first_block;
-use crate::crypt::cipher::{Cipher, NONCE_LEN, TAG_LEN};
+use super::backend::{Cipher, NONCE_LEN, TAG_LEN, first_block};
 
 /// AES with a key of 128, 192 or 256 bits.
 pub(in crate::crypt) enum RustCryptoAes {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Footer, FooterBody, SealedFooter};
+use super::footer::{Footer, FooterBody, SealedFooter};
 use crate::crypt::{Decryption, KeyRequest};
 use crate::error::Result;
 use crate::format::{ColumnCryptoMetaData, FileCryptoMetaData};

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::{Decryption, FileDecryptor, denied, key_name};
-use crate::crypt::key::{AsyncKeyRetriever, Key, KeyRequest};
+use super::decrypt::{Decryption, FileDecryptor, denied, key_name};
+use super::key::{AsyncKeyRetriever, Key, KeyRequest};
 use crate::error::Result;
 use crate::schema::LeafPath;
 
