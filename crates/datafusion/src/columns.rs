@@ -16,19 +16,19 @@ use datafusion_physical_expr::projection::ProjectionExprs;
 use datafusion_physical_expr::utils::collect_columns;
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
-use super::pushdown;
-use crate::schema::Projection;
+use crate::pushdown;
+use marquetry::schema::Projection;
 
 /// What is read of a file for expressions over all of its columns.
-pub(super) struct Columns {
+pub(crate) struct Columns {
     /// Positions among the columns of the file, ascending; one after them for the row numbers.
-    pub(super) positions: Vec<usize>,
-    pub(super) projection: Projection,
+    pub(crate) positions: Vec<usize>,
+    pub(crate) projection: Projection,
 }
 
 impl Columns {
     /// The columns of these expressions; of a struct, only the fields that they look at.
-    pub(super) fn of<'a>(
+    pub(crate) fn of<'a>(
         exprs: impl Iterator<Item = &'a Arc<dyn PhysicalExpr>>,
         physical: &Schema,
     ) -> Self {
@@ -59,7 +59,7 @@ impl Columns {
     }
 
     /// By name, as a target schema wants it.
-    pub(super) fn by_name(&self, physical: &Schema) -> Projection {
+    pub(crate) fn by_name(&self, physical: &Schema) -> Projection {
         match &self.projection {
             Projection::Fields(fields) => {
                 let names = fields.iter().filter_map(|i| physical.fields().get(*i));
@@ -71,7 +71,7 @@ impl Columns {
 }
 
 /// The projection, with a column after those of the file in place of the numbers of rows.
-pub(super) fn with_row_numbers(
+pub(crate) fn with_row_numbers(
     projection: ProjectionExprs,
     physical: &Schema,
 ) -> Result<ProjectionExprs> {
@@ -88,7 +88,7 @@ pub(super) fn with_row_numbers(
 }
 
 /// The columns of a table that are numbers of rows in their file, and stand in no file.
-pub(super) struct RowNumberColumns {
+pub(crate) struct RowNumberColumns {
     fields: Vec<FieldRef>,
     /// Where they begin in the schema of the table.
     first: usize,
@@ -99,7 +99,7 @@ impl RowNumberColumns {
     ///
     /// # Errors
     /// `NotImplemented` for virtual columns of another kind.
-    pub(super) fn of(table: &TableSchema) -> Result<Self> {
+    pub(crate) fn of(table: &TableSchema) -> Result<Self> {
         let first = table.schema_without_virtual_columns().fields().len();
         let fields = table.virtual_columns().to_vec();
         match fields.iter().find(|field| !is_row_number(field)) {
@@ -118,7 +118,7 @@ impl RowNumberColumns {
     ///
     /// # Errors
     /// Those of DataFusion.
-    pub(super) fn replaced(&self, expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+    pub(crate) fn replaced(&self, expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
         if self.fields.is_empty() {
             return Ok(expr);
         }
@@ -133,7 +133,7 @@ impl RowNumberColumns {
     }
 
     /// Whether an expression looks at one of them.
-    pub(super) fn are_in(&self, expr: &Arc<dyn PhysicalExpr>) -> bool {
+    pub(crate) fn are_in(&self, expr: &Arc<dyn PhysicalExpr>) -> bool {
         collect_columns(expr).iter().any(|column| self.field(column).is_some())
     }
 
@@ -190,16 +190,16 @@ impl PhysicalExpr for RowNumber {
 const ROW_NUMBER: &str = "parquet.virtual.row_number";
 
 /// Whether a virtual column is the number of a row in its file.
-pub(super) fn is_row_number(field: &FieldRef) -> bool {
+pub(crate) fn is_row_number(field: &FieldRef) -> bool {
     *field.data_type() == DataType::Int64 && field.extension_type_name() == Some(ROW_NUMBER)
 }
 
 /// Name of the column of row numbers.
-pub(super) const ROW_NUMBERS: &str = "file_row_index";
+pub(crate) const ROW_NUMBERS: &str = "file_row_index";
 
 /// Whether an expression is the number of a row in its file: the function of DataFusion that gives
 /// it, or a column of the table. It has no value but what a scan gives it.
-pub(super) fn is_row_index(expr: &Arc<dyn PhysicalExpr>) -> bool {
+pub(crate) fn is_row_index(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let call = expr.downcast_ref::<ScalarFunctionExpr>();
     call.is_some_and(|call| call.name() == "file_row_index" && call.args().is_empty())
         || expr.downcast_ref::<RowNumber>().is_some()

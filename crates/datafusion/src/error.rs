@@ -1,4 +1,4 @@
-//! Errors of this crate as those of DataFusion.
+//! Errors of marquetry as those of DataFusion, and back.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -6,45 +6,43 @@ use std::sync::Arc;
 
 use arrow_schema::ArrowError;
 use datafusion_common::DataFusionError;
+use marquetry::{Error, ErrorKind};
 
-use crate::{Error, ErrorKind};
-
-impl From<Error> for DataFusionError {
-    /// An error of DataFusion that went through a read, such as that of an expression, comes out as
-    /// it was.
-    fn from(error: Error) -> Self {
-        match error.get_ref().and_then(|cause| cause.downcast_ref::<OfDataFusion>()) {
-            Some(OfDataFusion(cause)) => Self::Shared(Arc::clone(cause)),
-            None => Self::External(Box::new(error)),
-        }
+/// An error of marquetry as one of DataFusion. An error of DataFusion that went through a read,
+/// such as that of an expression, comes out as it was.
+#[cold]
+pub(crate) fn to_datafusion(error: Error) -> DataFusionError {
+    match error.get_ref().and_then(|cause| cause.downcast_ref::<Passing>()) {
+        Some(Passing(cause)) => DataFusionError::Shared(Arc::clone(cause)),
+        None => DataFusionError::External(Box::new(error)),
     }
 }
 
 /// An error of what the user has set: settings that are wrong are of the configuration.
 #[cold]
-pub(super) fn of_settings(error: Error) -> DataFusionError {
+pub(crate) fn settings_error(error: Error) -> DataFusionError {
     match error.kind() {
         ErrorKind::Usage | ErrorKind::FeatureDisabled(_) => {
             DataFusionError::Configuration(error.to_string())
         }
-        _ => error.into(),
+        _ => to_datafusion(error),
     }
 }
 
 /// An error of DataFusion on its way through a read.
 #[derive(Debug)]
-struct OfDataFusion(Arc<DataFusionError>);
+struct Passing(Arc<DataFusionError>);
 
-impl fmt::Display for OfDataFusion {
+impl fmt::Display for Passing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl StdError for OfDataFusion {}
+impl StdError for Passing {}
 
-/// An error of DataFusion as one of this crate.
+/// An error of DataFusion as one of marquetry.
 #[cold]
-pub(super) fn of_datafusion(error: DataFusionError) -> Error {
-    ArrowError::ExternalError(Box::new(OfDataFusion(Arc::new(error)))).into()
+pub(crate) fn to_marquetry(error: DataFusionError) -> Error {
+    ArrowError::ExternalError(Box::new(Passing(Arc::new(error)))).into()
 }

@@ -12,7 +12,7 @@ use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 ///
 /// # Errors
 /// Those of the expression.
-pub(super) fn evaluate(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray> {
+pub(crate) fn evaluate(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray> {
     let tested = expr.evaluate(batch)?.into_array(batch.num_rows())?;
     match tested.as_boolean_opt() {
         Some(tested) => Ok(tested.clone()),
@@ -28,7 +28,7 @@ pub(super) fn evaluate(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Res
 ///
 /// # Errors
 /// Those of the expression.
-pub(super) fn evaluate_by_row(
+pub(crate) fn evaluate_by_row(
     expr: &Arc<dyn PhysicalExpr>,
     batch: &RecordBatch,
 ) -> Result<BooleanArray> {

@@ -1,19 +1,19 @@
 //! Rows that a table provider chose of a file: the extensions of a [`PartitionedFile`].
 //!
-//! Our own is a [`RowSelection`] of all rows of the file. With the feature `datafusion-replace`,
+//! Our own is a [`RowSelection`] of all rows of the file. With the feature `replace`,
 //! those of DataFusion's own source are understood too, and extensions that choose no rows are left
 //! alone, as that source does; without it, they cannot be told apart, and are refused.
 
 use datafusion_common::{DataFusionError, Result};
 use datafusion_datasource::PartitionedFile;
 
-use crate::{Metadata, RowSelection};
+use marquetry::{Metadata, RowSelection};
 
 /// The rows that are chosen of a file; `None` for all.
 ///
 /// # Errors
 /// `Plan` if there are several choices, one that is not understood, or one of another file.
-pub(super) fn selection(
+pub(crate) fn selection(
     file: &PartitionedFile,
     metadata: &Metadata,
 ) -> Result<Option<RowSelection>> {
@@ -26,8 +26,8 @@ pub(super) fn selection(
     Ok(found.pop())
 }
 
-#[cfg(feature = "datafusion-replace")]
-pub(super) use stock::are_known;
+#[cfg(feature = "replace")]
+pub(crate) use stock::are_known;
 
 #[cold]
 fn refused<T>(file: &PartitionedFile, why: &str) -> Result<T> {
@@ -35,14 +35,15 @@ fn refused<T>(file: &PartitionedFile, why: &str) -> Result<T> {
     Err(DataFusionError::Plan(format!("marquetry: the extensions of the file {path}: {why}")))
 }
 
-#[cfg(feature = "datafusion-replace")]
+#[cfg(feature = "replace")]
 mod stock {
     use datafusion_datasource_parquet::{ParquetAccessPlan, ParquetRowSelection, RowGroupAccess};
 
     use super::*;
+    use crate::error::to_datafusion;
 
     /// What the extensions of DataFusion's own source choose.
-    pub(super) fn selections(
+    pub(crate) fn selections(
         file: &PartitionedFile,
         metadata: &Metadata,
     ) -> Result<Vec<RowSelection>> {
@@ -58,7 +59,7 @@ mod stock {
             }
             let mut parts = Vec::with_capacity(groups);
             for (i, access) in plan.inner().iter().enumerate() {
-                let rows = metadata.row_group_rows(i)?;
+                let rows = metadata.row_group_rows(i).map_err(to_datafusion)?;
                 parts.push(match access {
                     RowGroupAccess::Skip => RowSelection::none(rows),
                     RowGroupAccess::Scan => RowSelection::all(rows),
@@ -68,17 +69,17 @@ mod stock {
                     }
                 });
             }
-            out.push(RowSelection::concat(parts)?);
+            out.push(RowSelection::concat(parts).map_err(to_datafusion)?);
         }
         if let Some(chosen) = file.extension::<ParquetRowSelection>() {
             let runs = chosen.selection().iter().map(|run| (run.row_count, run.skip));
-            out.push(of_runs(file, metadata.rows()?, runs)?);
+            out.push(of_runs(file, metadata.rows().map_err(to_datafusion)?, runs)?);
         }
         Ok(out)
     }
 
     /// Whether all extensions of a file are known here.
-    pub(in super::super) fn are_known(file: &PartitionedFile) -> bool {
+    pub(crate) fn are_known(file: &PartitionedFile) -> bool {
         let extensions = &file.extensions;
         let known = [
             extensions.contains::<RowSelection>(),
@@ -105,16 +106,16 @@ mod stock {
         if at != rows {
             return refused(file, &format!("a selection of {at} rows, of {rows}"));
         }
-        Ok(RowSelection::from_ranges(rows, ranges)?)
+        RowSelection::from_ranges(rows, ranges).map_err(to_datafusion)
     }
 }
 
-#[cfg(not(feature = "datafusion-replace"))]
+#[cfg(not(feature = "replace"))]
 mod stock {
     use super::*;
 
     /// Nothing can be known of extensions that are not ours.
-    pub(super) fn selections(
+    pub(crate) fn selections(
         file: &PartitionedFile,
         _metadata: &Metadata,
     ) -> Result<Vec<RowSelection>> {

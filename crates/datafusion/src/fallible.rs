@@ -17,7 +17,7 @@ use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
 /// Whether an expression over columns of `schema` can fail for some values. What is not known here
 /// can.
-pub(super) fn can_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+pub(crate) fn can_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     !is_total(expr, schema) || expr.children().into_iter().any(|child| can_fail(child, schema))
 }
 

@@ -21,23 +21,24 @@ use datafusion_physical_expr::utils::{collect_columns, conjunction};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use futures_core::Stream;
 
-use super::columns::{Columns, ROW_NUMBERS};
-use super::evaluate::evaluate_by_row;
-use super::fallible::can_fail;
-use super::learned::{PassRates, Trust, TrustedPruner, Usage, has_learned, may_change};
-use super::local::LocalSource;
-use super::metadata::IndexKeeper;
-use super::metrics::{FileMetrics, OutputRows};
-use super::pushdown::{self, Filters};
-use super::scan::{OfFile, Prepared, Scan};
-use crate::bytes::saturated;
-use crate::engine::{Budget, FilterCounters, KnownFile, ReadWiring};
-use crate::io::StoreSource;
-use crate::read::{PageIndexUse, Plan, ReadAhead, ReadOptions, VirtualColumn};
-use crate::{AsyncReader, BatchStream, ErrorKind, Predicate};
+use crate::columns::{Columns, ROW_NUMBERS};
+use crate::error::to_datafusion;
+use crate::evaluate::evaluate_by_row;
+use crate::fallible::can_fail;
+use crate::learned::{PassRates, Trust, TrustedPruner, Usage, has_learned, may_change};
+use crate::local::LocalSource;
+use crate::metadata::IndexKeeper;
+use crate::metrics::{FileMetrics, OutputRows};
+use crate::pushdown::{self, Filters};
+use crate::saturated;
+use crate::scan::{OfFile, Prepared, Scan};
+use marquetry::engine::{Budget, FilterCounters, KnownFile, ReadWiring};
+use marquetry::io::StoreSource;
+use marquetry::read::{PageIndexUse, Plan, ReadAhead, ReadOptions, VirtualColumn};
+use marquetry::{AsyncReader, BatchStream, ErrorKind, Predicate};
 
 /// The batches of a file.
-pub(super) struct FileStream {
+pub(crate) struct FileStream {
     reader: AsyncReader,
     wiring: ReadWiring,
     filter: FileFilter,
@@ -124,11 +125,11 @@ struct RowGroupCounts {
 }
 
 impl RowGroupCounts {
-    fn of(plan: &Plan, groups: usize) -> Result<Self> {
+    fn new(plan: &Plan, page_index: PageIndexUse, groups: usize) -> Result<Self> {
         let left = row_groups_of(plan).len();
-        let sure = plan.claimed_ranges().count();
-        let skips_page_indexes =
-            plan.options().page_index != PageIndexUse::Never && plan.skips_page_indexes()?;
+        let sure = plan.claimed_rows().count();
+        let skips_page_indexes = page_index != PageIndexUse::Never
+            && plan.skips_page_indexes().map_err(to_datafusion)?;
         let pruned = groups.saturating_sub(left);
         Ok(Self { left, pruned, sure: sure.min(left), skips_page_indexes })
     }
@@ -228,7 +229,7 @@ impl FileFilter {
 }
 
 impl FileStream {
-    pub(super) fn new(
+    pub(crate) fn new(
         scan: &Scan,
         prepared: Prepared,
         known: KnownFile,
@@ -254,11 +255,12 @@ impl FileStream {
         let keeper = |cache| IndexKeeper::new(cache, &prepared.file.object_meta, reader.metadata());
         let indexes = scan.cache.as_ref().map(keeper);
         let of_file = columns.positions.iter().copied().filter(|i| *i < physical.fields().len());
-        options.arrow = schema.options(of_file.chain(filter_columns));
-        options.projection = match &options.arrow.target {
+        let target = schema.target(of_file.chain(filter_columns));
+        options.projection = match target {
             Some(_) => columns.by_name(&physical),
             None => columns.projection.clone(),
         };
+        options.arrow = schema.options(target);
         if columns.positions.last() == Some(&physical.fields().len()) {
             options.virtual_columns = vec![VirtualColumn::RowNumber { name: ROW_NUMBERS.into() }];
         }
@@ -269,7 +271,7 @@ impl FileStream {
         wiring.only_prunes = matches!(filter.evaluation, Evaluation::Above);
         wiring.loaded_indexes = indexes.as_ref().map(IndexKeeper::loaded);
         wiring.budget = Some(budget.clone());
-        let read = reader.schema()?;
+        let read = reader.schema().map_err(to_datafusion)?;
         let at = |expr: Arc<dyn PhysicalExpr>| pushdown::at_positions(&expr, &columns.positions);
         let projector = projection.try_map_exprs(at)?.make_projector(&read)?;
         if !in_batches.is_empty() {
@@ -352,7 +354,7 @@ impl FileStream {
                 self.begin(ahead);
             }
             ahead => {
-                let mut stream = reader.stream_plan(plan)?;
+                let mut stream = reader.stream_plan(plan).map_err(to_datafusion)?;
                 if let Some(Opened { stream: ahead, counts }) = ahead {
                     stream.take_over(ahead);
                     self.metrics.take_times(&counts.counters);
@@ -430,23 +432,24 @@ impl FileStream {
         let mut wiring = self.wiring.clone();
         wiring.counters = Some(Arc::clone(&counts.counters));
         let mut reader = self.reader.clone().wired(wiring);
-        reader = reader.row_groups(groups.iter().copied())?;
+        reader = reader.row_groups(groups.iter().copied()).map_err(to_datafusion)?;
         if let Some(left) = self.left
             && !matches!(self.filter.evaluation, Evaluation::Batches(_))
         {
             reader = reader.limit(left);
         }
         let Some(filter) = self.filter.now()? else {
-            let plan = reader.plan()?;
+            let plan = reader.plan().map_err(to_datafusion)?;
             // What a limit leaves out was not pruned.
             let all = RowGroupCounts { left: groups.len(), ..RowGroupCounts::default() };
             counts.row_groups = Some(all);
             return Ok(Planned { reader, plan, counts });
         };
+        let page_index = reader.read_options().page_index;
         let filtered = reader.clone().filter(filter);
         match filtered.plan() {
             Ok(plan) => {
-                counts.row_groups = Some(RowGroupCounts::of(&plan, groups.len())?);
+                counts.row_groups = Some(RowGroupCounts::new(&plan, page_index, groups.len())?);
                 let (reader, plan) = self.within_limit(filtered, plan, &mut counts)?;
                 Ok(Planned { reader, plan, counts })
             }
@@ -456,10 +459,10 @@ impl FileStream {
                     Some(filter) => reader.filter(filter),
                     None => reader,
                 };
-                let plan = reader.plan()?;
+                let plan = reader.plan().map_err(to_datafusion)?;
                 Ok(Planned { reader, plan, counts })
             }
-            Err(e) => Err(e.into()),
+            Err(e) => Err(to_datafusion(e)),
         }
     }
 
@@ -472,12 +475,12 @@ impl FileStream {
     ) -> Result<(AsyncReader, Plan)> {
         let Some(left) = self.left.filter(|_| !self.is_ordered) else { return Ok((reader, plan)) };
         let (mut enough, mut rows) = (Vec::new(), 0u64);
-        for range in plan.claimed_ranges() {
+        for (row_group, claimed) in plan.claimed_rows() {
             if rows >= left {
                 break;
             }
-            rows = rows.saturating_add(range.count());
-            enough.push(range.row_group);
+            rows = rows.saturating_add(claimed);
+            enough.push(row_group);
         }
         enough.dedup();
         let all = row_groups_of(&plan).len();
@@ -486,8 +489,8 @@ impl FileStream {
             return Ok((reader, plan));
         }
         counts.limit = Some((enough.len(), all - enough.len()));
-        let reader = reader.row_groups(enough)?;
-        let plan = reader.plan()?;
+        let reader = reader.row_groups(enough).map_err(to_datafusion)?;
+        let plan = reader.plan().map_err(to_datafusion)?;
         Ok((reader, plan))
     }
 
@@ -594,7 +597,7 @@ impl FileStream {
             self.reserve();
             match ready!(polled) {
                 Some(batch) => {
-                    let batch = batch?;
+                    let batch = batch.map_err(to_datafusion)?;
                     self.count(batch.num_rows());
                     let batch = self.finished(batch)?;
                     if let Some(left) = &mut self.left {

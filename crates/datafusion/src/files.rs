@@ -9,13 +9,13 @@ use datafusion_datasource::file_stream::{FileOpenFuture, FileOpener};
 use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselizer};
 use futures_util::stream::BoxStream;
 
-use super::file_stream::FileStream;
-use super::scan::{Prepared, Scan};
-use crate::engine::KnownFile;
+use crate::file_stream::FileStream;
+use crate::scan::{Prepared, Scan};
+use marquetry::engine::KnownFile;
 
 /// Plans the files of one partition of a scan.
 #[derive(Debug, Clone)]
-pub(super) struct Files(pub(super) Arc<Scan>);
+pub(crate) struct Files(pub(crate) Arc<Scan>);
 
 impl Morselizer for Files {
     fn plan_file(&self, file: PartitionedFile) -> Result<Box<dyn MorselPlanner>> {

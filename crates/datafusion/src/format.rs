@@ -26,12 +26,13 @@ use datafusion_session::Session;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore};
 
-use super::schema::{TypeOptions, with_views, without_metadata};
-use super::sink::MarquetrySink;
-use super::source::{MarquetrySource, ScanSettings, check_options};
-use super::write_options::write_options;
-use super::{metadata, statistics};
-use crate::{Limits, Metadata, SortColumn};
+use crate::schema::{TypeOptions, with_views, without_metadata};
+use crate::settings::{ScanSettings, check_options};
+use crate::sink::MarquetrySink;
+use crate::source::MarquetrySource;
+use crate::write_options::write_options;
+use crate::{metadata, statistics};
+use marquetry::{Metadata, SortColumn};
 
 /// Makes [`MarquetryFormat`]s for a session: registered in place of the factory that DataFusion
 /// has for `parquet`, it makes `CREATE EXTERNAL TABLE … STORED AS PARQUET` and `COPY` go through
@@ -39,7 +40,7 @@ use crate::{Limits, Metadata, SortColumn};
 #[derive(Debug, Clone, Default)]
 pub struct MarquetryFormatFactory {
     options: Option<TableParquetOptions>,
-    format: MarquetryFormat,
+    settings: ScanSettings,
 }
 
 impl MarquetryFormatFactory {
@@ -55,36 +56,26 @@ impl MarquetryFormatFactory {
         self
     }
 
-    /// As [`MarquetryFormat::with_pushdown`].
+    /// Hands these settings on to its formats, but for their options, which are those of the session
+    /// or of [`with_options`](Self::with_options).
     #[must_use]
-    pub fn with_pushdown(mut self, pushdown: bool) -> Self {
-        self.format = self.format.with_pushdown(pushdown);
+    pub fn with_settings(mut self, settings: ScanSettings) -> Self {
+        self.settings = settings;
         self
     }
 
-    /// As [`MarquetryFormat::with_limits`].
-    #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.format = self.format.with_limits(limits);
-        self
-    }
-
-    /// As [`MarquetryFormat::with_portable_plans`].
-    #[cfg(feature = "datafusion-proto")]
-    #[must_use]
-    pub fn with_portable_plans(mut self, portable: bool) -> Self {
-        self.format = self.format.with_portable_plans(portable);
-        self
-    }
-
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) fn options(&self) -> Option<&TableParquetOptions> {
+    #[cfg(feature = "proto")]
+    pub(crate) fn options(&self) -> Option<&TableParquetOptions> {
         self.options.as_ref()
     }
 
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) fn format(&self) -> &MarquetryFormat {
-        &self.format
+    #[cfg(feature = "proto")]
+    pub(crate) fn settings(&self) -> &ScanSettings {
+        &self.settings
+    }
+
+    fn format(&self, options: TableParquetOptions) -> MarquetryFormat {
+        MarquetryFormat { settings: self.settings.clone().with_options(options) }
     }
 }
 
@@ -111,18 +102,17 @@ impl FileFormatFactory for MarquetryFormatFactory {
             }
         }
         check_options(&options)?;
-        let mut format = self.format.clone().with_options(options);
+        let mut format = self.format(options);
         // By default DataFusion has false, which says nothing of what the user wants.
         let is_pushdown = |key: &str| key.rsplit('.').next() == Some("pushdown_filters");
         if let Some((_, value)) = format_options.iter().find(|(key, _)| is_pushdown(key)) {
-            format = format.with_pushdown(value.eq_ignore_ascii_case("true"));
+            format.settings = format.settings.with_pushdown(value.eq_ignore_ascii_case("true"));
         }
         Ok(Arc::new(format))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
-        let options = self.options.clone().unwrap_or_default();
-        Arc::new(self.format.clone().with_options(options))
+        Arc::new(self.format(self.options.clone().unwrap_or_default()))
     }
 }
 
@@ -141,57 +131,19 @@ impl MarquetryFormat {
         <Self as Default>::default()
     }
 
-    /// Goes by these options: for reading see [`MarquetrySource`], for writing
-    /// [`MarquetrySink`](super::MarquetrySink).
+    /// Goes by these settings.
     #[must_use]
-    pub fn with_options(mut self, options: TableParquetOptions) -> Self {
-        self.settings.options = options;
-        self
+    pub fn with_settings(self, settings: ScanSettings) -> Self {
+        Self { settings }
     }
 
-    /// The options.
-    pub fn options(&self) -> &TableParquetOptions {
-        &self.settings.options
+    /// The settings that it goes by.
+    pub fn settings(&self) -> &ScanSettings {
+        &self.settings
     }
 
-    /// As [`MarquetrySource::with_pushdown`].
-    #[must_use]
-    pub fn with_pushdown(mut self, pushdown: bool) -> Self {
-        self.settings.pushdown = pushdown;
-        self
-    }
-
-    /// As [`MarquetrySource::with_limits`]; they hold for schemas and statistics too.
-    #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.settings.limits = limits;
-        self
-    }
-
-    /// As [`MarquetrySource::with_portable_plans`].
-    #[cfg(feature = "datafusion-proto")]
-    #[must_use]
-    pub fn with_portable_plans(mut self, portable: bool) -> Self {
-        self.settings.portable = portable;
-        self
-    }
-
-    /// Whether filters are evaluated in the scan.
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) fn is_pushdown(&self) -> bool {
-        self.settings.pushdown
-    }
-
-    /// Caps on what a file may ask for.
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) fn limits(&self) -> &Limits {
-        &self.settings.limits
-    }
-
-    /// Whether scans travel as those of DataFusion's own source.
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) fn is_portable(&self) -> bool {
-        self.settings.portable
+    fn options(&self) -> &TableParquetOptions {
+        self.settings.options()
     }
 
     async fn metadata(
@@ -202,7 +154,7 @@ impl MarquetryFormat {
     ) -> Result<Metadata> {
         check_options(self.options())?;
         let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
-        let (limits, hint) = (&self.settings.limits, self.settings.size_hint());
+        let (limits, hint) = (self.settings.limits(), self.settings.size_hint());
         Ok(metadata::fetch(store, object, Some(&*cache), limits, hint).await?.metadata)
     }
 }
@@ -307,7 +259,8 @@ impl FileFormat for MarquetryFormat {
         };
         let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
         let pool = Arc::clone(&state.runtime_env().memory_pool);
-        let source = source.with_options(self.options().clone());
+        let settings = source.settings().clone().with_options(self.options().clone());
+        let source = source.with_settings(settings);
         let source = source.with_metadata_cache(cache).with_memory_pool(pool);
         let config = FileScanConfigBuilder::from(config).with_source(Arc::new(source)).build();
         Ok(DataSourceExec::from_data_source(config))
@@ -337,7 +290,7 @@ impl FileFormat for MarquetryFormat {
 }
 
 /// The node that writes the rows of `input`, which come in `order`.
-pub(super) fn sink_of(
+pub(crate) fn sink_of(
     config: FileSinkConfig,
     options: TableParquetOptions,
     input: Arc<dyn ExecutionPlan>,

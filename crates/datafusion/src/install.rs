@@ -1,14 +1,14 @@
-//! [`install!`](super::install): the one call.
+//! [`install!`](crate::install!): the one call.
 //!
-//! A macro, because the type of a session is that of the whole engine, which this crate does not
-//! depend on.
+//! It is a macro, because the type of a session is that of the whole engine, which this crate does
+//! not depend on.
 
 /// Replaces `parquet` in a `SessionContext` of DataFusion by this crate: for `CREATE EXTERNAL TABLE
 /// … STORED AS PARQUET`, for listing tables that are made through the session, and for `COPY`.
 ///
 /// ```ignore
 /// let ctx = SessionContext::new();
-/// marquetry::datafusion::install!(&ctx)?;
+/// marquetry_datafusion::install!(&ctx)?;
 /// ctx.sql("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION 'data/'").await?;
 /// ```
 ///
@@ -16,15 +16,14 @@
 /// session: what DataFusion 55.2 learns for `max(a)` loses rows of other aggregates, as in
 /// `SELECT max(a), min(b + 1)`.
 ///
-/// A second argument is the [factory](crate::datafusion::MarquetryFormatFactory) to install, for
+/// A second argument is the [factory](crate::MarquetryFormatFactory) to install, for
 /// options. `register_parquet` and `read_parquet` of a session do not ask it for its formats: use
-/// [`MarquetryTable`](crate::datafusion::MarquetryTable) in their place, or the rule
+/// [`MarquetryTable`](crate::MarquetryTable) in their place, or the rule
 /// `ReplaceParquet`.
-#[doc(hidden)]
 #[macro_export]
-macro_rules! __install_datafusion {
+macro_rules! install {
     ($session:expr) => {
-        $crate::datafusion::install!($session, $crate::datafusion::MarquetryFormatFactory::new())
+        $crate::install!($session, $crate::MarquetryFormatFactory::new())
     };
     ($session:expr, $factory:expr) => {{
         let state = ($session).state_ref();

@@ -14,7 +14,7 @@ use datafusion_common::{Result, ScalarValue};
 
 /// The keys from one to another, both counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct KeyRange {
+pub(crate) struct KeyRange {
     first: i64,
     last: i64,
 }
@@ -28,7 +28,7 @@ const STEP: i64 = 8192;
 impl KeyRange {
     /// The range between two bounds; `None` if they are of other types than integers of 4 or 8
     /// bytes, or too far apart.
-    pub(super) fn new(lower: &ScalarValue, upper: &ScalarValue) -> Option<Self> {
+    pub(crate) fn new(lower: &ScalarValue, upper: &ScalarValue) -> Option<Self> {
         let (first, last) = match (lower, upper) {
             (ScalarValue::Int32(Some(lower)), ScalarValue::Int32(Some(upper))) => {
                 (i64::from(*lower), i64::from(*upper))
@@ -41,14 +41,14 @@ impl KeyRange {
     }
 
     /// How many keys there are in it.
-    pub(super) fn keys(self) -> u64 {
+    pub(crate) fn keys(self) -> u64 {
         self.last.abs_diff(self.first) + 1
     }
 }
 
 /// The keys of a range that pass.
 #[derive(Debug)]
-pub(super) struct KeySet {
+pub(crate) struct KeySet {
     first: i64,
     passed: BooleanBuffer,
 }
@@ -59,7 +59,7 @@ impl KeySet {
     ///
     /// # Errors
     /// Those of `test`.
-    pub(super) fn new(
+    pub(crate) fn new(
         range: KeyRange,
         schema: &SchemaRef,
         test: impl Fn(&RecordBatch) -> Result<BooleanArray>,
@@ -92,7 +92,7 @@ impl KeySet {
     }
 
     /// Which of the keys of a column pass; `None` if it is not of integers.
-    pub(super) fn find(&self, keys: &ArrayRef) -> Option<BooleanArray> {
+    pub(crate) fn find(&self, keys: &ArrayRef) -> Option<BooleanArray> {
         let found = if let Some(keys) = keys.as_primitive_opt::<Int64Type>() {
             self.find_in(keys.values().iter().copied())
         } else {

@@ -19,19 +19,19 @@ use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use datafusion_physical_expr_common::sort_expr::LexOrdering;
 use datafusion_pruning::FilePruner;
 
-use super::evaluate::evaluate;
-use super::key_set::{KeyRange, KeySet};
-use super::routed::{Routed, bounds_of};
-use crate::engine::repeated;
+use crate::evaluate::evaluate;
+use crate::key_set::{KeyRange, KeySet};
+use crate::routed::{Routed, bounds_of};
+use marquetry::engine::repeated;
 
 /// How much each learned part that costs something has let through so far, by its place among them.
 /// Shared by all files and partitions of a scan.
 #[derive(Debug, Default)]
-pub(super) struct PassRates(Mutex<Vec<Arc<PassRate>>>);
+pub(crate) struct PassRates(Mutex<Vec<Arc<PassRate>>>);
 
 impl PassRates {
     /// The rate of the learned part at `place`.
-    pub(super) fn at(&self, place: usize) -> Arc<PassRate> {
+    pub(crate) fn at(&self, place: usize) -> Arc<PassRate> {
         let mut rates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while rates.len() <= place {
             rates.push(Arc::default());
@@ -42,7 +42,7 @@ impl PassRates {
 
 /// How much one learned part has let through since it last changed, and what that took.
 #[derive(Debug, Default)]
-pub(super) struct PassRate {
+pub(crate) struct PassRate {
     generation: AtomicU64,
     rows: AtomicU64,
     passed: AtomicU64,
@@ -54,7 +54,7 @@ const TRIAL_ROWS: u64 = 64 << 10;
 
 impl PassRate {
     /// Counts from 0 if the part has changed: it may remove more rows now.
-    pub(super) fn begin(&self, generation: u64) {
+    pub(crate) fn begin(&self, generation: u64) {
         if self.generation.swap(generation, Ordering::Relaxed) != generation {
             self.rows.store(0, Ordering::Relaxed);
             self.passed.store(0, Ordering::Relaxed);
@@ -87,12 +87,12 @@ impl PassRate {
 }
 
 /// Whether more of a learned filter may still come to be known.
-pub(super) fn may_change(filter: &Arc<dyn PhysicalExpr>) -> bool {
+pub(crate) fn may_change(filter: &Arc<dyn PhysicalExpr>) -> bool {
     matches!(DynamicFilterTracking::classify(filter), DynamicFilterTracking::Watching(_))
 }
 
 /// Whether anything is known of a learned filter.
-pub(super) fn has_learned(filter: &Arc<dyn PhysicalExpr>) -> bool {
+pub(crate) fn has_learned(filter: &Arc<dyn PhysicalExpr>) -> bool {
     let dynamic = filter.downcast_ref::<DynamicFilterPhysicalExpr>();
     dynamic.is_some_and(|dynamic| dynamic.current().is_ok_and(|now| !now.is::<Literal>()))
 }
@@ -104,7 +104,7 @@ pub(super) fn has_learned(filter: &Arc<dyn PhysicalExpr>) -> bool {
 /// `AggregateExec::init_dynamic_filter`. What it learns there looks like what it learns for
 /// `ORDER BY … LIMIT`, nulls last.
 #[derive(Debug, Clone)]
-pub(super) enum Trust {
+pub(crate) enum Trust {
     /// All of them: the session has no filters of aggregates.
     All,
     /// Of those that are nothing but bounds, only the one of the sort that the scan is ordered for.
@@ -113,14 +113,14 @@ pub(super) enum Trust {
 
 /// What a sort learns of its first column.
 #[derive(Debug, Clone)]
-pub(super) struct SortBound {
+pub(crate) struct SortBound {
     column: String,
     op: Operator,
 }
 
 impl Trust {
     /// In a session without filters of aggregates, or of a scan in this order.
-    pub(super) fn new(has_aggregate_filters: bool, order: Option<&LexOrdering>) -> Self {
+    pub(crate) fn new(has_aggregate_filters: bool, order: Option<&LexOrdering>) -> Self {
         if !has_aggregate_filters {
             return Self::All;
         }
@@ -132,7 +132,7 @@ impl Trust {
     }
 
     /// Whether what was learned may leave out rows.
-    pub(super) fn allows(&self, learned: &Arc<dyn PhysicalExpr>) -> bool {
+    pub(crate) fn allows(&self, learned: &Arc<dyn PhysicalExpr>) -> bool {
         let Self::Sorted(sorted) = self else { return true };
         let bound = bare_bound(learned).zip(sorted.as_ref());
         !are_bounds(learned)
@@ -141,7 +141,7 @@ impl Trust {
     }
 
     /// Whether what is known now of a learned filter may leave out rows.
-    pub(super) fn allows_now(&self, filter: &Arc<dyn PhysicalExpr>) -> bool {
+    pub(crate) fn allows_now(&self, filter: &Arc<dyn PhysicalExpr>) -> bool {
         let Some(dynamic) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else {
             return true;
         };
@@ -170,7 +170,7 @@ fn bare_bound(expr: &Arc<dyn PhysicalExpr>) -> Option<(&str, Operator)> {
 }
 
 /// Says whether the statistics of a file exclude it, by what may be believed.
-pub(super) struct TrustedPruner {
+pub(crate) struct TrustedPruner {
     pruner: FilePruner,
     learned: Vec<Arc<dyn PhysicalExpr>>,
     trust: Arc<Trust>,
@@ -178,7 +178,7 @@ pub(super) struct TrustedPruner {
 
 impl TrustedPruner {
     /// By `pruner`, whose filter has these learned parts.
-    pub(super) fn new(
+    pub(crate) fn new(
         pruner: FilePruner,
         learned: Vec<Arc<dyn PhysicalExpr>>,
         trust: Arc<Trust>,
@@ -187,7 +187,7 @@ impl TrustedPruner {
     }
 
     /// Whether more may come to be known.
-    pub(super) fn is_watching(&self) -> bool {
+    pub(crate) fn is_watching(&self) -> bool {
         self.pruner.is_watching()
     }
 
@@ -195,7 +195,7 @@ impl TrustedPruner {
     ///
     /// # Errors
     /// Those of DataFusion for a filter that it cannot look at.
-    pub(super) fn should_prune(&mut self) -> Result<bool> {
+    pub(crate) fn should_prune(&mut self) -> Result<bool> {
         // Asked afterwards: a filter that is nothing but bounds stays so, whatever more is learned.
         Ok(self.pruner.should_prune()?
             && self.learned.iter().all(|filter| self.trust.allows_now(filter)))
@@ -204,16 +204,16 @@ impl TrustedPruner {
 
 /// What is known of the use of a learned filter.
 #[derive(Debug, Clone)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     /// How much it has let through.
-    pub(super) rate: Arc<PassRate>,
+    pub(crate) rate: Arc<PassRate>,
     /// About how many nanoseconds a row saves which does not pass.
-    pub(super) saved: f64,
-    pub(super) trust: Arc<Trust>,
+    pub(crate) saved: f64,
+    pub(crate) trust: Arc<Trust>,
 }
 
 /// A learned filter, or a part of one, as the rows of a read are tested by it.
-pub(super) struct LearnedFilter {
+pub(crate) struct LearnedFilter {
     expr: Arc<dyn PhysicalExpr>,
     usage: Usage,
     known: Mutex<Known>,
@@ -257,7 +257,7 @@ fn is_comparison(expr: &Arc<dyn PhysicalExpr>) -> bool {
 impl LearnedFilter {
     /// `expr`, whose columns are those of the batches. Where a `range` is given, rows with a key
     /// outside it need not pass.
-    pub(super) fn new(expr: Arc<dyn PhysicalExpr>, range: Option<KeyRange>, usage: Usage) -> Self {
+    pub(crate) fn new(expr: Arc<dyn PhysicalExpr>, range: Option<KeyRange>, usage: Usage) -> Self {
         let known = Mutex::new(Known::of(&expr, 0, range));
         Self { expr, usage, known }
     }
@@ -265,7 +265,7 @@ impl LearnedFilter {
     /// Of which rows it is true; all of them where finding out does not pay, or fails: the filter
     /// spares work, and a row that it cannot be evaluated for may be one that another filter takes
     /// away.
-    pub(super) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
+    pub(crate) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
         self.test(batch).unwrap_or_else(|_| vec![true; batch.num_rows()].into())
     }
 
@@ -353,7 +353,7 @@ impl LearnedFilter {
 }
 
 /// The only column of which `expr` has bounds, and the range that they give the keys that pass.
-pub(super) fn key_range(expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, KeyRange)> {
+pub(crate) fn key_range(expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, KeyRange)> {
     match &bounds_of(expr)[..] {
         [bounds] => {
             let column = bounds.column.downcast_ref::<Column>()?.index();

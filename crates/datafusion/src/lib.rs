@@ -1,5 +1,5 @@
-//! [Apache DataFusion](https://datafusion.apache.org) reads and writes Parquet through this crate,
-//! in place of its own source and sink.
+//! [Apache DataFusion](https://datafusion.apache.org) reads and writes Parquet through
+//! [`marquetry`], in place of its own source and sink.
 //!
 //! ```text
 //!  MarquetryFormatFactory ─ MarquetryFormat ─┬─ MarquetrySource ─ one stream for each file
@@ -9,10 +9,11 @@
 //!
 //! * [`install!`](install) replaces `parquet` for `CREATE EXTERNAL TABLE`, listing tables and
 //!   `COPY` of a session.
+//! * [`ScanSettings`] say how files are read.
 //! * [`MarquetryTable`] is a table of one file, of several, or of a folder.
-//! * `ReplaceParquet` (feature `datafusion-replace`) is an optimizer rule that swaps the scans of
+//! * `ReplaceParquet` (feature `replace`) is an optimizer rule that swaps the scans of
 //!   DataFusion's own `ParquetSource`, such as table formats make them.
-//! * `MarquetryPhysicalCodec` and `MarquetryLogicalCodec` (feature `datafusion-proto`) carry scans
+//! * `MarquetryPhysicalCodec` and `MarquetryLogicalCodec` (feature `proto`) carry scans
 //!   to the workers of distributed engines; `MarquetryCodecWith` puts them in front of the codecs
 //!   of an engine.
 //!
@@ -28,7 +29,18 @@
 //! The parts of DataFusion that this needs are its small crates, without SQL and optimizer; their
 //! version is 55.2.
 //!
-//! [`Predicate`]: crate::Predicate
+//! [`Predicate`]: marquetry::Predicate
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "tests fail where they must"
+    )
+)]
 
 mod error;
 mod metadata;
@@ -45,6 +57,7 @@ mod local;
 mod row_groups;
 mod extensions;
 mod columns;
+mod settings;
 mod scan;
 mod file_stream;
 mod files;
@@ -53,18 +66,23 @@ mod write_options;
 mod sink;
 mod format;
 mod table;
-#[cfg(feature = "datafusion-replace")]
+#[cfg(feature = "replace")]
 mod replace;
-#[cfg(feature = "datafusion-proto")]
+#[cfg(feature = "proto")]
 mod proto;
 mod install;
 
-pub use crate::__install_datafusion as install;
 pub use format::{MarquetryFormat, MarquetryFormatFactory};
-#[cfg(feature = "datafusion-proto")]
+#[cfg(feature = "proto")]
 pub use proto::{MarquetryCodecWith, MarquetryLogicalCodec, MarquetryPhysicalCodec};
-#[cfg(feature = "datafusion-replace")]
+#[cfg(feature = "replace")]
 pub use replace::ReplaceParquet;
+pub use settings::ScanSettings;
 pub use sink::MarquetrySink;
 pub use source::MarquetrySource;
 pub use table::MarquetryTable;
+
+/// A number of bytes or rows as a `usize`; the largest one for those that do not fit.
+fn saturated(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}

@@ -1,6 +1,6 @@
 //! [`LocalSource`]: a file of the local store of DataFusion, whose ranges are read by one call.
 //!
-//! An object of any other store is a [`StoreSource`](crate::io::StoreSource), which asks for ranges
+//! An object of any other store is a [`StoreSource`](marquetry::io::StoreSource), which asks for ranges
 //! side by side, and for the version of the object that it began with.
 
 use std::ops::Range;
@@ -12,21 +12,21 @@ use futures_core::future::BoxFuture;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
-use crate::engine::{is_replaced, replaced};
-use crate::io::AsyncSource;
-use crate::read::Latency;
-use crate::{Error, Result};
+use marquetry::engine::{is_replaced, replaced};
+use marquetry::io::AsyncSource;
+use marquetry::read::Latency;
+use marquetry::{Error, Result};
 
 /// A local file. If it was replaced after it was listed, it is not read; the first read looks.
 #[derive(Debug)]
-pub(super) struct LocalSource {
+pub(crate) struct LocalSource {
     store: Arc<dyn ObjectStore>,
     listed: ObjectMeta,
     is_checked: AtomicBool,
 }
 
 impl LocalSource {
-    pub(super) fn new(store: Arc<dyn ObjectStore>, listed: ObjectMeta) -> Self {
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, listed: ObjectMeta) -> Self {
         Self { store, listed, is_checked: AtomicBool::new(false) }
     }
 

@@ -14,9 +14,10 @@ use datafusion_execution::cache::cache_manager::{
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
-use crate::engine::{KnownFile, LoadedIndexes, is_replaced};
-use crate::io::StoreSource;
-use crate::{Limits, Metadata};
+use crate::error::to_datafusion;
+use marquetry::engine::{KnownFile, LoadedIndexes, is_replaced};
+use marquetry::io::StoreSource;
+use marquetry::{Limits, Metadata};
 
 /// What the cache of DataFusion holds of a file, with the indexes that were loaded.
 struct CachedMetadata {
@@ -50,7 +51,7 @@ impl FileMetadata for CachedMetadata {
 
 /// The metadata of `object`, from `cache` if it has them of this version of the file; else
 /// `size_hint` bytes of its end are read first, if there is a hint.
-pub(super) async fn fetch(
+pub(crate) async fn fetch(
     store: &Arc<dyn ObjectStore>,
     object: &ObjectMeta,
     cache: Option<&FileMetadataCache>,
@@ -67,7 +68,7 @@ pub(super) async fn fetch(
     let source = StoreSource::listed(Arc::clone(store), object.clone());
     let size_hint = size_hint.map(|n| n as u64);
     let known = KnownFile::fetch(source, limits.clone(), size_hint).await;
-    let known = known.map_err(|e| e.at_file(object.location.as_ref()))?;
+    let known = known.map_err(|e| to_datafusion(e.at_file(object.location.as_ref())))?;
     if let Some(cache) = cache {
         cache.put(&key, CachedMetadata::entry(object, known.metadata.clone()));
     }
@@ -75,7 +76,7 @@ pub(super) async fn fetch(
 }
 
 /// Puts the indexes that a read has fetched beside the footer in the cache, when it is dropped.
-pub(super) struct IndexKeeper {
+pub(crate) struct IndexKeeper {
     cache: Arc<FileMetadataCache>,
     object: ObjectMeta,
     loaded: Arc<LoadedIndexes>,
@@ -87,7 +88,7 @@ const INDEX_PART: usize = 8;
 
 impl IndexKeeper {
     /// For a read of `object`, by `metadata`.
-    pub(super) fn new(
+    pub(crate) fn new(
         cache: &Arc<FileMetadataCache>,
         object: &ObjectMeta,
         metadata: &Metadata,
@@ -98,7 +99,7 @@ impl IndexKeeper {
     }
 
     /// What the read is to give its indexes to.
-    pub(super) fn loaded(&self) -> Arc<LoadedIndexes> {
+    pub(crate) fn loaded(&self) -> Arc<LoadedIndexes> {
         Arc::clone(&self.loaded)
     }
 }

@@ -10,60 +10,60 @@ use datafusion_physical_plan::metrics::{
     RatioMetrics, Time,
 };
 
-use crate::bytes::saturated;
-use crate::engine::FilterCounters;
+use crate::saturated;
+use marquetry::engine::FilterCounters;
 
 /// Metrics of one file, or of a part of it.
 #[derive(Debug, Clone)]
-pub(super) struct FileMetrics {
+pub(crate) struct FileMetrics {
     set: ExecutionPlanMetricsSet,
     file: Label,
     partition: usize,
     /// Files, or parts of them, that statistics of the whole file excluded.
-    pub(super) files_pruned: PruningMetrics,
+    pub(crate) files_pruned: PruningMetrics,
     /// Row groups that the statistics of the footer excluded.
-    pub(super) row_groups_pruned: PruningMetrics,
+    pub(crate) row_groups_pruned: PruningMetrics,
     /// Row groups that bloom filters or dictionaries excluded as a whole.
-    pub(super) row_groups_pruned_bloom: PruningMetrics,
+    pub(crate) row_groups_pruned_bloom: PruningMetrics,
     /// Row groups that a filter excluded which was learnt while the query ran.
-    pub(super) row_groups_pruned_dynamic: Count,
+    pub(crate) row_groups_pruned_dynamic: Count,
     /// Row groups that are not needed for a limit, because others are enough.
-    pub(super) limit_pruned_row_groups: PruningMetrics,
+    pub(crate) limit_pruned_row_groups: PruningMetrics,
     /// Pages of the columns of the filter that page indexes excluded.
-    pub(super) pages_pruned: PruningMetrics,
+    pub(crate) pages_pruned: PruningMetrics,
     /// Rows that page indexes excluded.
-    pub(super) page_rows_pruned: PruningMetrics,
+    pub(crate) page_rows_pruned: PruningMetrics,
     /// Bytes that were fetched, of those of the file.
-    pub(super) scan_efficiency_ratio: RatioMetrics,
+    pub(crate) scan_efficiency_ratio: RatioMetrics,
     /// Time for decoding, filters and expressions, in all.
-    pub(super) elapsed_compute: Time,
+    pub(crate) elapsed_compute: Time,
     /// Time for evaluating filters on rows.
-    pub(super) row_eval_time: Time,
+    pub(crate) row_eval_time: Time,
     /// Time for deciding by statistics of row groups.
-    pub(super) statistics_eval_time: Time,
+    pub(crate) statistics_eval_time: Time,
     /// Time for deciding by bloom filters and dictionaries.
-    pub(super) bloom_eval_time: Time,
+    pub(crate) bloom_eval_time: Time,
     /// Time for deciding by page indexes.
-    pub(super) page_index_eval_time: Time,
+    pub(crate) page_index_eval_time: Time,
     /// Bytes of pages and indexes that were fetched.
-    pub(super) bytes_scanned: Count,
+    pub(crate) bytes_scanned: Count,
     /// Rows that filters removed.
-    pub(super) rows_pruned: Count,
+    pub(crate) rows_pruned: Count,
     /// Rows that filters let through.
-    pub(super) rows_matched: Count,
+    pub(crate) rows_matched: Count,
     /// Time for the metadata.
-    pub(super) metadata_load_time: Time,
+    pub(crate) metadata_load_time: Time,
     /// Filters that could not be looked at in the file.
-    pub(super) predicate_errors: Count,
+    pub(crate) predicate_errors: Count,
     /// Values that were decoded for the filter, of columns that the query also gives.
-    pub(super) predicate_cache_inner: Gauge,
+    pub(crate) predicate_cache_inner: Gauge,
     /// Those of them that were given, and not decoded again.
-    pub(super) predicate_cache: Gauge,
+    pub(crate) predicate_cache: Gauge,
 }
 
 impl FileMetrics {
     /// Metrics of `file` in a partition.
-    pub(super) fn new(partition: usize, file: &str, metrics: &ExecutionPlanMetricsSet) -> Self {
+    pub(crate) fn new(partition: usize, file: &str, metrics: &ExecutionPlanMetricsSet) -> Self {
         let label = Label::new("filename", Arc::<str>::from(file));
         let builder = MetricBuilder::new(metrics).with_label(label.clone());
         let summary = || builder.clone().with_type(MetricType::Summary);
@@ -109,14 +109,14 @@ impl FileMetrics {
 
     /// Counts that row groups were opened without page indexes, because those could exclude none of
     /// their rows. As in DataFusion's own source, the metric is there if that was so.
-    pub(super) fn skipped_page_indexes(&self) {
+    pub(crate) fn skipped_page_indexes(&self) {
         let builder = MetricBuilder::new(&self.set).with_label(self.file.clone());
         let builder = builder.with_type(MetricType::Summary);
         builder.counter("page_index_load_skipped", self.partition).add(1);
     }
 
     /// Adds what was counted since the last time.
-    pub(super) fn take(&self, counters: &FilterCounters) {
+    pub(crate) fn take(&self, counters: &FilterCounters) {
         self.take_times(counters);
         self.rows_pruned.add(saturated(counters.rows_removed.take()));
         self.predicate_cache_inner.add(saturated(counters.shared_decoded.take()));
@@ -130,7 +130,7 @@ impl FileMetrics {
     }
 
     /// Adds only the times, of a read whose row groups are read by another one.
-    pub(super) fn take_times(&self, counters: &FilterCounters) {
+    pub(crate) fn take_times(&self, counters: &FilterCounters) {
         self.row_eval_time.add_duration(Duration::from_nanos(counters.row_nanos.take()));
         self.bloom_eval_time.add_duration(Duration::from_nanos(counters.bloom_nanos.take()));
         self.page_index_eval_time.add_duration(Duration::from_nanos(counters.page_nanos.take()));
@@ -140,7 +140,7 @@ impl FileMetrics {
 /// Rows that each partition of a scan has given, and how unevenly: the metric `output_rows_skew`,
 /// which DataFusion derives itself only for its own source.
 #[derive(Debug, Default)]
-pub(super) struct OutputRows(Mutex<Partitions>);
+pub(crate) struct OutputRows(Mutex<Partitions>);
 
 #[derive(Debug, Default)]
 struct Partitions {
@@ -151,7 +151,7 @@ struct Partitions {
 
 impl OutputRows {
     /// Counts a partition that begins.
-    pub(super) fn begin(&self, partition: usize, metrics: &ExecutionPlanMetricsSet) {
+    pub(crate) fn begin(&self, partition: usize, metrics: &ExecutionPlanMetricsSet) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.rows.entry(partition).or_default();
         all.skew.get_or_insert_with(|| {
@@ -164,7 +164,7 @@ impl OutputRows {
     }
 
     /// Adds rows of a partition.
-    pub(super) fn add(&self, partition: usize, rows: usize) {
+    pub(crate) fn add(&self, partition: usize, rows: usize) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.rows.entry(partition).or_default().add(rows);
         let mut set = MetricsSet::new();

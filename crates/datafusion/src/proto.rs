@@ -9,7 +9,7 @@
 //!
 //! A scan travels in the message that DataFusion has for its own Parquet scan, wrapped so that our
 //! codec reads it back as ours. A worker without the codec says that it does not know the node.
-//! With [`MarquetrySource::with_portable_plans`] the message travels unwrapped: every worker
+//! With [`ScanSettings::with_portable_plans`] the message travels unwrapped: every worker
 //! understands it, as a scan of DataFusion's own source.
 
 use std::fmt;
@@ -46,13 +46,14 @@ use datafusion_proto::protobuf;
 use datafusion_session::TableProvider;
 use prost::Message;
 
-use super::format::{MarquetryFormat, MarquetryFormatFactory, sink_of};
-use super::row_groups::ReadOrder;
-use super::sink::MarquetrySink;
-use super::source::{MarquetrySource, check_travel};
-use super::table::MarquetryTable;
-use crate::Limits;
-use crate::bytes::saturated;
+use crate::format::{MarquetryFormat, MarquetryFormatFactory, sink_of};
+use crate::row_groups::ReadOrder;
+use crate::saturated;
+use crate::settings::ScanSettings;
+use crate::sink::MarquetrySink;
+use crate::source::{MarquetrySource, check_travel};
+use crate::table::MarquetryTable;
+use marquetry::Limits;
 
 /// Carries scans and sinks of this crate in physical plans.
 ///
@@ -101,8 +102,9 @@ struct LimitsMessage {
 impl LimitsMessage {
     /// `None` for the limits that a worker has by default.
     fn new(limits: &Limits) -> Option<Self> {
-        let Limits { footer_bytes, page_bytes, nesting, rows_without_columns, memory_bytes } =
-            *limits;
+        let Limits {
+            footer_bytes, page_bytes, nesting, rows_without_columns, memory_bytes, ..
+        } = *limits;
         (*limits != Limits::default()).then_some(Self {
             footer_bytes: Some(footer_bytes),
             page_bytes: Some(page_bytes),
@@ -200,22 +202,23 @@ fn encode_scan(
     converter: &dyn PhysicalProtoConverterExtension,
 ) -> Result<()> {
     check_travel(config)?;
+    let settings = source.settings();
     let base = serialize_file_scan_config(config, codec, converter)?;
     let filter = source.filter();
     let filter = filter.map(|filter| converter.physical_expr_to_proto(&filter, codec));
     let scan = protobuf::ParquetScanExecNode {
         base_conf: Some(base),
         predicate: filter.transpose()?,
-        parquet_options: Some(source.options().try_into()?),
+        parquet_options: Some(settings.options().try_into()?),
     };
     let order = source.read_order();
     let keys = order.by_bounds.as_ref().map(|keys| encode_keys(keys.iter(), codec, converter));
     let message = ScanMessage {
         scan: Some(scan),
-        pushdown: source.is_pushdown(),
+        pushdown: settings.is_pushdown(),
         order: keys.transpose()?,
         is_reversed: order.is_reversed,
-        limits: LimitsMessage::new(source.limits()),
+        limits: LimitsMessage::new(settings.limits()),
     };
     buf.extend_from_slice(SCAN);
     message.encode(buf).map_err(external)
@@ -293,13 +296,15 @@ fn decode_scan(
     let schema = Arc::clone(table.table_schema());
     let by_bounds =
         LexOrdering::new(decode_keys(message.order.as_ref(), &schema, decoding, converter)?);
-    let mut source = MarquetrySource::new(table)
+    let mut settings = ScanSettings::new()
         .with_pushdown(message.pushdown)
-        .with_limits(LimitsMessage::limits(message.limits.as_ref()))
-        .with_read_order(ReadOrder { by_bounds, is_reversed: message.is_reversed });
+        .with_limits(LimitsMessage::limits(message.limits.as_ref()));
     if let Some(options) = &scan.parquet_options {
-        source = source.with_options(TableParquetOptions::try_from(options)?);
+        settings = settings.with_options(options.try_into()?);
     }
+    let mut source = MarquetrySource::new(table)
+        .with_settings(settings)
+        .with_read_order(ReadOrder { by_bounds, is_reversed: message.is_reversed });
     if let Some(filter) = &scan.predicate {
         source = source.with_filter(converter.proto_to_physical_expr(filter, &schema, decoding)?);
     }
@@ -354,6 +359,27 @@ struct TableMessage {
     patterns: Vec<String>,
 }
 
+impl TableMessage {
+    /// The settings alone, with options if they are not those of the session.
+    fn new(settings: &ScanSettings, options: Option<&TableParquetOptions>) -> Result<Self> {
+        Ok(Self {
+            options: options.map(TryInto::try_into).transpose()?,
+            pushdown: settings.is_pushdown(),
+            portable: settings.is_portable(),
+            limits: LimitsMessage::new(settings.limits()),
+            ..Self::default()
+        })
+    }
+
+    /// The settings, without options.
+    fn settings(&self) -> ScanSettings {
+        ScanSettings::new()
+            .with_pushdown(self.pushdown)
+            .with_limits(LimitsMessage::limits(self.limits.as_ref()))
+            .with_portable_plans(self.portable)
+    }
+}
+
 impl LogicalExtensionCodec for MarquetryLogicalCodec {
     fn try_decode(
         &self,
@@ -398,14 +424,12 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
         let patterns: Vec<_> = found.paths().iter().map(pattern).collect();
         let has_patterns = patterns.iter().any(Option::is_some);
         let patterns = patterns.into_iter().map(Option::unwrap_or_default);
+        let settings = found.format().settings();
         let message = TableMessage {
             paths: found.paths().iter().map(ToString::to_string).collect(),
             patterns: if has_patterns { patterns.collect() } else { Vec::new() },
             partitions: Some((&partitions).try_into()?),
-            options: Some(found.format().options().try_into()?),
-            pushdown: found.format().is_pushdown(),
-            portable: found.format().is_portable(),
-            limits: LimitsMessage::new(found.format().limits()),
+            ..TableMessage::new(settings, Some(settings.options()))?
         };
         message.encode(buf).map_err(external)
     }
@@ -428,16 +452,7 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
                 "marquetry: a file format that is none of its formats".to_owned(),
             ));
         };
-        let options = factory.options().map(TryInto::try_into).transpose()?;
-        let message = TableMessage {
-            paths: Vec::new(),
-            patterns: Vec::new(),
-            partitions: None,
-            options,
-            pushdown: factory.format().is_pushdown(),
-            portable: factory.format().is_portable(),
-            limits: LimitsMessage::new(factory.format().limits()),
-        };
+        let message = TableMessage::new(factory.settings(), factory.options())?;
         message.encode(buf).map_err(external)
     }
 }
@@ -454,7 +469,11 @@ fn decode_table(buf: &[u8], schema: &SchemaRef) -> Result<Arc<dyn TableProvider>
     let of_file = Schema::new_with_metadata(fields, schema.metadata().clone());
     let partitions = partitions.fields().iter();
     let partitions = partitions.map(|field| (field.name().clone(), field.data_type().clone()));
-    let format = format_of(&message)?;
+    let mut settings = message.settings();
+    if let Some(options) = &message.options {
+        settings = settings.with_options(options.try_into()?);
+    }
+    let format = MarquetryFormat::new().with_settings(settings);
     let path = |(at, path): (usize, &String)| {
         let url = ListingTableUrl::parse(path)?;
         match message.patterns.get(at).filter(|pattern| !pattern.is_empty()) {
@@ -469,25 +488,11 @@ fn decode_table(buf: &[u8], schema: &SchemaRef) -> Result<Arc<dyn TableProvider>
 
 fn decode_factory(buf: &[u8]) -> Result<Arc<dyn FileFormatFactory>> {
     let message = TableMessage::decode(buf).map_err(external)?;
-    let mut factory = MarquetryFormatFactory::new()
-        .with_pushdown(message.pushdown)
-        .with_limits(LimitsMessage::limits(message.limits.as_ref()))
-        .with_portable_plans(message.portable);
+    let mut factory = MarquetryFormatFactory::new().with_settings(message.settings());
     if let Some(options) = &message.options {
         factory = factory.with_options(options.try_into()?);
     }
     Ok(Arc::new(factory))
-}
-
-fn format_of(message: &TableMessage) -> Result<MarquetryFormat> {
-    let format = MarquetryFormat::new()
-        .with_pushdown(message.pushdown)
-        .with_limits(LimitsMessage::limits(message.limits.as_ref()))
-        .with_portable_plans(message.portable);
-    Ok(match &message.options {
-        Some(options) => format.with_options(options.try_into()?),
-        None => format,
-    })
 }
 
 /// The codecs of this crate in front of those of an engine that has nodes of its own, such as

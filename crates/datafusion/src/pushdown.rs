@@ -23,26 +23,26 @@ use datafusion_physical_expr::utils::conjunction;
 use datafusion_physical_expr::{ScalarFunctionExpr, split_conjunction};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
-use super::error::of_datafusion;
-use super::evaluate::{evaluate, evaluate_by_row};
-use super::fallible::can_fail;
-use super::key_set::KeyRange;
-use super::learned::{LearnedFilter, Usage, key_range, may_change};
-use super::routed::Routed;
-use crate::predicate::Column as TestedColumn;
-use crate::{Literal, Predicate, col, not};
+use crate::error::to_marquetry;
+use crate::evaluate::{evaluate, evaluate_by_row};
+use crate::fallible::can_fail;
+use crate::key_set::KeyRange;
+use crate::learned::{LearnedFilter, Usage, key_range, may_change};
+use crate::routed::Routed;
+use marquetry::predicate::Column as TestedColumn;
+use marquetry::{Literal, Predicate, col, not};
 
 /// The parts of a filter that are always evaluated, and those that DataFusion learns while the
 /// query runs, which may be left out.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Filters {
-    pub(super) fixed: Vec<Arc<dyn PhysicalExpr>>,
-    pub(super) learned: Vec<Arc<dyn PhysicalExpr>>,
+pub(crate) struct Filters {
+    pub(crate) fixed: Vec<Arc<dyn PhysicalExpr>>,
+    pub(crate) learned: Vec<Arc<dyn PhysicalExpr>>,
 }
 
 impl Filters {
     /// The parts of `filter`.
-    pub(super) fn new(filter: &Arc<dyn PhysicalExpr>) -> Self {
+    pub(crate) fn new(filter: &Arc<dyn PhysicalExpr>) -> Self {
         let mut out = Self::default();
         for part in split_conjunction(filter) {
             match part.downcast_ref::<DynamicFilterPhysicalExpr>() {
@@ -54,13 +54,13 @@ impl Filters {
     }
 
     /// All parts.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<dyn PhysicalExpr>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<dyn PhysicalExpr>> {
         self.fixed.iter().chain(&self.learned)
     }
 }
 
 /// What is left of `filter` without the parts that DataFusion learns while the query runs.
-pub(super) fn without_learned(filter: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
+pub(crate) fn without_learned(filter: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
     let fixed = Filters::new(filter).fixed;
     (!fixed.is_empty()).then(|| conjunction(fixed))
 }
@@ -69,7 +69,7 @@ pub(super) fn without_learned(filter: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn 
 ///
 /// # Errors
 /// Those of DataFusion for an expression that cannot be evaluated.
-pub(super) fn predicate(filter: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Predicate> {
+pub(crate) fn predicate(filter: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Predicate> {
     Translation { schema, learned: None, range: None }.predicate(filter)
 }
 
@@ -77,7 +77,7 @@ pub(super) fn predicate(filter: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Resu
 ///
 /// # Errors
 /// As [`predicate`].
-pub(super) fn untyped_predicate(
+pub(crate) fn untyped_predicate(
     filter: &Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Predicate> {
@@ -85,7 +85,7 @@ pub(super) fn untyped_predicate(
 }
 
 /// About how many nanoseconds it takes to decode a value.
-pub(super) fn decode_nanos(data_type: &DataType) -> f64 {
+pub(crate) fn decode_nanos(data_type: &DataType) -> f64 {
     match data_type {
         DataType::Null => 0.0,
         DataType::Boolean => 1.0,
@@ -102,7 +102,7 @@ pub(super) fn decode_nanos(data_type: &DataType) -> f64 {
 ///
 /// # Errors
 /// As [`predicate`].
-pub(super) fn learned_predicate(
+pub(crate) fn learned_predicate(
     filter: &Arc<dyn PhysicalExpr>,
     schema: &Schema,
     usage: &Usage,
@@ -348,10 +348,10 @@ impl Translation<'_> {
                 Predicate::function(names, move |batch| Ok(learned.evaluate(batch)))
             }
             None if can_fail => Predicate::last_function(names, move |batch| {
-                evaluate_by_row(&expr, batch).map_err(of_datafusion)
+                evaluate_by_row(&expr, batch).map_err(to_marquetry)
             }),
             None => Predicate::function(names, move |batch| {
-                evaluate(&expr, batch).map_err(of_datafusion)
+                evaluate(&expr, batch).map_err(to_marquetry)
             }),
         })
     }
@@ -366,7 +366,7 @@ fn constant(expr: &Arc<dyn PhysicalExpr>) -> Result<Predicate> {
 }
 
 /// The expression, with columns counted by their places among `columns`, which are sorted.
-pub(super) fn at_positions(
+pub(crate) fn at_positions(
     expr: &Arc<dyn PhysicalExpr>,
     columns: &[usize],
 ) -> Result<Arc<dyn PhysicalExpr>> {
@@ -383,7 +383,7 @@ pub(super) fn at_positions(
 }
 
 /// Index of a column, and the names on the way to a field of it; `None` for all other expressions.
-pub(super) fn field_path(expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, Vec<String>)> {
+pub(crate) fn field_path(expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, Vec<String>)> {
     if let Some(column) = expr.downcast_ref::<Column>() {
         return Some((column.index(), Vec::new()));
     }

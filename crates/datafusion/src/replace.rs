@@ -19,10 +19,11 @@ use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_session::PhysicalOptimizerRule;
 
-use super::columns::RowNumberColumns;
-use super::extensions;
-use super::schema::TypeOptions;
-use super::source::{MarquetrySource, check_options};
+use crate::columns::RowNumberColumns;
+use crate::extensions;
+use crate::schema::TypeOptions;
+use crate::settings::{ScanSettings, check_options};
+use crate::source::MarquetrySource;
 
 /// A physical optimizer rule that swaps scans of DataFusion's own `ParquetSource` for scans of this
 /// crate: those of tables that `register_parquet` made, and of table formats that build on it.
@@ -47,14 +48,14 @@ use super::source::{MarquetrySource, check_options};
 /// ```
 #[derive(Clone)]
 pub struct ReplaceParquet {
-    pushdown: bool,
+    settings: ScanSettings,
     cache: Arc<FileMetadataCache>,
     pool: Option<Arc<dyn MemoryPool>>,
 }
 
 impl fmt::Debug for ReplaceParquet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReplaceParquet").field("pushdown", &self.pushdown).finish_non_exhaustive()
+        f.debug_struct("ReplaceParquet").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
@@ -67,7 +68,8 @@ impl Default for ReplaceParquet {
 impl ReplaceParquet {
     /// The rule, with a cache of its own for the metadata of files, of 50 MB.
     pub fn new() -> Self {
-        Self { pushdown: true, cache: Arc::new(DefaultCache::new(CACHE_BYTES)), pool: None }
+        let cache = Arc::new(DefaultCache::new(CACHE_BYTES));
+        Self { settings: ScanSettings::default(), cache, pool: None }
     }
 
     /// As [`MarquetrySource::with_memory_pool`]: that of a session is `runtime_env().memory_pool`.
@@ -86,27 +88,28 @@ impl ReplaceParquet {
         self
     }
 
-    /// As [`MarquetrySource::with_pushdown`].
+    /// Hands these settings on to scans, but for their options: those are of the scan that is
+    /// replaced.
     #[must_use]
-    pub fn with_pushdown(mut self, pushdown: bool) -> Self {
-        self.pushdown = pushdown;
+    pub fn with_settings(mut self, settings: ScanSettings) -> Self {
+        self.settings = settings;
         self
     }
 
     fn swapped(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
-        options: &ConfigOptions,
+        config_options: &ConfigOptions,
     ) -> Option<Arc<dyn ExecutionPlan>> {
         let scan = plan.downcast_ref::<DataSourceExec>()?;
         let (config, source) = scan.downcast_to_file_source::<ParquetSource>()?;
         if !is_understood(config, source) {
             return None;
         }
+        let options = source.table_parquet_options();
         let mut ours = MarquetrySource::new(source.table_schema().clone())
-            .with_options(source.table_parquet_options().clone())
-            .with_pushdown(self.pushdown)
-            .in_session(options)
+            .with_settings(self.settings.clone().with_options(options.clone()))
+            .in_session(config_options)
             .with_metadata_cache(Arc::clone(&self.cache));
         if let Some(pool) = &self.pool {
             ours = ours.with_memory_pool(Arc::clone(pool));

@@ -21,11 +21,11 @@ use datafusion_physical_expr::split_conjunction;
 use datafusion_physical_expr::utils::conjunction;
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
-use super::evaluate::evaluate;
+use crate::evaluate::evaluate;
 
 /// A filter with a branch for each partition.
 #[derive(Debug)]
-pub(super) struct Routed {
+pub(crate) struct Routed {
     hash: Arc<dyn PhysicalExpr>,
     branches: Vec<Arc<dyn PhysicalExpr>>,
     /// What is true of all rows that pass, of single columns.
@@ -39,7 +39,7 @@ const MAX_PARTITIONS: u64 = 1 << 12;
 
 impl Routed {
     /// The branches of `expr`; `None` if it is of another form.
-    pub(super) fn of(expr: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+    pub(crate) fn of(expr: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let case = expr.downcast_ref::<CaseExpr>()?;
         let route = case.expr()?.downcast_ref::<BinaryExpr>()?;
         if *route.op() != Operator::Modulo {
@@ -64,7 +64,7 @@ impl Routed {
 
     /// The lowest and the highest keys of all branches, by which row groups and pages can be left
     /// out.
-    pub(super) fn bounds(&self) -> Option<Arc<dyn PhysicalExpr>> {
+    pub(crate) fn bounds(&self) -> Option<Arc<dyn PhysicalExpr>> {
         self.bounds.clone()
     }
 
@@ -72,7 +72,7 @@ impl Routed {
     ///
     /// # Errors
     /// Those of the expressions.
-    pub(super) fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+    pub(crate) fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let rows = batch.num_rows();
         let hashes = self.hash.evaluate(batch)?.into_array(rows)?;
         let Some(hashes) =
@@ -147,14 +147,14 @@ fn common_bounds(branches: &[Arc<dyn PhysicalExpr>]) -> Option<Arc<dyn PhysicalE
 }
 
 /// The bounds of a column.
-pub(super) struct Bounds {
-    pub(super) column: Arc<dyn PhysicalExpr>,
-    pub(super) lower: ScalarValue,
-    pub(super) upper: ScalarValue,
+pub(crate) struct Bounds {
+    pub(crate) column: Arc<dyn PhysicalExpr>,
+    pub(crate) lower: ScalarValue,
+    pub(crate) upper: ScalarValue,
 }
 
 /// The bounds that a conjunction has of columns.
-pub(super) fn bounds_of(branch: &Arc<dyn PhysicalExpr>) -> Vec<Bounds> {
+pub(crate) fn bounds_of(branch: &Arc<dyn PhysicalExpr>) -> Vec<Bounds> {
     let tests = split_conjunction(branch).into_iter();
     let tests: Vec<&BinaryExpr> = tests.filter_map(|part| part.downcast_ref()).collect();
     let is = |test: &&&BinaryExpr, op| *test.op() == op && test.left().is::<Column>();

@@ -11,14 +11,15 @@ use datafusion_datasource::FileRange;
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr_common::sort_expr::LexOrdering;
 
-use super::schema::plain_options;
-use crate::Metadata;
+use crate::error::to_datafusion;
+use crate::schema::plain_options;
+use marquetry::Metadata;
 
 /// The row groups whose middle lies in `range`; all of them without a range.
 ///
 /// # Errors
 /// `Malformed` if the metadata of a column chunk are broken.
-pub(super) fn in_range(metadata: &Metadata, range: Option<&FileRange>) -> Result<Vec<usize>> {
+pub(crate) fn in_range(metadata: &Metadata, range: Option<&FileRange>) -> Result<Vec<usize>> {
     let all = 0..metadata.row_groups();
     let Some(range) = range else { return Ok(all.collect()) };
     let mut found = Vec::new();
@@ -33,8 +34,8 @@ pub(super) fn in_range(metadata: &Metadata, range: Option<&FileRange>) -> Result
 /// The byte in the middle of a row group, and always one of the file.
 fn middle(metadata: &Metadata, row_group: usize) -> Result<i64> {
     let (mut start, mut bytes) = (i64::MAX, 0i64);
-    for chunk in metadata.column_chunks(row_group)? {
-        let Some(meta) = chunk?.meta_data else { continue };
+    for chunk in metadata.column_chunks(row_group).map_err(to_datafusion)? {
+        let Some(meta) = chunk.map_err(to_datafusion)?.meta_data else { continue };
         let dictionary = meta.dictionary_page_offset.filter(|offset| *offset > 0);
         let first = dictionary.unwrap_or(i64::MAX).min(meta.data_page_offset);
         start = start.min(first);
@@ -46,16 +47,16 @@ fn middle(metadata: &Metadata, row_group: usize) -> Result<i64> {
 
 /// The order in which row groups are read.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ReadOrder {
+pub(crate) struct ReadOrder {
     /// Sorted by the lower bounds of its first column, ascending.
-    pub(super) by_bounds: Option<LexOrdering>,
+    pub(crate) by_bounds: Option<LexOrdering>,
     /// Then from the last to the first.
-    pub(super) is_reversed: bool,
+    pub(crate) is_reversed: bool,
 }
 
 impl ReadOrder {
     /// Puts row groups in this order. Those without bounds come last.
-    pub(super) fn apply(&self, metadata: &Metadata, row_groups: &mut [usize]) {
+    pub(crate) fn apply(&self, metadata: &Metadata, row_groups: &mut [usize]) {
         let column =
             self.by_bounds.as_ref().and_then(|order| order.first().expr.downcast_ref::<Column>());
         let bounds = column.and_then(|column| lower_bounds(metadata, column.name()));
@@ -71,7 +72,7 @@ impl ReadOrder {
 /// Sorts `items` by their lower bounds, or from the highest to the lowest. Those without one come
 /// last, and so do those whose bound is of another type than the first, because values of unlike
 /// types have no order.
-pub(super) fn sort_by_bound<T>(
+pub(crate) fn sort_by_bound<T>(
     items: &mut [T],
     is_reversed: bool,
     bound: impl Fn(&T) -> Option<ScalarValue>,

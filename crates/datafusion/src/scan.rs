@@ -28,56 +28,56 @@ use datafusion_physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, 
 use datafusion_pruning::FilePruner;
 use object_store::ObjectStore;
 
-use super::columns::with_row_numbers;
-use super::extensions;
-use super::learned::{PassRates, Trust, TrustedPruner};
-use super::metadata;
-use super::metrics::{FileMetrics, OutputRows};
-use super::pushdown::{Filters, without_learned};
-use super::row_groups::{self, ReadOrder};
-use super::schema::{FileSchema, TypeOptions};
-use crate::engine::KnownFile;
-use crate::read::PageIndexUse;
-use crate::{Limits, Metadata, RowSelection};
+use crate::columns::with_row_numbers;
+use crate::extensions;
+use crate::learned::{PassRates, Trust, TrustedPruner};
+use crate::metadata;
+use crate::metrics::{FileMetrics, OutputRows};
+use crate::pushdown::{Filters, without_learned};
+use crate::row_groups::{self, ReadOrder};
+use crate::schema::{FileSchema, TypeOptions};
+use marquetry::engine::KnownFile;
+use marquetry::read::PageIndexUse;
+use marquetry::{Limits, Metadata, RowSelection};
 
 /// What a scan does to each of its files.
 #[derive(Debug, Clone)]
-pub(super) struct Scan {
-    pub(super) partition: usize,
-    pub(super) store: Arc<dyn ObjectStore>,
-    pub(super) is_local: bool,
-    pub(super) cache: Option<Arc<FileMetadataCache>>,
-    pub(super) pool: Option<Arc<dyn MemoryPool>>,
-    pub(super) metrics: ExecutionPlanMetricsSet,
-    pub(super) table: TableSchema,
-    pub(super) projection: ProjectionExprs,
-    pub(super) filter: Option<Arc<dyn PhysicalExpr>>,
+pub(crate) struct Scan {
+    pub(crate) partition: usize,
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) is_local: bool,
+    pub(crate) cache: Option<Arc<FileMetadataCache>>,
+    pub(crate) pool: Option<Arc<dyn MemoryPool>>,
+    pub(crate) metrics: ExecutionPlanMetricsSet,
+    pub(crate) table: TableSchema,
+    pub(crate) projection: ProjectionExprs,
+    pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
     /// Whether rows that do not pass are left out, and not only row groups and pages.
-    pub(super) filters_rows: bool,
+    pub(crate) filters_rows: bool,
     /// Whether filters decide what is not read.
-    pub(super) prunes: bool,
-    pub(super) uses_bloom_filters: bool,
-    pub(super) adapters: Arc<dyn PhysicalExprAdapterFactory>,
-    pub(super) batch_rows: usize,
-    pub(super) limit: Option<usize>,
+    pub(crate) prunes: bool,
+    pub(crate) uses_bloom_filters: bool,
+    pub(crate) adapters: Arc<dyn PhysicalExprAdapterFactory>,
+    pub(crate) batch_rows: usize,
+    pub(crate) limit: Option<usize>,
     /// Whether the rows must come in their own order.
-    pub(super) is_ordered: bool,
-    pub(super) order: ReadOrder,
-    pub(super) types: TypeOptions,
-    pub(super) limits: Limits,
-    pub(super) size_hint: Option<usize>,
-    pub(super) page_index: PageIndexUse,
-    pub(super) rates: Arc<PassRates>,
-    pub(super) trust: Arc<Trust>,
-    pub(super) output_rows: Arc<OutputRows>,
+    pub(crate) is_ordered: bool,
+    pub(crate) order: ReadOrder,
+    pub(crate) types: TypeOptions,
+    pub(crate) limits: Limits,
+    pub(crate) size_hint: Option<usize>,
+    pub(crate) page_index: PageIndexUse,
+    pub(crate) rates: Arc<PassRates>,
+    pub(crate) trust: Arc<Trust>,
+    pub(crate) output_rows: Arc<OutputRows>,
 }
 
 /// A file that may have rows which pass, as far as its statistics in the plan tell.
-pub(super) struct Prepared {
-    pub(super) file: PartitionedFile,
-    pub(super) metrics: FileMetrics,
+pub(crate) struct Prepared {
+    pub(crate) file: PartitionedFile,
+    pub(crate) metrics: FileMetrics,
     /// Set if what is still learned may exclude the rest of the file.
-    pub(super) pruner: Option<TrustedPruner>,
+    pub(crate) pruner: Option<TrustedPruner>,
     projection: ProjectionExprs,
     filter: Option<Arc<dyn PhysicalExpr>>,
 }
@@ -89,7 +89,7 @@ impl fmt::Debug for Prepared {
 }
 
 impl Prepared {
-    pub(super) async fn fetch(&self, scan: &Scan) -> Result<KnownFile> {
+    pub(crate) async fn fetch(&self, scan: &Scan) -> Result<KnownFile> {
         let _timer = self.metrics.metadata_load_time.timer();
         let (object, cache) = (&self.file.object_meta, scan.cache.as_deref());
         let size_hint = self.file.metadata_size_hint.or(scan.size_hint);
@@ -98,20 +98,20 @@ impl Prepared {
 }
 
 /// What is read of a file, in its own terms.
-pub(super) struct OfFile {
-    pub(super) schema: FileSchema,
-    pub(super) projection: ProjectionExprs,
-    pub(super) filters: Filters,
+pub(crate) struct OfFile {
+    pub(crate) schema: FileSchema,
+    pub(crate) projection: ProjectionExprs,
+    pub(crate) filters: Filters,
     /// The row groups to read, in this order.
-    pub(super) row_groups: Vec<usize>,
-    pub(super) selection: Option<RowSelection>,
+    pub(crate) row_groups: Vec<usize>,
+    pub(crate) selection: Option<RowSelection>,
     /// The schema of its batches.
-    pub(super) output: SchemaRef,
+    pub(crate) output: SchemaRef,
 }
 
 impl Scan {
     /// What can be told of a file before it is opened; `None` if no row of it can pass.
-    pub(super) fn prepare(&self, file: PartitionedFile) -> Result<Option<Prepared>> {
+    pub(crate) fn prepare(&self, file: PartitionedFile) -> Result<Option<Prepared>> {
         let name = file.object_meta.location.to_string();
         let metrics = FileMetrics::new(self.partition, &name, &self.metrics);
         let (projection, filter) = self.with_constants(&file, &name)?;
@@ -148,7 +148,7 @@ impl Scan {
     }
 
     /// What is read of a file whose metadata are there.
-    pub(super) fn of_file(&self, prepared: &Prepared, metadata: &Metadata) -> Result<OfFile> {
+    pub(crate) fn of_file(&self, prepared: &Prepared, metadata: &Metadata) -> Result<OfFile> {
         let file = &prepared.file;
         let (given, logical) = (file.arrow_schema.as_deref(), self.table.file_schema());
         let schema = FileSchema::new(metadata, logical, given, &self.types)?;

@@ -10,12 +10,13 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUni
 use datafusion_common::config::ParquetOptions;
 use datafusion_common::{DataFusionError, Result};
 
-use crate::Metadata;
-use crate::schema::{ArrowOptions, Physical, Projection, to_arrow};
+use crate::error::to_datafusion;
+use marquetry::Metadata;
+use marquetry::schema::{ArrowOptions, MatchBy, Physical, Projection, to_arrow};
 
 /// The options of DataFusion that say as which types columns are read.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct TypeOptions {
+pub(crate) struct TypeOptions {
     /// Unit and time zone of INT96 timestamps.
     int96: Option<(TimeUnit, Option<Arc<str>>)>,
     binary_as_string: bool,
@@ -26,7 +27,7 @@ impl TypeOptions {
     ///
     /// # Errors
     /// `Configuration` if a value is none of the option.
-    pub(super) fn new(options: &ParquetOptions) -> Result<Self> {
+    pub(crate) fn new(options: &ParquetOptions) -> Result<Self> {
         let unit = match options.coerce_int96.as_deref() {
             None => None,
             Some("ns") => Some(TimeUnit::Nanosecond),
@@ -47,13 +48,13 @@ impl TypeOptions {
     fn arrow(&self) -> ArrowOptions {
         let mut arrow = plain_options().with_binary_as_string(self.binary_as_string);
         if let Some((unit, _)) = &self.int96 {
-            arrow.int96 = *unit;
+            arrow = arrow.with_int96(*unit);
         }
         arrow
     }
 
     /// The schema that a file has for the inference of a table schema.
-    pub(super) fn schema_of(&self, metadata: &Metadata) -> Result<Schema> {
+    pub(crate) fn schema_of(&self, metadata: &Metadata) -> Result<Schema> {
         let schema = mapped(metadata, &self.arrow())?;
         let fields: Fields = schema
             .fields()
@@ -89,17 +90,18 @@ impl TypeOptions {
 }
 
 /// How files are read without any options: the types are those of DataFusion's own source.
-pub(super) fn plain_options() -> ArrowOptions {
+pub(crate) fn plain_options() -> ArrowOptions {
     ArrowOptions::new().with_hint_as_parquet()
 }
 
 fn mapped(metadata: &Metadata, arrow: &ArrowOptions) -> Result<SchemaRef> {
-    let mapping = to_arrow(metadata.schema(), metadata.key_values(), &Projection::All, arrow)?;
+    let mapping = to_arrow(metadata.schema(), metadata.key_values(), &Projection::All, arrow)
+        .map_err(to_datafusion)?;
     Ok(mapping.schema)
 }
 
 /// The schema of a file, of the types that its columns have without any options.
-pub(super) fn arrow_types(metadata: &Metadata) -> Result<SchemaRef> {
+pub(crate) fn arrow_types(metadata: &Metadata) -> Result<SchemaRef> {
     mapped(metadata, &plain_options())
 }
 
@@ -108,7 +110,7 @@ fn retyped(field: &Field, data_type: DataType) -> FieldRef {
 }
 
 /// Strings and byte strings at the top of a schema as views.
-pub(super) fn with_views(schema: &Schema) -> Schema {
+pub(crate) fn with_views(schema: &Schema) -> Schema {
     let fields: Fields = schema
         .fields()
         .iter()
@@ -122,16 +124,16 @@ pub(super) fn with_views(schema: &Schema) -> Schema {
 }
 
 /// A schema whose fields have no metadata, nor has it.
-pub(super) fn without_metadata(schema: &Schema) -> Schema {
+pub(crate) fn without_metadata(schema: &Schema) -> Schema {
     let bare = |field: &FieldRef| field.as_ref().clone().with_metadata(Default::default());
     Schema::new(schema.fields().iter().map(bare).collect::<Vec<_>>())
 }
 
 /// As what a file is read.
 #[derive(Debug)]
-pub(super) struct FileSchema {
+pub(crate) struct FileSchema {
     /// The schema of all of its columns, as they are read.
-    pub(super) physical: SchemaRef,
+    pub(crate) physical: SchemaRef,
     arrow: ArrowOptions,
     /// For each column, whether it is read as something that `arrow` does not give.
     is_retyped: Vec<bool>,
@@ -140,15 +142,15 @@ pub(super) struct FileSchema {
 impl FileSchema {
     /// As what the file is read for a table of schema `logical`; `given` is what the caller says of
     /// this file.
-    pub(super) fn new(
+    pub(crate) fn new(
         metadata: &Metadata,
         logical: &Schema,
         given: Option<&Schema>,
         options: &TypeOptions,
     ) -> Result<Self> {
         let logical = given.unwrap_or(logical);
-        let mut arrow = options.arrow();
-        arrow.views = logical.fields().iter().any(|field| is_view(field.data_type()));
+        let has_views = logical.fields().iter().any(|field| is_view(field.data_type()));
+        let mut arrow = options.arrow().with_views(has_views);
         let mut natural = mapped(metadata, &arrow)?;
         let wants_text = |field: &FieldRef| {
             is_bytes(field.data_type())
@@ -179,16 +181,23 @@ impl FileSchema {
         Ok(Self { physical, arrow, is_retyped })
     }
 
-    /// How these columns are read, by their positions.
-    pub(super) fn options(&self, columns: impl IntoIterator<Item = usize>) -> ArrowOptions {
+    /// The schema that these columns are read into, by their positions; `None` if the options give
+    /// their types anyway.
+    pub(crate) fn target(&self, columns: impl IntoIterator<Item = usize>) -> Option<SchemaRef> {
         let columns: BTreeSet<usize> = columns.into_iter().collect();
-        let mut arrow = self.arrow.clone();
-        if columns.iter().any(|column| self.is_retyped.get(*column) == Some(&true)) {
-            let fields: Vec<FieldRef> =
-                columns.iter().filter_map(|i| self.physical.fields().get(*i).cloned()).collect();
-            arrow.target = Some(Arc::new(Schema::new(fields)));
+        if !columns.iter().any(|column| self.is_retyped.get(*column) == Some(&true)) {
+            return None;
         }
-        arrow
+        let fields = columns.iter().filter_map(|i| self.physical.fields().get(*i).cloned());
+        Some(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+    }
+
+    /// How columns are read with this [target](Self::target).
+    pub(crate) fn options(&self, target: Option<SchemaRef>) -> ArrowOptions {
+        match target {
+            Some(target) => self.arrow.clone().with_target(target, MatchBy::Name),
+            None => self.arrow.clone(),
+        }
     }
 }
 
@@ -196,11 +205,11 @@ fn is_view(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8View | DataType::BinaryView)
 }
 
-pub(super) fn is_text(data_type: &DataType) -> bool {
+pub(crate) fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-pub(super) fn is_bytes(data_type: &DataType) -> bool {
+pub(crate) fn is_bytes(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 

@@ -28,12 +28,12 @@ use datafusion_physical_plan::metrics::{
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType};
 use object_store::ObjectStore;
 
-use super::error::of_settings;
-use super::write_options::write_options;
-use crate::bytes::saturated;
-use crate::engine::batch_bytes;
-use crate::io::StoreSink;
-use crate::{AsyncWriter, RowGroupEncoder, SortColumn, WriteOptions, WriteReport};
+use crate::error::{settings_error, to_datafusion};
+use crate::saturated;
+use crate::write_options::write_options;
+use marquetry::engine::batch_bytes;
+use marquetry::io::StoreSink;
+use marquetry::{AsyncWriter, RowGroupEncoder, SortColumn, WriteOptions, WriteReport};
 
 /// Writes the rows of a query to Parquet files.
 ///
@@ -62,8 +62,8 @@ impl MarquetrySink {
         self
     }
 
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) fn options(&self) -> &TableParquetOptions {
+    #[cfg(feature = "proto")]
+    pub(crate) fn options(&self) -> &TableParquetOptions {
         &self.options
     }
 
@@ -108,9 +108,9 @@ impl FileSink for MarquetrySink {
             .global_counter("bytes_written");
         let options = self.write_options()?;
         let encoder = RowGroupEncoder::new(get_writer_schema(&self.config), options);
-        let mut encoder = encoder.map_err(of_settings)?;
+        let mut encoder = encoder.map_err(settings_error)?;
         if !self.options.global.allow_single_file_parallelism {
-            encoder = encoder.with_threads(1)?;
+            encoder = encoder.with_threads(1).map_err(to_datafusion)?;
         }
         let compute = MetricBuilder::new(&self.metrics).elapsed_compute(0);
         let mut tasks = JoinSet::new();
@@ -208,7 +208,7 @@ impl OneFile {
         self.reserve(bytes).await?;
         {
             let _timer = self.compute.timer();
-            self.writer.write(batch).await?;
+            self.writer.write(batch).await.map_err(to_datafusion)?;
         }
         // Row groups that went out are not held any more; those that are being encoded are, and the
         // parts that are on their way.
@@ -251,7 +251,7 @@ impl OneFile {
 
     /// Waits until nothing is on its way.
     async fn drain(&mut self) -> Result<()> {
-        self.writer.drain().await?;
+        self.writer.drain().await.map_err(to_datafusion)?;
         // It is no more than before.
         self.reservation.resize(self.held().min(self.reservation.size()));
         Ok(())
@@ -261,9 +261,9 @@ impl OneFile {
     async fn flush(&mut self) -> Result<()> {
         {
             let _timer = self.compute.timer();
-            self.writer.flush().await?;
+            self.writer.flush().await.map_err(to_datafusion)?;
         }
-        self.writer.drain().await?;
+        self.writer.drain().await.map_err(to_datafusion)?;
         self.reservation.resize(self.held());
         Ok(())
     }
@@ -271,7 +271,7 @@ impl OneFile {
     /// Makes the file whole.
     async fn finish(self) -> Result<WriteReport> {
         let Self { writer, reservation, .. } = self;
-        let report = writer.finish().await?;
+        let report = writer.finish().await.map_err(to_datafusion)?;
         drop(reservation);
         Ok(report)
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion_common::config::{ConfigOptions, ParquetOptions, TableParquetOptions};
+use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_datasource::file::FileSource;
@@ -26,53 +26,20 @@ use datafusion_physical_plan::{DisplayFormatType, SortOrderPushdownResult};
 use datafusion_pruning::build_pruning_predicate;
 use object_store::ObjectStore;
 
-use super::columns::RowNumberColumns;
-use super::files::Files;
-use super::learned::{PassRates, Trust};
-use super::metrics::OutputRows;
-use super::pushdown;
-use super::row_groups::{ReadOrder, sort_by_bound};
-use super::scan::Scan;
-use super::schema::TypeOptions;
-use crate::Limits;
-use crate::read::PageIndexUse;
-
-/// How files are read: what a format hands on to its scans.
-#[derive(Debug, Clone)]
-pub(super) struct ScanSettings {
-    pub(super) options: TableParquetOptions,
-    /// Whether filters are evaluated in the scan.
-    pub(super) pushdown: bool,
-    pub(super) limits: Limits,
-    /// Whether scans travel as those of DataFusion's own source.
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) portable: bool,
-}
-
-impl ScanSettings {
-    /// How many bytes of the end of a file are read first. What DataFusion has by default says
-    /// nothing of the file: the read then guesses by itself.
-    pub(super) fn size_hint(&self) -> Option<usize> {
-        let hint = self.options.global.metadata_size_hint;
-        hint.filter(|_| hint != ParquetOptions::default().metadata_size_hint)
-    }
-}
-
-impl Default for ScanSettings {
-    fn default() -> Self {
-        Self {
-            options: TableParquetOptions::default(),
-            pushdown: true,
-            limits: Limits::default(),
-            #[cfg(feature = "datafusion-proto")]
-            portable: false,
-        }
-    }
-}
+use crate::columns::RowNumberColumns;
+use crate::files::Files;
+use crate::learned::{PassRates, Trust};
+use crate::metrics::OutputRows;
+use crate::pushdown;
+use crate::row_groups::{ReadOrder, sort_by_bound};
+use crate::scan::Scan;
+use crate::schema::TypeOptions;
+use crate::settings::{ScanSettings, check_options};
+use marquetry::read::PageIndexUse;
 
 /// Scans Parquet files for DataFusion.
 ///
-/// Filters are evaluated in the scan unless [`MarquetrySource::with_pushdown`] says otherwise; row
+/// Filters are evaluated in the scan unless [`ScanSettings::with_pushdown`] says otherwise; row
 /// groups and pages that they exclude are not read in any case. Of the options of DataFusion, those
 /// decide that say what is read, and by what it is pruned: `binary_as_string`, `coerce_int96`,
 /// `coerce_int96_tz`, `enable_page_index`, `pruning`, `bloom_filter_on_read` and
@@ -90,7 +57,7 @@ impl Default for ScanSettings {
 /// 55.2 learns for MIN and MAX are not, because it forgets other aggregates of the same query that
 /// need more rows: bounds without anything else, if the option
 /// `datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown` is on, unless the rows are asked
-/// for in the order of that very column. [`install!`](super::install) turns the option off.
+/// for in the order of that very column. [`install!`](crate::install) turns the option off.
 ///
 /// Virtual columns of the table are supported that have the type `Int64` and the extension type
 /// `parquet.virtual.row_number`: the number of each row in its file, from 0. Of other kinds they
@@ -161,37 +128,16 @@ impl MarquetrySource {
         }
     }
 
-    pub(super) fn with_settings(mut self, settings: ScanSettings) -> Self {
+    /// Goes by these settings.
+    #[must_use]
+    pub fn with_settings(mut self, settings: ScanSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Goes by these options of DataFusion.
-    #[must_use]
-    pub fn with_options(mut self, options: TableParquetOptions) -> Self {
-        self.settings.options = options;
-        self
-    }
-
-    /// The options of DataFusion that it goes by.
-    pub fn options(&self) -> &TableParquetOptions {
-        &self.settings.options
-    }
-
-    /// Whether filters are evaluated in the scan, row by row. Default true. Otherwise they only
-    /// decide which row groups are read.
-    #[must_use]
-    pub fn with_pushdown(mut self, pushdown: bool) -> Self {
-        self.settings.pushdown = pushdown;
-        self
-    }
-
-    /// Caps on what a file may ask for. They go with a scan that is sent to a worker, but not with
-    /// one that is sent as one of DataFusion's own source.
-    #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.settings.limits = limits;
-        self
+    /// The settings that it goes by.
+    pub fn settings(&self) -> &ScanSettings {
+        &self.settings
     }
 
     /// Keeps the metadata of files in this cache.
@@ -217,55 +163,26 @@ impl MarquetrySource {
     }
 
     /// Believes learned filters as far as these options of the session say where they come from.
-    pub(super) fn in_session(mut self, config: &ConfigOptions) -> Self {
+    pub(crate) fn in_session(mut self, config: &ConfigOptions) -> Self {
         self.has_aggregate_filters = config.optimizer.enable_aggregate_dynamic_filter_pushdown;
         self
     }
 
-    pub(super) fn with_projection(mut self, projection: ProjectionExprs) -> Self {
+    pub(crate) fn with_projection(mut self, projection: ProjectionExprs) -> Self {
         self.projection = projection;
         self
     }
 
-    /// Sends the scan to the workers of distributed engines as one of DataFusion's own source,
-    /// which all workers know. Default false: as ours, for workers that have
-    /// `MarquetryPhysicalCodec`.
-    #[cfg(feature = "datafusion-proto")]
-    #[must_use]
-    pub fn with_portable_plans(mut self, portable: bool) -> Self {
-        self.settings.portable = portable;
-        self
-    }
-
     /// The order in which row groups are read.
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) fn read_order(&self) -> &ReadOrder {
+    #[cfg(feature = "proto")]
+    pub(crate) fn read_order(&self) -> &ReadOrder {
         &self.order
     }
 
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) fn with_read_order(mut self, order: ReadOrder) -> Self {
+    #[cfg(feature = "proto")]
+    pub(crate) fn with_read_order(mut self, order: ReadOrder) -> Self {
         self.order = order;
         self
-    }
-
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) fn limits(&self) -> &Limits {
-        &self.settings.limits
-    }
-
-    #[cfg(feature = "datafusion-proto")]
-    pub(super) fn is_pushdown(&self) -> bool {
-        self.settings.pushdown
-    }
-
-    /// Whether the scan leaves out rows that do not pass, here and wherever it is sent.
-    fn filters_rows(&self) -> bool {
-        #[cfg(feature = "datafusion-proto")]
-        if self.settings.portable {
-            return false;
-        }
-        self.settings.pushdown
     }
 
     /// The files of a partition of a scan.
@@ -278,7 +195,7 @@ impl MarquetrySource {
         config: &FileScanConfig,
         partition: usize,
     ) -> Result<Files> {
-        check_options(&self.settings.options)?;
+        check_options(self.settings.options())?;
         let row_numbers = RowNumberColumns::of(&self.table)?;
         if self.filter.as_ref().is_some_and(|filter| row_numbers.are_in(filter)) {
             return Err(DataFusionError::NotImplemented(
@@ -291,7 +208,7 @@ impl MarquetrySource {
         let projection = projection.try_map_exprs(|expr| row_numbers.replaced(expr))?;
         let default_adapters = || Arc::new(DefaultPhysicalExprAdapterFactory) as Arc<_>;
         let adapters = config.expr_adapter_factory.clone().unwrap_or_else(default_adapters);
-        let global = &self.settings.options.global;
+        let global = &self.settings.options().global;
         Ok(Files(Arc::new(Scan {
             partition,
             store,
@@ -307,7 +224,7 @@ impl MarquetrySource {
                 (Some(filter), Some(_)) => pushdown::without_learned(filter),
                 (filter, _) => filter.clone(),
             },
-            filters_rows: self.filters_rows(),
+            filters_rows: self.settings.filters_rows(),
             prunes: global.pruning,
             uses_bloom_filters: global.bloom_filter_on_read,
             adapters,
@@ -320,7 +237,7 @@ impl MarquetrySource {
                 None => self.order.clone(),
             },
             types: TypeOptions::new(global)?,
-            limits: self.settings.limits.clone(),
+            limits: self.settings.limits().clone(),
             size_hint: self.settings.size_hint(),
             page_index: if global.enable_page_index {
                 PageIndexUse::Auto
@@ -341,7 +258,7 @@ impl MarquetrySource {
         f: &mut fmt::Formatter<'_>,
     ) -> fmt::Result {
         let schema = self.table.table_schema();
-        let pruned = match self.settings.options.global.pruning {
+        let pruned = match self.settings.options().global.pruning {
             true => build_pruning_predicate(Arc::clone(filter), schema, &Count::new()),
             false => None,
         };
@@ -421,7 +338,7 @@ impl FileSource for MarquetrySource {
         }
         if let Some(filter) = &self.filter {
             write!(f, ", predicate={filter}")?;
-            let rows = if self.filters_rows() { "rows" } else { "row groups" };
+            let rows = if self.settings.filters_rows() { "rows" } else { "row groups" };
             write!(f, ", filters={rows}")?;
             if DynamicFilterTracking::classify(filter).contains_dynamic_filter() {
                 write!(f, ", dynamic_rg_pruning=eligible")?;
@@ -445,7 +362,7 @@ impl FileSource for MarquetrySource {
         let can: Vec<bool> = filters.iter().map(|filter| self.can_evaluate(filter)).collect();
         let taken = filters.iter().zip(&can).filter(|(_, can)| **can).map(|(filter, _)| filter);
         let taken: Vec<_> = self.filter.iter().chain(taken).cloned().collect();
-        let answers = can.iter().map(|can| match *can && self.filters_rows() {
+        let answers = can.iter().map(|can| match *can && self.settings.filters_rows() {
             true => PushedDown::Yes,
             false => PushedDown::No,
         });
@@ -515,7 +432,7 @@ impl FileSource for MarquetrySource {
         datafusion_physical_plan::apply_expression_roots(self.filter.iter().chain(outputs), f)
     }
 
-    #[cfg(feature = "datafusion-proto")]
+    #[cfg(feature = "proto")]
     fn try_to_proto(
         &self,
         base: &FileScanConfig,
@@ -524,7 +441,7 @@ impl FileSource for MarquetrySource {
         use datafusion_proto::protobuf::physical_plan_node::PhysicalPlanType;
         use datafusion_proto::protobuf::{ParquetScanExecNode, PhysicalPlanNode};
 
-        if !self.settings.portable {
+        if !self.settings.is_portable() {
             // Our codec is asked then.
             return Ok(None);
         }
@@ -536,7 +453,7 @@ impl FileSource for MarquetrySource {
                 .as_ref()
                 .map(|filter| context.encode_expr(filter))
                 .transpose()?,
-            parquet_options: Some(self.options().try_into()?),
+            parquet_options: Some(self.settings.options().try_into()?),
         };
         Ok(Some(PhysicalPlanNode { physical_plan_type: Some(PhysicalPlanType::ParquetScan(scan)) }))
     }
@@ -545,32 +462,12 @@ impl FileSource for MarquetrySource {
 /// Rows of a batch, where the session does not say: what DataFusion has by default.
 const DEFAULT_BATCH_ROWS: usize = 8192;
 
-/// Says which option of DataFusion asks for what cannot be done.
-///
-/// # Errors
-/// `NotImplemented`.
-pub(super) fn check_options(options: &TableParquetOptions) -> Result<()> {
-    let crypto = &options.crypto;
-    let set = [
-        ("crypto.file_decryption", crypto.file_decryption.is_some()),
-        ("crypto.file_encryption", crypto.file_encryption.is_some()),
-        ("crypto.factory_id", crypto.factory_id.is_some()),
-    ];
-    match set.iter().find(|(_, is_set)| *is_set) {
-        None => Ok(()),
-        Some((name, _)) => Err(DataFusionError::NotImplemented(format!(
-            "marquetry: the option {name}; read and write encrypted files with marquetry::Reader \
-             and marquetry::Writer"
-        ))),
-    }
-}
-
 /// Says what of a scan no message has a place for, so that a worker would read other rows.
 ///
 /// # Errors
 /// `NotImplemented`.
-#[cfg(feature = "datafusion-proto")]
-pub(super) fn check_travel(config: &FileScanConfig) -> Result<()> {
+#[cfg(feature = "proto")]
+pub(crate) fn check_travel(config: &FileScanConfig) -> Result<()> {
     let mut files = config.file_groups.iter().flat_map(|group| group.iter());
     let lost = match files.find(|file| !file.extensions.is_empty()) {
         Some(file) => format!("the extensions of the file {}", file.object_meta.location),

@@ -15,14 +15,15 @@ use datafusion_common::{ColumnStatistics as FileColumn, Result, ScalarValue, Sta
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 
-use super::schema::{arrow_types, is_bytes, is_text, plain_options};
-use crate::bytes::saturated;
-use crate::schema::Physical;
-use crate::{ColumnStatistics, Metadata};
+use crate::error::to_datafusion;
+use crate::saturated;
+use crate::schema::{arrow_types, is_bytes, is_text, plain_options};
+use marquetry::schema::Physical;
+use marquetry::{ColumnStatistics, Metadata};
 
 /// Statistics of a file for a table of this schema, without partition columns.
-pub(super) fn of_file(metadata: &Metadata, table: &Schema) -> Result<Statistics> {
-    let rows = saturated(metadata.rows()?);
+pub(crate) fn of_file(metadata: &Metadata, table: &Schema) -> Result<Statistics> {
+    let rows = saturated(metadata.rows().map_err(to_datafusion)?);
     let mut out = Statistics::new_unknown(table);
     out.num_rows = Precision::Exact(rows);
     for (column, field) in out.column_statistics.iter_mut().zip(table.fields()) {
@@ -194,7 +195,7 @@ fn distinct_count(metadata: &Metadata, leaf: usize) -> Precision<usize> {
 
 /// The sort order that all row groups of a file claim and that the file has as a whole, in terms of
 /// the columns of the table.
-pub(super) fn ordering(metadata: &Metadata, table: &Schema) -> Option<LexOrdering> {
+pub(crate) fn ordering(metadata: &Metadata, table: &Schema) -> Option<LexOrdering> {
     let groups = &metadata.index().head().row_groups;
     let claimed = groups.first()?.sorting_columns.as_ref()?;
     if groups.iter().any(|group| group.sorting_columns.as_ref() != Some(claimed)) {

@@ -13,7 +13,7 @@ use datafusion_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_session::{ScanArgs, ScanResult, Session, TableProvider};
 
-use super::format::MarquetryFormat;
+use crate::format::MarquetryFormat;
 
 /// A table of one Parquet file, of several, or of folders of them.
 ///
@@ -88,7 +88,7 @@ impl MarquetryTable {
     }
 
     /// As [`MarquetryTable::with_schema`], of paths that are parsed.
-    pub(super) fn of_urls(
+    pub(crate) fn of_urls(
         schema: SchemaRef,
         urls: &[ListingTableUrl],
         partitions: Vec<(String, DataType)>,

@@ -10,9 +10,9 @@ use datafusion_common::config::{ParquetColumnOptions, ParquetOptions, TableParqu
 use datafusion_common::parquet_config::DFParquetWriterVersion;
 use datafusion_common::{DataFusionError, Result};
 
-use super::source::check_options;
-use crate::format::Encoding;
-use crate::{
+use crate::settings::check_options;
+use marquetry::format::Encoding;
+use marquetry::{
     BloomOptions, ChunkingOptions, ColumnOptions, Compression, PageVersion, StatisticsLevel,
     WriteOptions,
 };
@@ -22,7 +22,7 @@ use crate::{
 /// # Errors
 /// `Configuration` if a value is none of its option, `NotImplemented` if an option has no
 /// counterpart.
-pub(super) fn write_options(options: &TableParquetOptions) -> Result<WriteOptions> {
+pub(crate) fn write_options(options: &TableParquetOptions) -> Result<WriteOptions> {
     check_options(options)?;
     check_numbers(&options.global)?;
     let (global, default) = (&options.global, ParquetOptions::default());

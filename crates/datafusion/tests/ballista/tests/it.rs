@@ -19,8 +19,8 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
-use marquetry::datafusion::{
-    MarquetryCodecWith, MarquetryFormat, MarquetrySource, MarquetryTable, ReplaceParquet,
+use marquetry_datafusion::{
+    MarquetryCodecWith, MarquetryFormat, MarquetrySource, MarquetryTable, ReplaceParquet, ScanSettings,
 };
 
 const TABLES: [&str; 2] = ["orders", "customers"];
@@ -249,7 +249,7 @@ async fn a_listing_table_of_our_format_is_refused_by_the_client() {
     let folder = tempfile::tempdir().unwrap();
     write_tables(folder.path()).await;
     let cluster = SessionContext::standalone_with_state(state(true).0).await.unwrap();
-    marquetry::datafusion::install!(&cluster).unwrap();
+    marquetry_datafusion::install!(&cluster).unwrap();
     let path = path_of(folder.path(), "orders");
     let sql = format!("create external table orders stored as parquet location '{path}'");
     query(&cluster, &sql).await.unwrap();
@@ -263,7 +263,7 @@ async fn a_cluster_writes_through_our_sink() {
     write_tables(folder.path()).await;
     let (state, _) = state(true);
     let cluster = SessionContext::standalone_with_state(state).await.unwrap();
-    marquetry::datafusion::install!(&cluster).unwrap();
+    marquetry_datafusion::install!(&cluster).unwrap();
     register(&cluster, folder.path()).await;
     let out = folder.path().join("out");
     let sql = format!(
@@ -321,7 +321,7 @@ async fn where_the_codec_is_missing_the_query_ends_with_an_error() {
     }
     // Scans that every executor knows are those of DataFusion's own source.
     let client = client_of(true, false).await;
-    let format = MarquetryFormat::new().with_portable_plans(true);
+    let format = MarquetryFormat::new().with_settings(ScanSettings::new().with_portable_plans(true));
     let paths = [path_of(folder.path(), "orders")];
     let table = MarquetryTable::open_partitioned(&client.state(), paths, [], format).await;
     client.register_table("orders", Arc::new(table.unwrap())).unwrap();

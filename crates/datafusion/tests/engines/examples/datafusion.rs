@@ -1,20 +1,20 @@
 //! DataFusion with marquetry: tables, queries, `COPY`.
 //!
-//! `cargo run --example datafusion -- FILE.parquet`, in `tests/engines`.
+//! `cargo run --example datafusion -- FILE.parquet`, in `crates/datafusion/tests/engines`.
 
 use std::sync::Arc;
 
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
-use marquetry::datafusion::MarquetryTable;
+use marquetry_datafusion::MarquetryTable;
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let given = std::env::args().nth(1);
-    let path = given.unwrap_or_else(|| "../../testdata/trips.parquet".to_owned());
+    let path = given.unwrap_or_else(|| "../../../../testdata/trips.parquet".to_owned());
     let ctx = SessionContext::new();
     // CREATE EXTERNAL TABLE and COPY go through marquetry from here on.
-    marquetry::datafusion::install!(&ctx)?;
+    marquetry_datafusion::install!(&ctx)?;
     let create = format!("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{path}'");
     ctx.sql(&create).await?;
     ctx.sql("SELECT count(*) FROM t").await?.show().await?;

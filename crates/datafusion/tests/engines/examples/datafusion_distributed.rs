@@ -1,7 +1,7 @@
 //! A scan of ours on a cluster: here two workers of datafusion-distributed in this process. On
 //! machines of their own, run `worker` on each, and name their URLs in `Workers`.
 //!
-//! `cargo run --example datafusion_distributed -- FILE.parquet`, in `tests/engines`.
+//! `cargo run --example datafusion_distributed -- FILE.parquet`, in `crates/datafusion/tests/engines`.
 
 use datafusion::error::Result;
 use datafusion::execution::{SessionState, SessionStateBuilder};
@@ -10,7 +10,7 @@ use datafusion_distributed::{
     DistributedExt, SessionStateBuilderExt, Worker, WorkerQueryContext, WorkerResolver,
     display_plan_ascii,
 };
-use marquetry::datafusion::MarquetryPhysicalCodec;
+use marquetry_datafusion::MarquetryPhysicalCodec;
 use tokio::net::TcpListener;
 use tonic::transport::Server;
 use url::Url;
@@ -43,7 +43,7 @@ async fn worker() -> std::io::Result<Url> {
 #[tokio::main]
 async fn main() -> Result<()> {
     let given = std::env::args().nth(1);
-    let path = given.unwrap_or_else(|| "../../testdata/trips.parquet".to_owned());
+    let path = given.unwrap_or_else(|| "../../../../testdata/trips.parquet".to_owned());
     let state = SessionStateBuilder::new_with_default_features()
         .with_config(SessionConfig::new().with_target_partitions(2))
         .with_distributed_worker_resolver(Workers(vec![worker().await?, worker().await?]))
@@ -52,7 +52,7 @@ async fn main() -> Result<()> {
         .with_distributed_file_scan_config_bytes_per_partition(1)?
         .build();
     let ctx = SessionContext::new_with_state(state);
-    marquetry::datafusion::install!(&ctx)?;
+    marquetry_datafusion::install!(&ctx)?;
     let create = format!("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{path}'");
     ctx.sql(&create).await?;
     let query = ctx.sql("SELECT vendor, count(*) FROM t GROUP BY vendor ORDER BY vendor").await?;

@@ -21,7 +21,7 @@ pub fn stock(config: SessionConfig) -> SessionContext {
 /// A session that reads and writes Parquet through marquetry.
 pub fn ours(config: SessionConfig) -> SessionContext {
     let session = stock(config);
-    marquetry::datafusion::install!(&session).expect("a session takes formats");
+    marquetry_datafusion::install!(&session).expect("a session takes formats");
     session
 }
 

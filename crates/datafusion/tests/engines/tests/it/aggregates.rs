@@ -9,7 +9,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-use marquetry::datafusion::{MarquetryTable, ReplaceParquet};
+use marquetry_datafusion::{MarquetryTable, ReplaceParquet};
 
 use crate::{metric, plan, query, text};
 

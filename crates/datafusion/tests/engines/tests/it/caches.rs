@@ -8,7 +8,7 @@ use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties}
 use datafusion::physical_expr::expressions::col;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use marquetry::datafusion::MarquetrySource;
+use marquetry_datafusion::MarquetrySource;
 
 use crate::learned::Scan;
 use crate::store::CountingStore;

@@ -137,11 +137,11 @@ async fn options_that_switch_pruning_off_have_effect() {
 
 #[tokio::test]
 async fn without_row_filters_pages_and_bloom_filters_still_prune() {
-    use marquetry::datafusion::MarquetryFormatFactory;
+    use marquetry_datafusion::{MarquetryFormatFactory, ScanSettings};
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair::new(1);
-    let factory = MarquetryFormatFactory::new().with_pushdown(false);
-    marquetry::datafusion::install!(&pair.ours, factory).unwrap();
+    let factory = MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_pushdown(false));
+    marquetry_datafusion::install!(&pair.ours, factory).unwrap();
     table(&pair, folder.path()).await;
     let sql = "select wild from t where id >= 48000 and id < 54000";
     assert_eq!(pair.same(sql).await, 6000);
@@ -234,7 +234,7 @@ async fn a_scan_reserves_what_it_holds_from_the_pool() {
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).build_arc().unwrap();
         let config = SessionConfig::new().with_target_partitions(1);
         let ctx = SessionContext::new_with_config_rt(config, runtime);
-        marquetry::datafusion::install!(&ctx).unwrap();
+        marquetry_datafusion::install!(&ctx).unwrap();
         engines::register(&ctx, "t", &path).await.unwrap();
         let plan = plan(&ctx, "select name from t").await;
         let mut stream = datafusion::physical_plan::execute_stream(plan, ctx.task_ctx())?;

@@ -16,9 +16,9 @@ use datafusion_proto::bytes::{
     physical_plan_to_bytes_with_extension_codec,
 };
 use engines::{TPCH_TABLES, tpch_queries, write_tpch};
-use marquetry::datafusion::{
+use marquetry_datafusion::{
     MarquetryFormat, MarquetryFormatFactory, MarquetryLogicalCodec, MarquetryPhysicalCodec,
-    MarquetryTable,
+    MarquetryTable, ScanSettings,
 };
 use tokio::net::TcpListener;
 use tonic::transport::Server;
@@ -66,7 +66,7 @@ async fn a_scan_that_cannot_travel_whole_is_refused() {
     use datafusion::execution::object_store::ObjectStoreUrl;
     use datafusion::physical_expr_adapter::DefaultPhysicalExprAdapterFactory;
     use marquetry::RowSelection;
-    use marquetry::datafusion::MarquetrySource;
+    use marquetry_datafusion::MarquetrySource;
 
     let folder = tempfile::tempdir().unwrap();
     write_tpch(folder.path(), 0.001);
@@ -76,7 +76,7 @@ async fn a_scan_that_cannot_travel_whole_is_refused() {
     let schema = datafusion::catalog::TableProvider::schema(&table);
     let file = PartitionedFile::from_path(path).unwrap();
     let encode = |file: PartitionedFile, own_adapter: bool, portable: bool| {
-        let source = MarquetrySource::new(schema.clone()).with_portable_plans(portable);
+        let source = MarquetrySource::new(schema.clone()).with_settings(ScanSettings::new().with_portable_plans(portable));
         let url = ObjectStoreUrl::local_filesystem();
         let mut config = FileScanConfigBuilder::new(url, Arc::new(source)).with_file(file);
         if own_adapter {
@@ -128,7 +128,7 @@ async fn portable_plans_stay_portable_in_logical_plans() {
     write_tpch(folder.path(), 0.001);
     let ctx = engines::ours(SessionConfig::new());
     let path = folder.path().join("nation.parquet").display().to_string();
-    let format = MarquetryFormat::new().with_portable_plans(true);
+    let format = MarquetryFormat::new().with_settings(ScanSettings::new().with_portable_plans(true));
     let table = MarquetryTable::open_partitioned(&ctx.state(), [path], [], format).await.unwrap();
     ctx.register_table("nation", Arc::new(table)).unwrap();
     let plan = ctx.sql("select n_name from nation").await.unwrap();
@@ -152,8 +152,8 @@ async fn a_worker_without_the_codec_says_so_or_reads_it_as_its_own() {
     assert!(error.to_string().contains("codec"), "{error}");
     // With portable plans, every worker understands them.
     let portable = engines::stock(SessionConfig::new().with_target_partitions(1));
-    let factory = MarquetryFormatFactory::new().with_portable_plans(true);
-    marquetry::datafusion::install!(&portable, factory).unwrap();
+    let factory = MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_portable_plans(true));
+    marquetry_datafusion::install!(&portable, factory).unwrap();
     tables(&portable, folder.path()).await;
     let plan = crate::plan(&portable, sql).await;
     assert!(text(&plan).contains("file_type=marquetry"), "{}", text(&plan));
@@ -255,14 +255,14 @@ async fn what_workers_without_the_codec_answer_and_with_portable_plans_they_give
     }
     let sql = "select l_shipmode, count(*) from lineitem group by l_shipmode order by l_shipmode";
     let session = cluster(workers.clone());
-    marquetry::datafusion::install!(&session).unwrap();
+    marquetry_datafusion::install!(&session).unwrap();
     tables(&session, folder.path()).await;
     let error = session.sql(sql).await.unwrap().collect().await.unwrap_err();
     // Of the engine, before any codec of ours is asked: README says what it means.
     assert!(error.to_string().contains("Can't find required codec in codec list"), "{error}");
     let session = cluster(workers);
-    let factory = MarquetryFormatFactory::new().with_portable_plans(true);
-    marquetry::datafusion::install!(&session, factory).unwrap();
+    let factory = MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_portable_plans(true));
+    marquetry_datafusion::install!(&session, factory).unwrap();
     tables(&session, folder.path()).await;
     let alone = engines::stock(SessionConfig::new().with_target_partitions(1));
     tables(&alone, folder.path()).await;
@@ -276,7 +276,7 @@ async fn two_workers_give_the_rows_of_one_process() {
     write_tpch(folder.path(), 0.02);
     let workers = vec![start_worker().await, start_worker().await];
     let cluster = cluster(workers);
-    marquetry::datafusion::install!(&cluster).unwrap();
+    marquetry_datafusion::install!(&cluster).unwrap();
     tables(&cluster, folder.path()).await;
     let alone = engines::stock(SessionConfig::new().with_target_partitions(1));
     tables(&alone, folder.path()).await;

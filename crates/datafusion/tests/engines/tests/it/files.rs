@@ -6,7 +6,7 @@ use datafusion::arrow::array::*;
 use datafusion::arrow::buffer::*;
 use datafusion::arrow::datatypes::*;
 use datafusion::prelude::SessionContext;
-use marquetry::datafusion::{MarquetryFormat, MarquetryTable};
+use marquetry_datafusion::{MarquetryFormat, MarquetryTable};
 
 use crate::{Pair, query};
 

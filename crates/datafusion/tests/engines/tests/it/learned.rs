@@ -20,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use fastrand::Rng;
 use futures::StreamExt;
-use marquetry::datafusion::MarquetrySource;
+use marquetry_datafusion::MarquetrySource;
 
 use crate::{Pair, metric, plan};
 

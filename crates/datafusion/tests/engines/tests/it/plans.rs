@@ -310,13 +310,13 @@ async fn a_scan_whose_filter_passes_nothing_lets_other_tasks_run() {
 #[tokio::test]
 async fn limits_hold_for_the_files_of_a_table() {
     use marquetry::Limits;
-    use marquetry::datafusion::{MarquetryFormat, MarquetryTable};
+    use marquetry_datafusion::{MarquetryFormat, MarquetryTable, ScanSettings};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.parquet");
     write(&path, table(1000), 500);
     let open = async |limits: Limits| {
         let ctx = SessionContext::new();
-        let (state, format) = (ctx.state(), MarquetryFormat::new().with_limits(limits));
+        let (state, format) = (ctx.state(), MarquetryFormat::new().with_settings(ScanSettings::new().with_limits(limits)));
         let table = MarquetryTable::open_partitioned(&state, [path.to_str().unwrap()], [], format);
         ctx.register_table("t", Arc::new(table.await?))?;
         ctx.sql("select sum(id) from t").await?.collect().await

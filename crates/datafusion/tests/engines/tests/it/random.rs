@@ -24,7 +24,7 @@ use datafusion::parquet::file::properties::WriterProperties;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use fastrand::Rng;
-use marquetry::datafusion::{MarquetryFormat, MarquetryTable};
+use marquetry_datafusion::{MarquetryFormat, MarquetryTable};
 
 /// Queries of one table.
 const QUERIES: usize = 20;

@@ -17,7 +17,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-use marquetry::datafusion::ReplaceParquet;
+use marquetry_datafusion::ReplaceParquet;
 
 use crate::{query, text};
 
@@ -180,7 +180,7 @@ async fn the_rows_that_an_extension_of_a_file_chooses_are_read() {
     use datafusion::parquet::arrow::arrow_reader::{RowSelection as StockSelection, RowSelector};
     use datafusion::physical_plan::collect;
     use marquetry::RowSelection;
-    use marquetry::datafusion::MarquetrySource;
+    use marquetry_datafusion::MarquetrySource;
 
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path());

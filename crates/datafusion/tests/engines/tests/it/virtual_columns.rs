@@ -16,7 +16,7 @@ use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, col, lit};
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
-use marquetry::datafusion::{MarquetryPhysicalCodec, MarquetrySource};
+use marquetry_datafusion::{MarquetryPhysicalCodec, MarquetrySource};
 
 fn virtual_column(name: &str, extension: &str) -> FieldRef {
     let metadata = [("ARROW:extension:name".to_owned(), extension.to_owned())];

@@ -9,7 +9,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::parquet::basic::Compression;
 use datafusion::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use marquetry::datafusion::MarquetryFormatFactory;
+use marquetry_datafusion::MarquetryFormatFactory;
 
 use crate::{Pair, query};
 
@@ -235,7 +235,7 @@ async fn rows_that_wait_are_reserved_from_the_pool() {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
     let config = SessionConfig::new().with_target_partitions(1);
     let ctx = SessionContext::new_with_config_rt(config, runtime);
-    marquetry::datafusion::install!(&ctx, MarquetryFormatFactory::new()).unwrap();
+    marquetry_datafusion::install!(&ctx, MarquetryFormatFactory::new()).unwrap();
     // 40 MB of rows: more than the pool, so row groups end early.
     let path = folder.path().join("large.parquet");
     let sql = format!(
@@ -258,7 +258,7 @@ async fn parts_on_their_way_to_a_store_are_reserved_from_the_pool() {
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).build_arc().unwrap();
         let config = SessionConfig::new().with_target_partitions(1);
         let ctx = SessionContext::new_with_config_rt(config, runtime);
-        marquetry::datafusion::install!(&ctx, MarquetryFormatFactory::new()).unwrap();
+        marquetry_datafusion::install!(&ctx, MarquetryFormatFactory::new()).unwrap();
         let store = crate::store::CountingStore::with(&ctx, &[]).await;
         *store.uploads.pool.lock().unwrap() = Some(pool.clone());
         // 64 MB that do not compress.
@@ -287,7 +287,7 @@ async fn memory_that_batches_share_is_reserved_once() {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).build_arc().unwrap();
     let config = SessionConfig::new().with_target_partitions(1);
     let ctx = SessionContext::new_with_config_rt(config, runtime);
-    marquetry::datafusion::install!(&ctx, MarquetryFormatFactory::new()).unwrap();
+    marquetry_datafusion::install!(&ctx, MarquetryFormatFactory::new()).unwrap();
     // Batches of 8192 rows are slices of these 8 MB.
     let id: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000_000));
     ctx.register_batch("wide", RecordBatch::try_from_iter([("id", id)]).unwrap()).unwrap();
