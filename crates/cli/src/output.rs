@@ -1,4 +1,4 @@
-//! The output of a command, and the formatting of numbers.
+//! Opens the output of a command, and formats numbers.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
