@@ -2,8 +2,8 @@
 //! stand for.
 //!
 //! A file that is named is taken whatever it is called. Of folders and globs, regular files are
-//! taken, each once, whatever links lead to it; names that begin with `_` or `.` are passed over, as
-//! Spark, Hive and pyarrow do (`_delta_log`, `_temporary`, `.crc`).
+//! taken, each once, whatever links lead to it; names that begin with `_` or `.` are passed over,
+//! as Spark, Hive and pyarrow do (`_delta_log`, `_temporary`, `.crc`).
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Component, Path, PathBuf};

@@ -97,19 +97,23 @@ pub(crate) fn open(
             }
             _ => parquet(file, reader, &command.files, global, read)?,
         };
-        if let Some(first) = sources.first()
-            && !by_name
-            && source.schema.fields() != first.schema.fields()
-        {
-            let error = Error::usage(
-                "the file has another schema than the first one; --by-name unites them, or convert \
-                 it on its own",
-            );
-            return Err(error.at_file(source.name.as_str()).into());
+        if let Some(first) = sources.first().filter(|_| !by_name) {
+            check_same_columns(first, &source)?;
         }
         sources.push(source);
     }
     if by_name { united(sources) } else { Ok(sources) }
+}
+
+fn check_same_columns(first: &Source, other: &Source) -> Result<()> {
+    if first.schema.fields() == other.schema.fields() {
+        return Ok(());
+    }
+    let error = Error::usage(
+        "the file has another schema than the first one; --by-name unites them, or convert it on \
+         its own",
+    );
+    Err(error.at_file(other.name.as_str()).into())
 }
 
 /// Refuses files in which column chunks share bytes, of which a copy may be far larger.

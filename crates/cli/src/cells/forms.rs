@@ -9,7 +9,8 @@ use base64::prelude::BASE64_STANDARD;
 use super::is_shown_as_variant;
 use crate::args::{BinaryForm, ValueForms};
 
-/// The forms of the flags. Without `--binary`, bytes are text where all values so far are, else hex.
+/// The forms of the flags. Without `--binary`, bytes are text where all values so far are text, and
+/// hex elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Forms {
     pub(crate) values: ValueForms,

@@ -71,7 +71,7 @@ fn without_files<L: Serialize, S: Serializer>(
     to.collect_seq(files.iter().flat_map(|(_, lines)| lines))
 }
 
-/// What is said of a column, a column chunk, a row group or a page.
+/// The statistics of a column, a column chunk, a row group or a page.
 trait StatsLine: Serialize {
     fn columns(by: By) -> Vec<Column<'static, Self>>
     where
@@ -130,7 +130,7 @@ impl<L> FileLines<'_, L> {
     }
 }
 
-/// What is known of a column, or of a chunk of it.
+/// The statistics of a column, or of a chunk of it.
 #[derive(Serialize)]
 struct ChunkLine {
     file: String,
@@ -288,7 +288,7 @@ impl StatsLine for ChunkLine {
     }
 }
 
-/// What is known of a row group.
+/// The sizes of a row group.
 #[derive(Serialize)]
 struct RowGroupLine {
     file: String,
@@ -341,7 +341,7 @@ impl StatsLine for RowGroupLine {
     }
 }
 
-/// What is known of a data page.
+/// The statistics of a data page.
 #[derive(Serialize)]
 struct PageLine {
     file: String,

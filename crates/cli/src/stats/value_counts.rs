@@ -1,5 +1,5 @@
-//! Counts the values of a column in a [`Tally`]: numbers and times as words, texts and bytes as they
-//! are, all others as JSON. Only the values that are shown become text.
+//! Counts the values of a column in a [`Tally`]: numbers and times as words, texts and bytes as
+//! they are, all others as JSON. Only the values that are shown become text.
 
 use std::sync::Arc;
 
