@@ -70,7 +70,7 @@
 //! | read VARIANT values, or parts of them | [`Reader::variants`], [`Reader::variant_get`] |
 //! | build VARIANT columns | [`variant::VariantArrayBuilder`]; `examples/variant.rs` |
 //! | shred VARIANT columns | [`WriteOptions::with_shredding`] |
-//! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
+//! | drive the stages yourself, and fetch the bytes | [`read`], [`read::RowGroupOpening`] |
 //!
 //! Encrypted files need the feature `encryption`, object stores `object_store`.
 //!
@@ -104,7 +104,7 @@
 //! 1. [`read::Tail`] finds the footer, [`read::Footer`] parses it: the schema, and an index of the
 //!    column chunks, which are decoded when asked for ([`format::FooterIndex`]).
 //! 2. [`read::Plan`] decides which leaves and rows are read, and as which Arrow types
-//!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`io::RowGroupOpening`] asks bloom
+//!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`read::RowGroupOpening`] asks bloom
 //!    filters and page indexes which rows are left, and then for the pages.
 //! 3. [`read::RowGroup`] holds the bytes of a row group. Its batches are decoded window by window,
 //!    a window being the rows of one batch, and leaf by leaf (`read::column_task`), on any thread.

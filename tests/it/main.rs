@@ -41,6 +41,7 @@ mod parts;
 mod points;
 mod pruning;
 mod readers;
+mod retries;
 mod round_trip;
 mod selection;
 mod shredding;
