@@ -17,7 +17,7 @@ mod blocking;
 #[cfg(feature = "parallel")]
 mod parallel;
 #[cfg(feature = "async")]
-mod stream;
+pub(crate) mod stream;
 mod file_set;
 mod explain;
 

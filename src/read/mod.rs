@@ -14,10 +14,11 @@ mod decrypted;
 mod footer;
 mod tail;
 pub(crate) mod metadata;
-mod counters;
+pub(crate) mod counters;
 mod progress;
-mod loaded_indexes;
+pub(crate) mod loaded_indexes;
 mod options;
+pub(crate) mod wiring;
 mod page_list;
 #[cfg(any(feature = "parallel", test))]
 mod page_search;
@@ -48,11 +49,7 @@ mod coalesce;
 
 pub use batch::ReservedBatch;
 pub(crate) use coalesce::Coalescer;
-#[cfg(feature = "datafusion")]
-pub(crate) use counters::FilterCounters;
 pub use footer::Footer;
-#[cfg(feature = "datafusion")]
-pub(crate) use loaded_indexes::LoadedIndexes;
 pub(crate) use metadata::{Metadata, PageIndex};
 pub(crate) use metadata::{column_index_range, decode, offset_index_range};
 pub use options::{
@@ -79,3 +76,4 @@ pub use supplied::Step;
 pub use tail::{FooterTail, Tail};
 pub(crate) use walk::ChunkWalk;
 pub use walk::{StoredPage, StoredPages};
+pub(crate) use wiring::ReadWiring;

@@ -26,10 +26,8 @@ use crate::crypt::Decryption;
 use crate::error::{Error, Result};
 use crate::io::pool::Pool;
 use crate::io::workers::Workers;
-use crate::limits::Limits;
-#[cfg(feature = "datafusion")]
-use crate::limits::Reservation;
-#[cfg(feature = "datafusion")]
+use crate::limits::{Limits, Reservation};
+#[cfg(feature = "engine")]
 use crate::range_cache::RangeCache;
 use crate::read::{
     Failed, FilterFirst, FilterTask, Footer, Metadata, Next, OpenContext, OpenStep, Opened,
@@ -111,7 +109,6 @@ pub(crate) struct Streamed {
     running: Option<oneshot::Receiver<Finished>>,
     ready: VecDeque<ReservedBatch>,
     /// The memory of what was taken over, until the first row group is open.
-    #[cfg(feature = "datafusion")]
     taken_over: Option<Reservation>,
     /// Whether another read holds memory of the same budget, which it can give back.
     shares_memory: bool,
@@ -186,76 +183,15 @@ impl Streamed {
             opening: FuturesUnordered::new(),
             running: None,
             ready: VecDeque::new(),
-            #[cfg(feature = "datafusion")]
             taken_over: None,
             shares_memory: false,
             done: false,
         }
     }
 
-    /// Whether all that the read wants is there.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn is_fetched(&self) -> bool {
-        self.done || (self.indexes.is_none() && self.scan.is_fetched())
-    }
-
-    /// Fetches row groups before their turn. No batches are decoded; but indexes are read,
-    /// dictionaries are decoded by which row groups are pruned, and, from a far source, the columns
-    /// of a filter that is evaluated first.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
-        self.poll_opening(cx);
-    }
-
-    /// Keeps what is fetched, for a read that may take this one's place.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn keep_fetched(&self) {
-        self.shared.source.keep(RangeCache::default());
-    }
-
-    /// Takes the place of a read of its first row group, whose bytes are not fetched again if there
-    /// is memory for them until it is open.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn take_over(&mut self, other: Self) {
-        let Some(kept) = other.shared.source.take_kept() else { return };
-        // What it holds of the same budget is given back.
-        drop(other);
-        let budget = self.shared.context.plan.budget();
-        if let Ok(memory) = budget.take_for("what was fetched ahead", kept.byte_len()) {
-            self.shared.source.keep(kept);
-            self.taken_over = Some(memory);
-        }
-    }
-
-    /// Says whether another read holds memory of the same budget. If there is too little, this one
-    /// is pending and [`lacks_memory`](Self::lacks_memory) until the other has given back what it
-    /// holds, and this is said again.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn share_memory(&mut self, with_other: bool) {
-        self.shares_memory = with_other;
-    }
-
     /// Whether another read is to give back the memory that it holds of the same budget.
     pub(crate) fn lacks_memory(&self) -> bool {
         self.shares_memory && self.scan.lacks_memory()
-    }
-
-    /// Keeps nothing more of what is fetched.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn let_go(&self) {
-        self.shared.source.take_kept();
-    }
-
-    /// Fetches one row group at a time from now on.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn hold_back(&mut self) {
-        self.scan.hold_back();
-    }
-
-    /// Fetches more row groups at a time, as long as no more than `bytes` are held.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn fetch_small(&mut self, bytes: u64) {
-        self.scan.open_small(bytes);
     }
 
     /// Whether memory is held that can be waited for.
@@ -284,9 +220,8 @@ impl Streamed {
             let Poll::Ready(Some((id, opened))) = Pin::new(&mut self.opening).poll_next(cx) else {
                 return;
             };
-            #[cfg(feature = "datafusion")]
             if id == 0 && self.taken_over.take().is_some() {
-                self.let_go();
+                self.shared.source.take_kept();
             }
             self.scan.opened(id, opened);
         }
@@ -364,6 +299,49 @@ impl Streamed {
             self.shared.context.progress.gave(batch.num_rows());
             return Poll::Ready(Ok(Some(batch)));
         }
+    }
+}
+
+/// What an engine may ask and say of a read: the engine's own docs are at
+/// [`BatchStream`](crate::BatchStream).
+#[cfg(feature = "engine")]
+impl Streamed {
+    pub(crate) fn is_fetched(&self) -> bool {
+        self.done || (self.indexes.is_none() && self.scan.is_fetched())
+    }
+
+    pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
+        self.poll_opening(cx);
+    }
+
+    pub(crate) fn fetch_small(&mut self, bytes: u64) {
+        self.scan.open_small(bytes);
+    }
+
+    pub(crate) fn hold_back(&mut self) {
+        self.scan.hold_back();
+    }
+
+    pub(crate) fn keep_fetched(&self, keep: bool) {
+        match keep {
+            true => self.shared.source.keep(RangeCache::default()),
+            false => _ = self.shared.source.take_kept(),
+        }
+    }
+
+    pub(crate) fn take_over(&mut self, other: Self) {
+        let Some(kept) = other.shared.source.take_kept() else { return };
+        // What it holds of the same budget is given back.
+        drop(other);
+        let budget = self.shared.context.plan.budget();
+        if let Ok(memory) = budget.take_for("what was fetched ahead", kept.byte_len()) {
+            self.shared.source.keep(kept);
+            self.taken_over = Some(memory);
+        }
+    }
+
+    pub(crate) fn share_memory(&mut self, with_other: bool) {
+        self.shares_memory = with_other;
     }
 }
 
@@ -465,7 +443,7 @@ impl StreamState {
                 self.source.hold(need.start, bytes);
             }
         }
-        if self.context.plan.options().loaded_indexes.is_some() {
+        if self.context.plan.wiring().loaded_indexes.is_some() {
             for index in &indexes {
                 if let Some(bytes) = self.source.find(index) {
                     self.context.plan.keep_index(index.start, &bytes);
