@@ -118,6 +118,20 @@
 //! 7. [`io`] drives it: on the calling thread, on a pool of threads, or (feature `async`) where
 //!    bytes come asynchronously. [`Reader::batches`] is where it begins.
 //!
+//! What is read when is decided by `read::scan`, which does nothing itself. A driver asks it what
+//! comes next: to open a row group, which is to fetch the ranges that it wants until its bytes are
+//! there, or to decode a wave. A wave is as many windows, of one row group or several, as fit a
+//! share of the memory; the threads of a pool decode its leaves, the heaviest first, and split a
+//! leaf between pages where one thread would be busy alone. At most two waves are held: the caller
+//! works on the batches of one while the pool decodes the next. All memory is counted by one budget
+//! ([`Limits::memory_bytes`]).
+//!
+//! A failure says whether the rows can be decoded in another way. A row group whose pages contradict
+//! its page index is opened again without it. Where memory is too little, batches that wait are
+//! given out first, and what was fetched ahead is dropped; then waves become smaller, and at last
+//! batches are made one at a time, of fewer rows. An error of the caller's own code, such as a
+//! function of a predicate, ends the read.
+//!
 //! Writing, in `write`:
 //!
 //! 1. Batches wait until a row group is full ([`Writer::write`]). Its columns are then encoded by
