@@ -13,6 +13,7 @@
 #[path = "it/support.rs"]
 mod support;
 
+use crate::support::filled;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -149,17 +150,15 @@ fn zstd_zeros(len: usize) -> Vec<u8> {
 fn dictionary_of_zeros(entries: usize, len: usize) -> Vec<u8> {
     let body = zstd_zeros(len);
     let size = |n: usize| i32::try_from(n).expect("31 bits");
-    let header = PageHeader {
+    let header = filled!(PageHeader {
         r#type: PageType::DictionaryPage,
         uncompressed_page_size: size(len),
         compressed_page_size: size(body.len()),
-        dictionary_page_header: Some(DictionaryPageHeader {
+        dictionary_page_header: Some(filled!(DictionaryPageHeader {
             num_values: size(entries),
-            encoding: Encoding::Plain,
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
+            encoding: Encoding::Plain
+        }))
+    });
     support::page(header, &body)
 }
 

@@ -65,7 +65,9 @@ pub(crate) fn both(a: GeospatialStatistics, b: GeospatialStatistics) -> Geospati
     let types = |of: Option<Vec<i32>>| of.filter(|types| !types.is_empty());
     let geospatial_types = types(a.geospatial_types).zip(types(b.geospatial_types));
     let geospatial_types = geospatial_types.map(|(a, b)| joined(a, b));
-    GeospatialStatistics { bbox, geospatial_types, ..GeospatialStatistics::default() }
+    let mut both = GeospatialStatistics::default();
+    (both.bbox, both.geospatial_types) = (bbox, geospatial_types);
+    both
 }
 
 fn joined(mut a: Vec<i32>, b: Vec<i32>) -> Vec<i32> {
@@ -83,17 +85,12 @@ fn join(a: &BoundingBox, b: &BoundingBox) -> Option<BoundingBox> {
         (Some(a), Some(b)) => Some(of(a, b)),
         (a, b) => a.or(b),
     };
-    Some(BoundingBox {
-        xmin: a.xmin.min(b.xmin),
-        xmax: a.xmax.max(b.xmax),
-        ymin: a.ymin.min(b.ymin),
-        ymax: a.ymax.max(b.ymax),
-        zmin: some(a.zmin, b.zmin, f64::min),
-        zmax: some(a.zmax, b.zmax, f64::max),
-        mmin: some(a.mmin, b.mmin, f64::min),
-        mmax: some(a.mmax, b.mmax, f64::max),
-        ..BoundingBox::default()
-    })
+    let (xmin, xmax) = (a.xmin.min(b.xmin), a.xmax.max(b.xmax));
+    let (ymin, ymax) = (a.ymin.min(b.ymin), a.ymax.max(b.ymax));
+    let mut joined = BoundingBox::new(xmin, xmax, ymin, ymax);
+    (joined.zmin, joined.zmax) = (some(a.zmin, b.zmin, f64::min), some(a.zmax, b.zmax, f64::max));
+    (joined.mmin, joined.mmax) = (some(a.mmin, b.mmin, f64::min), some(a.mmax, b.mmax, f64::max));
+    Some(joined)
 }
 
 /// What the row groups say of a column of geometries.

@@ -122,7 +122,7 @@ fn typed(leaf: &Leaf, bytes: &[u8]) -> Option<ArrayRef> {
                 TimeUnit::Nanos => {
                     timestamp(TimestampNanosecondArray::from(vec![int?]).with_timezone_opt(zone))
                 }
-                TimeUnit::Unrecognized(_) => Arc::new(Int64Array::from(vec![int?])),
+                _ => Arc::new(Int64Array::from(vec![int?])),
             }
         }
         (Some(LogicalType::Time(of)), _) => match of.unit {
@@ -131,7 +131,7 @@ fn typed(leaf: &Leaf, bytes: &[u8]) -> Option<ArrayRef> {
             }
             TimeUnit::Micros => Arc::new(Time64MicrosecondArray::from(vec![int?])),
             TimeUnit::Nanos => Arc::new(Time64NanosecondArray::from(vec![int?])),
-            TimeUnit::Unrecognized(_) => Arc::new(Int64Array::from(vec![int?])),
+            _ => Arc::new(Int64Array::from(vec![int?])),
         },
         (Some(LogicalType::Integer(of)), Physical::Int32) if !of.is_signed => {
             Arc::new(UInt32Array::from(vec![i32::try_from(int?).ok()?.cast_unsigned()]))
