@@ -164,9 +164,9 @@
         reason = "tests fail where they must"
     )
 )]
+#![cfg_attr(not(feature = "engine"), allow(unreachable_pub, reason = "public in `engine`"))]
 
 mod bytes;
-#[cfg_attr(not(feature = "engine"), allow(unreachable_pub, reason = "public for engines"))]
 mod calendar;
 mod compress;
 #[cfg(feature = "encryption")]

@@ -219,8 +219,8 @@ impl<S: Sink> Writer<S> {
 
     /// Bytes of memory that are held: rows that wait, those that are being encoded and about what
     /// becomes of them, and the indexes.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn bytes_held(&self) -> u64 {
+    #[cfg(all(feature = "engine", feature = "object_store"))]
+    pub(super) fn bytes_held(&self) -> u64 {
         let encoding = self.in_flight.memory() + self.estimated(self.in_flight.bytes());
         self.pending.memory() + encoding + self.index_bytes() as u64
     }
