@@ -70,7 +70,7 @@
 //! | read VARIANT values, or parts of them | [`Reader::variants`], [`Reader::variant_get`] |
 //! | build VARIANT columns | [`variant::VariantArrayBuilder`]; `examples/variant.rs` |
 //! | shred VARIANT columns | [`WriteOptions::with_shredding`] |
-//! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
+//! | drive the stages yourself, and fetch the bytes | [`read`], [`read::RowGroupOpening`] |
 //!
 //! Encrypted files need the feature `encryption`, object stores `object_store`.
 //!
@@ -104,7 +104,7 @@
 //! 1. [`read::Tail`] finds the footer, [`read::Footer`] parses it: the schema, and an index of the
 //!    column chunks, which are decoded when asked for ([`format::FooterIndex`]).
 //! 2. [`read::Plan`] decides which leaves and rows are read, and as which Arrow types
-//!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`io::RowGroupOpening`] asks bloom
+//!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`read::RowGroupOpening`] asks bloom
 //!    filters and page indexes which rows are left, and then for the pages.
 //! 3. [`read::RowGroup`] holds the bytes of a row group. Its batches are decoded window by window,
 //!    a window being the rows of one batch, and leaf by leaf (`read::column_task`), on any thread.
@@ -117,6 +117,20 @@
 //!    batch of the columns.
 //! 7. [`io`] drives it: on the calling thread, on a pool of threads, or (feature `async`) where
 //!    bytes come asynchronously. [`Reader::batches`] is where it begins.
+//!
+//! What is read when is decided by `read::scan`, which does nothing itself. A driver asks it what
+//! comes next: to open a row group, which is to fetch the ranges that it wants until its bytes are
+//! there, or to decode a wave. A wave is as many windows, of one row group or several, as fit a
+//! share of the memory; the threads of a pool decode its leaves, the heaviest first, and split a
+//! leaf between pages where one thread would be busy alone. At most two waves are held: the caller
+//! works on the batches of one while the pool decodes the next. All memory is counted by one budget
+//! ([`Limits::memory_bytes`]).
+//!
+//! A failure says whether the rows can be decoded in another way. A row group whose pages contradict
+//! its page index is opened again without it. Where memory is too little, batches that wait are
+//! given out first, and what was fetched ahead is dropped; then waves become smaller, and at last
+//! batches are made one at a time, of fewer rows. An error of the caller's own code, such as a
+//! function of a predicate, ends the read.
 //!
 //! Writing, in `write`:
 //!

@@ -104,6 +104,21 @@ impl Pool {
     }
 }
 
+/// Does both, side by side where another thread of the pool is free.
+#[cfg(feature = "parallel")]
+pub(super) fn join<A: Send, B: Send>(
+    a: impl FnOnce() -> A + Send,
+    b: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    rayon::join(a, b)
+}
+
+/// Does both, one after the other.
+#[cfg(not(feature = "parallel"))]
+pub(super) fn join<A, B>(a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
+    (a(), b())
+}
+
 /// Does work for each of `items`, by all threads of the pool that the calling one belongs to.
 ///
 /// # Errors

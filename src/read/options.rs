@@ -171,7 +171,7 @@ impl Latency {
 /// When the page index is asked where the pages of a column chunk are.
 ///
 /// An index that contradicts the pages which are read is ignored, and counted
-/// ([`Progress::indexes_ignored`](crate::io::Progress::indexes_ignored)). What it says of pages
+/// ([`Progress::indexes_ignored`](crate::read::Progress::indexes_ignored)). What it says of pages
 /// that are not read cannot be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]

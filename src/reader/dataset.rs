@@ -10,9 +10,9 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use super::parts::{Piece, divide, rows_of};
 use super::{Batches, Reader};
 use crate::error::{Error, Result};
-use crate::io::{Progress, ReopenedFile, Source};
+use crate::io::{ReopenedFile, Source};
 use crate::predicate::Predicate;
-use crate::read::Plan;
+use crate::read::{Plan, Progress};
 use crate::schema::MatchBy;
 
 #[cfg(feature = "async")]

@@ -9,9 +9,9 @@ use arrow_schema::SchemaRef;
 
 use crate::crypt::Decryption;
 use crate::error::{Error, Result};
-use crate::io::{Pool, Progress, Source, open_footer};
+use crate::io::{Pool, Source, open_footer};
 use crate::limits::Limits;
-use crate::read::{Metadata, PageCache, Plan, ReadOptions, ReadWiring};
+use crate::read::{Metadata, PageCache, Plan, Progress, ReadOptions, ReadWiring};
 use crate::schema::Projection;
 use crate::selection::RowSelection;
 use crate::trace;

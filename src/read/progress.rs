@@ -51,7 +51,7 @@ impl Progress {
         Self { shared: self.shared.clone(), is_part: true }
     }
 
-    pub(super) fn begin(&self, rows_total: u64) {
+    pub(crate) fn begin(&self, rows_total: u64) {
         match self.is_part {
             true => {
                 self.shared.rows_total.fetch_add(rows_total, Ordering::Relaxed);
@@ -60,24 +60,20 @@ impl Progress {
         }
     }
 
-    pub(super) fn fetched(&self, bytes: u64) {
+    pub(crate) fn fetched(&self, bytes: u64) {
         self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn ignored_indexes(&self, n: usize) {
+    pub(crate) fn ignored_indexes(&self, n: usize) {
         self.shared.indexes_ignored.fetch_add(n as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn opened(&self, indexes_ignored: usize) {
+    pub(crate) fn opened(&self, indexes_ignored: usize) {
         self.shared.row_groups.fetch_add(1, Ordering::Relaxed);
         self.shared.indexes_ignored.fetch_add(indexes_ignored as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn ignored_index(&self) {
-        self.shared.indexes_ignored.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn gave(&self, rows: usize) {
+    pub(crate) fn gave(&self, rows: usize) {
         self.shared.rows.fetch_add(rows as u64, Ordering::Relaxed);
     }
 }

@@ -6,11 +6,12 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::progress::Progress;
-use crate::error::{Error, ErrorKind, Result, Spec};
-use crate::read::{
-    PageIndexPlan, Plan, PruneStep, RowGroup, RowGroupPlan, RowGroupPruner, RowRange, Supplied,
-};
+use crate::error::Result;
+use crate::read::plan::{PageIndexPlan, Plan, RowGroupPlan, RowRange};
+use crate::read::progress::Progress;
+use crate::read::prune::RowGroupPruner;
+use crate::read::row_group::RowGroup;
+use crate::read::supplied::Step;
 
 /// A row group that is being opened.
 ///
@@ -23,6 +24,7 @@ pub struct RowGroupOpening {
     /// Whether large chunks are given while they are decoded.
     in_pieces: bool,
     row_group: usize,
+    rows: u64,
     stage: Stage,
 }
 
@@ -45,24 +47,13 @@ enum Stage {
     Pages(Box<RowGroupPlan>),
 }
 
-/// What comes next, after bytes were supplied.
-#[derive(Debug)]
-pub enum Opened {
-    /// More bytes are needed.
-    More(RowGroupOpening),
-    /// The row group; `None` if indexes prove that the filter is true of none of its rows.
-    Done(Option<Box<RowGroup>>),
-}
-
 impl RowGroupOpening {
     /// Opens a row group of a plan.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
     pub fn new(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
-        let stage = Stage::Prune(plan.pruner(range)?.into());
-        let (plan, progress) = (plan.clone(), progress.clone());
-        Ok(Self { plan, progress, in_pieces: false, row_group: range.row_group, stage })
+        Ok(Self::at(plan, range, progress, Stage::Prune(plan.pruner(range)?.into())))
     }
 
     /// Opens a row group again whose index was found to be wrong while it was decoded. All of its
@@ -70,12 +61,10 @@ impl RowGroupOpening {
     ///
     /// # Errors
     /// As [`RowGroupOpening::new`].
-    pub(super) fn again(plan: &Plan, rest: &RowRange, progress: &Progress) -> Result<Self> {
-        progress.ignored_index();
+    pub(super) fn without_index(plan: &Plan, rest: &RowRange, progress: &Progress) -> Result<Self> {
+        progress.ignored_indexes(1);
         let pages = plan.row_group(&plan.unpruned(rest))?.without_index()?;
-        let (plan, progress) = (plan.clone(), progress.clone());
-        let stage = Stage::Pages(pages.into());
-        Ok(Self { plan, progress, in_pieces: false, row_group: rest.row_group, stage })
+        Ok(Self::at(plan, rest, progress, Stage::Pages(pages.into())))
     }
 
     /// Opens a row group of which it is known which rows are left.
@@ -83,9 +72,13 @@ impl RowGroupOpening {
     /// # Errors
     /// As [`RowGroupOpening::new`].
     pub(super) fn pruned(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
-        let stage = Stage::Indexes(plan.row_group(range)?.into());
+        Ok(Self::at(plan, range, progress, Stage::Indexes(plan.row_group(range)?.into())))
+    }
+
+    fn at(plan: &Plan, range: &RowRange, progress: &Progress, stage: Stage) -> Self {
         let (plan, progress) = (plan.clone(), progress.clone());
-        Ok(Self { plan, progress, in_pieces: false, row_group: range.row_group, stage })
+        let (row_group, rows) = (range.row_group, range.count());
+        Self { plan, progress, in_pieces: false, row_group, rows, stage }
     }
 
     /// The rows that are left, once they are known and before their pages are asked for.
@@ -130,18 +123,24 @@ impl RowGroupOpening {
         self.row_group
     }
 
-    /// Takes the bytes wanted, in the same order.
+    /// Rows that were wanted of it when this began.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Takes the bytes wanted, in the same order. The step is done with the row group; with `None`
+    /// if indexes prove that the filter is true of none of its rows.
     ///
     /// # Errors
     /// Whatever is wrong with the metadata and indexes; `Limit(Memory)` if the budget has no room
     /// for the bytes.
-    pub fn supply(mut self, bytes: Vec<Bytes>) -> Result<Opened> {
+    pub fn supply(mut self, bytes: Vec<Bytes>) -> Result<Step<Option<Box<RowGroup>>, Self>> {
         self.stage = match self.stage {
             Stage::Prune(pruner) => match pruner.supply(&bytes)? {
-                PruneStep::Again(pruner) => Stage::Prune(pruner),
-                PruneStep::Done(range, found) => {
+                Step::NeedsMore(pruner) => Stage::Prune(pruner),
+                Step::Done((range, found)) => {
                     self.progress.ignored_indexes(found.ignored.len());
-                    let Some(range) = range else { return Ok(Opened::Done(None)) };
+                    let Some(range) = range else { return Ok(Step::Done(None)) };
                     Stage::Indexes(self.plan.row_group(&range)?.into())
                 }
             },
@@ -151,23 +150,17 @@ impl RowGroupOpening {
             }
             Stage::Pages(pages) => {
                 let ignored = pages.ignored_indexes().len();
-                match pages.supply(bytes)? {
+                match RowGroup::open(*pages, &bytes)? {
                     // Each time one index fewer, or once for dictionaries: at most twice as often
                     // as there are leaves.
-                    Supplied::Again(pages) => Stage::Pages(pages),
-                    Supplied::Ready(row_group) => {
+                    Step::NeedsMore(pages) => Stage::Pages(pages),
+                    Step::Done(row_group) => {
                         self.progress.opened(ignored);
-                        return Ok(Opened::Done(Some(row_group)));
+                        return Ok(Step::Done(Some(row_group)));
                     }
                 }
             }
         };
-        Ok(Opened::More(self))
+        Ok(Step::NeedsMore(self))
     }
-}
-
-/// Whether the error says that pages do not hold the rows that an index, or the headers of all
-/// pages, say.
-pub(super) fn contradicts(error: &Error) -> bool {
-    error.kind() == ErrorKind::Malformed(Spec::PageIndex)
 }

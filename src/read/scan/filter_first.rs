@@ -1,27 +1,31 @@
-//! [`FilteredOpening`]: a row group on its way, of which the columns of the filter are fetched and
-//! decoded first, if that pays; then of the others only the pages of the rows that pass.
+//! [`Opening`]: a row group that is being opened. If that pays, the columns of the filter are
+//! fetched and decoded first, and then of the others only the pages of the rows that pass.
 //!
-//! Used by the blocking drivers and the asynchronous one, which fetch its bytes. It pays where
-//! bytes cost time: where the source is neither memory nor a local file. Trap: each row group costs
-//! one more round trip. If the rows that pass lie in all pages, nothing is saved; [`FilterFirst`]
-//! learns that as the read goes on.
+//! It pays where bytes cost time: where the source is neither memory nor a local file. Trap: each
+//! row group costs one more round trip. If the rows that pass lie in all pages, nothing is saved;
+//! [`FilterFirst`] learns that as the read goes on.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use bytes::Bytes;
 
-use super::progress::Progress;
-use super::row_group_open::{Opened, RowGroupOpening, contradicts};
+use super::opening::RowGroupOpening;
 use crate::error::Result;
 use crate::range_cache::RangeCache;
-use crate::read::{PageIndexPlan, Plan, ReservedBatch, RowGroup, RowRange};
+use crate::read::batch::ReservedBatch;
+use crate::read::plan::{PageIndexPlan, Plan, RowRange};
+use crate::read::progress::Progress;
+use crate::read::retry::{Failed, Retry};
+use crate::read::row_group::RowGroup;
+use crate::read::supplied::Step;
 use crate::selection::RowSelection;
 
 /// Finds out which rows pass a filter before the other columns are fetched.
-pub(super) struct FilterFirst {
+pub(crate) struct FilterFirst {
     plan: Plan,
     /// Bytes that could be saved so far.
     estimated_saving: AtomicU64,
@@ -40,7 +44,7 @@ struct Candidate {
 impl FilterFirst {
     /// For the filter of `plan`. `None` if there is no filter, or it needs all columns, or its
     /// columns cannot be planned alone.
-    pub(super) fn new(plan: &Plan) -> Option<Self> {
+    pub(crate) fn new(plan: &Plan) -> Option<Self> {
         // What is wrong comes to light where all columns are read.
         let plan = plan.filter_only_plan().ok().flatten()?;
         Some(Self { plan, estimated_saving: AtomicU64::new(0), fetched: AtomicU64::new(0) })
@@ -71,23 +75,22 @@ impl FilterFirst {
     }
 }
 
-/// What row groups are opened for.
-#[derive(Clone, Copy)]
-pub(super) struct OpenContext<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) progress: &'a Progress,
+/// What row groups are opened for, and how.
+pub(crate) struct OpenContext {
+    pub(crate) plan: Plan,
+    pub(crate) progress: Progress,
     /// Whether large chunks are given while they are decoded.
-    pub(super) in_pieces: bool,
+    pub(crate) in_pieces: bool,
     /// Where it may pay to evaluate the filter first.
-    pub(super) filter_first: Option<&'a FilterFirst>,
+    pub(crate) filter_first: Option<FilterFirst>,
     /// Bytes that come in the time of a request.
-    pub(super) gap: u64,
+    pub(crate) gap: u64,
 }
 
 /// A row group that is being opened: a driver fetches the bytes of [`needs`](Self::needs) and gives
-/// them to [`supply`](Self::supply), until it is [`OpenStep::Done`].
-pub(super) struct FilteredOpening<'a> {
-    context: OpenContext<'a>,
+/// them to [`supply`](Self::supply).
+pub(crate) struct Opening {
+    context: Arc<OpenContext>,
     opening: RowGroupOpening,
     phase: Phase,
     /// What was fetched for the filter, which is not fetched again.
@@ -104,58 +107,55 @@ enum Phase {
     AllColumns,
     /// The columns of the filter.
     FilterColumns(Candidate),
-    /// All columns of the rows that pass; so many bytes were fetched for that.
+    /// All columns of the rows that pass, and how many bytes were fetched for that.
     Passed(Candidate, u64),
 }
 
-/// What comes next.
-pub(super) enum OpenStep<'a> {
-    /// More bytes are needed.
-    More(FilteredOpening<'a>),
+/// A step towards a row group.
+pub(crate) type OpenStep = Step<Opened, Opening>;
+
+/// What an opening leads to.
+pub(crate) enum Opened {
     /// The filter is to be evaluated, on a thread that may be busy for long.
-    Filter(FilterTask, AfterFilter<'a>),
+    Filter(Box<FilterTask>),
     /// The row group; `None` if no row is left of it.
-    Done(Option<Box<RowGroup>>),
+    RowGroup(Option<Box<RowGroup>>),
 }
 
 /// The columns of the filter, of a row group.
-pub(super) struct FilterTask {
-    row_group: Box<RowGroup>,
-    rows: u64,
-    first_row: u64,
-}
-
-/// A row group whose filter is being evaluated.
-pub(super) struct AfterFilter<'a> {
-    context: OpenContext<'a>,
+pub(crate) struct FilterTask {
+    /// `None` if no row is left of it.
+    row_group: Option<Box<RowGroup>>,
+    context: Arc<OpenContext>,
     candidate: Candidate,
     kept: RangeCache,
 }
 
-impl<'a> FilteredOpening<'a> {
-    /// Opens a row group of the plan.
+impl Opening {
+    /// Opens a row group of the plan; with `without_index` one whose index was found to be wrong,
+    /// from the first of these rows on.
     ///
     /// # Errors
     /// As [`RowGroupOpening::new`].
-    pub(super) fn new(context: OpenContext<'a>, range: &RowRange) -> Result<Self> {
-        let opening = RowGroupOpening::new(context.plan, range, context.progress)?;
-        let phase = match context.filter_first {
+    pub(crate) fn new(
+        context: &Arc<OpenContext>,
+        range: &RowRange,
+        without_index: bool,
+    ) -> Result<Self> {
+        let OpenContext { plan, progress, filter_first, .. } = &**context;
+        if without_index {
+            let opening = RowGroupOpening::without_index(plan, range, progress)?;
+            return Ok(Self::of(context.clone(), opening, Phase::AllColumns));
+        }
+        let opening = RowGroupOpening::new(plan, range, progress)?;
+        let phase = match filter_first {
             Some(_) => Phase::Undecided,
             None => Phase::AllColumns,
         };
-        Ok(Self::of(context, opening, phase))
+        Ok(Self::of(context.clone(), opening, phase))
     }
 
-    /// As [`RowGroupOpening::again`].
-    ///
-    /// # Errors
-    /// As [`RowGroupOpening::new`].
-    pub(super) fn again(context: OpenContext<'a>, rest: &RowRange) -> Result<Self> {
-        let opening = RowGroupOpening::again(context.plan, rest, context.progress)?;
-        Ok(Self::of(context, opening, Phase::AllColumns))
-    }
-
-    fn of(context: OpenContext<'a>, opening: RowGroupOpening, phase: Phase) -> Self {
+    fn of(context: Arc<OpenContext>, opening: RowGroupOpening, phase: Phase) -> Self {
         let (kept, missing) = (RangeCache::default(), Vec::new());
         Self { context, opening, phase, kept, missing }.settled()
     }
@@ -171,29 +171,31 @@ impl<'a> FilteredOpening<'a> {
         self
     }
 
-    /// The bytes wanted; none if there is nothing to ask at this stage.
-    pub(super) fn needs(&self) -> &[Range<u64>] {
-        &self.missing
-    }
-
-    /// Index of the row group.
-    pub(super) fn row_group(&self) -> usize {
-        self.opening.row_group()
-    }
-
-    /// As [`RowGroupOpening::check_memory`].
+    /// The bytes wanted, once there is memory for them; none if there is nothing to ask at this
+    /// stage.
     ///
     /// # Errors
     /// `Limit(Memory)` if the budget has no room for the bytes wanted.
-    pub(super) fn check_memory(&self) -> Result<()> {
-        self.opening.check_memory()
+    pub(crate) fn needs(&self) -> Result<&[Range<u64>]> {
+        self.opening.check_memory()?;
+        Ok(&self.missing)
+    }
+
+    /// Index of the row group.
+    pub(crate) fn row_group(&self) -> usize {
+        self.opening.row_group()
+    }
+
+    /// Rows that were wanted of it when this began.
+    pub(crate) fn rows(&self) -> u64 {
+        self.opening.rows()
     }
 
     /// Takes the bytes wanted, in the same order; `read` bytes were read for them.
     ///
     /// # Errors
     /// As [`RowGroupOpening::supply`].
-    pub(super) fn supply(mut self, bytes: Vec<Bytes>, read: u64) -> Result<OpenStep<'a>> {
+    pub(crate) fn supply(mut self, bytes: Vec<Bytes>, read: u64) -> Result<OpenStep, Failed> {
         match &mut self.phase {
             Phase::FilterColumns(_) => {
                 for (need, bytes) in self.missing.iter().zip(&bytes) {
@@ -216,70 +218,77 @@ impl<'a> FilteredOpening<'a> {
         let Self { context, opening, phase, kept, .. } = self;
         let opened = opening.supply(wanted);
         match (opened, phase) {
-            (Ok(Opened::More(opening)), phase) => {
+            (Ok(Step::NeedsMore(opening)), phase) => {
                 Self { context, opening, phase, kept, missing: Vec::new() }.decided()
             }
-            (Ok(Opened::Done(row_group)), Phase::FilterColumns(candidate)) => {
-                let rows = context.plan.footer().row_group_rows(candidate.left.row_group)?;
-                let first_row = candidate.left.first_row;
-                let after = AfterFilter { context, candidate, kept };
-                match row_group {
-                    None => after.resume(Ok(RowSelection::none(rows))),
-                    Some(row_group) => {
-                        Ok(OpenStep::Filter(FilterTask { row_group, rows, first_row }, after))
-                    }
-                }
+            (Ok(Step::Done(row_group)), Phase::FilterColumns(candidate)) => {
+                let task = FilterTask { row_group, context, candidate, kept };
+                Ok(Step::Done(Opened::Filter(Box::new(task))))
             }
-            (Ok(Opened::Done(row_group)), phase) => {
+            (Ok(Step::Done(row_group)), phase) => {
                 if let Phase::Passed(candidate, fetched) = phase {
                     context.learn(&candidate, fetched);
                 }
-                Ok(OpenStep::Done(row_group))
+                Ok(Step::Done(Opened::RowGroup(row_group)))
             }
-            (Err(e), Phase::FilterColumns(candidate)) => {
-                AfterFilter { context, candidate, kept }.resume(Err(e))
-            }
-            (Err(e), _) => Err(e),
+            (Err(e), _) => Err(e.into()),
         }
     }
 
     /// Once it is known which rows may be left: goes on with the columns of the filter, if that
     /// pays, or with all.
-    fn decided(mut self) -> Result<OpenStep<'a>> {
-        let context = self.context;
+    fn decided(mut self) -> Result<OpenStep, Failed> {
         if let (Phase::Undecided, Some(left), Some(filter_first)) =
-            (&self.phase, self.opening.left(), context.filter_first)
+            (&self.phase, self.opening.left(), &self.context.filter_first)
         {
-            self.phase = match filter_first.candidate(left, context.gap) {
+            self.phase = match filter_first.candidate(left, self.context.gap) {
                 None => Phase::AllColumns,
                 Some(candidate) => {
                     // What is counted is fetched for the caller all the same.
                     let progress = Progress::default();
-                    match RowGroupOpening::pruned(&filter_first.plan, &candidate.left, &progress) {
-                        Ok(opening) => self.opening = opening,
-                        Err(e) => {
-                            let kept = self.kept;
-                            return AfterFilter { context, candidate, kept }.resume(Err(e));
-                        }
-                    }
+                    let (plan, left) = (&filter_first.plan, &candidate.left);
+                    self.opening = RowGroupOpening::pruned(plan, left, &progress)?;
                     Phase::FilterColumns(candidate)
                 }
             };
         }
-        Ok(OpenStep::More(self.settled()))
+        Ok(Step::NeedsMore(self.settled()))
     }
 }
 
 impl FilterTask {
-    /// The rows that pass, as far as they were decoded before the read was cancelled.
+    /// Goes on with the rows that pass, as far as they were decoded before the read was cancelled;
+    /// with all of them if the pages of the filter contradict the page index, which is not believed
+    /// then.
     ///
     /// # Errors
-    /// Whatever is wrong with the pages.
-    pub(super) fn run(self, cancelled: &AtomicBool) -> Result<RowSelection> {
-        let Self { mut row_group, rows, first_row } = self;
+    /// Whatever is wrong with the pages; or as [`RowGroupOpening::new`].
+    pub(crate) fn run(mut self, cancelled: &AtomicBool) -> Result<OpenStep, Failed> {
+        let passed = self.evaluate(cancelled);
+        let Self { context, candidate, kept, .. } = self;
+        let passed = match passed {
+            Err(Failed { retry: Some(Retry::WithoutIndex), .. }) => {
+                return Ok(Step::NeedsMore(Opening::new(&context, &candidate.left, true)?));
+            }
+            passed => passed?,
+        };
+        let Some(left) = candidate.left.passed(passed) else {
+            context.learn(&candidate, 0);
+            return Ok(Step::Done(Opened::RowGroup(None)));
+        };
+        let opening = RowGroupOpening::pruned(&context.plan, &left, &context.progress)?;
+        let phase = Phase::Passed(candidate, 0);
+        let opening = Opening { context, opening, phase, kept, missing: Vec::new() };
+        Ok(Step::NeedsMore(opening.settled()))
+    }
+
+    /// The rows that pass.
+    fn evaluate(&mut self, cancelled: &AtomicBool) -> Result<RowSelection, Failed> {
+        let RowRange { row_group, first_row, .. } = self.candidate.left;
         let mut passed = Vec::new();
-        while !cancelled.load(Ordering::Relaxed)
-            && let Some(ReservedBatch { batch, .. }) = row_group.next_batch()?
+        while let Some(columns) = &mut self.row_group
+            && !cancelled.load(Ordering::Relaxed)
+            && let Some(ReservedBatch { batch, .. }) = columns.next_step(None)?.done()?
         {
             let numbers = batch.columns().last().expect("the numbers of the rows come last");
             let number = |number: &i64| {
@@ -288,38 +297,16 @@ impl FilterTask {
             };
             passed.extend(numbers.as_primitive::<Int64Type>().values().iter().map(number));
         }
-        RowSelection::from_rows(rows, passed)
+        // Its memory is free before that of the other columns is taken.
+        self.row_group = None;
+        let rows = self.context.plan.footer().row_group_rows(row_group)?;
+        Ok(RowSelection::from_rows(rows, passed)?)
     }
 }
 
-impl<'a> AfterFilter<'a> {
-    /// Goes on with the rows that pass; with all of them if the filter contradicts the page index,
-    /// which is not believed then.
-    ///
-    /// # Errors
-    /// Another error of the filter; or as [`RowGroupOpening::new`].
-    pub(super) fn resume(self, passed: Result<RowSelection>) -> Result<OpenStep<'a>> {
-        let Self { context, candidate, kept } = self;
-        let passed = match passed {
-            Err(e) if contradicts(&e) => {
-                return FilteredOpening::again(context, &candidate.left).map(OpenStep::More);
-            }
-            passed => passed?,
-        };
-        let Some(left) = candidate.left.passed(passed) else {
-            context.learn(&candidate, 0);
-            return Ok(OpenStep::Done(None));
-        };
-        let opening = RowGroupOpening::pruned(context.plan, &left, context.progress)?;
-        let phase = Phase::Passed(candidate, 0);
-        let opening = FilteredOpening { context, opening, phase, kept, missing: Vec::new() };
-        Ok(OpenStep::More(opening.settled()))
-    }
-}
-
-impl OpenContext<'_> {
+impl OpenContext {
     fn learn(&self, candidate: &Candidate, fetched: u64) {
-        if let Some(filter_first) = self.filter_first {
+        if let Some(filter_first) = &self.filter_first {
             filter_first.learn(candidate, fetched);
         }
     }
