@@ -65,6 +65,7 @@ impl<S> fmt::Debug for Reader<S> {
 
 /// The threads that decode.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub enum Threads {
     /// All cores, where the file is large enough for more than one.
     #[default]

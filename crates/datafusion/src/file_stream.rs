@@ -662,7 +662,7 @@ fn read_options(scan: &Scan, default: &ReadOptions) -> ReadOptions {
 }
 
 /// What one stream fetches ahead: there is one for each partition of each scan of a query.
-const READ_AHEAD: ReadAhead = ReadAhead { row_groups: 2, bytes: 64 << 20 };
+const READ_AHEAD: ReadAhead = ReadAhead::new(2, 64 << 20);
 
 /// Row groups that take no more bytes than these are fetched at once: to wait for each would take
 /// longer than to decode it.

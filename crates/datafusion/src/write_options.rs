@@ -101,10 +101,10 @@ fn of_all_columns(mut out: WriteOptions, global: &ParquetOptions) -> Result<Writ
         if chunking.norm_level != 0 {
             return unsupported("content_defined_chunking.norm_level", chunking.norm_level);
         }
-        out = out.with_content_defined_chunking(ChunkingOptions {
-            min_bytes: chunking.min_chunk_size,
-            max_bytes: chunking.max_chunk_size,
-        });
+        out = out.with_content_defined_chunking(ChunkingOptions::new(
+            chunking.min_chunk_size,
+            chunking.max_chunk_size,
+        ));
     }
     Ok(out)
 }
@@ -163,7 +163,7 @@ fn of_column(
 }
 
 fn bloom(fpp: Option<f64>) -> BloomOptions {
-    fpp.map_or_else(BloomOptions::default, |fpp| BloomOptions { fpp })
+    fpp.map_or_else(BloomOptions::default, |fpp| BloomOptions::default().with_fpp(fpp))
 }
 
 /// A codec by its name, with its level in parentheses.
