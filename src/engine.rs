@@ -1,6 +1,116 @@
 //! For engines, and for the crates that are published together with this one (feature `engine`).
 //!
-//! **Outside semver**: any version may change what stands here. Depend on one version
-//! (`marquetry = "=0.1.0"`).
+//! **Outside semver**: any version may change what stands here, and the methods that other types
+//! have by this feature. Depend on one version (`marquetry = "=0.1.0"`).
+//!
+//! A [`Reader`](crate::Reader) serves a program that wants batches. An engine runs many reads at a
+//! time, for which it plans memory; it learns filters while a query runs, and it knows what will be
+//! read next before it is read. What it needs for that, beside the public interface:
+//!
+//! | An engine | by |
+//! |---|---|
+//! | keeps footers in a cache of its own | [`KnownFile`], [`AsyncReader::open_known`] |
+//! | keeps the indexes that reads fetch there too | [`LoadedIndexes`] |
+//! | lets several reads share a bound of memory | [`Budget`], [`BatchStream::share_memory`] |
+//! | evaluates filters itself, and lets a read only prune | [`ReadWiring::only_prunes`] |
+//! | evaluates a function that can fail after all others | [`Predicate::last_function`] |
+//! | decides by a plan how it is read | [`Plan::wanted_bytes`], [`Plan::claimed_ranges`], [`AsyncReader::stream_plan`] |
+//! | fetches what comes next while it works on what is | [`BatchStream::fetch`] |
+//! | gives up a read for one with better filters | [`BatchStream::take_over`] |
+//! | reacts when memory runs out | [`BatchStream::hold_back`], [`AsyncWriter::drain`] |
+//! | shows what filters did | [`FilterCounters`] |
+//!
+//! # How an engine drives a read
+//!
+//! 1. It opens the file with metadata that it has, or fetches them: [`KnownFile`].
+//! 2. It wires the reader: [`Reader::wired`](crate::Reader::wired) with a [`ReadWiring`] says what
+//!    the read shares with others.
+//! 3. It plans the rows of one turn, such as one row group, looks at the plan, and begins to read
+//!    it: [`AsyncReader::stream_plan`].
+//! 4. Whenever it is polled, it polls the current stream for batches. Once that stream
+//!    [has all its bytes](crate::BatchStream::is_fetched), it opens the next one and only
+//!    [fetches](crate::BatchStream::fetch) it, so that the network is busy while batches are decoded.
+//! 5. If filters were learned meanwhile by which the next turn is smaller, it plans that turn anew,
+//!    and the new read [takes over](crate::BatchStream::take_over) what the old one has fetched.
+//! 6. If a read [lacks memory](crate::BatchStream::lacks_memory) that the one ahead holds, or its own
+//!    memory pool is exhausted, it drops the read ahead and [holds back](crate::BatchStream::hold_back) the
+//!    current one.
+//!
+//! ```
+//! # #[cfg(feature = "async")]
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> marquetry::Result<()> {
+//! use std::future::poll_fn;
+//! use std::pin::Pin;
+//! use futures_core::Stream;
+//! use marquetry::engine::{KnownFile, ReadWiring};
+//! use marquetry::{AsyncReader, BatchStream, Limits};
+//!
+//! # let bytes = bytes::Bytes::from(std::fs::read("testdata/trips.parquet").unwrap());
+//! // Such as an object of a store. What is known of it can be kept for later queries.
+//! let known = KnownFile::fetch(bytes.clone(), Limits::default(), None).await?;
+//! let reader = AsyncReader::open_known(bytes, known).project(["id", "fare"])?.threads(1);
+//! let budget = reader.new_budget();
+//! let mut wiring = ReadWiring::default();
+//! wiring.budget = Some(budget.clone());
+//! let reader = reader.wired(wiring);
+//!
+//! let row_group = |i: usize| -> marquetry::Result<BatchStream> {
+//!     let reader = reader.clone().row_groups([i])?;
+//!     reader.stream_plan(reader.plan()?)
+//! };
+//! let (mut rows, mut ahead) = (0, None);
+//! for i in 0..reader.metadata().row_groups() {
+//!     let mut current = match ahead.take() {
+//!         Some(fetched) => fetched,
+//!         None => row_group(i)?,
+//!     };
+//!     let has_next = i + 1 < reader.metadata().row_groups();
+//!     let mut next = || poll_fn(|cx| {
+//!         if ahead.is_none() && has_next && current.is_fetched() && budget.used() < 64 << 20 {
+//!             ahead = row_group(i + 1).ok();
+//!         }
+//!         if let Some(ahead) = &mut ahead {
+//!             ahead.fetch(cx);
+//!         }
+//!         current.share_memory(ahead.is_some());
+//!         if current.lacks_memory() {
+//!             ahead = None;
+//!             current.share_memory(false);
+//!             current.hold_back();
+//!         }
+//!         Pin::new(&mut current).poll_next(cx)
+//!     });
+//!     while let Some(batch) = next().await {
+//!         rows += batch?.num_rows();
+//!     }
+//! }
+//! assert_eq!(rows, 1_000);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "async"))] fn main() {}
+//! ```
+//!
+//! `marquetry-datafusion` does all of it, in `file_stream`.
+//!
+//! [`AsyncReader::open_known`]: crate::AsyncReader::open_known
+//! [`AsyncReader::stream_plan`]: crate::AsyncReader::stream_plan
+//! [`AsyncWriter::drain`]: crate::AsyncWriter::drain
+//! [`BatchStream::fetch`]: crate::BatchStream::fetch
+//! [`BatchStream::hold_back`]: crate::BatchStream::hold_back
+//! [`BatchStream::share_memory`]: crate::BatchStream::share_memory
+//! [`BatchStream::take_over`]: crate::BatchStream::take_over
+//! [`Plan::claimed_ranges`]: crate::read::Plan::claimed_ranges
+//! [`Plan::wanted_bytes`]: crate::read::Plan::wanted_bytes
+//! [`Predicate::last_function`]: crate::Predicate::last_function
 
 pub use crate::calendar::civil_from_days;
+#[cfg(feature = "object_store")]
+pub use crate::io::stream::store::{is_replaced, replaced};
+pub use crate::limits::Budget;
+pub use crate::predicate::nested_bits::repeated;
+pub use crate::read::counters::{Counter, FilterCounters};
+pub use crate::read::loaded_indexes::LoadedIndexes;
+pub use crate::read::wiring::ReadWiring;
+#[cfg(feature = "async")]
+pub use crate::reader::KnownFile;
+pub use crate::write::row_group::batch_bytes;

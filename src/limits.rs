@@ -60,7 +60,7 @@ impl Default for Limits {
 ///
 /// Cheap to clone: clones share the count.
 #[derive(Debug, Clone)]
-pub(crate) struct Budget {
+pub struct Budget {
     shared: Arc<BudgetState>,
 }
 
@@ -77,7 +77,7 @@ const FREE_BYTES_PART: u64 = 8;
 
 impl Budget {
     /// A budget of `cap` bytes, none of them used.
-    pub(crate) fn new(cap: u64) -> Self {
+    pub fn new(cap: u64) -> Self {
         let max_free_bytes =
             usize::try_from(MAX_FREE_BYTES.min(cap / FREE_BYTES_PART)).unwrap_or_default();
         let (used, free_lists) = (AtomicU64::new(0), FreeLists::new(max_free_bytes));
@@ -119,12 +119,12 @@ impl Budget {
     }
 
     /// Bytes in use.
-    pub(crate) fn used(&self) -> u64 {
+    pub fn used(&self) -> u64 {
         self.shared.used.load(Ordering::Relaxed)
     }
 
     /// The cap, in bytes.
-    pub(crate) fn cap(&self) -> u64 {
+    pub fn cap(&self) -> u64 {
         self.shared.cap
     }
 

@@ -6,6 +6,8 @@ mod batches;
 mod builder;
 #[cfg(feature = "async")]
 mod stream;
+#[cfg(all(feature = "async", feature = "engine"))]
+mod steering;
 mod parts;
 mod dataset;
 mod external;
@@ -32,6 +34,8 @@ pub use batches::Batches;
 pub use dataset::DatasetStream;
 pub use dataset::{Dataset, DatasetBatches};
 pub use file::{Reader, Threads};
+#[cfg(all(feature = "async", feature = "engine"))]
+pub use steering::KnownFile;
 #[cfg(feature = "async")]
 pub use stream::{AsyncReader, BatchStream};
 
@@ -53,10 +57,10 @@ impl Reader {
         let mut rows = proven.fold(0u64, u64::saturating_add);
         let doubtful = plan.ranges().iter().filter(|range| !range.is_proven());
         let doubtful: Vec<usize> = doubtful.map(|range| range.row_group).collect();
-        match &reader.options.part {
+        match &reader.wiring.part {
             Some(part) => {
                 let of_doubtful = part.iter().filter(|(row_group, _)| doubtful.contains(row_group));
-                reader.options.part = Some(of_doubtful.cloned().collect());
+                reader.wiring.part = Some(of_doubtful.cloned().collect());
             }
             None => reader.options.row_groups = Some(doubtful),
         }

@@ -26,19 +26,20 @@ use super::evaluate::evaluate_by_row;
 use super::fallible::can_fail;
 use super::learned::{PassRates, Trust, TrustedPruner, Usage, has_learned, may_change};
 use super::local::LocalSource;
-use super::metadata::{Fetched, IndexKeeper};
+use super::metadata::IndexKeeper;
 use super::metrics::{FileMetrics, OutputRows};
 use super::pushdown::{self, Filters};
 use super::scan::{OfFile, Prepared, Scan};
 use crate::bytes::saturated;
+use crate::engine::{Budget, FilterCounters, KnownFile, ReadWiring};
 use crate::io::StoreSource;
-use crate::limits::Budget;
-use crate::read::{FilterCounters, PageIndexUse, Plan, ReadAhead, ReadOptions, VirtualColumn};
+use crate::read::{PageIndexUse, Plan, ReadAhead, ReadOptions, VirtualColumn};
 use crate::{AsyncReader, BatchStream, ErrorKind, Predicate};
 
 /// The batches of a file.
 pub(super) struct FileStream {
     reader: AsyncReader,
+    wiring: ReadWiring,
     filter: FileFilter,
     projector: Projector,
     output: SchemaRef,
@@ -125,7 +126,7 @@ struct RowGroupCounts {
 impl RowGroupCounts {
     fn of(plan: &Plan, groups: usize) -> Result<Self> {
         let left = row_groups_of(plan).len();
-        let sure = plan.ranges().iter().filter(|range| range.is_claimed()).count();
+        let sure = plan.claimed_ranges().count();
         let skips_page_indexes =
             plan.options().page_index != PageIndexUse::Never && plan.skips_page_indexes()?;
         let pruned = groups.saturating_sub(left);
@@ -230,7 +231,7 @@ impl FileStream {
     pub(super) fn new(
         scan: &Scan,
         prepared: Prepared,
-        fetched: Fetched,
+        known: KnownFile,
         of_file: OfFile,
     ) -> Result<Self> {
         let OfFile { schema, projection, filters, row_groups, selection, output } = of_file;
@@ -247,14 +248,11 @@ impl FileStream {
         let late = columns.positions.iter().filter(|column| !filter_columns.contains(column));
         let late = late.filter_map(|column| physical.fields().get(*column));
         filter.saved = late.map(|field| pushdown::decode_nanos(field.data_type())).sum();
-        let reader = open(scan, &prepared, fetched);
-        let mut options = read_options(scan, reader.read_options(), &filter);
-        let budget = reader.metadata().footer().budget(&options);
-        options.budget = Some(budget.clone());
+        let reader = open(scan, &prepared, known);
+        let mut options = read_options(scan, reader.read_options());
         options.selection = selection;
         let keeper = |cache| IndexKeeper::new(cache, &prepared.file.object_meta, reader.metadata());
         let indexes = scan.cache.as_ref().map(keeper);
-        options.loaded_indexes = indexes.as_ref().map(IndexKeeper::loaded);
         let of_file = columns.positions.iter().copied().filter(|i| *i < physical.fields().len());
         options.arrow = schema.options(of_file.chain(filter_columns));
         options.projection = match &options.arrow.target {
@@ -265,6 +263,12 @@ impl FileStream {
             options.virtual_columns = vec![VirtualColumn::RowNumber { name: ROW_NUMBERS.into() }];
         }
         let reader = reader.options(options).threads(1);
+        let budget = reader.new_budget();
+        let mut wiring = ReadWiring::default();
+        wiring.bloom_filters = scan.uses_bloom_filters;
+        wiring.only_prunes = matches!(filter.evaluation, Evaluation::Above);
+        wiring.loaded_indexes = indexes.as_ref().map(IndexKeeper::loaded);
+        wiring.budget = Some(budget.clone());
         let read = reader.schema()?;
         let at = |expr: Arc<dyn PhysicalExpr>| pushdown::at_positions(&expr, &columns.positions);
         let projector = projection.try_map_exprs(at)?.make_projector(&read)?;
@@ -277,6 +281,7 @@ impl FileStream {
         metrics.scan_efficiency_ratio.set_total(saturated(file.object_meta.size));
         Ok(Self {
             reader,
+            wiring,
             filter,
             projector,
             output,
@@ -330,7 +335,7 @@ impl FileStream {
                 if may_change && of == generation =>
             {
                 self.waiting.pop_front();
-                opened.stream.let_go();
+                opened.stream.keep_fetched(false);
                 self.begin(opened);
                 return Ok(true);
             }
@@ -343,11 +348,11 @@ impl FileStream {
         match ahead {
             // Its rows are those of filters that let more through.
             Some(ahead) if is_on_its_way && !plan.ranges().is_empty() => {
-                ahead.stream.let_go();
+                ahead.stream.keep_fetched(false);
                 self.begin(ahead);
             }
             ahead => {
-                let mut stream = reader.stream_of(plan)?;
+                let mut stream = reader.stream_plan(plan)?;
                 if let Some(Opened { stream: ahead, counts }) = ahead {
                     stream.take_over(ahead);
                     self.metrics.take_times(&counts.counters);
@@ -408,15 +413,13 @@ impl FileStream {
     /// A row group, to be fetched beside what is held; `None` if there is no room for it.
     fn opened_ahead(&self, group: usize) -> Option<Opened> {
         let Planned { reader, plan, counts } = self.planned(&[group]).ok()?;
-        let wanted = |range| plan.row_group(range).map_or(u64::MAX, |group| group.wanted_bytes());
-        let held = self.budget.used();
-        let wanted = plan.ranges().iter().map(wanted).fold(held, u64::saturating_add);
+        let wanted = plan.wanted_bytes().ok()?.saturating_add(self.budget.used());
         // The other half is for decoding what is current.
         if wanted > reader.read_options().read_ahead.bytes.min(self.budget.cap() / 2) {
             return None;
         }
-        let stream = reader.stream_of(plan).ok()?;
-        stream.keep_fetched();
+        let stream = reader.stream_plan(plan).ok()?;
+        stream.keep_fetched(true);
         Some(Opened { stream, counts })
     }
 
@@ -424,9 +427,9 @@ impl FileStream {
     fn planned(&self, groups: &[usize]) -> Result<Planned> {
         let _timer = self.metrics.statistics_eval_time.timer();
         let mut counts = PlanCounts::default();
-        let options = self.reader.read_options().clone();
-        let options = ReadOptions { counters: Some(Arc::clone(&counts.counters)), ..options };
-        let mut reader = self.reader.clone().options(options);
+        let mut wiring = self.wiring.clone();
+        wiring.counters = Some(Arc::clone(&counts.counters));
+        let mut reader = self.reader.clone().wired(wiring);
         reader = reader.row_groups(groups.iter().copied())?;
         if let Some(left) = self.left
             && !matches!(self.filter.evaluation, Evaluation::Batches(_))
@@ -469,7 +472,7 @@ impl FileStream {
     ) -> Result<(AsyncReader, Plan)> {
         let Some(left) = self.left.filter(|_| !self.is_ordered) else { return Ok((reader, plan)) };
         let (mut enough, mut rows) = (Vec::new(), 0u64);
-        for range in plan.ranges().iter().filter(|range| range.is_claimed()) {
+        for range in plan.claimed_ranges() {
             if rows >= left {
                 break;
             }
@@ -631,19 +634,18 @@ impl Stream for FileStream {
 }
 
 /// A reader of the file, whose metadata are there.
-fn open(scan: &Scan, prepared: &Prepared, fetched: Fetched) -> AsyncReader {
-    let Fetched { metadata, end } = fetched;
+fn open(scan: &Scan, prepared: &Prepared, known: KnownFile) -> AsyncReader {
     let (store, object) = (Arc::clone(&scan.store), &prepared.file.object_meta);
     let reader = if scan.is_local {
-        AsyncReader::open_async_at(LocalSource::new(store, object.clone()), metadata, end)
+        AsyncReader::open_known(LocalSource::new(store, object.clone()), known)
     } else {
-        AsyncReader::open_async_at(StoreSource::listed(store, object.clone()), metadata, end)
+        AsyncReader::open_known(StoreSource::listed(store, object.clone()), known)
     };
     reader.file_name(object.location.as_ref())
 }
 
 /// What the options of the scan say of the read.
-fn read_options(scan: &Scan, default: &ReadOptions, filter: &FileFilter) -> ReadOptions {
+fn read_options(scan: &Scan, default: &ReadOptions) -> ReadOptions {
     let mut options = default.clone();
     options.batch_rows = scan.batch_rows.max(1);
     options.page_index = scan.page_index;
@@ -653,8 +655,6 @@ fn read_options(scan: &Scan, default: &ReadOptions, filter: &FileFilter) -> Read
         // Others want memory of a small pool too.
         options.read_ahead.bytes = READ_AHEAD.bytes.min(bytes as u64 / POOL_PART);
     }
-    options.bloom_filters = scan.uses_bloom_filters;
-    options.only_prunes = matches!(filter.evaluation, Evaluation::Above);
     options
 }
 

@@ -10,8 +10,8 @@ use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselize
 use futures_util::stream::BoxStream;
 
 use super::file_stream::FileStream;
-use super::metadata::Fetched;
 use super::scan::{Prepared, Scan};
+use crate::engine::KnownFile;
 
 /// Plans the files of one partition of a scan.
 #[derive(Debug, Clone)]
@@ -30,8 +30,8 @@ impl FileOpener for Files {
             let Some(prepared) = scan.prepare(file)? else {
                 return Ok(Box::pin(futures_util::stream::empty()) as BoxStream<'static, _>);
             };
-            let fetched = prepared.fetch(&scan).await?;
-            Ok(Box::pin(stream(&scan, prepared, fetched)?) as BoxStream<'static, _>)
+            let known = prepared.fetch(&scan).await?;
+            Ok(Box::pin(stream(&scan, prepared, known)?) as BoxStream<'static, _>)
         }))
     }
 }
@@ -42,7 +42,7 @@ enum FilePlanner {
     /// Nothing is known of it but what the plan of the query says.
     Listed { scan: Arc<Scan>, file: Box<PartitionedFile> },
     /// Its metadata are there.
-    Opened { scan: Arc<Scan>, prepared: Box<Prepared>, fetched: Box<Fetched> },
+    Opened { scan: Arc<Scan>, prepared: Box<Prepared>, known: Box<KnownFile> },
 }
 
 impl MorselPlanner for FilePlanner {
@@ -50,14 +50,14 @@ impl MorselPlanner for FilePlanner {
         Ok(match *self {
             Self::Listed { scan, file } => scan.prepare(*file)?.map(|prepared| {
                 MorselPlan::new().with_pending_planner(async move {
-                    let fetched = Box::new(prepared.fetch(&scan).await?);
+                    let known = Box::new(prepared.fetch(&scan).await?);
                     let prepared = Box::new(prepared);
-                    let planner = Self::Opened { scan, prepared, fetched };
+                    let planner = Self::Opened { scan, prepared, known };
                     Ok(Box::new(planner) as Box<dyn MorselPlanner>)
                 })
             }),
-            Self::Opened { scan, prepared, fetched } => {
-                let stream = stream(&scan, *prepared, *fetched)?;
+            Self::Opened { scan, prepared, known } => {
+                let stream = stream(&scan, *prepared, *known)?;
                 Some(MorselPlan::new().with_morsels(vec![Box::new(FileMorsel(stream))]))
             }
         })
@@ -75,7 +75,7 @@ impl Morsel for FileMorsel {
 }
 
 /// The batches of a file.
-fn stream(scan: &Scan, prepared: Prepared, fetched: Fetched) -> Result<FileStream> {
-    let of_file = scan.of_file(&prepared, &fetched)?;
-    FileStream::new(scan, prepared, fetched, of_file)
+fn stream(scan: &Scan, prepared: Prepared, known: KnownFile) -> Result<FileStream> {
+    let of_file = scan.of_file(&prepared, &known.metadata)?;
+    FileStream::new(scan, prepared, known, of_file)
 }

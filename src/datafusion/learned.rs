@@ -22,7 +22,7 @@ use datafusion_pruning::FilePruner;
 use super::evaluate::evaluate;
 use super::key_set::{KeyRange, KeySet};
 use super::routed::{Routed, bounds_of};
-use crate::predicate::nested_bits;
+use crate::engine::repeated;
 
 /// How much each learned part that costs something has let through so far, by its place among them.
 /// Shared by all files and partitions of a scan.
@@ -304,7 +304,7 @@ impl LearnedFilter {
                 Some(first) => {
                     let rows = filter_record_batch(batch, &first)?;
                     self.lock().tested += rows.num_rows() as u64;
-                    repeated(&test(&rows)?, first.values())
+                    of_rows(&test(&rows)?, first.values())
                 }
                 None => {
                     self.lock().tested += batch.num_rows() as u64;
@@ -392,10 +392,10 @@ fn first_of_runs(batch: &RecordBatch) -> Option<BooleanArray> {
 }
 
 /// The answers for runs, given for each of their rows; `first` are the rows that begin one.
-fn repeated(of_runs: &BooleanArray, first: &BooleanBuffer) -> BooleanArray {
+fn of_rows(of_runs: &BooleanArray, first: &BooleanBuffer) -> BooleanArray {
     let answers = match of_runs.nulls() {
         Some(valid) => of_runs.values() & valid.inner(),
         None => of_runs.values().clone(),
     };
-    BooleanArray::new(nested_bits::repeated(&answers, first), None)
+    BooleanArray::new(repeated(&answers, first), None)
 }

@@ -12,7 +12,8 @@ use futures_core::future::BoxFuture;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
-use crate::io::{AsyncSource, is_replaced, replaced};
+use crate::engine::{is_replaced, replaced};
+use crate::io::AsyncSource;
 use crate::read::Latency;
 use crate::{Error, Result};
 

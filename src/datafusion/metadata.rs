@@ -14,9 +14,9 @@ use datafusion_execution::cache::cache_manager::{
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
-use crate::io::{FileEnd, StoreSource, is_replaced};
-use crate::read::LoadedIndexes;
-use crate::{AsyncReader, Limits, Metadata};
+use crate::engine::{KnownFile, LoadedIndexes, is_replaced};
+use crate::io::StoreSource;
+use crate::{Limits, Metadata};
 
 /// What the cache of DataFusion holds of a file, with the indexes that were loaded.
 struct CachedMetadata {
@@ -48,13 +48,6 @@ impl FileMetadata for CachedMetadata {
     }
 }
 
-/// The metadata of a file, and its end, if that was read for them: small files lie in it whole.
-#[derive(Debug)]
-pub(super) struct Fetched {
-    pub(super) metadata: Metadata,
-    pub(super) end: Option<FileEnd>,
-}
-
 /// The metadata of `object`, from `cache` if it has them of this version of the file; else
 /// `size_hint` bytes of its end are read first, if there is a hint.
 pub(super) async fn fetch(
@@ -63,25 +56,22 @@ pub(super) async fn fetch(
     cache: Option<&FileMetadataCache>,
     limits: &Limits,
     size_hint: Option<usize>,
-) -> Result<Fetched> {
+) -> Result<KnownFile> {
     let (found, key) = match cache {
         Some(cache) => look_up(cache, object),
         None => (None, object.location.clone()),
     };
     if let Some(metadata) = found {
-        return Ok(Fetched { metadata, end: None });
+        return Ok(metadata.into());
     }
     let source = StoreSource::listed(Arc::clone(store), object.clone());
-    let name = object.location.as_ref();
-    let reader =
-        AsyncReader::open_async_guessing(source, limits.clone(), size_hint.map(|n| n as u64))
-            .await
-            .map_err(|e| e.at_file(name))?;
-    let metadata = reader.metadata().clone();
+    let size_hint = size_hint.map(|n| n as u64);
+    let known = KnownFile::fetch(source, limits.clone(), size_hint).await;
+    let known = known.map_err(|e| e.at_file(object.location.as_ref()))?;
     if let Some(cache) = cache {
-        cache.put(&key, CachedMetadata::entry(object, metadata.clone()));
+        cache.put(&key, CachedMetadata::entry(object, known.metadata.clone()));
     }
-    Ok(Fetched { metadata, end: reader.end().cloned() })
+    Ok(known)
 }
 
 /// Puts the indexes that a read has fetched beside the footer in the cache, when it is dropped.

@@ -11,7 +11,7 @@ use datafusion_physical_plan::metrics::{
 };
 
 use crate::bytes::saturated;
-use crate::read::FilterCounters;
+use crate::engine::FilterCounters;
 
 /// Metrics of one file, or of a part of it.
 #[derive(Debug, Clone)]

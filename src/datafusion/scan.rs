@@ -1,7 +1,7 @@
 //! [`Scan`]: from a file of a plan to what is read of it, in its own terms.
 //!
 //! ```text
-//!  PartitionedFile ─ Prepared ─── Fetched ─── OfFile ──── FileStream
+//!  PartitionedFile ─ Prepared ─── KnownFile ─ OfFile ──── FileStream
 //!                    constants,   footer      expressions  batches
 //!                    pruned file  (pending)   of the file
 //! ```
@@ -31,13 +31,14 @@ use object_store::ObjectStore;
 use super::columns::with_row_numbers;
 use super::extensions;
 use super::learned::{PassRates, Trust, TrustedPruner};
-use super::metadata::{self, Fetched};
+use super::metadata;
 use super::metrics::{FileMetrics, OutputRows};
 use super::pushdown::{Filters, without_learned};
 use super::row_groups::{self, ReadOrder};
 use super::schema::{FileSchema, TypeOptions};
+use crate::engine::KnownFile;
 use crate::read::PageIndexUse;
-use crate::{Limits, RowSelection};
+use crate::{Limits, Metadata, RowSelection};
 
 /// What a scan does to each of its files.
 #[derive(Debug, Clone)]
@@ -88,7 +89,7 @@ impl fmt::Debug for Prepared {
 }
 
 impl Prepared {
-    pub(super) async fn fetch(&self, scan: &Scan) -> Result<Fetched> {
+    pub(super) async fn fetch(&self, scan: &Scan) -> Result<KnownFile> {
         let _timer = self.metrics.metadata_load_time.timer();
         let (object, cache) = (&self.file.object_meta, scan.cache.as_deref());
         let size_hint = self.file.metadata_size_hint.or(scan.size_hint);
@@ -147,8 +148,8 @@ impl Scan {
     }
 
     /// What is read of a file whose metadata are there.
-    pub(super) fn of_file(&self, prepared: &Prepared, fetched: &Fetched) -> Result<OfFile> {
-        let (file, metadata) = (&prepared.file, &fetched.metadata);
+    pub(super) fn of_file(&self, prepared: &Prepared, metadata: &Metadata) -> Result<OfFile> {
+        let file = &prepared.file;
         let (given, logical) = (file.arrow_schema.as_deref(), self.table.file_schema());
         let schema = FileSchema::new(metadata, logical, given, &self.types)?;
         let (projection, filters) = self.adapted(&schema.physical, prepared)?;

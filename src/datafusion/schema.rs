@@ -11,7 +11,7 @@ use datafusion_common::config::ParquetOptions;
 use datafusion_common::{DataFusionError, Result};
 
 use crate::Metadata;
-use crate::schema::{ArrowOptions, HintUse, Physical, Projection, TextColumns, to_arrow};
+use crate::schema::{ArrowOptions, Physical, Projection, to_arrow};
 
 /// The options of DataFusion that say as which types columns are read.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -90,7 +90,7 @@ impl TypeOptions {
 
 /// How files are read without any options: the types are those of DataFusion's own source.
 pub(super) fn plain_options() -> ArrowOptions {
-    ArrowOptions { hint_use: HintUse::AsParquet, ..ArrowOptions::default() }
+    ArrowOptions::new().with_hint_as_parquet()
 }
 
 fn mapped(metadata: &Metadata, arrow: &ArrowOptions) -> Result<SchemaRef> {
@@ -158,8 +158,8 @@ impl FileSchema {
         };
         let texts = natural.fields().iter().filter(|field| wants_text(field));
         let texts: Vec<String> = texts.map(|field| field.name().clone()).collect();
-        if arrow.text == TextColumns::None && !texts.is_empty() {
-            arrow.text = TextColumns::Named(texts);
+        if !options.binary_as_string && !texts.is_empty() {
+            arrow = arrow.with_text_columns(texts);
             natural = mapped(metadata, &arrow)?;
         }
         let mut is_retyped = Vec::with_capacity(natural.fields().len());

@@ -31,8 +31,8 @@ use object_store::ObjectStore;
 use super::error::of_settings;
 use super::write_options::write_options;
 use crate::bytes::saturated;
+use crate::engine::batch_bytes;
 use crate::io::StoreSink;
-use crate::write::batch_bytes;
 use crate::{AsyncWriter, RowGroupEncoder, SortColumn, WriteOptions, WriteReport};
 
 /// Writes the rows of a query to Parquet files.
@@ -119,7 +119,7 @@ impl FileSink for MarquetrySink {
                 .register(context.memory_pool());
             let sink = StoreSink::new(Arc::clone(&store), path);
             let sink = match context.memory_pool().memory_limit() {
-                MemoryLimit::Finite(bytes) => sink.within(bytes as u64 / POOL_PART),
+                MemoryLimit::Finite(bytes) => sink.with_memory(bytes as u64 / POOL_PART),
                 _ => sink,
             };
             let mut file = OneFile {
@@ -225,13 +225,15 @@ impl OneFile {
     /// Lets the parts of a large object grow beyond their part of the pool, if the pool has memory
     /// for two of them. Else they stay as they are, as long as the store takes more of them.
     fn grow_parts(&mut self) {
-        let Some(bytes) = self.writer.wanted_part_bytes() else { return };
-        let both = bytes.saturating_mul(2);
-        if self.reservation.try_grow(both).is_ok() {
-            // What is held of them is reserved as they fill.
-            self.reservation.shrink(both);
-            self.writer.allow_part_bytes(bytes);
-        }
+        let reservation = &self.reservation;
+        self.writer.grow_parts(|both| {
+            let has_room = reservation.try_grow(saturated(both)).is_ok();
+            if has_room {
+                // What is held of them is reserved as they fill.
+                reservation.shrink(saturated(both));
+            }
+            has_room
+        });
     }
 
     /// Reserves so many bytes more.

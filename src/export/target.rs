@@ -125,7 +125,7 @@ impl Target {
             }
             #[cfg(feature = "object_store")]
             Self::Store { store, prefix, upload } => {
-                let sink = StoreSink::new(store.clone(), object(prefix, file)).within(*upload);
+                let sink = StoreSink::new(store.clone(), object(prefix, file)).with_memory(*upload);
                 Ok(OutFile::Store(Box::new(AsyncWriter::over(sink, encoder))))
             }
         }

@@ -30,7 +30,7 @@ mod parallel;
 #[path = "parallel_disabled.rs"]
 mod parallel;
 #[cfg(feature = "async")]
-mod stream;
+pub(crate) mod stream;
 mod file_set;
 mod explain;
 

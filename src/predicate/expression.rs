@@ -328,8 +328,8 @@ impl Predicate {
 
     /// As [`Predicate::function`], of one that can fail for some rows. In a conjunction it is called
     /// only for rows that pass all other parts, after the functions of this kind before it.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn last_function(
+    #[cfg(feature = "engine")]
+    pub fn last_function(
         columns: Vec<String>,
         function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
     ) -> Self {

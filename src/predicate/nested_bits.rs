@@ -12,8 +12,8 @@ pub(crate) fn within(outer: &BooleanBuffer, inner: &BooleanBuffer) -> BooleanBuf
 
 /// Each bit of `answers` from its place, which is a set bit of `first`, up to the next one. What is
 /// before the first place is not set.
-#[cfg(any(feature = "datafusion", test))]
-pub(crate) fn repeated(answers: &BooleanBuffer, first: &BooleanBuffer) -> BooleanBuffer {
+#[cfg(any(feature = "engine", test))]
+pub fn repeated(answers: &BooleanBuffer, first: &BooleanBuffer) -> BooleanBuffer {
     let mut carry = false;
     words(first, answers, |first, answers| {
         // A bit is set where an answer is, or where the bit before it is and no place: that is how

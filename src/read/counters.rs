@@ -3,33 +3,40 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What a read did for its filter. Each count is taken by one caller, who adds it up.
+/// What a read has done for its filter. Each count is taken by one caller, who adds up what it
+/// takes.
 #[derive(Debug, Default)]
-pub(crate) struct FilterCounters {
+#[non_exhaustive]
+pub struct FilterCounters {
     /// Rows that the filter was evaluated on and that did not pass.
-    pub(crate) rows_removed: Counter,
+    pub rows_removed: Counter,
     /// Time for evaluating it, in nanoseconds.
-    pub(crate) row_nanos: Counter,
-    /// Values of columns of the output that were decoded for the filter, one for each row and leaf;
-    /// and those of them that the output has.
-    pub(crate) shared_decoded: Counter,
-    pub(crate) shared_kept: Counter,
-    /// Row groups that bloom filters or dictionaries excluded, and those that they did not.
-    pub(crate) bloom_pruned: Counter,
-    pub(crate) bloom_matched: Counter,
-    pub(crate) bloom_nanos: Counter,
-    /// Pages of the columns of the filter that page indexes excluded, and those that they did not.
-    pub(crate) pages_pruned: Counter,
-    pub(crate) pages_matched: Counter,
-    /// The same of rows.
-    pub(crate) page_rows_pruned: Counter,
-    pub(crate) page_rows_matched: Counter,
-    pub(crate) page_nanos: Counter,
+    pub row_nanos: Counter,
+    /// Values of columns of the output that were decoded for the filter: one for each row and leaf.
+    pub shared_decoded: Counter,
+    /// Those of them that the output has.
+    pub shared_kept: Counter,
+    /// Row groups that bloom filters or dictionaries excluded.
+    pub bloom_pruned: Counter,
+    /// Row groups that they were asked about and did not exclude.
+    pub bloom_matched: Counter,
+    /// Time for asking bloom filters and dictionaries, in nanoseconds.
+    pub bloom_nanos: Counter,
+    /// Pages of the columns of the filter that page indexes excluded.
+    pub pages_pruned: Counter,
+    /// Pages of the columns of the filter that page indexes did not exclude.
+    pub pages_matched: Counter,
+    /// Rows that page indexes excluded.
+    pub page_rows_pruned: Counter,
+    /// Rows that page indexes did not exclude.
+    pub page_rows_matched: Counter,
+    /// Time for asking page indexes, in nanoseconds.
+    pub page_nanos: Counter,
 }
 
 /// A count since it was last taken.
 #[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+pub struct Counter(AtomicU64);
 
 impl Counter {
     pub(crate) fn add(&self, n: u64) {
@@ -42,8 +49,8 @@ impl Counter {
     }
 
     /// The count, which then begins at 0 again.
-    #[cfg(any(feature = "datafusion", test))]
-    pub(crate) fn take(&self) -> u64 {
+    #[cfg(any(feature = "engine", test))]
+    pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)
     }
 }

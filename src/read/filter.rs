@@ -19,6 +19,7 @@ use super::counters::FilterCounters;
 use super::filter_stages::{EarlyColumn, FilterColumns, FilterGroups, FilterStage, FilterStages};
 use super::footer::Footer;
 use super::options::ReadOptions;
+use super::wiring::ReadWiring;
 
 use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, Result};
@@ -59,6 +60,7 @@ impl Filter {
         predicate: &Predicate,
         footer: &Footer,
         options: &ReadOptions,
+        wiring: &ReadWiring,
         shapes: &[Shape],
         leaves: &mut Vec<ColumnSpec>,
     ) -> Result<Self> {
@@ -77,7 +79,7 @@ impl Filter {
         }
         // What is decoded anyway is asked: statistics may lie, and values do not.
         let mut tested = bound.columns().into_iter();
-        let trusts_claims = options.only_prunes
+        let trusts_claims = wiring.only_prunes
             || !(options.verify_statistics || tested.any(|leaf| of_output.contains_key(&leaf)));
         let before: HashMap<usize, DataType> = before.into_iter().collect();
         for wanted in column_specs(footer.schema(), &mapping.shapes)? {
@@ -137,7 +139,7 @@ impl Filter {
             early_columns,
             trusts_claims,
             asks_metadata: !options.verify_statistics,
-            counters: options.counters.clone(),
+            counters: wiring.counters.clone(),
         })
     }
 

@@ -362,8 +362,8 @@ mod tests {
 
     use super::*;
     use crate::io::WriteSink;
-    use crate::read::PageIndexUse;
     use crate::read::counters::FilterCounters;
+    use crate::read::{PageIndexUse, ReadWiring};
     use crate::write::WriteOptions;
     use crate::{Reader, Writer, col};
 
@@ -381,9 +381,10 @@ mod tests {
             let counters = Arc::new(FilterCounters::default());
             let reader = Reader::new(file.clone()).unwrap().threads(threads).batch_rows(500);
             let mut options = reader.read_options().clone();
-            options.counters = Some(Arc::clone(&counters));
             options.page_index = PageIndexUse::Never;
-            let reader = reader.options(options).project(["a", "c"]).unwrap();
+            let counters_too = Some(Arc::clone(&counters));
+            let wiring = ReadWiring { counters: counters_too, ..ReadWiring::default() };
+            let reader = reader.options(options).wired(wiring).project(["a", "c"]).unwrap();
             let reader = reader.filter(col("a").lt(20).and(col("b").lt(27)).and(col("c").gt_eq(0)));
             let rows: usize =
                 reader.batches().unwrap().map(|batch| batch.unwrap().num_rows()).sum();

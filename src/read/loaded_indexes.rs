@@ -9,9 +9,12 @@ use super::metadata::Metadata;
 use crate::limits::{Budget, Reservation};
 use crate::range_cache::RangeCache;
 
-/// What a read has fetched of the indexes of a file that its metadata do not hold.
+/// What reads of a file have fetched of its indexes, beyond those that its metadata hold.
+///
+/// A driver hands it to reads by [`ReadWiring::loaded_indexes`](super::ReadWiring), and afterwards
+/// puts [`LoadedIndexes::beside`] in its cache of metadata: later reads then fetch no index again.
 #[derive(Debug)]
-pub(crate) struct LoadedIndexes {
+pub struct LoadedIndexes {
     known: Metadata,
     max_bytes: usize,
     found: Mutex<Found>,
@@ -24,13 +27,25 @@ struct Found {
     memory: Vec<Reservation>,
 }
 
+#[cfg(feature = "engine")]
 impl LoadedIndexes {
-    /// Keeps at most so many bytes that are not in `known`.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn new(known: Metadata, max_bytes: usize) -> Self {
+    /// Keeps at most `max_bytes` of indexes that are not in `known`.
+    pub fn new(known: Metadata, max_bytes: usize) -> Self {
         Self { known, max_bytes, found: Mutex::default() }
     }
 
+    /// Whether nothing was found that the metadata do not hold.
+    pub fn is_empty(&self) -> bool {
+        self.lock().bytes == 0
+    }
+
+    /// `metadata`, which are of the same file, with what was found; `None` if they have all of it.
+    pub fn beside(&self, metadata: &Metadata) -> Option<Metadata> {
+        metadata.with_indexes(&self.lock().ranges)
+    }
+}
+
+impl LoadedIndexes {
     /// Copies the bytes of an index that begin at `start` of the file, unless they are there
     /// already, or there is no memory for them.
     pub(super) fn keep(&self, start: u64, bytes: &[u8], budget: &Budget) {
@@ -48,18 +63,6 @@ impl LoadedIndexes {
         found.ranges.insert(start, Bytes::copy_from_slice(bytes));
         found.memory.push(memory);
         found.bytes = sum;
-    }
-
-    /// Whether nothing was found that the metadata do not hold.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lock().bytes == 0
-    }
-
-    /// `metadata` of the same file, with what was found; `None` if they have all of it.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn beside(&self, metadata: &Metadata) -> Option<Metadata> {
-        metadata.with_indexes(&self.lock().ranges)
     }
 
     /// Nothing panics while it holds the lock.

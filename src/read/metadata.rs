@@ -328,8 +328,8 @@ impl Metadata {
     }
 
     /// The same with more indexes, which are of this file; `None` if it has all of them.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn with_indexes(&self, more: &RangeCache) -> Option<Self> {
+    #[cfg(feature = "engine")]
+    pub(super) fn with_indexes(&self, more: &RangeCache) -> Option<Self> {
         let mut indexes = (*self.indexes).clone();
         let before = indexes.byte_len();
         more.iter().for_each(|(start, bytes)| indexes.insert(start, bytes.clone()));

@@ -13,9 +13,10 @@ mod decrypted;
 mod footer;
 mod tail;
 pub(crate) mod metadata;
-mod counters;
-mod loaded_indexes;
+pub(crate) mod counters;
+pub(crate) mod loaded_indexes;
 mod options;
+pub(crate) mod wiring;
 mod page_list;
 #[cfg(any(feature = "parallel", test))]
 mod page_search;
@@ -52,11 +53,7 @@ pub(crate) use self::{
 };
 pub use batch::ReservedBatch;
 pub(crate) use coalesce::Coalescer;
-#[cfg(feature = "datafusion")]
-pub(crate) use counters::FilterCounters;
 pub use footer::Footer;
-#[cfg(feature = "datafusion")]
-pub(crate) use loaded_indexes::LoadedIndexes;
 pub(crate) use metadata::{Metadata, PageIndex};
 pub(crate) use metadata::{column_index_range, decode, offset_index_range};
 pub use options::{
@@ -77,3 +74,4 @@ pub(crate) use supplied::Step;
 pub use tail::{FooterTail, Tail};
 pub(crate) use walk::ChunkWalk;
 pub use walk::{StoredPage, StoredPages};
+pub(crate) use wiring::ReadWiring;

@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use arrow_schema::DataType;
 
-use super::counters::FilterCounters;
-use super::loaded_indexes::LoadedIndexes;
 use crate::free_lists::BufferPool;
-use crate::limits::{Budget, Limits};
+use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::schema::{ArrowOptions, Projection};
 use crate::selection::RowSelection;
@@ -80,22 +78,6 @@ pub struct ReadOptions {
     pub pool: Option<BufferPool>,
     /// Caps on what the file may ask for.
     pub limits: Limits,
-    /// Of which row groups, and which of their rows, a part of a divided read is; the other choices
-    /// of rows are made among them.
-    pub(crate) part: Option<Arc<[(usize, RowSelection)]>>,
-    /// Only the number of rows is wanted, and there are no columns: rows that need not be decoded
-    /// are given at once, however many they are.
-    pub(crate) counting: bool,
-    /// Whether bloom filters are asked.
-    pub(crate) bloom_filters: bool,
-    /// The filter decides what is not read, and removes no rows of what is: the caller does that.
-    pub(crate) only_prunes: bool,
-    /// Counts what is done for the filter.
-    pub(crate) counters: Option<Arc<FilterCounters>>,
-    /// Keeps the indexes that are fetched.
-    pub(crate) loaded_indexes: Option<Arc<LoadedIndexes>>,
-    /// What the read may hold, together with others. Default: a budget of its own.
-    pub(crate) budget: Option<Budget>,
 }
 
 impl Default for ReadOptions {
@@ -122,28 +104,6 @@ impl Default for ReadOptions {
             read_ahead: ReadAhead::default(),
             pool: None,
             limits: Limits::default(),
-            part: None,
-            counting: false,
-            bloom_filters: true,
-            only_prunes: false,
-            counters: None,
-            loaded_indexes: None,
-            budget: None,
-        }
-    }
-}
-
-impl ReadOptions {
-    /// The row groups that are chosen of so many, in order, and which rows of them; `None` for all.
-    pub(crate) fn chosen_row_groups(&self, of: usize) -> Vec<(usize, Option<&RowSelection>)> {
-        let part = self.part.as_deref().map(|part| part.iter().map(|(i, rows)| (*i, Some(rows))));
-        match (part, &self.row_groups) {
-            (None, None) => (0..of).map(|i| (i, None)).collect(),
-            (None, Some(chosen)) => chosen.iter().map(|i| (*i, None)).collect(),
-            (Some(part), None) => part.collect(),
-            (Some(part), Some(chosen)) => {
-                chosen.iter().flat_map(|i| part.clone().filter(move |(of, _)| of == i)).collect()
-            }
         }
     }
 }

@@ -92,14 +92,30 @@ const DICTIONARY_SHARE: u64 = 16;
 /// Maximum bytes of such a dictionary page.
 const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 
+/// What an engine asks of a plan before it reads.
+#[cfg(feature = "engine")]
 impl Plan {
+    /// The rows of [`Plan::ranges`] of which the metadata claim that all pass the filter.
+    pub fn claimed_ranges(&self) -> impl Iterator<Item = &RowRange> {
+        self.ranges().iter().filter(|range| range.is_claimed())
+    }
+
+    /// About how many bytes of column chunks the read wants.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    pub fn wanted_bytes(&self) -> Result<u64> {
+        let wanted = |range| self.row_group(range).map(|row_group| row_group.wanted_bytes());
+        let mut bytes = self.ranges().iter().map(wanted);
+        bytes.try_fold(0, |sum: u64, bytes| Ok(sum.saturating_add(bytes?)))
+    }
+
     /// Whether page indexes could exclude rows of none of the row groups that are left, though the
     /// filter tests columns: statistics prove it of all rows, or no such column has a page index.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn skips_page_indexes(&self) -> Result<bool> {
+    pub fn skips_page_indexes(&self) -> Result<bool> {
         let tested = self.filter().map(|filter| filter.bound.tested_leaves()).unwrap_or_default();
         if tested.is_empty() || self.ranges().is_empty() {
             return Ok(false);
@@ -114,7 +130,9 @@ impl Plan {
         }
         Ok(true)
     }
+}
 
+impl Plan {
     /// Asks more of a row group of [`Plan::ranges`] before it is read for the filter. Without one
     /// there is nothing to ask.
     ///
@@ -147,7 +165,7 @@ impl RowGroupPruner {
         }
         let footer = plan.footer();
         pruner.facts = filter.facts(footer, range.row_group, rows_in_group);
-        let probes = plan.options().bloom_filters.then(|| filter.bound.bloom_probes());
+        let probes = plan.wiring().bloom_filters.then(|| filter.bound.bloom_probes());
         for probe in probes.into_iter().flatten() {
             let Some(found) = find(&pruner.facts, probe.leaf) else { continue };
             let Some(range) = plan.bloom_range(&found.meta, found.decryptor.is_some()) else {
@@ -211,7 +229,7 @@ impl RowGroupPruner {
             };
             let is_bloom = matches!(asked, IndexRequest::Bloom { .. });
             let is_index = matches!(asked, IndexRequest::ColumnIndex { .. });
-            let counters = self.plan.options().counters.clone();
+            let counters = self.plan.wiring().counters.clone();
             let start = counters.as_ref().map(|_| Instant::now());
             let read = match asked {
                 IndexRequest::Bloom { leaf, hashes } => {
@@ -349,8 +367,8 @@ impl RowGroupPruner {
         let Some(filter) = plan.filter().filter(|_| !range.is_claimed()) else {
             return Ok(PruneStep::Done(Some(range), found.into()));
         };
-        let counters = plan.options().counters.as_deref();
-        let only_prunes = plan.options().only_prunes;
+        let counters = plan.wiring().counters.as_deref();
+        let only_prunes = plan.wiring().only_prunes;
         let answer = filter.answer(rows, &facts);
         // A row group that is read in parts counts once, and each page with the part that it begins
         // in.

@@ -182,7 +182,7 @@ impl RowGroup {
     /// For a count: the next rows of which the filter is known to be true, however many. They need
     /// not be decoded, because there are no columns.
     fn counted_run(&self) -> Option<Range<u64>> {
-        if !self.plan.options().counting {
+        if !self.plan.wiring().counting {
             return None;
         }
         let wanted = match &self.range.selection {

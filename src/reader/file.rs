@@ -11,7 +11,7 @@ use crate::crypt::Decryption;
 use crate::error::{Error, Result};
 use crate::io::{Pool, Progress, Source, open_footer};
 use crate::limits::Limits;
-use crate::read::{Metadata, PageCache, Plan, ReadOptions};
+use crate::read::{Metadata, PageCache, Plan, ReadOptions, ReadWiring};
 use crate::schema::Projection;
 use crate::selection::RowSelection;
 use crate::trace;
@@ -42,6 +42,7 @@ pub struct Reader<S = Arc<dyn Source>> {
     pub(super) metadata: Metadata,
     pub(super) file_name: Option<Arc<str>>,
     pub(super) options: ReadOptions,
+    pub(super) wiring: ReadWiring,
     pub(super) threads: Threads,
     pub(super) progress: Progress,
     /// Offset indexes and dictionaries that later reads use again.
@@ -228,12 +229,28 @@ impl<S> Reader<S> {
             metadata,
             file_name: None,
             options: ReadOptions::default(),
+            wiring: ReadWiring::default(),
             threads: Threads::Auto,
             progress: Progress::default(),
             page_cache: PageCache::default(),
             #[cfg(feature = "async")]
             end: None,
         }
+    }
+
+    /// The same read, wired to a driver. A part of a divided read stays that part.
+    #[cfg(any(feature = "engine", test))]
+    #[must_use]
+    pub fn wired(mut self, wiring: ReadWiring) -> Self {
+        let ReadWiring { part, counting, .. } = self.wiring;
+        self.wiring = ReadWiring { part, counting, ..wiring };
+        self
+    }
+
+    /// A budget for reads of this file with the options so far, for several of them to share.
+    #[cfg(feature = "engine")]
+    pub fn new_budget(&self) -> crate::limits::Budget {
+        self.metadata.footer().budget(&self.options)
     }
 
     /// The options so far.
@@ -300,7 +317,7 @@ impl<S> Reader<S> {
     pub fn plan(&self) -> Result<Plan> {
         let _span = trace::plan(self.metadata.row_groups());
         self.metadata
-            .plan(&self.options, self.file_len(), self.file_name.clone())
+            .plan_wired(&self.options, &self.wiring, self.file_len(), self.file_name.clone())
             .map(|plan| plan.with_page_cache(&self.page_cache))
             .map_err(|e| self.name(e))
     }
@@ -350,8 +367,8 @@ impl<S> Reader<S> {
         let mut reader = self.clone();
         let options = &mut reader.options;
         (options.row_groups, options.offset, options.limit) = (None, 0, None);
-        (options.filter, options.part) = (None, None);
-        options.selection = Some(selection);
+        (options.filter, options.selection) = (None, Some(selection));
+        reader.wiring.part = None;
         let place = |row: &u64| sorted.partition_point(|found| found < row) as u64;
         let places = rows.iter().map(place).collect();
         Ok((reader, places))
@@ -359,7 +376,7 @@ impl<S> Reader<S> {
 
     /// The row groups and leaves that the options select.
     pub(super) fn index_wants(&self) -> Result<(Vec<usize>, Vec<usize>)> {
-        let row_groups = self.options.chosen_row_groups(self.metadata.row_groups());
+        let row_groups = self.wiring.chosen_row_groups(&self.options, self.metadata.row_groups());
         let row_groups = row_groups.into_iter().map(|(row_group, _)| row_group).collect();
         let options = &self.options;
         let everything = matches!(options.projection, Projection::All)
@@ -383,7 +400,7 @@ impl<S> Reader<S> {
         reader.options.projection = Projection::names::<String>([]);
         reader.options.virtual_columns.clear();
         reader.options.variant_columns.clear();
-        reader.options.counting = true;
+        reader.wiring.counting = true;
         reader
     }
 

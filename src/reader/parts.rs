@@ -107,7 +107,7 @@ impl<S: Clone> Reader<S> {
         if rows.is_some() {
             (options.row_groups, options.selection) = (None, None);
             (options.offset, options.limit) = (0, None);
-            options.part = rows;
+            part.wiring.part = rows;
         }
         options.limits.memory_bytes = (options.limits.memory_bytes / of as u64).max(1);
         part.threads = match &self.threads {

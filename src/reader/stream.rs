@@ -14,8 +14,6 @@ use super::batch_output::BatchOutput;
 use super::file::{PARALLEL_FROM, Reader, Threads};
 use crate::crypt::Decryption;
 use crate::error::Result;
-#[cfg(feature = "datafusion")]
-use crate::io::FileEnd;
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
 use crate::limits::Limits;
 use crate::read::{Metadata, PageCache, Plan, row_filter};
@@ -64,7 +62,7 @@ impl AsyncReader {
         Self::open_source_async(source, limits, Some(keys), None).await
     }
 
-    async fn open_source_async(
+    pub(super) async fn open_source_async(
         source: impl AsyncSource + 'static,
         limits: Limits,
         keys: Option<&Decryption>,
@@ -84,32 +82,6 @@ impl AsyncReader {
     /// [`Reader::with_metadata`]; its length is not asked for.
     pub fn open_async_with(source: impl AsyncSource + 'static, metadata: Metadata) -> Self {
         Self::of(Arc::new(source), metadata)
-    }
-
-    /// As [`Reader::open_async_within`]; so many bytes of the end are read first.
-    #[cfg(feature = "datafusion")]
-    pub(crate) async fn open_async_guessing(
-        source: impl AsyncSource + 'static,
-        limits: Limits,
-        guess: Option<u64>,
-    ) -> Result<Self> {
-        Self::open_source_async(source, limits, None, guess).await
-    }
-
-    /// As [`Reader::open_async_with`], with the end of the file, which is not read again.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn open_async_at(
-        source: impl AsyncSource + 'static,
-        metadata: Metadata,
-        end: Option<FileEnd>,
-    ) -> Self {
-        Self { end, ..Self::open_async_with(source, metadata) }
-    }
-
-    /// The end of the file, if it was read for the footer.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn end(&self) -> Option<&FileEnd> {
-        self.end.as_ref()
     }
 
     /// Opens an object of an object store, usually with one request.
@@ -171,7 +143,7 @@ impl AsyncReader {
     }
 
     /// As [`Reader::stream`], of a plan that was made before.
-    pub(crate) fn stream_of(&self, plan: Plan) -> Result<BatchStream> {
+    pub(super) fn stream_of(&self, plan: Plan) -> Result<BatchStream> {
         let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
         let metadata = self.metadata.clone();
@@ -255,7 +227,7 @@ impl AsyncReader {
 /// Dropping it ends the requests that are under way; a thread of the pool stops at the column at
 /// hand.
 pub struct BatchStream {
-    driver: Option<Streamed>,
+    pub(super) driver: Option<Streamed>,
     output: BatchOutput,
 }
 
@@ -269,76 +241,6 @@ impl BatchStream {
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         self.output.schema().clone()
-    }
-
-    /// Fetches more row groups at a time, as long as no more than `bytes` are held.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn fetch_small(&mut self, bytes: u64) {
-        if let Some(driver) = &mut self.driver {
-            driver.fetch_small(bytes);
-        }
-    }
-
-    /// Whether all that the read wants is there.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn is_fetched(&self) -> bool {
-        self.driver.as_ref().is_none_or(Streamed::is_fetched)
-    }
-
-    /// Fetches row groups before their turn, and decodes no batches of them.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
-        if let Some(driver) = &mut self.driver {
-            driver.fetch(cx);
-        }
-    }
-
-    /// Keeps what is fetched, for a read that may take this one's place.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn keep_fetched(&self) {
-        if let Some(driver) = &self.driver {
-            driver.keep_fetched();
-        }
-    }
-
-    /// Takes the place of a read of its first row group, whose bytes are not fetched again if there
-    /// is memory for them until it is open.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn take_over(&mut self, other: Self) {
-        if let (Some(driver), Some(other)) = (&mut self.driver, other.driver) {
-            driver.take_over(other);
-        }
-    }
-
-    /// Says whether another read holds memory of the same budget. If there is too little, this one
-    /// is pending and [`lacks_memory`](Self::lacks_memory) until this is said again.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn share_memory(&mut self, with_other: bool) {
-        if let Some(driver) = &mut self.driver {
-            driver.share_memory(with_other);
-        }
-    }
-
-    /// Whether another read is to give back the memory that it holds of the same budget.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn lacks_memory(&self) -> bool {
-        self.driver.as_ref().is_some_and(Streamed::lacks_memory)
-    }
-
-    /// Keeps nothing more of what is fetched.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn let_go(&self) {
-        if let Some(driver) = &self.driver {
-            driver.let_go();
-        }
-    }
-
-    /// Fetches one row group at a time from now on.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn hold_back(&mut self) {
-        if let Some(driver) = &mut self.driver {
-            driver.hold_back();
-        }
     }
 
     fn poll_given(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {

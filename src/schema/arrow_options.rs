@@ -48,7 +48,7 @@ pub(crate) enum HintUse {
     All,
     /// As the `parquet` crate does it: list items and map entries have the names that they have in
     /// the file, and seconds that are stored as milliseconds are milliseconds.
-    #[cfg(feature = "datafusion")]
+    #[cfg(feature = "engine")]
     AsParquet,
 }
 
@@ -132,6 +132,27 @@ impl ArrowOptions {
     pub fn with_target(mut self, target: SchemaRef, match_by: MatchBy) -> Self {
         self.target = Some(target);
         self.match_by = match_by;
+        self
+    }
+}
+
+/// What engines want that map schemas by another implementation too.
+#[cfg(feature = "engine")]
+impl ArrowOptions {
+    /// Follows the hint of the writer only as far as the `parquet` crate does: list items and map
+    /// entries have the names that they have in the file, and seconds that are stored as
+    /// milliseconds are milliseconds.
+    #[must_use]
+    pub fn with_hint_as_parquet(mut self) -> Self {
+        self.hint_use = HintUse::AsParquet;
+        self
+    }
+
+    /// Reads these BYTE_ARRAY columns without annotation as strings, and no others; of a group, all
+    /// below it.
+    #[must_use]
+    pub fn with_text_columns(mut self, names: Vec<String>) -> Self {
+        self.text = TextColumns::Named(names);
         self
     }
 }

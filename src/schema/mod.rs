@@ -64,8 +64,6 @@ mod from_arrow;
 #[cfg(test)]
 mod samples;
 
-#[cfg(feature = "datafusion")]
-pub(crate) use arrow_options::HintUse;
 pub(crate) use arrow_options::TextColumns;
 pub use arrow_options::{ArrowOptions, Dictionaries, MatchBy};
 pub(crate) use extension::has_geodesic_edges;

@@ -40,8 +40,6 @@ pub(crate) use file::FileAssembler;
 #[cfg(feature = "encryption")]
 pub(crate) use footer::{IndexWriter, footer, magic};
 pub(crate) use layout::FileLayout;
-#[cfg(feature = "datafusion")]
-pub(crate) use row_group::batch_bytes;
 pub(crate) use row_group::{BatchColumn, PendingRowGroup, RowGroupLayout};
 pub(crate) use schedule::{MAX_IN_FLIGHT, WriteSchedule, WriteStep};
 pub(crate) use sorting::CheckedSortOrder;

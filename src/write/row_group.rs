@@ -168,7 +168,7 @@ pub(crate) struct BatchColumn {
 }
 
 /// Bytes of the rows of a batch. Of a slice, only its own rows count.
-pub(crate) fn batch_bytes(batch: &RecordBatch) -> u64 {
+pub fn batch_bytes(batch: &RecordBatch) -> u64 {
     batch.columns().iter().map(array_bytes).sum()
 }
 

@@ -166,7 +166,7 @@ impl WriteSchedule {
     }
 
     /// Bytes of memory that the rows take, and about what becomes of those that are being encoded.
-    #[cfg(feature = "datafusion")]
+    #[cfg(all(feature = "engine", feature = "object_store"))]
     pub(crate) fn bytes_held(&self) -> u64 {
         let in_flight: u64 = self.in_flight.iter().map(|group| group.memory).sum();
         self.pending.memory() + in_flight + self.estimated(self.in_flight_bytes())

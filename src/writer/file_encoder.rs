@@ -164,7 +164,7 @@ impl FileEncoder {
 
     /// Bytes of memory that are held: rows that wait, those that are being encoded and about what
     /// becomes of them, and the indexes.
-    #[cfg(feature = "datafusion")]
+    #[cfg(all(feature = "engine", feature = "object_store"))]
     pub(super) fn bytes_held(&self) -> u64 {
         self.schedule.bytes_held() + self.assembler.index_bytes() as u64
     }

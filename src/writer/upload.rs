@@ -81,31 +81,29 @@ impl AsyncWriter<crate::io::StoreSink> {
         let sink = crate::io::StoreSink::new(store, path.into());
         Self::new(sink, schema, WriteOptions::default())
     }
+}
 
-    /// Bytes of memory that are held, those on their way to the store included.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn bytes_held(&self) -> u64 {
+/// What an engine asks of a writer whose memory it counts.
+#[cfg(all(feature = "engine", feature = "object_store"))]
+impl AsyncWriter<crate::io::StoreSink> {
+    /// Bytes of memory that are held: rows that wait, those that are being encoded and about what
+    /// becomes of them, the indexes, and what is on its way to the store.
+    pub fn bytes_held(&self) -> u64 {
         self.file.as_ref().map_or(0, FileEncoder::bytes_held) + self.sink.bytes_held()
     }
 
-    /// As [`StoreSink::wanted_part_bytes`](crate::io::StoreSink::wanted_part_bytes).
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn wanted_part_bytes(&self) -> Option<usize> {
-        self.sink.wanted_part_bytes()
-    }
-
-    /// As [`StoreSink::allow_part_bytes`](crate::io::StoreSink::allow_part_bytes).
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn allow_part_bytes(&mut self, bytes: usize) {
-        self.sink.allow_part_bytes(bytes);
+    /// Lets the parts of a large object grow beyond the memory of its
+    /// [sink](crate::io::StoreSink::with_memory), if they need to and `has_memory` says that
+    /// there is room for two of them: it is given their bytes.
+    pub fn grow_parts(&mut self, has_memory: impl FnOnce(u64) -> bool) {
+        self.sink.grow_parts(has_memory);
     }
 
     /// Waits until no bytes are on their way to the store.
     ///
     /// # Errors
     /// As [`AsyncWriter::write`].
-    #[cfg(feature = "datafusion")]
-    pub(crate) async fn drain(&mut self) -> Result<()> {
+    pub async fn drain(&mut self) -> Result<()> {
         match self.sink.drain().await {
             Ok(()) => Ok(()),
             Err(e) => Err(self.fail(e).await),

@@ -8,8 +8,8 @@ use fastrand::Rng;
 use marquetry::format::*;
 use marquetry::{Compression, ErrorKind, LimitKind, Predicate, Reader, RowSelection, Spec, col};
 
-use crate::structure::codecs::compress as compressed;
-use crate::structure::read_every_way;
+use crate::support::mutants::codecs::compress as compressed;
+use crate::support::mutants::read_every_way;
 use crate::support::{
     Chunk, close, dictionary, file, file_with, group, ints, leaf, levels_v1, optional, page,
     required, texts, v1, v1_header, v2, with_index,

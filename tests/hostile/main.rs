@@ -4,32 +4,24 @@
 //! A binary of its own: it counts what is allocated.
 
 #![allow(
-    dead_code,
     unreachable_pub,
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    clippy::duplicate_mod,
     reason = "tests are no API, and fail where they must"
 )]
 
 mod bombs;
 mod mutants;
-mod nests;
 mod stack;
 
-#[path = "../it/generate.rs"]
-mod generate;
-#[path = "../../fuzz/src/heap.rs"]
-mod heap;
-#[path = "../../fuzz/src/structure/mod.rs"]
-mod structure;
-#[path = "../it/support.rs"]
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use structure::Heap;
+use support::heap;
+use support::mutants::Heap;
 
 #[global_allocator]
 static ALLOCATOR: heap::Counting = heap::Counting;

@@ -1,7 +1,7 @@
 //! Mutants that are wrong below the codecs: a few of them here; `fuzz/` makes as many as one
 //! likes.
 
-use crate::structure::{self, mutant, note_panics, read_every_way, seeds};
+use crate::support::mutants::{mutant, note_panics, read_every_way, rng, seeds};
 use crate::{HEAP, alone};
 
 /// `MARQUETRY_MUTANTS` is how many, `MARQUETRY_MUTANTS_FROM` the first.
@@ -25,9 +25,7 @@ fn a_mutant_ends_in_rows_or_in_an_error() {
     note_panics();
     for index in from..from + count {
         let mutant = mutant(&seeds, series, index);
-        for finding in
-            read_every_way(&mutant.file, &mut structure::rng(!series, index), Some(HEAP), &skip)
-        {
+        for finding in read_every_way(&mutant.file, &mut rng(!series, index), Some(HEAP), &skip) {
             findings += 1;
             let seed = &seeds[mutant.seed].name;
             println!(

@@ -10,8 +10,8 @@ use marquetry::io::WriteSink;
 use marquetry::{ErrorKind, LimitKind, Limits, Predicate, Reader, WriteOptions, Writer, col};
 
 use crate::alone;
-use crate::nests::{NESTS, Nest, deep, deepest, nested};
-use crate::structure::read_every_way;
+use crate::support::mutants::read_every_way;
+use crate::support::nests::{NESTS, Nest, deep, deepest, nested};
 
 /// The stack that all of this must fit. `MARQUETRY_STACK` is another one, to measure.
 fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

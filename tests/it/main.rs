@@ -1,5 +1,5 @@
-//! The integration tests: one binary, one module for each section of the specification or part of
-//! the interface. README.md says which test holds which rule.
+//! The integration tests: one binary, a folder for each subject. README.md says where a test
+//! goes, and which holds which section of the specification.
 
 #![allow(
     unreachable_pub,
@@ -9,54 +9,17 @@
     reason = "tests are no API, and fail where they must"
 )]
 
-mod api;
-mod arrow;
-mod batches;
-mod cells;
-mod codecs;
-mod container;
-mod contradictions;
-mod copies;
-mod encodings;
 #[cfg(feature = "encryption")]
 mod encryption;
-mod errors;
 mod export;
-mod external;
-mod faults;
-#[cfg(feature = "ffi")]
-mod ffi;
-mod files;
 mod filter;
-mod filter_stages;
-mod generate;
-mod geo;
-mod growth;
-mod kept_types;
-mod lies;
+mod format;
+mod interface;
 mod metadata;
-mod pages;
-mod partitions;
-mod parts;
-mod points;
-mod pruning;
-mod readers;
-mod round_trip;
-mod selection;
-mod shredding;
-mod sinks;
-mod sizes;
-#[cfg(feature = "tracing")]
-mod spans;
-#[cfg(feature = "object_store")]
-mod streams;
-mod support;
-mod truth;
-mod truth_of_writing;
-mod typed_statistics;
+mod read;
 mod types;
-#[cfg(feature = "object_store")]
-mod uploads;
-mod waves;
-mod writing;
-mod zero_width;
+mod variant;
+mod write;
+
+#[path = "../support/mod.rs"]
+mod support;

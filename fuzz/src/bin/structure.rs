@@ -17,16 +17,9 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use marquetry_fuzz_structure::paths::Finding;
-use marquetry_fuzz_structure::{Heap, mutant, note_panics, read_every_way, rng, seeds};
-
-#[path = "../../../tests/it/generate.rs"]
-#[allow(dead_code, reason = "the tests use all of it")]
-mod generate;
-#[path = "../heap.rs"]
-mod heap;
-#[path = "../structure/mod.rs"]
-mod marquetry_fuzz_structure;
+use marquetry_testkit::heap;
+use marquetry_testkit::mutants::paths::Finding;
+use marquetry_testkit::mutants::{Heap, mutant, note_panics, read_every_way, rng, seeds};
 
 #[global_allocator]
 static ALLOCATOR: heap::Counting = heap::Counting;

@@ -12,9 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::Array;
 use marquetry::{ErrorKind, Reader};
-
-#[path = "../heap.rs"]
-mod heap;
+use marquetry_testkit::heap;
 
 #[global_allocator]
 static ALLOCATOR: heap::Counting = heap::Counting;

@@ -34,10 +34,8 @@ use crate::io::pool::Pool;
 use crate::io::progress::Progress;
 use crate::io::serial_wave::{QueuedRowGroup, WaveResult, serial_wave};
 use crate::io::wave::WaveSize;
-use crate::limits::Limits;
-#[cfg(feature = "datafusion")]
-use crate::limits::Reservation;
-#[cfg(feature = "datafusion")]
+use crate::limits::{Limits, Reservation};
+#[cfg(feature = "engine")]
 use crate::range_cache::RangeCache;
 use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail, is_too_large};
 use crate::selection::RowSelection;
@@ -131,7 +129,6 @@ pub(crate) struct Streamed {
     /// are held.
     small: u64,
     /// The memory of what was taken over, until the first row group is open.
-    #[cfg(feature = "datafusion")]
     taken_over: Option<Reservation>,
     /// Whether another read holds memory of the same budget, which it can give back.
     shares_memory: bool,
@@ -239,80 +236,16 @@ impl Streamed {
             depth,
             max_depth,
             small: 0,
-            #[cfg(feature = "datafusion")]
             taken_over: None,
             shares_memory: false,
             done: false,
         }
     }
 
-    /// Whether all that the read wants is there.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn is_fetched(&self) -> bool {
-        let is_idle = self.fetching.is_empty() && self.again.is_empty() && self.indexes.is_none();
-        let is_postponed = |it: &Result<_, Failed>| matches!(it, Err(e) if e.postponed.is_some());
-        let has_all = self.next_range >= self.shared.ranges.len();
-        self.done || (is_idle && has_all && !self.queue.iter().any(is_postponed))
-    }
-
-    /// Fetches row groups before their turn. No batches are decoded; but indexes are read,
-    /// dictionaries are decoded by which row groups are pruned, and, from a far source, the columns
-    /// of a filter that is evaluated first.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
-        self.poll_fetching(cx);
-    }
-
-    /// Keeps what is fetched, for a read that may take this one's place.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn keep_fetched(&self) {
-        self.shared.source.keep(RangeCache::default());
-    }
-
-    /// Takes the place of a read of its first row group, whose bytes are not fetched again if there
-    /// is memory for them until it is open.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn take_over(&mut self, other: Self) {
-        let Some(kept) = other.shared.source.take_kept() else { return };
-        // What it holds of the same budget is given back.
-        drop(other);
-        let budget = self.shared.plan.budget();
-        if let Ok(memory) = budget.take_for("what was fetched ahead", kept.byte_len()) {
-            self.shared.source.keep(kept);
-            self.taken_over = Some(memory);
-        }
-    }
-
-    /// Says whether another read holds memory of the same budget. If there is too little, this one
-    /// is pending and [`lacks_memory`](Self::lacks_memory) until the other has given back what it
-    /// holds, and this is said again.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn share_memory(&mut self, with_other: bool) {
-        self.shares_memory = with_other;
-    }
-
     /// Whether another read is to give back the memory that it holds of the same budget: there was
     /// too little, or a row group is fetched again, for which there may be too little.
     pub(crate) fn lacks_memory(&self) -> bool {
         self.shares_memory && (!self.size.may_overlap || !self.again.is_empty())
-    }
-
-    /// Keeps nothing more of what is fetched.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn let_go(&self) {
-        self.shared.source.take_kept();
-    }
-
-    /// Fetches one row group at a time from now on.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn hold_back(&mut self) {
-        (self.depth, self.max_depth, self.small) = (1, 1, 0);
-    }
-
-    /// Fetches more row groups at a time, as long as no more than `bytes` are held.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn fetch_small(&mut self, bytes: u64) {
-        self.small = bytes;
     }
 
     /// Begins to fetch as many row groups as there is memory for, and one if there is none.
@@ -364,9 +297,8 @@ impl Streamed {
             let Poll::Ready(Some(opened)) = Pin::new(&mut self.fetching).poll_next(cx) else {
                 break;
             };
-            #[cfg(feature = "datafusion")]
             if self.taken_over.take().is_some() {
-                self.let_go();
+                self.shared.source.take_kept();
             }
             let range = self.wanted.pop_front().map(|(_, range)| range);
             let failed = |error| {
@@ -484,6 +416,52 @@ impl Streamed {
                 None => Poll::Pending,
             };
         }
+    }
+}
+
+/// What an engine may ask and say of a read: the engine's own docs are at
+/// [`BatchStream`](crate::BatchStream).
+#[cfg(feature = "engine")]
+impl Streamed {
+    pub(crate) fn is_fetched(&self) -> bool {
+        let is_idle = self.fetching.is_empty() && self.again.is_empty() && self.indexes.is_none();
+        let is_postponed = |it: &Result<_, Failed>| matches!(it, Err(e) if e.postponed.is_some());
+        let has_all = self.next_range >= self.shared.ranges.len();
+        self.done || (is_idle && has_all && !self.queue.iter().any(is_postponed))
+    }
+
+    pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
+        self.poll_fetching(cx);
+    }
+
+    pub(crate) fn fetch_small(&mut self, bytes: u64) {
+        self.small = bytes;
+    }
+
+    pub(crate) fn hold_back(&mut self) {
+        (self.depth, self.max_depth, self.small) = (1, 1, 0);
+    }
+
+    pub(crate) fn keep_fetched(&self, keep: bool) {
+        match keep {
+            true => self.shared.source.keep(RangeCache::default()),
+            false => _ = self.shared.source.take_kept(),
+        }
+    }
+
+    pub(crate) fn take_over(&mut self, other: Self) {
+        let Some(kept) = other.shared.source.take_kept() else { return };
+        // What it holds of the same budget is given back.
+        drop(other);
+        let budget = self.shared.plan.budget();
+        if let Ok(memory) = budget.take_for("what was fetched ahead", kept.byte_len()) {
+            self.shared.source.keep(kept);
+            self.taken_over = Some(memory);
+        }
+    }
+
+    pub(crate) fn share_memory(&mut self, with_other: bool) {
+        self.shares_memory = with_other;
     }
 }
 
@@ -606,7 +584,7 @@ impl StreamState {
                 self.source.hold(need.start, bytes);
             }
         }
-        if self.plan.options().loaded_indexes.is_some() {
+        if self.plan.wiring().loaded_indexes.is_some() {
             for index in &indexes {
                 if let Some(bytes) = self.source.find(index) {
                     self.plan.keep_index(index.start, &bytes);

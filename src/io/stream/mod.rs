@@ -7,7 +7,7 @@ mod driver;
 #[cfg(feature = "object_store")]
 mod part_sizes;
 #[cfg(feature = "object_store")]
-mod store;
+pub(crate) mod store;
 
 pub(crate) use driver::{Streamed, load_indexes_async, open_footer_async};
 pub use sink::AsyncSink;
@@ -15,5 +15,3 @@ pub(super) use source::CachedSource;
 pub use source::{AsyncSource, FileEnd};
 #[cfg(feature = "object_store")]
 pub use store::{StoreSink, StoreSource};
-#[cfg(feature = "datafusion")]
-pub(crate) use store::{is_replaced, replaced};

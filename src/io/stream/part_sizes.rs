@@ -55,7 +55,7 @@ impl PartSizes {
     }
 
     /// Lets parts be as long as that.
-    #[cfg(feature = "datafusion")]
+    #[cfg(feature = "engine")]
     pub(super) fn allow(&mut self, bytes: usize) {
         self.max = self.max.max(bytes);
     }

@@ -153,13 +153,12 @@ impl CachedSource {
     }
 
     /// Keeps `fetched`, and all that is fetched from now on.
-    #[cfg(feature = "datafusion")]
+    #[cfg(feature = "engine")]
     pub(in crate::io) fn keep(&self, fetched: RangeCache) {
         *lock(&self.kept) = Some(fetched);
     }
 
     /// What was kept. Nothing more is.
-    #[cfg(feature = "datafusion")]
     pub(in crate::io) fn take_kept(&self) -> Option<RangeCache> {
         lock(&self.kept).take()
     }

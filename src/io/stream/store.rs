@@ -62,15 +62,16 @@ impl StoreSource {
     }
 }
 
-/// An object is another than the one that was listed.
+/// The error of a read that finds another object in the place of the one that was listed.
 #[cold]
-pub(crate) fn replaced(path: &Path) -> object_store::Error {
+pub fn replaced(path: &Path) -> object_store::Error {
     let source = "the object was replaced after it was listed: plan the read again".into();
     object_store::Error::Precondition { path: path.to_string(), source }
 }
 
-/// Whether an object is another than the one that was listed.
-pub(crate) fn is_replaced(listed: &ObjectMeta, found: &ObjectMeta) -> bool {
+/// Whether an object is another than the one that was listed: by their tags if both have one, else
+/// by their lengths.
+pub fn is_replaced(listed: &ObjectMeta, found: &ObjectMeta) -> bool {
     // Listings of some stores leave out the quotes of a tag, or say that it is a weak one.
     fn bare(tag: &str) -> &str {
         tag.trim_start_matches("W/").trim_matches('"')
@@ -151,6 +152,36 @@ const PART_BYTES: usize = 8 << 20;
 /// Maximum parts that are uploaded at a time.
 const MAX_SENT_PARTS: usize = 8;
 
+/// What an engine asks of the memory of an upload.
+#[cfg(feature = "engine")]
+impl StoreSink {
+    /// Lets parts have the length that the next one should have, if it has less because of the
+    /// memory and `has_memory` says that there is enough for two of them. Else an object may come
+    /// to have too many parts.
+    pub(crate) fn grow_parts(&mut self, has_memory: impl FnOnce(u64) -> bool) {
+        let wanted = self.sizes.wanted_after(self.begun);
+        if wanted > self.part_bytes() && has_memory((wanted as u64).saturating_mul(2)) {
+            self.sizes.allow(wanted);
+        }
+    }
+
+    /// Bytes of memory that are held: on their way, and kept until they are a part.
+    pub(crate) fn bytes_held(&self) -> u64 {
+        (self.kept_bytes + self.sent_bytes) as u64
+    }
+
+    /// Waits until no part is on its way.
+    ///
+    /// # Errors
+    /// `Io` if one cannot be written.
+    pub(crate) async fn drain(&mut self) -> Result<()> {
+        while !self.parts.is_empty() {
+            self.part_done().await?;
+        }
+        Ok(())
+    }
+}
+
 impl StoreSink {
     /// The object at `path`.
     pub fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
@@ -183,9 +214,11 @@ impl StoreSink {
         self
     }
 
-    /// Takes about so much memory: parts are smaller where that is little, and fewer are on their
-    /// way; parts grow no more than there is memory. At least [`StoreSink::MIN_MEMORY`].
-    pub(crate) fn within(self, memory: u64) -> Self {
+    /// Takes about `memory` bytes, at least 10 MiB: parts are smaller where that is little, and
+    /// fewer are on their way; parts grow no more than there is memory. Default 72 MiB,
+    /// which is nine parts of 8 MiB.
+    #[must_use]
+    pub fn with_memory(self, memory: u64) -> Self {
         let memory = saturated(memory);
         // As many as are on their way, and one that fills.
         let first = (memory / (MAX_SENT_PARTS + 1)).clamp(MIN_PART_BYTES, PART_BYTES);
@@ -202,40 +235,8 @@ impl StoreSink {
         (self.memory / self.part_bytes()).saturating_sub(1).clamp(1, MAX_SENT_PARTS)
     }
 
-    /// Bytes that the next part should have, if it has less because of the memory: else an object
-    /// may come to have too many parts.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn wanted_part_bytes(&self) -> Option<usize> {
-        let wanted = self.sizes.wanted_after(self.begun);
-        (wanted > self.part_bytes()).then_some(wanted)
-    }
-
-    /// Lets parts have so many bytes, because there is memory for two of them.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn allow_part_bytes(&mut self, bytes: usize) {
-        self.sizes.allow(bytes);
-    }
-
     /// One part on its way, and one that fills.
     pub(crate) const MIN_MEMORY: u64 = 2 * MIN_PART_BYTES as u64;
-
-    /// Bytes of memory that are held: on their way, and kept until they are a part.
-    #[cfg(feature = "datafusion")]
-    pub(crate) fn bytes_held(&self) -> u64 {
-        (self.kept_bytes + self.sent_bytes) as u64
-    }
-
-    /// Waits until no part is on its way.
-    ///
-    /// # Errors
-    /// `Io` if one cannot be written.
-    #[cfg(feature = "datafusion")]
-    pub(crate) async fn drain(&mut self) -> Result<()> {
-        while !self.parts.is_empty() {
-            self.part_done().await?;
-        }
-        Ok(())
-    }
 
     /// Cuts off the first `len` bytes of what is kept.
     fn cut(&mut self, len: usize) -> PutPayload {
@@ -380,7 +381,7 @@ mod tests {
         write(&mut sink, 9 << 20).unwrap();
         assert_eq!((sink.begun, sink.kept_bytes), (4001, 2 << 20));
         // With little memory they stay as they are.
-        let mut small = self::sink().within(StoreSink::MIN_MEMORY);
+        let mut small = self::sink().with_memory(StoreSink::MIN_MEMORY);
         for begun in [0, 4000, 9999] {
             small.begun = begun;
             assert_eq!((small.part_bytes(), small.max_sent_parts()), (5 << 20, 1));

@@ -116,7 +116,7 @@ impl Plan {
     /// data lie in another file, `Crypto` if it is encrypted; `Limit(Rows)` if no column is read,
     /// of too many rows.
     pub(crate) fn row_group(&self, range: &RowRange) -> Result<PageIndexPlan> {
-        if self.leaves_of(range) == 0 && !self.options().counting {
+        if self.leaves_of(range) == 0 && !self.wiring().counting {
             self.check_bare_rows(range).map_err(|e| e.at_row_group(range.row_group))?;
         }
         let footer = self.footer();
@@ -165,7 +165,7 @@ impl Plan {
 
     /// Keeps the bytes of an index for a caller that asked for them.
     pub(crate) fn keep_index(&self, start: u64, bytes: &[u8]) {
-        if let Some(loaded) = &self.options().loaded_indexes {
+        if let Some(loaded) = &self.wiring().loaded_indexes {
             loaded.keep(start, bytes, self.budget());
         }
     }

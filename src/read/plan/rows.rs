@@ -8,6 +8,7 @@ use crate::read::filter::Filter;
 use crate::read::footer::Footer;
 use crate::read::options::ReadOptions;
 use crate::read::window::GAP;
+use crate::read::wiring::ReadWiring;
 use crate::selection::RowSelection;
 
 /// Rows of one row group that are wanted.
@@ -156,6 +157,7 @@ fn check_rows(footer: &Footer, row_group: usize, rows: u64, file_len: u64) -> Re
 pub(super) fn row_ranges(
     footer: &Footer,
     options: &ReadOptions,
+    wiring: &ReadWiring,
     file_len: u64,
 ) -> Result<Vec<RowRange>> {
     let mut first_rows = Vec::with_capacity(footer.row_groups());
@@ -164,7 +166,7 @@ pub(super) fn row_ranges(
         first_rows.push(first);
         first = first.saturating_add(footer.row_group_rows(i)?);
     }
-    let chosen = options.chosen_row_groups(footer.row_groups());
+    let chosen = wiring.chosen_row_groups(options, footer.row_groups());
     if let Some(selection) = options.selection.as_ref().filter(|wanted| wanted.len() != first) {
         return Err(Error::usage(format_args!(
             "a selection of {} rows, and the file has {first}",

@@ -18,6 +18,7 @@ use crate::read::footer::Footer;
 use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use crate::read::page_cache::PageCache;
 use crate::read::variant::{Output, Outputs};
+use crate::read::wiring::ReadWiring;
 use crate::schema::{Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
@@ -33,6 +34,7 @@ pub struct Plan {
 struct PlanState {
     footer: Footer,
     options: ReadOptions,
+    wiring: ReadWiring,
     schema: SchemaRef,
     shapes: Vec<Shape>,
     /// What becomes of the column of each shape.
@@ -68,8 +70,22 @@ impl Footer {
         file_len: u64,
         file_name: Option<Arc<str>>,
     ) -> Result<Plan> {
-        let budget = options.budget.clone().unwrap_or_else(|| self.budget(options));
-        self.plan_within(options, file_len, file_name, budget)
+        self.plan_wired(options, &ReadWiring::default(), file_len, file_name)
+    }
+
+    /// As [`Footer::plan`], of a read that is wired to a driver.
+    ///
+    /// # Errors
+    /// As [`Footer::plan`].
+    pub(crate) fn plan_wired(
+        &self,
+        options: &ReadOptions,
+        wiring: &ReadWiring,
+        file_len: u64,
+        file_name: Option<Arc<str>>,
+    ) -> Result<Plan> {
+        let budget = wiring.budget.clone().unwrap_or_else(|| self.budget(options));
+        self.plan_within(options, wiring, file_len, file_name, budget)
     }
 
     /// What a read with these options may hold.
@@ -88,6 +104,7 @@ impl Footer {
     fn plan_within(
         &self,
         options: &ReadOptions,
+        wiring: &ReadWiring,
         file_len: u64,
         file_name: Option<Arc<str>>,
         budget: Budget,
@@ -101,11 +118,14 @@ impl Footer {
         let mut leaves = column_specs(self.schema(), &mapping.shapes)?;
         let output_leaves = leaves.len();
         let filter = match &options.filter {
-            Some(filter) => Some(Filter::new(filter, self, options, &mapping.shapes, &mut leaves)?),
+            Some(filter) => {
+                let shapes = &mapping.shapes;
+                Some(Filter::new(filter, self, options, wiring, shapes, &mut leaves)?)
+            }
             None => None,
         };
         let (column_drops_rows, drops_rows) = drops_rows(&mapping.shapes, filter.as_ref());
-        let ranges = row_ranges(self, options, file_len)?;
+        let ranges = row_ranges(self, options, wiring, file_len)?;
         let Pruned { kept: ranges, pruned } = match &filter {
             Some(filter) => prune(self, filter, ranges)?,
             None => Pruned { kept: ranges, pruned: Vec::new() },
@@ -121,6 +141,7 @@ impl Footer {
             shared: Arc::new(PlanState {
                 footer: self.clone(),
                 options: options.clone(),
+                wiring: wiring.clone(),
                 schema,
                 shapes: mapping.shapes,
                 outputs: outputs.of_shapes,
@@ -166,6 +187,11 @@ impl Plan {
     /// The options of the read.
     pub(crate) fn options(&self) -> &ReadOptions {
         &self.shared.options
+    }
+
+    /// How the read is wired to its driver.
+    pub(crate) fn wiring(&self) -> &ReadWiring {
+        &self.shared.wiring
     }
 
     /// The leaves that are read, depth-first in the order of the output; then those that only the
@@ -306,8 +332,8 @@ impl Plan {
         options.projection = Projection::names::<String>([]);
         options.variant_columns.clear();
         options.virtual_columns = vec![VirtualColumn::RowNumber { name: "row".into() }];
-        let budget = self.budget().clone();
-        let plan = self.footer().plan_within(&options, self.file_len(), None, budget)?;
+        let (wiring, budget) = (self.wiring(), self.budget().clone());
+        let plan = self.footer().plan_within(&options, wiring, self.file_len(), None, budget)?;
         Ok(Some(plan.with_page_cache(&self.page_cache)))
     }
 

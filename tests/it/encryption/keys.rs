@@ -9,8 +9,8 @@ use marquetry::crypt::kms::{KeyMaterials, KeyRing, Kms, KmsEncryption, KmsKeys};
 use marquetry::crypt::{Decryption, Encryption, Key, KeyRequest, KeyRetriever, Signature};
 use marquetry::{Error, ErrorKind, Limits, Reader, Result};
 
-use super::super::support::{read_with, rows, testdata};
 use super::{COLUMN_KEY, FOOTER_KEY, batch, key, keys, modes, open, options, write};
+use crate::support::{read_with, rows, testdata};
 
 /// The key management service of `testdata/generate_encrypted.py`: the master key stands in front
 /// of the key.

@@ -18,7 +18,7 @@ use marquetry::{
     Compression, ErrorKind, Limits, PageVersion, Reader, Result, WriteOptions, Writer, col,
 };
 
-use super::support::{read_with, rows};
+use crate::support::{read_with, rows};
 
 pub const FOOTER_KEY: &[u8; 16] = b"0123456789012345";
 pub const COLUMN_KEY: &[u8; 16] = b"1234567890123450";
@@ -433,7 +433,7 @@ fn the_parquet_crate_reads_what_we_encrypt_and_we_what_it_encrypts() {
                 let of = ArrowReaderOptions::new()
                     .with_file_decryption_properties(theirs.build().unwrap())
                     .with_page_index_policy(parquet::file::metadata::PageIndexPolicy::Required);
-                let found = super::round_trip::theirs_with(&file, of).unwrap();
+                let found = crate::write::round_trip::theirs_with(&file, of).unwrap();
                 assert_eq!(rows(&found), rows(&[batch(0, 250)]), "{plaintext_footer} {has_prefix}");
 
                 let mut encryption = FileEncryptionProperties::builder(footer_key.clone())

@@ -8,8 +8,8 @@ use marquetry::crypt::{Algorithm, Decryption, Encryption};
 use marquetry::read::PageIndexUse;
 use marquetry::{Compression, Error, ErrorKind, Reader, Result, WriteOptions, col};
 
-use super::super::support::{read_with, rows};
 use super::{FOOTER_KEY, batch, key, keys, open, write};
+use crate::support::{read_with, rows};
 
 /// Two row groups, some pages each, everything encrypted, and nothing compressed: pages are alike.
 fn small(algorithm: Algorithm, plaintext_footer: bool, from: i64) -> Bytes {

@@ -1,0 +1,9 @@
+//! `marq convert`.
+
+#[cfg(unix)]
+mod deep_nesting;
+#[cfg(unix)]
+mod failures;
+mod formats;
+mod shared_bytes;
+mod text;

@@ -1,0 +1,376 @@
+//! `marq` and text: JSON lines that come back as they were, and values with several forms.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array,
+    ListArray, RecordBatch, StringArray,
+};
+use arrow_buffer::i256;
+use arrow_schema::{DataType, Field, TimeUnit};
+use marquetry::Reader;
+
+use crate::support::folder::Folder;
+
+impl Folder {
+    /// The first batch of a Parquet file.
+    fn rows(&self, name: &str) -> RecordBatch {
+        let reader = Reader::open(self.path(name)).expect("Parquet");
+        reader.batches().expect("rows").next().expect("a batch").expect("a batch")
+    }
+}
+
+#[test]
+fn decimals_are_numbers_of_json_with_all_their_digits() {
+    let folder = Folder::new();
+    let short = Decimal128Array::from(vec![Some(1250), Some(-5), None]);
+    let short = short.with_precision_and_scale(9, 2).expect("a decimal");
+    let long = i256::from_string(&"12345678".repeat(9)).expect("a number");
+    let long = Decimal256Array::from(vec![long, -long, i256::ZERO]);
+    let long = long.with_precision_and_scale(76, 3).expect("a decimal");
+    let columns: Vec<(&str, ArrayRef)> = vec![("d", Arc::new(short)), ("l", Arc::new(long))];
+    folder.columns("a.parquet", columns);
+    let long = format!("{}.678", &"12345678".repeat(9)[..69]);
+    let lines = |quote: &str| {
+        format!(
+            "{{\"d\":{quote}12.50{quote},\"l\":{quote}{long}{quote}}}\n\
+             {{\"d\":{quote}-0.05{quote},\"l\":{quote}-{long}{quote}}}\n\
+             {{\"d\":null,\"l\":{quote}0.000{quote}}}\n"
+        )
+    };
+    assert_eq!(folder.text(&["cat", "a.parquet"]), lines(""));
+    assert_eq!(folder.text(&["cat", "a.parquet", "--decimals", "text"]), lines("\""));
+    // A double keeps the digits of one, and a decimal those of the other.
+    folder.text(&["convert", "a.parquet", "-o", "a.jsonl"]);
+    folder.text(&["convert", "a.jsonl", "-o", "b.parquet"]);
+    assert_eq!(folder.type_of("b.parquet", "d"), DataType::Float64);
+    assert_eq!(folder.type_of("b.parquet", "l"), DataType::Decimal256(76, 3));
+    assert_eq!(folder.rows("b.parquet").column(1), folder.rows("a.parquet").column(1));
+    let schema = "d: decimal128(9,2), l: decimal256(76,3)";
+    folder.text(&["convert", "a.jsonl", "--schema", schema, "-o", "c.parquet"]);
+    assert_eq!(folder.rows("c.parquet").columns(), folder.rows("a.parquet").columns());
+    let schema = "d: decimal128(9,1)";
+    let said = folder.refused(3, &["convert", "a.jsonl", "--schema", schema, "-o", "x.parquet"]);
+    assert!(said.contains("line 2") && said.contains("-0.05"), "{said}");
+    folder.refused(2, &["convert", "a.parquet", "--decimals", "text", "-o", "x.csv"]);
+}
+
+#[test]
+fn dates_times_and_what_is_no_number_come_back() {
+    let folder = Folder::new();
+    let lines = concat!(
+        r#"{"d":"2024-02-29","t":"2024-01-01T10:00:00","z":"2024-01-01T08:00:00Z","n":"2024-01-01T10:00:00.123456789","f":"NaN","s":"2024-01-01","l":["2024-01-01"]}"#,
+        "\n",
+        r#"{"d":null,"t":"2024-01-01T10:00:00.250","z":null,"n":null,"f":-1.5,"s":"soon","l":[null]}"#,
+        "\n",
+        r#"{"d":"0001-01-01","t":null,"z":"1969-12-31T23:59:59.999999Z","n":null,"f":"-Infinity","s":null,"l":null}"#,
+        "\n",
+    );
+    folder.put("a.jsonl", lines);
+    folder.text(&["convert", "a.jsonl", "-o", "a.parquet"]);
+    let time = |unit, zone: Option<&str>| DataType::Timestamp(unit, zone.map(Into::into));
+    for (column, wanted) in [
+        ("d", DataType::Date32),
+        ("t", time(TimeUnit::Microsecond, None)),
+        ("z", time(TimeUnit::Microsecond, Some("UTC"))),
+        ("n", time(TimeUnit::Nanosecond, None)),
+        ("f", DataType::Float64),
+        ("s", DataType::Utf8),
+        ("l", DataType::List(Arc::new(Field::new_list_field(DataType::Date32, true)))),
+    ] {
+        assert!(folder.type_of("a.parquet", column).equals_datatype(&wanted), "{column}");
+    }
+    assert_eq!(folder.text(&["cat", "a.parquet"]), lines);
+    let floats: ArrayRef = folder.rows("a.parquet").column(4).clone();
+    let floats = floats.as_any().downcast_ref::<Float64Array>().expect("floats");
+    assert!(floats.value(0).is_nan() && floats.value(2) == f64::NEG_INFINITY);
+    // Digits that the type has no place for are not dropped.
+    folder.put(
+        "b.jsonl",
+        "{\"t\":\"2024-01-01T10:00:00\"}\n{\"t\":\"2024-01-01T10:00:00.123456789\"}\n",
+    );
+    let said = folder.refused(3, &["convert", "b.jsonl", "--infer-rows", "1", "-o", "x.parquet"]);
+    assert!(said.contains("b.jsonl, line 2: column t: "), "{said}");
+    // Units after 1970, and offsets, where the type is said.
+    folder.put("c.jsonl", "{\"t\":1500}\n{\"t\":\"1970-01-01T02:00:01.5+02:00\"}\n");
+    let schema = "t: timestamp(ms, UTC)";
+    folder.text(&["convert", "c.jsonl", "--schema", schema, "-o", "c.parquet"]);
+    let line = "{\"t\":\"1970-01-01T00:00:01.500Z\"}\n";
+    assert_eq!(folder.text(&["cat", "c.parquet"]), format!("{line}{line}"));
+}
+
+/// A map of texts to integers, with keys once, twice, and none, and null.
+fn map() -> ArrayRef {
+    let mut map = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
+    for entries in [Some(&[("x", Some(1)), ("y\"", None)][..]), Some(&[]), None] {
+        for (key, value) in entries.into_iter().flatten() {
+            map.keys().append_value(key);
+            map.values().append_option(*value);
+        }
+        map.append(entries.is_some()).expect("as many keys as values");
+    }
+    Arc::new(map.finish())
+}
+
+#[test]
+fn maps_are_objects_and_are_read_in_both_forms() {
+    let folder = Folder::new();
+    folder.columns("a.parquet", vec![("m", map())]);
+    let objects = "{\"m\":{\"x\":1,\"y\\\"\":null}}\n{\"m\":{}}\n{\"m\":null}\n";
+    let pairs = concat!(
+        r#"{"m":[{"key":"x","value":1},{"key":"y\"","value":null}]}"#,
+        "\n{\"m\":[]}\n{\"m\":null}\n"
+    );
+    assert_eq!(folder.text(&["cat", "a.parquet"]), objects);
+    assert_eq!(folder.text(&["cat", "a.parquet", "--maps", "pairs"]), pairs);
+    let csv = folder.text(&["cat", "a.parquet", "-f", "csv"]);
+    assert!(csv.contains("\"{\"\"x\"\":1,"), "{csv}");
+    for (name, text) in [("o.jsonl", objects), ("p.jsonl", pairs), ("c.csv", &csv)] {
+        folder.put(name, text);
+        folder.text(&["convert", name, "--schema", "m: map<utf8, int32>", "-o", "b.parquet"]);
+        assert_eq!(folder.text(&["cat", "b.parquet"]), objects, "{name}");
+    }
+    // Keys that are no text, or are there twice, are no names.
+    let keys = Arc::new(StringArray::from(vec!["a", "a"]));
+    let mut twice = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
+    for key in keys.iter().flatten() {
+        twice.keys().append_value(key);
+        twice.values().append_value(1);
+    }
+    twice.append(true).expect("as many keys as values");
+    folder.columns("t.parquet", vec![("m", Arc::new(twice.finish()))]);
+    let line = "{\"m\":[{\"key\":\"a\",\"value\":1},{\"key\":\"a\",\"value\":1}]}\n";
+    assert_eq!(folder.text(&["cat", "t.parquet"]), line);
+    // Names that change from row to row are keys; a struct of thousands helps nobody.
+    let lines: String = (0..500).map(|i| format!("{{\"m\":{{\"k{i}\":{i}}}}}\n")).collect();
+    folder.put("k.jsonl", &lines);
+    folder.text(&["convert", "k.jsonl", "-o", "k.parquet"]);
+    assert!(matches!(folder.type_of("k.parquet", "m"), DataType::Map(..)));
+    assert_eq!(folder.text(&["cat", "k.parquet"]), lines);
+}
+
+#[test]
+fn forms_that_do_not_go_together_are_an_error_with_its_line() {
+    let folder = Folder::new();
+    folder.put("n.jsonl", "{\"a\":[[1],null]}\n{\"a\":null}\n{\"a\":[null,[2.5]]}\n");
+    folder.text(&["convert", "n.jsonl", "-o", "n.parquet"]);
+    assert!(folder.text(&["cat", "n.parquet"]).starts_with("{\"a\":[[1.0],null]}\n"));
+    for (second, what) in [("[1]", "an array"), ("{\"b\":1}", "an object")] {
+        folder.put("a.jsonl", format!("{{\"a\":1}}\n{{\"a\":null}}\n{{\"a\":{second}}}\n"));
+        let said = folder.refused(3, &["convert", "a.jsonl", "-o", "x.parquet"]);
+        let wanted = format!("a.jsonl, line 3: column a: {what}, and a single value in line 1");
+        assert!(said.contains(&wanted), "{said}");
+        folder.text(&["convert", "a.jsonl", "--variant", "a", "-o", "v.parquet"]);
+    }
+    let deep = format!("{{\"a\":{}{}}}\n", "[".repeat(200), "]".repeat(200));
+    folder.put("deep.jsonl", deep);
+    let said = folder.refused(3, &["convert", "deep.jsonl", "-o", "x.parquet"]);
+    assert!(said.contains("line 1"), "{said}");
+}
+
+#[test]
+fn bytes_that_are_text_are_shown_as_text() {
+    let folder = Folder::new();
+    let values =
+        |values: Vec<Option<&'static [u8]>>| -> ArrayRef { Arc::new(BinaryArray::from(values)) };
+    let item = values(vec![Some(b"x"), Some(b"y")]);
+    let list = ListArray::new(
+        Arc::new(Field::new_list_field(DataType::Binary, true)),
+        arrow_buffer::OffsetBuffer::from_lengths([1, 0, 1]),
+        item,
+        None,
+    );
+    folder.columns(
+        "a.parquet",
+        vec![
+            ("text", values(vec![Some(b"na\xc3\xafve"), None, Some(b"a,b\n")])),
+            ("bytes", values(vec![Some(b"text"), Some(b"\xff"), None])),
+            ("digest", values(vec![Some(b"\0\0\0\x01"), Some(b""), None])),
+            ("list", Arc::new(list)),
+        ],
+    );
+    let text = folder.text(&["cat", "a.parquet"]);
+    let wanted = r#"{"text":"naïve","bytes":"0x74657874","digest":"0x00000001","list":["x"]}"#;
+    assert_eq!(text.lines().next(), Some(wanted));
+    let table = folder.text(&["cat", "a.parquet", "-f", "table"]);
+    assert!(table.contains("naïve") && table.contains("0xff"), "{table}");
+    let csv = folder.text(&["cat", "a.parquet", "-f", "csv", "-c", "text,bytes"]);
+    assert_eq!(csv, "text,bytes\nnaïve,0x74657874\n,0xff\n\"a,b\n\",\n");
+    for (form, first, second) in
+        [("hex", "0x6e61c3af7665,0x74657874", ",0xff"), ("base64", "bmHDr3Zl,dGV4dA==", ",/w==")]
+    {
+        let args = ["cat", "a.parquet", "-f", "csv", "-c", "text,bytes", "--binary", form];
+        let csv = folder.text(&args);
+        assert_eq!(csv.lines().skip(1).take(2).collect::<Vec<_>>(), [first, second]);
+        folder.put("b.csv", csv);
+        let schema = "text: binary, bytes: binary";
+        let back = ["convert", "b.csv", "--schema", schema, "--binary", form, "-o", "b.parquet"];
+        folder.text(&back);
+        let (a, b) = (folder.rows("a.parquet"), folder.rows("b.parquet"));
+        assert_eq!(a.columns()[..2], b.columns()[..2], "{form}");
+    }
+    let said = folder.refused(3, &["cat", "a.parquet", "--binary", "text"]);
+    assert!(said.contains("column bytes") && said.contains("row 1"), "{said}");
+    // As a type, in Parquet and Arrow.
+    folder.text(&["convert", "a.parquet", "-c", "text", "--binary", "text", "-o", "s.parquet"]);
+    assert_eq!(folder.type_of("s.parquet", "text"), DataType::Utf8);
+    folder.refused(2, &["convert", "a.parquet", "--binary", "hex", "-o", "x.parquet"]);
+    let stats = folder.text(&["stats", "a.parquet", "-c", "text,bytes", "-f", "csv"]);
+    assert!(stats.contains("naïve") && stats.contains("0xff"), "{stats}");
+}
+
+#[test]
+fn what_looks_like_null_or_needs_quotes_is_quoted_in_every_form_of_csv() {
+    let folder = Folder::new();
+    let n: ArrayRef = Arc::new(Int64Array::from(vec![Some(-1), None, Some(10)]));
+    let s: ArrayRef = Arc::new(StringArray::from(vec![Some("-1"), None, Some("a\"b")]));
+    folder.columns("a.parquet", vec![("n", n), ("s", s)]);
+    for (flags, wanted) in [
+        (&[][..], "n,s\n-1,-1\n,\n10,\"a\"\"b\"\n"),
+        (&["--null", "-1"], "n,s\n\"-1\",\"-1\"\n-1,-1\n10,\"a\"\"b\"\n"),
+        (&["--delimiter", "1"], "n1s\n\"-1\"1\"-1\"\n1\n\"10\"1\"a\"\"b\"\n"),
+    ] {
+        let args = [&["convert", "a.parquet", "-o", "a.csv"][..], flags].concat();
+        folder.text(&args);
+        assert_eq!(folder.content("a.csv"), wanted, "{flags:?}");
+    }
+}
+
+#[test]
+fn compressed_text_and_arrays_go_in_and_out() {
+    let folder = Folder::new();
+    let lines: String =
+        (0..3000).map(|i| format!("{{\"i\":{i},\"s\":\"a]}},{{{i}\"}}\n")).collect();
+    folder.put("a.jsonl", &lines);
+    let outs = [
+        "b.csv.gz",
+        "b.tsv.zst",
+        "b.jsonl.gz",
+        "b.ndjson.zst",
+        "b.json",
+        "b.JSON.GZ",
+        "b.json.zst",
+    ];
+    for out in outs {
+        folder.text(&["convert", "a.jsonl", "-o", out]);
+        let bytes = std::fs::read(folder.path(out)).expect("a file");
+        let is_packed = bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f]);
+        assert_eq!(is_packed, out != "b.json", "{out}");
+        folder.text(&["convert", out, "-o", "c.parquet"]);
+        assert_eq!(folder.text(&["cat", "c.parquet"]), lines, "{out}");
+        // By its first bytes, whatever it is called.
+        std::fs::rename(folder.path(out), folder.path("plain")).expect("renamed");
+        let form = if out.contains("sv") { "csv" } else { "json" };
+        let tab = if out.contains("tsv") { "tab" } else { "," };
+        let mut args = vec!["convert", "plain", "--from", form, "--to", "jsonl"];
+        args.extend((form == "csv").then_some(["--delimiter", tab]).into_iter().flatten());
+        assert_eq!(folder.text(&args), lines, "{out}");
+    }
+    folder.put("p.json", "[\n  {\n    \"i\": 1\n  },\n  {\"i\": [2]}\n]\n");
+    let said = folder.refused(3, &["convert", "p.json", "--to", "jsonl"]);
+    assert!(said.contains("p.json, line 5: column i: an array"), "{said}");
+    folder.put("p.json", "[\n  {\n    \"i\": 1\n  },\n  {\"i\": 2}\n]\n");
+    assert_eq!(folder.text(&["convert", "p.json", "--to", "jsonl"]), "{\"i\":1}\n{\"i\":2}\n");
+    assert_eq!(
+        folder.text(&["convert", "p.json", "--to", "json"]),
+        "[\n{\"i\":1},\n{\"i\":2}\n]\n"
+    );
+    folder.put("cut.json", "[{\"i\":1},\n{\"i\":2}\n");
+    let said = folder.refused(3, &["convert", "cut.json", "--to", "jsonl"]);
+    assert!(said.contains("cut.json, line 3: the array has no end"), "{said}");
+    folder.text(&["convert", "a.jsonl", "-o", "d.csv.gz"]);
+    let mut packed = std::fs::read(folder.path("d.csv.gz")).expect("a file");
+    packed.truncate(packed.len() / 2);
+    folder.put("cut.csv.gz", packed);
+    folder.refused(3, &["convert", "cut.csv.gz", "-o", "x.parquet"]);
+    folder.refused(2, &["convert", "a.jsonl", "-o", "x.parquet.gz"]);
+    folder.refused(2, &["convert", "a.jsonl", "-o", "x.arrow.zst"]);
+    assert!(!folder.path("x.parquet").exists());
+}
+
+#[test]
+fn a_record_takes_no_more_than_its_part_of_the_memory() {
+    use std::io::Write as _;
+    let folder = Folder::new();
+    let long = "x".repeat(9 << 20);
+    folder.put("long.jsonl", format!("{{\"a\":1}}\n{{\"a\":\"{long}\"}}\n"));
+    folder.put("long.json", format!("[{{\"a\":1}},\n{{\"a\":\"{long}\"}}]\n"));
+    folder.put("long.csv", format!("a\n1\n\"{long}\"\n"));
+    for (name, place) in
+        [("long.jsonl", "line 2"), ("long.json", "line 2"), ("long.csv", "record 3")]
+    {
+        let args = ["convert", name, "--mem", "64MiB", "--infer-rows", "1", "--to", "jsonl"];
+        let said = folder.refused(3, &args);
+        assert!(said.contains(place) && said.contains("--mem"), "{said}");
+        folder.text(&["convert", name, "--to", "csv"]);
+    }
+    // What types are inferred from is held, where it cannot be read twice.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_marq"))
+        .args([
+            "convert",
+            "-",
+            "--from",
+            "csv",
+            "--mem",
+            "1MiB",
+            "--infer-rows",
+            "0",
+            "--to",
+            "csv",
+        ])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("marq runs");
+    let _ = child.stdin.take().expect("a pipe").write_all("abcdefg\n".repeat(100_000).as_bytes());
+    let output = child.wait_with_output().expect("an answer");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("--infer-rows"), "{said}");
+}
+
+#[test]
+fn what_may_help_is_said() {
+    let folder = Folder::new();
+    for (header, flag) in [("a;b", "';'"), ("a\tb", "tab"), ("a|b", "'|'")] {
+        folder.put("s.csv", format!("{header}\n1;2\n"));
+        let said = |flags: &[&str]| {
+            let output = folder.run(&[&["convert", "s.csv", "--to", "csv"], flags].concat());
+            String::from_utf8_lossy(&output.stderr).into_owned()
+        };
+        assert!(said(&[]).contains(&format!("is it --delimiter {flag}?")), "{}", said(&[]));
+        assert_eq!(said(&["-q"]), "");
+        assert_eq!(said(&["--delimiter", ","]), "");
+    }
+    folder.put("late.csv", "a,b\n1,2\n1.5,2\n");
+    folder.put("late.jsonl", "{\"a\":1}\n{\"a\":1.5}\n");
+    for name in ["late.csv", "late.jsonl"] {
+        let said = folder.refused(3, &["convert", name, "--infer-rows", "1", "--to", "csv"]);
+        assert!(said.contains("hint: ") && said.contains("--infer-rows 0"), "{said}");
+        folder.text(&["convert", name, "--infer-rows", "0", "--to", "csv"]);
+    }
+}
+
+#[test]
+fn rows_keep_their_order_on_any_number_of_threads() {
+    let folder = Folder::new();
+    let n: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
+    folder.columns("a.parquet", vec![("n", n)]);
+    for form in ["csv", "json", "jsonl"] {
+        let one = folder.text(&["cat", "a.parquet", "-f", form, "-j", "1"]);
+        let four = folder.text(&["cat", "a.parquet", "-f", form, "-j", "4"]);
+        assert!(one == four, "{form}");
+        assert_eq!(
+            one.lines().count(),
+            100_000
+                + match form {
+                    "csv" => 1,
+                    "json" => 2,
+                    _ => 0,
+                }
+        );
+    }
+}

@@ -1,0 +1,3 @@
+//! Which files are read.
+
+mod folders_and_globs;

@@ -1,0 +1,4 @@
+//! What is shown and written of files.
+
+mod display;
+mod forms;

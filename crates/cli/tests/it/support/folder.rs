@@ -1,0 +1,101 @@
+//! A folder of files, and `marq` in it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use marquetry::{Reader, Writer};
+use serde_json::Value;
+
+use crate::support::testdata;
+
+/// A scratch folder, in which `marq` runs.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Makes a file, and the folders above it.
+    pub fn put(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::create_dir_all(self.path(name).parent().expect("a folder")).expect("a folder");
+        std::fs::write(self.path(name), content).expect("a file");
+    }
+
+    /// Copies a file of `testdata/`.
+    pub fn copy(&self, name: &str) {
+        std::fs::copy(testdata(name), self.path(name)).expect("a file");
+    }
+
+    /// Makes a Parquet file with these columns, which may have nulls.
+    pub fn columns(&self, name: &str, columns: Vec<(&str, ArrayRef)>) {
+        let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).expect("a batch");
+        self.put(name, "");
+        let mut writer = Writer::create(self.path(name), batch.schema()).expect("a writer");
+        writer.write(&batch).expect("written");
+        writer.finish().expect("finished");
+    }
+
+    /// `marq`, with nothing on its standard input, on a screen of unknown width.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
+        command.args(args).current_dir(&self.0).stdin(Stdio::null()).env_remove("COLUMNS");
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("marq runs")
+    }
+
+    /// What a command that succeeds prints.
+    pub fn text(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", error(&output));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// The same as JSON.
+    pub fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.text(args)).expect("JSON")
+    }
+
+    /// What a command says that fails with this code.
+    pub fn refused(&self, code: i32, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", error(&output));
+        error(&output)
+    }
+
+    /// The text of a file.
+    pub fn content(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("a file of text")
+    }
+
+    /// All rows of a Parquet file.
+    pub fn batches(&self, name: &str) -> Vec<RecordBatch> {
+        let reader = Reader::open(self.path(name)).expect("a Parquet file");
+        reader.batches().expect("rows").collect::<Result<_, _>>().expect("rows")
+    }
+
+    pub fn type_of(&self, name: &str, column: &str) -> DataType {
+        let schema = Reader::open(self.path(name)).expect("Parquet").schema().expect("a schema");
+        schema.field_with_name(column).expect("a column").data_type().clone()
+    }
+
+    /// What stands in a folder below, sorted.
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        crate::support::numbered::names(&self.path(folder))
+    }
+}
+
+/// What a command says on standard error.
+pub fn error(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

@@ -1,0 +1,6 @@
+//! What the tests of the tool share.
+
+pub mod folder;
+
+pub use marquetry_testkit::files::*;
+pub use marquetry_testkit::{nests, numbered};

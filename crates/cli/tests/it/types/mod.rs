@@ -1,0 +1,4 @@
+//! Types with forms of their own.
+
+mod geometry;
+mod variant;

@@ -1,0 +1,4 @@
+//! Exports: many streams to many files.
+
+mod files;
+mod partitions;

@@ -1,0 +1,6 @@
+//! Filters: the rows that pass, and what need not be read for them.
+
+mod conjunctions;
+mod pruning;
+pub mod rows;
+mod untrue_statistics;

@@ -1,0 +1,323 @@
+//! Rows that pass a filter are those of a full read for which a naive twin says so: whatever the
+//! file, the predicate, the driver and the limits.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fastrand::Rng;
+use marquetry::arrow_array::cast::AsArray;
+use marquetry::arrow_array::types::Int64Type;
+use marquetry::arrow_array::*;
+use marquetry::arrow_schema::{DataType, Schema};
+use marquetry::io::{Outcome, Source, WriteSink};
+use marquetry::read::{Latency, PageIndexUse, VirtualColumn};
+use marquetry::{
+    BloomOptions, ErrorKind, Literal, Predicate, Reader, Result, RowSelection, WriteOptions,
+    Writer, col, lit, not,
+};
+
+use crate::support::cells::{Cell, columns, plain_type};
+use crate::support::generate::{case, every_case};
+use crate::support::read_with;
+
+/// A predicate that is not ours.
+pub enum Twin {
+    Compare(usize, fn(Ordering) -> bool, Cell),
+    IsNull(usize),
+    Not(Box<Self>),
+    And(Box<[Self; 2]>),
+    Or(Box<[Self; 2]>),
+}
+
+impl Twin {
+    fn of(&self, all: &[Vec<Cell>], row: usize) -> Option<bool> {
+        match self {
+            Self::Compare(column, holds, to) => {
+                let order = match (&all[*column][row], to) {
+                    (Cell::Word(a), Cell::Word(b)) => a.cmp(b),
+                    (Cell::Bytes(a), Cell::Bytes(b)) => a.cmp(b),
+                    _ => return None,
+                };
+                Some(holds(order))
+            }
+            Self::IsNull(column) => Some(all[*column][row] == Cell::Null),
+            Self::Not(inner) => inner.of(all, row).map(|verdict| !verdict),
+            Self::And(both) => match (both[0].of(all, row), both[1].of(all, row)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            Self::Or(both) => match (both[0].of(all, row), both[1].of(all, row)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// A column that the twin can compare: its place and its name.
+pub type Target = (usize, String);
+
+pub fn random(
+    rng: &mut Rng,
+    targets: &[Target],
+    all: &[Vec<Cell>],
+    depth: u8,
+) -> (Predicate, Twin) {
+    if depth > 0 && rng.bool() {
+        let (a, of_a) = random(rng, targets, all, depth - 1);
+        if rng.u8(0..3) == 0 {
+            return (not(a), Twin::Not(of_a.into()));
+        }
+        let (b, of_b) = random(rng, targets, all, depth - 1);
+        let both = Box::new([of_a, of_b]);
+        return if rng.bool() { (a.and(b), Twin::And(both)) } else { (a.or(b), Twin::Or(both)) };
+    }
+    let (column, name) = rng.choice(targets).expect("a column");
+    let cells = &all[*column];
+    let value =
+        if cells.is_empty() { Cell::Null } else { cells[rng.usize(0..cells.len())].clone() };
+    let literal: Literal = match &value {
+        Cell::Word(word) => match i64::try_from(*word) {
+            Ok(word) => lit(word),
+            Err(_) => lit(*word as u64),
+        },
+        Cell::Bytes(text) => lit(std::str::from_utf8(text).expect("UTF-8")),
+        _ => return (col(name).is_null(), Twin::IsNull(*column)),
+    };
+    let column_named = col(name);
+    let (predicate, holds): (_, fn(Ordering) -> bool) = match rng.u8(0..6) {
+        0 => (column_named.eq(literal), Ordering::is_eq),
+        1 => (column_named.not_eq(literal), Ordering::is_ne),
+        2 => (column_named.lt(literal), Ordering::is_lt),
+        3 => (column_named.lt_eq(literal), Ordering::is_le),
+        4 => (column_named.gt(literal), Ordering::is_gt),
+        _ => (column_named.gt_eq(literal), Ordering::is_ge),
+    };
+    (predicate, Twin::Compare(*column, holds, value))
+}
+
+/// The columns of a schema that are compared with literals here.
+pub fn comparable(schema: &Schema) -> Vec<Target> {
+    let is_comparable = |data_type: &DataType| {
+        let plain = plain_type(data_type);
+        let is_text = matches!(plain, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        is_text || plain.is_integer()
+    };
+    let fields = schema.fields().iter().enumerate();
+    let found = fields.filter(|(_, field)| is_comparable(field.data_type()));
+    found.map(|(i, field)| (i, field.name().clone())).collect()
+}
+
+#[test]
+fn filtered_rows_are_those_of_a_full_read() {
+    every_case(1500, |seed| {
+        let case = case(seed);
+        let rng = &mut Rng::with_seed(seed);
+        let reader = Reader::new(case.file.clone()).expect("a file").threads(1);
+        let all = columns(&case.schema, &read_with(reader.clone()).expect("rows"));
+        let n = usize::try_from(reader.file_rows().expect("a count")).expect("few rows");
+        let targets = comparable(&case.schema);
+        if targets.is_empty() {
+            return;
+        }
+        let (predicate, twin) = random(rng, &targets, &all, 3);
+        let name = format!("{predicate}: {}", case.name);
+        let mut wanted: Vec<usize> =
+            (0..n).filter(|row| twin.of(&all, *row) == Some(true)).collect();
+        let max = [5, 50, 500][rng.usize(0..3)];
+        // From far away, what the filter needs is fetched first.
+        let reader =
+            if rng.bool() { Reader::new(Far::of(case.file)).expect("a file") } else { reader };
+        let mut reader = reader
+            .filter(predicate)
+            .virtual_column(VirtualColumn::RowNumber { name: "number".into() })
+            .batch_rows(rng.usize(1..=max))
+            .threads(rng.usize(1..=2));
+        let mut options = reader.read_options().clone();
+        options.page_index =
+            [PageIndexUse::Always, PageIndexUse::Auto, PageIndexUse::Never][rng.usize(0..3)];
+        reader = reader.options(options);
+        if rng.u8(0..4) == 0 {
+            let flags: Vec<bool> = (0..n).map(|_| rng.bool()).collect();
+            wanted.retain(|row| flags[*row]);
+            reader = reader.select(RowSelection::from_bits(flags.into())).expect("all rows");
+        }
+        if rng.u8(0..4) == 0 {
+            let (offset, limit) = (rng.usize(0..=n / 4), rng.usize(0..=n));
+            wanted = wanted.into_iter().skip(offset).take(limit).collect();
+            reader = reader.offset(offset as u64).limit(limit as u64);
+        }
+        assert_eq!(reader.count().expect("a count"), wanted.len() as u64, "{name}");
+        let found = read_with(reader).unwrap_or_else(|e| panic!("{e}: {name}"));
+        let numbers: Vec<usize> = found
+            .iter()
+            .flat_map(|batch| {
+                let numbers = batch.column(batch.num_columns() - 1);
+                numbers.as_primitive::<Int64Type>().values().to_vec()
+            })
+            .map(|number| number as usize)
+            .collect();
+        assert_eq!(numbers, wanted, "{name}");
+        for (i, (found, all)) in columns(&case.schema, &found).iter().zip(&all).enumerate() {
+            let expected: Vec<Cell> = wanted.iter().map(|row| all[*row].clone()).collect();
+            assert!(*found == expected, "column {i}: {name}");
+        }
+    });
+}
+
+/// A source that is neither memory nor a local file.
+struct Far {
+    file: Bytes,
+    read: Arc<Mutex<Vec<Range<u64>>>>,
+}
+
+impl Far {
+    fn of(file: Bytes) -> Self {
+        Self { file, read: Arc::default() }
+    }
+}
+
+impl Source for Far {
+    fn len(&self) -> Result<u64> {
+        Source::len(&self.file)
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.read.lock().expect("a lock").push(range.clone());
+        self.file.read(range)
+    }
+
+    fn latency(&self) -> Latency {
+        // Nothing is read for the sake of fewer requests.
+        Latency { per_request: Duration::ZERO, ..Latency::STORE }
+    }
+}
+
+/// 40,000 sorted keys in pages of 500 rows, four row groups; a word that is looked up by a bloom
+/// filter; a wide column.
+pub fn table() -> bytes::Bytes {
+    let n = 40_000;
+    let keys = Int64Array::from_iter_values(0..n);
+    let words = StringArray::from_iter_values((0..n).map(|i| format!("word {}", i * 7919 % n)));
+    let mut rng = Rng::with_seed(1);
+    let texts = StringArray::from_iter_values((0..n).map(|_| format!("{:032x}", rng.u128(..))));
+    let batch = RecordBatch::try_from_iter([
+        ("key", Arc::new(keys) as ArrayRef),
+        ("word", Arc::new(words)),
+        ("text", Arc::new(texts)),
+    ])
+    .expect("columns of one length");
+    let options = WriteOptions::new()
+        .with_page_rows(500)
+        .with_row_group_rows(10_000)
+        .with_column("word", |column| column.with_bloom(BloomOptions::default()));
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.into_inner().expect("a file").1.into()
+}
+
+#[test]
+fn what_cannot_match_is_not_fetched() {
+    let reader = Reader::new(table()).expect("a file");
+    let keys = reader.clone().filter(col("key").between(12_100, 12_200));
+    let plan = keys.explain().expect("a plan");
+    let outcomes: Vec<Outcome> = plan.row_groups.iter().map(|group| group.outcome).collect();
+    let pruned = Outcome::ByStatistics;
+    assert_eq!(outcomes, [pruned, Outcome::Evaluated, pruned, pruned]);
+    let read = &plan.row_groups[1];
+    assert_eq!((read.rows_left, read.pages, read.pages_pruned), (500, 20, 19));
+    assert!(read.fetch_bytes * 10 < read.chunk_bytes, "{plan}");
+    let found = read_with(keys.clone()).expect("rows");
+    assert_eq!(found.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [101]);
+    assert_eq!(keys.progress().bytes_fetched(), plan.bytes());
+    // Every row group has words on both sides of it.
+    let word = reader.filter(col("word").eq("word 1234 and no more"));
+    let plan = word.explain().expect("a plan");
+    assert!(plan.row_groups.iter().all(|group| group.outcome == Outcome::ByBloomFilter), "{plan}");
+    assert_eq!(word.count().expect("a count"), 0);
+    // What is sure is counted without its pages.
+    let proven = Reader::new(table()).expect("a file");
+    let proven = proven.filter(col("key").gt_eq(10_000).and(col("word").is_not_null()));
+    assert_eq!(proven.count().expect("a count"), 30_000);
+    assert_eq!(proven.progress().bytes_fetched(), 0);
+}
+
+#[test]
+fn of_columns_that_the_filter_does_not_need_only_pages_that_pass_are_fetched() {
+    // No index tells where a text ends so.
+    let predicate = col("word").like("%word 12345");
+    let expected = read_with(Reader::new(table()).expect("a file").filter(predicate.clone()));
+    let expected = expected.expect("rows");
+    assert_eq!(expected.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
+    for threads in [1, 2] {
+        let source = Far::of(table());
+        let read = source.read.clone();
+        let reader = Reader::new(source).expect("a file").threads(threads);
+        let text = reader.metadata().schema().leaves_len() - 1;
+        let places: Vec<Range<u64>> = (0..4)
+            .map(|row_group| {
+                let chunk = reader.metadata().column_chunk(row_group, text).expect("a chunk");
+                let meta = chunk.meta_data.expect("metadata");
+                let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as u64;
+                start..start + meta.total_compressed_size as u64
+            })
+            .collect();
+        let reader = reader.filter(predicate.clone());
+        assert_eq!(read_with(reader.clone()).expect("rows"), expected);
+        let within = |range: &Range<u64>| -> u64 {
+            let part = |place: &Range<u64>| {
+                range.end.min(place.end).saturating_sub(range.start.max(place.start))
+            };
+            places.iter().map(part).sum()
+        };
+        let read: u64 = read.lock().expect("a lock").iter().map(within).sum();
+        let all: u64 = places.iter().map(|place| place.end - place.start).sum();
+        // One page of eighty, and what stands before the pages.
+        assert!(read > 0 && read < all / 20, "{read} of {all}, {threads} threads");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said_before_anything_is_read() {
+    let reader = Reader::new(table()).expect("a file");
+    for text in ["nothing = 1", "key = 'a'", "key = '1.5'", "text > 3", "any(key) = 1"] {
+        let predicate = Predicate::parse(text).expect("a predicate");
+        let error = reader.clone().filter(predicate).batches().expect_err(text);
+        assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
+    }
+}
+
+#[test]
+fn a_typo_in_a_filter_is_said_at_once_with_the_names_that_are_near() {
+    let path = crate::support::testdata("nested.parquet");
+    let reader = Reader::open(path).expect("a file");
+    for (text, near) in [
+        ("strukt.x is null", None),
+        ("struct.xx is null", Some("struct.x\"?")),
+        ("structt is null", Some("struct")),
+    ] {
+        let predicate = Predicate::parse(text).expect("a predicate");
+        let error = reader.clone().try_filter(predicate.clone()).expect_err(text);
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert!(error.to_string().contains("there is no field"), "{error}");
+        if let Some(near) = near {
+            assert!(error.to_string().contains(&format!("did you mean \"{near}")), "{error}");
+        }
+        // As before, the read says the same when it is planned.
+        let later = reader.clone().filter(predicate).schema().expect_err(text);
+        assert_eq!(later.to_string(), error.to_string());
+    }
+    // A column that only the target has is one where the target is known.
+    let zz = marquetry::arrow_schema::Field::new("zz", DataType::Int32, true);
+    let target = Arc::new(Schema::new(vec![zz]));
+    let wanted = col("zz").is_null();
+    assert!(reader.clone().try_filter(wanted.clone()).is_err());
+    let reader = reader.target(target, marquetry::schema::MatchBy::Name).expect("reachable");
+    let rows = reader.file_rows().expect("rows");
+    assert_eq!(reader.try_filter(wanted).expect("a filter").count().expect("rows"), rows);
+}

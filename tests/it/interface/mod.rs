@@ -1,0 +1,8 @@
+//! The interface of the library as a whole: its stages and types, errors, C streams, spans.
+
+#[cfg(feature = "ffi")]
+mod c_streams;
+mod errors;
+mod stages_and_types;
+#[cfg(feature = "tracing")]
+mod tracing_spans;

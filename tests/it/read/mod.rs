@@ -1,0 +1,11 @@
+//! Reading: which rows, in which batches, on how many threads, from which source.
+
+#[cfg(feature = "object_store")]
+mod asynchronous;
+mod batch_sizes;
+mod chunks_in_other_files;
+mod divided;
+mod few_rows;
+mod files_of_other_writers;
+pub mod row_selection;
+mod threads;

@@ -1,0 +1,3 @@
+//! VARIANT columns.
+
+mod shredding;

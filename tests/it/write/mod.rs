@@ -1,0 +1,11 @@
+//! Writing: the rules of the specification, what comes out, and where it goes.
+
+#[cfg(feature = "object_store")]
+mod asynchronous;
+mod encoded_sizes;
+mod encodings_of_readers;
+mod failing_sinks;
+mod metadata_is_true;
+pub mod round_trip;
+mod rules;
+mod shared_bytes;

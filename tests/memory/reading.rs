@@ -1,0 +1,420 @@
+//! The peak of the heap does not follow the size of the file: a file twice as long with the same
+//! row groups takes the same. And whatever a small file expands to stays within the limit, or is
+//! refused.
+
+use arrow_array_60 as arrow;
+use bytes::Bytes;
+use marquetry::arrow_schema::{DataType, Field, Schema};
+use marquetry::format::*;
+use marquetry::schema::{Dictionaries, MatchBy};
+use marquetry::{ErrorKind, LimitKind, Reader, col};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+
+use crate::support::heap;
+use crate::{alone, support};
+
+const ROWS_OF_A_GROUP: usize = 100_000;
+
+/// A file of this many row groups, in a folder.
+fn write(folder: &std::path::Path, groups: usize) -> std::path::PathBuf {
+    let n = ROWS_OF_A_GROUP * groups;
+    let mut rng = fastrand::Rng::with_seed(1);
+    let numbers = arrow::Int64Array::from_iter((0..n).map(|i| (i % 9 != 0).then(|| rng.i64(..))));
+    let texts = arrow::StringArray::from_iter_values(
+        (0..n).map(|i| format!("text number {}", i * 7 % 10_007)),
+    );
+    let columns: [(&str, arrow::ArrayRef); 2] =
+        [("n", std::sync::Arc::new(numbers)), ("t", std::sync::Arc::new(texts))];
+    let batch = arrow::RecordBatch::try_from_iter(columns).expect("a batch");
+    let path = folder.join(format!("{groups}.parquet"));
+    let properties =
+        WriterProperties::builder().set_max_row_group_row_count(Some(ROWS_OF_A_GROUP)).build();
+    let file = std::fs::File::create(&path).expect("a file");
+    let mut writer =
+        ArrowWriter::try_new(file, batch.schema(), Some(properties)).expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.close().expect("a footer");
+    path
+}
+
+/// The most heap that reading takes, of a few times: how far the threads are ahead when a batch is
+/// let go is chance.
+fn peak(path: &std::path::Path, threads: usize) -> usize {
+    (0..3).map(|_| peak_of_one(path, threads)).max().expect("a read")
+}
+
+fn peak_of_one(path: &std::path::Path, threads: usize) -> usize {
+    let before = heap::start();
+    let reader = Reader::open(path).expect("a file").threads(threads).memory(64 << 20);
+    let mut rows = 0;
+    for batch in reader.batches().expect("a plan") {
+        rows += batch.expect("a batch").num_rows();
+        if threads > 1 {
+            // Held until the threads have decoded all that they may: else it is a matter of luck
+            // how much is held at a time.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    }
+    assert_eq!(rows as u64, reader.rows().expect("a count"));
+    heap::peak() - before
+}
+
+#[test]
+fn twice_the_file_takes_the_same_memory() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    // Both larger than all that is held at a time: two waves, and memory that is kept to be used
+    // again.
+    let (one, two) = (write(folder.path(), 24), write(folder.path(), 48));
+    for threads in [1, 2] {
+        // The first read pays for what is made once.
+        peak_of_one(&one, threads);
+        let (a, b) = (peak(&one, threads), peak(&two, threads));
+        println!("{threads} threads: {a} bytes for 24 row groups, {b} for 48");
+        assert!(b <= a + a / 5, "{threads} threads: {a} bytes for 24 row groups, {b} for 48");
+        assert!(a < 64 << 20, "within the budget");
+    }
+}
+
+/// What the small files of these tests may take.
+const LIMIT: usize = 64 << 20;
+
+/// What is not counted one by one: memory that is kept to be used again, tables of codecs, stacks
+/// of iterators.
+const SLACK: usize = 16 << 20;
+
+/// A ZSTD frame of `len` zeros: blocks that are runs, 4 bytes for 128 KiB.
+fn zstd_zeros(len: usize) -> Vec<u8> {
+    // Magic number; no size, no checksum; a window of 128 KiB.
+    let mut out = vec![0x28, 0xB5, 0x2F, 0xFD, 0, 7 << 3];
+    let mut left = len;
+    loop {
+        let n = left.min(128 << 10);
+        left -= n;
+        let header = u32::try_from(n << 3 | 1 << 1 | usize::from(left == 0)).expect("24 bits");
+        out.extend_from_slice(&header.to_le_bytes()[..3]);
+        out.push(0);
+        if left == 0 {
+            return out;
+        }
+    }
+}
+
+/// A dictionary page of zeros.
+fn dictionary_of_zeros(entries: usize, len: usize) -> Vec<u8> {
+    let body = zstd_zeros(len);
+    let size = |n: usize| i32::try_from(n).expect("31 bits");
+    let header = PageHeader {
+        r#type: PageType::DictionaryPage,
+        uncompressed_page_size: size(len),
+        compressed_page_size: size(body.len()),
+        dictionary_page_header: Some(DictionaryPageHeader {
+            num_values: size(entries),
+            encoding: Encoding::Plain,
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    support::page(header, &body)
+}
+
+/// A data page of zeros, compressed.
+fn page_of_zeros(values: usize, encoding: Encoding, len: usize) -> Vec<u8> {
+    let body = zstd_zeros(len);
+    support::page(support::v1_header(values, encoding, len, body.len()), &body)
+}
+
+fn one_column(r#type: Type, rows: usize, chunk: support::Chunk) -> Bytes {
+    let chunk = chunk.codec(CompressionCodec::Zstd);
+    let rows = i64::try_from(rows).expect("few");
+    support::file(vec![support::required("v", r#type)], rows, vec![chunk]).into()
+}
+
+/// A chunk of `rows` values that are entry 0 of a dictionary of zeros.
+fn dictionary_bomb(r#type: Type, rows: usize, entries: usize, len: usize) -> Bytes {
+    // A bit width of 0, and a run of all of them.
+    let indices = page_of_zeros(rows, Encoding::RleDictionary, 1);
+    let chunk = support::Chunk::new(r#type, rows, &[indices])
+        .with_dictionary(dictionary_of_zeros(entries, len));
+    one_column(r#type, rows, chunk)
+}
+
+/// Reads `bytes` in every way, each of which must end within the limit, and says which ended well.
+fn every_way(name: &str, bytes: &Bytes, data_type: &DataType) -> Vec<&'static str> {
+    type Way = fn(Reader, DataType) -> marquetry::Result<u64>;
+    fn all(reader: Reader) -> marquetry::Result<u64> {
+        let mut rows = 0;
+        for batch in reader.batches()? {
+            rows += batch?.num_rows() as u64;
+        }
+        Ok(rows)
+    }
+    let ways: [(&'static str, Way); 9] = [
+        ("one thread", |reader, _| all(reader.threads(1))),
+        ("two threads", |reader, _| all(reader.threads(2))),
+        ("views", |reader, _| all(reader.threads(1).views(true))),
+        ("dictionaries", |reader, _| all(reader.threads(1).dictionaries(Dictionaries::Strings))),
+        ("target", |reader, data_type| {
+            let to = DataType::Dictionary(Box::new(DataType::UInt32), Box::new(data_type));
+            let schema = Schema::new(vec![Field::new("v", to, true)]);
+            all(reader.threads(1).target(schema.into(), MatchBy::Name)?)
+        }),
+        ("filter", |reader, _| all(reader.threads(1).filter(col("v").is_null()))),
+        ("count", |reader, _| reader.filter(col("v").is_not_null()).count()),
+        ("take", |reader, _| reader.take(&[0, 5, 9]).map(|batch| batch.num_rows() as u64)),
+        ("lossy", |reader, _| all(reader.threads(1).lossy_utf8(true))),
+    ];
+    let mut fine = Vec::new();
+    for (way, read) in ways {
+        let reader = Reader::new(bytes.clone()).expect("a footer").memory(LIMIT as u64);
+        let before = heap::start();
+        let found = read(reader, data_type.clone());
+        let peak = heap::peak() - before;
+        println!("{name}, {way}: {} MiB, {found:?}", peak >> 20);
+        assert!(peak <= LIMIT + SLACK, "{name}, {way}: {} MiB", peak >> 20);
+        match found {
+            Ok(_) => fine.push(way),
+            Err(e) => {
+                assert_eq!(e.kind(), ErrorKind::Limit(LimitKind::Memory), "{name}, {way}: {e}");
+                let text = e.to_string();
+                let says = text.contains("bytes wanted for") && text.contains("67108864");
+                assert!(says, "{name}, {way}: {text}");
+            }
+        }
+    }
+    fine
+}
+
+#[test]
+fn a_page_that_expands_beyond_the_limit_is_refused_before_it_does() {
+    let _alone = alone();
+    let values = 1 << 28;
+    let pages = [page_of_zeros(values, Encoding::Plain, 1 << 30)];
+    let bomb = one_column(Type::Int32, values, support::Chunk::new(Type::Int32, values, &pages));
+    assert!(bomb.len() < 40_000);
+    let fine = every_way("a page of 1 GiB", &bomb, &DataType::Int32);
+    // Where there are no nulls is known without reading.
+    assert!(fine.iter().all(|way| ["filter", "count"].contains(way)), "{fine:?}");
+}
+
+#[test]
+fn a_page_within_the_limit_is_read() {
+    let _alone = alone();
+    let values = 10 << 20;
+    let pages = [page_of_zeros(values, Encoding::Plain, 40 << 20)];
+    let file = one_column(Type::Int32, values, support::Chunk::new(Type::Int32, values, &pages));
+    let fine = every_way("a page of 40 MiB", &file, &DataType::Int32);
+    assert_eq!(fine.len(), 9, "{fine:?}");
+}
+
+#[test]
+fn a_dictionary_of_empty_strings_stays_within_the_limit() {
+    let _alone = alone();
+    for entries in [1 << 28, 12 << 20, 5 << 20] {
+        let bomb = dictionary_bomb(Type::ByteArray, 100_000, entries, 4 * entries);
+        assert!(bomb.len() < 40_000);
+        every_way(&format!("{entries} empty strings"), &bomb, &DataType::Binary);
+    }
+    let sane = dictionary_bomb(Type::ByteArray, 100_000, 400_000, 1_600_000);
+    let fine = every_way("400,000 empty strings", &sane, &DataType::Binary);
+    assert_eq!(fine.len(), 9, "{fine:?}");
+}
+
+#[test]
+fn a_boolean_dictionary_stays_within_the_limit() {
+    let _alone = alone();
+    for entries in [i32::MAX as usize, 1 << 28, 1 << 26, 1 << 25] {
+        let bomb = dictionary_bomb(Type::Boolean, 100_000, entries, entries.div_ceil(8));
+        assert!(bomb.len() < 16_000);
+        every_way(&format!("{entries} booleans"), &bomb, &DataType::Boolean);
+    }
+    let sane = dictionary_bomb(Type::Boolean, 100_000, 2, 1);
+    let fine = every_way("2 booleans", &sane, &DataType::Boolean);
+    assert_eq!(fine.len(), 9, "{fine:?}");
+}
+
+#[test]
+fn what_was_handed_out_is_the_callers() {
+    let _alone = alone();
+    // Long strings, whose pages the views hold.
+    let strings = arrow::StringArray::from_iter_values(
+        (0..60_000).map(|i| format!("{i:>0200}", i = i * 7919 % 60_000)),
+    );
+    let column: arrow::ArrayRef = std::sync::Arc::new(strings);
+    let batch = arrow::RecordBatch::try_from_iter([("t", column)]).expect("a batch");
+    for compression in
+        [parquet::basic::Compression::SNAPPY, parquet::basic::Compression::UNCOMPRESSED]
+    {
+        let properties = WriterProperties::builder()
+            .set_compression(compression)
+            .set_dictionary_enabled(false)
+            .set_max_row_group_row_count(Some(10_000))
+            .build();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("strings.parquet");
+        let out = std::fs::File::create(&path).expect("a file");
+        let mut writer = ArrowWriter::try_new(out, batch.schema(), Some(properties)).expect("ok");
+        writer.write(&batch).expect("rows");
+        writer.close().expect("a footer");
+        for threads in [1, 2] {
+            let reader = Reader::open(&path).expect("a file").threads(threads).views(true);
+            let batches = reader.memory(10 << 20).batch_rows(1000).batches().expect("a plan");
+            // 12 MB in the caller's hands, of a read that may take 10 MiB.
+            let all = batches.collect::<Result<Vec<_>, _>>().expect("rows");
+            assert_eq!(all.iter().map(|batch| batch.num_rows()).sum::<usize>(), 60_000);
+        }
+    }
+}
+
+/// Two columns of rows that are all one long string of a dictionary: the metadata say little of how
+/// much that is as arrays.
+fn rows_of_one_string(rows: usize, len: usize) -> Bytes {
+    // A bit width of 1, and a run of all of them.
+    let mut indices = vec![1];
+    let mut run = 2 * rows;
+    while run >= 0x80 {
+        indices.push(run.to_le_bytes()[0] | 0x80);
+        run >>= 7;
+    }
+    indices.push(run.to_le_bytes()[0]);
+    indices.push(0);
+    let page = support::v1(rows, Encoding::RleDictionary, &indices);
+    let columns = ["s", "t"].map(|name| {
+        let text = name.repeat(len);
+        let dictionary = support::dictionary(1, &support::texts(&[&text]));
+        let chunk = support::Chunk::new(Type::ByteArray, rows, std::slice::from_ref(&page));
+        let mut leaf = support::required(name, Type::ByteArray);
+        leaf.converted_type = Some(ConvertedType::Utf8);
+        (leaf, chunk.with_dictionary(dictionary))
+    });
+    let (schema, chunks) = columns.into_iter().unzip();
+    support::file(schema, i64::try_from(rows).expect("few"), chunks).into()
+}
+
+#[test]
+fn arrays_that_wait_to_be_given_out_are_within_the_limit() {
+    let _alone = alone();
+    // A batch of 1,000 rows takes 1 MB, all of them 400 MB.
+    let file = rows_of_one_string(400_000, 500);
+    assert!(file.len() < 2000);
+    for threads in [1, 2, 4] {
+        for filter in [None, Some(col("t").gt_eq("a"))] {
+            let reader = Reader::new(file.clone()).expect("a footer").memory(LIMIT as u64);
+            let mut reader = reader.threads(threads).batch_rows(1000);
+            if let Some(filter) = &filter {
+                reader = reader.filter(filter.clone());
+            }
+            let before = heap::start();
+            let mut rows = 0;
+            for batch in reader.batches().expect("a plan") {
+                rows += batch.expect("rows").num_rows();
+            }
+            let peak = heap::peak() - before;
+            println!("{threads} threads, {filter:?}: {} MiB", peak >> 20);
+            assert_eq!(rows, 400_000);
+            assert!(peak <= LIMIT + SLACK, "{threads} threads, {filter:?}: {} MiB", peak >> 20);
+        }
+    }
+}
+
+#[cfg(feature = "object_store")]
+#[test]
+fn arrays_of_a_stream_that_wait_are_within_the_limit() {
+    let _alone = alone();
+    let file = rows_of_one_string(400_000, 500);
+    for threads in [1, 2, 4] {
+        let before = heap::start();
+        let rows = rows_of_stream(|reader| reader.threads(threads).batch_rows(1000), file.clone());
+        let peak = heap::peak() - before;
+        println!("{threads} threads: {} MiB", peak >> 20);
+        assert_eq!(rows.expect("rows"), 400_000);
+        assert!(peak <= LIMIT + SLACK, "{threads} threads: {} MiB", peak >> 20);
+    }
+}
+
+/// Rows that a stream gives within the limit.
+#[cfg(feature = "object_store")]
+fn rows_of_stream(
+    options: impl Fn(marquetry::AsyncReader) -> marquetry::AsyncReader,
+    source: impl marquetry::io::AsyncSource + 'static,
+) -> marquetry::Result<u64> {
+    use futures_util::TryStreamExt;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let reader = marquetry::AsyncReader::open_async(source).await?;
+        let mut stream = options(reader.memory(LIMIT as u64)).stream()?;
+        let mut rows = 0;
+        while let Some(batch) = stream.try_next().await? {
+            rows += batch.num_rows() as u64;
+        }
+        Ok(rows)
+    })
+}
+
+/// In MiB, for people.
+fn mib(bytes: usize) -> String {
+    format!("{}.{}", bytes >> 20, ((bytes & 0xF_FFFF) * 10) >> 20)
+}
+
+/// The files below a folder.
+fn files_below(folder: &std::path::Path, files: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files_below(&path, files);
+        } else if path.extension().is_some_and(|ending| ending == "parquet") {
+            files.push(path);
+        }
+    }
+}
+
+/// Reads the files below the folders that `MARQUETRY_PEAKS` names, with a colon between them, and
+/// prints which took the most memory.
+#[test]
+#[ignore = "a tool: MARQUETRY_PEAKS=FOLDER cargo nextest run --test memory --run-ignored only --no-capture"]
+fn the_ten_highest_peaks() {
+    let _alone = alone();
+    let folders = std::env::var("MARQUETRY_PEAKS").unwrap_or_else(|_| "testdata".into());
+    let mut files = Vec::new();
+    folders.split(':').for_each(|folder| files_below(folder.as_ref(), &mut files));
+    files.sort();
+    type Way = fn(Reader) -> Reader;
+    let ways: [(&str, Way); 5] = [
+        ("1 thread", |reader| reader.threads(1)),
+        ("2 threads", |reader| reader.threads(2)),
+        ("4 threads", |reader| reader.threads(4)),
+        ("2 threads, views", |reader| reader.threads(2).views(true)),
+        ("2 threads, dictionaries", |reader| reader.threads(2).dictionaries(Dictionaries::Strings)),
+    ];
+    let mut peaks = Vec::new();
+    for path in &files {
+        for (way, options) in ways {
+            let before = heap::start();
+            let read = || -> marquetry::Result<u64> {
+                let mut batches = options(Reader::open(path)?).memory(LIMIT as u64).batches()?;
+                let mut rows = 0;
+                while let Some(batch) = batches.next_batch()? {
+                    rows += batch.num_rows() as u64;
+                }
+                Ok(rows)
+            };
+            let found = match read() {
+                Ok(rows) => format!("{rows} rows"),
+                Err(e) => e.to_string(),
+            };
+            let peak = heap::peak().saturating_sub(before);
+            peaks.push((peak, way, path.display().to_string(), found));
+        }
+    }
+    let refused = peaks.iter().filter(|(.., found)| found.contains("bytes wanted for"));
+    refused.for_each(|(peak, way, path, found)| {
+        println!("refused: {} MiB, {path}, {way}: {found}", mib(*peak));
+    });
+    peaks.sort_by_key(|(peak, ..)| std::cmp::Reverse(*peak));
+    for (peak, way, path, found) in peaks.iter().take(10) {
+        println!("{} MiB | {path} | {way} | {found}", mib(*peak));
+    }
+    let over = peaks.iter().filter(|(peak, ..)| *peak > LIMIT + SLACK).count();
+    println!("{over} of {} reads above {} MiB", peaks.len(), (LIMIT + SLACK) >> 20);
+}

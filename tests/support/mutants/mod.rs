@@ -1,0 +1,76 @@
+//! Mutants that are wrong below the codecs: what a random change of the bytes never reaches.
+//!
+//! A file is taken apart ([`file`]), its pages decompressed; levels, values, headers, indexes and
+//! metadata are changed ([`mutate`]), and it is put together again with sizes, offsets and
+//! checksums that fit, unless they are what was changed. Each mutant is then read in many ways
+//! ([`paths`]). Everything follows from the seeds, a number and an index.
+
+pub mod codecs;
+pub mod file;
+pub mod mutate;
+pub mod paths;
+pub mod seeds;
+
+use fastrand::Rng;
+
+use super::{encode, generate};
+
+use file::Parts;
+pub use paths::{Heap, note_panics, read_every_way};
+
+/// A file that mutants are made of.
+pub struct Seed {
+    /// For reports.
+    pub name: String,
+    parts: Parts,
+}
+
+impl Seed {
+    /// Takes a file apart; `None` if it is broken, or too large to be read thousands of times.
+    pub fn new(name: impl Into<String>, file: &bytes::Bytes) -> Option<Self> {
+        const MAX_FILE: usize = 128 << 10;
+        if file.len() > MAX_FILE {
+            return None;
+        }
+        Some(Self { name: name.into(), parts: Parts::new(file)? })
+    }
+}
+
+/// A mutant, and what was done to make it.
+pub struct Mutant {
+    pub seed: usize,
+    pub done: Vec<&'static str>,
+    pub file: bytes::Bytes,
+}
+
+/// The mutant at `index` of the series `series`: it depends on nothing but these and the seeds.
+pub fn mutant(seeds: &[Seed], series: u64, index: u64) -> Mutant {
+    let mut rng = rng(series, index);
+    let seed = rng.usize(..seeds.len());
+    let donor = &seeds[rng.usize(..seeds.len())].parts;
+    let mut parts = seeds[seed].parts.clone();
+    let mut done = Vec::new();
+    for _ in 0..[1, 1, 1, 2, 2, 3, 5][rng.usize(..7)] {
+        done.push(mutate::change(&mut parts, donor, &mut rng));
+    }
+    let late = rng.u8(..8) == 0;
+    if late {
+        done.push("late");
+    }
+    let file = parts.lay_out(|meta| {
+        if late {
+            mutate::metadata(meta, &mut rng);
+        }
+    });
+    Mutant { seed, done, file: file.into() }
+}
+
+/// The numbers that a mutant is made of, and read with.
+pub fn rng(series: u64, index: u64) -> Rng {
+    let mut rng = Rng::with_seed(series.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
+    // Neighbours begin alike.
+    for _ in 0..4 {
+        rng.u64(..);
+    }
+    rng
+}
