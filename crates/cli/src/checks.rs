@@ -1,4 +1,4 @@
-//! Checks before anything is read: flags without effect, and an output that is one of the inputs.
+//! Checks flags before anything is read: none is without effect, and no output is an input.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `convert`: rows from any supported format to any other.
+//! `convert` writes rows of any supported format in any other.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::packed::{self, Packing};
 use crate::parquet_out::ParquetOut;
 use crate::printer::Printer;
 use crate::printer::csv::CsvForm;
-use crate::progress::{Bar, Read, Work};
+use crate::progress::{Bar, Extent, Read};
 use crate::source::{self, Source};
 
 /// Converts the files, one after the other, into one output.
@@ -82,13 +82,13 @@ fn in_place(command: &Convert, global: &Global) -> Result<Global> {
     }
 }
 
-fn work(sources: &[Source]) -> Work {
+fn work(sources: &[Source]) -> Extent {
     if let Some(rows) = sources.iter().map(|source| source.rows).sum() {
-        return Work::Rows(rows);
+        return Extent::Rows(rows);
     }
     match sources.iter().map(|source| source.bytes).sum() {
-        Some(bytes) => Work::Bytes(bytes),
-        None => Work::Unknown,
+        Some(bytes) => Extent::Bytes(bytes),
+        None => Extent::Unknown,
     }
 }
 

@@ -1,58 +1,74 @@
-//! `count`: rows, from the metadata alone, or of those that meet a condition.
+//! `count` counts rows, from the metadata alone, or those that meet a condition.
 
 use std::io::Write;
 
-use serde_json::json;
+use serde::Serialize;
 
 use crate::args::{Files, Global};
 use crate::failure::{Failure, Result};
 use crate::hive::Input;
 use crate::input;
-use crate::output::{Sink, count};
-use crate::report::{Report, Section};
+use crate::output::Sink;
+use crate::report::{self, Column, Report, Tables};
+
+#[derive(Serialize)]
+struct Counts {
+    rows: u64,
+    files: Vec<FileCount>,
+}
+
+#[derive(Serialize)]
+struct FileCount {
+    file: String,
+    rows: u64,
+}
 
 /// Counts the rows of each file, and of all.
 pub(crate) fn run(command: &Files, global: &Global) -> Result<()> {
     let mut files = Vec::new();
-    let mut failed = false;
+    let mut end = Ok(());
     let inputs = input::inputs(&command.files, global)?;
     for input in &inputs {
         match rows_of(input, global) {
-            Ok(rows) => files.push((input.path.clone(), rows)),
+            Ok(rows) => files.push(FileCount { file: input.path.clone(), rows }),
             // One file is the whole work; of several, the others still count.
             Err(failure) if inputs.len() == 1 => return Err(failure),
             Err(failure) => {
                 let _ = failure.report(global.format);
-                failed = true;
+                end = Err(Failure::Partial);
             }
         }
     }
-    let total: u64 = files.iter().map(|(_, rows)| rows).sum();
-    let end = if failed { Err(Failure::Partial) } else { Ok(()) };
+    let counts = Counts { rows: files.iter().map(|file| file.rows).sum(), files };
     if global.format.is_none() {
         // A number is what a script wants: n=$(marq count FILE).
         let mut out = Sink::open(global)?;
         if !out.terminal {
-            writeln!(out, "{total}")?;
+            writeln!(out, "{}", counts.rows)?;
             out.close()?;
             return end;
         }
     }
-    let mut rows: Vec<Vec<String>> =
-        files.iter().map(|(path, rows)| vec![path.clone(), count(*rows, global)]).collect();
-    if files.len() > 1 {
-        rows.push(vec!["all".to_owned(), count(total, global)]);
-    }
-    let listed: Vec<_> =
-        files.iter().map(|(path, rows)| json!({ "file": path, "rows": rows })).collect();
-    let report = Report {
-        command: "count",
-        json: json!({ "rows": total, "files": listed }),
-        records: listed,
-        sections: vec![Section::new("", &["file", ">rows"]).with(rows)],
-    };
-    report.print(global)?;
+    report::print(&counts, global)?;
     end
+}
+
+impl Report for Counts {
+    const COMMAND: &'static str = "count";
+
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        self.files.iter()
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        let all = FileCount { file: "all".to_owned(), rows: self.rows };
+        let all = (self.files.len() > 1).then_some(&all);
+        let columns = [
+            Column::text("file", |of: &FileCount| of.file.clone()),
+            Column::count("rows", |of| Some(of.rows)),
+        ];
+        out.show("", &columns, self.files.iter().chain(all), &[])
+    }
 }
 
 /// Rows of a file that meet the filter; it is not opened where its folders say that none does.

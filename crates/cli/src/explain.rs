@@ -1,15 +1,51 @@
-//! `explain`: what a read will do, before it is done.
+//! `explain` says what a read will do, before it is done.
 
 use std::time::Duration;
 
+use marquetry::io::{ExplainedRowGroup, Outcome};
 use marquetry::read::Latency;
-use serde_json::json;
+use serde::Serialize;
 
 use crate::args::{Explain, Global};
 use crate::failure::Result;
 use crate::input;
-use crate::output::{bytes, count};
-use crate::report::{Report, Section, with_keys};
+use crate::json::AsText;
+use crate::report::{self, Column, Report, Tables};
+
+#[derive(Serialize)]
+struct Reads {
+    files: Vec<FileRead>,
+}
+
+/// The read of a file.
+#[derive(Serialize)]
+struct FileRead {
+    file: String,
+    filter: Option<String>,
+    leaves: Vec<String>,
+    rows_left: u64,
+    bytes: u64,
+    requests: u64,
+    estimated_seconds: f64,
+    #[serde(skip)]
+    time: Duration,
+    row_groups: Vec<RowGroupRead>,
+}
+
+#[derive(Serialize)]
+struct RowGroupRead {
+    row_group: usize,
+    outcome: AsText<Outcome>,
+    rows: u64,
+    rows_left: u64,
+    pages: u64,
+    pages_pruned: u64,
+    chunk_bytes: u64,
+    fetch_bytes: u64,
+    index_bytes: u64,
+    requests: u64,
+    ignored_indexes: Vec<String>,
+}
 
 /// Explains the read of each file.
 pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
@@ -18,78 +54,78 @@ pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
         bytes_per_second: u64::from(command.bandwidth) * 1_000_000,
     };
     let mut files = Vec::new();
-    let mut records = Vec::new();
-    let mut sections = Vec::new();
     for input in input::inputs(&command.rows.files, global)? {
-        let path = &input.path;
         let plan = input::open_rows(&input, &command.rows, global)?.reader.explain()?;
-        let rows = plan.row_groups.iter().map(|group| {
-            vec![
-                group.row_group.to_string(),
-                group.outcome.to_string(),
-                count(group.rows, global),
-                count(group.rows_left, global),
-                count(group.pages_pruned, global),
-                bytes(group.fetch_bytes, global),
-                count(group.requests, global),
-            ]
-        });
-        let header = [
-            ">row group",
-            "outcome",
-            ">rows",
-            ">rows left",
-            ">pages pruned",
-            ">bytes",
-            ">requests",
-        ];
         let time = plan.time(latency);
-        sections.push(
-            Section::new(path.as_str(), &header).with(rows.collect()).with_expendable(&[
-                "requests",
-                "rows",
-                "pages pruned",
-            ]),
-        );
-        let all = vec![
-            count(plan.rows_left(), global),
-            bytes(plan.bytes(), global),
-            count(plan.requests(), global),
-            format!("{time:.2?}"),
-        ];
-        let header = [">rows left", ">bytes", ">requests", ">estimated time"];
-        sections.push(Section::new("in all", &header).with(vec![all]));
-        let groups: Vec<_> = plan
-            .row_groups
-            .iter()
-            .map(|group| {
-                json!({
-                    "row_group": group.row_group,
-                    "outcome": group.outcome.to_string(),
-                    "rows": group.rows,
-                    "rows_left": group.rows_left,
-                    "pages": group.pages,
-                    "pages_pruned": group.pages_pruned,
-                    "chunk_bytes": group.chunk_bytes,
-                    "fetch_bytes": group.fetch_bytes,
-                    "index_bytes": group.index_bytes,
-                    "requests": group.requests,
-                    "ignored_indexes": group.ignored,
-                })
-            })
-            .collect();
-        let keys = |group| with_keys([("file", json!(path))], group);
-        records.extend(groups.iter().map(keys));
-        files.push(json!({
-            "file": path,
-            "filter": plan.filter,
-            "leaves": plan.leaves,
-            "rows_left": plan.rows_left(),
-            "bytes": plan.bytes(),
-            "requests": plan.requests(),
-            "estimated_seconds": time.as_secs_f64(),
-            "row_groups": groups,
-        }));
+        files.push(FileRead {
+            rows_left: plan.rows_left(),
+            bytes: plan.bytes(),
+            requests: plan.requests(),
+            estimated_seconds: time.as_secs_f64(),
+            time,
+            row_groups: plan.row_groups.into_iter().map(RowGroupRead::new).collect(),
+            file: input.path,
+            filter: plan.filter,
+            leaves: plan.leaves,
+        });
     }
-    Report { command: "explain", json: json!({ "files": files }), records, sections }.print(global)
+    report::print(&Reads { files }, global)
+}
+
+impl RowGroupRead {
+    fn new(of: ExplainedRowGroup) -> Self {
+        Self {
+            row_group: of.row_group,
+            outcome: AsText(of.outcome),
+            rows: of.rows,
+            rows_left: of.rows_left,
+            pages: of.pages,
+            pages_pruned: of.pages_pruned,
+            chunk_bytes: of.chunk_bytes,
+            fetch_bytes: of.fetch_bytes,
+            index_bytes: of.index_bytes,
+            requests: of.requests,
+            ignored_indexes: of.ignored,
+        }
+    }
+}
+
+impl Report for Reads {
+    const COMMAND: &'static str = "explain";
+
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        #[derive(Serialize)]
+        struct RowGroupOfFile<'a> {
+            file: &'a str,
+            #[serde(flatten)]
+            row_group: &'a RowGroupRead,
+        }
+        self.files.iter().flat_map(|FileRead { file, row_groups, .. }| {
+            row_groups.iter().map(move |row_group| RowGroupOfFile { file, row_group })
+        })
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        let columns = [
+            Column::number("row group", |of: &RowGroupRead| of.row_group.to_string()),
+            Column::text("outcome", |of| of.outcome.0.to_string()),
+            Column::count("rows", |of| Some(of.rows)),
+            Column::count("rows left", |of| Some(of.rows_left)),
+            Column::count("pages pruned", |of| Some(of.pages_pruned)),
+            Column::bytes("bytes", |of| Some(of.fetch_bytes)),
+            Column::count("requests", |of| Some(of.requests)),
+        ];
+        let in_all = [
+            Column::count("rows left", |of: &FileRead| Some(of.rows_left)),
+            Column::bytes("bytes", |of| Some(of.bytes)),
+            Column::count("requests", |of| Some(of.requests)),
+            Column::number("estimated time", |of| format!("{:.2?}", of.time)),
+        ];
+        for file in &self.files {
+            let expendable = ["requests", "rows", "pages pruned"];
+            out.show(&file.file, &columns, &file.row_groups, &expendable)?;
+            out.show("in all", &in_all, [file], &[])?;
+        }
+        Ok(())
+    }
 }

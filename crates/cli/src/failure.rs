@@ -1,4 +1,4 @@
-//! Errors of a command, and their exit codes.
+//! Says what is wrong, and with which exit code a command ends.
 
 use std::borrow::Cow;
 use std::process::ExitCode;
@@ -43,6 +43,22 @@ impl Failure {
             Self::Content { file, line, message, .. } => {
                 Self::Content { file, line, message, hint: help }
             }
+            other => other,
+        }
+    }
+
+    /// The same with the file that an error of the library is about.
+    pub(crate) fn at_file(self, file: &str) -> Self {
+        match self {
+            Self::File(error) => Self::File(error.at_file(file)),
+            other => other,
+        }
+    }
+
+    /// The same with the column chunk.
+    pub(crate) fn at_chunk(self, file: &str, row_group: usize, column: &str) -> Self {
+        match self.at_file(file) {
+            Self::File(error) => Self::File(error.at_row_group(row_group).at_column(column)),
             other => other,
         }
     }

@@ -1,9 +1,9 @@
-//! Which files a command works on: those that are named, and those that folders and globs stand
-//! for.
+//! Finds the files that a command works on: those that are named, and those that folders and globs
+//! stand for.
 //!
 //! A file that is named is taken whatever it is called. Of folders and globs, regular files are
-//! taken, each once, whatever links lead to it; names that begin with `_` or `.` are passed over, as
-//! Spark, Hive and pyarrow do (`_delta_log`, `_temporary`, `.crc`).
+//! taken, each once, whatever links lead to it; names that begin with `_` or `.` are passed over,
+//! as Spark, Hive and pyarrow do (`_delta_log`, `_temporary`, `.crc`).
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Component, Path, PathBuf};
@@ -125,7 +125,7 @@ impl Reach {
 }
 
 /// A file that was found, and its path without links.
-struct File {
+struct FoundFile {
     path: PathBuf,
     real: PathBuf,
 }
@@ -135,7 +135,7 @@ struct File {
 /// Links are followed after everything that is there without them, and no folder is entered twice:
 /// they cannot lead in circles, and a file has its own path, whose folders say its partition, not
 /// that of a link.
-fn walk(root: &Path, reach: impl Fn(&Path) -> Reach) -> Result<Vec<File>> {
+fn walk(root: &Path, reach: impl Fn(&Path) -> Reach) -> Result<Vec<FoundFile>> {
     let mut starts = VecDeque::from([root.to_owned()]);
     // The real paths of files and folders.
     let mut entered = HashSet::new();
@@ -147,7 +147,7 @@ fn walk(root: &Path, reach: impl Fn(&Path) -> Reach) -> Result<Vec<File>> {
         if !start.is_dir() {
             let is_wanted = start.is_file() && reach(&below(&start)).is_match;
             if is_wanted && entered.insert(real.clone()) {
-                found.push(File { path: start, real });
+                found.push(FoundFile { path: start, real });
             }
             continue;
         }
@@ -170,7 +170,7 @@ fn walk(root: &Path, reach: impl Fn(&Path) -> Reach) -> Result<Vec<File>> {
             if kind.is_symlink() {
                 starts.push_back(entry.into_path());
             } else if kind.is_file() && reach(&below(entry.path())).is_match {
-                found.push(File { real: real_path(&entry), path: entry.into_path() });
+                found.push(FoundFile { real: real_path(&entry), path: entry.into_path() });
             }
         }
     }
@@ -186,7 +186,7 @@ fn unreadable(error: walkdir::Error) -> Failure {
 
 /// The files that a glob stands for, each with the folder that its keys are looked for below; a
 /// folder that it names stands for the Parquet files in it.
-fn matching(glob: &str) -> Result<Vec<(File, PathBuf)>> {
+fn matching(glob: &str) -> Result<Vec<(FoundFile, PathBuf)>> {
     let names: Vec<&str> = glob.split(['/', std::path::MAIN_SEPARATOR]).collect();
     let literal = names.iter().take_while(|name| !is_glob(name)).count();
     let (root, names) = names.split_at(literal);
@@ -217,14 +217,14 @@ fn matching(glob: &str) -> Result<Vec<(File, PathBuf)>> {
             shows_hidden: patterns.iter().any(spells),
         }
     })?;
-    let with_folder = |file: File| {
+    let with_folder = |file: FoundFile| {
         let below = file.path.strip_prefix(&root).unwrap_or(&file.path);
         let names = below.components().count();
         let named = states(&patterns, below).and_then(|step| step.names).unwrap_or(names);
         let named = if named < names { named } else { names.saturating_sub(1) };
         let folder = root.join(below.components().take(named).collect::<PathBuf>());
         let shown = file.path.strip_prefix(".").map(Path::to_owned);
-        (File { path: shown.unwrap_or_else(|_| file.path.clone()), ..file }, folder)
+        (FoundFile { path: shown.unwrap_or_else(|_| file.path.clone()), ..file }, folder)
     };
     Ok(found.into_iter().map(with_folder).collect())
 }

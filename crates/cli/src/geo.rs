@@ -1,28 +1,22 @@
-//! What the metadata say of geometries, for people and programs.
+//! Lists the columns of geometries, with the boxes and types that the metadata state.
 
 use marquetry::Reader;
 use marquetry::format::{BoundingBox, GeospatialStatistics, LogicalType};
 use marquetry::schema::Leaf;
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
 
 use crate::failure::Result;
+use crate::report::{Column, Tables};
 
 /// Whether the values of a leaf are geometries.
 pub(crate) fn is_geospatial(leaf: &Leaf) -> bool {
     matches!(leaf.logical, Some(LogicalType::Geometry(_) | LogicalType::Geography(_)))
 }
 
-/// The statistics of a chunk or a column as JSON.
-pub(crate) fn json(found: &GeospatialStatistics) -> Value {
-    json!({
-        "bbox": found.bbox.as_ref().map(bbox_json),
-        "types": found.geospatial_types.as_deref().unwrap_or_default(),
-    })
-}
-
-fn bbox_json(bbox: &BoundingBox) -> Value {
-    let mut sides = Map::new();
-    for (name, value) in [
+/// Serialises the sides of a box, if there is one.
+fn sides<S: Serializer>(bbox: &Option<BoundingBox>, to: S) -> Result<S::Ok, S::Error> {
+    let Some(bbox) = bbox else { return to.serialize_none() };
+    let sides = [
         ("xmin", Some(bbox.xmin)),
         ("xmax", Some(bbox.xmax)),
         ("ymin", Some(bbox.ymin)),
@@ -31,41 +25,55 @@ fn bbox_json(bbox: &BoundingBox) -> Value {
         ("zmax", bbox.zmax),
         ("mmin", bbox.mmin),
         ("mmax", bbox.mmax),
-    ] {
-        if let Some(value) = value {
-            sides.insert(name.to_owned(), json!(value));
-        }
+    ];
+    to.collect_map(sides.into_iter().filter_map(|(name, side)| Some((name, side?))))
+}
+
+/// The statistics of a chunk or a column.
+#[derive(Clone, Serialize)]
+pub(crate) struct Shapes {
+    #[serde(serialize_with = "sides")]
+    bbox: Option<BoundingBox>,
+    types: Vec<i32>,
+}
+
+impl Shapes {
+    pub(crate) fn new(of: GeospatialStatistics) -> Self {
+        Self { bbox: of.bbox, types: of.geospatial_types.unwrap_or_default() }
     }
-    sides.into()
-}
 
-/// The least, or the greatest, coordinates.
-pub(crate) fn corner(bbox: &BoundingBox, least: bool) -> String {
-    let pick = |least_value, greatest| if least { least_value } else { greatest };
-    let mut corner = format!("x {}, y {}", pick(bbox.xmin, bbox.xmax), pick(bbox.ymin, bbox.ymax));
-    for (name, value) in [
-        ("z", pick_some(least, bbox.zmin, bbox.zmax)),
-        ("m", pick_some(least, bbox.mmin, bbox.mmax)),
-    ] {
-        if let Some(value) = value {
-            corner.push_str(&format!(", {name} {value}"));
-        }
+    /// The statistics of two chunks together: what is unknown of one is unknown of both. If one of
+    /// the boxes crosses the antimeridian, no box is made of the two.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let bbox = self.bbox.zip(other.bbox).and_then(|(a, b)| join(&a, &b));
+        let are_known = !self.types.is_empty() && !other.types.is_empty();
+        let types = if are_known { joined(self.types, other.types) } else { Vec::new() };
+        Self { bbox, types }
     }
-    corner
+
+    /// The least coordinates.
+    pub(crate) fn least(&self) -> Option<String> {
+        self.bbox.as_ref().map(least_corner)
+    }
+
+    /// The greatest coordinates.
+    pub(crate) fn greatest(&self) -> Option<String> {
+        self.bbox.as_ref().map(greatest_corner)
+    }
 }
 
-fn pick_some(least: bool, a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    if least { a } else { b }
+fn least_corner(bbox: &BoundingBox) -> String {
+    corner([Some(bbox.xmin), Some(bbox.ymin), bbox.zmin, bbox.mmin])
 }
 
-/// The statistics of two chunks together: what is unknown of one is unknown of both. If one of the
-/// boxes crosses the antimeridian, no box is made of the two.
-pub(crate) fn both(a: GeospatialStatistics, b: GeospatialStatistics) -> GeospatialStatistics {
-    let bbox = a.bbox.zip(b.bbox).and_then(|(a, b)| join(&a, &b));
-    let types = |of: Option<Vec<i32>>| of.filter(|types| !types.is_empty());
-    let geospatial_types = types(a.geospatial_types).zip(types(b.geospatial_types));
-    let geospatial_types = geospatial_types.map(|(a, b)| joined(a, b));
-    GeospatialStatistics { bbox, geospatial_types, ..GeospatialStatistics::default() }
+fn greatest_corner(bbox: &BoundingBox) -> String {
+    corner([Some(bbox.xmax), Some(bbox.ymax), bbox.zmax, bbox.mmax])
+}
+
+fn corner(values: [Option<f64>; 4]) -> String {
+    let named = ["x", "y", "z", "m"].into_iter().zip(values);
+    let shown = named.filter_map(|(name, value)| Some(format!("{name} {}", value?)));
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 fn joined(mut a: Vec<i32>, b: Vec<i32>) -> Vec<i32> {
@@ -79,8 +87,8 @@ fn join(a: &BoundingBox, b: &BoundingBox) -> Option<BoundingBox> {
     if a.xmin > a.xmax || b.xmin > b.xmax {
         return None;
     }
-    let some = |a: Option<f64>, b: Option<f64>, of: fn(f64, f64) -> f64| match (a, b) {
-        (Some(a), Some(b)) => Some(of(a, b)),
+    let some = |a: Option<f64>, b: Option<f64>, choose: fn(f64, f64) -> f64| match (a, b) {
+        (Some(a), Some(b)) => Some(choose(a, b)),
         (a, b) => a.or(b),
     };
     Some(BoundingBox {
@@ -97,13 +105,16 @@ fn join(a: &BoundingBox, b: &BoundingBox) -> Option<BoundingBox> {
 }
 
 /// What the row groups say of a column of geometries.
+#[derive(Serialize)]
 pub(crate) struct GeoColumn {
-    pub(crate) name: String,
-    row_groups: usize,
-    /// Row groups that have a box, and the one around all boxes, unless one wraps.
-    boxes: usize,
+    column: String,
+    /// The box around all boxes, unless one wraps.
+    #[serde(serialize_with = "sides")]
     bbox: Option<BoundingBox>,
     types: Vec<i32>,
+    row_groups_with_bbox: usize,
+    #[serde(skip)]
+    row_groups: usize,
 }
 
 /// The columns of geometries of a file.
@@ -115,43 +126,47 @@ pub(crate) fn columns(reader: &Reader) -> Result<Vec<GeoColumn>> {
         if !is_geospatial(&leaf) {
             continue;
         }
-        let (name, row_groups) = (leaf.path.dotted(), footer.row_groups());
-        let mut column = GeoColumn { name, row_groups, boxes: 0, bbox: None, types: Vec::new() };
-        for group in 0..row_groups {
+        let mut column = GeoColumn {
+            column: leaf.path.dotted(),
+            bbox: None,
+            types: Vec::new(),
+            row_groups_with_bbox: 0,
+            row_groups: footer.row_groups(),
+        };
+        for group in 0..footer.row_groups() {
             let meta = footer.column_chunk(group, leaf.index)?.meta_data;
             let Some(found) = meta.and_then(|meta| meta.geospatial_statistics) else { continue };
             column.types = joined(column.types, found.geospatial_types.unwrap_or_default());
             let Some(bbox) = found.bbox else { continue };
-            column.bbox = match (column.boxes, &column.bbox) {
+            column.bbox = match (column.row_groups_with_bbox, &column.bbox) {
                 (0, _) => Some(bbox),
                 (_, Some(all)) => join(all, &bbox),
                 (_, None) => None,
             };
-            column.boxes += 1;
+            column.row_groups_with_bbox += 1;
         }
         columns.push(column);
     }
     Ok(columns)
 }
 
-impl GeoColumn {
-    pub(crate) fn json(&self) -> Value {
-        json!({
-            "column": self.name, "bbox": self.bbox.as_ref().map(bbox_json), "types": self.types,
-            "row_groups_with_bbox": self.boxes,
-        })
+/// Prints the columns of geometries, if there are some.
+pub(crate) fn show(columns: &[GeoColumn], out: &mut Tables<'_>) -> Result<()> {
+    if columns.is_empty() {
+        return Ok(());
     }
-
-    pub(crate) fn cells(&self) -> Vec<String> {
-        let corner_of = |least| self.bbox.as_ref().map(|bbox| corner(bbox, least));
-        vec![
-            self.name.clone(),
-            corner_of(true).unwrap_or_default(),
-            corner_of(false).unwrap_or_default(),
-            self.types.iter().map(|code| type_name(*code)).collect::<Vec<_>>().join(", "),
-            format!("{} of {}", self.boxes, self.row_groups),
-        ]
-    }
+    let shown = [
+        Column::text("geometries", |of: &GeoColumn| of.column.clone()),
+        Column::text("least", |of| of.bbox.as_ref().map_or_else(String::new, least_corner)),
+        Column::text("greatest", |of| of.bbox.as_ref().map_or_else(String::new, greatest_corner)),
+        Column::text("types", |of| {
+            of.types.iter().map(|code| type_name(*code)).collect::<Vec<_>>().join(", ")
+        }),
+        Column::text("row groups with a box", |of| {
+            format!("{} of {}", of.row_groups_with_bbox, of.row_groups)
+        }),
+    ];
+    out.show("", &shown, columns, &[])
 }
 
 /// The name of a type, as well-known text has it.

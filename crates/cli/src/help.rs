@@ -1,4 +1,4 @@
-//! The help: examples of each command, and only the flags that it heeds.
+//! Completes the help: each command has examples, and only the flags that it heeds.
 
 use clap::Command;
 
@@ -28,91 +28,52 @@ const SHOWING: &[&str] = &[
     "crypt audit",
 ];
 
+/// The commands that read rows, and `explain`, which tells how they would.
+const READING: &[&str] = &["head", "tail", "cat", "sample", "count", "explain", "convert", "stats"];
+/// The same with `schema`, where columns of folders and of INT96 have types.
+const TYPING: &[&str] =
+    &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert", "stats"];
+
+const FOR_ROWS: &str = "commands that read rows (stats with --values), and explain";
+const FOR_TYPES: &str = "schema, explain and commands that read rows (stats with --values)";
+
 /// The flags that not all commands heed, those of the output first, as in the help.
+#[rustfmt::skip]
 pub(crate) const LIMITED: &[Limited] = &[
-    Limited {
-        id: "format",
-        flag: "--format",
-        commands: SHOWING,
-        purpose: "what is shown, and the errors of convert (json); --to says the form of a file",
-    },
-    Limited {
-        id: "raw",
-        flag: "--raw",
-        commands: &["info", "count", "explain", "pages", "stats", "convert", "crypt audit"],
-        purpose: "info, count, explain, pages, stats and convert",
-    },
-    Limited {
-        id: "progress",
-        flag: "--progress",
-        commands: &["head", "tail", "cat", "sample", "convert", "stats"],
-        purpose: "convert, head, tail, cat, sample and stats --values",
-    },
-    Limited {
-        id: "verbose",
-        flag: "--verbose",
-        commands: &[
-            "head",
-            "tail",
-            "cat",
-            "sample",
-            "convert",
-            "crypt encrypt",
-            "crypt decrypt",
-            "crypt rekey",
-            "crypt rewrap",
-        ],
-        purpose: "convert, crypt, head, tail, cat and sample",
-    },
-    Limited { id: "wide", flag: "--wide", commands: SHOWING, purpose: "tables" },
-    Limited { id: "vertical", flag: "--vertical", commands: SHOWING, purpose: "tables" },
-    Limited {
-        id: "filter",
-        flag: "--where",
-        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert", "stats"],
-        purpose: "commands that read rows (stats with --values), and explain",
-    },
-    Limited {
-        id: "no_hive",
-        flag: "--no-hive",
-        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert", "stats"],
-        purpose: "commands that read rows (stats with --values), and explain",
-    },
-    Limited {
-        id: "hive_types",
-        flag: "--hive-types",
-        commands: &[
-            "schema", "head", "tail", "cat", "sample", "count", "explain", "convert", "stats",
-        ],
-        purpose: "schema, explain and commands that read rows (stats with --values)",
-    },
-    Limited {
-        id: "int96",
-        flag: "--int96",
-        commands: &[
-            "schema", "head", "tail", "cat", "sample", "count", "explain", "convert", "stats",
-        ],
-        purpose: "schema, explain and commands that read rows (stats with --values)",
-    },
-    Limited {
-        id: "threads",
-        flag: "--threads",
-        commands: &["head", "tail", "cat", "sample", "count", "convert", "stats"],
-        purpose: "commands that read rows (stats with --values)",
-    },
-    Limited {
-        id: "verify_statistics",
-        flag: "--verify-statistics",
-        commands: &["head", "tail", "cat", "sample", "count", "explain", "convert", "stats"],
-        purpose: "commands that read rows (stats with --values), and explain",
-    },
-    Limited {
-        id: "shared_bytes",
-        flag: "--shared-bytes",
-        commands: &["convert", "crypt encrypt", "crypt decrypt", "crypt rekey"],
-        purpose: "convert, and crypt encrypt, decrypt and rekey",
-    },
+    limited("format", "--format", SHOWING,
+        "what is shown, and the errors of convert (json); --to says the form of a file"),
+    limited("raw", "--raw",
+        &["info", "count", "explain", "pages", "stats", "convert", "crypt audit"],
+        "info, count, explain, pages, stats and convert"),
+    limited("progress", "--progress", &["head", "tail", "cat", "sample", "convert", "stats"],
+        "convert, head, tail, cat, sample and stats --values"),
+    limited("verbose", "--verbose",
+        &["head", "tail", "cat", "sample", "convert", "crypt encrypt", "crypt decrypt",
+            "crypt rekey", "crypt rewrap"],
+        "convert, crypt, head, tail, cat and sample"),
+    limited("wide", "--wide", SHOWING, "tables"),
+    limited("vertical", "--vertical", SHOWING, "tables"),
+    limited("filter", "--where", READING, FOR_ROWS),
+    limited("no_hive", "--no-hive", READING, FOR_ROWS),
+    limited("hive_types", "--hive-types", TYPING, FOR_TYPES),
+    limited("int96", "--int96", TYPING, FOR_TYPES),
+    limited("threads", "--threads",
+        &["head", "tail", "cat", "sample", "count", "convert", "stats"],
+        "commands that read rows (stats with --values)"),
+    limited("verify_statistics", "--verify-statistics", READING, FOR_ROWS),
+    limited("shared_bytes", "--shared-bytes",
+        &["convert", "crypt encrypt", "crypt decrypt", "crypt rekey"],
+        "convert, and crypt encrypt, decrypt and rekey"),
 ];
+
+const fn limited(
+    id: &'static str,
+    flag: &'static str,
+    commands: &'static [&'static str],
+    purpose: &'static str,
+) -> Limited {
+    Limited { id, flag, commands, purpose }
+}
 
 /// Of the flags that `stats` heeds, those that it heeds with `--values` alone.
 pub(crate) const OF_VALUES: &[&str] =

@@ -1,4 +1,4 @@
-//! `marq help where`: the language of --where. Its examples are run by a test.
+//! Holds the text of `marq help where`, the language of --where. A test runs its examples.
 
 /// What `marq help where` prints.
 pub(crate) const TEXT: &str = "\

@@ -1,4 +1,4 @@
-//! Partition columns: folders named `KEY=VALUE` on the way to a file.
+//! Makes partition columns of folders named `KEY=VALUE` on the way to a file.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn decode(text: &str) -> String {
 
 /// The partition columns of a file: names and types are those of all files, values its own.
 #[derive(Clone)]
-pub(crate) struct Known {
+pub(crate) struct Partitions {
     schema: SchemaRef,
     /// Where each name stands in the schema.
     places: Arc<HashMap<String, usize>>,
@@ -68,7 +68,7 @@ pub(crate) struct Known {
     in_filter: Arc<OnceLock<Vec<usize>>>,
 }
 
-impl Known {
+impl Partitions {
     /// Where the column of this name stands among the partition columns.
     fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
@@ -126,7 +126,11 @@ struct Seen {
 
 /// The partition columns of files, by the names of their folders below `common`; `None` for all if
 /// there are none.
-pub(crate) fn partitions(paths: &[String], common: &Path, types: HiveTypes) -> Vec<Option<Known>> {
+pub(crate) fn partitions(
+    paths: &[String],
+    common: &Path,
+    types: HiveTypes,
+) -> Vec<Option<Partitions>> {
     let pairs: Vec<_> =
         paths.iter().map(|path| pairs(&files::folders_below(path, common))).collect();
     let mut keys: Vec<&str> = Vec::new();
@@ -164,7 +168,7 @@ pub(crate) fn partitions(paths: &[String], common: &Path, types: HiveTypes) -> V
             Some((place, value.clone()?))
         });
         let (schema, places, in_filter) = (schema.clone(), places.clone(), in_filter.clone());
-        Some(Known { schema, places, values: values.collect(), in_filter })
+        Some(Partitions { schema, places, values: values.collect(), in_filter })
     };
     pairs.iter().map(known).collect()
 }
@@ -189,7 +193,7 @@ fn date(text: &str) -> Option<i32> {
 pub(crate) struct Input {
     pub(crate) path: String,
     /// The partition columns.
-    pub(crate) known: Option<Known>,
+    pub(crate) partitions: Option<Partitions>,
     /// The columns of all files of the command, where they are united.
     pub(crate) target: Option<SchemaRef>,
 }
@@ -198,7 +202,7 @@ impl Input {
     /// What is left of a filter for the rows of the file.
     pub(crate) fn filter(&self, text: &str) -> Result<Predicate> {
         let filter = Predicate::parse(text)?;
-        match &self.known {
+        match &self.partitions {
             Some(known) => Ok(filter.with_known(&known.row_for(text)?)?),
             None => Ok(filter),
         }
@@ -207,7 +211,7 @@ impl Input {
     /// Whether the folders alone say that no row meets the filter.
     pub(crate) fn is_pruned(&self, filter: Option<&str>) -> Result<bool> {
         match filter {
-            Some(text) if self.known.is_some() => Ok(self.filter(text)? == Predicate::FALSE),
+            Some(text) if self.partitions.is_some() => Ok(self.filter(text)? == Predicate::FALSE),
             _ => Ok(false),
         }
     }
@@ -245,14 +249,18 @@ pub(crate) struct Completed {
 #[derive(Clone, Copy)]
 enum From {
     Batch(usize),
-    Known(usize),
+    Partition(usize),
 }
 
 impl Completed {
     /// Narrows `reader` to the columns that are asked for (all if none is), and tells how its
     /// batches are completed. Partition columns follow the others, and take the place of columns
     /// with their names.
-    pub(crate) fn new(reader: Reader, known: &Known, wanted: &[String]) -> Result<(Reader, Self)> {
+    pub(crate) fn new(
+        reader: Reader,
+        known: &Partitions,
+        wanted: &[String],
+    ) -> Result<(Reader, Self)> {
         let schema = reader.schema()?;
         let of_file = schema.fields().iter().map(|field| field.name());
         let of_file = of_file.filter(|name| known.place(name).is_none());
@@ -269,7 +277,7 @@ impl Completed {
         for name in &wanted {
             match known.place(name) {
                 Some(i) => {
-                    columns.push(From::Known(i));
+                    columns.push(From::Partition(i));
                     fields.push(known.fields()[i].clone());
                 }
                 None => {
@@ -294,12 +302,12 @@ impl Completed {
     }
 
     /// The same for whole batches of a schema.
-    pub(crate) fn of_schema(schema: &SchemaRef, known: &Known) -> Result<Self> {
+    pub(crate) fn of_schema(schema: &SchemaRef, known: &Partitions) -> Result<Self> {
         let of_file = schema.fields().iter().enumerate();
         let of_file = of_file.filter(|(_, field)| known.place(field.name()).is_none());
         let (mut columns, mut fields): (Vec<From>, Vec<FieldRef>) =
             of_file.map(|(i, field)| (From::Batch(i), field.clone())).unzip();
-        columns.extend((0..known.fields().len()).map(From::Known));
+        columns.extend((0..known.fields().len()).map(From::Partition));
         fields.extend(known.fields().iter().cloned());
         let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
         Ok(Self { schema, columns, known: known.row()? })
@@ -311,7 +319,7 @@ impl Completed {
         let zeros = UInt32Array::from(vec![0; rows]);
         let column = |from: &From| match from {
             From::Batch(i) => Ok(batch.column(*i).clone()),
-            From::Known(i) => Ok(take(self.known.column(*i), &zeros, None)?),
+            From::Partition(i) => Ok(take(self.known.column(*i), &zeros, None)?),
         };
         let columns = self.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));

@@ -1,19 +1,24 @@
-//! `info`: one screen about a file.
+//! `info` shows one screen about a file.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
 use marquetry::Reader;
-use marquetry::format::ColumnOrders;
-use serde_json::{Value, json};
+use marquetry::crypt::Signature;
+use marquetry::format::{
+    ColumnMetaData, ColumnOrders, Encoding, EncryptionAlgorithm, PageType, SortingColumn,
+};
+use serde::Serialize;
 
 use crate::args::{Global, Info};
 use crate::escape::escape;
 use crate::failure::{Failure, Result};
-use crate::geo;
+use crate::geo::{self, GeoColumn};
 use crate::input;
+use crate::json::AsText;
 use crate::output::{Sink, bytes, count, share};
-use crate::report::{Report, Section};
-use crate::shredded;
+use crate::report::{self, Column, Report, Tables};
+use crate::shredded::{self, ShreddedColumn};
 
 /// Prints the information, or the value of one key.
 pub(crate) fn run(command: &Info, global: &Global) -> Result<()> {
@@ -21,230 +26,271 @@ pub(crate) fn run(command: &Info, global: &Global) -> Result<()> {
     if let Some(key) = &command.kv {
         return key_value(&paths, key, global);
     }
-    let (found, end) = input::each_readable(&paths, global, |path| {
-        let reader = input::open(path, global)?;
-        let summary = Summary::of(&reader)?;
-        let sections = summary.sections(path, &reader, global)?;
-        Ok((summary.json(path, &reader)?, sections, reader.file_len(), reader.file_rows()?))
+    let (mut files, end) = input::each_readable(&paths, global, |path| {
+        FileInfo::new(path, &input::open(path, global)?)
     })?;
-    let (bytes_all, rows) =
-        found.iter().fold((0, 0), |(bytes, rows), one| (bytes + one.2, rows + one.3));
-    let (mut files, mut sections) = (Vec::new(), Vec::new());
-    for (file, shown, ..) in found {
-        files.push(file);
-        sections.extend(shown);
-    }
-    let json = match files.as_slice() {
-        [one] => one.clone(),
-        _ => {
-            let all = [files.len().to_string(), bytes(bytes_all, global), count(rows, global)];
-            sections
-                .push(Section::new("in all", &[">files", ">size", ">rows"]).with(vec![all.into()]));
-            json!({ "files": files, "bytes": bytes_all, "rows": rows })
+    let found = match (files.pop(), files.is_empty()) {
+        (Some(file), true) => InfoReport::One(Box::new(file)),
+        (last, _) => {
+            files.extend(last);
+            let (bytes, rows) =
+                (files.iter().map(|of| of.file_bytes), files.iter().map(|of| of.rows));
+            InfoReport::All { bytes: bytes.sum(), rows: rows.sum(), files }
         }
     };
-    Report { command: "info", json, records: files, sections }.print(global)?;
+    report::print(&found, global)?;
     end
 }
 
 fn key_value(paths: &[String], key: &str, global: &Global) -> Result<()> {
-    use std::io::Write;
     let mut out = Sink::open(global)?;
     for path in paths {
         let reader = input::open(path, global)?;
         let pair = reader.metadata().key_values().iter().find(|pair| pair.key == key);
-        match pair {
-            Some(pair) => {
-                let value = pair.value.as_deref().unwrap_or_default();
-                // A program gets every byte of it.
-                if out.terminal {
-                    writeln!(out, "{}", escape(value))?
-                } else {
-                    writeln!(out, "{value}")?
-                }
-            }
-            None => return Err(Failure::Usage(format!("{path} has no key {key:?}"))),
+        let pair = pair.ok_or_else(|| Failure::Usage(format!("{path} has no key {key:?}")))?;
+        let value = pair.value.as_deref().unwrap_or_default();
+        // A program gets every byte of it.
+        match out.terminal {
+            true => writeln!(out, "{}", escape(value))?,
+            false => writeln!(out, "{value}")?,
         }
     }
     out.close()?;
     Ok(())
 }
 
-/// Totals over the column chunks.
-#[derive(Default)]
-struct Summary {
-    data: u64,
-    dictionary: u64,
-    index: u64,
-    bloom: u64,
-    footer: u64,
-    raw: u64,
-    codecs: BTreeMap<String, u64>,
-    encodings: BTreeMap<String, u64>,
-    /// Column chunks that stopped using their dictionary, by encoding_stats.
-    fallbacks: u64,
-    encrypted: u64,
-    chunks: u64,
-    group_rows: Vec<u64>,
+#[derive(Serialize)]
+#[serde(untagged)]
+enum InfoReport {
+    One(Box<FileInfo>),
+    All { files: Vec<FileInfo>, bytes: u64, rows: u64 },
 }
 
-impl Summary {
-    fn of(reader: &Reader) -> Result<Self> {
+#[derive(Serialize)]
+struct FileInfo {
+    file: String,
+    file_bytes: u64,
+    rows: u64,
+    columns: usize,
+    row_groups: usize,
+    row_group_rows: Vec<u64>,
+    created_by: Option<String>,
+    version: i32,
+    bytes: Parts,
+    uncompressed_bytes: u64,
+    /// Compressed bytes by codec.
+    codecs: BTreeMap<String, u64>,
+    /// Column chunks by encoding.
+    encodings: BTreeMap<String, u64>,
+    /// Column chunks that stopped using their dictionary, by encoding_stats.
+    dictionary_fallbacks: u64,
+    encrypted_chunks: u64,
+    #[serde(skip)]
+    chunks: u64,
+    encryption: Option<EncryptionInfo>,
+    column_orders: Option<usize>,
+    /// The sort order that all row groups claim, if they agree.
+    sorted_by: Vec<String>,
+    geospatial: Vec<GeoColumn>,
+    variants: Vec<ShreddedColumn>,
+    key_values: Vec<String>,
+}
+
+/// Where the bytes of a file are.
+#[derive(Default, Serialize)]
+struct Parts {
+    data_pages: u64,
+    dictionary_pages: u64,
+    page_index: u64,
+    bloom_filters: u64,
+    footer: u64,
+    other: u64,
+}
+
+/// How a file is encrypted.
+#[derive(Serialize)]
+struct EncryptionInfo {
+    algorithm: AsText<EncryptionAlgorithm>,
+    footer: &'static str,
+    signature: &'static str,
+}
+
+impl FileInfo {
+    fn new(path: &str, reader: &Reader) -> Result<Self> {
         let footer = reader.metadata();
-        let mut summary = Self { footer: footer_bytes(reader)?, ..Self::default() };
-        let size = |n: i64| u64::try_from(n).unwrap_or_default();
-        for group in 0..footer.row_groups() {
-            summary.group_rows.push(footer.row_group_rows(group)?);
-            for leaf in 0..footer.schema().leaves_len() {
-                let chunk = footer.column_chunk(group, leaf)?;
-                summary.chunks += 1;
-                let len =
-                    |n: Option<i32>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or_default();
-                summary.index += len(chunk.offset_index_length) + len(chunk.column_index_length);
-                summary.encrypted += u64::from(chunk.crypto_metadata.is_some());
-                let Some(meta) = chunk.meta_data else { continue };
-                let compressed = size(meta.total_compressed_size);
-                let dictionary = meta.dictionary_page_offset.filter(|at| *at > 0);
-                let dictionary =
-                    dictionary.map_or(0, |at| size(meta.data_page_offset - at).min(compressed));
-                summary.dictionary += dictionary;
-                summary.data += compressed - dictionary;
-                summary.raw += size(meta.total_uncompressed_size);
-                summary.bloom += len(meta.bloom_filter_length);
-                *summary.codecs.entry(meta.codec.to_string()).or_default() += compressed;
-                for encoding in &meta.encodings {
-                    *summary.encodings.entry(encoding.to_string()).or_default() += 1;
+        let head = footer.index().head();
+        let mut info = Self {
+            file: path.to_owned(),
+            file_bytes: reader.file_len(),
+            rows: 0,
+            columns: footer.schema().leaves_len(),
+            row_groups: footer.row_groups(),
+            row_group_rows: Vec::new(),
+            created_by: head.created_by.clone(),
+            version: head.version,
+            bytes: Parts { footer: footer_bytes(reader)?, ..Parts::default() },
+            uncompressed_bytes: 0,
+            codecs: BTreeMap::new(),
+            encodings: BTreeMap::new(),
+            dictionary_fallbacks: 0,
+            encrypted_chunks: 0,
+            chunks: 0,
+            encryption: encryption(reader),
+            column_orders: head.column_orders.as_ref().map(ColumnOrders::len),
+            sorted_by: match head.row_groups.split_first() {
+                Some((first, others))
+                    if others.iter().all(|of| of.sorting_columns == first.sorting_columns) =>
+                {
+                    sorted_by(reader, first.sorting_columns.as_deref())
                 }
-                summary.fallbacks += u64::from(gave_up(&meta));
+                _ => Vec::new(),
+            },
+            geospatial: geo::columns(reader)?,
+            variants: shredded::columns(reader)?,
+            key_values: head.key_value_metadata.iter().flatten().map(|kv| kv.key.clone()).collect(),
+        };
+        for group in 0..info.row_groups {
+            info.row_group_rows.push(footer.row_group_rows(group)?);
+            for leaf in 0..info.columns {
+                let chunk = footer.column_chunk(group, leaf)?;
+                info.chunks += 1;
+                info.encrypted_chunks += u64::from(chunk.crypto_metadata.is_some());
+                info.bytes.page_index +=
+                    len(chunk.offset_index_length) + len(chunk.column_index_length);
+                if let Some(meta) = chunk.meta_data {
+                    info.add(&meta);
+                }
             }
         }
-        Ok(summary)
+        info.rows = info.row_group_rows.iter().sum();
+        let known: u64 = info.parts().iter().map(|part| part.1).sum();
+        info.bytes.other = info.file_bytes.saturating_sub(known);
+        Ok(info)
     }
 
-    fn rows(&self) -> u64 {
-        self.group_rows.iter().sum()
+    /// Adds a column chunk.
+    fn add(&mut self, meta: &ColumnMetaData) {
+        let compressed = size(meta.total_compressed_size);
+        let dictionary = meta.dictionary_page_offset.filter(|at| *at > 0);
+        let dictionary =
+            dictionary.map_or(0, |at| size(meta.data_page_offset - at).min(compressed));
+        self.bytes.dictionary_pages += dictionary;
+        self.bytes.data_pages += compressed - dictionary;
+        self.bytes.bloom_filters += len(meta.bloom_filter_length);
+        self.uncompressed_bytes += size(meta.total_uncompressed_size);
+        *self.codecs.entry(meta.codec.to_string()).or_default() += compressed;
+        for encoding in &meta.encodings {
+            *self.encodings.entry(encoding.to_string()).or_default() += 1;
+        }
+        self.dictionary_fallbacks += u64::from(gave_up(meta));
     }
 
-    fn parts(&self, reader: &Reader) -> Vec<(&'static str, u64)> {
-        let known = self.data + self.dictionary + self.index + self.bloom + self.footer;
-        vec![
-            ("data pages", self.data),
-            ("dictionary pages", self.dictionary),
-            ("page index", self.index),
-            ("bloom filters", self.bloom),
-            ("footer", self.footer),
-            ("other", reader.file_len().saturating_sub(known)),
+    fn parts(&self) -> [(&'static str, u64); 6] {
+        let Parts { data_pages, dictionary_pages, page_index, bloom_filters, footer, other } =
+            self.bytes;
+        [
+            ("data pages", data_pages),
+            ("dictionary pages", dictionary_pages),
+            ("page index", page_index),
+            ("bloom filters", bloom_filters),
+            ("footer", footer),
+            ("other", other),
         ]
     }
 
-    fn json(&self, path: &str, reader: &Reader) -> Result<Value> {
-        let head = reader.metadata().index().head();
-        let parts: serde_json::Map<String, Value> = self
-            .parts(reader)
-            .into_iter()
-            .map(|(name, n)| (name.replace(' ', "_"), json!(n)))
-            .collect();
-        Ok(json!({
-            "file": path, "file_bytes": reader.file_len(), "rows": self.rows(), "columns": reader.metadata().schema().leaves_len(),
-            "row_groups": self.group_rows.len(), "row_group_rows": self.group_rows, "created_by": head.created_by,
-            "version": head.version, "bytes": parts, "uncompressed_bytes": self.raw, "codecs": self.codecs,
-            "encodings": self.encodings, "dictionary_fallbacks": self.fallbacks, "encrypted_chunks": self.encrypted,
-            "encryption": encryption(reader),
-            "column_orders": head.column_orders.as_ref().map(ColumnOrders::len),
-            "sorted_by": sorted_by(reader),
-            "geospatial": geo::columns(reader)?.iter().map(geo::GeoColumn::json).collect::<Vec<_>>(),
-            "variants": shredded::columns(reader)?.iter().map(shredded::ShreddedColumn::json).collect::<Vec<_>>(),
-            "key_values": head.key_value_metadata.iter().flatten().map(|kv| kv.key.clone()).collect::<Vec<_>>(),
-        }))
-    }
-
-    fn sections(&self, path: &str, reader: &Reader, global: &Global) -> Result<Vec<Section>> {
-        let head = reader.metadata().index().head();
-        let groups = &self.group_rows;
-        let average = self.rows().checked_div(groups.len() as u64).unwrap_or_default();
-        let least = groups.iter().min().copied().unwrap_or_default();
-        let max = groups.iter().max().copied().unwrap_or_default();
-        let list = |map: &BTreeMap<String, u64>, whole: u64| {
-            map.iter()
-                .map(|(name, n)| format!("{name} {}", share(*n, whole)))
-                .collect::<Vec<_>>()
-                .join(", ")
+    /// What the table says of the file, line by line.
+    fn about(&self, global: &Global) -> Vec<(&'static str, String)> {
+        let groups = &self.row_group_rows;
+        let average = self.rows.checked_div(groups.len() as u64).unwrap_or_default();
+        let [least, max] = [groups.iter().min(), groups.iter().max()]
+            .map(|rows| count(rows.copied().unwrap_or_default(), global));
+        let shares = |map: &BTreeMap<String, u64>, whole: u64| {
+            let one = |(name, n): (&String, &u64)| format!("{name} {}", share(*n, whole));
+            map.iter().map(one).collect::<Vec<_>>().join(", ")
         };
         let compressed: u64 = self.codecs.values().sum();
-        let mut rows = vec![
-            line("size", bytes(reader.file_len(), global)),
-            line("rows", count(self.rows(), global)),
-            line("columns", count(reader.metadata().schema().leaves_len() as u64, global)),
-            line(
-                "row groups",
-                format!(
-                    "{} of {} to {} rows, {} on average",
-                    groups.len(),
-                    count(least, global),
-                    count(max, global),
-                    count(average, global)
-                ),
-            ),
-            line("written by", head.created_by.clone().unwrap_or_else(|| "not stated".to_owned())),
-            line("codecs", list(&self.codecs, compressed)),
-            line(
+        let (raw, chunks) = (self.uncompressed_bytes, self.chunks);
+        let row_groups = groups.len();
+        let average = count(average, global);
+        let mut lines = vec![
+            ("size", bytes(self.file_bytes, global)),
+            ("rows", count(self.rows, global)),
+            ("columns", count(self.columns as u64, global)),
+            ("row groups", format!("{row_groups} of {least} to {max} rows, {average} on average")),
+            ("written by", self.created_by.clone().unwrap_or_else(|| "not stated".to_owned())),
+            ("codecs", shares(&self.codecs, compressed)),
+            (
                 "compressed",
                 format!(
                     "{} of {} ({})",
                     bytes(compressed, global),
-                    bytes(self.raw, global),
-                    share(compressed, self.raw)
+                    bytes(raw, global),
+                    share(compressed, raw)
                 ),
             ),
-            line("encodings", list(&self.encodings, self.chunks)),
-            line(
+            ("encodings", shares(&self.encodings, chunks)),
+            (
                 "dictionaries given up",
-                format!("in {} of {} column chunks", self.fallbacks, self.chunks),
+                format!("in {} of {chunks} column chunks", self.dictionary_fallbacks),
             ),
         ];
-        if let Some(encryption) = encryption(reader) {
-            let of = |name: &str| encryption[name].as_str().unwrap_or_default().to_owned();
-            let (encrypted, chunks) = (self.encrypted, self.chunks);
-            let algorithm = of("algorithm");
-            let text = format!("{encrypted} of {chunks} column chunks, by {algorithm}");
-            rows.push(line("encrypted", text));
-            rows.push(line("footer", format!("{}, {}", of("footer"), of("signature"))));
+        if let Some(EncryptionInfo { algorithm, footer, signature }) = &self.encryption {
+            let encrypted = self.encrypted_chunks;
+            let text = format!("{encrypted} of {chunks} column chunks, by {}", algorithm.0);
+            lines.extend([("encrypted", text), ("footer", format!("{footer}, {signature}"))]);
         }
-        let sorted = sorted_by(reader);
-        if !sorted.is_empty() {
-            rows.push(line("sorted by", sorted.join(", ")));
-        }
-        let keys: Vec<&str> =
-            head.key_value_metadata.iter().flatten().map(|kv| kv.key.as_str()).collect();
-        if !keys.is_empty() {
-            rows.push(line("keys", keys.join(", ")));
-        }
-        let parts = self
-            .parts(reader)
-            .into_iter()
-            .filter(|(_, n)| *n > 0)
-            .map(|(name, n)| vec![name.to_owned(), bytes(n, global), share(n, reader.file_len())])
-            .collect();
-        let mut about = Section::new("", &["file"]).with(rows);
-        // A header that begins with > is of numbers.
-        let here = if path.starts_with('>') { "./" } else { "" };
-        about.headers.push(format!("{here}{path}").into());
-        let bytes = Section::new("", &["where the bytes are", ">bytes", ">share"]).with(parts);
-        let mut sections = vec![about, bytes];
-        let geo = geo::columns(reader)?;
-        if !geo.is_empty() {
-            let headers = &["geometries", "least", "greatest", "types", "row groups with a box"];
-            let rows = geo.iter().map(geo::GeoColumn::cells).collect();
-            sections.push(Section::new("", headers).with(rows));
-        }
-        let variants = shredded::columns(reader)?;
-        if !variants.is_empty() {
-            let headers = &["variants", "path", "type", ">typed values", ">other values", ">typed"];
-            let rows = variants.iter().flat_map(|column| column.cells(global)).collect();
-            sections.push(Section::new("", headers).with(rows));
-        }
-        Ok(sections)
+        let lists = [("sorted by", &self.sorted_by), ("keys", &self.key_values)];
+        let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        lines.extend(lists.map(|(name, list)| (name, list.join(", "))));
+        lines
     }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        out.about(&self.file, &self.about(out.global))?;
+        let parts = self.parts().map(|(name, n)| (name, n, self.file_bytes));
+        let columns = [
+            Column::text("where the bytes are", |(name, ..): &(&str, u64, u64)| (*name).to_owned()),
+            Column::bytes("bytes", |(_, n, _)| Some(*n)),
+            Column::number("share", |(_, n, all)| share(*n, *all)),
+        ];
+        out.show("", &columns, parts.iter().filter(|(_, n, _)| *n > 0), &[])?;
+        geo::show(&self.geospatial, out)?;
+        shredded::show(&self.variants, out)
+    }
+}
+
+impl Report for InfoReport {
+    const COMMAND: &'static str = "info";
+
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        match self {
+            Self::One(file) => std::slice::from_ref(&**file).iter(),
+            Self::All { files, .. } => files.iter(),
+        }
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        let (files, bytes, rows) = match self {
+            Self::One(file) => return file.tables(out),
+            Self::All { files, bytes, rows } => (files, *bytes, *rows),
+        };
+        files.iter().try_for_each(|file| file.tables(out))?;
+        let columns = [
+            Column::number("files", |(files, ..): &(usize, u64, u64)| files.to_string()),
+            Column::bytes("size", |(_, bytes, _)| Some(*bytes)),
+            Column::count("rows", |(.., rows)| Some(*rows)),
+        ];
+        out.show("in all", &columns, [&(files.len(), bytes, rows)], &[])
+    }
+}
+
+/// A size of the metadata, which is not negative in files that are right.
+pub(crate) fn size(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or_default()
+}
+
+fn len(n: Option<i32>) -> u64 {
+    n.and_then(|n| u64::try_from(n).ok()).unwrap_or_default()
 }
 
 /// Bytes of the footer as it is stored, its length and the magic number included.
@@ -256,61 +302,47 @@ fn footer_bytes(reader: &Reader) -> Result<u64> {
 }
 
 /// How the file is encrypted, if it is.
-fn encryption(reader: &Reader) -> Option<Value> {
-    use marquetry::crypt::Signature;
+fn encryption(reader: &Reader) -> Option<EncryptionInfo> {
     let footer = reader.metadata();
     let algorithm = match footer.crypto_metadata() {
         Some(crypto) => crypto.encryption_algorithm,
         None => footer.index().head().encryption_algorithm.clone()?,
     };
-    let signature = match footer.signature() {
-        Signature::Encrypted => "authentic",
-        Signature::Verified => "verified",
-        Signature::Unverified => "not verified",
-        _ => "not signed",
-    };
-    let footer = if footer.is_encrypted() { "encrypted" } else { "signed" };
-    Some(json!({ "algorithm": algorithm.to_string(), "footer": footer, "signature": signature }))
-}
-
-fn line(name: &str, value: String) -> Vec<String> {
-    vec![name.to_owned(), value]
+    Some(EncryptionInfo {
+        algorithm: AsText(algorithm),
+        footer: if footer.is_encrypted() { "encrypted" } else { "signed" },
+        signature: match footer.signature() {
+            Signature::Encrypted => "authentic",
+            Signature::Verified => "verified",
+            Signature::Unverified => "not verified",
+            _ => "not signed",
+        },
+    })
 }
 
 /// Whether data pages of a chunk with a dictionary do without it.
-fn gave_up(meta: &marquetry::format::ColumnMetaData) -> bool {
-    use marquetry::format::{Encoding, PageType};
-    let coded = |encoding| matches!(encoding, Encoding::RleDictionary | Encoding::PlainDictionary);
+fn gave_up(meta: &ColumnMetaData) -> bool {
+    let is_coded =
+        |encoding| matches!(encoding, Encoding::RleDictionary | Encoding::PlainDictionary);
     let mut with = false;
     let mut without = false;
     for stats in meta.encoding_stats.iter().flatten() {
         if matches!(stats.page_type, PageType::DataPage | PageType::DataPageV2) && stats.count > 0 {
-            with |= coded(stats.encoding);
-            without |= !coded(stats.encoding);
+            with |= is_coded(stats.encoding);
+            without |= !is_coded(stats.encoding);
         }
     }
     with && without
 }
 
-/// The sort order that all row groups claim, if they agree.
-fn sorted_by(reader: &Reader) -> Vec<String> {
-    let footer = reader.metadata();
-    let groups = &footer.index().head().row_groups;
-    let Some(first) = groups.first().and_then(|group| group.sorting_columns.clone()) else {
-        return Vec::new();
+/// The columns that a row group claims to be sorted by.
+pub(crate) fn sorted_by(reader: &Reader, columns: Option<&[SortingColumn]>) -> Vec<String> {
+    let schema = reader.metadata().schema();
+    let one = |sorting: &SortingColumn| {
+        let leaf = usize::try_from(sorting.column_idx).ok();
+        let node = leaf.and_then(|leaf| schema.leaf_node(leaf).ok());
+        let name = node.map_or_else(|| sorting.column_idx.to_string(), |node| node.path().dotted());
+        format!("{name}{}", if sorting.descending { " descending" } else { "" })
     };
-    if groups.iter().any(|group| group.sorting_columns.as_ref() != Some(&first)) {
-        return Vec::new();
-    }
-    first
-        .iter()
-        .filter_map(|sorting| {
-            let node = footer.schema().leaf_node(usize::try_from(sorting.column_idx).ok()?).ok()?;
-            Some(format!(
-                "{}{}",
-                node.path().dotted(),
-                if sorting.descending { " descending" } else { "" }
-            ))
-        })
-        .collect()
+    columns.into_iter().flatten().map(one).collect()
 }

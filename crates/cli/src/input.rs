@@ -1,4 +1,4 @@
-//! Which files a command works on, and how they are opened.
+//! Finds the files that a command works on, and opens them.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,13 +31,13 @@ pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
 pub(crate) fn inputs(files: &[String], global: &Global) -> Result<Vec<Input>> {
     let files = files::expand(files)?;
     if global.no_hive {
-        let input = |path| Input { path, known: None, target: None };
+        let input = |path| Input { path, partitions: None, target: None };
         return Ok(files.into_iter().map(|file| input(file.path)).collect());
     }
     let common = files::common_folder(&files);
     let paths: Vec<String> = files.into_iter().map(|file| file.path).collect();
     let known = hive::partitions(&paths, &common, global.hive_types);
-    let input = |(path, known)| Input { path, known, target: None };
+    let input = |(path, partitions)| Input { path, partitions, target: None };
     Ok(paths.into_iter().zip(known).map(input).collect())
 }
 
@@ -231,7 +231,7 @@ impl Opened {
             Some(completed) => completed.complete(&batch)?,
             None => batch,
         };
-        self.part.as_ref().map_or_else(|| Ok(batch.clone()), |part| part.of(&batch))
+        self.part.as_ref().map_or_else(|| Ok(batch.clone()), |part| part.extract(&batch))
     }
 }
 
@@ -270,7 +270,7 @@ pub(crate) fn narrow(
     let mut reader = filtered(reader, input, global)?;
     let mut completed = None;
     let wanted = &rows.columns.names();
-    if let Some(known) = &input.known {
+    if let Some(known) = &input.partitions {
         let (projected, how) = Completed::new(reader, known, wanted)?;
         (reader, completed) = (projected, Some(how));
     } else if !wanted.is_empty() {

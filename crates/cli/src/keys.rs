@@ -1,5 +1,5 @@
-//! Keys: the options for reading and writing encrypted files, from the flags. No message shows a
-//! key.
+//! Makes the keys for reading and writing encrypted files from the flags. No message
+//! shows a key.
 
 use std::fs::File;
 use std::io::Read;
@@ -33,7 +33,7 @@ const COLUMN: &str = "column:";
 /// columns suffice. Pages of AES_GCM_CTR_V1 are read, with a warning that they are not
 /// authenticated.
 pub(crate) fn decryption(global: &Global, path: &str) -> Result<Option<Decryption>> {
-    let given = Given::of(global)?;
+    let given = Given::from_flags(global)?;
     // The prefix alone is for what is written.
     if given.is_empty() {
         return Ok(None);
@@ -61,7 +61,7 @@ pub(crate) fn decryption(global: &Global, path: &str) -> Result<Option<Decryptio
 
 /// The master keys that the flags give.
 pub(crate) fn key_ring(global: &Global) -> Result<KeyRing> {
-    let named = Given::of(global)?.named;
+    let named = Given::from_flags(global)?.named;
     Ok(named.into_iter().fold(KeyRing::new(), |ring, (name, key)| ring.with_key(name, key)))
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn materials(parquet: &Path) -> Result<Option<KeyMaterials>> {
 const MAX_MATERIALS: u64 = 64 << 20;
 
 impl Given {
-    fn of(global: &Global) -> Result<Self> {
+    fn from_flags(global: &Global) -> Result<Self> {
         let mut given = Self::default();
         if let Some(path) = &global.key_file {
             given.add_file(path)?;

@@ -1,4 +1,4 @@
-//! `marq`: inspects Parquet files, and converts them to and from other formats.
+//! `marq` inspects Parquet files, and converts them to and from other formats.
 //!
 //! [`run`] is the whole tool, so that others can bring it along; it is outside semver. One module
 //! per command. Only data go to standard output; messages go to standard error.
@@ -22,6 +22,7 @@ mod hive;
 mod info;
 mod input;
 mod interrupt;
+mod json;
 mod keys;
 mod output;
 mod packed;

@@ -1,4 +1,4 @@
-//! The output of a command, and the formatting of numbers.
+//! Opens the output of a command, and formats numbers.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
@@ -30,8 +30,8 @@ enum Destination {
 }
 
 impl Sink {
-    /// Opens what `-o` names; `-` and nothing are standard output. What is called `.gz` or `.zst` is
-    /// compressed.
+    /// Opens the file that `-o` names; `-` and nothing are standard output. Names that end in `.gz`
+    /// or `.zst` are compressed.
     pub(crate) fn open(global: &Global) -> Result<Self> {
         let path = global.output.as_deref().filter(|path| *path != Path::new("-"));
         let (target, capacity) = match path {

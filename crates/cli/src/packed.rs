@@ -1,4 +1,4 @@
-//! Compressed text, read and written: `.gz` and `.zst`.
+//! Reads and writes compressed text: `.gz` and `.zst`.
 
 use std::io::{self, Read, Write};
 use std::path::Path;

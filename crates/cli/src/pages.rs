@@ -1,32 +1,43 @@
-//! `pages`: the pages of a column, and where the writer stopped using its dictionary.
+//! `pages` lists the pages of a column, and says where the writer stopped using its dictionary.
 
 use marquetry::Reader;
-use marquetry::format::{Encoding, PageType};
-use serde_json::{Value, json};
+use marquetry::format::{CompressionCodec, Encoding, PageType};
+use serde::Serialize;
 
 use crate::args::{Global, Pages};
 use crate::failure::{Failure, Result};
 use crate::input;
-use crate::output::{bytes, count};
-use crate::report::{Listing, Report, Section, with_keys};
-use crate::walk;
+use crate::json::AsText;
+use crate::report::{self, Column, Report, ReportMemory, Tables};
+use crate::walk::{self, Page};
 
-/// What is printed, as it grows: of the three, the one that is shown.
-struct Chunks {
-    listing: Listing,
-    sections: Vec<Section>,
-    chunks: Vec<Value>,
-    records: Vec<Value>,
+#[derive(Serialize)]
+struct PagesReport {
+    chunks: Vec<ChunkPages>,
+}
+
+/// The pages of a column chunk.
+#[derive(Serialize)]
+struct ChunkPages {
+    #[serde(flatten)]
+    place: ChunkPlace,
+    dictionary_fallback_page: Option<usize>,
+    boundary_order: Option<String>,
+    pages: Vec<Page>,
+}
+
+/// The column chunk that is listed.
+#[derive(Serialize)]
+struct ChunkPlace {
+    file: String,
+    row_group: usize,
+    column: String,
+    codec: AsText<CompressionCodec>,
 }
 
 /// Lists the pages of each column chunk that is asked for.
 pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
-    let mut chunks = Chunks {
-        listing: Listing::new(global),
-        sections: Vec::new(),
-        chunks: Vec::new(),
-        records: Vec::new(),
-    };
+    let (mut memory, mut chunks) = (ReportMemory::new(global), Vec::new());
     for path in input::paths(&command.files.files)? {
         let reader = input::open(&path, global)?;
         let footer = reader.metadata();
@@ -44,147 +55,100 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
         for group in groups {
             for &leaf in &leaves {
                 let column = footer.schema().leaf_node(leaf)?.path().dotted();
-                let place = |e: Failure| match e {
-                    Failure::File(e) => Failure::File(
-                        e.at_file(path.as_str()).at_row_group(group).at_column(column.as_str()),
-                    ),
-                    other => other,
-                };
-                let chunk = ChunkPlace { path: &path, group, column: &column };
-                chunks.add(&reader, &chunk, leaf, global).map_err(place)?;
+                let chunk = ChunkPages::new(&reader, &path, (group, leaf), &column, &mut memory);
+                chunks.push(chunk.map_err(|e| e.at_chunk(&path, group, &column))?);
             }
         }
     }
-    let Chunks { sections, chunks, records, .. } = chunks;
-    let json = with_keys([("chunks", Value::Array(chunks))], &Value::Null);
-    Report { command: "pages", json, records, sections }.print(global)
+    report::print(&PagesReport { chunks }, global)
 }
 
-/// Which column chunk is listed.
-struct ChunkPlace<'a> {
-    path: &'a str,
-    group: usize,
-    column: &'a str,
-}
-
-impl Chunks {
-    /// Adds the pages of a column chunk.
-    fn add(
-        &mut self,
+impl ChunkPages {
+    fn new(
         reader: &Reader,
-        place: &ChunkPlace<'_>,
-        leaf: usize,
-        global: &Global,
-    ) -> Result<()> {
-        let ChunkPlace { path, group, column } = place;
-        let pages = walk::pages(reader, (*group, leaf), path, &self.listing)?;
+        path: &str,
+        (row_group, leaf): (usize, usize),
+        column: &str,
+        memory: &mut ReportMemory,
+    ) -> Result<Self> {
+        let pages = walk::pages(reader, (row_group, leaf), path, memory)?;
         // Its key was found, so that they are all there.
-        let meta = reader.metadata().column_chunk(*group, leaf)?.meta_data.unwrap_or_default();
-        let index = reader.page_index(*group, leaf).ok();
-        let order = index
-            .and_then(|index| index.column_index)
-            .map(|index| index.boundary_order.to_string());
-        let fallback = fallback(&pages);
-        let note = match (fallback, &order) {
+        let meta = reader.metadata().column_chunk(row_group, leaf)?.meta_data.unwrap_or_default();
+        let index = reader.page_index(row_group, leaf).ok().and_then(|index| index.column_index);
+        let (file, column, codec) = (path.to_owned(), column.to_owned(), AsText(meta.codec));
+        let chunk = Self {
+            dictionary_fallback_page: fallback(&pages),
+            boundary_order: index.map(|index| index.boundary_order.to_string()),
+            place: ChunkPlace { file, row_group, column, codec },
+            pages,
+        };
+        let texts = path.len() + chunk.place.column.len();
+        memory.take(path, &chunk, texts + size_of_val(chunk.pages.as_slice()))?;
+        Ok(chunk)
+    }
+
+    fn title(&self) -> String {
+        let ChunkPlace { file, row_group, column, codec } = &self.place;
+        let note = match (self.dictionary_fallback_page, &self.boundary_order) {
             (Some(page), _) => format!(", dictionary given up at page {page}"),
             (None, Some(order)) => format!(", bounds {order}"),
             (None, None) => String::new(),
         };
-        let title = format!("{path}: row group {group}, column {column}, {}{note}", meta.codec);
-        if self.listing.is_table() {
-            let mut section = Section::new(title, &HEADERS).with_expendable(&["crc", "raw"]);
-            let mut data_pages = 0..;
-            for page in &pages {
-                let number = if page.is_data() { data_pages.next() } else { None };
-                let row = row(page, number, global);
-                self.listing.take_row(path, &row)?;
-                section.rows.push(row);
-            }
-            self.sections.push(section);
-            return Ok(());
+        format!("{file}: row group {row_group}, column {column}, {}{note}", codec.0)
+    }
+}
+
+impl Report for PagesReport {
+    const COMMAND: &'static str = "pages";
+
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        #[derive(Serialize)]
+        struct PageOfChunk<'a> {
+            #[serde(flatten)]
+            place: &'a ChunkPlace,
+            #[serde(flatten)]
+            page: &'a Page,
         }
-        let codec = meta.codec.to_string();
-        if self.listing.is_csv() {
-            let keys = [
-                ("file", json!(path)),
-                ("row_group", json!(group)),
-                ("column", json!(column)),
-                ("codec", json!(codec)),
-            ];
-            for page in &pages {
-                let page = with_keys(keys.clone(), &record(page));
-                self.listing.take_json(path, &page)?;
-                self.records.push(page);
-            }
-            return Ok(());
-        }
-        let mut listed = Vec::new();
-        for page in &pages {
-            let page = record(page);
-            self.listing.take_json(path, &page)?;
-            listed.push(page);
-        }
-        let chunk = json!({
-            "file": path,
-            "row_group": group,
-            "column": column,
-            "codec": codec,
-            "dictionary_fallback_page": fallback,
-            "boundary_order": order,
-        });
-        self.listing.take_json(path, &chunk)?;
-        self.chunks.push(chunk);
-        if let Some(chunk) = self.chunks.last_mut().and_then(Value::as_object_mut) {
-            chunk.insert("pages".to_owned(), Value::Array(listed));
+        self.chunks.iter().flat_map(|ChunkPages { place, pages, .. }| {
+            pages.iter().map(move |page| PageOfChunk { place, page })
+        })
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        let columns = [
+            Column::text("page", |page: &Page| {
+                page.number.map_or_else(String::new, |number| number.to_string())
+            }),
+            Column::text("type", |page| page.kind.0.to_string()),
+            Column::text("encoding", |page| {
+                page.encoding.as_ref().map_or_else(String::new, |encoding| encoding.0.to_string())
+            }),
+            Column::count("values", |page| page.values.map(positive)),
+            Column::count("rows", |page| page.rows.map(positive)),
+            Column::bytes("compressed", |page| Some(positive(page.compressed_bytes))),
+            Column::bytes("raw", |page| Some(positive(page.uncompressed_bytes))),
+            Column::text("crc", |page| if page.crc.is_some() { "yes" } else { "no" }.to_owned()),
+            Column::number("offset", |page| page.offset.to_string()),
+        ];
+        for chunk in &self.chunks {
+            out.show(&chunk.title(), &columns, &chunk.pages, &["crc", "raw"])?;
         }
         Ok(())
     }
 }
 
-const HEADERS: [&str; 9] =
-    ["page", "type", "encoding", ">values", ">rows", ">compressed", ">raw", "crc", ">offset"];
-
-/// A page as a row of the table.
-fn row(page: &walk::Page, number: Option<usize>, global: &Global) -> Vec<String> {
-    let positive = |n: i32| u64::from(n.max(0).cast_unsigned());
-    let counted = |n: Option<i32>| n.map_or_else(String::new, |n| count(positive(n), global));
-    let header = &page.header;
-    vec![
-        number.map_or_else(String::new, |number| number.to_string()),
-        header.r#type.to_string(),
-        page.encoding().map_or_else(String::new, |encoding| encoding.to_string()),
-        counted(page.values()),
-        counted(page.rows()),
-        bytes(positive(header.compressed_page_size), global),
-        bytes(positive(header.uncompressed_page_size), global),
-        if header.crc.is_some() { "yes" } else { "no" }.to_owned(),
-        page.offset.to_string(),
-    ]
-}
-
-/// A page as a record of JSON.
-fn record(page: &walk::Page) -> Value {
-    let header = &page.header;
-    json!({
-        "type": header.r#type.to_string(),
-        "encoding": page.encoding().map(|encoding| encoding.to_string()),
-        "values": page.values(),
-        "rows": page.rows(),
-        "offset": page.offset,
-        "header_bytes": page.header_len,
-        "compressed_bytes": header.compressed_page_size,
-        "uncompressed_bytes": header.uncompressed_page_size,
-        "crc": header.crc.map(i32::cast_unsigned),
-    })
+fn positive(n: i32) -> u64 {
+    u64::from(n.max(0).cast_unsigned())
 }
 
 /// The first data page that does not use the dictionary, if one before it does.
-pub(crate) fn fallback(pages: &[walk::Page]) -> Option<usize> {
-    if !pages.iter().any(|page| page.header.r#type == PageType::DictionaryPage) {
+fn fallback(pages: &[Page]) -> Option<usize> {
+    if !pages.iter().any(|page| page.kind.0 == PageType::DictionaryPage) {
         return None;
     }
-    let coded = |page: &&walk::Page| {
-        matches!(page.encoding(), Some(Encoding::RleDictionary | Encoding::PlainDictionary))
+    let is_coded = |page: &&Page| {
+        let encoding = page.encoding.as_ref().map(|encoding| encoding.0);
+        matches!(encoding, Some(Encoding::RleDictionary | Encoding::PlainDictionary))
     };
-    pages.iter().filter(|page| page.is_data()).position(|page| !coded(&page))
+    pages.iter().filter(|page| page.number.is_some()).position(|page| !is_coded(&page))
 }

@@ -1,4 +1,4 @@
-//! Parquet as an output: flags to options, and the file itself.
+//! Writes Parquet with the options that the flags give.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;

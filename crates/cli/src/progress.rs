@@ -1,4 +1,4 @@
-//! A progress bar on standard error, and what was written in the end.
+//! Shows a progress bar on standard error, and in the end what was written.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -30,7 +30,7 @@ impl Read {
 
 /// How much there is to do.
 #[derive(Clone, Copy)]
-pub(crate) enum Work {
+pub(crate) enum Extent {
     Rows(u64),
     /// Bytes of files that do not say their rows.
     Bytes(u64),
@@ -38,7 +38,7 @@ pub(crate) enum Work {
     Unknown,
 }
 
-impl Work {
+impl Extent {
     /// Whether the work is long enough for a bar.
     fn is_long(self) -> bool {
         match self {
@@ -52,14 +52,14 @@ impl Work {
 /// A progress bar on standard error, which moves while nothing comes.
 pub(crate) struct Bar {
     bar: Option<ProgressBar>,
-    work: Work,
+    work: Extent,
     read: Read,
     rows: u64,
     begun: Instant,
 }
 
 impl Bar {
-    pub(crate) fn new(work: Work, global: &Global, read: Read) -> Self {
+    pub(crate) fn new(work: Extent, global: &Global, read: Read) -> Self {
         let wanted = match global.progress {
             When::Always => true,
             When::Never => false,
@@ -67,15 +67,15 @@ impl Bar {
         };
         let bar = wanted.then(|| {
             let (bar, template) = match work {
-                Work::Rows(rows) => (
+                Extent::Rows(rows) => (
                     ProgressBar::new(rows),
                     "{bar:30} {human_pos} of {human_len} rows, {eta} left {msg}",
                 ),
-                Work::Bytes(bytes) => (
+                Extent::Bytes(bytes) => (
                     ProgressBar::new(bytes),
                     "{bar:30} {binary_bytes} of {binary_total_bytes}, {eta} left {msg}",
                 ),
-                Work::Unknown => (
+                Extent::Unknown => (
                     ProgressBar::new_spinner(),
                     "{spinner} {elapsed}, {read} read, {human_pos} rows {msg}",
                 ),
@@ -107,8 +107,8 @@ impl Bar {
         self.rows += rows as u64;
         let Some(bar) = &self.bar else { return };
         match self.work {
-            Work::Bytes(_) => bar.set_position(self.read.bytes()),
-            Work::Rows(_) | Work::Unknown => bar.set_position(self.rows),
+            Extent::Bytes(_) => bar.set_position(self.read.bytes()),
+            Extent::Rows(_) | Extent::Unknown => bar.set_position(self.rows),
         }
     }
 

@@ -1,4 +1,4 @@
-//! `head`, `tail`, `cat`, `sample`: rows.
+//! `head`, `tail`, `cat` and `sample` print rows.
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::hive::Input;
 use crate::input::{self, Opened};
 use crate::printer::Printer;
-use crate::progress::{Bar, Read, Work};
+use crate::progress::{Bar, Extent, Read};
 
 /// Rows shown unless the user says how many.
 const DEFAULT_ROWS: u64 = 10;
@@ -132,7 +132,7 @@ impl Wanted {
     }
 
     /// Readers of the wanted rows of a file.
-    fn of(&self, i: usize, reader: &Reader, printed: u64) -> Result<Vec<Reader>> {
+    fn readers(&self, i: usize, reader: &Reader, printed: u64) -> Result<Vec<Reader>> {
         match self {
             Self::All => Ok(vec![reader.clone()]),
             Self::First(n) => first_rows(reader, n.saturating_sub(printed)),
@@ -213,7 +213,7 @@ fn print(
             printer.title(&input.path);
         }
         let printed = input::open_rows(input, &command.files, global).and_then(|opened| {
-            let chosen = wanted.of(i, &opened.reader, bar.rows())?;
+            let chosen = wanted.readers(i, &opened.reader, bar.rows())?;
             print_rows(&mut printer, &opened, chosen, &mut bar)
         });
         let Err(failure) = printed else { continue };
@@ -279,14 +279,14 @@ fn bar(wanted: &Wanted, inputs: &[Input], command: &Rows, global: &Global) -> Ba
         // Columns do not matter.
         let files = FilesOfRows { columns: Columns::default(), ..command.files.clone() };
         for input in inputs.iter().take_while(|_| global.filter.is_none()) {
-            let input = Input { path: input.path.clone(), known: None, target: None };
+            let input = Input { path: input.path.clone(), partitions: None, target: None };
             rows += input::open_rows(&input, &files, global).ok()?.reader.rows().ok()?;
         }
         (global.filter.is_none()).then_some(rows.min(limit))
     };
     let work = match (global.progress, to_file) {
-        (When::Never, _) | (When::Auto, false) => Work::Rows(0),
-        _ => rows().map_or(Work::Unknown, Work::Rows),
+        (When::Never, _) | (When::Auto, false) => Extent::Rows(0),
+        _ => rows().map_or(Extent::Unknown, Extent::Rows),
     };
     Bar::new(work, global, Read::default())
 }

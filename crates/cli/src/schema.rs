@@ -1,24 +1,24 @@
-//! `schema`: the schema in the form that is asked for.
+//! `schema` prints the schema in the form that is asked for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use marquetry::Reader;
 use marquetry::variant::VariantArray;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::args::{Format, Global, Schema};
 use crate::escape::{escape, escape_lines};
 use crate::failure::{Failure, Result};
 use crate::input;
 use crate::output::Sink;
-use crate::report::{Report, Section, json_line, with_keys};
+use crate::report::{self, Column, Report, Tables, print_json};
 
 /// Prints the schema of each file.
 pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
     if matches!(global.format, Some(Format::Table | Format::Md | Format::Csv)) {
-        return table(command, global);
+        return tables(command, global);
     }
     let mut out = Sink::open(global)?;
     let form = match &command.form {
@@ -28,39 +28,168 @@ pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
     };
     let as_json = matches!(global.format, Some(Format::Json | Format::Jsonl));
     let form = if form == "tree" && as_json { "json" } else { form };
-    let inputs = input::inputs(&command.files.files, global)?;
-    let paths: Vec<String> = inputs.iter().map(|input| input.path.clone()).collect();
-    let mut known = inputs.into_iter().map(|input| input.known);
     // A schema that many files have is shown once; all have the same partition columns.
-    let mut shown: Vec<(String, Vec<String>)> = Vec::new();
+    let mut schemas: Vec<SchemaOfFiles> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    let (_, end) = input::each_readable(&paths, global, |path| {
-        let reader = input::open(path, global)?;
-        let partitions = known.next().flatten();
-        let of_file = text(form, &reader, path, &[], out.terminal)?;
-        let place = *places.entry(of_file).or_insert(shown.len());
-        match shown.get_mut(place) {
-            Some((_, paths)) => paths.push(path.to_owned()),
+    let end = each_file(command, global, |path, reader, partitions| {
+        let record = (form == "json").then(|| SchemaRecord::new(reader, partitions)).transpose()?;
+        let of_file = match &record {
+            Some(record) => serde_json::to_string(record).map_err(std::io::Error::from)?,
+            None => text(form, reader, path, &[], out.terminal)?,
+        };
+        let place = *places.entry(of_file).or_insert(schemas.len());
+        match schemas.get_mut(place) {
+            Some(known) => known.files.push(path.to_owned()),
             None => {
-                let partitions = partitions.as_ref().map_or(&[][..], |known| &known.fields()[..]);
-                let text = text(form, &reader, path, partitions, out.terminal)?;
-                shown.push((text, vec![path.to_owned()]));
+                let text = match &record {
+                    Some(_) => String::new(),
+                    None => text(form, reader, path, partitions, out.terminal)?,
+                };
+                schemas.push(SchemaOfFiles { record, text, files: vec![path.to_owned()] });
             }
         }
         Ok(())
     })?;
-    let several = shown.len() > 1 && form != "json" && !form.starts_with("sql:");
-    for (text, paths) in &shown {
+    let several = schemas.len() > 1 && form != "json" && !form.starts_with("sql:");
+    for SchemaOfFiles { record, text, files } in &schemas {
         if several {
-            writeln!(out, "{}", escape(&with_more(paths)))?;
+            writeln!(out, "{}", escape(&with_more(files)))?;
         }
-        match form {
-            "json" => json_line(&mut out, &with_files(text, paths)?)?,
-            _ => writeln!(out, "{text}")?,
+        match record {
+            Some(record) => print_json(&mut out, &NamedSchema::new(files, record), true)?,
+            None => writeln!(out, "{text}")?,
         }
     }
     out.close()?;
     end
+}
+
+/// Calls `each` with each file that can be read, and its partition columns.
+fn each_file(
+    command: &Schema,
+    global: &Global,
+    mut each: impl FnMut(&str, &Reader, &[FieldRef]) -> Result<()>,
+) -> Result<Result<()>> {
+    let inputs = input::inputs(&command.files.files, global)?;
+    let paths: Vec<String> = inputs.iter().map(|input| input.path.clone()).collect();
+    let mut partitions = inputs.into_iter().map(|input| input.partitions);
+    let (_, end) = input::each_readable(&paths, global, |path| {
+        let partitions = partitions.next().flatten();
+        let reader = input::open(path, global)?;
+        each(path, &reader, partitions.as_ref().map_or(&[], |known| &known.fields()[..]))
+    })?;
+    Ok(end)
+}
+
+/// A schema, and the files that have it.
+struct SchemaOfFiles {
+    /// As JSON, if that is asked for.
+    record: Option<SchemaRecord>,
+    /// In a form that is text of its own.
+    text: String,
+    files: Vec<String>,
+}
+
+/// A schema as JSON.
+#[derive(Serialize)]
+struct SchemaRecord {
+    leaves: Vec<LeafRecord>,
+    arrow: Vec<FieldRecord>,
+    partitions: Vec<FieldRecord>,
+}
+
+#[derive(Serialize)]
+struct NamedSchema<'a> {
+    schema: &'static str,
+    file: Option<&'a String>,
+    #[serde(flatten)]
+    record: &'a SchemaRecord,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<&'a [String]>,
+}
+
+/// A leaf, or a partition column in place of one: its Arrow type, and what it is.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
+struct LeafRecord {
+    path: Vec<String>,
+    physical: Option<String>,
+    logical: Option<String>,
+    converted: Option<String>,
+    repetition: Option<String>,
+    field_id: Option<i32>,
+    max_definition_level: Option<u16>,
+    max_repetition_level: Option<u16>,
+}
+
+/// A field of Arrow.
+#[derive(Serialize)]
+struct FieldRecord {
+    name: String,
+    #[serde(rename = "type")]
+    type_name: String,
+    nullable: bool,
+    metadata: BTreeMap<String, String>,
+}
+
+impl SchemaRecord {
+    fn new(reader: &Reader, partitions: &[FieldRef]) -> Result<Self> {
+        Ok(Self {
+            leaves: leaves(reader)?,
+            arrow: reader.schema()?.fields().iter().map(FieldRecord::new).collect(),
+            partitions: partitions.iter().map(FieldRecord::new).collect(),
+        })
+    }
+}
+
+impl<'a> NamedSchema<'a> {
+    fn new(files: &'a [String], record: &'a SchemaRecord) -> Self {
+        let all = (files.len() > 1).then_some(files);
+        Self { schema: "marq/1/schema", file: files.first(), record, files: all }
+    }
+}
+
+impl FieldRecord {
+    fn new(field: &FieldRef) -> Self {
+        let metadata = field.metadata().iter();
+        Self {
+            name: field.name().clone(),
+            type_name: field.data_type().to_string(),
+            nullable: field.is_nullable(),
+            metadata: metadata.map(|(key, value)| (key.to_string(), value.to_string())).collect(),
+        }
+    }
+}
+
+fn leaves(reader: &Reader) -> Result<Vec<LeafRecord>> {
+    let schema = reader.metadata().schema();
+    let leaf = |i| {
+        let node = schema.leaf_node(i)?;
+        let element = node.element();
+        Ok(LeafRecord {
+            path: node.path().names().iter().map(ToString::to_string).collect(),
+            physical: node.physical().ok().map(|physical| physical.to_string()),
+            logical: element.logical_type.as_ref().map(ToString::to_string),
+            converted: element.converted_type.as_ref().map(ToString::to_string),
+            repetition: element.repetition_type.as_ref().map(ToString::to_string),
+            field_id: element.field_id,
+            max_definition_level: Some(node.max_def()),
+            max_repetition_level: Some(node.max_rep()),
+        })
+    };
+    (0..schema.leaves_len()).map(leaf).collect()
+}
+
+fn partition(field: &FieldRef) -> LeafRecord {
+    LeafRecord {
+        path: vec![field.name().clone()],
+        physical: None,
+        logical: Some(field.data_type().to_string()),
+        converted: None,
+        repetition: Some("partition".to_owned()),
+        field_id: None,
+        max_definition_level: None,
+        max_repetition_level: None,
+    }
 }
 
 /// The schema of a file in a form that is text of its own.
@@ -77,7 +206,6 @@ fn text(
         format!("{}: {}{null}", escape(field.name()), escape(&data_type))
     };
     let mut text = match form {
-        "json" => return Ok(tree_json(reader, partitions)?.to_string()),
         "tree" => escape_lines(&reader.metadata().schema().tree().to_string()).into_owned(),
         "parquet" => escape_lines(&reader.metadata().schema().to_string()).into_owned(),
         "arrow" => {
@@ -106,128 +234,89 @@ fn text(
     Ok(text)
 }
 
-/// The JSON of a schema with the files that have it.
-fn with_files(text: &str, paths: &[String]) -> Result<String> {
-    let schema: Value = serde_json::from_str(text).unwrap_or_default();
-    let mut named =
-        with_keys([("schema", json!("marq/1/schema")), ("file", json!(paths.first()))], &schema);
-    if let (Some(named), true) = (named.as_object_mut(), paths.len() > 1) {
-        named.insert("files".to_owned(), json!(paths));
-    }
-    Ok(format!("{named:#}"))
+/// The leaves of each file.
+#[derive(Serialize)]
+struct AllLeaves {
+    /// Leaves that many files have are there once.
+    schemas: Vec<(Vec<LeafRecord>, Vec<String>)>,
+    /// Of each file, which of them it has.
+    files: Vec<(String, usize)>,
 }
 
-/// The leaves as a table, or as records.
-fn table(command: &Schema, global: &Global) -> Result<()> {
+/// Prints the leaves as tables, or as records.
+fn tables(command: &Schema, global: &Global) -> Result<()> {
     if let Some(form) = command.form.as_deref().filter(|form| !matches!(*form, "tree" | "json")) {
         let text = format!("--as {form} is text of its own; leave -f out");
         return Err(Failure::Usage(text));
     }
-    let inputs = input::inputs(&command.files.files, global)?;
-    let paths: Vec<String> = inputs.iter().map(|input| input.path.clone()).collect();
-    let mut known = inputs.into_iter().map(|input| input.known);
-    let mut records = Vec::new();
-    // A table that many files have is shown once.
-    let mut tables: Vec<(Vec<Vec<String>>, Vec<String>)> = Vec::new();
-    let mut places: HashMap<Vec<Vec<String>>, usize> = HashMap::new();
-    let (_, end) = input::each_readable(&paths, global, |path| {
-        let reader = input::open(path, global)?;
-        let partitions = known.next().flatten();
-        let mut leaves = leaves_json(&reader)?;
-        leaves.extend(partitions.iter().flat_map(|known| known.fields().iter().map(partition)));
-        let rows: Vec<Vec<String>> = leaves.iter().map(row).collect();
-        let keys = |column: &str| [("file", json!(path)), ("column", json!(column))];
-        let of_file = rows.iter().zip(&leaves);
-        records.extend(of_file.filter_map(|(row, leaf)| Some(with_keys(keys(row.first()?), leaf))));
-        match places.get(&rows).and_then(|place| tables.get_mut(*place)) {
+    let mut all = AllLeaves { schemas: Vec::new(), files: Vec::new() };
+    let mut places: HashMap<Vec<LeafRecord>, usize> = HashMap::new();
+    let end = each_file(command, global, |path, reader, partitions| {
+        let mut leaves = leaves(reader)?;
+        leaves.extend(partitions.iter().map(partition));
+        let place = *places.entry(leaves.clone()).or_insert(all.schemas.len());
+        match all.schemas.get_mut(place) {
             Some((_, files)) => files.push(path.to_owned()),
-            None => {
-                places.insert(rows.clone(), tables.len());
-                tables.push((rows, vec![path.to_owned()]));
-            }
+            None => all.schemas.push((leaves, vec![path.to_owned()])),
         }
+        all.files.push((path.to_owned(), place));
         Ok(())
     })?;
-    let headers = ["column", "physical", "logical", "repetition", ">id", ">max def", ">max rep"];
-    let sections = tables.into_iter().map(|(rows, files)| {
-        let title = match files.as_slice() {
-            [_] if paths.len() == 1 => String::new(),
-            files => with_more(files),
-        };
-        Section::new(title, &headers).with(rows)
-    });
-    let sections = sections.collect();
-    Report { command: "schema", json: Value::Null, records, sections }.print(global)?;
+    report::print(&all, global)?;
     end
 }
 
+impl LeafRecord {
+    fn column(&self) -> String {
+        self.path.join(".")
+    }
+}
+
+impl Report for AllLeaves {
+    const COMMAND: &'static str = "schema";
+
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        #[derive(Serialize)]
+        struct LeafOfFile<'a> {
+            file: &'a str,
+            column: String,
+            #[serde(flatten)]
+            leaf: &'a LeafRecord,
+        }
+        self.files.iter().flat_map(|(file, place)| {
+            let leaves = self.schemas.get(*place).map_or(&[][..], |(leaves, _)| leaves);
+            leaves.iter().map(move |leaf| LeafOfFile { file, column: leaf.column(), leaf })
+        })
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        fn shown(value: Option<impl ToString>) -> String {
+            value.map_or_else(String::new, |value| value.to_string())
+        }
+        let columns = [
+            Column::text("column", LeafRecord::column),
+            Column::text("physical", |of| shown(of.physical.as_ref())),
+            Column::text("logical", |of| shown(of.logical.as_ref().or(of.converted.as_ref()))),
+            Column::text("repetition", |of| shown(of.repetition.as_ref())),
+            Column::number("id", |of| shown(of.field_id)),
+            Column::number("max def", |of| shown(of.max_definition_level)),
+            Column::number("max rep", |of| shown(of.max_repetition_level)),
+        ];
+        for (leaves, files) in &self.schemas {
+            let title = if self.files.len() > 1 { with_more(files) } else { String::new() };
+            out.show(&title, &columns, leaves, &[])?;
+        }
+        Ok(())
+    }
+}
+
 /// The first of some files, and how many there are beside it.
-fn with_more<S: AsRef<str>>(files: &[S]) -> String {
-    let first = files.first().map_or("", S::as_ref);
+fn with_more(files: &[String]) -> String {
+    let first = files.first().map_or("", String::as_str);
     match files.len() {
         0 | 1 => first.to_owned(),
         n => format!("{first} and {} more", n - 1),
     }
-}
-
-/// A leaf as a row of the table.
-fn row(leaf: &Value) -> Vec<String> {
-    let text = |key: &str| match &leaf[key] {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let path = leaf["path"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let mut row = vec![path.collect::<Vec<_>>().join("."), text("physical")];
-    row.push(if leaf["logical"].is_null() { text("converted") } else { text("logical") });
-    row.extend(
-        ["repetition", "field_id", "max_definition_level", "max_repetition_level"].map(text),
-    );
-    row
-}
-
-/// A partition column in place of a leaf: its Arrow type, and what it is.
-fn partition(field: &FieldRef) -> Value {
-    json!({
-        "path": [field.name()], "physical": null, "logical": field.data_type().to_string(),
-        "converted": null, "repetition": "partition", "field_id": null,
-        "max_definition_level": null, "max_repetition_level": null,
-    })
-}
-
-fn leaves_json(reader: &Reader) -> Result<Vec<Value>> {
-    let schema = reader.metadata().schema();
-    let mut leaves = Vec::new();
-    for i in 0..schema.leaves_len() {
-        let node = schema.leaf_node(i)?;
-        let element = node.element();
-        leaves.push(json!({
-            "path": node.path().names().iter().map(|name| &**name).collect::<Vec<_>>(),
-            "physical": node.physical().ok().map(|physical| physical.to_string()),
-            "logical": element.logical_type.as_ref().map(|logical| logical.to_string()),
-            "converted": element.converted_type.map(|converted| converted.to_string()),
-            "repetition": element.repetition_type.map(|repetition| repetition.to_string()),
-            "field_id": element.field_id, "max_definition_level": node.max_def(), "max_repetition_level": node.max_rep(),
-        }));
-    }
-    Ok(leaves)
-}
-
-fn tree_json(reader: &Reader, partitions: &[FieldRef]) -> Result<Value> {
-    let leaves = leaves_json(reader)?;
-    let arrow = reader.schema()?;
-    let arrow_json = |field: &FieldRef| {
-        json!({ "name": field.name(), "type": field.data_type().to_string(),
-            "nullable": field.is_nullable(), "metadata": metadata(field) })
-    };
-    let fields: Vec<_> = arrow.fields().iter().map(arrow_json).collect();
-    let partitions: Vec<_> = partitions.iter().map(arrow_json).collect();
-    Ok(json!({ "leaves": leaves, "arrow": fields, "partitions": partitions }))
-}
-
-/// The metadata of a field, sorted.
-fn metadata(field: &Field) -> std::collections::BTreeMap<String, String> {
-    field.metadata().iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 
 /// A dialect of SQL.

@@ -1,30 +1,33 @@
-//! What of VARIANT columns are columns of their own, by the metadata.
+//! Says which parts of VARIANT columns are columns of their own, by the metadata.
 
 use marquetry::Reader;
 use marquetry::format::{ConvertedType, LogicalType};
 use marquetry::schema::Node;
 use marquetry::variant::{VariantPath, VariantStep};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::args::Global;
 use crate::failure::Result;
-use crate::output::{count, share};
+use crate::output::share;
+use crate::report::{Column, Tables};
 
 /// A VARIANT column.
+#[derive(Serialize)]
 pub(crate) struct ShreddedColumn {
-    name: String,
-    parts: Vec<ShreddedPart>,
+    column: String,
+    shredded: Vec<ShreddedPart>,
 }
 
 /// A part of its values, with the columns that it is in.
+#[derive(Serialize)]
 struct ShreddedPart {
     path: String,
     /// The type of the shredded column; an object has none itself.
+    #[serde(rename = "type")]
     type_name: String,
     /// Values in the shredded column.
-    typed: Option<u64>,
+    typed_values: Option<u64>,
     /// Values of other types, and those of fields that are not shredded.
-    other: Option<u64>,
+    other_values: Option<u64>,
 }
 
 /// The VARIANT columns of a file.
@@ -35,7 +38,7 @@ pub(crate) fn columns(reader: &Reader) -> Result<Vec<ShreddedColumn>> {
     nodes.reverse();
     while let Some(node) = nodes.pop() {
         if matches!(node.element().logical_type, Some(LogicalType::Variant(_))) {
-            let mut column = ShreddedColumn { name: node.path().dotted(), parts: Vec::new() };
+            let mut column = ShreddedColumn { column: node.path().dotted(), shredded: Vec::new() };
             // Deeper than values nest, nothing is reconstructed.
             column.add(reader, node, "$", marquetry::variant::MAX_DEPTH)?;
             columns.push(column);
@@ -58,8 +61,12 @@ impl ShreddedColumn {
             // A column that is not there holds nothing.
             None => Some(0),
         };
-        let mut part =
-            ShreddedPart { path: path.to_owned(), type_name: String::new(), typed: None, other };
+        let mut part = ShreddedPart {
+            path: path.to_owned(),
+            type_name: String::new(),
+            typed_values: None,
+            other_values: other,
+        };
         if typed.is_leaf() {
             part.type_name = match &typed.element().logical_type {
                 Some(LogicalType::Decimal(of)) => {
@@ -68,15 +75,15 @@ impl ShreddedColumn {
                 Some(logical) => logical.to_string(),
                 None => typed.physical()?.to_string(),
             };
-            part.typed = present(reader, typed)?;
-            self.parts.push(part);
+            part.typed_values = present(reader, typed)?;
+            self.shredded.push(part);
             return Ok(());
         }
         let element = typed.element();
         let is_list = matches!(element.logical_type, Some(LogicalType::List))
             || element.converted_type == Some(ConvertedType::List);
         part.type_name = if is_list { "list" } else { "object" }.to_owned();
-        self.parts.push(part);
+        self.shredded.push(part);
         if is_list {
             let item = typed.children().next().and_then(|repeated| repeated.children().next());
             return item
@@ -89,39 +96,41 @@ impl ShreddedColumn {
         }
         Ok(())
     }
+}
 
-    pub(crate) fn json(&self) -> Value {
-        let parts = self.parts.iter().map(|part| {
-            json!({
-                "path": part.path, "type": part.type_name, "typed_values": part.typed,
-                "other_values": part.other,
-            })
-        });
-        json!({ "column": self.name, "shredded": parts.collect::<Vec<_>>() })
+impl ShreddedPart {
+    /// The share of the values that are in the shredded column.
+    fn typed_share(&self) -> Option<String> {
+        let (typed, other) = self.typed_values.zip(self.other_values)?;
+        Some(share(typed, typed.checked_add(other)?))
     }
+}
 
-    /// A line for each part, or one if there are none.
-    pub(crate) fn cells(&self, global: &Global) -> Vec<Vec<String>> {
-        if self.parts.is_empty() {
-            let mut cells = vec![self.name.clone(), "not shredded".to_owned()];
-            cells.resize(6, String::new());
-            return vec![cells];
+/// Prints the VARIANT columns, if there are some: a line for each part, or one if there are none.
+pub(crate) fn show(columns: &[ShreddedColumn], out: &mut Tables<'_>) -> Result<()> {
+    if columns.is_empty() {
+        return Ok(());
+    }
+    type Line<'a> = (&'a str, Option<&'a ShreddedPart>);
+    let lines = columns.iter().flat_map(|ShreddedColumn { column, shredded }| -> Vec<Line<'_>> {
+        match shredded.as_slice() {
+            [] => vec![(column, None)],
+            parts => parts.iter().map(|part| (column.as_str(), Some(part))).collect(),
         }
-        let lines = self.parts.iter().map(|part| {
-            let number = |n: Option<u64>| n.map(|n| count(n, global)).unwrap_or_default();
-            let all = part.typed.zip(part.other);
-            let all = all.and_then(|(typed, other)| Some((typed, typed.checked_add(other)?)));
-            vec![
-                self.name.clone(),
-                part.path.clone(),
-                part.type_name.clone(),
-                number(part.typed),
-                number(part.other),
-                all.map(|(typed, all)| share(typed, all)).unwrap_or_default(),
-            ]
-        });
-        lines.collect()
-    }
+    });
+    let shown = [
+        Column::text("variants", |(column, _): &Line<'_>| (*column).to_owned()),
+        Column::text("path", |(_, part)| {
+            part.map_or_else(|| "not shredded".to_owned(), |part| part.path.clone())
+        }),
+        Column::text("type", |(_, part)| part.map_or_else(String::new, |of| of.type_name.clone())),
+        Column::count("typed values", |(_, part)| part.and_then(|part| part.typed_values)),
+        Column::count("other values", |(_, part)| part.and_then(|part| part.other_values)),
+        Column::number("typed", |(_, part)| {
+            part.and_then(ShreddedPart::typed_share).unwrap_or_default()
+        }),
+    ];
+    out.show("", &shown, &lines.collect::<Vec<_>>(), &[])
 }
 
 /// Values of a leaf that are not null, as the statistics say. None if they do not, or cannot be

@@ -1,4 +1,4 @@
-//! What a file is that is not Parquet, by its first bytes: for the error, which says what to do.
+//! Recognises a file that is not Parquet by its first bytes, for an error that says what to do.
 
 use marquetry::io::Source;
 

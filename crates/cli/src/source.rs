@@ -1,4 +1,4 @@
-//! Rows from files of any format: detects the format of a file, and gives its record batches.
+//! Detects the format of a file, and gives its rows as record batches.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,10 +20,10 @@ use marquetry::{Error, Limits, Predicate, Reader};
 
 use crate::args::{BinaryForm, Convert, FilesOfRows, Global, SourceForm, TargetForm};
 use crate::failure::{Failure, Result};
-use crate::hive::{Completed, Input, Known};
+use crate::hive::{Completed, Input, Partitions};
 use crate::packed::{self, Packing};
 use crate::progress::Read;
-use crate::variants::{OfLines, Part};
+use crate::variants::{LinesAsVariant, Part};
 use crate::{input, text};
 
 /// Batches, one after the other.
@@ -63,59 +63,67 @@ pub(crate) fn open(
     if let Some((flag, purpose)) = without_effect(command, target, global, &forms) {
         return Err(Failure::Usage(format!("{flag} is for {purpose}")));
     }
-    let of_lines = OfLines::new(command, forms.contains(&SourceForm::Jsonl), target)?;
-    let of_lines = of_lines.as_ref();
+    let variants = LinesAsVariant::new(command, forms.contains(&SourceForm::Jsonl), target)?;
+    let variants = variants.as_ref();
     let csv = text::csv_schema(of_form(&mut files, SourceForm::Csv), command, global)?;
-    let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command, of_lines)?;
+    let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command, variants)?;
     let counted = read.streamed.clone();
     let mut readers = readers(&mut files, global)?;
     if command.values.binary == Some(BinaryForm::Text) {
-        readers = readers.into_iter().map(|of| Some(of?.binary_as_utf8(true))).collect();
+        readers.iter_mut().for_each(|it| *it = it.take().map(|it| it.binary_as_utf8(true)));
     }
     let by_name = command.files.by_name && readers.len() > 1;
     if by_name {
         unite_readers(&mut readers, &files)?;
     }
     if target == TargetForm::Parquet && !global.shared_bytes {
-        for (reader, file) in readers.iter().zip(&files) {
-            let Some(reader) = reader else { continue };
-            let checked = reader.metadata().check_shared_bytes();
-            checked.map_err(|error| error.at_file(file.name.as_str()))?;
-        }
+        check_shared_bytes(&readers, &files)?;
     }
     let mut sources: Vec<Source> = Vec::new();
     for (file, reader) in files.into_iter().zip(readers) {
         let source = match (file.form, &csv, &json) {
             (SourceForm::Csv, Some(schema), _) => {
-                let (name, bytes) = (file.name.clone(), file.len);
-                let known = file.input.known.clone();
+                let place = Placed::new(&file);
                 let rows = text::csv(file, &counted, schema, command)?;
-                narrow(name, known, schema, bytes, rows, &command.files, global)?
+                narrow(place, schema, rows, &command.files, global)?
             }
             (SourceForm::Jsonl, _, Some(schema)) => {
-                let (name, bytes) = (file.name.clone(), file.len);
-                let known = file.input.known.clone();
-                let rows = text::json(file, &counted, schema, command, of_lines)?;
-                narrow(name, known, schema, bytes, rows, &command.files, global)?
+                let place = Placed::new(&file);
+                let rows = text::json(file, &counted, schema, command, variants)?;
+                narrow(place, schema, rows, &command.files, global)?
             }
             (SourceForm::Arrow | SourceForm::Arrows, ..) => {
                 arrow(file, &command.files, global, &counted)?
             }
             _ => parquet(file, reader, &command.files, global, read)?,
         };
-        if let Some(first) = sources.first()
-            && !by_name
-            && source.schema.fields() != first.schema.fields()
-        {
-            let error = Error::usage(
-                "the file has another schema than the first one; --by-name unites them, or convert \
-                 it on its own",
-            );
-            return Err(error.at_file(source.name.as_str()).into());
+        if let Some(first) = sources.first().filter(|_| !by_name) {
+            check_same_columns(first, &source)?;
         }
         sources.push(source);
     }
     if by_name { united(sources) } else { Ok(sources) }
+}
+
+fn check_same_columns(first: &Source, other: &Source) -> Result<()> {
+    if first.schema.fields() == other.schema.fields() {
+        return Ok(());
+    }
+    let error = Error::usage(
+        "the file has another schema than the first one; --by-name unites them, or convert it on \
+         its own",
+    );
+    Err(error.at_file(other.name.as_str()).into())
+}
+
+/// Refuses files in which column chunks share bytes, of which a copy may be far larger.
+fn check_shared_bytes(readers: &[Option<Reader>], files: &[Content]) -> Result<()> {
+    for (reader, file) in readers.iter().zip(files) {
+        let Some(reader) = reader else { continue };
+        let checked = reader.metadata().check_shared_bytes();
+        checked.map_err(|error| error.at_file(file.name.as_str()))?;
+    }
+    Ok(())
 }
 
 /// Has all Parquet files read into the columns of all of them.
@@ -300,7 +308,7 @@ fn arrow(
     global: &Global,
     read: &Arc<AtomicU64>,
 ) -> Result<Source> {
-    let (name, len, known) = (file.name.clone(), file.len, file.input.known.clone());
+    let (name, place) = (file.name.clone(), Placed::new(&file));
     let opened: Result<Box<dyn RecordBatchReader>, ArrowError> = match file.form {
         SourceForm::Arrows => {
             let stream = BufReader::with_capacity(1 << 16, file.into_read(read)?);
@@ -321,7 +329,7 @@ fn arrow(
     let reader = opened.map_err(|e| invalid(&name, e))?;
     let (schema, of) = (reader.schema(), name.clone());
     let batches = reader.map(move |batch| batch.map_err(|e| invalid(&of, e)));
-    narrow(name, known, &schema, len, Box::new(batches), rows, global)
+    narrow(place, &schema, Box::new(batches), rows, global)
 }
 
 /// Whether an error is one of the content: an early end, or what a decoder refuses.
@@ -341,19 +349,32 @@ pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
     }
 }
 
+/// What is known of a file besides its rows.
+struct Placed {
+    name: String,
+    partitions: Option<Partitions>,
+    /// Bytes to read, if they are known.
+    bytes: Option<u64>,
+}
+
+impl Placed {
+    fn new(file: &Content) -> Self {
+        let (name, partitions) = (file.name.clone(), file.input.partitions.clone());
+        Self { name, partitions, bytes: file.len }
+    }
+}
+
 /// Selects columns and rows by the flags, and adds the columns that the folders tell.
 fn narrow(
-    name: String,
-    known: Option<Known>,
+    Placed { name, partitions, bytes }: Placed,
     schema: &SchemaRef,
-    bytes: Option<u64>,
     mut batches: Batches,
     rows: &FilesOfRows,
     global: &Global,
 ) -> Result<Source> {
     let mut schema = schema.clone();
-    if let Some(known) = known {
-        let completed = Completed::of_schema(&schema, &known)?;
+    if let Some(partitions) = partitions {
+        let completed = Completed::of_schema(&schema, &partitions)?;
         schema = completed.schema.clone();
         batches = Box::new(batches.map(move |batch| completed.complete(&batch?)));
     }
@@ -395,7 +416,7 @@ fn narrow(
     }
     if let Some(part) = Part::new(rows.variant_path.as_deref(), &schema)? {
         schema = part.schema(&schema);
-        batches = Box::new(batches.map(move |batch| part.of(&batch?)));
+        batches = Box::new(batches.map(move |batch| part.extract(&batch?)));
     }
     Ok(Source { name, schema, rows: None, bytes, batches })
 }

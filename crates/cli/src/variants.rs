@@ -1,7 +1,6 @@
-//! VARIANT columns: which columns of JSON lines become one, how they are shredded, and what is
-//! shown of them.
+//! Says which fields of JSON lines become one, how they are shredded,
+//! and which part of them is shown.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -13,26 +12,25 @@ use marquetry::variant::{
     VariantArray, VariantArrayBuilder, VariantInference, VariantPath, VariantShape,
     VariantShredding,
 };
-use serde_json::value::RawValue;
 
 use crate::args::{Convert, TargetForm};
 use crate::failure::{Failure, Result};
-use crate::text;
+use crate::json;
 
 /// The column that whole lines become.
 const WHOLE: &str = "json";
 
-/// What of JSON lines becomes VARIANT.
+/// The fields of JSON lines that become VARIANT columns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum OfLines {
+pub(crate) enum LinesAsVariant {
     /// Each line is one value of one column.
     Whole,
     /// Fields of the lines are columns of this name.
     Fields(Vec<String>),
 }
 
-impl OfLines {
-    /// What --variant says for these inputs, if it says anything of them.
+impl LinesAsVariant {
+    /// Parses `--variant`; `None` if nothing changes for these inputs.
     ///
     /// # Errors
     /// `Usage` if there is nothing that it could be for.
@@ -41,7 +39,7 @@ impl OfLines {
         reads_lines: bool,
         target: TargetForm,
     ) -> Result<Option<Self>> {
-        let said = match command.variant.as_deref() {
+        let flag = match command.variant.as_deref() {
             None => return Ok(None),
             // Which is how text has them in any case.
             Some("json")
@@ -49,21 +47,21 @@ impl OfLines {
             {
                 return Ok(None);
             }
-            Some(said) => said,
+            Some(flag) => flag,
         };
         if !reads_lines {
             return Err(Failure::Usage(format!(
-                "--variant {said} is for JSON lines as an input; VARIANT columns of other files \
+                "--variant {flag} is for JSON lines as an input; VARIANT columns of other files \
                  stay what they are, and are JSON in JSON lines and CSV"
             )));
         }
-        if said == "all" {
+        if flag == "all" {
             return Ok(Some(Self::Whole));
         }
-        let names: Vec<String> = said.split(',').map(|name| name.trim().to_owned()).collect();
+        let names: Vec<String> = flag.split(',').map(|name| name.trim().to_owned()).collect();
         if names.iter().any(String::is_empty) {
             return Err(Failure::Usage(format!(
-                "--variant {said}: names, separated by commas, or all"
+                "--variant {flag}: names, separated by commas, or all"
             )));
         }
         Ok(Some(Self::Fields(names)))
@@ -90,14 +88,15 @@ impl OfLines {
 
 /// The VARIANT columns of a batch of lines.
 pub(crate) struct VariantColumns {
-    of: OfLines,
+    variants: LinesAsVariant,
     builders: Vec<VariantArrayBuilder>,
 }
 
 impl VariantColumns {
-    pub(crate) fn new(of: &OfLines) -> Self {
-        let len = of.names().len().max(1);
-        Self { of: of.clone(), builders: (0..len).map(|_| VariantArrayBuilder::new()).collect() }
+    pub(crate) fn new(variants: &LinesAsVariant) -> Self {
+        let len = variants.names().len().max(1);
+        let builders = (0..len).map(|_| VariantArrayBuilder::new()).collect();
+        Self { variants: variants.clone(), builders }
     }
 
     /// Takes a line, and appends what is left of it to `rest`.
@@ -105,29 +104,27 @@ impl VariantColumns {
     /// # Errors
     /// What is wrong with the line.
     pub(crate) fn take(&mut self, line: &str, rest: &mut String) -> Result<(), String> {
-        let names = match &self.of {
-            OfLines::Whole => {
+        let names = match &self.variants {
+            LinesAsVariant::Whole => {
                 let whole = &mut self.builders[0];
                 return whole.append_json(line).map_err(|e| e.message().to_owned());
             }
-            OfLines::Fields(names) => names,
+            LinesAsVariant::Fields(names) => names,
         };
-        let mut fields: BTreeMap<String, &RawValue> =
-            serde_json::from_str(line).map_err(|e| text::at_column(&e))?;
-        if let Some(name) = twice(line, &fields, names) {
-            return Err(format!("column {name}: the line has two fields of this name"));
-        }
+        let mut members = json::members(line).map_err(|e| json::at_column(&e))?;
         for (name, builder) in names.iter().zip(&mut self.builders) {
-            match fields.remove(name) {
-                Some(value) => builder
+            let mut found = members.extract_if(.., |(known, _)| known == name);
+            match found.next() {
+                Some((_, value)) => builder
                     .append_json(value.get())
                     .map_err(|e| format!("column {name}: {}", e.message()))?,
                 None => builder.append_null(),
             }
+            if found.next().is_some() {
+                return Err(format!("column {name}: the line has two fields of this name"));
+            }
         }
-        let left = serde_json::to_string(&fields).map_err(|e| e.to_string())?;
-        rest.push_str(&left);
-        Ok(())
+        json::write_members(members, rest).map_err(|e| e.to_string())
     }
 
     /// The batch with the columns in their places.
@@ -142,12 +139,14 @@ impl VariantColumns {
             made.push(Arc::new(builder.finish()?) as ArrayRef);
         }
         let mut others = others.into_iter().flat_map(RecordBatch::columns);
-        let columns = schema.fields().iter().map(|field| match &self.of {
-            OfLines::Whole => made.first(),
-            OfLines::Fields(names) => match names.iter().position(|name| name == field.name()) {
-                Some(i) => made.get(i),
-                None => others.next(),
-            },
+        let columns = schema.fields().iter().map(|field| match &self.variants {
+            LinesAsVariant::Whole => made.first(),
+            LinesAsVariant::Fields(names) => {
+                match names.iter().position(|name| name == field.name()) {
+                    Some(i) => made.get(i),
+                    None => others.next(),
+                }
+            }
         });
         let columns: Vec<ArrayRef> = columns.flatten().cloned().collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -155,63 +154,25 @@ impl VariantColumns {
     }
 }
 
-/// A name of `names` that stands twice in a line. `fields` are the last fields of each name.
-fn twice<'n>(
-    line: &str,
-    fields: &BTreeMap<String, &RawValue>,
-    names: &'n [String],
-) -> Option<&'n String> {
-    let begin = |value: &RawValue| value.get().as_ptr().addr().wrapping_sub(line.as_ptr().addr());
-    let mut last: Vec<_> = fields.values().map(|v| (begin(v), v.get().len())).collect();
-    last.sort_unstable();
-    let mut last = last.into_iter().peekable();
-    let mut at = 0;
-    loop {
-        // Between values there are names, colons, commas and blanks.
-        at += line.get(at..)?.find('"')?;
-        let name = value_at(line, at)?;
-        at += name.len();
-        at += line.get(at..)?.find(':')? + 1;
-        let rest = line.get(at..)?;
-        at += rest.len() - rest.trim_ascii_start().len();
-        if let Some((_, len)) = last.next_if(|value| value.0 == at) {
-            at += len;
-            continue;
-        }
-        let name: String = serde_json::from_str(name).ok()?;
-        if let Some(found) = names.iter().find(|known| **known == name) {
-            return Some(found);
-        }
-        at += value_at(line, at)?.len();
-    }
-}
-
-/// The JSON value that begins at this byte.
-fn value_at(line: &str, at: usize) -> Option<&str> {
-    let text = line.get(at..)?;
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    values.next()?.ok().map(RawValue::get)
-}
-
-/// What --shred says: how VARIANT columns are written.
+/// Adds the shredding of VARIANT columns that `--shred` asks for.
 ///
 /// # Errors
 /// `Usage` if a shape is none, or there is nothing to shred.
 pub(crate) fn shredding(
     mut options: WriteOptions,
-    said: &[String],
+    flags: &[String],
     schema: &Schema,
 ) -> Result<WriteOptions> {
-    if !said.is_empty() && !schema.fields().iter().any(|field| VariantArray::is_variant(field)) {
+    if !flags.is_empty() && !schema.fields().iter().any(|field| VariantArray::is_variant(field)) {
         return Err(Failure::Usage(
             "--shred: there is no VARIANT column; --variant makes them of JSON lines".to_owned(),
         ));
     }
-    for said in said {
+    for flag in flags {
         // A shape has no `=`, and begins with no name where it is an object.
-        let (column, how) = match said.split_once('=') {
-            Some((column, how)) if !said.starts_with(['{', '[']) => (column, how),
-            _ => ("*", said.as_str()),
+        let (column, how) = match flag.split_once('=') {
+            Some((column, how)) if !flag.starts_with(['{', '[']) => (column, how),
+            _ => ("*", flag.as_str()),
         };
         let how = match how.trim() {
             "infer" => VariantShredding::Infer(VariantInference::new()),
@@ -228,16 +189,16 @@ pub(crate) fn shredding(
 pub(crate) struct Part(VariantPath);
 
 impl Part {
-    /// What --variant-path says.
+    /// Parses `--variant-path`.
     ///
     /// # Errors
     /// `Usage` if the text is no path, or there is no VARIANT column.
-    pub(crate) fn new(said: Option<&str>, schema: &Schema) -> Result<Option<Self>> {
-        let Some(said) = said else { return Ok(None) };
+    pub(crate) fn new(flag: Option<&str>, schema: &Schema) -> Result<Option<Self>> {
+        let Some(flag) = flag else { return Ok(None) };
         if !schema.fields().iter().any(|field| VariantArray::is_variant(field)) {
             return Err(Failure::Usage("--variant-path: there is no VARIANT column".to_owned()));
         }
-        Ok(Some(Self(said.parse()?)))
+        Ok(Some(Self(flag.parse()?)))
     }
 
     /// The schema of the parts.
@@ -255,7 +216,7 @@ impl Part {
     }
 
     /// The parts of a batch.
-    pub(crate) fn of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub(crate) fn extract(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let schema = batch.schema_ref();
         let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
             if !VariantArray::is_variant(field) {

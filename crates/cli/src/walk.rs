@@ -1,52 +1,33 @@
-//! The pages of a column chunk, as their headers say: nothing is decompressed.
+//! Lists the pages of a column chunk by their headers: nothing is decompressed.
 
 use marquetry::Reader;
-use marquetry::format::{PageHeader, PageType};
+use marquetry::format::{Encoding, PageType};
+use serde::Serialize;
 
 use crate::failure::Result;
-use crate::report::Listing;
+use crate::json::AsText;
+use crate::report::ReportMemory;
 
 /// One page.
+#[derive(Serialize)]
 pub(crate) struct Page {
+    /// Its number among the data pages, if it is one.
+    #[serde(skip)]
+    pub(crate) number: Option<usize>,
+    #[serde(rename = "type")]
+    pub(crate) kind: AsText<PageType>,
+    /// The encoding of the values.
+    pub(crate) encoding: Option<AsText<Encoding>>,
+    /// Level entries of a data page, values of a dictionary page.
+    pub(crate) values: Option<i32>,
+    /// Rows, where the page says so.
+    pub(crate) rows: Option<i32>,
     /// Where its header begins in the file.
     pub(crate) offset: u64,
-    /// Bytes of the header.
-    pub(crate) header_len: usize,
-    pub(crate) header: PageHeader,
-}
-
-impl Page {
-    /// Level entries of a data page, values of a dictionary page.
-    pub(crate) fn values(&self) -> Option<i32> {
-        let header = &self.header;
-        header
-            .data_page_header
-            .as_ref()
-            .map(|h| h.num_values)
-            .or_else(|| header.data_page_header_v2.as_ref().map(|h| h.num_values))
-            .or_else(|| header.dictionary_page_header.as_ref().map(|h| h.num_values))
-    }
-
-    /// The encoding of the values.
-    pub(crate) fn encoding(&self) -> Option<marquetry::format::Encoding> {
-        let header = &self.header;
-        header
-            .data_page_header
-            .as_ref()
-            .map(|h| h.encoding)
-            .or_else(|| header.data_page_header_v2.as_ref().map(|h| h.encoding))
-            .or_else(|| header.dictionary_page_header.as_ref().map(|h| h.encoding))
-    }
-
-    /// Rows, where the page says so.
-    pub(crate) fn rows(&self) -> Option<i32> {
-        self.header.data_page_header_v2.as_ref().map(|h| h.num_rows)
-    }
-
-    /// Whether the page holds data, and not a dictionary or an index.
-    pub(crate) fn is_data(&self) -> bool {
-        matches!(self.header.r#type, PageType::DataPage | PageType::DataPageV2)
-    }
+    header_bytes: usize,
+    pub(crate) compressed_bytes: i32,
+    pub(crate) uncompressed_bytes: i32,
+    pub(crate) crc: Option<u32>,
 }
 
 /// The pages of a chunk; their headers are decrypted, where the column is encrypted.
@@ -54,13 +35,31 @@ pub(crate) fn pages(
     reader: &Reader,
     (row_group, leaf): (usize, usize),
     file: &str,
-    listing: &Listing,
+    memory: &ReportMemory,
 ) -> Result<Vec<Page>> {
-    let mut pages = Vec::new();
+    let (mut pages, mut data_pages) = (Vec::new(), 0..);
     for page in reader.stored_pages(row_group, leaf)? {
         let page = page?;
-        pages.push(Page { offset: page.offset, header_len: page.header_len, header: page.header });
-        listing.check(file, pages.len() * size_of::<Page>())?;
+        let header = page.header;
+        let (v1, v2) = (header.data_page_header.as_ref(), header.data_page_header_v2.as_ref());
+        let dictionary = header.dictionary_page_header.as_ref();
+        let values = v1.map(|of| (of.num_values, of.encoding));
+        let values = values.or_else(|| v2.map(|of| (of.num_values, of.encoding)));
+        let values = values.or_else(|| dictionary.map(|of| (of.num_values, of.encoding)));
+        let is_data = matches!(header.r#type, PageType::DataPage | PageType::DataPageV2);
+        pages.push(Page {
+            number: if is_data { data_pages.next() } else { None },
+            kind: AsText(header.r#type),
+            encoding: values.map(|(_, encoding)| AsText(encoding)),
+            values: values.map(|(values, _)| values),
+            rows: v2.map(|of| of.num_rows),
+            offset: page.offset,
+            header_bytes: page.header_len,
+            compressed_bytes: header.compressed_page_size,
+            uncompressed_bytes: header.uncompressed_page_size,
+            crc: header.crc.map(i32::cast_unsigned),
+        });
+        memory.check(file, pages.len() * size_of::<Page>())?;
     }
     Ok(pages)
 }

@@ -1,4 +1,4 @@
-//! The command line.
+//! Parses the command line.
 
 mod writing;
 
@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
 pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
@@ -632,7 +633,8 @@ pub(crate) enum BinaryForm {
     Base64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum By {
     Column,
     Chunk,
@@ -796,14 +798,16 @@ fn unknown_command(error: &clap::Error) -> Option<String> {
 /// --color and --no-color, which the help obeys before they are parsed.
 fn colors(words: &[OsString]) -> ColorChoice {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-    let said = |when: &str| {
+    let is_given = |when: &str| {
         let equals = format!("--color={when}");
         words.iter().any(|word| *word == equals)
             || words.windows(2).any(|pair| pair[0] == "--color" && pair[1] == when)
     };
     match () {
-        () if said("never") || words.iter().any(|word| word == "--no-color") => ColorChoice::Never,
-        () if said("always") => ColorChoice::Always,
+        () if is_given("never") || words.iter().any(|word| word == "--no-color") => {
+            ColorChoice::Never
+        }
+        () if is_given("always") => ColorChoice::Always,
         () => ColorChoice::Auto,
     }
 }

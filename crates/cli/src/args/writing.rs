@@ -1,4 +1,4 @@
-//! The flags of writing Parquet: layout, and encryption.
+//! Declares the flags of writing Parquet: layout, and encryption.
 
 use clap::ValueEnum;
 

@@ -1,15 +1,16 @@
-//! The forms of values that have more than one in text: `--decimals`, `--maps`, `--binary`.
+//! Chooses the forms of values that have more than one: `--decimals`, `--maps`, `--binary`.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::is_shown_as_variant;
 use crate::args::{BinaryForm, ValueForms};
 
-/// What `--binary` says, or what was seen: text where all values so far are text, else hex.
+/// The forms of the flags. Without `--binary`, bytes are text where all values so far are text, and
+/// hex elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Forms {
     pub(crate) values: ValueForms,
@@ -44,6 +45,13 @@ impl Forms {
             if !is_shown_as_variant(column, field) {
                 self.look_at(column, &mut next);
             }
+        }
+    }
+
+    /// The same for a column that stands alone.
+    pub(crate) fn look_at_column(&mut self, column: &dyn Array, field: &Field) {
+        if self.values.binary.is_none() && !is_shown_as_variant(column, field) {
+            self.look_at(column, &mut 0);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The values of arrays as JSON, and as text for tables and CSV.
+//! Writes the values of arrays as JSON, and as text for tables and CSV.
 //!
 //! Numbers are numbers where JSON can hold them, decimals too, with all their digits; NaN and
 //! infinities are words. Maps with text as keys are objects. Bytes are text where all values seen
@@ -19,6 +19,7 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, Field};
 use marquetry::geo::to_wkt;
 use marquetry::variant::VariantArray;
+use serde_json::value::RawValue;
 
 use crate::args::{BinaryForm, DecimalForm, MapForm};
 
@@ -90,10 +91,10 @@ impl<'f> ValuesOf<'f> {
             let kind = CellKind::Variant(Box::new(VariantArray::new(array.as_struct())?));
             return Ok(Values { nulls: array.nulls(), kind });
         }
-        self.of(array, field.data_type(), field.extension_type_name())
+        self.values(array, field.data_type(), field.extension_type_name())
     }
 
-    fn of<'a>(
+    fn values<'a>(
         &mut self,
         array: &'a dyn Array,
         shown: &DataType,
@@ -129,14 +130,14 @@ impl<'f> ValuesOf<'f> {
                     _ => value,
                 };
                 let keys = dictionary.normalized_keys();
-                let values = self.of(dictionary.values(), of, extension)?;
+                let values = self.values(dictionary.values(), of, extension)?;
                 CellKind::Indirect(Box::new(move |i| keys[i]), Box::new(values))
             }
             DataType::RunEndEncoded(ends, values) => {
                 macro_rules! runs {
                     ($type:ty) => {{
                         let runs = array.as_run::<$type>();
-                        let values = self.of(runs.values(), values.data_type(), extension)?;
+                        let values = self.values(runs.values(), values.data_type(), extension)?;
                         let at = Box::new(move |i| runs.get_physical_index(i));
                         CellKind::Indirect(at, Box::new(values))
                     }};
@@ -171,14 +172,14 @@ impl<'f> ValuesOf<'f> {
                 Box::new(|i| array.value(i))
             }
         };
-        let said = self.forms.values.binary;
+        let given = self.forms.values.binary;
         let form = match array.data_type() {
             DataType::FixedSizeBinary(16) if extension == Some("arrow.uuid") => {
                 return CellKind::Quoted(Box::new(move |i, out| {
                     out.extend_from_slice(uuid(values(i)).as_bytes());
                 }));
             }
-            DataType::FixedSizeBinary(_) => said.unwrap_or(BinaryForm::Hex),
+            DataType::FixedSizeBinary(_) => given.unwrap_or(BinaryForm::Hex),
             _ => {
                 let form = self.forms.of_leaf(self.leaves);
                 self.leaves += 1;
@@ -188,7 +189,7 @@ impl<'f> ValuesOf<'f> {
         let is_wkb = extension == Some("geoarrow.wkb");
         // Geometries are no text.
         let form = if is_wkb && form == BinaryForm::Text { BinaryForm::Hex } else { form };
-        CellKind::Bytes(values, BytesAs { form, is_said: said.is_some(), is_wkb })
+        CellKind::Bytes(values, BytesAs { form, is_given: given.is_some(), is_wkb })
     }
 
     fn list<'a>(
@@ -353,8 +354,8 @@ fn in_zone(array: &dyn Array) -> Result<CellKind<'_>, ArrowError> {
 #[derive(Debug, Clone, Copy)]
 struct BytesAs {
     form: BinaryForm,
-    /// Whether `--binary` says the form.
-    is_said: bool,
+    /// Whether `--binary` gives the form.
+    is_given: bool,
     /// Whether they are geometries, which tables show as well-known text.
     is_wkb: bool,
 }
@@ -366,7 +367,7 @@ impl BytesAs {
         match (self.form, std::str::from_utf8(bytes)) {
             (BinaryForm::Base64, _) => of.text(&forms::base64(bytes), out),
             (BinaryForm::Text, Ok(text)) => of.text(text, out),
-            (BinaryForm::Text, Err(_)) if self.is_said => {
+            (BinaryForm::Text, Err(_)) if self.is_given => {
                 let text = format!("{} is not UTF-8, and --binary says text", hex(bytes));
                 Err(ArrowError::CastError(text))
             }
@@ -411,6 +412,17 @@ impl Values<'_> {
             false => self.write(i, TextForm::Json, out)?,
         }
         Ok(())
+    }
+
+    /// The value as JSON.
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub(crate) fn raw_json(&self, i: usize) -> Result<Box<RawValue>, ArrowError> {
+        let mut out = Vec::new();
+        self.json(i, &mut out)?;
+        let text = String::from_utf8(out).map_err(|e| ArrowError::CastError(e.to_string()))?;
+        RawValue::from_string(text).map_err(|e| ArrowError::JsonError(e.to_string()))
     }
 
     /// Appends the value for a cell: text without quotes, nested values as JSON. False for null,

@@ -1,4 +1,4 @@
-//! Numbers and text, written to a buffer without a string in between.
+//! Writes numbers and text to a buffer, without a string in between.
 
 use arrow_schema::ArrowError;
 use itoa::Integer;

@@ -1,28 +1,30 @@
-//! `crypt audit`: which parts of a file are protected, by which keys, and what is readable without
-//! keys.
+//! `crypt audit` shows which parts of a file are protected, by which keys, and which are readable
+//! without keys.
 
 use std::path::Path;
 
 use glob::Pattern;
 use marquetry::crypt::Signature;
-use marquetry::crypt::kms::KeyMaterials;
-use marquetry::format::{ColumnChunk, ColumnCryptoMetaData, ColumnMetaData, EncryptionAlgorithm};
+use marquetry::format::{
+    ColumnChunk, ColumnCryptoMetaData, ColumnMetaData, EncryptionAlgorithm, FileCryptoMetaData,
+};
 use marquetry::{ErrorKind, Reader};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::footer::{AadPrefix, KeyName, crypto_metadata};
 use crate::args::{Audit, Global};
 use crate::failure::{Failure, Result};
-use crate::report::{Report, Section};
+use crate::json::AsText;
+use crate::report::{self, Column, Report, Tables};
 use crate::{input, keys};
 
 /// Shows the protection of each file; fails if a column that must be protected is not.
 pub(crate) fn run(command: &Audit, global: &Global) -> Result<()> {
     let mut required = Required::new(&command.require)?;
-    let (mut files, mut records, mut sections) = (Vec::new(), Vec::new(), Vec::new());
+    let mut files = Vec::new();
     let (mut is_partial, mut denied) = (false, None);
     for path in input::paths(&command.files.files)? {
-        let file = match FileAudit::of(&path, global) {
+        let file = match FileAudit::new(&path, global) {
             Ok(file) => file,
             Err(failure @ (Failure::File(_) | Failure::Content { .. })) => {
                 failure.report(global.format);
@@ -35,17 +37,13 @@ pub(crate) fn run(command: &Audit, global: &Global) -> Result<()> {
             denied = file.denial(&required);
         }
         required.check(&file);
-        files.push(file.json());
-        records.extend(file.records());
-        sections.extend(file.sections());
+        files.push(file);
     }
-    let violations: Vec<Value> = required.violations.iter().map(|(json, _)| json.clone()).collect();
-    let json = json!({ "files": files, "violations": violations });
-    Report { command: "crypt-audit", json, records, sections }.print(global)?;
-    if !required.violations.is_empty() {
-        return Err(Failure::Found(
-            required.violations.into_iter().map(|(_, text)| text).collect(),
-        ));
+    let audited = Audited { files, violations: std::mem::take(&mut required.violations) };
+    report::print(&audited, global)?;
+    if !audited.violations.is_empty() {
+        let texts = audited.violations.into_iter().map(|violation| violation.text);
+        return Err(Failure::Found(texts.collect()));
     }
     match denied {
         Some(error) => Err(error),
@@ -54,10 +52,27 @@ pub(crate) fn run(command: &Audit, global: &Global) -> Result<()> {
     }
 }
 
+#[derive(Serialize)]
+struct Audited {
+    files: Vec<FileAudit>,
+    violations: Vec<Violation>,
+}
+
+/// A column that is not protected, and must be.
+#[derive(Serialize)]
+struct Violation {
+    file: String,
+    column: String,
+    pattern: String,
+    #[serde(skip)]
+    text: String,
+}
+
 /// Columns that must be protected.
 struct Required {
+    /// Whether a column met each pattern.
     patterns: Vec<(Pattern, bool)>,
-    violations: Vec<(Value, String)>,
+    violations: Vec<Violation>,
 }
 
 impl Required {
@@ -78,16 +93,18 @@ impl Required {
                     continue;
                 }
                 *was_met = true;
-                if column.plain > 0 {
-                    let (path, name) = (&file.path, &column.path);
-                    let json = json!({ "file": path, "column": name, "pattern": pattern.as_str() });
-                    let chunks = column.chunks();
-                    let text = format!(
-                        "{path}: the column {name} must be protected (--require {pattern}), and {} of \
-                         its {chunks} chunks are in plain text",
-                        column.plain
-                    );
-                    self.violations.push((json, text));
+                if column.plain_chunks > 0 {
+                    let (path, name) = (&file.file, &column.column);
+                    let ColumnAudit { plain_chunks, chunks, .. } = column;
+                    self.violations.push(Violation {
+                        file: path.clone(),
+                        column: name.clone(),
+                        pattern: pattern.as_str().to_owned(),
+                        text: format!(
+                            "{path}: the column {name} must be protected (--require {pattern}), \
+                             and {plain_chunks} of its {chunks} chunks are in plain text"
+                        ),
+                    });
                 }
             }
         }
@@ -105,7 +122,8 @@ impl Required {
 }
 
 /// How the footer is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum FooterMode {
     Plain,
     Signed,
@@ -113,28 +131,56 @@ enum FooterMode {
 }
 
 /// The findings on a file.
+#[derive(Serialize)]
 struct FileAudit {
-    path: String,
-    mode: FooterMode,
-    algorithm: Option<EncryptionAlgorithm>,
-    footer_key: Option<KeyName>,
-    signature: &'static str,
-    /// Why the keys that were given do not open the footer.
-    problem: Option<Failure>,
-    has_keys: bool,
+    file: String,
+    footer: FooterAudit,
+    plain_columns: Option<usize>,
+    protected_columns: Option<usize>,
     /// `None` where the footer cannot be read.
     columns: Option<Vec<ColumnAudit>>,
-    /// Names of the key-values of a footer in plain text.
-    key_values: Vec<String>,
+    /// What can be read of the file without keys.
+    leaks: Vec<String>,
+    #[serde(skip)]
+    has_keys: bool,
+}
+
+/// The findings on a footer.
+#[derive(Serialize)]
+struct FooterAudit {
+    mode: FooterMode,
+    algorithm: Option<AsText<EncryptionAlgorithm>>,
+    key: Option<KeyName>,
+    signature: &'static str,
+    aad_prefix: &'static str,
+    aad_prefix_text: Option<String>,
+    /// Why the keys that were given do not open it.
+    problem: Option<String>,
 }
 
 /// The findings on a column, over all row groups.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct ColumnAudit {
-    path: String,
+    column: String,
+    #[serde(skip)]
     names: Vec<String>,
-    /// Chunks in plain text, with the key of the footer, and with a key of their own.
-    plain: usize,
+    protection: &'static str,
+    key: Option<KeyName>,
+    other_keys: Vec<KeyName>,
+    /// Whether its keys were found, where some were given.
+    access: Option<&'static str>,
+    statistics: &'static str,
+    pages: &'static str,
+    chunks: usize,
+    plain_chunks: usize,
+    leaks: Vec<&'static str>,
+    #[serde(skip)]
+    counts: ChunkCounts,
+}
+
+/// How the encrypted chunks of a column are protected.
+#[derive(Default)]
+struct ChunkCounts {
     with_footer_key: usize,
     with_own_key: usize,
     keys: Vec<KeyName>,
@@ -143,17 +189,12 @@ struct ColumnAudit {
     /// Chunks whose metadata are not authentic.
     forged: usize,
     has_statistics: bool,
-    leaks: Vec<&'static str>,
 }
 
 impl FileAudit {
-    fn of(path: &str, global: &Global) -> Result<Self> {
+    fn new(path: &str, global: &Global) -> Result<Self> {
         let source = input::source(path, global)?;
-        let place = |failure: Failure| match failure {
-            Failure::File(e) => Failure::File(e.at_file(path)),
-            other => other,
-        };
-        let crypto = crypto_metadata(&*source).map_err(place)?;
+        let crypto = crypto_metadata(&*source).map_err(|failure| failure.at_file(path))?;
         let materials = keys::materials(Path::new(path))?;
         let given = keys::decryption(global, path)?;
         let given = given.map(|keys| keys.with_plaintext_files(true).with_unverified_footers(true));
@@ -162,16 +203,125 @@ impl FileAudit {
             Ok(reader) => (Some(reader), None),
             Err(Failure::File(e)) if e.kind() == ErrorKind::Crypto => {
                 let reader = if crypto.is_some() { None } else { Some(open(None)?) };
-                (reader, Some(Failure::File(e)))
+                (reader, Some(e.message().to_owned()))
             }
             Err(other) => return Err(other),
         };
-        let name = |metadata: &Vec<u8>| KeyName::of(metadata, materials.as_ref());
-        let head = reader.as_ref().map(|reader| reader.metadata().index().head());
-        let (mode, algorithm, footer_key) = match (crypto, head) {
-            (Some(of), _) => {
-                let key = of.key_metadata.as_ref().map(name);
-                (FooterMode::Encrypted, Some(of.encryption_algorithm), key)
+        let reader = reader.as_ref();
+        let name = |metadata: &Vec<u8>| KeyName::new(metadata, materials.as_ref());
+        let head = reader.map(|reader| reader.metadata().index().head());
+        let footer = FooterAudit::new(crypto, reader, problem, given.is_some(), name);
+        let has_keys = given.is_some();
+        let columns = reader.map(|reader| footer.columns(reader, has_keys, &name));
+        let columns = columns.transpose().map_err(|failure| failure.at_file(path))?;
+        let count = |is: fn(&&ColumnAudit) -> bool| {
+            columns.as_ref().map(|columns| columns.iter().filter(is).count())
+        };
+        let key_values = head.into_iter().flat_map(|head| head.key_value_metadata.iter().flatten());
+        Ok(Self {
+            file: path.to_owned(),
+            plain_columns: count(|column| column.plain_chunks > 0),
+            protected_columns: count(|column| column.is_protected()),
+            columns,
+            leaks: leaks(footer.mode, key_values.map(|pair| pair.key.as_str()).collect()),
+            footer,
+            has_keys,
+        })
+    }
+
+    /// An error where keys do not open what they must, or a requirement cannot be checked.
+    fn denial(&self, required: &Required) -> Option<Failure> {
+        let is_asked = self.has_keys || (self.columns.is_none() && !required.patterns.is_empty());
+        let forged = self.columns.iter().flatten().find(|column| column.counts.forged > 0);
+        if let Some(column) = forged {
+            let text = "the metadata of the column are not authentic: the key is wrong, or the file \
+                        was changed";
+            let error = marquetry::Error::crypto(text);
+            return Some(error.at_file(&*self.file).at_column(column.column.as_str()).into());
+        }
+        let problem = self.footer.problem.as_ref().filter(|_| is_asked)?;
+        Some(Failure::File(marquetry::Error::crypto(problem).at_file(&*self.file)))
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        let footer = &self.footer;
+        let mut lines = vec![("footer", footer.text())];
+        if let Some(algorithm) = &footer.algorithm {
+            let key = footer.key.as_ref().map(KeyName::shown);
+            let prefix = match (&footer.aad_prefix_text, footer.aad_prefix) {
+                (Some(text), _) => format!("stored: {text}"),
+                (None, "needed") => "not stored; a reader must bring it".to_owned(),
+                (None, _) => "none".to_owned(),
+            };
+            lines.extend([
+                ("algorithm", algorithm.0.to_string()),
+                ("footer key", key.unwrap_or_else(|| "the file stores no id of it".to_owned())),
+                ("AAD prefix", prefix),
+            ]);
+        }
+        lines.push(("columns", self.columns_text()));
+        if !self.leaks.is_empty() {
+            lines.push(("everyone reads", self.leaks.join(", ")));
+        }
+        if footer.has_ctr_pages() {
+            lines.push(("not authenticated", "pages of protected columns".to_owned()));
+        }
+        lines.extend(footer.problem.clone().map(|problem| ("problem", problem)));
+        out.about(&self.file, &lines)?;
+        let Some(columns) = &self.columns else { return Ok(()) };
+        let shown = [
+            Column::text("column", |of: &ColumnAudit| of.column.clone()),
+            Column::text("protection", ColumnAudit::protection_text),
+            Column::text("key", |of| {
+                of.counts.keys.iter().map(KeyName::shown).collect::<Vec<_>>().join(", ")
+            }),
+            Column::text("statistics", |of| of.statistics.to_owned()),
+            Column::text("everyone reads", |of| match of.leaks.contains(&"values") {
+                true => "all of it".to_owned(),
+                false => of.leaks.join(", ").replace('_', " "),
+            }),
+        ];
+        out.show("", &shown, columns, &[])
+    }
+
+    fn columns_text(&self) -> String {
+        let Some(columns) = &self.columns else {
+            return "not known without the key of the footer".to_owned();
+        };
+        let plain = columns.iter().filter(|column| column.plain_chunks > 0).count();
+        let is_own = |of: &&ColumnAudit| of.plain_chunks == 0 && of.counts.with_own_key > 0;
+        let own = columns.iter().filter(is_own).count();
+        let footer = columns.iter().filter(|column| column.is_protected()).count() - own;
+        format!("{plain} plain, {footer} with the footer key, {own} with own keys")
+    }
+}
+
+/// What can be read of a file without keys, whose footer has these key-values.
+fn leaks(mode: FooterMode, key_values: Vec<&str>) -> Vec<String> {
+    if mode == FooterMode::Encrypted {
+        return Vec::new();
+    }
+    let mut leaks = ["schema", "row counts", "sizes"].map(str::to_owned).to_vec();
+    if !key_values.is_empty() {
+        leaks.push(format!("key-values ({})", key_values.join(", ")));
+    }
+    leaks
+}
+
+impl FooterAudit {
+    /// `name` makes the name of a key of its metadata.
+    fn new(
+        crypto: Option<FileCryptoMetaData>,
+        reader: Option<&Reader>,
+        problem: Option<String>,
+        has_keys: bool,
+        name: impl Fn(&Vec<u8>) -> KeyName,
+    ) -> Self {
+        let head = reader.map(|reader| reader.metadata().index().head());
+        let (mode, algorithm, key) = match (crypto, head) {
+            (Some(crypto), _) => {
+                let key = crypto.key_metadata.as_ref().map(name);
+                (FooterMode::Encrypted, Some(crypto.encryption_algorithm), key)
             }
             (None, Some(head)) if head.encryption_algorithm.is_some() => {
                 let key = head.footer_signing_key_metadata.as_ref().map(name);
@@ -179,177 +329,35 @@ impl FileAudit {
             }
             _ => (FooterMode::Plain, None, None),
         };
-        let signature = match reader.as_ref().map(|reader| reader.metadata().signature()) {
-            _ if problem.is_some() && given.is_some() => "failed",
+        let signature = match reader.map(|reader| reader.metadata().signature()) {
+            _ if problem.is_some() && has_keys => "failed",
             Some(Signature::Encrypted) => "authenticated",
             Some(Signature::Verified) => "verified",
             Some(Signature::Unverified) => "unverified",
             Some(_) => "none",
             None => "unknown",
         };
-        let has_keys = given.is_some();
-        let key_values = head.into_iter().flat_map(|head| head.key_value_metadata.iter().flatten());
-        let key_values = match mode {
-            FooterMode::Encrypted => Vec::new(),
-            _ => key_values.map(|pair| pair.key.clone()).collect(),
-        };
-        let columns = reader
-            .as_ref()
-            .map(|reader| columns(reader, mode, has_keys && problem.is_none(), materials.as_ref()));
-        let columns = columns.transpose().map_err(place)?;
-        let path = path.to_owned();
-        Ok(Self {
-            path,
+        let prefix = algorithm.as_ref().map(AadPrefix::new);
+        Self {
             mode,
-            algorithm,
-            footer_key,
+            key,
             signature,
+            aad_prefix: prefix.as_ref().map_or("none", AadPrefix::name),
+            aad_prefix_text: match prefix {
+                Some(AadPrefix::Stored(text)) => Some(text),
+                _ => None,
+            },
+            algorithm: algorithm.map(AsText),
             problem,
-            has_keys,
-            columns,
-            key_values,
-        })
-    }
-
-    /// An error where keys do not open what they must, or a requirement cannot be checked.
-    fn denial(&self, required: &Required) -> Option<Failure> {
-        let is_asked = self.has_keys || (self.columns.is_none() && !required.patterns.is_empty());
-        let forged = self.columns.iter().flatten().find(|column| column.forged > 0);
-        if let Some(column) = forged {
-            let text = "the metadata of the column are not authentic: the key is wrong, or the file \
-                        was changed";
-            let error = marquetry::Error::crypto(text);
-            return Some(error.at_file(&*self.path).at_column(column.path.as_str()).into());
         }
-        let problem = self.problem.as_ref().filter(|_| is_asked)?;
-        let Failure::File(e) = problem else { return None };
-        Some(Failure::File(marquetry::Error::crypto(e.message()).at_file(&*self.path)))
     }
 
     /// Whether the bodies of pages are encrypted and not authenticated.
     fn has_ctr_pages(&self) -> bool {
-        matches!(self.algorithm, Some(EncryptionAlgorithm::AesGcmCtrV1(_)))
+        matches!(self.algorithm, Some(AsText(EncryptionAlgorithm::AesGcmCtrV1(_))))
     }
 
-    fn problem(&self) -> Option<String> {
-        match &self.problem {
-            Some(Failure::File(e)) => Some(e.message().to_owned()),
-            _ => None,
-        }
-    }
-
-    /// What can be read of the file without keys.
-    fn leaks(&self) -> Vec<String> {
-        if self.mode == FooterMode::Encrypted {
-            return Vec::new();
-        }
-        let mut leaks: Vec<String> = ["schema", "row counts", "sizes"].map(str::to_owned).to_vec();
-        if !self.key_values.is_empty() {
-            leaks.push(format!("key-values ({})", self.key_values.join(", ")));
-        }
-        leaks
-    }
-
-    fn json(&self) -> Value {
-        let mode = match self.mode {
-            FooterMode::Plain => "plain",
-            FooterMode::Signed => "signed",
-            FooterMode::Encrypted => "encrypted",
-        };
-        let aad_prefix = self.algorithm.as_ref().map(AadPrefix::of);
-        let stored = match &aad_prefix {
-            Some(AadPrefix::Stored(text)) => Some(text),
-            _ => None,
-        };
-        let columns = self
-            .columns
-            .as_ref()
-            .map(|columns| columns.iter().map(|column| column.json(self)).collect::<Vec<_>>());
-        let count = |is: fn(&ColumnAudit) -> bool| {
-            self.columns.as_ref().map(|columns| columns.iter().filter(|column| is(column)).count())
-        };
-        json!({
-            "file": self.path,
-            "footer": {
-                "mode": mode,
-                "algorithm": self.algorithm.as_ref().map(ToString::to_string),
-                "key": self.footer_key.as_ref().map(KeyName::json),
-                "signature": self.signature,
-                "aad_prefix": aad_prefix.as_ref().map_or("none", AadPrefix::name),
-                "aad_prefix_text": stored,
-                "problem": self.problem(),
-            },
-            "plain_columns": count(|column| column.plain > 0),
-            "protected_columns": count(|column| column.is_protected()),
-            "columns": columns,
-            "leaks": self.leaks(),
-        })
-    }
-
-    /// A record for each column; one without, where the columns are not known.
-    fn records(&self) -> Vec<Value> {
-        let json = self.json();
-        let footer = json.pointer("/footer").cloned().unwrap_or_default();
-        let of_column = |column: &ColumnAudit| {
-            let known = column.json(self);
-            let key = known.pointer("/key/id").cloned();
-            json!({
-                "file": self.path, "footer": footer["mode"], "algorithm": footer["algorithm"],
-                "signature": footer["signature"], "column": column.path,
-                "protection": known["protection"], "key": key, "statistics": known["statistics"],
-                "pages": known["pages"], "leaks": column.leaks.join(" "),
-            })
-        };
-        match &self.columns {
-            Some(columns) => columns.iter().map(of_column).collect(),
-            None => {
-                let unknown = ColumnAudit::default();
-                let mut record = of_column(&unknown);
-                for name in ["column", "protection", "key", "statistics", "pages", "leaks"] {
-                    record[name] = Value::Null;
-                }
-                vec![record]
-            }
-        }
-    }
-
-    fn sections(&self) -> Vec<Section> {
-        let mut rows = Vec::new();
-        let mut line = |name: &str, text: String| rows.push(vec![name.to_owned(), text]);
-        line("footer", self.footer_text());
-        if let Some(algorithm) = &self.algorithm {
-            line("algorithm", algorithm.to_string());
-            let key = self.footer_key.as_ref().map(KeyName::shown);
-            line("footer key", key.unwrap_or_else(|| "the file stores no id of it".to_owned()));
-            line(
-                "AAD prefix",
-                match AadPrefix::of(algorithm) {
-                    AadPrefix::None => "none".to_owned(),
-                    AadPrefix::Stored(text) => format!("stored: {text}"),
-                    AadPrefix::Needed => "not stored; a reader must bring it".to_owned(),
-                },
-            );
-        }
-        line("columns", self.columns_text());
-        if !self.leaks().is_empty() {
-            line("everyone reads", self.leaks().join(", "));
-        }
-        if self.has_ctr_pages() {
-            line("not authenticated", "pages of protected columns".to_owned());
-        }
-        if let Some(problem) = self.problem() {
-            line("problem", problem);
-        }
-        let mut about = Section::new("", &["file"]).with(rows);
-        // A header that begins with > is of numbers.
-        let here = if self.path.starts_with('>') { "./" } else { "" };
-        about.headers.push(format!("{here}{}", self.path).into());
-        let Some(columns) = &self.columns else { return vec![about] };
-        let rows = columns.iter().map(|column| column.row(self)).collect();
-        vec![about, Section::new("", &COLUMN_HEADERS).with(rows)]
-    }
-
-    fn footer_text(&self) -> String {
+    fn text(&self) -> String {
         let state = match (self.mode, self.signature) {
             (FooterMode::Plain, _) => return "plain text, not signed".to_owned(),
             (FooterMode::Signed, "verified") => "verified",
@@ -365,60 +373,45 @@ impl FileAudit {
         }
     }
 
-    fn columns_text(&self) -> String {
-        let Some(columns) = &self.columns else {
-            return "not known without the key of the footer".to_owned();
-        };
-        let plain = columns.iter().filter(|column| column.plain > 0).count();
-        let own = columns.iter().filter(|column| column.plain == 0 && column.with_own_key > 0);
-        let own = own.count();
-        let footer = columns.iter().filter(|column| column.is_protected()).count() - own;
-        format!("{plain} plain, {footer} with the footer key, {own} with own keys")
-    }
-}
-
-const COLUMN_HEADERS: [&str; 5] = ["column", "protection", "key", "statistics", "everyone reads"];
-
-/// What protects each column; whether its keys are there is looked at where `has_keys`.
-fn columns(
-    reader: &Reader,
-    mode: FooterMode,
-    has_keys: bool,
-    materials: Option<&KeyMaterials>,
-) -> Result<Vec<ColumnAudit>> {
-    let footer = reader.metadata();
-    let mut columns = Vec::new();
-    for leaf in 0..footer.schema().leaves_len() {
-        let path = footer.schema().leaf_node(leaf)?.path();
-        let names = path.names().iter().map(ToString::to_string).collect();
-        columns.push(ColumnAudit { path: path.dotted(), names, ..ColumnAudit::default() });
-    }
-    // As it can be read without keys: nothing of it is decrypted but the footer.
-    let metadata = footer.index().to_file_meta_data()?;
-    for (i, row_group) in metadata.row_groups.iter().enumerate() {
-        for (leaf, (column, chunk)) in columns.iter_mut().zip(&row_group.columns).enumerate() {
-            column.add(chunk, mode, materials);
-            if has_keys && chunk.crypto_metadata.is_some() {
-                match footer.is_readable(i, leaf) {
-                    Ok(true) => {}
-                    Ok(false) => column.denied += 1,
-                    Err(e) if e.kind() == ErrorKind::Crypto => column.forged += 1,
-                    Err(e) => return Err(e.into()),
+    /// What protects each column; whether its keys are there is looked at where some were given.
+    fn columns(
+        &self,
+        reader: &Reader,
+        has_keys: bool,
+        name: &impl Fn(&Vec<u8>) -> KeyName,
+    ) -> Result<Vec<ColumnAudit>> {
+        let has_keys = has_keys && self.problem.is_none();
+        let footer = reader.metadata();
+        let mut columns = Vec::new();
+        for leaf in 0..footer.schema().leaves_len() {
+            let path = footer.schema().leaf_node(leaf)?.path();
+            let names = path.names().iter().map(ToString::to_string).collect();
+            columns.push(ColumnAudit { column: path.dotted(), names, ..ColumnAudit::default() });
+        }
+        // As it can be read without keys: nothing of it is decrypted but the footer.
+        let metadata = footer.index().to_file_meta_data()?;
+        for (i, row_group) in metadata.row_groups.iter().enumerate() {
+            for (leaf, (column, chunk)) in columns.iter_mut().zip(&row_group.columns).enumerate() {
+                column.add(chunk, self.mode, name);
+                if has_keys && chunk.crypto_metadata.is_some() {
+                    match footer.is_readable(i, leaf) {
+                        Ok(true) => {}
+                        Ok(false) => column.counts.denied += 1,
+                        Err(e) if e.kind() == ErrorKind::Crypto => column.counts.forged += 1,
+                        Err(e) => return Err(e.into()),
+                    }
                 }
             }
         }
+        columns.iter_mut().for_each(|column| column.finish(self, has_keys));
+        Ok(columns)
     }
-    Ok(columns)
 }
 
 impl ColumnAudit {
-    fn chunks(&self) -> usize {
-        self.plain + self.with_footer_key + self.with_own_key
-    }
-
     /// Whether it has chunks, and all are encrypted.
     fn is_protected(&self) -> bool {
-        self.plain == 0 && self.chunks() > 0
+        self.plain_chunks == 0 && self.chunks > 0
     }
 
     /// Whether a pattern names it, or a field around it.
@@ -427,133 +420,145 @@ impl ColumnAudit {
             .any(|n| self.names.get(..n).is_some_and(|names| pattern.matches(&names.join("."))))
     }
 
-    fn add(&mut self, chunk: &ColumnChunk, mode: FooterMode, materials: Option<&KeyMaterials>) {
+    fn add(&mut self, chunk: &ColumnChunk, mode: FooterMode, name: impl Fn(&Vec<u8>) -> KeyName) {
+        let counts = &mut self.counts;
+        self.chunks += 1;
         match &chunk.crypto_metadata {
-            None => self.plain += 1,
-            Some(ColumnCryptoMetaData::EncryptionWithColumnKey(of)) => {
-                self.with_own_key += 1;
-                let name = of.key_metadata.as_ref().map(|of| KeyName::of(of, materials));
-                if let Some(name) = name.filter(|name| !self.keys.contains(name)) {
-                    self.keys.push(name);
-                }
+            None => self.plain_chunks += 1,
+            Some(ColumnCryptoMetaData::EncryptionWithColumnKey(with)) => {
+                counts.with_own_key += 1;
+                let name = with.key_metadata.as_ref().map(name);
+                counts.keys.extend(name.filter(|name| !counts.keys.contains(name)));
             }
-            Some(_) => self.with_footer_key += 1,
+            Some(_) => counts.with_footer_key += 1,
         }
         let is_plain = chunk.crypto_metadata.is_none();
         let meta = chunk.meta_data.as_ref();
         let has_statistics = meta.is_some_and(has_bounds);
-        self.has_statistics |= has_statistics;
-        let mut leak = |what: &'static str, is: bool| {
-            if is && !self.leaks.contains(&what) {
-                self.leaks.push(what);
+        counts.has_statistics |= has_statistics;
+        let has = |is: fn(&ColumnMetaData) -> bool| meta.is_some_and(is);
+        let in_footer = mode != FooterMode::Encrypted;
+        let leaks = [
+            ("values", is_plain),
+            ("page_index", is_plain && chunk.column_index_offset.is_some()),
+            ("bloom_filter", is_plain && has(|meta| meta.bloom_filter_offset.is_some())),
+            ("statistics", in_footer && has_statistics),
+            ("size_statistics", in_footer && has(|meta| meta.size_statistics.is_some())),
+            (
+                "geospatial_statistics",
+                in_footer && has(|meta| meta.geospatial_statistics.is_some()),
+            ),
+            ("encoding_statistics", in_footer && has(|meta| meta.encoding_stats.is_some())),
+        ];
+        for (leak, is_there) in leaks {
+            if is_there && !self.leaks.contains(&leak) {
+                self.leaks.push(leak);
             }
-        };
-        leak("values", is_plain);
-        leak("page_index", is_plain && chunk.column_index_offset.is_some());
-        let of = |is: fn(&ColumnMetaData) -> bool| meta.is_some_and(is);
-        leak("bloom_filter", is_plain && of(|meta| meta.bloom_filter_offset.is_some()));
-        if mode != FooterMode::Encrypted {
-            leak("statistics", has_statistics);
-            leak("size_statistics", of(|meta| meta.size_statistics.is_some()));
-            leak("geospatial_statistics", of(|meta| meta.geospatial_statistics.is_some()));
-            leak("encoding_statistics", of(|meta| meta.encoding_stats.is_some()));
         }
     }
 
-    fn protection(&self) -> &'static str {
-        match (self.plain, self.with_footer_key, self.with_own_key) {
+    /// Says what the chunks come to.
+    fn finish(&mut self, footer: &FooterAudit, has_keys: bool) {
+        let ChunkCounts { with_footer_key, with_own_key, denied, forged, .. } = self.counts;
+        self.protection = match (self.plain_chunks, with_footer_key, with_own_key) {
             (0, 0, 0) => "no_data",
             (0, _, 0) => "footer_key",
             (0, 0, _) => "column_key",
             (_, 0, 0) => "plain",
             (0, ..) => "several_keys",
             _ => "partly",
-        }
-    }
-
-    fn statistics(&self, file: &FileAudit) -> &'static str {
-        match (file.mode, self.is_protected(), self.has_statistics) {
+        };
+        (self.key, self.other_keys) = match self.counts.keys.split_first() {
+            Some((first, others)) => (Some(first.clone()), others.to_vec()),
+            None => (footer.key.clone().filter(|_| with_footer_key > 0), Vec::new()),
+        };
+        let is_encrypted = self.chunks > self.plain_chunks;
+        self.access = (has_keys && is_encrypted).then_some(match (forged, denied) {
+            (0, 0) => "readable",
+            (0, _) => "key_missing",
+            _ => "not_authentic",
+        });
+        self.statistics = match (footer.mode, self.is_protected(), self.counts.has_statistics) {
             (FooterMode::Encrypted, ..) => "encrypted",
             (_, true, true) => "leaked",
             (_, true, false) => "stripped",
             (_, false, true) => "plain",
             (_, false, false) => "none",
-        }
-    }
-
-    fn pages(&self, file: &FileAudit) -> &'static str {
-        match self.chunks() > self.plain {
+        };
+        self.pages = match is_encrypted {
             false => "plain",
-            true if file.has_ctr_pages() => "unauthenticated",
+            true if footer.has_ctr_pages() => "unauthenticated",
             true => "authenticated",
-        }
-    }
-
-    /// Whether its keys were found, where some were given.
-    fn access(&self, file: &FileAudit) -> Option<&'static str> {
-        let is_known = file.has_keys && file.problem.is_none() && self.chunks() > self.plain;
-        is_known.then_some(match (self.forged, self.denied) {
-            (0, 0) => "readable",
-            (0, _) => "key_missing",
-            _ => "not_authentic",
-        })
-    }
-
-    fn json(&self, file: &FileAudit) -> Value {
-        let key = match self.keys.as_slice() {
-            [] if self.with_footer_key > 0 => file.footer_key.as_ref().map(KeyName::json),
-            [] => None,
-            [first, ..] => Some(first.json()),
         };
-        json!({
-            "column": self.path,
-            "protection": self.protection(),
-            "key": key,
-            "other_keys": self.keys.iter().skip(1).map(KeyName::json).collect::<Vec<_>>(),
-            "access": self.access(file),
-            "statistics": self.statistics(file),
-            "pages": self.pages(file),
-            "chunks": self.chunks(),
-            "plain_chunks": self.plain,
-            "leaks": self.leaks,
-        })
     }
 
-    fn row(&self, file: &FileAudit) -> Vec<String> {
-        let mut protection = match self.protection() {
+    fn protection_text(&self) -> String {
+        let protection = match self.protection {
             "plain" => "none".to_owned(),
-            "no_data" => "no data".to_owned(),
-            "footer_key" => "footer key".to_owned(),
             "column_key" => "own key".to_owned(),
-            "several_keys" => "several keys".to_owned(),
-            _ => format!("{} of {} chunks", self.chunks() - self.plain, self.chunks()),
+            "partly" => format!("{} of {} chunks", self.chunks - self.plain_chunks, self.chunks),
+            other => other.replace('_', " "),
         };
-        match self.access(file) {
-            Some("key_missing") => protection.push_str(", not given"),
-            Some("not_authentic") => protection.push_str(", FORGED"),
-            _ => {}
+        let access = match self.access {
+            Some("key_missing") => ", not given",
+            Some("not_authentic") => ", FORGED",
+            _ => "",
+        };
+        format!("{protection}{access}")
+    }
+}
+
+impl Report for Audited {
+    const COMMAND: &'static str = "crypt-audit";
+
+    /// A line for each column; one without, where the columns are not known.
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        #[derive(Serialize)]
+        struct ColumnOfFile<'a> {
+            file: &'a str,
+            footer: FooterMode,
+            algorithm: &'a Option<AsText<EncryptionAlgorithm>>,
+            signature: &'static str,
+            column: Option<&'a str>,
+            protection: Option<&'static str>,
+            key: Option<&'a str>,
+            statistics: Option<&'static str>,
+            pages: Option<&'static str>,
+            leaks: Option<String>,
         }
-        let keys: Vec<String> = self.keys.iter().map(KeyName::shown).collect();
-        vec![
-            self.path.clone(),
-            protection,
-            keys.join(", "),
-            self.statistics(file).to_owned(),
-            match self.leaks.contains(&"values") {
-                true => "all of it".to_owned(),
-                false => self.leaks.join(", ").replace('_', " "),
-            },
-        ]
+        fn line<'a>(file: &'a FileAudit, column: Option<&'a ColumnAudit>) -> ColumnOfFile<'a> {
+            ColumnOfFile {
+                file: &file.file,
+                footer: file.footer.mode,
+                algorithm: &file.footer.algorithm,
+                signature: file.footer.signature,
+                column: column.map(|of| of.column.as_str()),
+                protection: column.map(|of| of.protection),
+                key: column.and_then(|of| of.key.as_ref()?.id.as_deref()),
+                statistics: column.map(|of| of.statistics),
+                pages: column.map(|of| of.pages),
+                leaks: column.map(|of| of.leaks.join(" ")),
+            }
+        }
+        self.files.iter().flat_map(|file| match &file.columns {
+            Some(columns) => columns.iter().map(|column| line(file, Some(column))).collect(),
+            None => vec![line(file, None)],
+        })
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        self.files.iter().try_for_each(|file| file.tables(out))
     }
 }
 
 /// Whether the metadata of a chunk say something of its values.
 fn has_bounds(meta: &ColumnMetaData) -> bool {
-    let Some(of) = &meta.statistics else { return false };
-    of.min.is_some()
-        || of.max.is_some()
-        || of.min_value.is_some()
-        || of.max_value.is_some()
-        || of.null_count.is_some()
-        || of.distinct_count.is_some()
+    meta.statistics.as_ref().is_some_and(|of| {
+        of.min.is_some()
+            || of.max.is_some()
+            || of.min_value.is_some()
+            || of.max_value.is_some()
+            || of.null_count.is_some()
+            || of.distinct_count.is_some()
+    })
 }

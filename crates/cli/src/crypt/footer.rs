@@ -1,13 +1,13 @@
-//! The encryption metadata of a file that can be read without keys.
-
-use std::fmt::Write as _;
+//! Reads the encryption metadata of a file that are there without keys.
 
 use marquetry::Reader;
 use marquetry::crypt::kms::{KeyMaterial, KeyMaterials};
 use marquetry::format::{EncryptionAlgorithm, FileCryptoMetaData, Thrift};
 use marquetry::io::Source;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
+use crate::cells::hex;
 use crate::failure::Result;
 
 /// Whether something in a file that was opened is encrypted.
@@ -39,7 +39,7 @@ pub(super) enum AadPrefix {
 }
 
 impl AadPrefix {
-    pub(super) fn of(algorithm: &EncryptionAlgorithm) -> Self {
+    pub(super) fn new(algorithm: &EncryptionAlgorithm) -> Self {
         let (stored, must_supply) = match algorithm {
             EncryptionAlgorithm::AesGcmV1(of) => (&of.aad_prefix, of.supply_aad_prefix),
             EncryptionAlgorithm::AesGcmCtrV1(of) => (&of.aad_prefix, of.supply_aad_prefix),
@@ -62,62 +62,63 @@ impl AadPrefix {
 }
 
 /// Key metadata, as the file stores them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum KeyName {
-    /// Text of the writer's.
-    Text(String),
-    /// Bytes of the writer's, in hexadecimal digits.
-    Binary(String),
-    /// A key that a master key has wrapped.
-    Master { name: String, storage: &'static str },
-    /// A key whose material is in another file, which is missing or does not have it.
-    Missing { reference: String },
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct KeyName {
+    /// Text or hexadecimal digits of the writer's, or the name of a master key.
+    pub(super) id: Option<String>,
+    kind: KeyKind,
+    /// Where the material of a wrapped key is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage: Option<&'static str>,
+    /// What names the material in another file, which is missing or does not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum KeyKind {
+    Text,
+    Hex,
+    MasterKey,
 }
 
 impl KeyName {
-    pub(super) fn of(metadata: &[u8], materials: Option<&KeyMaterials>) -> Self {
+    pub(super) fn new(metadata: &[u8], materials: Option<&KeyMaterials>) -> Self {
+        let named = |kind, id| Self { id: Some(id), kind, storage: None, reference: None };
+        let master = |id, storage| Self { storage: Some(storage), ..named(KeyKind::MasterKey, id) };
         let fields: Option<Value> = serde_json::from_slice(metadata).ok();
-        let of = |name: &str| fields.as_ref().and_then(|fields| fields.get(name));
-        if of("keyMaterialType").is_some() {
-            if let Some(reference) = of("keyReference").and_then(Value::as_str) {
-                let found = materials.into_iter().flat_map(KeyMaterials::iter);
-                let mut found = found.filter(|(name, _)| *name == reference);
-                return match found.next() {
-                    Some((_, material)) => {
-                        Self::Master { name: material.master_key_id.clone(), storage: "external" }
-                    }
-                    None => Self::Missing { reference: reference.to_owned() },
+        let field = |name: &str| fields.as_ref().and_then(|fields| fields.get(name));
+        if field("keyMaterialType").is_some() {
+            if let Some(reference) = field("keyReference").and_then(Value::as_str) {
+                let mut found = materials.into_iter().flat_map(KeyMaterials::iter);
+                return match found.find(|(name, _)| *name == reference) {
+                    Some((_, material)) => master(material.master_key_id.clone(), "external"),
+                    None => Self {
+                        id: None,
+                        kind: KeyKind::MasterKey,
+                        storage: Some("external"),
+                        reference: Some(reference.to_owned()),
+                    },
                 };
             }
             if let Ok(material) = KeyMaterial::from_json(metadata) {
-                return Self::Master { name: material.master_key_id, storage: "internal" };
+                return master(material.master_key_id, "internal");
             }
         }
         match text_or_hex(metadata) {
-            (text, true) => Self::Text(text),
-            (hex, false) => Self::Binary(hex),
+            (text, true) => named(KeyKind::Text, text),
+            (hex, false) => named(KeyKind::Hex, hex),
         }
     }
 
     pub(super) fn shown(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::Binary(hex) => format!("0x{hex}"),
-            Self::Master { name, .. } => format!("master key {name}"),
-            Self::Missing { reference } => format!("{reference}, whose material is missing"),
-        }
-    }
-
-    pub(super) fn json(&self) -> Value {
-        match self {
-            Self::Text(text) => json!({ "id": text, "kind": "text" }),
-            Self::Binary(hex) => json!({ "id": hex, "kind": "hex" }),
-            Self::Master { name, storage } => {
-                json!({ "id": name, "kind": "master_key", "storage": storage })
-            }
-            Self::Missing { reference } => {
-                json!({ "id": null, "kind": "master_key", "storage": "external", "reference": reference })
-            }
+        let id = self.id.as_deref().unwrap_or_default();
+        match (self.kind, &self.reference) {
+            (_, Some(reference)) => format!("{reference}, whose material is missing"),
+            (KeyKind::Text, _) => id.to_owned(),
+            (KeyKind::Hex, _) => format!("0x{id}"),
+            (KeyKind::MasterKey, _) => format!("master key {id}"),
         }
     }
 }
@@ -126,12 +127,6 @@ impl KeyName {
 fn text_or_hex(bytes: &[u8]) -> (String, bool) {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.chars().any(char::is_control) => (text.to_owned(), true),
-        _ => {
-            let hex = bytes.iter().fold(String::new(), |mut hex, byte| {
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            });
-            (hex, false)
-        }
+        _ => (hex(bytes).split_off("0x".len()), false),
     }
 }

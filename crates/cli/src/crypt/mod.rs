@@ -1,4 +1,4 @@
-//! `crypt`: shows and changes the encryption of files.
+//! `crypt` shows and changes the encryption of files.
 
 mod audit;
 mod footer;

@@ -1,4 +1,4 @@
-//! `crypt encrypt`, `decrypt` and `rekey`: a file copied page by page, to another protection.
+//! `crypt encrypt`, `decrypt` and `rekey` copy a file page by page, to another protection.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,15 +1,15 @@
-//! `crypt rewrap`: other master keys for files whose key material lies beside them.
+//! `crypt rewrap` gives other master keys to files whose key material lies beside them.
 
 use std::path::Path;
 
 use bytes::Bytes;
 use marquetry::crypt::kms::KeyMaterials;
 use marquetry::io::Sink;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::args::{Global, Rewrap};
 use crate::failure::{Failure, Result};
-use crate::report::{Report, Section};
+use crate::report::{self, Column, Report, Tables};
 use crate::{input, interrupt, keys};
 
 /// Wraps the keys of each file anew.
@@ -26,7 +26,6 @@ pub(crate) fn run(command: &Rewrap, global: &Global) -> Result<()> {
     }
     let kms = keys::key_ring(global)?;
     let mut files = Vec::new();
-    let mut section = Section::new("", &["file", ">keys", ">wrapped anew"]);
     for path in input::paths(&command.files.files)? {
         let mut materials = keys::materials(Path::new(&path))?.ok_or_else(|| {
             Failure::Usage(format!(
@@ -47,9 +46,36 @@ pub(crate) fn run(command: &Rewrap, global: &Global) -> Result<()> {
             sink.write(Bytes::from(materials.to_json()))?;
             sink.finish()?;
         }
-        section.rows.push(vec![path.clone(), all.to_string(), changed.to_string()]);
-        files.push(json!({ "file": path, "keys": all, "wrapped_anew": changed }));
+        files.push(RewrappedFile { file: path, keys: all, wrapped_anew: changed });
     }
-    let json: Value = json!({ "files": files });
-    Report { command: "crypt-rewrap", json, records: files, sections: vec![section] }.print(global)
+    report::print(&Rewrapped { files }, global)
+}
+
+#[derive(Serialize)]
+struct Rewrapped {
+    files: Vec<RewrappedFile>,
+}
+
+#[derive(Serialize)]
+struct RewrappedFile {
+    file: String,
+    keys: usize,
+    wrapped_anew: usize,
+}
+
+impl Report for Rewrapped {
+    const COMMAND: &'static str = "crypt-rewrap";
+
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        self.files.iter()
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        let columns = [
+            Column::text("file", |of: &RewrappedFile| of.file.clone()),
+            Column::number("keys", |of| of.keys.to_string()),
+            Column::number("wrapped anew", |of| of.wrapped_anew.to_string()),
+        ];
+        out.show("", &columns, &self.files, &[])
+    }
 }

@@ -1,4 +1,4 @@
-//! Threads that make text of batches, which come back in their order.
+//! Runs threads that make text of batches, and gives the texts in the order of the batches.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -11,14 +11,14 @@ use crate::failure::{Failure, Result};
 
 /// The threads, and the batches that they work on.
 pub(super) struct Formatters {
-    work: SyncSender<Work>,
+    work: SyncSender<FormatTask>,
     threads: usize,
     /// Texts that were not taken yet, in the order of the rows.
     pending: VecDeque<Receiver<Result<Vec<u8>>>>,
 }
 
 /// A batch, the number of rows before it, and where its text goes.
-struct Work {
+struct FormatTask {
     lines: Lines,
     batch: RecordBatch,
     rows: u64,
@@ -27,14 +27,14 @@ struct Work {
 
 impl Formatters {
     pub(super) fn new(threads: usize) -> Self {
-        let (work, taken) = sync_channel::<Work>(threads);
+        let (work, taken) = sync_channel::<FormatTask>(threads);
         let taken = Arc::new(Mutex::new(taken));
         for _ in 0..threads {
             let taken = taken.clone();
             std::thread::spawn(move || {
                 loop {
                     let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(Work { lines, batch, rows, text }) = next else { break };
+                    let Ok(FormatTask { lines, batch, rows, text }) = next else { break };
                     let mut out = Vec::new();
                     let written = lines.write(&batch, rows, &mut out);
                     // After an error the other texts are not wanted.
@@ -53,7 +53,7 @@ impl Formatters {
         rows: u64,
     ) -> Result<Option<Vec<u8>>> {
         let (text, pending) = sync_channel(1);
-        self.work.send(Work { lines, batch, rows, text }).map_err(|_| ended())?;
+        self.work.send(FormatTask { lines, batch, rows, text }).map_err(|_| ended())?;
         self.pending.push_back(pending);
         if self.pending.len() > 2 * self.threads { self.pop() } else { Ok(None) }
     }

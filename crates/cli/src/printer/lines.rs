@@ -1,4 +1,4 @@
-//! The rows of a batch as lines of CSV or JSON, in one piece of memory.
+//! Writes the rows of a batch as lines of CSV or JSON, in one piece of memory.
 
 use std::sync::Arc;
 

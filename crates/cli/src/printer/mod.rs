@@ -1,4 +1,4 @@
-//! Rows on their way out: as tables, JSON, or CSV.
+//! Prints rows as tables, JSON, or CSV.
 
 pub(crate) mod csv;
 mod formatters;
@@ -21,7 +21,7 @@ use crate::cells::{Forms, ValuesOf};
 use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::output::Sink;
-use crate::table::{Align, Cell, Column, NULL, Style, Table};
+use crate::table::{Align, Cell, NULL, Style, Table, TableColumn};
 
 /// Prints rows in one of the forms.
 pub(crate) struct Printer {
@@ -311,8 +311,8 @@ fn table_cell(text: Option<String>, any: bool) -> Cell {
 }
 
 /// The columns of a table for these fields.
-fn columns(schema: &Schema) -> Vec<Column> {
-    let column = |field: &arrow_schema::FieldRef| Column {
+fn columns(schema: &Schema) -> Vec<TableColumn> {
+    let column = |field: &arrow_schema::FieldRef| TableColumn {
         name: field.name().clone(),
         type_name: match field.extension_type_name() {
             Some("arrow.uuid") => "uuid".to_owned(),

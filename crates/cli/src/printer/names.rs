@@ -1,4 +1,4 @@
-//! Names that occur twice: which they are, and how they are numbered.
+//! Finds names that occur twice, and numbers them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

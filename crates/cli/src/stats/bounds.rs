@@ -1,26 +1,26 @@
-//! Bounds of statistics as values of their types.
+//! Shows bounds of statistics as values of their types.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Float16Type;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array,
-    FixedSizeBinaryArray, Float32Array, Float64Array, Int32Array, Int64Array, PrimitiveArray,
-    StringArray, Time32MillisecondArray, Time64MicrosecondArray, Time64NanosecondArray,
-    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt32Array,
-    UInt64Array,
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, Decimal128Array,
+    Decimal256Array, FixedSizeBinaryArray, PrimitiveArray, StringArray, types,
 };
+use arrow_cast::cast;
 use arrow_ord::ord::make_comparator;
 use arrow_schema::extension::Uuid;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{ArrowError, DataType, Field};
 use marquetry::format::{LogicalType, Statistics, TimeUnit};
 use marquetry::schema::{Leaf, Physical};
-use serde_json::Value;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use crate::args::{BinaryForm, DecimalForm, ValueForms};
 use crate::cells::{Forms, ValuesOf, text_of};
+use crate::json;
 
 /// A bound, as an array of one value.
 #[derive(Clone)]
@@ -29,6 +29,12 @@ pub(super) struct Bound {
     field: Field,
     /// Whether it is a value of the column, where the file says it.
     pub(super) exact: Option<bool>,
+}
+
+impl Serialize for Bound {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.json().ok().serialize(to)
+    }
 }
 
 /// The least and the greatest value, as the statistics of a column chunk have them.
@@ -63,23 +69,23 @@ impl Bound {
         Self { value, field, exact: None }
     }
 
+    /// The text for a table.
     pub(super) fn text(&self) -> String {
+        let text = self.json().ok().as_deref().and_then(json::cell).map(Cow::into_owned);
+        text.unwrap_or_default()
+    }
+
+    fn json(&self) -> Result<Box<RawValue>, ArrowError> {
         let forms = self.forms();
-        let values = ValuesOf::new(&forms).column(&self.value, &self.field);
-        values.and_then(|values| values.text(0)).ok().flatten().unwrap_or_default()
+        ValuesOf::new(&forms).column(&self.value, &self.field)?.raw_json(0)
     }
 
-    pub(super) fn json(&self) -> Value {
-        let (mut out, forms) = (Vec::new(), self.forms());
-        let values = ValuesOf::new(&forms).column(&self.value, &self.field);
-        match values.and_then(|values| values.json(0, &mut out)) {
-            Ok(()) => serde_json::from_slice(&out).unwrap_or_default(),
-            Err(_) => Value::Null,
-        }
+    /// Memory that it takes, about.
+    pub(super) fn memory_size(&self) -> usize {
+        self.value.get_array_memory_size()
     }
 
-    /// Bytes that are text are shown as it, and decimals keep their digits, which a number of
-    /// serde_json does not.
+    /// Bytes that are text are shown as it. Decimals are text, so that no reader drops digits.
     fn forms(&self) -> Forms {
         let bytes = self.value.as_binary_opt::<i32>().map(|bytes| bytes.value(0));
         let is_text = bytes.is_some_and(|bytes| text_of(bytes).is_some());
@@ -98,59 +104,51 @@ impl Bound {
 }
 
 fn typed(leaf: &Leaf, bytes: &[u8]) -> Option<ArrayRef> {
-    let int = match leaf.physical {
-        Physical::Int32 => Some(i64::from(i32::from_le_bytes(bytes.try_into().ok()?))),
-        Physical::Int64 => Some(i64::from_le_bytes(bytes.try_into().ok()?)),
-        _ => None,
-    };
+    let int32 = || Some(i32::from_le_bytes(bytes.try_into().ok()?));
+    let int64 = || Some(i64::from_le_bytes(bytes.try_into().ok()?));
     Some(match (&leaf.logical, leaf.physical) {
-        (Some(LogicalType::Decimal(of)), _) => {
+        (Some(LogicalType::Decimal(of)), physical) => {
+            let int = match physical {
+                Physical::Int32 => Some(i64::from(int32()?)),
+                Physical::Int64 => Some(int64()?),
+                _ => None,
+            };
             return decimal(bytes, int, of.precision, of.scale);
         }
-        (Some(LogicalType::Date), Physical::Int32) => {
-            Arc::new(Date32Array::from(vec![i32::try_from(int?).ok()?]))
-        }
+        (Some(LogicalType::Date), Physical::Int32) => one::<types::Date32Type>(int32()?),
         (Some(LogicalType::Timestamp(of)), Physical::Int64) => {
-            let zone = of.is_adjusted_to_utc.then_some("UTC");
-            match of.unit {
-                TimeUnit::Millis => {
-                    timestamp(TimestampMillisecondArray::from(vec![int?]).with_timezone_opt(zone))
-                }
-                TimeUnit::Micros => {
-                    timestamp(TimestampMicrosecondArray::from(vec![int?]).with_timezone_opt(zone))
-                }
-                TimeUnit::Nanos => {
-                    timestamp(TimestampNanosecondArray::from(vec![int?]).with_timezone_opt(zone))
-                }
-                TimeUnit::Unrecognized(_) => Arc::new(Int64Array::from(vec![int?])),
-            }
+            let zone: Option<Arc<str>> = of.is_adjusted_to_utc.then(|| "UTC".into());
+            let unit = match of.unit {
+                TimeUnit::Millis => arrow_schema::TimeUnit::Millisecond,
+                TimeUnit::Micros => arrow_schema::TimeUnit::Microsecond,
+                TimeUnit::Nanos => arrow_schema::TimeUnit::Nanosecond,
+                TimeUnit::Unrecognized(_) => return Some(one::<types::Int64Type>(int64()?)),
+            };
+            cast(&one::<types::Int64Type>(int64()?), &DataType::Timestamp(unit, zone)).ok()?
         }
-        (Some(LogicalType::Time(of)), _) => match of.unit {
-            TimeUnit::Millis => {
-                Arc::new(Time32MillisecondArray::from(vec![i32::try_from(int?).ok()?]))
-            }
-            TimeUnit::Micros => Arc::new(Time64MicrosecondArray::from(vec![int?])),
-            TimeUnit::Nanos => Arc::new(Time64NanosecondArray::from(vec![int?])),
-            TimeUnit::Unrecognized(_) => Arc::new(Int64Array::from(vec![int?])),
+        (Some(LogicalType::Time(of)), physical) => match (&of.unit, physical) {
+            (TimeUnit::Millis, Physical::Int32) => one::<types::Time32MillisecondType>(int32()?),
+            (TimeUnit::Micros, _) => one::<types::Time64MicrosecondType>(int64()?),
+            (TimeUnit::Nanos, _) => one::<types::Time64NanosecondType>(int64()?),
+            _ => one::<types::Int64Type>(int64()?),
         },
         (Some(LogicalType::Integer(of)), Physical::Int32) if !of.is_signed => {
-            Arc::new(UInt32Array::from(vec![i32::try_from(int?).ok()?.cast_unsigned()]))
+            one::<types::UInt32Type>(int32()?.cast_unsigned())
         }
         (Some(LogicalType::Integer(of)), Physical::Int64) if !of.is_signed => {
-            Arc::new(UInt64Array::from(vec![int?.cast_unsigned()]))
+            one::<types::UInt64Type>(int64()?.cast_unsigned())
         }
-        (_, Physical::Int32) => Arc::new(Int32Array::from(vec![i32::try_from(int?).ok()?])),
-        (_, Physical::Int64) => Arc::new(Int64Array::from(vec![int?])),
+        (_, Physical::Int32) => one::<types::Int32Type>(int32()?),
+        (_, Physical::Int64) => one::<types::Int64Type>(int64()?),
         (_, Physical::Boolean) => Arc::new(BooleanArray::from(vec![*bytes.first()? != 0])),
         (_, Physical::Float) => {
-            Arc::new(Float32Array::from(vec![f32::from_le_bytes(bytes.try_into().ok()?)]))
+            one::<types::Float32Type>(f32::from_le_bytes(bytes.try_into().ok()?))
         }
         (_, Physical::Double) => {
-            Arc::new(Float64Array::from(vec![f64::from_le_bytes(bytes.try_into().ok()?)]))
+            one::<types::Float64Type>(f64::from_le_bytes(bytes.try_into().ok()?))
         }
         (Some(LogicalType::Float16), _) => {
-            let value = half::f16::from_le_bytes(bytes.try_into().ok()?);
-            Arc::new(PrimitiveArray::<Float16Type>::from_iter_values([value]))
+            one::<types::Float16Type>(half::f16::from_le_bytes(bytes.try_into().ok()?))
         }
         (Some(LogicalType::String | LogicalType::Enum | LogicalType::Json), _) => {
             Arc::new(StringArray::from(vec![std::str::from_utf8(bytes).ok()?]))
@@ -162,8 +160,9 @@ fn typed(leaf: &Leaf, bytes: &[u8]) -> Option<ArrayRef> {
     })
 }
 
-fn timestamp(array: impl Array + 'static) -> ArrayRef {
-    Arc::new(array)
+/// An array of one value.
+fn one<T: ArrowPrimitiveType>(value: T::Native) -> ArrayRef {
+    Arc::new(PrimitiveArray::<T>::from_iter_values([value]))
 }
 
 fn decimal(bytes: &[u8], int: Option<i64>, precision: i32, scale: i32) -> Option<ArrayRef> {

@@ -1,132 +1,224 @@
-//! `stats`: the statistics of a file.
+//! `stats` lists the statistics of a file.
 
 mod bounds;
 mod tally;
+mod value_counts;
 mod values;
 
 use std::cmp::Ordering;
 
 use marquetry::Reader;
-use marquetry::format::{ColumnMetaData, GeospatialStatistics};
+use marquetry::format::ColumnMetaData;
 use marquetry::schema::Leaf;
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
 use self::bounds::Bound;
 use crate::args::{By, Global, Stats};
-use crate::failure::{Failure, Result};
-use crate::geo;
+use crate::failure::Result;
+use crate::geo::{self, Shapes};
+use crate::info::{size, sorted_by};
 use crate::input;
-use crate::output::{bytes, count, share};
-use crate::report::{Listing, Report, Section, with_keys};
+use crate::output::share;
+use crate::report::{self, Column, Report, ReportMemory, Tables};
 use crate::walk;
 
 /// Lists statistics by column, column chunk, row group or page.
 pub(crate) fn run(command: &Stats, global: &Global) -> Result<()> {
-    if command.values {
-        return values::run(command, global);
+    match command.by {
+        _ if command.values => values::run(command, global),
+        By::Column => list(command, global, columns),
+        By::Chunk => list(command, global, chunks),
+        By::Rowgroup => list(command, global, row_groups),
+        By::Page => list(command, global, pages),
     }
-    let (mut lines, mut listing) = (Vec::new(), Listing::new(global));
+}
+
+/// Prints the lines that `look` adds for each file.
+fn list<L: StatsLine>(
+    command: &Stats,
+    global: &Global,
+    look: impl Fn(&mut FileLines<'_, L>) -> Result<()>,
+) -> Result<()> {
+    let mut memory = ReportMemory::new(global);
+    let names = command.columns.names();
     let paths = input::paths(&command.files.files)?;
-    let (sections, end) = input::each_readable(&paths, global, |path| {
+    let (stats, end) = input::each_readable(&paths, global, |path| {
         let reader = input::open(path, global)?;
-        let leaves = input::leaves(&reader, path, &command.columns.names())?;
-        let section =
-            Section::new(path, headers(command.by)).with_expendable(&["ratio", "compressed"]);
-        let mut file = File {
-            path,
-            reader: &reader,
-            global,
-            section,
-            lines: &mut lines,
-            listing: &mut listing,
-        };
-        match command.by {
-            By::Rowgroup if command.columns.names().is_empty() => file.row_groups(None)?,
-            By::Rowgroup => file.row_groups(Some(&leaves))?,
-            _ => leaves.into_iter().try_for_each(|leaf| file.leaf(leaf, command.by))?,
-        }
-        Ok(file.section)
+        let leaves = input::leaves(&reader, path, &names)?;
+        let are_chosen = !names.is_empty();
+        let (lines, memory) = (Vec::new(), &mut memory);
+        let mut file =
+            FileLines { path, reader: &reader, leaves: &leaves, are_chosen, lines, memory };
+        look(&mut file)?;
+        Ok((path.to_owned(), file.lines))
     })?;
-    let by = match command.by {
-        By::Column => "column",
-        By::Chunk => "chunk",
-        By::Rowgroup => "rowgroup",
-        By::Page => "page",
-    };
-    let (json, records) = match listing.is_csv() {
-        true => (Value::Null, lines),
-        false => {
-            let lines = Value::Array(lines);
-            (with_keys([("by", json!(by)), ("stats", lines)], &Value::Null), Vec::new())
-        }
-    };
-    Report { command: "stats", json, records, sections }.print(global)?;
+    report::print(&StatsReport { by: command.by, stats }, global)?;
     end
 }
 
-fn headers(by: By) -> &'static [&'static str] {
-    match by {
-        By::Rowgroup => &[">row group", ">rows", ">compressed", ">raw", ">ratio", "sorted by"],
-        By::Column => &[
-            "column",
-            ">values",
-            ">nulls",
-            ">NaN",
-            "min",
-            "max",
-            ">distinct",
-            ">compressed",
-            ">ratio",
-        ],
-        By::Chunk => &[
-            "column",
-            ">row group",
-            ">values",
-            ">nulls",
-            ">NaN",
-            "min",
-            "max",
-            ">distinct",
-            ">compressed",
-            ">ratio",
-        ],
-        By::Page => {
-            &["column", ">row group", ">page", ">values", ">nulls", "min", "max", ">compressed"]
-        }
+/// The lines of all files.
+#[derive(Serialize)]
+struct StatsReport<L: Serialize> {
+    by: By,
+    #[serde(serialize_with = "without_files")]
+    stats: Vec<(String, Vec<L>)>,
+}
+
+fn without_files<L: Serialize, S: Serializer>(
+    files: &[(String, Vec<L>)],
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.collect_seq(files.iter().flat_map(|(_, lines)| lines))
+}
+
+/// The statistics of a column, a column chunk, a row group or a page.
+trait StatsLine: Serialize {
+    fn columns(by: By) -> Vec<Column<'static, Self>>
+    where
+        Self: Sized;
+}
+
+impl<L: StatsLine> Report for StatsReport<L> {
+    const COMMAND: &'static str = "stats";
+
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        self.stats.iter().flat_map(|(_, lines)| lines)
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        let columns = L::columns(self.by);
+        let mut files = self.stats.iter();
+        files
+            .try_for_each(|(file, lines)| out.show(file, &columns, lines, &["ratio", "compressed"]))
     }
 }
 
-/// What is known of the values of a column, or of a chunk of it.
-#[derive(Clone)]
-struct Known {
+/// A file, and what was found in it so far.
+struct FileLines<'a, L> {
+    path: &'a str,
+    reader: &'a Reader,
+    leaves: &'a [usize],
+    /// Whether the columns were chosen.
+    are_chosen: bool,
+    lines: Vec<L>,
+    memory: &'a mut ReportMemory,
+}
+
+impl<L> FileLines<'_, L> {
+    /// Adds a line that holds `inside` bytes beside itself and the path.
+    fn add(&mut self, line: L, inside: usize) -> Result<()> {
+        self.memory.take(self.path, &line, inside + self.path.len())?;
+        self.lines.push(line);
+        Ok(())
+    }
+
+    /// Calls `each` with each leaf and row group, and the metadata of the column chunk.
+    fn each_chunk(
+        &mut self,
+        mut each: impl FnMut(&mut Self, &Leaf, usize, &ColumnMetaData) -> Result<()>,
+    ) -> Result<()> {
+        let footer = self.reader.metadata();
+        for leaf in self.leaves {
+            let leaf = footer.schema().leaf(*leaf)?;
+            for group in 0..footer.row_groups() {
+                if let Some(meta) = footer.column_chunk(group, leaf.index)?.meta_data {
+                    each(self, &leaf, group, &meta)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The statistics of a column, or of a chunk of it.
+#[derive(Serialize)]
+struct ChunkLine {
+    file: String,
+    column: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row_group: Option<usize>,
+    #[serde(flatten)]
+    statistics: ChunkStatistics,
+}
+
+#[derive(Serialize)]
+struct ChunkStatistics {
     values: u64,
     nulls: Option<u64>,
     nans: Option<u64>,
-    distinct: Option<u64>,
     min: Option<Bound>,
     max: Option<Bound>,
-    geospatial: Option<GeospatialStatistics>,
-    compressed: u64,
-    raw: u64,
+    min_exact: Option<bool>,
+    max_exact: Option<bool>,
+    distinct: Option<u64>,
+    geospatial: Option<Shapes>,
+    compressed_bytes: u64,
+    uncompressed_bytes: u64,
 }
 
-impl Known {
-    fn of_chunk(leaf: &Leaf, meta: &ColumnMetaData) -> Self {
+fn columns(file: &mut FileLines<'_, ChunkLine>) -> Result<()> {
+    let leaves = file.leaves;
+    for leaf in leaves {
+        let mut all: Option<(String, ChunkStatistics)> = None;
+        file.leaves = std::slice::from_ref(leaf);
+        file.each_chunk(|_, leaf, _, meta| {
+            let chunk = ChunkStatistics::new(leaf, meta);
+            all = Some(match all.take() {
+                None => (leaf.path.dotted(), chunk),
+                Some((column, all)) => (column, all.and(chunk)),
+            });
+            Ok(())
+        })?;
+        if let Some((column, statistics)) = all {
+            file.add_chunk(column, None, statistics)?;
+        }
+    }
+    Ok(())
+}
+
+fn chunks(file: &mut FileLines<'_, ChunkLine>) -> Result<()> {
+    file.each_chunk(|file, leaf, group, meta| {
+        file.add_chunk(leaf.path.dotted(), Some(group), ChunkStatistics::new(leaf, meta))
+    })
+}
+
+impl FileLines<'_, ChunkLine> {
+    fn add_chunk(
+        &mut self,
+        column: String,
+        row_group: Option<usize>,
+        statistics: ChunkStatistics,
+    ) -> Result<()> {
+        let bounds = [&statistics.min, &statistics.max].into_iter().flatten();
+        let inside = column.len() + bounds.map(Bound::memory_size).sum::<usize>();
+        self.add(ChunkLine { file: self.path.to_owned(), column, row_group, statistics }, inside)
+    }
+}
+
+impl ChunkStatistics {
+    fn new(leaf: &Leaf, meta: &ColumnMetaData) -> Self {
         let statistics = meta.statistics.clone().unwrap_or_default();
-        let (min, max) = bounds::of_chunk(leaf, &statistics);
         let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
-        let size = |n: i64| u64::try_from(n).unwrap_or_default();
+        let geospatial = meta.geospatial_statistics.clone().filter(|_| geo::is_geospatial(leaf));
         Self {
             values: size(meta.num_values),
             nulls: number(statistics.null_count),
             nans: number(statistics.nan_count),
+            min: None,
+            max: None,
+            min_exact: None,
+            max_exact: None,
             distinct: number(statistics.distinct_count),
-            min,
-            max,
-            geospatial: meta.geospatial_statistics.clone().filter(|_| geo::is_geospatial(leaf)),
-            compressed: size(meta.total_compressed_size),
-            raw: size(meta.total_uncompressed_size),
+            geospatial: geospatial.map(Shapes::new),
+            compressed_bytes: size(meta.total_compressed_size),
+            uncompressed_bytes: size(meta.total_uncompressed_size),
         }
+        .with_bounds(bounds::of_chunk(leaf, &statistics))
+    }
+
+    fn with_bounds(self, (min, max): (Option<Bound>, Option<Bound>)) -> Self {
+        let is_exact = |bound: &Option<Bound>| bound.as_ref().and_then(|bound| bound.exact);
+        Self { min_exact: is_exact(&min), max_exact: is_exact(&max), min, max, ..self }
     }
 
     /// Whether there is nothing that bounds could be of.
@@ -137,239 +229,182 @@ impl Known {
     /// The same of both: unknown where one of them does not say it.
     fn and(self, other: Self) -> Self {
         let both = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
-        let only_nulls = (self.only_nulls(), other.only_nulls());
-        let (min, max) = match only_nulls {
-            (true, _) => (other.min, other.max),
-            (_, true) => (self.min, self.max),
-            _ => {
-                let either = |a: Option<Bound>, b: Option<Bound>, wanted| a?.either(b?, wanted);
+        let either = |a: Option<Bound>, b: Option<Bound>, wanted| a?.either(b?, wanted);
+        let (bounds, geospatial) = match (self.only_nulls(), other.only_nulls()) {
+            (true, _) => ((other.min, other.max), other.geospatial),
+            (_, true) => ((self.min, self.max), self.geospatial),
+            _ => (
                 (
                     either(self.min, other.min, Ordering::Less),
                     either(self.max, other.max, Ordering::Greater),
-                )
-            }
-        };
-        let geospatial = match (only_nulls, self.geospatial, other.geospatial) {
-            ((true, _), _, of) | ((_, true), of, _) => of,
-            (_, Some(a), Some(b)) => Some(geo::both(a, b)),
-            _ => None,
+                ),
+                self.geospatial.zip(other.geospatial).map(|(a, b)| a.and(b)),
+            ),
         };
         Self {
             values: self.values.saturating_add(other.values),
             nulls: both(self.nulls, other.nulls),
             nans: both(self.nans, other.nans),
+            min: None,
+            max: None,
             // The same values may be in both.
             distinct: None,
-            min,
-            max,
             geospatial,
-            compressed: self.compressed.saturating_add(other.compressed),
-            raw: self.raw.saturating_add(other.raw),
+            compressed_bytes: self.compressed_bytes.saturating_add(other.compressed_bytes),
+            uncompressed_bytes: self.uncompressed_bytes.saturating_add(other.uncompressed_bytes),
+            ..self
         }
+        .with_bounds(bounds)
     }
 
-    fn cells(&self, global: &Global) -> Vec<String> {
-        let shown = |n: Option<u64>| n.map_or_else(String::new, |n| count(n, global));
-        let bbox = self.geospatial.as_ref().and_then(|found| found.bbox.as_ref());
-        let bound = |bound: &Option<Bound>, least| match (bound, bbox) {
-            (Some(bound), _) => bound.text(),
-            (None, Some(bbox)) => geo::corner(bbox, least),
-            (None, None) => String::new(),
+    /// A bound for people: of geometries the corner of their box.
+    fn shown(&self, bound: &Option<Bound>, corner: fn(&Shapes) -> Option<String>) -> String {
+        match bound {
+            Some(bound) => bound.text(),
+            None => self.geospatial.as_ref().and_then(corner).unwrap_or_default(),
+        }
+    }
+}
+
+impl StatsLine for ChunkLine {
+    fn columns(by: By) -> Vec<Column<'static, Self>> {
+        let mut columns = vec![
+            Column::text("column", |of: &Self| of.column.clone()),
+            Column::count("values", |of| Some(of.statistics.values)),
+            Column::count("nulls", |of| of.statistics.nulls),
+            Column::count("NaN", |of| of.statistics.nans),
+            Column::text("min", |of| of.statistics.shown(&of.statistics.min, Shapes::least)),
+            Column::text("max", |of| of.statistics.shown(&of.statistics.max, Shapes::greatest)),
+            Column::count("distinct", |of| of.statistics.distinct),
+            Column::bytes("compressed", |of| Some(of.statistics.compressed_bytes)),
+            Column::number("ratio", |of| {
+                share(of.statistics.compressed_bytes, of.statistics.uncompressed_bytes)
+            }),
+        ];
+        if by == By::Chunk {
+            columns.insert(1, Column::number("row group", |of| shown(of.row_group)));
+        }
+        columns
+    }
+}
+
+/// The sizes of a row group.
+#[derive(Serialize)]
+struct RowGroupLine {
+    file: String,
+    row_group: usize,
+    rows: u64,
+    compressed_bytes: Option<u64>,
+    uncompressed_bytes: u64,
+    sorted_by: Vec<String>,
+}
+
+fn row_groups(file: &mut FileLines<'_, RowGroupLine>) -> Result<()> {
+    let footer = file.reader.metadata();
+    for (i, group) in footer.index().head().row_groups.iter().enumerate() {
+        let mut line = RowGroupLine {
+            file: file.path.to_owned(),
+            row_group: i,
+            rows: footer.row_group_rows(i)?,
+            compressed_bytes: group.total_compressed_size.and_then(|n| u64::try_from(n).ok()),
+            uncompressed_bytes: size(group.total_byte_size),
+            sorted_by: sorted_by(file.reader, group.sorting_columns.as_deref()),
         };
+        if file.are_chosen {
+            (line.compressed_bytes, line.uncompressed_bytes) = (Some(0), 0);
+            for leaf in file.leaves {
+                let Some(meta) = footer.column_chunk(i, *leaf)?.meta_data else { continue };
+                line.uncompressed_bytes += size(meta.total_uncompressed_size);
+                let compressed = size(meta.total_compressed_size);
+                line.compressed_bytes = line.compressed_bytes.map(|n| n + compressed);
+            }
+        }
+        let names = line.sorted_by.iter().map(|name| name.len() + size_of::<String>());
+        let inside = names.sum();
+        file.add(line, inside)?;
+    }
+    Ok(())
+}
+
+impl StatsLine for RowGroupLine {
+    fn columns(_: By) -> Vec<Column<'static, Self>> {
         vec![
-            count(self.values, global),
-            shown(self.nulls),
-            shown(self.nans),
-            bound(&self.min, true),
-            bound(&self.max, false),
-            shown(self.distinct),
-            bytes(self.compressed, global),
-            share(self.compressed, self.raw),
+            Column::number("row group", |of: &Self| of.row_group.to_string()),
+            Column::count("rows", |of| Some(of.rows)),
+            Column::bytes("compressed", |of| of.compressed_bytes),
+            Column::bytes("raw", |of| Some(of.uncompressed_bytes)),
+            Column::number("ratio", |of| {
+                of.compressed_bytes.map_or_else(String::new, |n| share(n, of.uncompressed_bytes))
+            }),
+            Column::text("sorted by", |of| of.sorted_by.join(", ")),
         ]
     }
-
-    fn json(&self) -> Value {
-        let bound = |bound: &Option<Bound>| bound.as_ref().map(Bound::json);
-        let exact = |bound: &Option<Bound>| bound.as_ref().and_then(|bound| bound.exact);
-        json!({
-            "values": self.values, "nulls": self.nulls, "nans": self.nans,
-            "min": bound(&self.min), "max": bound(&self.max),
-            "min_exact": exact(&self.min), "max_exact": exact(&self.max), "distinct": self.distinct,
-            "geospatial": self.geospatial.as_ref().map(geo::json),
-            "compressed_bytes": self.compressed, "uncompressed_bytes": self.raw,
-        })
-    }
 }
 
-/// A file, and what was found in it so far.
-struct File<'a> {
-    path: &'a str,
-    reader: &'a Reader,
-    global: &'a Global,
-    section: Section,
-    lines: &'a mut Vec<Value>,
-    listing: &'a mut Listing,
+/// The statistics of a data page.
+#[derive(Serialize)]
+struct PageLine {
+    file: String,
+    column: String,
+    row_group: usize,
+    page: usize,
+    values: Option<i32>,
+    nulls: Option<i64>,
+    min: Option<Bound>,
+    max: Option<Bound>,
+    compressed_bytes: u64,
 }
 
-impl File<'_> {
-    fn leaf(&mut self, leaf: usize, by: By) -> Result<()> {
-        let footer = self.reader.metadata();
-        let leaf = footer.schema().leaf(leaf)?;
-        let column = leaf.path.dotted();
-        let mut all: Option<Known> = None;
-        for group in 0..footer.row_groups() {
-            let chunk = footer.column_chunk(group, leaf.index)?;
-            let Some(meta) = chunk.meta_data else { continue };
-            if by == By::Page {
-                self.pages(&leaf, group)?;
-                continue;
-            }
-            let known = Known::of_chunk(&leaf, &meta);
-            if by == By::Column {
-                all = Some(match all {
-                    None => known,
-                    Some(all) => all.and(known),
-                });
-                continue;
-            }
-            let place = [("column", json!(column)), ("row_group", json!(group))];
-            self.add(place.to_vec(), &known)?;
-        }
-        if let Some(known) = all {
-            self.add(vec![("column", json!(column))], &known)?;
-        }
-        Ok(())
-    }
-
-    /// Adds a line: where it is of, and what is known.
-    fn add(&mut self, place: Vec<(&str, Value)>, known: &Known) -> Result<()> {
-        let texts = place.iter().map(|(_, value)| value);
-        let texts =
-            texts.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-        let cells = texts.chain(known.cells(self.global)).collect();
-        self.line(place, || cells, || known.json())
-    }
-
-    /// Adds a line of the form that is shown.
-    fn line(
-        &mut self,
-        place: Vec<(&str, Value)>,
-        cells: impl FnOnce() -> Vec<String>,
-        found: impl FnOnce() -> Value,
-    ) -> Result<()> {
-        if self.listing.is_table() {
-            let cells = cells();
-            self.listing.take_row(self.path, &cells)?;
-            self.section.rows.push(cells);
-            return Ok(());
-        }
-        let mut line = json!({ "file": self.path });
-        if let (Some(line), Value::Object(found)) = (line.as_object_mut(), found()) {
-            line.extend(place.into_iter().map(|(key, value)| (key.to_owned(), value)));
-            line.extend(found);
-        }
-        self.listing.take_json(self.path, &line)?;
-        self.lines.push(line);
-        Ok(())
-    }
-
-    fn row_groups(&mut self, leaves: Option<&[usize]>) -> Result<()> {
-        let footer = self.reader.metadata();
-        for (i, group) in footer.index().head().row_groups.iter().enumerate() {
-            let rows = footer.row_group_rows(i)?;
-            let size = |n: i64| u64::try_from(n).unwrap_or_default();
-            let (mut raw, mut compressed) = (
-                size(group.total_byte_size),
-                group.total_compressed_size.and_then(|n| u64::try_from(n).ok()),
-            );
-            if let Some(leaves) = leaves {
-                (raw, compressed) = (0, Some(0));
-                for leaf in leaves {
-                    let chunk = footer.column_chunk(i, *leaf)?;
-                    let Some(meta) = chunk.meta_data else { continue };
-                    raw += size(meta.total_uncompressed_size);
-                    compressed = compressed.map(|n| n + size(meta.total_compressed_size));
-                }
-            }
-            let sorted: Vec<String> = group
-                .sorting_columns
-                .iter()
-                .flatten()
-                .map(|s| {
-                    let name = usize::try_from(s.column_idx)
-                        .ok()
-                        .and_then(|i| footer.schema().leaf_node(i).ok());
-                    let name =
-                        name.map_or_else(|| s.column_idx.to_string(), |node| node.path().dotted());
-                    format!("{name}{}", if s.descending { " descending" } else { "" })
-                })
-                .collect();
-            let cells = vec![
-                i.to_string(),
-                count(rows, self.global),
-                compressed.map_or_else(String::new, |n| bytes(n, self.global)),
-                bytes(raw, self.global),
-                compressed.map_or_else(String::new, |n| share(n, raw)),
-                sorted.join(", "),
-            ];
-            let found = || {
-                json!({
-                    "rows": rows, "compressed_bytes": compressed, "uncompressed_bytes": raw,
-                    "sorted_by": sorted,
-                })
-            };
-            self.line(vec![("row_group", json!(i))], || cells, found)?;
-        }
-        Ok(())
-    }
-
-    fn pages(&mut self, leaf: &Leaf, group: usize) -> Result<()> {
-        let index = self.reader.page_index(group, leaf.index).ok();
+fn pages(file: &mut FileLines<'_, PageLine>) -> Result<()> {
+    file.each_chunk(|file, leaf, row_group, _| {
+        let index = file.reader.page_index(row_group, leaf.index).ok();
         let index = index.and_then(|index| index.column_index);
-        let place = |e: Failure| match e {
-            Failure::File(e) => Failure::File(e.at_row_group(group).at_column(leaf.path.dotted())),
-            other => other,
-        };
-        let pages = walk::pages(self.reader, (group, leaf.index), self.path, self.listing)
-            .map_err(place)?;
-        for (i, page) in pages.iter().filter(|page| page.is_data()).enumerate() {
-            let index = index.as_ref().filter(|index| index.null_pages.get(i) == Some(&false));
-            let of = |list: Option<&Vec<Vec<u8>>>| {
-                let bytes = list.filter(|_| leaf.ordered).and_then(|list| list.get(i));
+        let column = leaf.path.dotted();
+        let chunk = (row_group, leaf.index);
+        let pages = walk::pages(file.reader, chunk, file.path, file.memory)
+            .map_err(|e| e.at_chunk(file.path, row_group, &column))?;
+        for page in pages {
+            let Some(number) = page.number else { continue };
+            let index = index.as_ref().filter(|index| index.null_pages.get(number) == Some(&false));
+            let bound = |bounds: Option<&Vec<Vec<u8>>>| {
+                let bytes = bounds.filter(|_| leaf.ordered).and_then(|bounds| bounds.get(number));
                 bytes.map(|bytes| Bound::new(leaf, bytes))
             };
-            let min = of(index.map(|index| &index.min_values));
-            let max = of(index.map(|index| &index.max_values));
-            let nulls = index
-                .and_then(|index| index.null_counts.as_ref())
-                .and_then(|nulls| nulls.get(i))
-                .copied();
-            let size = u64::from(page.header.compressed_page_size.max(0).cast_unsigned());
-            let column = leaf.path.dotted();
-            let bound =
-                |bound: &Option<Bound>| bound.as_ref().map_or_else(String::new, Bound::text);
-            let cells = || {
-                vec![
-                    column.clone(),
-                    group.to_string(),
-                    i.to_string(),
-                    page.values().map_or_else(String::new, |n| n.to_string()),
-                    nulls.map_or_else(String::new, |n| n.to_string()),
-                    bound(&min),
-                    bound(&max),
-                    bytes(size, self.global),
-                ]
+            let nulls = index.and_then(|index| index.null_counts.as_ref());
+            let line = PageLine {
+                file: file.path.to_owned(),
+                column: column.clone(),
+                row_group,
+                page: number,
+                values: page.values,
+                nulls: nulls.and_then(|nulls| nulls.get(number)).copied(),
+                min: bound(index.map(|index| &index.min_values)),
+                max: bound(index.map(|index| &index.max_values)),
+                compressed_bytes: u64::from(page.compressed_bytes.max(0).cast_unsigned()),
             };
-            let place =
-                [("column", json!(column)), ("row_group", json!(group)), ("page", json!(i))];
-            let found = || {
-                json!({
-                    "values": page.values(), "nulls": nulls, "min": min.as_ref().map(Bound::json),
-                    "max": max.as_ref().map(Bound::json), "compressed_bytes": size,
-                })
-            };
-            self.line(place.to_vec(), cells, found)?;
+            let bounds = [&line.min, &line.max].into_iter().flatten();
+            let inside = column.len() + bounds.map(Bound::memory_size).sum::<usize>();
+            file.add(line, inside)?;
         }
         Ok(())
+    })
+}
+
+impl StatsLine for PageLine {
+    fn columns(_: By) -> Vec<Column<'static, Self>> {
+        vec![
+            Column::text("column", |of: &Self| of.column.clone()),
+            Column::number("row group", |of| of.row_group.to_string()),
+            Column::number("page", |of| of.page.to_string()),
+            Column::number("values", |of| shown(of.values)),
+            Column::number("nulls", |of| shown(of.nulls)),
+            Column::text("min", |of| of.min.as_ref().map_or_else(String::new, Bound::text)),
+            Column::text("max", |of| of.max.as_ref().map_or_else(String::new, Bound::text)),
+            Column::bytes("compressed", |of| Some(of.compressed_bytes)),
+        ]
     }
+}
+
+fn shown(number: Option<impl ToString>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
 }

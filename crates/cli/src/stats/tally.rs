@@ -1,14 +1,35 @@
-//! How often values are there, in memory that is bounded.
+//! Counts how often values occur, in memory that is bounded.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::hash::BuildHasher;
 
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use twox_hash::XxHash64;
 
 /// Hashes that an estimate of the distinct values is made of: its standard error is 1.6 %.
 const HASHES: usize = 4096;
 
-/// Bytes of an entry beside its value: the entry in the table, and what an allocation takes.
+/// Bytes of an entry beside its value: the entry in the table, which is half empty after it has
+/// grown, and what an allocation takes.
 const ENTRY: usize = 80;
+
+/// A value: what fits 64 bits is one word, whose order is that of the values.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Value {
+    Word(u64),
+    Bytes(Box<[u8]>),
+}
+
+impl Value {
+    fn len(&self) -> usize {
+        match self {
+            Self::Word(_) => 0,
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+}
 
 /// How often each value is there. Once that takes too much memory, rare values are forgotten: then
 /// counts are lower bounds, and the distinct values are estimated.
@@ -17,7 +38,8 @@ pub(super) struct Tally {
     pub(super) nulls: u64,
     /// Values that are not null.
     values: u64,
-    counts: HashMap<Box<[u8]>, u64>,
+    counts: HashTable<(Value, u64)>,
+    hasher: RandomState,
     bytes: usize,
     /// By how much counts may be too small.
     missed: u64,
@@ -26,18 +48,56 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, value: &[u8]) {
-        self.values += 1;
-        if let Some(smallest) = &mut self.smallest {
-            keep_smallest(smallest, value);
-        }
-        match self.counts.get_mut(value) {
-            Some(times) => *times += 1,
-            None => {
-                self.counts.insert(value.into(), 1);
+    /// Counts a value that fits 64 bits.
+    pub(super) fn add_word(&mut self, word: u64, times: u64) {
+        let is_known = |known: &Value| matches!(known, Value::Word(known) if *known == word);
+        self.add(self.hasher.hash_one(word), is_known, || Value::Word(word), times);
+    }
+
+    /// Counts a value of bytes.
+    pub(super) fn add_bytes(&mut self, bytes: &[u8], times: u64) {
+        let is_known = |known: &Value| matches!(known, Value::Bytes(known) if **known == *bytes);
+        self.add(self.hasher.hash_one(bytes), is_known, || Value::Bytes(bytes.into()), times);
+    }
+
+    fn add(
+        &mut self,
+        hash: u64,
+        is_known: impl Fn(&Value) -> bool,
+        value: impl FnOnce() -> Value,
+        times: u64,
+    ) {
+        self.values += times;
+        let hasher = &self.hasher;
+        let hash_of = |(value, _): &(Value, u64)| match value {
+            Value::Word(word) => hasher.hash_one(word),
+            Value::Bytes(bytes) => hasher.hash_one(&**bytes),
+        };
+        match self.counts.entry(hash, |(known, _)| is_known(known), hash_of) {
+            Entry::Occupied(mut known) => known.get_mut().1 += times,
+            Entry::Vacant(new) => {
+                let value = value();
                 self.bytes += value.len() + ENTRY;
+                // One that is in the table was seen before.
+                if let Some(smallest) = &mut self.smallest {
+                    keep_smallest(smallest, &value);
+                }
+                new.insert((value, times));
             }
         }
+    }
+
+    /// The same counts of other values; `changed` gives those.
+    pub(super) fn map<E>(
+        &mut self,
+        changed: impl Fn(&Value) -> Result<Box<[u8]>, E>,
+    ) -> Result<(), E> {
+        let counts = std::mem::take(&mut self.counts);
+        (self.values, self.bytes) = (self.values - counts.iter().map(|(_, n)| n).sum::<u64>(), 0);
+        for (value, times) in counts {
+            self.add_bytes(&changed(&value)?, times);
+        }
+        Ok(())
     }
 
     /// Values, nulls too.
@@ -60,21 +120,21 @@ impl Tally {
     pub(super) fn forget_rare(&mut self) {
         if self.smallest.is_none() {
             let mut smallest = BTreeSet::new();
-            self.counts.keys().for_each(|value| keep_smallest(&mut smallest, value));
+            self.counts.iter().for_each(|(value, _)| keep_smallest(&mut smallest, value));
             self.smallest = Some(smallest);
         }
-        let mut counts: Vec<u64> = self.counts.values().copied().collect();
+        let mut counts: Vec<u64> = self.counts.iter().map(|(_, times)| *times).collect();
         let middle = counts.len() / 2;
         if counts.is_empty() {
             return;
         }
         let (_, median, _) = counts.select_nth_unstable(middle);
         let median = *median;
-        self.counts.retain(|_, times| {
+        self.counts.retain(|(_, times)| {
             *times -= median.min(*times);
             *times > 0
         });
-        self.bytes = self.counts.keys().map(|value| value.len() + ENTRY).sum();
+        self.bytes = self.counts.iter().map(|(value, _)| value.len() + ENTRY).sum();
         self.missed += median;
     }
 
@@ -93,11 +153,11 @@ impl Tally {
 
     /// The most frequent values, and how often they are there, at the least. Those that others may
     /// surpass that were forgotten are left out.
-    pub(super) fn most_frequent(&self, n: usize) -> Vec<(&[u8], u64)> {
-        let known = self.counts.iter().map(|(value, times)| (&**value, *times));
-        let mut known: Vec<(&[u8], u64)> =
+    pub(super) fn most_frequent(&self, n: usize) -> Vec<(&Value, u64)> {
+        let known = self.counts.iter().map(|(value, times)| (value, *times));
+        let mut known: Vec<(&Value, u64)> =
             known.filter(|(_, times)| *times > self.missed || self.is_exact()).collect();
-        let order = |a: &(&[u8], u64), b: &(&[u8], u64)| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0));
+        let order = |a: &(&Value, u64), b: &(&Value, u64)| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0));
         if n < known.len() {
             known.select_nth_unstable_by(n, order);
             known.truncate(n);
@@ -107,8 +167,12 @@ impl Tally {
     }
 }
 
-fn keep_smallest(smallest: &mut BTreeSet<u64>, value: &[u8]) {
-    let hash = XxHash64::oneshot(0, value);
+fn keep_smallest(smallest: &mut BTreeSet<u64>, value: &Value) {
+    // Without a seed, so that the same file has the same estimate.
+    let hash = match value {
+        Value::Word(word) => XxHash64::oneshot(0, &word.to_be_bytes()),
+        Value::Bytes(bytes) => XxHash64::oneshot(0, bytes),
+    };
     if smallest.len() < HASHES {
         smallest.insert(hash);
     } else if smallest.last().is_some_and(|last| hash < *last) && smallest.insert(hash) {
@@ -146,14 +210,19 @@ mod tests {
         (0..n).map(one).collect()
     }
 
+    fn text(value: &Value) -> String {
+        let Value::Bytes(bytes) = value else { panic!("{value:?}") };
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
     #[test]
     fn what_is_forgotten_leaves_the_frequent_values_and_an_estimate() {
         let seed = fastrand::u64(..);
         let values = values(&mut fastrand::Rng::with_seed(seed), 200_000);
         let (mut exact, mut small) = (Tally::default(), Tally::default());
         for value in &values {
-            exact.add(value.as_bytes());
-            small.add(value.as_bytes());
+            exact.add_bytes(value.as_bytes(), 1);
+            small.add_bytes(value.as_bytes(), 1);
             if small.bytes() > 1 << 20 {
                 small.forget_rare();
             }
@@ -165,7 +234,7 @@ mod tests {
         assert!(apart < distinct / 10, "{} of {distinct}, seed {seed}", small.distinct());
         let names = |tally: &Tally, n| -> Vec<String> {
             let found = tally.most_frequent(n);
-            found.iter().map(|(value, _)| String::from_utf8_lossy(value).into_owned()).collect()
+            found.iter().map(|(value, _)| text(value)).collect()
         };
         assert_eq!(names(&exact, 2), ["common", "second"], "seed {seed}");
         // None of the rare values is said to be frequent.
@@ -181,10 +250,12 @@ mod tests {
     fn equal_counts_come_in_the_order_of_the_values() {
         let mut tally = Tally::default();
         for value in ["c", "a", "b", "c", "d"] {
-            tally.add(value.as_bytes());
+            tally.add_bytes(value.as_bytes(), 1);
         }
-        let found = |n| tally.most_frequent(n);
-        assert_eq!(found(3), [(&b"c"[..], 2), (&b"a"[..], 1), (&b"b"[..], 1)]);
+        let found = |n| -> Vec<(String, u64)> {
+            tally.most_frequent(n).into_iter().map(|(value, n)| (text(value), n)).collect()
+        };
+        assert_eq!(found(3), [("c", 2), ("a", 1), ("b", 1)].map(|(text, n)| (text.to_owned(), n)));
         assert_eq!(found(0), []);
         assert!(!tally.all_differ());
     }

@@ -1,4 +1,4 @@
-//! `stats --values`: what the values of columns are, which only decoding them tells.
+//! `stats --values` decodes columns, and lists their distinct and most frequent values.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -7,25 +7,26 @@ use std::thread::JoinHandle;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{ArrowError, DataType, Field};
+use arrow_schema::{ArrowError, DataType, FieldRef};
 use marquetry::Limits;
 use marquetry::variant::VariantArray;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::value::RawValue;
 
-use super::tally::Tally;
-use crate::args::{DecimalForm, FilesOfRows, Global, Stats};
-use crate::cells::{Forms, ValuesOf};
+use super::value_counts::ValueCounts;
+use crate::args::{FilesOfRows, Global, Stats};
 use crate::failure::Result;
 use crate::input;
+use crate::json;
 use crate::output::{count, share};
-use crate::progress::{Bar, Read, Work};
-use crate::report::{Report, Section};
+use crate::progress::{Bar, Extent, Read};
+use crate::report::{self, Column, Report, Tables};
 
 /// Share of the memory limit that counts take.
 const SHARE_OF_MEMORY: u64 = 4;
 
 /// Characters that a frequent value takes at most on a screen.
-const SHOWN: usize = 24;
+const MAX_SHOWN: usize = 24;
 
 /// Lists the distinct and the most frequent values of columns, those of all files together.
 pub(super) fn run(command: &Stats, global: &Global) -> Result<()> {
@@ -36,7 +37,7 @@ pub(super) fn run(command: &Stats, global: &Global) -> Result<()> {
     };
     let inputs = input::unpruned(&rows.files, global)?;
     let paths: Vec<String> = inputs.iter().map(|input| input.path.clone()).collect();
-    let mut bar = Bar::new(Work::Unknown, global, Read::default());
+    let mut bar = Bar::new(Extent::Unknown, global, Read::default());
     let mut counters = Counters::new(global);
     let mut next = inputs.iter();
     let (_, end) = input::each_readable(&paths, global, |_| {
@@ -52,71 +53,97 @@ pub(super) fn run(command: &Stats, global: &Global) -> Result<()> {
     })?;
     let columns = counters.finish()?;
     drop(bar);
-    print(&columns, command.top, global)?;
+    let stats = columns.iter().map(|column| ColumnValues::new(column, command.top));
+    let stats = stats.collect::<Result<_, _>>()?;
+    report::print(&AllValues { by: "values", stats }, global)?;
     end
 }
 
-fn print(columns: &[Column], top: usize, global: &Global) -> Result<()> {
-    let lines: Vec<Value> = columns.iter().map(|column| column.json(top)).collect();
-    let headers = ["column", ">values", ">nulls", ">distinct", "most frequent"];
-    let rows = columns.iter().map(|column| column.cells(top, global));
-    let section = Section::new("", &headers).with(rows.collect());
-    let json = json!({ "by": "values", "stats": lines });
-    Report { command: "stats", json, records: lines, sections: vec![section] }.print(global)
+#[derive(Serialize)]
+struct AllValues {
+    by: &'static str,
+    stats: Vec<ColumnValues>,
 }
 
-/// A column, or a member of struct columns.
-struct Column {
-    /// Where the column stands among all.
-    place: usize,
-    path: String,
-    tally: Tally,
+/// The values of a column, or of a member of struct columns.
+#[derive(Serialize)]
+struct ColumnValues {
+    column: String,
+    values: u64,
+    nulls: u64,
+    distinct: u64,
+    exact: bool,
+    #[serde(skip)]
+    all_differ: bool,
+    most_frequent: Vec<FrequentValue>,
 }
 
-impl Column {
-    fn cells(&self, top: usize, global: &Global) -> Vec<String> {
-        let Self { path, tally, .. } = self;
-        let about = if tally.is_exact() { "" } else { "~" };
-        let shown = |(value, times): (&[u8], u64)| {
-            let least = if tally.is_exact() { "" } else { "≥ " };
-            format!("{} ({least}{})", cut(&text(value)), share(times, tally.rows()))
-        };
-        let frequent = match tally.all_differ() {
-            true => "all different".to_owned(),
-            false => tally.most_frequent(top).into_iter().map(shown).collect::<Vec<_>>().join(", "),
-        };
-        vec![
-            path.clone(),
-            count(tally.rows(), global),
-            count(tally.nulls, global),
-            format!("{about}{}", count(tally.distinct(), global)),
-            frequent,
-        ]
-    }
+#[derive(Serialize)]
+struct FrequentValue {
+    value: Box<RawValue>,
+    count: u64,
+}
 
-    fn json(&self, top: usize) -> Value {
-        let Self { path, tally, .. } = self;
-        let value = |value: &[u8]| serde_json::from_slice(value).unwrap_or(Value::Null);
+impl ColumnValues {
+    fn new(column: &CountedColumn, top: usize) -> Result<Self, ArrowError> {
+        let tally = &column.counts.tally;
         let frequent = tally.most_frequent(top).into_iter();
-        let frequent = frequent.map(|(of, times)| json!({ "value": value(of), "count": times }));
-        json!({
-            "column": path, "values": tally.rows(), "nulls": tally.nulls,
-            "distinct": tally.distinct(), "exact": tally.is_exact(),
-            "most_frequent": frequent.collect::<Vec<_>>(),
+        let frequent = frequent.map(|(value, count)| {
+            Ok::<_, ArrowError>(FrequentValue { value: column.counts.json(value)?, count })
+        });
+        Ok(Self {
+            column: column.path.clone(),
+            values: tally.rows(),
+            nulls: tally.nulls,
+            distinct: tally.distinct(),
+            exact: tally.is_exact(),
+            all_differ: tally.all_differ(),
+            most_frequent: frequent.collect::<Result<_, _>>()?,
         })
     }
-}
 
-/// A value for people: texts without quotes.
-fn text(json: &[u8]) -> String {
-    match serde_json::from_slice(json) {
-        Ok(Value::String(text)) if !text.is_empty() => text,
-        _ => String::from_utf8_lossy(json).into_owned(),
+    fn shown(&self) -> String {
+        if self.all_differ {
+            return "all different".to_owned();
+        }
+        let least = if self.exact { "" } else { "≥ " };
+        let one = |FrequentValue { value, count }: &FrequentValue| {
+            format!("{} ({least}{})", cut(value), share(*count, self.values))
+        };
+        self.most_frequent.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
+impl Report for AllValues {
+    const COMMAND: &'static str = "stats";
+
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        self.stats.iter()
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        type Line<'a> = (&'a ColumnValues, String);
+        let distinct = |of: &ColumnValues| {
+            let about = if of.exact { "" } else { "~" };
+            format!("{about}{}", count(of.distinct, out.global))
+        };
+        let lines: Vec<Line<'_>> = self.stats.iter().map(|of| (of, distinct(of))).collect();
+        let columns = [
+            Column::text("column", |(of, _): &Line<'_>| of.column.clone()),
+            Column::count("values", |(of, _)| Some(of.values)),
+            Column::count("nulls", |(of, _)| Some(of.nulls)),
+            Column::number("distinct", |(_, distinct)| distinct.clone()),
+            Column::text("most frequent", |(of, _)| of.shown()),
+        ];
+        out.show("", &columns, &lines, &[])
+    }
+}
+
+/// A value for people, short, and texts without quotes.
+fn cut(value: &RawValue) -> String {
+    let text = json::cell(value).filter(|text| !text.is_empty());
+    let text = text.as_deref().unwrap_or_else(|| value.get());
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -130,12 +157,12 @@ struct Counters {
 }
 
 struct Thread {
-    work: SyncSender<Part>,
-    counted: JoinHandle<Result<Vec<Column>, ArrowError>>,
+    batches: SyncSender<PlacedColumns>,
+    counted: JoinHandle<Result<Vec<CountedColumn>, ArrowError>>,
 }
 
 /// Some columns of a batch, and their places among all.
-struct Part {
+struct PlacedColumns {
     places: Vec<usize>,
     columns: RecordBatch,
 }
@@ -147,42 +174,42 @@ impl Counters {
         let memory = global.mem.unwrap_or_else(|| Limits::default().memory_bytes) / SHARE_OF_MEMORY;
         let memory = usize::try_from(memory).unwrap_or(usize::MAX) / threads;
         let thread = |_| {
-            let (work, parts) = sync_channel::<Part>(1);
+            let (batches, received) = sync_channel::<PlacedColumns>(1);
             let count = move || {
                 let mut counter = Counter { memory, ..Counter::default() };
-                parts.iter().try_for_each(|part| counter.add(&part))?;
-                Ok(counter.columns)
+                received.iter().try_for_each(|columns| counter.add(&columns))?;
+                counter.finish()
             };
-            Thread { work, counted: std::thread::spawn(count) }
+            Thread { batches, counted: std::thread::spawn(count) }
         };
         Self { threads: (0..threads).map(thread).collect(), places: HashMap::new() }
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        let mut parts = vec![(Vec::new(), Vec::new()); self.threads.len()];
+        let mut shares = vec![(Vec::new(), Vec::new()); self.threads.len()];
         let mut same = HashMap::new();
         for (i, field) in batch.schema_ref().fields().iter().enumerate() {
             let nth = same.entry(field.name()).and_modify(|nth| *nth += 1).or_insert(0usize);
             let next = self.places.len();
             let place = *self.places.entry((field.name().clone(), *nth)).or_insert(next);
-            if let Some((places, columns)) = parts.get_mut(place % self.threads.len()) {
+            if let Some((places, columns)) = shares.get_mut(place % self.threads.len()) {
                 places.push(place);
                 columns.push(i);
             }
         }
-        for (thread, (places, columns)) in self.threads.iter().zip(parts) {
-            let part = Part { places, columns: batch.project(&columns)? };
+        for (thread, (places, columns)) in self.threads.iter().zip(shares) {
+            let columns = PlacedColumns { places, columns: batch.project(&columns)? };
             // If the thread has ended, its result says why.
-            let _ = thread.work.send(part);
+            let _ = thread.batches.send(columns);
         }
         Ok(())
     }
 
     /// The columns in their order.
-    fn finish(self) -> Result<Vec<Column>> {
+    fn finish(self) -> Result<Vec<CountedColumn>> {
         let mut columns = Vec::new();
-        for Thread { work, counted } in self.threads {
-            drop(work);
+        for Thread { batches, counted } in self.threads {
+            drop(batches);
             let ended = |_| std::io::Error::other("a thread that counts values has ended");
             columns.extend(counted.join().map_err(ended)??);
         }
@@ -191,29 +218,30 @@ impl Counters {
     }
 }
 
+/// A column, or a member of struct columns.
+struct CountedColumn {
+    /// Where the column stands among all.
+    place: usize,
+    path: String,
+    counts: ValueCounts,
+}
+
 /// Counts the values of some columns.
 #[derive(Default)]
 struct Counter {
     /// Bytes that counts may take.
     memory: usize,
-    columns: Vec<Column>,
+    columns: Vec<CountedColumn>,
     /// Which of them a place and a path mean.
     known: HashMap<(usize, String), usize>,
-    forms: Forms,
 }
 
 impl Counter {
-    fn add(&mut self, part: &Part) -> Result<(), ArrowError> {
-        // As in all reports, decimals keep their digits.
-        self.forms.values.decimals = Some(DecimalForm::Text);
-        self.forms.look(&part.columns);
-        let forms = std::mem::take(&mut self.forms);
-        let mut values = ValuesOf::new(&forms);
-        let columns = part.columns.schema_ref().fields().iter().zip(part.columns.columns());
-        for ((field, column), place) in columns.zip(&part.places) {
-            self.column(*place, field.name(), (field, column), None, &mut values)?;
+    fn add(&mut self, placed: &PlacedColumns) -> Result<(), ArrowError> {
+        let columns = placed.columns.schema_ref().fields().iter().zip(placed.columns.columns());
+        for (column, place) in columns.zip(&placed.places) {
+            self.column(*place, column.0.name(), column, None)?;
         }
-        self.forms = forms;
         Ok(())
     }
 
@@ -223,9 +251,8 @@ impl Counter {
         &mut self,
         place: usize,
         path: &str,
-        (field, column): (&Field, &ArrayRef),
+        (field, column): (&FieldRef, &ArrayRef),
         nulls: Option<&NullBuffer>,
-        values: &mut ValuesOf<'_>,
     ) -> Result<(), ArrowError> {
         if let (DataType::Struct(fields), false) =
             (field.data_type(), VariantArray::is_variant(field))
@@ -233,38 +260,37 @@ impl Counter {
             let nulls = NullBuffer::union(nulls, column.nulls());
             for member in fields.iter().zip(column.as_struct().columns()) {
                 let path = format!("{path}.{}", member.0.name());
-                self.column(place, &path, (member.0, member.1), nulls.as_ref(), values)?;
+                self.column(place, &path, member, nulls.as_ref())?;
             }
             return Ok(());
         }
         let next = self.columns.len();
         let known = *self.known.entry((place, path.to_owned())).or_insert(next);
         if known == next {
-            self.columns.push(Column { place, path: path.to_owned(), tally: Tally::default() });
+            let counts = ValueCounts::new(field.clone());
+            self.columns.push(CountedColumn { place, path: path.to_owned(), counts });
         }
-        let Some(Column { tally, .. }) = self.columns.get_mut(known) else { return Ok(()) };
-        let (before, mut text) = (tally.bytes(), Vec::new());
-        let values = values.column(column, field)?;
-        for i in 0..column.len() {
-            if nulls.is_some_and(|nulls| nulls.is_null(i)) || values.is_null(i) {
-                tally.nulls += 1;
-                continue;
-            }
-            text.clear();
-            values.json(i, &mut text)?;
-            tally.add(&text);
-        }
-        if tally.bytes() > before {
+        let Some(CountedColumn { counts, .. }) = self.columns.get_mut(known) else { return Ok(()) };
+        let before = counts.tally.bytes();
+        counts.add(field, column, nulls)?;
+        if counts.tally.bytes() > before {
             self.keep_within_memory();
         }
         Ok(())
     }
 
+    fn finish(mut self) -> Result<Vec<CountedColumn>, ArrowError> {
+        self.columns.iter_mut().try_for_each(|column| column.counts.flush())?;
+        self.keep_within_memory();
+        Ok(self.columns)
+    }
+
     fn keep_within_memory(&mut self) {
-        while self.columns.iter().map(|column| column.tally.bytes()).sum::<usize>() > self.memory {
-            let largest = self.columns.iter_mut().max_by_key(|column| column.tally.bytes());
-            let Some(largest) = largest.filter(|column| column.tally.bytes() > 0) else { break };
-            largest.tally.forget_rare();
+        let bytes = |column: &CountedColumn| column.counts.tally.bytes();
+        while self.columns.iter().map(bytes).sum::<usize>() > self.memory {
+            let largest = self.columns.iter_mut().max_by_key(|column| bytes(column));
+            let Some(largest) = largest.filter(|column| bytes(column) > 0) else { break };
+            largest.counts.tally.forget_rare();
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Which columns of a table are shown, and how wide: a pure function of their widths and that of
-//! the screen.
+//! Chooses which columns of a table are shown, and how wide, by their widths and that of the
+//! screen.
 
 /// What a table takes on each line besides the cells: `│ ` and ` ` for each column, and `│` at the
 /// end.

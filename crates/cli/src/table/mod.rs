@@ -1,4 +1,4 @@
-//! Tables for people: on a screen, one column a line, or as Markdown.
+//! Draws tables for people: on a screen, one column a line, or as Markdown.
 //!
 //! A table is drawn while its rows come: widths are those of the first rows, later cells are cut to
 //! them. What is drawn is escaped here.
@@ -25,7 +25,7 @@ pub(crate) const NULL: &str = "null";
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     /// Its name.
     pub(crate) name: String,
     /// Its type in a word or two; nothing where none is known.
@@ -93,9 +93,9 @@ impl Style {
 
 /// The columns of the screen, where there is one.
 fn screen(out: &Sink) -> Option<usize> {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    if said.is_some_and(|columns| columns > 0) {
-        return said;
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    if columns.is_some_and(|columns| columns > 0) {
+        return columns;
     }
     if !out.terminal {
         return None;
@@ -116,7 +116,7 @@ const SAMPLE_TIME: Duration = Duration::from_millis(250);
 /// A table that rows are added to.
 pub(crate) struct Table {
     style: Style,
-    columns: Vec<Column>,
+    columns: Vec<TableColumn>,
     /// The first rows, until the layout is known.
     held: Vec<Vec<Cell>>,
     held_bytes: usize,
@@ -129,10 +129,10 @@ pub(crate) struct Table {
 
 impl Table {
     /// A table with these columns.
-    pub(crate) fn new(style: Style, columns: Vec<Column>) -> Self {
+    pub(crate) fn new(style: Style, columns: Vec<TableColumn>) -> Self {
         let columns = columns
             .into_iter()
-            .map(|column| Column { name: escape(&column.name).into_owned(), ..column })
+            .map(|column| TableColumn { name: escape(&column.name).into_owned(), ..column })
             .collect();
         Self {
             style,
@@ -318,7 +318,7 @@ impl Table {
     fn draw_header(
         &self,
         out: &mut impl Write,
-        of: impl Fn(&Column) -> &str,
+        of: impl Fn(&TableColumn) -> &str,
         dim: bool,
     ) -> Result<()> {
         let Some(layout) = &self.layout else { return Ok(()) };
@@ -450,16 +450,16 @@ mod tests {
 
     const PLAIN_STYLE: Style = Style { form: TableForm::Screen(None), dim: false };
 
-    fn column(name: &str, type_name: &str, align: Align) -> Column {
+    fn column(name: &str, type_name: &str, align: Align) -> TableColumn {
         let (name, type_name) = (name.to_owned(), type_name.to_owned());
-        Column { name, type_name, align, least: 12, is_path: false }
+        TableColumn { name, type_name, align, least: 12, is_path: false }
     }
 
     fn text(text: &str) -> Cell {
         Cell::Text(text.to_owned())
     }
 
-    fn drawn(form: TableForm, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> String {
+    fn drawn(form: TableForm, columns: Vec<TableColumn>, rows: Vec<Vec<Cell>>) -> String {
         let mut out = Vec::new();
         let mut table = Table::new(Style { form, ..PLAIN_STYLE }, columns);
         for row in rows {

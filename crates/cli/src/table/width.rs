@@ -1,4 +1,4 @@
-//! How many columns of a terminal a text takes.
+//! Measures how many columns of a terminal a text takes.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Columns as text decoders give them, and as the schema wants them.
+//! Converts columns as text decoders give them to columns as the schema wants them.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(super) fn decoded_as(schema: &SchemaRef, of: impl Fn(&DataType) -> DataType)
 }
 
 /// What does not fit, and in which row of the batch.
-pub(super) struct Wrong {
+pub(super) struct Misfit {
     pub(super) row: Option<usize>,
     pub(super) error: String,
 }
@@ -64,25 +64,25 @@ pub(super) fn finish(
     batch: &RecordBatch,
     schema: &SchemaRef,
     binary: Option<BinaryForm>,
-) -> Result<RecordBatch, Wrong> {
+) -> Result<RecordBatch, Misfit> {
     let mut columns = Vec::with_capacity(batch.num_columns());
     for (column, field) in batch.columns().iter().zip(schema.fields()) {
         let column = convert(column, field, binary).map_err(|error| {
             // The first row that does not fit on its own.
             let row =
                 (0..column.len()).find(|i| convert(&column.slice(*i, 1), field, binary).is_err());
-            Wrong { row, error: format!("column {}: {error}", field.name()) }
+            Misfit { row, error: format!("column {}: {error}", field.name()) }
         })?;
         if !field.is_nullable() && column.null_count() > 0 {
             let row = (0..column.len()).find(|i| column.is_null(*i));
             let error = format!("column {}: null, and it is declared not null", field.name());
-            return Err(Wrong { row, error });
+            return Err(Misfit { row, error });
         }
         columns.push(column);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options)
-        .map_err(|error| Wrong { row: None, error: error.to_string() })
+        .map_err(|error| Misfit { row: None, error: error.to_string() })
 }
 
 fn convert(
@@ -260,7 +260,7 @@ fn nested(
         .with_strict_mode(true)
         .with_batch_size(column.len())
         .build_decoder()?;
-    let maps = Maps::of(field.data_type());
+    let maps = Maps::in_type(field.data_type());
     let mut json = String::new();
     for cell in column.as_string::<i32>() {
         let cell = cell.unwrap_or("null");

@@ -1,4 +1,4 @@
-//! CSV as input.
+//! Reads CSV.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::failure::{Failure, Result};
 use crate::packed::Packing;
 use crate::source::{Batches, Content, invalid};
 
-/// The schema of CSV files: what all of them look like at their beginnings, and what --schema says.
+/// The schema of CSV files: inferred from their beginnings, with the fields of --schema.
 pub(crate) fn csv_schema(
     files: Vec<&mut Content>,
     command: &Convert,
@@ -36,19 +36,7 @@ pub(crate) fn csv_schema(
     let mut fields: Vec<Field> = Vec::new();
     let mut first = None;
     for file in files {
-        let name = file.name.clone();
-        let format = format_of(&name, command);
-        let convention =
-            convention(&name, command, Vec::new(), String::new(), file.max_record_bytes);
-        let found = file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), max))?;
-        let (found, _) = found.map_err(|e| csv_error(&name, e))?;
-        let max_bytes = file.max_record_bytes;
-        let found = file
-            .head(|bytes| zones(&found, rewritten(bytes, &convention), max_bytes, &format, max))?;
-        let found = found.map_err(|e| csv_error(&name, e))?;
-        if found.fields().is_empty() {
-            return Err(Failure::content(&name, None, "no header, and no rows"));
-        }
+        let (name, found) = (file.name.clone(), inferred(file, command, max)?);
         say_other_delimiter(&name, &found, command, global);
         match &first {
             None => {
@@ -88,6 +76,22 @@ pub(crate) fn csv_schema(
         }
     }
     Ok(Some(Arc::new(Schema::new(fields))))
+}
+
+/// The schema of a file by its first `max` records.
+fn inferred(file: &mut Content, command: &Convert, max: Option<usize>) -> Result<Schema> {
+    let (name, max_bytes) = (file.name.clone(), file.max_record_bytes);
+    let format = format_of(&name, command);
+    let convention = convention(&name, command, Vec::new(), String::new(), max_bytes);
+    let found = file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), max))?;
+    let (found, _) = found.map_err(|e| csv_error(&name, e))?;
+    let found =
+        file.head(|bytes| zones(&found, rewritten(bytes, &convention), max_bytes, &format, max))?;
+    let found = found.map_err(|e| csv_error(&name, e))?;
+    match found.fields().is_empty() {
+        true => Err(Failure::content(&name, None, "no header, and no rows")),
+        false => Ok(found),
+    }
 }
 
 fn delimiter(name: &str, command: &Convert) -> u8 {

@@ -1,4 +1,4 @@
-//! The types of JSON, inferred from the values of the first lines.
+//! Infers the types of JSON from the values of the first lines.
 //!
 //! Numbers become the type that keeps all their digits; texts that are all dates or times become
 //! these, as in CSV. An object becomes a struct; one whose names change from row to row a map.
@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
+use serde_json::value::RawValue;
 
 use super::numbers::Numbers;
-use super::scan::{Scan, Token, unquoted};
 use super::times::Texts;
 use crate::failure::{Failure, Result};
+use crate::json::{self, Json, at_column};
 
 /// What the values of one place look like: of a column, an item, or a member.
 #[derive(Debug, Clone, Default)]
@@ -48,45 +49,38 @@ impl Place {
     }
 }
 
-/// Something that is wrong with a line.
-pub(super) struct Wrong(String);
-
-impl From<String> for Wrong {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
 impl Members {
     /// Looks at a line, which is an object, but not into the members `without`.
     pub(super) fn see_line(&mut self, text: &str, at: &Place, without: &[String]) -> Result<()> {
         let wrong = |text: String| Failure::content(&at.file, Some(at.line), text);
-        let mut scan = Scan::new(text).map_err(wrong)?;
-        if !matches!(scan.next(), Token::Object) {
-            return Err(wrong("not an object".to_owned()));
+        let json: &RawValue = serde_json::from_str(text).map_err(|e| wrong(at_column(&e)))?;
+        match Json::new(json) {
+            Ok(Json::Object(members)) => {
+                self.see(members, at, "", without, MAX_DEPTH).map_err(wrong)
+            }
+            _ => Err(wrong("not an object".to_owned())),
         }
-        let seen = self.see(&mut scan, at, "", without);
-        seen.map_err(|Wrong(text)| wrong(text))
     }
 
     fn see(
         &mut self,
-        scan: &mut Scan<'_>,
+        members: json::Members<'_>,
         at: &Place,
         path: &str,
         without: &[String],
-    ) -> Result<(), Wrong> {
+        depth: usize,
+    ) -> Result<(), String> {
         self.objects += 1;
-        scan.items(|scan, name| {
-            let name = unquoted(name.unwrap_or_default());
+        for (name, value) in members {
             self.seen += 1;
             let shape = self.shape(&name);
-            if without.iter().any(|of| *of == name) {
-                return Ok(scan.raw().map(drop)?);
+            if without.iter().any(|known| *known == name) {
+                continue;
             }
             let path = if path.is_empty() { name.into_owned() } else { format!("{path}.{name}") };
-            shape.see(scan, at, &path)
-        })
+            shape.see(value, at, &path, depth)?;
+        }
+        Ok(())
     }
 
     /// The shape of a member, which is new if it is.
@@ -137,6 +131,8 @@ impl Members {
     }
 }
 
+/// The deepest nesting: beyond, stacks end.
+const MAX_DEPTH: usize = 127;
 /// Names of an object from which on they may be those of a map.
 const MAX_MEMBERS: usize = 100;
 
@@ -147,14 +143,14 @@ fn map_of(value: DataType) -> DataType {
 }
 
 impl Shape {
-    /// Looks at the next value.
-    fn see(&mut self, scan: &mut Scan<'_>, at: &Place, path: &str) -> Result<(), Wrong> {
-        let token = scan.next();
-        let kind = match token {
-            Token::Null => return Ok(()),
-            Token::Bool | Token::Number(_) | Token::Text(_) => Kind::Scalar,
-            Token::Array => Kind::Array,
-            Token::Object => Kind::Object,
+    /// Looks at a value, which may be nested as deep as `depth`.
+    fn see(&mut self, json: &RawValue, at: &Place, path: &str, depth: usize) -> Result<(), String> {
+        let json = Json::new(json).map_err(|e| at_column(&e))?;
+        let kind = match json {
+            Json::Null => return Ok(()),
+            Json::Bool | Json::Number(_) | Json::Text(_) => Kind::Scalar,
+            Json::Array(_) => Kind::Array,
+            Json::Object(_) => Kind::Object,
         };
         match (self.kind(), &self.first) {
             (Some(before), Some(first)) if before != kind => {
@@ -162,26 +158,31 @@ impl Shape {
                     true => format!("line {}", first.line),
                     false => format!("{}, line {}", first.file, first.line),
                 };
-                return Err(Wrong(format!(
+                return Err(format!(
                     "column {path}: {}, and {} in {place}; --variant {} keeps values of all forms",
                     kind.name(),
                     before.name(),
                     path.split('.').next().unwrap_or(path),
-                )));
+                ));
             }
             _ => {}
         }
         self.first.get_or_insert_with(|| at.clone());
-        match token {
-            Token::Bool => self.booleans = true,
-            Token::Number(text) => self.numbers.get_or_insert_default().see(text, at),
-            Token::Text(text) => self.texts.get_or_insert_default().see(&unquoted(text)),
-            Token::Array => {
-                let item = self.items.get_or_insert_default();
-                scan.items(|scan, _| item.see(scan, at, path))?;
+        let below =
+            || depth.checked_sub(1).ok_or_else(|| format!("nested deeper than {MAX_DEPTH}"));
+        match json {
+            Json::Null => {}
+            Json::Bool => self.booleans = true,
+            Json::Number(text) => self.numbers.get_or_insert_default().see(text, at),
+            Json::Text(text) => self.texts.get_or_insert_default().see(&text),
+            Json::Array(items) => {
+                let (item, depth) = (self.items.get_or_insert_default(), below()?);
+                items.into_iter().try_for_each(|json| item.see(json, at, path, depth))?;
             }
-            Token::Object => self.members.get_or_insert_default().see(scan, at, path, &[])?,
-            Token::Null => {}
+            Json::Object(members) => {
+                let known = self.members.get_or_insert_default();
+                known.see(members, at, path, &[], below()?)?;
+            }
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! JSON lines as input.
+//! Reads JSON lines.
 
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
@@ -11,32 +11,32 @@ use marquetry::variant::VariantArray;
 
 use super::columns::{decoded_as, finish, json_type};
 use super::infer::{Members, Place};
-use super::lines::Lines;
+use super::lines::JsonTexts;
 use super::maps::Maps;
 use super::{BATCH_BYTES, BATCH_ROWS, given_fields, infer_rows, late_value};
 use crate::args::{BinaryForm, Convert};
 use crate::failure::{Failure, Result};
 use crate::source::{Batches, Content, invalid};
-use crate::variants::{self, OfLines};
+use crate::variants::{self, LinesAsVariant};
 
-/// The schema of JSON lines files: what all of them look like at their beginnings, and what
-/// --schema says.
+/// The schema of JSON lines files: inferred from their beginnings, with the
+/// fields of --schema.
 pub(crate) fn json_schema(
     files: Vec<&mut Content>,
     command: &Convert,
-    variants: Option<&OfLines>,
+    variants: Option<&LinesAsVariant>,
 ) -> Result<Option<SchemaRef>> {
     if files.is_empty() {
         return Ok(None);
     }
     let given = given_fields(command)?;
-    if let Some(OfLines::Whole) = variants {
+    if let Some(LinesAsVariant::Whole) = variants {
         let taken = given.map(|_| {
             Failure::Usage("--schema is for columns, and --variant all leaves none".to_owned())
         });
-        return taken.map_or_else(|| Ok(Some(OfLines::whole_schema())), Err);
+        return taken.map_or_else(|| Ok(Some(LinesAsVariant::whole_schema())), Err);
     }
-    let names = variants.map_or(&[][..], OfLines::names);
+    let names = variants.map_or(&[][..], LinesAsVariant::names);
     if let Some(twice) = given.iter().flatten().find(|field| names.contains(field.name())) {
         let text = format!("--schema: column {} becomes VARIANT by --variant", twice.name());
         return Err(Failure::Usage(text));
@@ -51,13 +51,14 @@ pub(crate) fn json_schema(
         look(&mut columns, file, names, infer_rows(command))?;
     }
     let mut given = given.unwrap_or_default();
-    let mut fields = columns.fields("", &mut |name| match names.iter().any(|of| of == name) {
-        true => Some(VariantArray::field(name, true)),
-        false => {
-            let i = given.iter().position(|field| field.name() == name)?;
-            Some(given.remove(i))
-        }
-    })?;
+    let mut fields =
+        columns.fields("", &mut |name| match names.iter().any(|known| known == name) {
+            true => Some(VariantArray::field(name, true)),
+            false => {
+                let i = given.iter().position(|field| field.name() == name)?;
+                Some(given.remove(i))
+            }
+        })?;
     // They may come later.
     fields.extend(given);
     let is_missing = |name: &&String| fields.iter().all(|field| field.name() != *name);
@@ -73,7 +74,7 @@ fn look(columns: &mut Members, file: &mut Content, without: &[String], max: usiz
     let shared: Arc<str> = name.as_str().into();
     let max_bytes = file.max_record_bytes;
     file.head(|bytes| {
-        let mut lines = Lines::new(BufReader::new(bytes), max_bytes);
+        let mut lines = JsonTexts::new(BufReader::new(bytes), max_bytes);
         for _ in 0..max {
             let Some((line, text)) = lines.next(&name)? else { break };
             columns.see_line(text, &Place { file: shared.clone(), line }, without)?;
@@ -88,11 +89,13 @@ pub(crate) fn json(
     read: &Arc<AtomicU64>,
     schema: &SchemaRef,
     command: &Convert,
-    variants: Option<&OfLines>,
+    variants: Option<&LinesAsVariant>,
 ) -> Result<Batches> {
     let (name, max_bytes) = (file.name.clone(), file.max_record_bytes);
     let decoded = schema.fields().iter().filter(|field| {
-        variants.is_none_or(|variants| *variants != OfLines::Whole && !variants.has(field.name()))
+        variants.is_none_or(|variants| {
+            *variants != LinesAsVariant::Whole && !variants.has(field.name())
+        })
     });
     let decoded = Arc::new(Schema::new(decoded.cloned().collect::<Fields>()));
     // The value of a key that inference has not seen must not be dropped.
@@ -100,7 +103,7 @@ pub(crate) fn json(
     let decoder =
         decoder(&decoded, is_strict).map_err(|e| Failure::Usage(format!("{name}: {e}")))?;
     let mut batches = JsonBatches {
-        lines: Lines::new(BufReader::with_capacity(1 << 18, file.into_read(read)?), max_bytes),
+        lines: JsonTexts::new(BufReader::with_capacity(1 << 18, file.into_read(read)?), max_bytes),
         name,
         batch_bytes: usize::try_from(max_bytes).unwrap_or(BATCH_BYTES).min(BATCH_BYTES),
         decoder,
@@ -137,7 +140,7 @@ fn decoder(schema: &SchemaRef, is_strict: bool) -> Result<Decoder, ArrowError> {
 /// The rows of JSON lines.
 struct JsonBatches<R> {
     name: String,
-    lines: Lines<R>,
+    lines: JsonTexts<R>,
     /// Bytes of JSON from which on a batch ends early.
     batch_bytes: usize,
     decoder: Decoder,

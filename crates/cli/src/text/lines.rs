@@ -1,15 +1,15 @@
-//! The JSON values of a file: one a line, or those of one array, however it is printed.
+//! Splits a file into its JSON values: one a line, or those of one array, however it is printed.
 
 use std::io::{self, BufRead};
 
 use crate::failure::{Failure, Result};
 
 /// The values that are not empty lines, with the numbers of the lines that they begin in.
-pub(super) struct Lines<R> {
+pub(super) struct JsonTexts<R> {
     inner: R,
     /// The value, without line ends in it.
     value: Vec<u8>,
-    /// Lines so far, the one that is read among them.
+    /// JsonTexts so far, the one that is read among them.
     number: u64,
     form: Form,
     max_bytes: u64,
@@ -27,7 +27,7 @@ enum Form {
     Ended,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> JsonTexts<R> {
     /// Values of at most `max_bytes`.
     pub(super) fn new(inner: R, max_bytes: u64) -> Self {
         Self { inner, value: Vec::new(), number: 1, form: Form::Unknown, max_bytes }
@@ -41,10 +41,10 @@ impl<R: BufRead> Lines<R> {
         let line = match found {
             Ok(Some(line)) => line,
             Ok(None) => return Ok(None),
-            Err(Wrong::Io(error)) => {
+            Err(TextError::Io(error)) => {
                 return Err(marquetry::Error::io("reading", error).at_file(name).into());
             }
-            Err(Wrong::Content(text)) => {
+            Err(TextError::Content(text)) => {
                 return Err(Failure::content(name, Some(self.number), text));
             }
         };
@@ -54,7 +54,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    fn read(&mut self) -> Result<Option<u64>, Wrong> {
+    fn read(&mut self) -> Result<Option<u64>, TextError> {
         self.value.clear();
         match self.form {
             Form::Ended => Ok(None),
@@ -64,7 +64,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Passes over a byte order mark and blanks, and sees what form the file has.
-    fn begin(&mut self) -> Result<(), Wrong> {
+    fn begin(&mut self) -> Result<(), TextError> {
         self.form = Form::Lines;
         while let Some(byte @ (0xef | 0xbb | 0xbf)) = self.peek()? {
             self.take(byte);
@@ -77,7 +77,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Reads a line that is not empty, and gives its number.
-    fn line(&mut self) -> Result<Option<u64>, Wrong> {
+    fn line(&mut self) -> Result<Option<u64>, TextError> {
         loop {
             let line = self.number;
             self.value.clear();
@@ -97,14 +97,16 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Reads an item of the array, and gives the number of its first line.
-    fn item(&mut self) -> Result<Option<u64>, Wrong> {
+    fn item(&mut self) -> Result<Option<u64>, TextError> {
         match (self.blanks()?, self.form) {
             (Some(b']'), _) => {
                 self.take(b']');
                 self.form = Form::Ended;
                 return match self.blanks()? {
                     None => Ok(None),
-                    Some(_) => Err(Wrong::Content("text after the end of the array".to_owned())),
+                    Some(_) => {
+                        Err(TextError::Content("text after the end of the array".to_owned()))
+                    }
                 };
             }
             (Some(b','), Form::Items) => {
@@ -112,9 +114,11 @@ impl<R: BufRead> Lines<R> {
                 self.blanks()?;
             }
             (_, Form::Array) => self.form = Form::Items,
-            (None, _) => return Err(Wrong::Content("the array has no end".to_owned())),
+            (None, _) => return Err(TextError::Content("the array has no end".to_owned())),
             (Some(_), _) => {
-                return Err(Wrong::Content("no comma between two items of the array".to_owned()));
+                return Err(TextError::Content(
+                    "no comma between two items of the array".to_owned(),
+                ));
             }
         }
         let line = self.number;
@@ -122,7 +126,7 @@ impl<R: BufRead> Lines<R> {
         loop {
             let buffer = self.inner.fill_buf()?;
             if buffer.is_empty() {
-                return Err(Wrong::Content("the array has no end".to_owned()));
+                return Err(TextError::Content("the array has no end".to_owned()));
             }
             let taken = scan.take(buffer, &mut self.value, &mut self.number);
             let has_ended = taken < buffer.len();
@@ -136,13 +140,13 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    fn too_long(&self) -> Wrong {
+    fn too_long(&self) -> TextError {
         let text = format!("a value of more than {} bytes; raise --mem", self.max_bytes);
-        Wrong::Content(text)
+        TextError::Content(text)
     }
 
     /// Passes over blanks, and gives the byte after them.
-    fn blanks(&mut self) -> Result<Option<u8>, Wrong> {
+    fn blanks(&mut self) -> Result<Option<u8>, TextError> {
         while let Some(byte) = self.peek()? {
             if !byte.is_ascii_whitespace() {
                 return Ok(Some(byte));
@@ -194,12 +198,12 @@ impl Item {
     }
 }
 
-enum Wrong {
+enum TextError {
     Io(io::Error),
     Content(String),
 }
 
-impl From<io::Error> for Wrong {
+impl From<io::Error> for TextError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -213,7 +217,7 @@ mod tests {
     fn values(text: &str, max_bytes: u64) -> (Vec<(u64, String)>, Option<u64>) {
         // One byte at a time: nothing may depend on where a buffer ends.
         let slow = io::BufReader::with_capacity(1, text.as_bytes());
-        let mut lines = Lines::new(slow, max_bytes);
+        let mut lines = JsonTexts::new(slow, max_bytes);
         let mut found = Vec::new();
         loop {
             match lines.next("a") {

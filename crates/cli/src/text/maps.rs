@@ -1,14 +1,14 @@
-//! Maps in JSON: objects, or lists of keys and values. The decoder gets all as lists.
+//! Rewrites maps in JSON: objects become lists of keys and values, as the decoder wants them.
 
-use arrow_schema::{DataType, Fields, SchemaRef};
+use std::borrow::Cow;
 
-use super::scan::{Scan, unquoted};
+use arrow_schema::{DataType, SchemaRef};
+use serde_json::value::RawValue;
+
+use crate::json::{Json, at_column};
 
 /// Where maps are in values of a type.
-pub(super) struct Maps(Of);
-
-/// What is in a value with maps in it.
-enum Of {
+pub(super) enum Maps {
     Map(Option<Box<Self>>),
     List(Box<Self>),
     Struct(Vec<(String, Self)>),
@@ -17,12 +17,34 @@ enum Of {
 impl Maps {
     /// In lines of these columns; `None` if there are none.
     pub(super) fn new(schema: &SchemaRef) -> Option<Self> {
-        Self::of(&DataType::Struct(schema.fields().clone()))
+        Self::in_type(&DataType::Struct(schema.fields().clone()))
     }
 
     /// In values of this type; `None` if there are none.
-    pub(super) fn of(data_type: &DataType) -> Option<Self> {
-        of(data_type).map(Self)
+    pub(super) fn in_type(data_type: &DataType) -> Option<Self> {
+        match data_type {
+            DataType::Map(entries, _) => match entries.data_type() {
+                DataType::Struct(pair) => {
+                    let value = pair.get(1).and_then(|value| Self::in_type(value.data_type()));
+                    Some(Self::Map(value.map(Box::new)))
+                }
+                _ => None,
+            },
+            DataType::Struct(fields) => {
+                let members = fields.iter().filter_map(|field| {
+                    Some((field.name().clone(), Self::in_type(field.data_type())?))
+                });
+                Some(members.collect::<Vec<_>>()).filter(|of| !of.is_empty()).map(Self::Struct)
+            }
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _) => {
+                Some(Self::List(Box::new(Self::in_type(item.data_type())?)))
+            }
+            _ => None,
+        }
     }
 
     /// Appends the JSON with all maps as lists of keys and values. What has another form than the
@@ -31,116 +53,78 @@ impl Maps {
     /// # Errors
     /// If it is no JSON.
     pub(super) fn as_pairs(&self, json: &str, out: &mut String) -> Result<(), String> {
-        self.0.write(&mut Scan::new(json)?, out)
+        let json = serde_json::from_str(json).map_err(|e| at_column(&e))?;
+        self.write(json, out).map_err(|e| at_column(&e))
     }
-}
 
-fn members(fields: &Fields) -> Vec<(String, Of)> {
-    let member =
-        |field: &arrow_schema::FieldRef| Some((field.name().clone(), of(field.data_type())?));
-    fields.iter().filter_map(member).collect()
-}
-
-fn of(data_type: &DataType) -> Option<Of> {
-    match data_type {
-        DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(pair) => {
-                let value = pair.get(1).and_then(|value| of(value.data_type()));
-                Some(Of::Map(value.map(Box::new)))
-            }
-            _ => None,
-        },
-        DataType::Struct(fields) => {
-            Some(members(fields)).filter(|of| !of.is_empty()).map(Of::Struct)
-        }
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => Some(Of::List(Box::new(of(item.data_type())?))),
-        _ => None,
-    }
-}
-
-impl Of {
-    fn write(&self, scan: &mut Scan<'_>, out: &mut String) -> Result<(), String> {
-        match (self, scan.next_is()) {
-            (Self::Map(value), Some('{')) => {
-                write_items(scan, out, ['[', ']'], |scan, name, out| {
+    fn write(&self, json: &RawValue, out: &mut String) -> serde_json::Result<()> {
+        match (self, Json::new(json)?) {
+            (Self::Map(value), Json::Object(entries)) => {
+                write_all(['[', ']'], entries, out, |(key, entry), out| {
                     out.push_str("{\"key\":");
-                    out.push_str(name.unwrap_or_default());
+                    out.push_str(&serde_json::to_string(&key)?);
                     out.push_str(",\"value\":");
-                    write_value(value.as_deref(), scan, out)?;
+                    write(value.as_deref(), entry, out)?;
                     out.push('}');
                     Ok(())
                 })
             }
-            (Self::Map(value), Some('[')) => {
-                write_items(scan, out, ['[', ']'], |scan, _, out| match scan.next_is() {
-                    Some('{') => write_object(scan, out, |name| match name {
+            (Self::Map(value), Json::Array(entries)) => {
+                write_all(['[', ']'], entries, out, |entry, out| match Json::new(entry)? {
+                    Json::Object(pair) => write_object(pair, out, |name| match name {
                         "value" => value.as_deref(),
                         _ => None,
                     }),
-                    _ => write_value(None, scan, out),
+                    _ => write(None, entry, out),
                 })
             }
-            (Self::List(item), Some('[')) => {
-                write_items(scan, out, ['[', ']'], |scan, _, out| item.write(scan, out))
+            (Self::List(item), Json::Array(items)) => {
+                write_all(['[', ']'], items, out, |json, out| item.write(json, out))
             }
-            (Self::Struct(members), Some('{')) => write_members(members, scan, out),
-            _ => write_value(None, scan, out),
+            (Self::Struct(members), Json::Object(fields)) => {
+                let find = |name: &str| members.iter().find(|(known, _)| known == name);
+                write_object(fields, out, |name| find(name).map(|(_, maps)| maps))
+            }
+            _ => write(None, json, out),
         }
     }
 }
 
-fn write_members(
-    members: &[(String, Of)],
-    scan: &mut Scan<'_>,
-    out: &mut String,
-) -> Result<(), String> {
-    let find = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, of)| of);
-    write_object(scan, out, find)
-}
-
-fn write_object<'o>(
-    scan: &mut Scan<'_>,
-    out: &mut String,
-    of: impl Fn(&str) -> Option<&'o Of>,
-) -> Result<(), String> {
-    write_items(scan, out, ['{', '}'], |scan, name, out| {
-        let name = name.unwrap_or_default();
-        out.push_str(name);
-        out.push(':');
-        write_value(of(&unquoted(name)), scan, out)
-    })
-}
-
-fn write_items<'a>(
-    scan: &mut Scan<'a>,
-    out: &mut String,
-    brackets: [char; 2],
-    mut item: impl FnMut(&mut Scan<'a>, Option<&'a str>, &mut String) -> Result<(), String>,
-) -> Result<(), String> {
-    out.push(brackets[0]);
-    let mut is_first = true;
-    scan.items(|scan, name| {
-        if !std::mem::take(&mut is_first) {
-            out.push(',');
-        }
-        item(scan, name, out)
-    })?;
-    out.push(brackets[1]);
+fn write(maps: Option<&Maps>, json: &RawValue, out: &mut String) -> serde_json::Result<()> {
+    match maps {
+        Some(maps) => maps.write(json, out)?,
+        None => out.push_str(json.get()),
+    }
     Ok(())
 }
 
-fn write_value(of: Option<&Of>, scan: &mut Scan<'_>, out: &mut String) -> Result<(), String> {
-    match of {
-        Some(of) => of.write(scan, out),
-        None => {
-            out.push_str(scan.raw()?);
-            Ok(())
+fn write_object<'m>(
+    members: Vec<(Cow<'_, str>, &RawValue)>,
+    out: &mut String,
+    maps_of: impl Fn(&str) -> Option<&'m Maps>,
+) -> serde_json::Result<()> {
+    write_all(['{', '}'], members, out, |(name, json), out| {
+        out.push_str(&serde_json::to_string(&name)?);
+        out.push(':');
+        write(maps_of(&name), json, out)
+    })
+}
+
+fn write_all<T>(
+    [open, close]: [char; 2],
+    items: Vec<T>,
+    out: &mut String,
+    mut item: impl FnMut(T, &mut String) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
+    out.push(open);
+    for (i, next) in items.into_iter().enumerate() {
+        if i > 0 {
+            out.push(',');
         }
+        item(next, out)?;
     }
+    out.push(close);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -185,6 +169,13 @@ mod tests {
                 ),
             ),
             (r#"{"m":5}"#, r#"{"m":5}"#),
+            (
+                r#"{"m":{"x":123456789012345678901234567890,"x":1e400}}"#,
+                concat!(
+                    r#"{"m":[{"key":"x","value":123456789012345678901234567890},"#,
+                    r#"{"key":"x","value":1e400}]}"#
+                ),
+            ),
         ] {
             let mut out = String::new();
             maps.as_pairs(line, &mut out).expect("JSON");

@@ -1,4 +1,4 @@
-//! CSV and JSON lines as inputs: the schema, inferred or given by `--schema`, and the rows.
+//! Reads CSV and JSON lines: the schema is inferred or given by `--schema`, then rows follow.
 
 mod columns;
 mod csv;
@@ -8,7 +8,6 @@ mod lines;
 mod maps;
 mod nulls;
 mod numbers;
-mod scan;
 mod times;
 
 use arrow_schema::{DataType, Field};
@@ -19,7 +18,6 @@ use crate::types;
 
 pub(crate) use csv::{csv, csv_schema};
 pub(crate) use json::{json, json_schema};
-pub(crate) use scan::at_column;
 
 /// Records that types are inferred from, where nothing else is asked for.
 const INFER_ROWS: usize = 10_000;

@@ -1,4 +1,4 @@
-//! Null and the empty text of CSV, which the decoder below takes for the same.
+//! Tells null from the empty text of CSV, which the decoder below takes for the same.
 //!
 //! Convention: a cell without quotes that is nothing, or one of the texts of `--null`, is null; a
 //! cell in quotes never is. The cells are rewritten on their way to the decoder, which takes

@@ -1,4 +1,4 @@
-//! Numbers of JSON: the type that keeps all their digits.
+//! Finds the type that keeps all digits of the numbers of JSON.
 
 use arrow_schema::DataType;
 

@@ -1,4 +1,4 @@
-//! Texts of JSON that are dates, times, or floats that JSON has no numbers for.
+//! Recognises texts of JSON that are dates, times, or floats that JSON has no numbers for.
 
 use arrow_array::timezone::Tz;
 use arrow_array::types::Date32Type;

@@ -450,9 +450,59 @@ fn stats_of_values_in_little_memory_are_estimates_that_say_so() {
 }
 
 #[test]
+fn values_of_files_of_different_types_are_the_same_if_they_look_so() {
+    let folder = Folder::new();
+    let small: ArrayRef = Arc::new(Int32Array::from(vec![9, 10, 2, 2, -1]));
+    let double: ArrayRef = Arc::new(Float64Array::from(vec![0.5, -0.25, f64::NAN, 2.0, -f64::NAN]));
+    folder.write("a.parquet", &batch(vec![("n", small), ("d", double)]));
+    folder.write("b.parquet", &batch(vec![("n", ints(&[2, 10]))]));
+    let frequent = |args: &[&str], column: usize| {
+        let args = [&["stats", "--values"][..], args].concat();
+        let line = folder.json(&args)["stats"][column].clone();
+        let values = line["most_frequent"].as_array().expect("a list").clone();
+        let value = |of: &Value| (of["value"].clone(), of["count"].clone());
+        (line["distinct"].clone(), values.iter().map(value).collect::<Vec<_>>())
+    };
+    let expected = |values: &[(Value, u64)]| {
+        let values = values.iter().map(|(value, count)| (value.clone(), json!(count)));
+        (json!(4), values.collect::<Vec<_>>())
+    };
+    let one = [(json!(2), 2), (json!(-1), 1), (json!(9), 1), (json!(10), 1)];
+    assert_eq!(frequent(&["a.parquet"], 0), expected(&one));
+    let nan = [(json!("NaN"), 2), (json!(-0.25), 1), (json!(0.5), 1), (json!(2.0), 1)];
+    assert_eq!(frequent(&["a.parquet"], 1), expected(&nan));
+    let both = [(json!(2), 3), (json!(10), 2), (json!(-1), 1), (json!(9), 1)];
+    assert_eq!(frequent(&["a.parquet", "b.parquet"], 0), expected(&both));
+}
+
+#[test]
+fn numbers_of_reports_keep_their_digits() {
+    let folder = Folder::new();
+    let doubles: ArrayRef = Arc::new(Float64Array::from(vec![0.992_543_412_176_065_1, 0.1]));
+    folder.write("a.parquet", &batch(vec![("d", doubles)]));
+    for command in [&["stats"][..], &["stats", "--values"], &["stats", "--by", "page"]] {
+        for format in ["json", "jsonl", "csv"] {
+            let text = folder.text(&[command, &["-f", format, "a.parquet"]].concat());
+            assert!(text.contains("0.9925434121760651"), "{command:?} {format}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_begins_with_an_angle_bracket_is_shown_as_it_is() {
+    let folder = Folder::new();
+    folder.write(">x.parquet", &batch(vec![(">n", ints(&[1]))]));
+    for command in [&["info"][..], &["crypt", "audit"], &["stats"], &["head"]] {
+        let text = folder.text(&[command, &["-f", "table", ">x.parquet"]].concat());
+        let name = if command == ["head"] { " >n │" } else { ">x.parquet" };
+        assert!(text.contains(name) && !text.contains("./>"), "{command:?}: {text}");
+    }
+}
+
+#[test]
 fn a_report_of_many_pages_keeps_to_the_memory_limit() {
     let folder = Folder::new();
-    let names: Vec<String> = (0..400).map(|i| format!("column {i}")).collect();
+    let names: Vec<String> = (0..500).map(|i| format!("column {i}")).collect();
     let columns = names.iter().map(|name| (name.as_str(), ints(&[1, 2, 3]))).collect();
     folder.write("wide.parquet", &batch(columns));
     for command in [&["pages"][..], &["stats", "--by", "page"], &["stats"]] {

@@ -1,0 +1,240 @@
+//! Counts the values of a column in a [`Tally`]: numbers and times as words, texts and bytes as
+//! they are, all others as JSON. Only the values that are shown become text.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float64Array, StringArray,
+    make_array,
+};
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_cast::cast;
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+use serde_json::value::RawValue;
+
+use super::tally::{Tally, Value};
+use crate::args::{DecimalForm, ValueForms};
+use crate::cells::{Forms, ValuesOf};
+
+/// How often the values of a column are there.
+pub(super) struct ValueCounts {
+    pub(super) tally: Tally,
+    /// What the values are, but for those of dictionaries, which count as what they stand for.
+    field: FieldRef,
+    keys: Keys,
+    forms: Forms,
+    /// Counts by the keys of a dictionary, as long as the batches have the same.
+    pending: Option<(ArrayRef, Vec<u64>)>,
+}
+
+/// How values are keys of the tally.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    Boolean,
+    /// Integers and times with a sign, with this number of bytes.
+    Signed(usize),
+    Unsigned(usize),
+    Float,
+    Text,
+    Bytes,
+    Json,
+}
+
+impl Keys {
+    fn new(data_type: &DataType) -> Self {
+        match (data_type, data_type.primitive_width()) {
+            (DataType::Boolean, _) => Self::Boolean,
+            (DataType::Interval(_), _) => Self::Json,
+            (other, Some(_)) if other.is_floating() => Self::Float,
+            (other, Some(width)) if other.is_unsigned_integer() => Self::Unsigned(width),
+            (_, Some(width @ ..=8)) => Self::Signed(width),
+            (other, _) if other.is_string() => Self::Text,
+            (other, _) if other.is_binary() => Self::Bytes,
+            _ => Self::Json,
+        }
+    }
+}
+
+impl ValueCounts {
+    pub(super) fn new(field: FieldRef) -> Self {
+        let field = plain(&field);
+        // As in all reports, decimals keep their digits.
+        let forms = ValueForms { decimals: Some(DecimalForm::Text), ..ValueForms::default() };
+        let keys = Keys::new(field.data_type());
+        Self { tally: Tally::default(), field, keys, forms: Forms::new(forms), pending: None }
+    }
+
+    /// Counts the values of a column, which are null where `nulls` says so, too.
+    pub(super) fn add(
+        &mut self,
+        field: &FieldRef,
+        column: &ArrayRef,
+        nulls: Option<&NullBuffer>,
+    ) -> Result<(), ArrowError> {
+        let field = plain(field);
+        if field.data_type() != self.field.data_type() && self.keys != Keys::Json {
+            // Values of two types are the same if they look so.
+            self.flush()?;
+            let forms = &self.forms;
+            let (old, keys) = (&self.field, self.keys);
+            self.tally.map(|value| {
+                json(value, old, keys, forms).map(|text| Box::from(text.get().as_bytes()))
+            })?;
+            self.keys = Keys::Json;
+        }
+        self.field = field;
+        self.forms.look_at_column(column, &self.field);
+        let nulls = NullBuffer::union(nulls, column.logical_nulls().as_ref());
+        self.tally.nulls += nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64);
+        let is_value = |i: &usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*i));
+        let rows = (0..column.len()).filter(is_value);
+        let Some(dictionary) = column.as_any_dictionary_opt() else {
+            return self.count(column, rows.map(|i| (i, 1)));
+        };
+        let values = dictionary.values();
+        if self.pending.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, values)) {
+            self.flush()?;
+            self.pending = Some((values.clone(), vec![0; values.len()]));
+        }
+        if let Some((_, counts)) = &mut self.pending {
+            let keys = dictionary.normalized_keys();
+            rows.for_each(|i| counts[keys[i]] += 1);
+        }
+        Ok(())
+    }
+
+    /// Counts what was counted by the keys of a dictionary.
+    pub(super) fn flush(&mut self) -> Result<(), ArrowError> {
+        let Some((values, counts)) = self.pending.take() else { return Ok(()) };
+        self.count(&values, counts.into_iter().enumerate().filter(|(_, times)| *times > 0))
+    }
+
+    /// Counts some values, none of them null, and each as often as is said.
+    fn count(
+        &mut self,
+        values: &ArrayRef,
+        rows: impl Iterator<Item = (usize, u64)>,
+    ) -> Result<(), ArrowError> {
+        let (tally, data) = (&mut self.tally, values.to_data());
+        macro_rules! words {
+            ($type:ty, $word:expr) => {{
+                let (values, word) = (data.buffer::<$type>(0), $word);
+                rows.for_each(|(i, times)| tally.add_word(word(values[i].into()), times));
+            }};
+        }
+        macro_rules! bytes {
+            ($array:expr) => {{
+                let values = $array;
+                rows.for_each(|(i, times)| tally.add_bytes(values.value(i).as_ref(), times));
+            }};
+        }
+        let signed = |value: i64| value.cast_unsigned() ^ SIGN;
+        let unsigned = |value: u64| value;
+        match (self.keys, values.data_type()) {
+            (Keys::Boolean, _) => {
+                let values = values.as_boolean();
+                rows.for_each(|(i, times)| tally.add_word(values.value(i).into(), times));
+            }
+            (Keys::Signed(1), _) => words!(i8, signed),
+            (Keys::Signed(2), _) => words!(i16, signed),
+            (Keys::Signed(4), _) => words!(i32, signed),
+            (Keys::Signed(_), _) => words!(i64, signed),
+            (Keys::Unsigned(1), _) => words!(u8, unsigned),
+            (Keys::Unsigned(2), _) => words!(u16, unsigned),
+            (Keys::Unsigned(4), _) => words!(u32, unsigned),
+            (Keys::Unsigned(_), _) => words!(u64, unsigned),
+            (Keys::Float, DataType::Float16) => words!(half::f16, word_of_float),
+            (Keys::Float, DataType::Float32) => words!(f32, word_of_float),
+            (Keys::Float, _) => words!(f64, word_of_float),
+            (Keys::Text, DataType::Utf8) => bytes!(values.as_string::<i32>()),
+            (Keys::Text, DataType::LargeUtf8) => bytes!(values.as_string::<i64>()),
+            (Keys::Text, _) => bytes!(values.as_string_view()),
+            (Keys::Bytes, DataType::Binary) => bytes!(values.as_binary::<i32>()),
+            (Keys::Bytes, DataType::LargeBinary) => bytes!(values.as_binary::<i64>()),
+            (Keys::Bytes, DataType::BinaryView) => bytes!(values.as_binary_view()),
+            (Keys::Bytes, _) => bytes!(values.as_fixed_size_binary()),
+            (Keys::Json, _) => {
+                let values = ValuesOf::new(&self.forms).column(values, &self.field)?;
+                let mut text = Vec::new();
+                for (i, times) in rows {
+                    text.clear();
+                    values.json(i, &mut text)?;
+                    tally.add_bytes(&text, times);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A value of the tally as JSON.
+    pub(super) fn json(&self, value: &Value) -> Result<Box<RawValue>, ArrowError> {
+        json(value, &self.field, self.keys, &self.forms)
+    }
+}
+
+fn json(
+    value: &Value,
+    field: &Field,
+    keys: Keys,
+    forms: &Forms,
+) -> Result<Box<RawValue>, ArrowError> {
+    let of_width = |width: usize, word: u64| -> Result<ArrayRef, ArrowError> {
+        #[expect(clippy::cast_possible_truncation, reason = "the low bytes of the word are meant")]
+        let bytes = match width {
+            1 => Buffer::from_vec(vec![word as u8]),
+            2 => Buffer::from_vec(vec![word as u16]),
+            4 => Buffer::from_vec(vec![word as u32]),
+            _ => Buffer::from_vec(vec![word]),
+        };
+        let data = ArrayData::builder(field.data_type().clone()).len(1).add_buffer(bytes);
+        Ok(make_array(data.build()?))
+    };
+    let array: ArrayRef = match (keys, value) {
+        (Keys::Boolean, Value::Word(word)) => Arc::new(BooleanArray::from(vec![*word != 0])),
+        (Keys::Signed(width), Value::Word(word)) => of_width(width, word ^ SIGN)?,
+        (Keys::Unsigned(width), Value::Word(word)) => of_width(width, *word)?,
+        (_, Value::Word(word)) => {
+            cast(&Float64Array::from(vec![float_of_word(*word)]), field.data_type())?
+        }
+        (Keys::Text, Value::Bytes(bytes)) => {
+            let text = std::str::from_utf8(bytes).unwrap_or_default();
+            cast(&StringArray::from(vec![text]), field.data_type())?
+        }
+        (Keys::Bytes, Value::Bytes(bytes)) => match field.data_type() {
+            DataType::FixedSizeBinary(_) => {
+                Arc::new(FixedSizeBinaryArray::try_from_iter([bytes].into_iter())?)
+            }
+            other => cast(&BinaryArray::from_iter_values([bytes]), other)?,
+        },
+        (_, Value::Bytes(bytes)) => {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            return RawValue::from_string(text).map_err(|e| ArrowError::JsonError(e.to_string()));
+        }
+    };
+    ValuesOf::new(forms).column(&array, field)?.raw_json(0)
+}
+
+/// The field of the values that a dictionary stands for.
+fn plain(field: &FieldRef) -> FieldRef {
+    match field.data_type() {
+        DataType::Dictionary(_, value) => {
+            Arc::new(field.as_ref().clone().with_data_type((**value).clone()))
+        }
+        _ => field.clone(),
+    }
+}
+
+/// The highest bit: turned over, words are in the order of numbers with a sign.
+const SIGN: u64 = 1 << 63;
+
+/// A word in the order of the floats; all NaN are one.
+fn word_of_float(value: f64) -> u64 {
+    let bits = if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() };
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+fn float_of_word(word: u64) -> f64 {
+    f64::from_bits(if word & SIGN == 0 { !word } else { word ^ SIGN })
+}
