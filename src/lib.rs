@@ -90,7 +90,8 @@
 //! Reading is a row of stages, each a value. A stage that needs bytes says which
 //! ([`read::Tail::needs`]). It is given them ([`read::Tail::supply`]), and returns the next stage.
 //! Writing takes the same stages backwards, mostly in files of the same names. Neither does any
-//! input or output: the drivers in [`io`] do.
+//! input or output, nor starts a thread: the drivers do. Those of reading are in [`io`]; those of
+//! writing are [`Writer`] and `AsyncWriter`.
 //!
 //! ```text
 //! READ  bytes ─ Tail ─ Footer ─ Plan ──── RowGroup ─ Chunk ── Page ──── Column ── Assemble ─ Batch
@@ -136,14 +137,16 @@
 //!
 //! Writing, in `write`:
 //!
-//! 1. Batches wait until a row group is full ([`Writer::write`]). Its columns are then encoded by
-//!    as many threads as there are (`io::encode`).
+//! 1. Batches wait until a row group is full ([`Writer::write`]): `schedule` says when it is, and
+//!    when one must be written before more rows are held. The driver then has its columns encoded
+//!    by as many threads as there are (`io::encode`).
 //! 2. `shred` makes the levels of each leaf, and finds where its values lie.
 //! 3. `column` gathers the values, looks for a dictionary, measures samples of the encodings that
 //!    `encoding::choose` lists, encodes page by page, and collects the statistics (`stats`).
 //!    `page::seal` compresses each page, and gives it a checksum and a header.
-//! 4. `encrypt` encrypts the pages of columns that are protected. `row_group` and `footer` place
-//!    the chunks in the file, and write indexes, bloom filters and the footer.
+//! 4. `encrypt` encrypts the pages of columns that are protected. `file` assembles the file: it
+//!    places the chunks, then bloom filters, indexes and the footer (`footer`). The driver gives
+//!    the bytes to an [`io::Sink`], piece by piece.
 //!
 //! Each module uses those before it, never those after it; so do the files of each folder, by the
 //! list in its `mod.rs`. A test checks that.

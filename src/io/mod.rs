@@ -22,7 +22,7 @@ mod file_set;
 mod explain;
 
 pub(crate) use blocking::{Serial, load_indexes, open_footer};
-pub(crate) use encode::{EncodeThreads, InFlight, MAX_IN_FLIGHT};
+pub(crate) use encode::{EncodeThreads, InFlight};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub(crate) use file_set::FileSet;
 #[cfg(feature = "parallel")]
