@@ -10,7 +10,7 @@ fn main() -> marquetry::Result<()> {
         .with_compression(Compression::Zstd(9))
         .with_row_group_rows(400)
         .with_key_value("made by", "examples/write.rs")
-        .with_column("id", |column| column.with_bloom(BloomOptions { fpp: 0.001 }))
+        .with_column("id", |column| column.with_bloom(BloomOptions::default().with_fpp(0.001)))
         .with_column("stops", |column| column.with_dictionary(false));
 
     let batches = Reader::open("testdata/trips.parquet")?.batches()?;

@@ -21,6 +21,8 @@ struct Inner {
     at: At,
     message: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    /// Whether code of the caller failed with it.
+    is_of_caller: bool,
 }
 
 /// The kind of an [`Error`]: what a program decides by.
@@ -123,7 +125,8 @@ impl Error {
     #[cold]
     #[inline(never)]
     fn new(kind: ErrorKind, message: String) -> Self {
-        Self(Box::new(Inner { kind, at: At::default(), message, source: None }))
+        let (at, source, is_of_caller) = (At::default(), None, false);
+        Self(Box::new(Inner { kind, at, message, source, is_of_caller }))
     }
 
     /// The bytes break a rule of the section `spec`.
@@ -188,6 +191,18 @@ impl Error {
     /// missing or wrong. Nothing may go on as if it were not there.
     pub(crate) fn is_of_encryption(&self) -> bool {
         matches!(self.kind(), ErrorKind::Crypto | ErrorKind::Malformed(Spec::Encryption))
+    }
+
+    /// Marks an error that code of the caller failed with, such as a function of a predicate: a
+    /// read ends with it, whatever kind it is of.
+    pub(crate) fn of_caller(mut self) -> Self {
+        self.0.is_of_caller = true;
+        self
+    }
+
+    /// Whether code of the caller failed with it.
+    pub(crate) fn is_of_caller(&self) -> bool {
+        self.0.is_of_caller
     }
 
     /// What kind of error this is.
@@ -274,7 +289,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, at, message, source } = &*self.0;
+        let Inner { kind, at, message, source, .. } = &*self.0;
         write!(f, "{at}{message}")?;
         if let Some(source) = source {
             write!(f, ": {source}")?;

@@ -31,6 +31,8 @@
 //! | read the rows that meet a condition | [`Reader::filter`], [`col`], [`predicate`] |
 //! | read into a schema of your own | [`Reader::target`] |
 //! | keep dictionaries, read strings as views | [`Reader::dictionaries`], [`Reader::views`] |
+//! | query files with DataFusion | the crate `marquetry-datafusion` |
+//! | write an engine of your own | `engine` (feature `engine`) |
 //! | divide a file among the threads of an engine | [`Reader::streams`], [`Reader::parts`] |
 //! | read many files as one, or divide them | [`Dataset`] |
 //! | hand batches to pyarrow | `ffi`; `examples/ffi_pyarrow` |
@@ -70,7 +72,7 @@
 //! | read VARIANT values, or parts of them | [`Reader::variants`], [`Reader::variant_get`] |
 //! | build VARIANT columns | [`variant::VariantArrayBuilder`]; `examples/variant.rs` |
 //! | shred VARIANT columns | [`WriteOptions::with_shredding`] |
-//! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
+//! | drive the stages yourself, and fetch the bytes | [`read`], [`read::RowGroupOpening`] |
 //!
 //! Encrypted files need the feature `encryption`, object stores `object_store`.
 //!
@@ -88,7 +90,8 @@
 //! Reading is a row of stages, each a value. A stage that needs bytes says which
 //! ([`read::Tail::needs`]). It is given them ([`read::Tail::supply`]), and returns the next stage.
 //! Writing takes the same stages backwards, mostly in files of the same names. Neither does any
-//! input or output: the drivers in [`io`] do.
+//! input or output, nor starts a thread: the drivers do. Those of reading are in [`io`]; those of
+//! writing are [`Writer`] and `AsyncWriter`.
 //!
 //! ```text
 //! READ  bytes ─ Tail ─ Footer ─ Plan ──── RowGroup ─ Chunk ── Page ──── Column ── Assemble ─ Batch
@@ -104,7 +107,7 @@
 //! 1. [`read::Tail`] finds the footer, [`read::Footer`] parses it: the schema, and an index of the
 //!    column chunks, which are decoded when asked for ([`format::FooterIndex`]).
 //! 2. [`read::Plan`] decides which leaves and rows are read, and as which Arrow types
-//!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`io::RowGroupOpening`] asks bloom
+//!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`read::RowGroupOpening`] asks bloom
 //!    filters and page indexes which rows are left, and then for the pages.
 //! 3. [`read::RowGroup`] holds the bytes of a row group. Its batches are decoded window by window,
 //!    a window being the rows of one batch, and leaf by leaf (`read::column_task`), on any thread.
@@ -118,16 +121,32 @@
 //! 7. [`io`] drives it: on the calling thread, on a pool of threads, or (feature `async`) where
 //!    bytes come asynchronously. [`Reader::batches`] is where it begins.
 //!
+//! What is read when is decided by `read::scan`, which does nothing itself. A driver asks it what
+//! comes next: to open a row group, which is to fetch the ranges that it wants until its bytes are
+//! there, or to decode a wave. A wave is as many windows, of one row group or several, as fit a
+//! share of the memory; the threads of a pool decode its leaves, the heaviest first, and split a
+//! leaf between pages where one thread would be busy alone. At most two waves are held: the caller
+//! works on the batches of one while the pool decodes the next. All memory is counted by one budget
+//! ([`Limits::memory_bytes`]).
+//!
+//! A failure says whether the rows can be decoded in another way. A row group whose pages contradict
+//! its page index is opened again without it. Where memory is too little, batches that wait are
+//! given out first, and what was fetched ahead is dropped; then waves become smaller, and at last
+//! batches are made one at a time, of fewer rows. An error of the caller's own code, such as a
+//! function of a predicate, ends the read.
+//!
 //! Writing, in `write`:
 //!
-//! 1. Batches wait until a row group is full ([`Writer::write`]). Its columns are then encoded by
-//!    as many threads as there are (`io::encode`).
+//! 1. Batches wait until a row group is full ([`Writer::write`]): `schedule` says when it is, and
+//!    when one must be written before more rows are held. The driver then has its columns encoded
+//!    by as many threads as there are (`io::encode`).
 //! 2. `shred` makes the levels of each leaf, and finds where its values lie.
 //! 3. `column` gathers the values, looks for a dictionary, measures samples of the encodings that
 //!    `encoding::choose` lists, encodes page by page, and collects the statistics (`stats`).
 //!    `page::seal` compresses each page, and gives it a checksum and a header.
-//! 4. `encrypt` encrypts the pages of columns that are protected. `row_group` and `footer` place
-//!    the chunks in the file, and write indexes, bloom filters and the footer.
+//! 4. `encrypt` encrypts the pages of columns that are protected. `file` assembles the file: it
+//!    places the chunks, then bloom filters, indexes and the footer (`footer`). The driver gives
+//!    the bytes to an [`io::Sink`], piece by piece.
 //!
 //! Each module uses those before it, never those after it; so do the files of each folder, by the
 //! list in its `mod.rs`. A test checks that.
@@ -143,7 +162,8 @@
 //!  7 stages      read, write
 //!  8 drivers     io
 //!  9 interface   reader, writer, export, ffi, engine
-//! 10 files       rewrite, datafusion
+//! 10 files       rewrite
+//! 11 crates      marquetry-cli, marquetry-datafusion: public items and `engine` only
 //! ```
 //!
 //! # Untrusted files
@@ -170,8 +190,6 @@ mod bytes;
 mod calendar;
 mod compress;
 pub mod crypt;
-#[cfg(feature = "datafusion")]
-pub mod datafusion;
 mod encoding;
 #[cfg(feature = "engine")]
 pub mod engine;

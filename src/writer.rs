@@ -1,6 +1,7 @@
 //! [`Writer`]: record batches in, a Parquet file out.
 
 mod row_group_encoder;
+mod file_encoder;
 mod file;
 #[cfg(feature = "async")]
 mod upload;

@@ -18,6 +18,7 @@ use crate::schema::{Leaf, LeafPath};
 
 /// The algorithm of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Algorithm {
     /// AES_GCM_V1: everything is authenticated.
     #[default]
@@ -29,6 +30,7 @@ pub enum Algorithm {
 
 /// How columns without a key of their own are protected, where other columns have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum UnlistedColumns {
     /// They are in plain text.
     #[default]

@@ -9,6 +9,7 @@ use crate::format::{Encoding, Type};
 
 /// What a writer aims at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Profile {
     /// Small files that every current engine reads fast.
     #[default]

@@ -80,6 +80,7 @@ impl FromStr for TargetReader {
 
 /// The types of a leaf, by which a reader decodes it or refuses it.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ValueType<'a> {
     /// The physical type.
     pub physical: Type,
@@ -87,6 +88,20 @@ pub struct ValueType<'a> {
     pub logical: Option<&'a LogicalType>,
     /// Whether the file says, under `ARROW:schema`, that the leaf is a dictionary.
     pub hinted_dictionary: bool,
+}
+
+impl<'a> ValueType<'a> {
+    /// The type of a leaf that the file does not declare to be a dictionary.
+    pub const fn new(physical: Type, logical: Option<&'a LogicalType>) -> Self {
+        Self { physical, logical, hinted_dictionary: false }
+    }
+
+    /// Sets whether the file says, under `ARROW:schema`, that the leaf is a dictionary.
+    #[must_use]
+    pub const fn with_hinted_dictionary(mut self, hinted_dictionary: bool) -> Self {
+        self.hinted_dictionary = hinted_dictionary;
+        self
+    }
 }
 
 /// The readers that refuse values of this type in this encoding. All of them, if the format does

@@ -38,6 +38,7 @@ pub struct FileReference<'a> {
 
 /// What a value of a FILE column refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FileTarget<'a> {
     /// There is no value.
     Null,

@@ -87,3 +87,10 @@ thrift! {
         3 required count: i32,
     }
 }
+
+impl PageEncodingStats {
+    /// `count` pages of `page_type` whose values are in `encoding`.
+    pub const fn new(page_type: PageType, encoding: Encoding, count: i32) -> Self {
+        Self { page_type, encoding, count }
+    }
+}

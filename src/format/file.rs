@@ -67,6 +67,27 @@ thrift! {
     }
 }
 
+impl SortingColumn {
+    /// Sorted by the leaf at `column_idx`: ascending, nulls last.
+    pub fn new(column_idx: i32) -> Self {
+        Self { column_idx, ..Self::default() }
+    }
+
+    /// Sets whether large values come first.
+    #[must_use]
+    pub fn with_descending(mut self, descending: bool) -> Self {
+        self.descending = descending;
+        self
+    }
+
+    /// Sets whether nulls come first.
+    #[must_use]
+    pub fn with_nulls_first(mut self, nulls_first: bool) -> Self {
+        self.nulls_first = nulls_first;
+        self
+    }
+}
+
 thrift! {
     /// The order in which `min_value` and `max_value` of a leaf are bounds.
     #[derive(Eq, Hash)]

@@ -21,6 +21,14 @@ thrift! {
     }
 }
 
+impl PageLocation {
+    /// A page of `compressed_page_size` bytes at `offset`, which begins with the row
+    /// `first_row_index` of the row group.
+    pub const fn new(offset: i64, compressed_page_size: i32, first_row_index: i64) -> Self {
+        Self { offset, compressed_page_size, first_row_index }
+    }
+}
+
 thrift! {
     /// Where the data pages of a column chunk are.
     #[derive(Eq, Hash)]

@@ -14,3 +14,10 @@ thrift! {
         2 optional value: String as text,
     }
 }
+
+impl KeyValue {
+    /// A key with a value.
+    pub fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { key: key.into(), value: Some(value.into()), ..Self::default() }
+    }
+}

@@ -34,6 +34,13 @@ thrift! {
     }
 }
 
+impl SchemaElement {
+    /// A node with a name and nothing else.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+}
+
 thrift! {
     /// What the values of a leaf, or the children of a group, mean.
     pub union LogicalType {
@@ -87,6 +94,13 @@ thrift! {
     }
 }
 
+impl DecimalType {
+    /// DECIMAL(`precision`, `scale`).
+    pub const fn new(precision: i32, scale: i32) -> Self {
+        Self { scale, precision }
+    }
+}
+
 thrift! {
     /// Unit of TIME and TIMESTAMP.
     #[derive(Eq, Hash)]
@@ -111,6 +125,18 @@ thrift! {
     }
 }
 
+impl TimeType {
+    /// A time of day in UTC, in `unit`.
+    pub const fn utc(unit: TimeUnit) -> Self {
+        Self { is_adjusted_to_utc: true, unit }
+    }
+
+    /// A time of day on a clock of unknown place, in `unit`.
+    pub const fn local(unit: TimeUnit) -> Self {
+        Self { is_adjusted_to_utc: false, unit }
+    }
+}
+
 thrift! {
     /// Parameters of TIMESTAMP.
     #[derive(Eq, Hash)]
@@ -122,6 +148,18 @@ thrift! {
     }
 }
 
+impl TimestampType {
+    /// An instant, in `unit`.
+    pub const fn utc(unit: TimeUnit) -> Self {
+        Self { is_adjusted_to_utc: true, unit }
+    }
+
+    /// The reading of a clock of unknown place, in `unit`.
+    pub const fn local(unit: TimeUnit) -> Self {
+        Self { is_adjusted_to_utc: false, unit }
+    }
+}
+
 thrift! {
     /// Parameters of INTEGER.
     #[derive(Copy, Eq, Hash)]
@@ -130,6 +168,18 @@ thrift! {
         1 required bit_width: i8,
         /// Whether the value has a sign.
         2 required is_signed: bool,
+    }
+}
+
+impl IntType {
+    /// A signed integer of 8, 16, 32 or 64 bits.
+    pub const fn signed(bit_width: i8) -> Self {
+        Self { bit_width, is_signed: true }
+    }
+
+    /// An unsigned integer of 8, 16, 32 or 64 bits.
+    pub const fn unsigned(bit_width: i8) -> Self {
+        Self { bit_width, is_signed: false }
     }
 }
 
@@ -151,6 +201,13 @@ thrift! {
     }
 }
 
+impl GeometryType {
+    /// Shapes in the coordinate reference system `crs`.
+    pub fn new(crs: impl Into<String>) -> Self {
+        Self { crs: Some(crs.into()), ..Self::default() }
+    }
+}
+
 thrift! {
     /// Parameters of GEOGRAPHY.
     #[derive(Eq, Hash)]
@@ -159,5 +216,19 @@ thrift! {
         1 optional crs: String as text,
         /// How edges run; SPHERICAL if absent.
         2 optional algorithm: EdgeInterpolationAlgorithm,
+    }
+}
+
+impl GeographyType {
+    /// Shapes in the coordinate reference system `crs`, their edges along great circles.
+    pub fn new(crs: impl Into<String>) -> Self {
+        Self { crs: Some(crs.into()), ..Self::default() }
+    }
+
+    /// Sets how edges run.
+    #[must_use]
+    pub fn with_algorithm(mut self, algorithm: EdgeInterpolationAlgorithm) -> Self {
+        self.algorithm = Some(algorithm);
+        self
     }
 }

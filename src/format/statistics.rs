@@ -76,3 +76,10 @@ thrift! {
         8 optional mmax: f64,
     }
 }
+
+impl BoundingBox {
+    /// A box of x and y, without bounds of z and m.
+    pub fn new(xmin: f64, xmax: f64, ymin: f64, ymax: f64) -> Self {
+        Self { xmin, xmax, ymin, ymax, ..Self::default() }
+    }
+}

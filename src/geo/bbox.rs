@@ -11,6 +11,7 @@ use crate::schema::Leaf;
 
 /// How two vertices are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Edges {
     /// A straight line: GEOMETRY.
     #[default]

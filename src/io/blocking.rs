@@ -1,22 +1,23 @@
-//! The blocking driver: one thread, no synchronisation, row group after row group.
+//! The blocking driver: fetches and decodes what a [`Scan`] asks for, on the thread that calls.
+//! [`Serial`] is all of it; the parallel driver lets a pool call it.
 
-use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
-use bytes::Bytes;
 
-use super::file_ranges::{FileRanges, next_batch};
-use super::filter_first::{FilterFirst, FilteredOpening, OpenContext, OpenStep};
-use super::progress::Progress;
-use super::ranges::{fetch, read_metadata};
-use super::row_group_open::contradicts;
+use super::file_ranges::FileRanges;
+use super::pool::join;
+use super::ranges::{FetchedBytes, fetch, read_metadata};
 use super::source::Source;
+use super::workers::Workers;
 use crate::crypt::Decryption;
 use crate::error::Result;
 use crate::limits::Limits;
-use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail};
+use crate::read::{
+    Failed, FilterFirst, Footer, Metadata, Next, OpenContext, Opened, Opening, Plan, Prefetch,
+    Progress, ReservedBatch, RowGroup, Scan, Step, Tail, Wave,
+};
 use crate::trace;
 
 /// Reads the footer of a file. Gives the length of the file too.
@@ -57,18 +58,15 @@ pub(crate) fn load_indexes(
 
 /// The batches of a plan, decoded by the thread that asks.
 pub(crate) struct Serial {
-    opener: RowGroupOpener,
-    next_range: usize,
-    row_group: Option<RowGroup>,
-    /// Whether the row group is read without its page indexes, because one was found to be wrong.
-    ignores_index: bool,
+    driver: ScanDriver,
+    scan: Scan,
 }
 
 impl Serial {
     /// The batches of `plan`, whose bytes come from `source`.
     pub(crate) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
-        let opener = RowGroupOpener::new(source, plan, progress);
-        Self { opener, next_range: 0, row_group: None, ignores_index: false }
+        let driver = ScanDriver::new(source, plan, progress);
+        Self { scan: driver.scan(0, Prefetch::Never), driver }
     }
 
     /// The next batch; `None` after the last.
@@ -76,48 +74,28 @@ impl Serial {
     /// # Errors
     /// `Io`, or whatever is wrong with the data.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            if let Some(row_group) = &mut self.row_group {
-                let rest = row_group.rest();
-                let _span = trace::decode(rest.row_group);
-                match next_batch(row_group, self.opener.pieces.as_ref()) {
-                    Ok(Some(ReservedBatch { batch, .. })) => {
-                        self.opener.progress.gave(batch.num_rows());
-                        return Ok(Some(batch));
-                    }
-                    Ok(None) => self.row_group = None,
-                    Err(e) if contradicts(&e) && !self.ignores_index => {
-                        self.row_group = None;
-                        self.ignores_index = true;
-                        self.row_group = self.opener.reopen(&rest)?;
-                        continue;
-                    }
-                    Err(e) => return Err(e),
-                }
+        while let Some(batches) = self.driver.advance(&mut self.scan, false)? {
+            if let Some(ReservedBatch { batch, .. }) = batches.into_iter().next() {
+                self.driver.context.progress.gave(batch.num_rows());
+                return Ok(Some(batch));
             }
-            let Some(range) = self.opener.plan.ranges().get(self.next_range) else {
-                return Ok(None);
-            };
-            self.next_range += 1;
-            self.ignores_index = false;
-            self.row_group = self.opener.open(range)?;
         }
+        Ok(None)
     }
 }
 
-/// Opens the row groups of a plan: fetches what is wanted of them. Large chunks of local files are
-/// read later, while they are decoded.
-pub(super) struct RowGroupOpener {
+/// Fetches and decodes what a [`Scan`] asks for. Large chunks of local files are read while they
+/// are decoded.
+pub(super) struct ScanDriver {
+    pub(super) context: Arc<OpenContext>,
     pub(super) source: Arc<dyn Source>,
-    pub(super) plan: Plan,
-    pub(super) progress: Progress,
     pub(super) pieces: Option<FileRanges>,
-    filter_first: Option<FilterFirst>,
-    /// Whether the threads of the pool that the caller is one of share the requests.
-    side_by_side: bool,
+    pub(super) cancelled: AtomicBool,
+    /// Whether the threads of the pool that the caller is one of share requests and waves.
+    pub(super) side_by_side: bool,
 }
 
-impl RowGroupOpener {
+impl ScanDriver {
     pub(super) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         progress.begin(plan.rows());
         let pieces = FileRanges::from(&source, &progress, plan.budget().free_lists());
@@ -125,72 +103,81 @@ impl RowGroupOpener {
         // others.
         let is_far = !source.in_memory() && !source.is_local();
         let filter_first = if is_far { FilterFirst::new(&plan) } else { None };
-        Self { source, plan, progress, pieces, filter_first, side_by_side: false }
-    }
-
-    /// Makes the requests of a row group on all threads of the pool, one of which must be the one
-    /// that opens it.
-    #[cfg(feature = "parallel")]
-    pub(super) fn side_by_side(self) -> Self {
-        Self { side_by_side: true, ..self }
-    }
-
-    /// Opens a row group. `None` if no row passes the filter, as bloom filters or page indexes
-    /// prove, or as the columns of the filter show.
-    ///
-    /// From a remote source, the columns of the filter are fetched first, and of the others only
-    /// the pages of the rows that pass.
-    ///
-    /// # Errors
-    /// `Io`, or whatever is wrong with its metadata and indexes; if the filter is evaluated first,
-    /// with the pages of its columns too.
-    pub(super) fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
-        let _span = trace::row_group(range.row_group, range.count());
-        self.drive(FilteredOpening::new(self.context(), range)?)
-    }
-
-    /// Opens a row group whose index was found to be wrong while it was decoded.
-    ///
-    /// # Errors
-    /// As [`RowGroupOpener::open`].
-    pub(super) fn reopen(&self, rest: &RowRange) -> Result<Option<RowGroup>> {
-        let mut row_group = self.drive(FilteredOpening::again(self.context(), rest)?)?;
-        if let Some(row_group) = &mut row_group {
-            row_group.forbid_splits();
-        }
-        Ok(row_group)
-    }
-
-    fn context(&self) -> OpenContext<'_> {
-        let Self { source, plan, progress, pieces, filter_first, .. } = self;
         let gap = plan.options().latency.unwrap_or_else(|| source.latency()).gap();
-        let (in_pieces, filter_first) = (pieces.is_some(), filter_first.as_ref());
-        OpenContext { plan, progress, in_pieces, filter_first, gap }
+        let in_pieces = pieces.is_some();
+        let context = OpenContext { plan, progress, in_pieces, filter_first, gap };
+        let (context, cancelled) = (Arc::new(context), AtomicBool::new(false));
+        Self { context, source, pieces, cancelled, side_by_side: false }
     }
 
-    /// Fetches what a row group needs until it is there.
-    fn drive(&self, opening: FilteredOpening<'_>) -> Result<Option<RowGroup>> {
-        let mut step = OpenStep::More(opening);
+    /// The state of the read at its beginning.
+    pub(super) fn scan(&self, threads: usize, prefetch: Prefetch) -> Scan {
+        let ranges = self.context.plan.ranges().into();
+        Scan::new(self.context.clone(), ranges, threads, prefetch)
+    }
+
+    /// Goes on until a wave is decoded, and gives its batches; `None` after the last. There may be
+    /// none, which says that there is no memory for more before those that wait are given out.
+    ///
+    /// # Errors
+    /// `Io`, or whatever is wrong with the data.
+    pub(super) fn advance(
+        &self,
+        scan: &mut Scan,
+        waits: bool,
+    ) -> Result<Option<Vec<ReservedBatch>>> {
+        while !self.cancelled.load(Ordering::Relaxed) {
+            match scan.next(waits)? {
+                Next::Open(id, opening) => scan.opened(id, self.open(*opening)),
+                Next::Decode(wave) => {
+                    let batches = self.decode(scan, wave);
+                    if !batches.is_empty() {
+                        return Ok(Some(batches));
+                    }
+                }
+                Next::Wait => return Ok(Some(Vec::new())),
+                Next::Stop => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Fetches what a row group needs until it is there: `None` if no row passes the filter, as
+    /// metadata prove or the columns of the filter show.
+    pub(super) fn open(&self, opening: Opening) -> Result<Option<Box<RowGroup>>, Failed> {
+        let _span = trace::row_group(opening.row_group(), opening.rows());
+        let mut step = Step::NeedsMore(opening);
         loop {
             step = match step {
-                OpenStep::More(opening) => {
-                    opening.check_memory()?;
-                    let (bytes, read) = self.fetch(opening.needs(), opening.row_group())?;
-                    opening.supply(bytes, read)?
+                Step::NeedsMore(opening) => {
+                    let needs = opening.needs()?;
+                    let latency = self.context.plan.options().latency;
+                    let free_lists = Some(self.context.plan.budget().free_lists());
+                    let fetched =
+                        fetch(&*self.source, needs, latency, free_lists, self.side_by_side);
+                    let FetchedBytes { bytes, missing_bytes } = fetched
+                        .map_err(|e| Failed::at_last(e.at_row_group(opening.row_group())))?;
+                    self.context.progress.fetched(missing_bytes);
+                    opening.supply(bytes, missing_bytes)?
                 }
-                OpenStep::Filter(task, after) => after.resume(task.run(&AtomicBool::new(false)))?,
-                OpenStep::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
+                Step::Done(Opened::Filter(task)) => task.run(&self.cancelled)?,
+                Step::Done(Opened::RowGroup(row_group)) => return Ok(row_group),
             };
         }
     }
 
-    /// The bytes of ranges, and how many of them were not in memory.
-    fn fetch(&self, needs: &[Range<u64>], row_group: usize) -> Result<(Vec<Bytes>, u64)> {
-        let latency = self.plan.options().latency;
-        let free_lists = self.plan.budget().free_lists();
-        let fetched = fetch(&*self.source, needs, latency, Some(free_lists), self.side_by_side)
-            .map_err(|e| e.at_row_group(row_group))?;
-        self.progress.fetched(fetched.missing_bytes);
-        Ok((fetched.bytes, fetched.missing_bytes))
+    /// Decodes a wave. Beside it, the next row group is opened if its turn comes soon.
+    fn decode(&self, scan: &mut Scan, mut wave: Wave) -> Vec<ReservedBatch> {
+        let ahead = scan.open_beside(&wave);
+        let workers = Workers { cancelled: &self.cancelled, pieces: self.pieces.as_ref() };
+        let found = match ahead {
+            None => workers.decode(&mut wave),
+            Some((id, opening)) => {
+                let (found, opened) = join(|| workers.decode(&mut wave), || self.open(opening));
+                scan.opened(id, opened);
+                found
+            }
+        };
+        scan.decoded(wave, found)
     }
 }

@@ -17,8 +17,8 @@ use std::time::Duration;
 use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::write::{
-    BatchColumn, CheckedSortOrder, EncodedChunk, EncodedRowGroup, Parallelism, PendingRowGroup,
-    RowGroupEncryption, RowGroupLayout, SingleThread,
+    BatchColumn, CheckedSortOrder, EncodedChunk, EncodedRowGroup, MAX_IN_FLIGHT, Parallelism,
+    PendingRowGroup, RowGroupEncryption, RowGroupLayout, SingleThread,
 };
 
 /// The threads that encode.
@@ -70,10 +70,6 @@ impl EncodeThreads {
     }
 }
 
-/// Maximum row groups in flight, whatever the number of threads. So the size of row group `n` is
-/// known when row group `n + 1 + MAX_IN_FLIGHT` is begun.
-pub(crate) const MAX_IN_FLIGHT: usize = 8;
-
 /// Row groups that are being encoded, the oldest first.
 pub(crate) struct InFlight {
     threads: EncodeThreads,
@@ -84,21 +80,6 @@ pub(crate) struct InFlight {
 impl InFlight {
     pub(crate) fn new(threads: EncodeThreads) -> Self {
         Self { threads, queue: Arc::default(), groups: VecDeque::new() }
-    }
-
-    /// Row groups begun and not given back.
-    pub(crate) fn len(&self) -> usize {
-        self.groups.len()
-    }
-
-    /// Bytes of memory that their rows hold; see [`PendingRowGroup::memory`].
-    pub(crate) fn memory(&self) -> u64 {
-        self.groups.iter().map(|group| group.pending.memory()).sum()
-    }
-
-    /// Bytes of their rows as Arrow arrays.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.groups.iter().map(|group| group.pending.bytes()).sum()
     }
 
     /// Begins to encode a row group; encrypts it too if it is known which one of its file it is.
@@ -128,12 +109,11 @@ impl InFlight {
         self.queue.begin(jobs, workers);
     }
 
-    /// The oldest row group once it is encoded, the calling thread helping, and its bytes as Arrow
-    /// arrays; `None` if there is none.
+    /// The oldest row group once it is encoded, the calling thread helping; `None` if there is none.
     ///
     /// # Errors
     /// `Usage` if a value does not fit its leaf.
-    pub(crate) fn next(&mut self) -> Result<Option<(u64, EncodedRowGroup)>> {
+    pub(crate) fn next(&mut self) -> Result<Option<EncodedRowGroup>> {
         let Some(group) = self.groups.pop_front() else {
             return Ok(None);
         };
@@ -152,8 +132,7 @@ impl InFlight {
         let chunks = chunks.into_iter().flat_map(|(_, chunks)| chunks).collect();
         let sorting = group.layout.sorting.as_ref().map(CheckedSortOrder::columns);
         let layout = group.layout.clone();
-        let row_group = EncodedRowGroup { rows: group.pending.rows(), layout, chunks, sorting };
-        Ok(Some((group.pending.bytes(), row_group)))
+        Ok(Some(EncodedRowGroup { rows: group.pending.rows(), layout, chunks, sorting }))
     }
 
     /// Forgets all row groups. Each thread goes on to the end of its column at most.
@@ -202,8 +181,8 @@ impl Queue {
             return;
         };
         for _ in 0..n.min(pool.threads()) {
-            let (queue, of) = (self.clone(), pool.clone());
-            pool.spawn(move || while queue.work(Some(&of)) {});
+            let (queue, own) = (self.clone(), pool.clone());
+            pool.spawn(move || while queue.work(Some(&own)) {});
         }
     }
 

@@ -18,7 +18,7 @@ use super::source::Source;
 use crate::error::{Error, Result};
 #[cfg(feature = "async")]
 use crate::read::Metadata;
-use crate::read::{Latency, Plan, PruneReport, PruneStep, RowRange};
+use crate::read::{Latency, Plan, PruneReport, RowRange, Step};
 
 /// What a read will do. [`Display`](fmt::Display) gives it as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,8 +205,8 @@ impl ExplainedRowGroup {
             let bytes = fetch(needs).await.map_err(|e| e.at_row_group(range.row_group))?;
             match pruner.supply(&bytes)? {
                 // At most twice: the header of a bloom filter, then the blocks that it locates.
-                PruneStep::Again(again) => pruner = *again,
-                PruneStep::Done(left, found) => break (left, found),
+                Step::NeedsMore(again) => pruner = *again,
+                Step::Done((left, found)) => break (left, found),
             }
         };
         (self.pages, self.pages_pruned) = (found.pages, found.pages_pruned);

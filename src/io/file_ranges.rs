@@ -1,6 +1,6 @@
 //! [`FileRanges`]: reads pieces of column chunks from a local source, while they are decoded, into
 //! memory that is used again. A piece may outlive its page, because arrays of string views point
-//! into it. [`in_pieces`] gives them to a stage as it asks for them.
+//! into it.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::progress::Progress;
 use super::ranges::read_pooled;
 use super::source::Source;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::free_lists::FreeLists;
-use crate::read::{ReservedBatch, RowGroup, Step};
+use crate::read::Progress;
 
 /// Reads pieces of a source. All leaves of a read share one.
 #[derive(Clone)]
@@ -37,45 +36,11 @@ impl FileRanges {
         Some(Self { source, progress, free_lists })
     }
 
-    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+    pub(super) fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let bytes = read_pooled(&*self.source, range, &self.free_lists)?;
         self.progress.fetched(bytes.len() as u64);
         Ok(bytes)
     }
-}
-
-/// Takes the steps of a stage to its end; each is given what the one before asked for.
-///
-/// # Errors
-/// Those of the steps; `Io`; `Usage` if bytes are asked for where there are no `pieces`.
-pub(super) fn in_pieces<T>(
-    pieces: Option<&FileRanges>,
-    mut step: impl FnMut(Option<Bytes>) -> Result<Step<T>>,
-) -> Result<T> {
-    let mut given = None;
-    loop {
-        given = match step(given)? {
-            Step::Done(done) => return Ok(done),
-            Step::NeedsMore(range) => match pieces {
-                Some(pieces) => {
-                    let start = range.start;
-                    Some(pieces.read(range).map_err(|e| e.at_offset(start))?)
-                }
-                None => return Err(Error::usage("a stage whose bytes are there asks for more")),
-            },
-        };
-    }
-}
-
-/// The next batch of a row group.
-///
-/// # Errors
-/// As [`RowGroup::next_batch`]; `Io`.
-pub(super) fn next_batch(
-    row_group: &mut RowGroup,
-    pieces: Option<&FileRanges>,
-) -> Result<Option<ReservedBatch>> {
-    in_pieces(pieces, |given| row_group.next_step(given)).map_err(|e| row_group.place(e))
 }
 
 impl fmt::Debug for FileRanges {

@@ -61,6 +61,14 @@ impl Pool {
     }
 }
 
+/// Does both, side by side where another thread of the pool is free.
+pub(super) fn join<A: Send, B: Send>(
+    a: impl FnOnce() -> A + Send,
+    b: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    rayon::join(a, b)
+}
+
 /// Does work for each of `items`, by all threads of the pool that the calling one belongs to.
 ///
 /// # Errors

@@ -47,3 +47,8 @@ impl Pool {
 pub(super) fn map_in_pool<T, R>(items: &[T], work: impl Fn(&T) -> Result<R>) -> Result<Vec<R>> {
     items.iter().map(work).collect()
 }
+
+/// Does both, one after the other.
+pub(super) fn join<A, B>(a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
+    (a(), b())
+}

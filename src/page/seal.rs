@@ -15,6 +15,7 @@ use crate::thrift::Write;
 
 /// Which layout data pages have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum PageVersion {
     /// Everything is compressed together; every reader knows it.
     #[default]

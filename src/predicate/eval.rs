@@ -146,7 +146,7 @@ impl Bound {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let schema = Arc::new(ArrowSchema::new(fields));
         let given = RecordBatch::try_new_with_options(schema, arrays, &options)?;
-        let answer = (function.call)(&given)?;
+        let answer = (function.call)(&given).map_err(Error::of_caller)?;
         if answer.len() != batch.num_rows() {
             return Err(Error::usage(format_args!(
                 "the function of a predicate was given {} rows, and answered for {}",

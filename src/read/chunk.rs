@@ -345,10 +345,11 @@ impl Pages {
                     return Ok(None);
                 };
                 if page.rows.start != located.expected {
-                    return Err(Stop::Failed(Error::usage(format_args!(
+                    return Err(Error::usage(format_args!(
                         "row {} lies in no page that was asked for",
                         located.expected
-                    ))));
+                    ))
+                    .into());
                 }
                 located.next += 1;
                 self.dictionary_read = true;

@@ -169,12 +169,13 @@ impl ChunkBytes {
                 crate::page::count(header.compressed_page_size, "PageHeader.compressed_page_size")?;
             let left = (self.rest.len() - header_len) as u64 + self.missing();
             if body_len as u64 > left {
-                return Err(Stop::Failed(Error::mismatch(
+                return Err(Error::mismatch(
                     Spec::Pages,
                     "compressed_page_size",
                     format_args!("at most the {left} bytes left of the column chunk"),
                     body_len,
-                )));
+                )
+                .into());
             }
             self.next = Some(PageStart { header, header_len, body_len, module });
         }

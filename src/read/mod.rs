@@ -8,6 +8,7 @@
 //!
 //! Each module uses those that stand above it in the list below.
 
+mod retry;
 mod supplied;
 mod decrypted;
 mod footer;
@@ -16,6 +17,7 @@ mod async_keys;
 mod tail;
 pub(crate) mod metadata;
 pub(crate) mod counters;
+mod progress;
 pub(crate) mod loaded_indexes;
 mod options;
 pub(crate) mod wiring;
@@ -40,19 +42,13 @@ mod walk;
 mod column_task;
 pub(crate) mod row_filter;
 mod batch;
+mod batch_size;
 mod row_group;
 #[cfg(any(feature = "parallel", test))]
 mod shared_tasks;
+mod scan;
 mod coalesce;
 
-#[cfg(feature = "parallel")]
-pub(crate) use self::{
-    column::LeafBatch,
-    column_task::ColumnDecoder,
-    filter_stages::DecodeStep,
-    row_group::{Batcher, FilteredWindow},
-    window::Window,
-};
 pub use batch::ReservedBatch;
 pub(crate) use coalesce::Coalescer;
 pub use footer::Footer;
@@ -63,15 +59,21 @@ pub use options::{
     VirtualColumn,
 };
 pub(crate) use page_cache::PageCache;
-pub(crate) use plan::{PageIndexPlan, RowGroupPlan};
 pub use plan::{Plan, RowRange};
-pub(crate) use prune::{PruneReport, PruneStep, RowGroupPruner};
+pub use progress::Progress;
+pub(crate) use prune::PruneReport;
 pub(crate) use regions::ChunkRegions;
+pub(crate) use retry::Failed;
 pub use row_group::RowGroup;
-pub(crate) use row_group::Supplied;
-#[cfg(any(feature = "async", feature = "parallel"))]
-pub(crate) use row_group::is_too_large;
-pub(crate) use supplied::Step;
+#[cfg(all(test, feature = "async"))]
+pub(crate) use scan::MAX_SMALL;
+pub use scan::RowGroupOpening;
+#[cfg(feature = "parallel")]
+pub(crate) use scan::Workers;
+pub(crate) use scan::{FilterFirst, Next, OpenContext, Opened, Opening, Prefetch, Scan, Wave};
+#[cfg(feature = "async")]
+pub(crate) use scan::{FilterTask, OpenStep};
+pub use supplied::Step;
 pub use tail::{FooterTail, Tail};
 pub(crate) use walk::ChunkWalk;
 pub use walk::{StoredPage, StoredPages};

@@ -111,11 +111,19 @@ impl Default for ReadOptions {
 /// How much an asynchronous read fetches before it is decoded, if the memory allows. At least one
 /// row group, or a part of it, is always fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReadAhead {
     /// Row groups that are fetched side by side, or wait to be decoded. Default 32.
     pub row_groups: usize,
     /// Bytes that are fetched and not decoded. Default 256 MiB: some seconds of a fast network.
     pub bytes: u64,
+}
+
+impl ReadAhead {
+    /// At most `row_groups` row groups and `bytes` bytes.
+    pub const fn new(row_groups: usize, bytes: u64) -> Self {
+        Self { row_groups, bytes }
+    }
 }
 
 impl Default for ReadAhead {
@@ -127,6 +135,7 @@ impl Default for ReadAhead {
 /// What a request for bytes costs: by it, ranges that lie close are read in one request or in
 /// several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Latency {
     /// Time until the first byte comes.
     pub per_request: Duration,
@@ -143,6 +152,12 @@ impl Latency {
     pub const STORE: Self =
         Self { per_request: Duration::from_millis(30), bytes_per_second: 100_000_000 };
 
+    /// The cost of a request whose first byte comes after `per_request`, the others at
+    /// `bytes_per_second`.
+    pub const fn new(per_request: Duration, bytes_per_second: u64) -> Self {
+        Self { per_request, bytes_per_second }
+    }
+
     /// Bytes that come in the time that a request takes: those are sooner read than skipped.
     /// Between 4 KiB and 32 MiB.
     pub(crate) fn gap(&self) -> u64 {
@@ -156,9 +171,10 @@ impl Latency {
 /// When the page index is asked where the pages of a column chunk are.
 ///
 /// An index that contradicts the pages which are read is ignored, and counted
-/// ([`Progress::indexes_ignored`](crate::io::Progress::indexes_ignored)). What it says of pages
+/// ([`Progress::indexes_ignored`](crate::read::Progress::indexes_ignored)). What it says of pages
 /// that are not read cannot be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum PageIndexUse {
     /// Where not all rows are wanted, and the column chunks are larger than what is read at a time
     /// anyway.
@@ -172,6 +188,7 @@ pub enum PageIndexUse {
 
 /// What happens to strings that are not UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Utf8 {
     /// They are an error.
     #[default]
@@ -184,6 +201,7 @@ pub enum Utf8 {
 
 /// A column that says where a row comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum VirtualColumn {
     /// Number of the row in the file, from 0: Int64, never null.
     RowNumber {

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use super::page_list::{Header, LocatedPage, PIECE, PageList, PageListKind, RowCountSource, SLACK};
 use super::supplied::Step;
 use crate::bytes::saturated;
-use crate::error::Result;
 use crate::limits::{Budget, Reservation};
 use crate::page::{PageContext, PagePosition};
 
@@ -57,20 +56,17 @@ impl PageSearch {
         }
     }
 
-    /// The same pages, with the rows of each, if the headers tell them and the chunk is not unusual
-    /// in any way.
-    ///
-    /// # Errors
-    /// `Limit(Memory)` if the budget has no room for the dictionary page.
+    /// The same pages, with the rows of each, if the headers tell them, the chunk is not unusual in
+    /// any way, and the budget has room for the dictionary page.
     pub(super) fn step(
         &mut self,
         context: &PageContext,
         budget: &Budget,
         mut given: Option<Bytes>,
-    ) -> Result<Step<Option<PageList>>> {
+    ) -> Step<Option<PageList>> {
         let list = self.list.clone();
         if let PageListKind::Located { .. } = &*list.0 {
-            return Ok(Step::Done(Some(list)));
+            return Step::Done(Some(list));
         }
         while self.slots_left > 0 {
             let found = match &*list.0 {
@@ -83,10 +79,10 @@ impl PageSearch {
                     let Some(bytes) = given.take() else {
                         let Range { start, end } = self.rest;
                         if start >= end || self.pages_are_tiny() {
-                            return Ok(Step::Done(None));
+                            return Step::Done(None);
                         }
                         let max = start.saturating_add(self.header_bytes as u64);
-                        return Ok(Step::NeedsMore(start..max.min(end)));
+                        return Step::NeedsMore(start..max.min(end));
                     };
                     let header = Header::parse(&bytes, context, self.position);
                     // Most headers are small; bounds of long strings can make them large.
@@ -102,11 +98,11 @@ impl PageSearch {
             };
             let is_usual = found.is_some_and(|(bytes, header)| self.take(bytes, &header));
             if !is_usual {
-                return Ok(Step::Done(None));
+                return Step::Done(None);
             }
         }
         if self.row != self.rows {
-            return Ok(Step::Done(None));
+            return Step::Done(None);
         }
         let (head, in_pieces) = match &*list.0 {
             PageListKind::Whole { bytes, offset, .. } => {
@@ -119,27 +115,31 @@ impl PageSearch {
                     None => {
                         let len = usize::try_from(self.head.end - self.head.start);
                         let what = "what precedes the data pages of a column chunk";
-                        budget.take_for(what, len.unwrap_or(usize::MAX))?
+                        match budget.take_for(what, len.unwrap_or(usize::MAX)) {
+                            Ok(memory) => memory,
+                            // Decoded whole, the chunk takes less memory.
+                            Err(_) => return Step::Done(None),
+                        }
                     }
                 };
                 let head = match given {
                     None if self.head.is_empty() => Bytes::new(),
                     None => {
                         self.head_memory = Some(memory);
-                        return Ok(Step::NeedsMore(self.head.clone()));
+                        return Step::NeedsMore(self.head.clone());
                     }
                     Some(head) => head,
                 };
                 (head, Some(memory))
             }
         };
-        Ok(Step::Done(Some(PageList(Arc::new(PageListKind::Located {
+        Step::Done(Some(PageList(Arc::new(PageListKind::Located {
             head,
             offset: self.head.start,
             pages: std::mem::take(&mut self.found),
             row_count_source: RowCountSource::Headers,
             in_pieces,
-        })))))
+        }))))
     }
 
     /// Whether the pages so far take fewer bytes than to look for them.

@@ -77,13 +77,9 @@ pub(crate) struct PruneReport {
     pub ignored: Vec<Error>,
 }
 
-/// What comes of the bytes that a pruner wanted.
-pub(crate) enum PruneStep {
-    /// More bytes are wanted.
-    Again(Box<RowGroupPruner>),
-    /// The rows that are left; `None` if there are none.
-    Done(Option<RowRange>, Box<PruneReport>),
-}
+/// What comes of the bytes that a pruner wanted: the rows that are left, `None` if there are none,
+/// and what was found out.
+pub(crate) type PruneStep = Step<(Option<RowRange>, Box<PruneReport>), Box<RowGroupPruner>>;
 
 /// Maximum size of a dictionary that is fetched for pruning, as a fraction (1/16) of the bytes to
 /// read.
@@ -95,9 +91,11 @@ const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 /// What an engine asks of a plan before it reads.
 #[cfg(feature = "engine")]
 impl Plan {
-    /// The rows of [`Plan::ranges`] of which the metadata claim that all pass the filter.
-    pub fn claimed_ranges(&self) -> impl Iterator<Item = &RowRange> {
-        self.ranges().iter().filter(|range| range.is_claimed())
+    /// The parts of row groups of which the metadata claim that all rows pass the filter, each as
+    /// the index of its row group and how many rows it has.
+    pub fn claimed_rows(&self) -> impl Iterator<Item = (usize, u64)> {
+        let claimed = self.ranges().iter().filter(|range| range.is_claimed());
+        claimed.map(|range| (range.row_group, range.count()))
     }
 
     /// About how many bytes of column chunks the read wants.
@@ -262,7 +260,7 @@ impl RowGroupPruner {
             }
         }
         if !self.needs.is_empty() {
-            return Ok(PruneStep::Again(Box::new(self)));
+            return Ok(Step::NeedsMore(Box::new(self)));
         }
         self.finish()
     }
@@ -365,7 +363,7 @@ impl RowGroupPruner {
     fn finish(self) -> Result<PruneStep> {
         let Self { plan, range, rows_in_group: rows, facts, mut found, pages, .. } = self;
         let Some(filter) = plan.filter().filter(|_| !range.is_claimed()) else {
-            return Ok(PruneStep::Done(Some(range), found.into()));
+            return Ok(Step::Done((Some(range), found.into())));
         };
         let counters = plan.wiring().counters.as_deref();
         let only_prunes = plan.wiring().only_prunes;
@@ -384,18 +382,18 @@ impl RowGroupPruner {
                 facts.iter_mut().for_each(|found| found.facts.dictionary = None);
                 found.by_bloom = filter.answer(rows, &facts) == PruneResult::Cannot;
                 found.by_dictionary = !found.by_bloom;
-                return Ok(PruneStep::Done(None, found.into()));
+                return Ok(Step::Done((None, found.into())));
             }
             PruneResult::Always => {
                 let range = range.with_claim(filter, rows);
-                return Ok(PruneStep::Done(Some(range), found.into()));
+                return Ok(Step::Done((Some(range), found.into())));
             }
             PruneResult::Might if pages.is_empty() => {
                 let range = match only_prunes {
                     true => range.with_proven(RowSelection::all(rows)),
                     false => range,
                 };
-                return Ok(PruneStep::Done(Some(range), found.into()));
+                return Ok(Step::Done((Some(range), found.into())));
             }
             PruneResult::Might => {}
         }
@@ -437,7 +435,7 @@ impl RowGroupPruner {
             counters.page_rows_matched.add(kept.count());
         }
         let left = range.with_selection(kept);
-        Ok(PruneStep::Done(left.map(|range| range.with_proven(proven)), found.into()))
+        Ok(Step::Done((left.map(|range| range.with_proven(proven)), found.into())))
     }
 }
 

@@ -9,15 +9,16 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::batch::{DecodedLeaves, Origin, ReservedBatch, record_batch};
+use super::batch_size::BatchSize;
 use super::column::LeafBatch;
 use super::column_task::{ChunkSource, ColumnTask};
 use super::filter::Filter;
 use super::filter_stages::DecodeStep;
-use super::plan::{Fetched, FetchedChunk, ListedPages, Plan, RowGroupPlan, RowRange};
+use super::plan::{Fetched, FetchedChunk, Plan, RowGroupPlan, RowRange};
+use super::retry::Failed;
 use super::supplied::Step;
 use super::window::Window;
-use crate::bytes::saturated;
-use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
+use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Reservation;
 use crate::predicate::nested_bits::within;
 
@@ -25,22 +26,10 @@ use crate::predicate::nested_bits::within;
 pub struct RowGroup {
     pub(super) plan: Plan,
     pub(super) range: RowRange,
-    rows_in_group: u64,
+    pub(super) rows_in_group: u64,
     /// The next row to give, counted from the first of the row group.
     pub(super) next_row: u64,
-    pub(super) batch_rows: usize,
-    /// Rows of a batch, as estimated from the metadata.
-    estimated_rows: usize,
-    /// Maximum rows of a batch: as estimated, unless the estimate was found to be far off.
-    max_rows: usize,
-    /// What was decoded so far in batches that were not too large: rows and bytes.
-    seen: (u64, u64),
-    /// About how many bytes a batch takes.
-    pub(super) batch_bytes: u64,
-    /// Whether batches are made one at a time, because one was larger than the metadata had said.
-    pub(super) is_careful: bool,
-    /// How many batches were too large.
-    rewound: u32,
+    pub(super) size: BatchSize,
     pub(super) tasks: Vec<ColumnTask>,
     /// Whether its tasks may be split.
     pub(super) may_split: bool,
@@ -50,8 +39,7 @@ pub struct RowGroup {
     /// The window that is being decoded by [`RowGroup::next_step`].
     open: Option<OpenWindow>,
     /// Holds the fetched bytes in the budget.
-    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "freed when it is dropped"))]
-    pub(super) fetched: Reservation,
+    _fetched: Reservation,
 }
 
 impl fmt::Debug for RowGroup {
@@ -72,30 +60,31 @@ struct OpenWindow {
     leaves: Vec<LeafBatch>,
 }
 
-/// What comes of the bytes of a row group.
-pub(crate) enum Supplied {
-    /// The row group, ready to be decoded.
-    Ready(Box<RowGroup>),
-    /// More bytes are needed: dictionary pages that the pages refer to; or all of a chunk whose
-    /// pages were not where an index says, so that the index is ignored.
-    Again(Box<RowGroupPlan>),
-}
-
-impl RowGroupPlan {
-    /// Takes the bytes wanted, in the same order.
-    ///
-    /// # Errors
-    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
-    /// them.
-    pub(crate) fn supply(self, bytes: Vec<Bytes>) -> Result<Supplied> {
-        match self.list_pages(&bytes)? {
-            ListedPages::Ready(fetched) => Ok(Supplied::Ready(Box::new(RowGroup::new(fetched)))),
-            ListedPages::NeedsMore(plan) => Ok(Supplied::Again(Box::new(plan))),
-        }
+impl OpenWindow {
+    fn new(window: Window) -> Self {
+        let (filtered, step) = (FilteredWindow::new(window.clone()), DecodeStep::Filter(0));
+        Self { window, filtered, step, leaves: Vec::new() }
     }
 }
 
 impl RowGroup {
+    /// Opens a row group, given the bytes that its plan wants, in the same order. More are needed
+    /// where pages refer to dictionary pages that were not fetched, or are not where an index says,
+    /// which is ignored then.
+    ///
+    /// # Errors
+    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
+    /// them.
+    pub(super) fn open(
+        plan: RowGroupPlan,
+        bytes: &[Bytes],
+    ) -> Result<Step<Box<Self>, Box<RowGroupPlan>>> {
+        Ok(match plan.list_pages(bytes)? {
+            Step::Done(fetched) => Step::Done(Box::new(Self::new(fetched))),
+            Step::NeedsMore(plan) => Step::NeedsMore(Box::new(plan)),
+        })
+    }
+
     fn new(fetched: Fetched) -> Self {
         let Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory } =
             fetched;
@@ -117,27 +106,21 @@ impl RowGroup {
         let tasks = chunks.into_iter().map(task).collect();
         Self {
             next_row: range.rows.start,
+            size: BatchSize::new(batch_rows, batch_bytes, plan.batch_bytes()),
             plan,
             range,
             rows_in_group,
-            batch_rows,
-            estimated_rows: batch_rows,
-            max_rows: batch_rows,
-            seen: (0, 0),
-            batch_bytes,
-            is_careful: false,
-            rewound: 0,
             tasks,
             may_split: true,
             row_bytes,
             open: None,
-            fetched: memory,
+            _fetched: memory,
         }
     }
 
     /// The windows of the next `batches` batches, fewer at the end of the row group. The tasks must
     /// decode them next, in this order.
-    pub(crate) fn windows(&mut self, batches: usize) -> Vec<Window> {
+    pub(super) fn windows(&mut self, batches: usize) -> Vec<Window> {
         // The same for all of them, those too of which the filter is known to be true: each step is
         // made for one window after the other, and no leaf goes back.
         let stages = self.plan.filter().filter(|_| self.is_filtered()).map(|filter| {
@@ -153,7 +136,7 @@ impl RowGroup {
     }
 
     fn window(&mut self) -> Window {
-        let max = self.batch_rows as u64;
+        let max = self.size.rows as u64;
         let start = self.next_row;
         let mut window = match (self.counted_run(), &self.range.selection) {
             (Some(run), _) => Window::of(std::iter::once(run), u64::MAX),
@@ -195,47 +178,43 @@ impl RowGroup {
         (proven.start <= start && start < end).then_some(start..end)
     }
 
-    /// The rows from the next one on.
-    pub(crate) fn rest(&self) -> RowRange {
-        match &self.open {
-            Some(open) => self.rest_with(&open.window),
-            None => self.rest_from(self.next_row),
+    /// The next row that is to be given, counted from the first of the row group.
+    pub(super) fn next_row(&self) -> u64 {
+        match self.open.as_ref().and_then(|open| open.window.spans().first()) {
+            Some(span) => span.start,
+            None => self.next_row,
         }
     }
 
-    /// The rows from the first of `window` on.
-    pub(crate) fn rest_with(&self, window: &Window) -> RowRange {
-        self.rest_from(window.spans().first().map_or(self.next_row, |span| span.start))
-    }
-
-    fn rest_from(&self, row: u64) -> RowRange {
+    /// The rows from one on.
+    pub(super) fn rest_from(&self, row: u64) -> RowRange {
         let rows = row..self.range.rows.end;
         RowRange { rows, ..self.range.clone() }
     }
 
     /// Whether every window is given out.
-    pub(crate) fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.next_row >= self.range.rows.end
     }
 
     /// Leaves the tasks as they are from now on.
-    pub(crate) fn forbid_splits(&mut self) {
+    pub(super) fn forbid_splits(&mut self) {
         self.may_split = false;
     }
 
     /// Whether there is a filter that must be evaluated for some of the rows, so that batches are
     /// made in several steps: [`DecodeStep`].
-    pub(crate) fn is_filtered(&self) -> bool {
+    pub(super) fn is_filtered(&self) -> bool {
         self.plan.filter().is_some() && !self.range.is_proven()
     }
 
     /// Whether `window` is the last of the row group, so that nothing may be left in its chunks.
-    pub(crate) fn ends_with(&self, window: &Window) -> bool {
+    fn ends_with(&self, window: &Window) -> bool {
         window.end() == self.rows_in_group
     }
 
     /// What makes batches of the leaves of this row group, on any thread.
-    pub(crate) fn batcher(&self) -> Batcher {
+    pub(super) fn batcher(&self) -> Batcher {
         Batcher { plan: self.plan.clone(), range: self.range.clone() }
     }
 
@@ -256,48 +235,42 @@ impl RowGroup {
     ///
     /// # Errors
     /// As [`RowGroup::next_batch`].
-    pub(crate) fn next_step(
+    pub(super) fn next_step(
         &mut self,
         mut given: Option<Bytes>,
-    ) -> Result<Step<Option<ReservedBatch>>> {
+    ) -> Result<Step<Option<ReservedBatch>>, Failed> {
         let batcher = self.batcher();
         loop {
-            let open = self.open.take().or_else(|| {
-                let window = self.windows(1).pop()?;
-                let filtered = FilteredWindow::new(window.clone());
-                Some(OpenWindow {
-                    window,
-                    filtered,
-                    step: DecodeStep::Filter(0),
-                    leaves: Vec::new(),
-                })
-            });
+            let open = self.open.take().or_else(|| self.windows(1).pop().map(OpenWindow::new));
             let Some(mut open) = open else { return Ok(Step::Done(None)) };
             match self.decode_open(&batcher, &mut open, given.take()) {
                 Ok(Step::NeedsMore(range)) => {
                     self.open = Some(open);
                     return Ok(Step::NeedsMore(range));
                 }
-                Ok(Step::Done(None)) => self.learn(&open.window),
                 Ok(Step::Done(batch)) => {
-                    self.learn(&open.window);
-                    return Ok(Step::Done(batch));
-                }
-                Err(e) if is_too_large(&e) => {
-                    let window = &open.window;
-                    self.restart_carefully(window);
-                    self.batch_rows = self.batch_rows.min(window.rows() / FEWER).max(1);
-                    if window.rows() <= 1 {
-                        return Err(e);
+                    self.size.learn(&open.window, self.max_batch_rows());
+                    if batch.is_some() {
+                        return Ok(Step::Done(batch));
                     }
                 }
-                Err(e) => return Err(e),
+                Err(failed) if failed.is_too_large() => {
+                    let rows = open.window.rows();
+                    self.restart_at(
+                        open.window.spans().first().map_or(self.next_row, |span| span.start),
+                    );
+                    self.size.shrink(rows);
+                    if rows <= 1 {
+                        return Err(failed);
+                    }
+                }
+                Err(failed) => return Err(failed),
             }
         }
     }
 
     /// Says of which column and page an error is, if one asked for bytes that could not be read.
-    pub(crate) fn place(&self, error: Error) -> Error {
+    pub(super) fn place(&self, error: Error) -> Error {
         let mut parts = self.tasks.iter().flat_map(ColumnTask::waiting);
         let error = match parts.next() {
             Some(part) => part.place(error),
@@ -312,7 +285,7 @@ impl RowGroup {
         batcher: &Batcher,
         open: &mut OpenWindow,
         mut given: Option<Bytes>,
-    ) -> Result<Step<Option<ReservedBatch>>> {
+    ) -> Result<Step<Option<ReservedBatch>>, Failed> {
         let OpenWindow { filtered, step, leaves, .. } = open;
         loop {
             if let Step::NeedsMore(range) =
@@ -322,7 +295,7 @@ impl RowGroup {
             }
             let leaves = std::mem::take(leaves);
             let DecodeStep::Filter(stage) = *step else {
-                return batcher.batch(filtered, leaves).map(|batch| Step::Done(Some(batch)));
+                return Ok(Step::Done(Some(batcher.batch(filtered, leaves)?)));
             };
             batcher.apply_filter(filtered, leaves)?;
             if self.plan.filter().is_some() && filtered.rest().rows() == 0 {
@@ -335,69 +308,18 @@ impl RowGroup {
         }
     }
 
-    /// Goes back to the first row of a window that was given out: windows may be asked for and
-    /// decoded again.
-    pub(crate) fn restart_at(&mut self, window: &Window) {
+    /// Goes back to a row: windows may be asked for and decoded again from there.
+    pub(super) fn restart_at(&mut self, row: u64) {
         self.open = None;
         self.may_split = false;
-        self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
+        self.next_row = row;
         self.tasks.iter_mut().for_each(ColumnTask::restart);
     }
 
-    /// As [`RowGroup::restart_at`], but the batches to come are made one at a time, by
-    /// [`RowGroup::next_batch`], until it is known how many rows they may have.
-    pub(crate) fn restart_carefully(&mut self, window: &Window) {
-        self.is_careful = true;
-        self.rewound += 1;
-        // The metadata may be right of the rows from here on.
-        self.batch_rows = self.batch_rows.min(self.estimated_rows);
-        self.restart_at(window);
-    }
-
-    /// Gives the next batches more rows, if what was decoded of these windows and of those before
-    /// is far less than the metadata had said: they may lie, and a batch of each row takes long.
-    pub(crate) fn widen(&mut self, windows: &[Window]) {
-        let cap = self.plan.options().batch_rows;
-        let cap = if self.is_filtered() { cap.min(MAX_FILTERED) } else { cap };
-        if self.rewound > 0 || self.batch_rows >= cap {
-            return;
-        }
-        for window in windows {
-            self.seen.0 = self.seen.0.saturating_add(window.decoded() as u64);
-            self.seen.1 = self.seen.1.saturating_add(window.weight.with_pages());
-        }
-        let (rows, bytes) = self.seen;
-        let width = (bytes / rows.max(1)).max(1);
-        if rows == 0 || width.saturating_mul(FAR_OFF) > self.batch_bytes / self.batch_rows as u64 {
-            return;
-        }
-        let fitting = saturated(self.plan.batch_bytes() as u64 / width);
-        let rows = fitting.min(self.batch_rows.saturating_mul(WIDER)).min(cap);
-        if rows > self.batch_rows {
-            self.max_rows = cap;
-            // What the metadata say of a row is still compared with, and bounds the waves.
-            let per_row = self.batch_bytes / self.batch_rows as u64;
-            self.batch_bytes = per_row.saturating_mul(rows as u64);
-            self.batch_rows = rows;
-        }
-    }
-
-    /// Adjusts the rows of the next batches to the size of this one, once a batch was too large.
-    fn learn(&mut self, window: &Window) {
-        if self.rewound == 0 {
-            self.widen(std::slice::from_ref(window));
-            return;
-        }
-        let width = (window.weight.bytes() / (window.decoded() as u64).max(1)).max(1);
-        let fitting = self.plan.batch_bytes() as u64 / width;
-        let fitting = saturated(fitting);
-        let max = self.max_rows.min(self.batch_rows.saturating_mul(2));
-        let rows = fitting.clamp(1, max.max(1));
-        // A single long row says nothing of the rows after it.
-        let is_known = rows <= self.batch_rows && window.decoded() >= KNOWN_FROM;
-        self.is_careful &= !is_known || self.rewound > MAX_REWOUND;
-        self.batch_rows = rows;
-        self.batch_bytes = width.saturating_mul(rows as u64);
+    /// Maximum rows of a batch, however narrow they are.
+    pub(super) fn max_batch_rows(&self) -> usize {
+        let max = self.plan.options().batch_rows;
+        if self.is_filtered() { max.min(MAX_FILTERED) } else { max }
     }
 
     /// Decodes a window of the leaves of a step; `leaves` has those that are decoded.
@@ -432,30 +354,9 @@ fn average(bytes: u64, rows: u64) -> f64 {
     bytes as f64 / rows as f64
 }
 
-/// A batch that was too large is tried again with this many times fewer rows.
-const FEWER: usize = 4;
-
-/// How many times less than estimated rows must take for the estimate to be called wrong. Sane
-/// metadata are off by less.
-const FAR_OFF: u64 = 16;
-
-/// The next batch has so many times more rows, where the metadata had said far too much.
-const WIDER: usize = 4;
-
 /// Maximum rows that a batch is widened to where a filter leaves rows out, because little is known
 /// of columns of which few rows were decoded.
 const MAX_FILTERED: usize = 1024;
-
-/// Minimum rows of a batch that tell how wide the others will be.
-const KNOWN_FROM: usize = 64;
-
-/// Maximum batches that may be too large before all later ones are made one at a time.
-const MAX_REWOUND: u32 = 8;
-
-/// Whether fewer rows at a time may help.
-pub(crate) fn is_too_large(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Limit(LimitKind::Memory | LimitKind::ArrayLength))
-}
 
 /// Makes batches of decoded leaves.
 #[derive(Debug, Clone)]

@@ -10,56 +10,60 @@ use super::plan::{ChunkWork, Plan};
 use super::row_group::RowGroup;
 use super::supplied::Step;
 use super::window::{Window, max_bytes};
-use crate::error::{Error, ErrorKind, LimitKind, Result};
+use crate::error::{Error, Result};
 
 impl RowGroup {
     /// The plan of the read.
-    pub(crate) fn plan(&self) -> &Plan {
+    pub(super) fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// Whether few windows are to be decoded before the next: the first ones teach which columns of
     /// the filter are better decoded later.
-    pub(crate) fn is_to_learn(&self) -> bool {
+    pub(super) fn is_to_learn(&self) -> bool {
         self.is_filtered() && self.plan.filter().is_some_and(Filter::is_to_learn)
     }
 
+    /// Whether nothing of it was decoded.
+    pub(super) fn is_new(&self) -> bool {
+        self.next_row == self.range.rows.start
+    }
+
     /// About how many bytes a batch takes as Arrow arrays, by what the metadata say.
-    pub(crate) fn batch_bytes(&self) -> u64 {
-        self.batch_bytes
+    pub(super) fn batch_bytes(&self) -> u64 {
+        self.size.bytes
     }
 
     /// The leaves, in the order of [`Plan::leaves`]; without those that only the filter needs if it
     /// need not be evaluated.
-    pub(crate) fn tasks(&mut self) -> &mut [ColumnTask] {
+    pub(super) fn tasks(&mut self) -> &mut [ColumnTask] {
         &mut self.tasks
     }
 
-    /// Frees the bytes, before the row group is fetched again. Nothing can be decoded after it.
-    pub(crate) fn free(&mut self) {
-        self.tasks.clear();
-        drop(self.fetched.split_off());
-    }
-
     /// Whether its tasks may be split: not if pages are read as they come, or if memory ran out.
-    pub(crate) fn may_split(&self) -> bool {
+    pub(super) fn may_split(&self) -> bool {
         self.may_split
     }
 
     /// Rows that are wanted of it.
-    pub(crate) fn rows(&self) -> u64 {
+    pub(super) fn rows(&self) -> u64 {
         self.range.count()
     }
 
-    /// About how many bytes the batches take that are to come.
-    pub(crate) fn bytes_left(&self) -> u64 {
+    /// About how many batches are to come.
+    pub(super) fn batches_left(&self) -> u64 {
         let rows = self.range.rows.end.saturating_sub(self.next_row);
-        rows.div_ceil(self.batch_rows.max(1) as u64).saturating_mul(self.batch_bytes)
+        rows.div_ceil(self.size.rows.max(1) as u64)
+    }
+
+    /// About how many bytes they take.
+    pub(super) fn bytes_left(&self) -> u64 {
+        self.batches_left().saturating_mul(self.size.bytes)
     }
 
     /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].
-    pub(crate) fn is_careful(&self) -> bool {
-        self.is_careful
+    pub(super) fn is_careful(&self) -> bool {
+        self.size.is_careful()
     }
 }
 
@@ -94,11 +98,8 @@ impl ColumnTask {
         }
         let search = self.search.get_or_insert_with(|| PageSearch::new(list, self.rows_in_group));
         let found = match search.step(context, plan.budget(), given) {
-            Ok(Step::Done(found)) => found,
-            Ok(Step::NeedsMore(range)) => return Ok(Step::NeedsMore(range)),
-            // Whole, it takes less memory.
-            Err(e) if e.kind() == ErrorKind::Limit(LimitKind::Memory) => None,
-            Err(e) => return Err(e),
+            Step::Done(found) => found,
+            Step::NeedsMore(range) => return Ok(Step::NeedsMore(range)),
         };
         self.search = None;
         let Some(found) = found else { return Ok(Step::Done(())) };

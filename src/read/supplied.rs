@@ -4,17 +4,21 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::retry::Failed;
 use crate::error::{Error, Result};
 
-/// What comes of a step of a stage that is given its bytes while it works. Each step takes the
-/// bytes that the one before asked for.
+/// What comes of a step of a stage: it is done, or goes on once it is given more bytes.
 #[derive(Debug)]
-pub(crate) enum Step<T> {
+pub enum Step<T, More = Range<u64>> {
     /// The stage is done.
     Done(T),
-    /// More bytes of the file are needed. The same step, given them, goes on.
-    NeedsMore(Range<u64>),
+    /// More bytes of the file are needed: these; or those that the stage in here says.
+    NeedsMore(More),
 }
+
+/// Why a column stops before its end: it is done, with an error, or needs more bytes of the file.
+/// Nothing is lost in the second case: the same call, once they are supplied, goes on.
+pub(super) type Stop = Step<Error>;
 
 impl<T> Step<T> {
     /// What is done.
@@ -35,24 +39,14 @@ impl<T> Step<T> {
         match ended {
             Ok(done) => Ok(Self::Done(done)),
             Err(Stop::NeedsMore(range)) => Ok(Self::NeedsMore(range)),
-            Err(Stop::Failed(e)) => Err(e),
+            Err(Stop::Done(error)) => Err(error),
         }
     }
 }
 
-/// Why a column stops before its end.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// More bytes of the file are needed. Nothing is lost: the same call, once they are supplied,
-    /// goes on.
-    NeedsMore(Range<u64>),
-    /// Something is wrong.
-    Failed(Error),
-}
-
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
-        Self::Failed(error)
+        Self::Done(error)
     }
 }
 
@@ -61,8 +55,28 @@ impl Stop {
     pub(super) fn map(self, map: impl FnOnce(Error) -> Error) -> Self {
         match self {
             Self::NeedsMore(range) => Self::NeedsMore(range),
-            Self::Failed(error) => Self::Failed(map(error)),
+            Self::Done(error) => Self::Done(map(error)),
         }
+    }
+}
+
+/// Takes the steps of a stage to its end; each is given what `read` gives for the one before.
+///
+/// # Errors
+/// Those of the steps; those of `read`, after which nothing is tried again.
+pub(super) fn drive<T>(
+    mut read: impl FnMut(Range<u64>) -> Result<Bytes>,
+    mut step: impl FnMut(Option<Bytes>) -> Result<Step<T>, Failed>,
+) -> Result<T, Failed> {
+    let mut given = None;
+    loop {
+        given = match step(given)? {
+            Step::Done(done) => return Ok(done),
+            Step::NeedsMore(range) => {
+                let start = range.start;
+                Some(read(range).map_err(|e| Failed::at_last(e.at_offset(start)))?)
+            }
+        };
     }
 }
 

@@ -8,7 +8,9 @@ use arrow_schema::{ArrowError, SchemaRef};
 use super::Reader;
 use super::batch_output::BatchOutput;
 use crate::error::Result;
-use crate::io::{Parallel, Serial};
+#[cfg(feature = "parallel")]
+use crate::io::Parallel;
+use crate::io::Serial;
 
 impl Reader {
     /// Reads: gives the batches in order.
@@ -18,18 +20,11 @@ impl Reader {
     pub fn batches(&self) -> Result<Batches> {
         let plan = self.plan()?;
         let output = BatchOutput::new(&plan);
+        let (source, progress) = (self.indexed_source(), self.progress.clone());
         let driver = match self.pool_for(&plan)? {
-            None => Driver::Serial(Box::new(Serial::new(
-                self.indexed_source(),
-                plan,
-                self.progress.clone(),
-            ))),
-            Some(pool) => Driver::Parallel(Box::new(Parallel::new(
-                self.indexed_source(),
-                plan,
-                pool,
-                self.progress.clone(),
-            ))),
+            #[cfg(feature = "parallel")]
+            Some(pool) => Driver::Parallel(Box::new(Parallel::new(source, plan, pool, progress))),
+            _ => Driver::Serial(Box::new(Serial::new(source, plan, progress))),
         };
         Ok(Batches { driver, output })
     }
@@ -51,6 +46,7 @@ impl fmt::Debug for Batches {
 
 enum Driver {
     Serial(Box<Serial>),
+    #[cfg(feature = "parallel")]
     Parallel(Box<Parallel>),
     Done,
 }
@@ -86,6 +82,7 @@ impl Driver {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         match self {
             Self::Serial(serial) => serial.next_batch(),
+            #[cfg(feature = "parallel")]
             Self::Parallel(parallel) => parallel.next_batch(),
             Self::Done => Ok(None),
         }

@@ -11,9 +11,9 @@ use super::file::Named;
 use super::parts::{Piece, divide, rows_of};
 use super::{Batches, Reader};
 use crate::error::{Error, Result};
-use crate::io::{Progress, ReopenedFile, Source};
+use crate::io::{ReopenedFile, Source};
 use crate::predicate::Predicate;
-use crate::read::Plan;
+use crate::read::{Plan, Progress};
 use crate::schema::MatchBy;
 
 /// Several files that are read as one: their rows in the order of the files.

@@ -9,9 +9,9 @@ use arrow_schema::SchemaRef;
 
 use crate::crypt::Decryption;
 use crate::error::{Error, Result};
-use crate::io::{Pool, Progress, Source, open_footer};
+use crate::io::{Pool, Source, open_footer};
 use crate::limits::Limits;
-use crate::read::{Metadata, PageCache, Plan, ReadOptions, ReadWiring};
+use crate::read::{Metadata, PageCache, Plan, Progress, ReadOptions, ReadWiring};
 use crate::schema::Projection;
 use crate::selection::RowSelection;
 use crate::trace;
@@ -65,6 +65,7 @@ impl<S> fmt::Debug for Reader<S> {
 
 /// The threads that decode.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub enum Threads {
     /// All cores, where the file is large enough for more than one.
     #[default]

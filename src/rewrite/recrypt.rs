@@ -28,7 +28,7 @@ use crate::read::{
 use crate::reader::Reader;
 use crate::schema::Leaf;
 use crate::thrift::{self, Read};
-use crate::write::{IndexWriter, ModuleSealer, footer, magic, protect};
+use crate::write::{IndexWriter, ModuleSealer, footer, magic};
 
 /// What [`recrypt`] has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,13 +171,8 @@ impl<S: Sink> Recryptor<'_, S> {
             copied.push(self.row_group(i, row_group).map_err(|e| e.at_row_group(i))?);
         }
         self.write_indexes(&mut metadata, &copied)?;
-        metadata.encryption_algorithm = None;
-        metadata.footer_signing_key_metadata = None;
-        if let Some(encryptor) = &self.encryptor {
-            protect(&mut metadata, self.leaves, encryptor)?;
-        }
         let mut end = Vec::new();
-        footer(&metadata, self.encryptor.as_ref(), &mut end)?;
+        footer(&mut metadata, self.leaves, self.encryptor.as_ref(), &mut end)?;
         self.out.send(end)?;
         self.out.sink.finish()?;
         let row_groups = metadata.row_groups.len();

@@ -54,6 +54,7 @@ pub(crate) enum HintUse {
 
 /// How fields of a target schema find theirs in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MatchBy {
     /// By exact name.
     #[default]

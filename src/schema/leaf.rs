@@ -39,6 +39,7 @@ pub struct Leaf {
 
 /// The physical type of a leaf, its length included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Physical {
     /// One bit.
     Boolean,

@@ -30,6 +30,7 @@ macro_rules! thrift {
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Default, PartialEq)]
+        #[non_exhaustive]
         $vis struct $Name {
             $($(#[$field_meta])* pub $field: $crate::thrift::derive::thrift!(@type $need $Type),)*
             /// Fields that are not known, kept for writing.
@@ -72,6 +73,7 @@ macro_rules! thrift {
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Default, PartialEq)]
+        #[non_exhaustive]
         $vis struct $Name {
             $($(#[$field_meta])* pub $field: $crate::thrift::derive::thrift!(@type $need $Type),)*
         }
@@ -136,6 +138,7 @@ macro_rules! thrift {
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
         $vis enum $Name {
             $($(#[$member_meta])* $Member $(($Type))?,)+
             /// A member that is not known, or none at all.
@@ -237,6 +240,7 @@ macro_rules! thrift {
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         $vis enum $Name {
             $($(#[$variant_meta])* $Variant,)+
             /// A number that is not known.

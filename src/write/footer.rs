@@ -9,15 +9,15 @@ use crate::schema::Leaf;
 use crate::thrift::Write;
 
 /// The indexes and the bloom filter of a chunk, until the end of the file is written.
-pub(crate) struct Indexes {
+pub(super) struct Indexes {
     offset_index: OffsetIndex,
     column_index: Option<ColumnIndex>,
     bloom: Option<Vec<u8>>,
 }
 
 impl Indexes {
-    /// Those of a chunk whose offsets already count from the start of the file.
-    pub(crate) fn of(chunk: &mut EncodedChunk) -> Self {
+    /// Takes those of a chunk whose offsets already count from the start of the file.
+    pub(super) fn take_from(chunk: &mut EncodedChunk) -> Self {
         Self {
             offset_index: std::mem::take(&mut chunk.offset_index),
             column_index: chunk.column_index.take(),
@@ -26,7 +26,7 @@ impl Indexes {
     }
 
     /// Bytes of memory held, about.
-    pub(crate) fn bytes_held(&self) -> usize {
+    pub(super) fn bytes_held(&self) -> usize {
         let bounds = self.column_index.as_ref().map_or(0, |index| {
             index.min_values.iter().chain(&index.max_values).map(|b| b.len() + 24).sum()
         });
@@ -41,7 +41,7 @@ impl Indexes {
 ///
 /// Filters come first: a reader that fetches the end of a file gets the indexes and the footer in
 /// one piece.
-pub(crate) fn indexes(
+pub(super) fn indexes(
     row_groups: &mut [RowGroup],
     indexes: &[Vec<Indexes>],
     offset: u64,
@@ -51,8 +51,8 @@ pub(crate) fn indexes(
     let each = |row_groups: &mut [RowGroup], visit: &mut Visit<'_>| -> Result<()> {
         for (i, (row_group, indexes)) in row_groups.iter_mut().zip(indexes).enumerate() {
             for (leaf, (chunk, index)) in row_group.columns.iter_mut().zip(indexes).enumerate() {
-                let of_chunk = encryptor.map(|file| file.chunk(i, leaf)).transpose()?.flatten();
-                visit(chunk, index, of_chunk.as_ref())?;
+                let encryptor = encryptor.map(|file| file.chunk(i, leaf)).transpose()?.flatten();
+                visit(chunk, index, encryptor.as_ref())?;
             }
         }
         Ok(())
@@ -155,27 +155,6 @@ impl IndexWriter<'_> {
 /// What is done with a chunk, its indexes, and what encrypts them.
 type Visit<'a> = dyn FnMut(&mut ColumnChunk, &Indexes, Option<&ChunkEncryptor>) -> Result<()> + 'a;
 
-/// Encrypts the metadata of the chunks that are encrypted, and says how in the footer.
-///
-/// # Errors
-/// `Crypto` if a key was used too often, or the generator of the operating system fails.
-pub(crate) fn protect(
-    metadata: &mut FileMetaData,
-    leaves: &[Leaf],
-    encryptor: &FileEncryptor,
-) -> Result<()> {
-    for (i, row_group) in metadata.row_groups.iter_mut().enumerate() {
-        for (chunk, leaf) in row_group.columns.iter_mut().zip(leaves) {
-            encrypt::column_metadata(chunk, i, leaf, encryptor)?;
-        }
-    }
-    if encryptor.has_plaintext_footer() {
-        metadata.encryption_algorithm = Some(encryptor.algorithm());
-        metadata.footer_signing_key_metadata = encryptor.footer_key_metadata().cloned();
-    }
-    Ok(())
-}
-
 /// The magic number at both ends of the file.
 pub(crate) fn magic(encryptor: Option<&FileEncryptor>) -> &'static [u8; 4] {
     match encryptor {
@@ -184,12 +163,18 @@ pub(crate) fn magic(encryptor: Option<&FileEncryptor>) -> &'static [u8; 4] {
     }
 }
 
-/// Appends footer and tail.
+/// Appends footer and tail, protected as the encryptor says.
+///
+/// # Errors
+/// `Crypto` if a key was used too often, or the generator of the operating system fails; `Usage` if
+/// the footer is too large.
 pub(crate) fn footer(
-    metadata: &FileMetaData,
+    metadata: &mut FileMetaData,
+    leaves: &[Leaf],
     encryptor: Option<&FileEncryptor>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
+    protect(metadata, leaves, encryptor)?;
     let start = out.len();
     match encryptor {
         Some(encryptor) if encryptor.has_plaintext_footer() => {
@@ -210,6 +195,27 @@ pub(crate) fn footer(
         .map_err(|_| Error::usage("a footer of more than 4 GiB; write fewer row groups"))?;
     out.extend_from_slice(&len.to_le_bytes());
     out.extend_from_slice(magic(encryptor));
+    Ok(())
+}
+
+/// Encrypts the metadata of the chunks that are encrypted, and says in the footer how.
+fn protect(
+    metadata: &mut FileMetaData,
+    leaves: &[Leaf],
+    encryptor: Option<&FileEncryptor>,
+) -> Result<()> {
+    metadata.encryption_algorithm = None;
+    metadata.footer_signing_key_metadata = None;
+    let Some(encryptor) = encryptor else { return Ok(()) };
+    for (i, row_group) in metadata.row_groups.iter_mut().enumerate() {
+        for (chunk, leaf) in row_group.columns.iter_mut().zip(leaves) {
+            encrypt::column_metadata(chunk, i, leaf, encryptor)?;
+        }
+    }
+    if encryptor.has_plaintext_footer() {
+        metadata.encryption_algorithm = Some(encryptor.algorithm());
+        metadata.footer_signing_key_metadata = encryptor.footer_key_metadata().cloned();
+    }
     Ok(())
 }
 
@@ -258,10 +264,10 @@ pub fn summary<'a>(
             joined.row_groups.push(row_group);
         }
     }
-    let Some(joined) = joined else {
+    let Some(mut joined) = joined else {
         return Err(Error::usage("a summary of no files has no schema"));
     };
     let mut out = magic(None).to_vec();
-    footer(&joined, None, &mut out)?;
+    footer(&mut joined, &[], None, &mut out)?;
     Ok(out)
 }

@@ -1,14 +1,15 @@
 //! Writing: from record batches to the bytes of a file, stage by stage.
 //!
 //! ```text
-//!  batch ── shred ───── column ───────── page ─────── chunk ──── row group ── footer ── tail
-//!           levels,     dictionary or    compress,    offsets,   order,       thrift
-//!           values      encoding,        checksum     indexes    offsets
+//!  batch ── shred ───── column ───────── page ─────── chunk ──── row group ── file ───── footer
+//!           levels,     dictionary or    compress,    offsets,   order       places,    thrift
+//!           values      encoding,        checksum     indexes                indexes
 //!                       statistics
 //! ```
 //!
-//! A row group is encoded when all of its rows are there: leaf by leaf, on any thread. Nothing here
-//! writes to a file: [`Writer`](crate::Writer) does.
+//! A row group is encoded when all of its rows are there: leaf by leaf, on any thread. `schedule`
+//! says when that is, and `file` assembles the bytes of the file. Nothing here starts a thread, or
+//! knows where the bytes go: the drivers do, [`Writer`](crate::Writer) and `AsyncWriter`.
 
 pub(crate) mod sorting;
 pub(crate) mod options;
@@ -19,6 +20,9 @@ mod column;
 pub(crate) mod row_group;
 mod encrypt;
 mod footer;
+mod layout;
+mod schedule;
+mod file;
 
 pub use crate::encoding::choose::{encoding_named, is_legal};
 pub use crate::encoding::readers::ValueType;
@@ -29,11 +33,10 @@ pub use report::{ColumnReport, RowGroupReport};
 pub(crate) use row_group::EncodedRowGroup;
 
 pub(crate) use column::{EncodedChunk, Parallelism, SingleThread};
-pub(crate) use context::EncoderContext;
 pub(crate) use encrypt::{ModuleSealer, RowGroupEncryption};
-pub(crate) use footer::{IndexWriter, Indexes, footer, indexes, magic, protect};
-pub(crate) use options::LeafSettings;
-pub(crate) use row_group::{
-    BatchColumn, PendingRowGroup, RowGroupLayout, batch_bytes, level_bytes,
-};
+pub(crate) use file::FileAssembler;
+pub(crate) use footer::{IndexWriter, footer, magic};
+pub(crate) use layout::FileLayout;
+pub(crate) use row_group::{BatchColumn, PendingRowGroup, RowGroupLayout};
+pub(crate) use schedule::{MAX_IN_FLIGHT, WriteSchedule, WriteStep};
 pub(crate) use sorting::CheckedSortOrder;

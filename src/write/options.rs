@@ -17,6 +17,7 @@ use crate::variant::{VariantArray, VariantShredding};
 
 /// How much is collected of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum StatisticsLevel {
     /// Nothing but counts.
     None,
@@ -35,9 +36,19 @@ impl StatisticsLevel {
 
 /// A bloom filter that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct BloomOptions {
     /// The share of absent values that the filter takes for present.
     pub fpp: f64,
+}
+
+impl BloomOptions {
+    /// Sets the share of absent values that the filter takes for present, between 0 and 1.
+    #[must_use]
+    pub const fn with_fpp(mut self, fpp: f64) -> Self {
+        self.fpp = fpp;
+        self
+    }
 }
 
 impl Default for BloomOptions {
@@ -49,11 +60,19 @@ impl Default for BloomOptions {
 /// Pages whose bounds follow from the content: an edit changes the pages around it and no others.
 /// Pages of different columns begin at different rows then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ChunkingOptions {
     /// Minimum bytes of levels and values of a page; only the last may have fewer.
     pub min_bytes: usize,
     /// Maximum bytes, which only the last row of a page may exceed.
     pub max_bytes: usize,
+}
+
+impl ChunkingOptions {
+    /// Pages of at least `min_bytes` and at most `max_bytes`.
+    pub const fn new(min_bytes: usize, max_bytes: usize) -> Self {
+        Self { min_bytes, max_bytes }
+    }
 }
 
 impl Default for ChunkingOptions {

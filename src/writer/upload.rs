@@ -12,16 +12,17 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use futures_channel::oneshot;
 
-use super::file::{Writer, WriterState};
+use super::file_encoder::FileEncoder;
 use super::row_group_encoder::RowGroupEncoder;
 use crate::error::{Error, Result};
-use crate::io::{AsyncSink, Pool, Sink};
-use crate::write::{WriteOptions, WriteReport};
+use crate::io::{AsyncSink, Pool};
+use crate::trace;
+use crate::write::{EncodedRowGroup, WriteOptions, WriteReport};
 
 /// Writes one Parquet file into an [`AsyncSink`], such as an object of an object store, under any
 /// runtime.
 ///
-/// The file is that of a [`Writer`], encoded in parallel by the threads of a pool, never by those
+/// The file is that of a [`Writer`](crate::Writer), encoded in parallel by the threads of a pool, never by those
 /// of the runtime, unless the encoder [has one thread](RowGroupEncoder::with_threads). Bytes are on
 /// their way while rows are encoded and written.
 ///
@@ -31,35 +32,20 @@ use crate::write::{WriteOptions, WriteReport};
 pub struct AsyncWriter<S: AsyncSink> {
     sink: S,
     /// With the pool while it works; gone after an error.
-    writer: Option<Writer<UnsentBytes>>,
+    file: Option<FileEncoder>,
     schema: SchemaRef,
     pool: Option<Pool>,
 }
 
 impl<S: AsyncSink> fmt::Debug for AsyncWriter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AsyncWriter").field("writer", &self.writer).finish_non_exhaustive()
-    }
-}
-
-/// What was written and not sent.
-#[derive(Default)]
-struct UnsentBytes(Vec<Bytes>);
-
-impl Sink for UnsentBytes {
-    fn write(&mut self, bytes: Bytes) -> Result<()> {
-        self.0.push(bytes);
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        Ok(())
+        f.debug_struct("AsyncWriter").field("file", &self.file).finish_non_exhaustive()
     }
 }
 
 /// What comes back from the pool.
 struct Worked<T> {
-    writer: Writer<UnsentBytes>,
+    file: FileEncoder,
     done: Result<Result<T>, Box<dyn Any + Send>>,
 }
 
@@ -96,20 +82,20 @@ impl AsyncWriter<crate::io::StoreSink> {
         Self::new(sink, schema, WriteOptions::default())
     }
 
-    /// As [`Writer::rows_until`].
+    /// As [`FileEncoder::rows_until`].
     pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
-        self.writer.as_ref().map_or(usize::MAX, |writer| writer.rows_until(batch, bytes))
+        self.file.as_ref().map_or(usize::MAX, |file| file.rows_until(batch, bytes))
     }
 
-    /// As [`Writer::ratio`].
+    /// As [`FileEncoder::ratio`].
     pub(crate) fn ratio(&self) -> f64 {
-        self.writer.as_ref().map_or(1.0, Writer::ratio)
+        self.file.as_ref().map_or(1.0, FileEncoder::ratio)
     }
 
-    /// As [`Writer::expect_ratio`].
+    /// As [`FileEncoder::expect_ratio`].
     pub(crate) fn expect_ratio(&mut self, ratio: f64) {
-        if let Some(writer) = &mut self.writer {
-            writer.expect_ratio(ratio);
+        if let Some(file) = &mut self.file {
+            file.expect_ratio(ratio);
         }
     }
 }
@@ -120,7 +106,7 @@ impl AsyncWriter<crate::io::StoreSink> {
     /// Bytes of memory that are held: rows that wait, those that are being encoded and about what
     /// becomes of them, the indexes, and what is on its way to the store.
     pub fn bytes_held(&self) -> u64 {
-        self.writer.as_ref().map_or(0, Writer::bytes_held) + self.sink.bytes_held()
+        self.file.as_ref().map_or(0, FileEncoder::bytes_held) + self.sink.bytes_held()
     }
 
     /// Lets the parts of a large object grow beyond the memory of its
@@ -152,12 +138,12 @@ impl<S: AsyncSink> AsyncWriter<S> {
         Ok(Self::over(sink, RowGroupEncoder::new(schema, options)?))
     }
 
-    /// A writer into any sink, with an encoder of which the threads were chosen, or that is shared
-    /// with others.
+    /// A writer into any sink, with an encoder whose threads were chosen, or that is shared with
+    /// others.
     pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
-        let (pool, schema) = (encoder.threads.pool_of_jobs(), encoder.layout.arrow.clone());
-        let writer = Some(Writer::over(UnsentBytes::default(), encoder));
-        Self { sink, writer, schema, pool }
+        let pool = encoder.threads.pool_of_jobs();
+        let file = FileEncoder::new(encoder);
+        Self { sink, schema: file.schema().clone(), file: Some(file), pool }
     }
 
     /// The schema that batches must have.
@@ -167,44 +153,54 @@ impl<S: AsyncSink> AsyncWriter<S> {
 
     /// Bytes given to the sink so far.
     pub fn bytes_written(&self) -> u64 {
-        self.writer.as_ref().map_or(0, Writer::bytes_written)
+        self.file.as_ref().map_or(0, FileEncoder::bytes_written)
     }
 
     /// Bytes that the file would have if it were finished now, about.
     pub fn estimated_bytes(&self) -> u64 {
-        self.writer.as_ref().map_or(0, Writer::estimated_bytes)
+        self.file.as_ref().map_or(0, FileEncoder::estimated_bytes)
     }
 
-    /// Appends the rows of a batch, as [`Writer::write`].
+    /// Appends the rows of a batch, as [`Writer::write`](crate::Writer::write).
     ///
     /// # Errors
-    /// As [`Writer::write`].
+    /// As [`Writer::write`](crate::Writer::write).
     pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let batch = batch.clone();
-        self.work(move |writer| writer.write(&batch)).await
+        self.file.as_ref().ok_or_else(ended)?.check(batch)?;
+        let mut file = self.file.take().ok_or_else(ended)?;
+        file.push(batch);
+        self.send_all(file, FileEncoder::next).await
     }
 
-    /// Ends the row group, as [`Writer::flush`].
+    /// Ends the row group, as [`Writer::flush`](crate::Writer::flush).
     ///
     /// # Errors
-    /// As [`Writer::write`].
+    /// As [`AsyncWriter::write`].
     pub async fn flush(&mut self) -> Result<()> {
-        self.work(Writer::flush).await
+        let file = self.file.take().ok_or_else(ended)?;
+        self.send_all(file, FileEncoder::flush).await
     }
 
     /// Adds a pair to the file's key-value metadata.
     pub fn add_key_value(&mut self, key: impl Into<String>, value: impl Into<String>) {
-        if let Some(writer) = &mut self.writer {
-            writer.add_key_value(key, value);
+        if let Some(file) = &mut self.file {
+            file.add_key_value(key, value);
         }
     }
 
     /// Writes what is held, the indexes and the footer, and makes the file whole.
     ///
     /// # Errors
-    /// As [`Writer::write`].
+    /// As [`AsyncWriter::write`].
     pub async fn finish(mut self) -> Result<WriteReport> {
-        let report = self.work(Writer::finish_in_place).await?;
+        self.flush().await?;
+        let file = self.file.take().ok_or_else(ended)?;
+        let end = |file: &mut FileEncoder| {
+            let _span = trace::finish(file.row_groups());
+            file.end()
+        };
+        let (_, (pieces, report)) = self.work(file, end).await?;
+        self.send(pieces).await?;
         match self.sink.finish().await {
             Ok(()) => Ok(report),
             Err(e) => Err(self.fail(e).await),
@@ -216,25 +212,51 @@ impl<S: AsyncSink> AsyncWriter<S> {
     /// # Errors
     /// `Io` if something may be left.
     pub async fn abort(mut self) -> Result<()> {
-        self.writer = None;
+        self.file = None;
         self.sink.abort().await
     }
 
-    /// Lets the pool work on the file, and sends what it has written.
+    /// Sends the row groups that `next` gives. The file is gone if this ends early.
+    async fn send_all(
+        &mut self,
+        mut file: FileEncoder,
+        next: fn(&mut FileEncoder) -> Result<Option<EncodedRowGroup>>,
+    ) -> Result<()> {
+        let assemble = move |file: &mut FileEncoder| {
+            let Some(row_group) = next(file)? else { return Ok(None) };
+            let _span = trace::write_row_group(file.row_groups(), row_group.rows() as u64);
+            file.assemble(row_group).map(Some)
+        };
+        loop {
+            let (back, pieces) = self.work(file, assemble).await?;
+            file = back;
+            match pieces {
+                Some(pieces) => self.send(pieces).await?,
+                None => break,
+            }
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    async fn send(&mut self, pieces: Vec<Bytes>) -> Result<()> {
+        match self.sink.write(pieces).await {
+            Ok(()) => Ok(()),
+            Err(e) => Err(self.fail(e).await),
+        }
+    }
+
+    /// Lets the pool work on the file, while bytes are on their way.
     async fn work<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&mut Writer<UnsentBytes>) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let Some(mut writer) = self.writer.take() else {
-            return Err(Error::usage(
-                "an earlier error, or a call that was dropped, ended the file",
-            ));
-        };
+        mut file: FileEncoder,
+        work: impl FnOnce(&mut FileEncoder) -> Result<T> + Send + 'static,
+    ) -> Result<(FileEncoder, T)> {
         let (send, mut receive) = oneshot::channel();
         let job = move || {
-            let done = catch_unwind(AssertUnwindSafe(|| work(&mut writer)));
+            let done = catch_unwind(AssertUnwindSafe(|| work(&mut file)));
             // The receiver may be gone.
-            let _ = send.send(Worked { writer, done });
+            let _ = send.send(Worked { file, done });
         };
         match &self.pool {
             Some(pool) => pool.spawn(job),
@@ -250,34 +272,27 @@ impl<S: AsyncSink> AsyncWriter<S> {
                 Error::io("the pool has dropped its work", std::io::Error::other(gone))
             })
         });
-        let Worked { mut writer, done } = match worked.await {
-            Ok(worked) => worked,
-            Err(e) => return Err(self.fail(e).await),
+        let done = match worked.await {
+            Ok(Worked { file, done: Ok(done) }) => done.map(|done| (file, done)),
+            Ok(Worked { done: Err(panic), .. }) => resume_unwind(panic),
+            Err(e) => Err(e),
         };
-        let done = match done {
-            Ok(done) => done,
-            Err(panic) => resume_unwind(panic),
-        };
-        if matches!(writer.state, WriterState::Poisoned(_))
-            && let Err(e) = done
-        {
-            return Err(self.fail(e).await);
+        match done {
+            Ok(done) => Ok(done),
+            Err(e) => Err(self.fail(e).await),
         }
-        let pieces = std::mem::take(&mut writer.sink.0);
-        if !pieces.is_empty()
-            && let Err(e) = self.sink.write(pieces).await
-        {
-            return Err(self.fail(e).await);
-        }
-        self.writer = Some(writer);
-        done
     }
 
     /// After an error nothing is left.
     async fn fail(&mut self, error: Error) -> Error {
-        self.writer = None;
+        self.file = None;
         // The error that is told is the first.
         let _ = self.sink.abort().await;
         error
     }
+}
+
+#[cold]
+fn ended() -> Error {
+    Error::usage("an earlier error, or a call that was dropped, ended the file")
 }

@@ -1,6 +1,7 @@
 //! Small files that ask for much: each built here, read in every way, and held to the time, the
 //! memory and the kind of error.
 
+use crate::support::filled;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -69,7 +70,7 @@ fn check(name: &str, file: impl Into<Bytes>, end: End) {
 }
 
 fn column(r#type: Type) -> Vec<SchemaElement> {
-    vec![SchemaElement { type_length: Some(4), ..required("v", r#type) }]
+    vec![filled!(SchemaElement { type_length: Some(4), ..required("v", r#type) })]
 }
 
 /// A file of one required column and one chunk.
@@ -80,7 +81,7 @@ fn one(r#type: Type, rows: usize, pages: &[Vec<u8>]) -> Vec<u8> {
 #[test]
 fn a_dictionary_that_states_more_entries_than_it_has_asks_for_no_memory() {
     let _alone = alone();
-    let decimal = || Some(LogicalType::Decimal(DecimalType { scale: 2, precision: 9 }));
+    let decimal = || Some(LogicalType::Decimal(filled!(DecimalType { scale: 2, precision: 9 })));
     let columns = [
         (Type::Int32, None, ints(&[7, 8])),
         (Type::Int32, decimal(), ints(&[7, 8])),
@@ -96,11 +97,11 @@ fn a_dictionary_that_states_more_entries_than_it_has_asks_for_no_memory() {
         (Type::FixedLenByteArray, None, vec![0; 8]),
     ];
     for (r#type, logical_type, entries) in columns {
-        let column = SchemaElement {
+        let column = filled!(SchemaElement {
             type_length: (r#type == Type::FixedLenByteArray).then_some(4),
             logical_type: logical_type.clone(),
             ..required("v", r#type)
-        };
+        });
         // One bit an index, one run of four.
         let data = v1(4, Encoding::RleDictionary, &[1, 8, 0]);
         for stated in [i32::MAX, 1 << 24, 1000] {
@@ -115,10 +116,12 @@ fn a_dictionary_that_states_more_entries_than_it_has_asks_for_no_memory() {
 #[test]
 fn nulls_among_values_of_two_gigabytes_each_take_no_memory_that_was_not_given() {
     let _alone = alone();
-    let wide = |repetition| SchemaElement {
-        type_length: Some(i32::MAX - 1),
-        repetition_type: Some(repetition),
-        ..required("v", Type::FixedLenByteArray)
+    let wide = |repetition| {
+        filled!(SchemaElement {
+            type_length: Some(i32::MAX - 1),
+            repetition_type: Some(repetition),
+            ..required("v", Type::FixedLenByteArray)
+        })
     };
     // Four nulls, and no value.
     let levels = levels_v1(&[0, 0, 0, 0], 1);
@@ -457,7 +460,7 @@ fn very_many_pages_row_groups_columns_and_keys_take_their_time_once() {
     let _alone = alone();
     const N: usize = 100_000;
     let four = v1(4, Encoding::Plain, &ints(&[1, 2, 3, 4]));
-    let index = page(PageHeader { r#type: PageType::IndexPage, ..Default::default() }, &[]);
+    let index = page(filled!(PageHeader { r#type: PageType::IndexPage }), &[]);
     let empties = [v1(0, Encoding::Plain, &[]), v2(0, 0, 0, Encoding::Plain, &[], &[], &[]), index];
     for (i, empty) in empties.iter().enumerate() {
         let pages = [empty.repeat(N), four.clone()];
@@ -487,13 +490,13 @@ fn very_many_pages_row_groups_columns_and_keys_take_their_time_once() {
     });
     check("the same chunk very often", same, End::Rows(4 * (N / 10 + 1)));
     let keys = good(&|meta| {
-        let pair = KeyValue { key: "k".into(), value: Some("v".into()), ..Default::default() };
+        let pair = filled!(KeyValue { key: "k".into(), value: Some("v".into()) });
         meta.key_value_metadata = Some(vec![pair; N]);
     });
     check("keys", keys, End::Rows(4));
     let long = good(&|meta| {
         let value = Some("v".repeat(4 << 20));
-        let pair = KeyValue { key: "ARROW:schema".into(), value, ..Default::default() };
+        let pair = filled!(KeyValue { key: "ARROW:schema".into(), value });
         meta.key_value_metadata = Some(vec![pair]);
     });
     check("a long value", long, End::Rows(4));
@@ -524,10 +527,12 @@ fn offsets_and_indexes_that_loop_or_overlap_are_refused_or_of_no_use() {
     let page = v1(4, Encoding::Plain, &ints(&[1, 2, 3, 4]));
     let pages = vec![page.clone(); n];
     let plain: Bytes = one(Type::Int32, 4 * n, &pages).into();
-    let at = |i: usize| PageLocation {
-        offset: (4 + i * page.len()) as i64,
-        compressed_page_size: page.len() as i32,
-        first_row_index: 4 * i as i64,
+    let at = |i: usize| {
+        filled!(PageLocation {
+            offset: (4 + i * page.len()) as i64,
+            compressed_page_size: page.len() as i32,
+            first_row_index: 4 * i as i64,
+        })
     };
     let lies: [fn(&mut PageLocation, usize); 8] = [
         |_, _| {},
@@ -546,12 +551,11 @@ fn offsets_and_indexes_that_loop_or_overlap_are_refused_or_of_no_use() {
     }
     let many = (0..100_000).map(|_| at(0)).collect();
     check("an index far too long", with_index(&plain, None, many), End::Rows(4 * n));
-    let columns = ColumnIndex {
+    let columns = filled!(ColumnIndex {
         null_pages: vec![true; 100_000],
         min_values: vec![Vec::new(); 100_000],
-        max_values: vec![Vec::new(); 100_000],
-        ..Default::default()
-    };
+        max_values: vec![Vec::new(); 100_000]
+    });
     let locations: Vec<_> = (0..n).map(at).collect();
     check("columns", with_index(&plain, Some(&columns), locations), End::Rows(4 * n));
     let chunk = Chunk::new(Type::Int32, 4 * n, &pages);
@@ -585,7 +589,7 @@ fn offsets_and_indexes_that_loop_or_overlap_are_refused_or_of_no_use() {
     }
     for num_bytes in [-1, 0, 1, 31, 33, 1 << 20, i32::MAX] {
         for said in [None, Some(-1), Some(0), Some(i32::MAX)] {
-            let header = BloomFilterHeader { num_bytes, ..Default::default() };
+            let header = filled!(BloomFilterHeader { num_bytes });
             let mut bits = header.to_thrift();
             bits.extend([0; 64]);
             let mut pages = pages.clone();
@@ -642,20 +646,21 @@ fn bounded(rows: i64, slots: i64) -> Bytes {
     let plain = file_with(column(Type::Int32), vec![(rows, vec![chunk])], |meta| {
         meta.column_orders = Some(vec![ColumnOrder::TypeOrder]);
     });
-    let locations = (0..PAGES).map(|i| PageLocation {
-        offset: 4 + i64::from(i) * pages[0].len() as i64,
-        compressed_page_size: pages[0].len() as i32,
-        first_row_index: 4 * i64::from(i),
+    let locations = (0..PAGES).map(|i| {
+        filled!(PageLocation {
+            offset: 4 + i64::from(i) * pages[0].len() as i64,
+            compressed_page_size: pages[0].len() as i32,
+            first_row_index: 4 * i64::from(i),
+        })
     });
     let bound = |n: i32| (0..PAGES).map(|i| (4 * i + n).to_le_bytes().to_vec()).collect();
-    let columns = ColumnIndex {
+    let columns = filled!(ColumnIndex {
         null_pages: vec![false; PAGES as usize],
         min_values: bound(1),
         max_values: bound(4),
         boundary_order: BoundaryOrder::Ascending,
-        null_counts: Some(vec![0; PAGES as usize]),
-        ..Default::default()
-    };
+        null_counts: Some(vec![0; PAGES as usize])
+    });
     with_index(&plain.into(), Some(&columns), locations.collect())
 }
 

@@ -2,6 +2,7 @@
 //! row groups takes the same. And whatever a small file expands to stays within the limit, or is
 //! refused.
 
+use crate::support::filled;
 use arrow_array_60 as arrow;
 use bytes::Bytes;
 use marquetry::arrow_schema::{DataType, Field, Schema};
@@ -105,17 +106,15 @@ fn zstd_zeros(len: usize) -> Vec<u8> {
 fn dictionary_of_zeros(entries: usize, len: usize) -> Vec<u8> {
     let body = zstd_zeros(len);
     let size = |n: usize| i32::try_from(n).expect("31 bits");
-    let header = PageHeader {
+    let header = filled!(PageHeader {
         r#type: PageType::DictionaryPage,
         uncompressed_page_size: size(len),
         compressed_page_size: size(body.len()),
-        dictionary_page_header: Some(DictionaryPageHeader {
+        dictionary_page_header: Some(filled!(DictionaryPageHeader {
             num_values: size(entries),
-            encoding: Encoding::Plain,
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
+            encoding: Encoding::Plain
+        }))
+    });
     support::page(header, &body)
 }
 

@@ -295,7 +295,7 @@ fn stored(data_type: &DataType, cell: &Cell, physical: Physical) -> Vec<u8> {
         Physical::Int64 | Physical::Double => 8,
         Physical::Int96 => 12,
         Physical::FixedLenByteArray(n) => n,
-        Physical::ByteArray => 0,
+        _ => 0,
     };
     match cell {
         Cell::Word(word) => {

@@ -11,6 +11,26 @@ use serde_json::{Value, json};
 
 use super::encode::{bit_width, rle};
 
+/// A struct of the format with these fields, the others as they are by default or in a base. Outside
+/// of the library there are no literals of such structs, because they may get more fields.
+macro_rules! filled {
+    (@field $name:ident) => { $name };
+    (@field $name:ident $value:expr) => { $value };
+    ($($Name:ident)::+ { $($field:ident $(: $value:expr)?),* $(, ..$base:expr)? $(,)? }) => {
+        filled!(@base ($($Name)::+) ($($base)?) $($field $(: $value)?),*)
+    };
+    (@base ($Name:path) () $($field:ident $(: $value:expr)?),*) => {
+        filled!(@base ($Name) (Default::default()) $($field $(: $value)?),*)
+    };
+    (@base ($Name:path) ($base:expr) $($field:ident $(: $value:expr)?),*) => {{
+        let mut filled: $Name = $base;
+        $(filled.$field = filled!(@field $field $($value)?);)*
+        filled
+    }};
+}
+#[allow(unused_imports, reason = "not every binary makes such structs")]
+pub(crate) use filled;
+
 /// A column chunk to be laid out: its pages, and what its metadata say.
 #[derive(Clone)]
 pub struct Chunk {
@@ -25,22 +45,20 @@ pub struct Chunk {
 
 /// A leaf of the schema.
 pub fn leaf(name: &str, r#type: Type, repetition: FieldRepetitionType) -> SchemaElement {
-    SchemaElement {
+    filled!(SchemaElement {
         r#type: Some(r#type),
         repetition_type: Some(repetition),
-        name: name.into(),
-        ..Default::default()
-    }
+        name: name.into()
+    })
 }
 
 /// A group of the schema.
 pub fn group(name: &str, repetition: FieldRepetitionType, children: i32) -> SchemaElement {
-    SchemaElement {
+    filled!(SchemaElement {
         repetition_type: Some(repetition),
         name: name.into(),
-        num_children: Some(children),
-        ..Default::default()
-    }
+        num_children: Some(children)
+    })
 }
 
 pub fn required(name: &str, r#type: Type) -> SchemaElement {
@@ -66,19 +84,17 @@ pub fn v1(num_values: usize, encoding: Encoding, body: &[u8]) -> Vec<u8> {
 }
 
 pub fn v1_header(num_values: usize, encoding: Encoding, raw: usize, stored: usize) -> PageHeader {
-    PageHeader {
+    filled!(PageHeader {
         r#type: PageType::DataPage,
         uncompressed_page_size: size(raw),
         compressed_page_size: size(stored),
-        data_page_header: Some(DataPageHeader {
+        data_page_header: Some(filled!(DataPageHeader {
             num_values: size(num_values),
             encoding,
             definition_level_encoding: Encoding::Rle,
-            repetition_level_encoding: Encoding::Rle,
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
+            repetition_level_encoding: Encoding::Rle
+        }))
+    })
 }
 
 /// A V2 data page of levels and values, stored as they are.
@@ -92,38 +108,34 @@ pub fn v2(
     values: &[u8],
 ) -> Vec<u8> {
     let body = [rep, def, values].concat();
-    let header = PageHeader {
+    let header = filled!(PageHeader {
         r#type: PageType::DataPageV2,
         uncompressed_page_size: size(body.len()),
         compressed_page_size: size(body.len()),
-        data_page_header_v2: Some(DataPageHeaderV2 {
+        data_page_header_v2: Some(filled!(DataPageHeaderV2 {
             num_values: size(slots),
             num_nulls: size(nulls),
             num_rows: size(rows),
             encoding,
             definition_levels_byte_length: size(def.len()),
             repetition_levels_byte_length: size(rep.len()),
-            is_compressed: Some(false),
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
+            is_compressed: Some(false)
+        }))
+    });
     page(header, &body)
 }
 
 /// A dictionary page of PLAIN values.
 pub fn dictionary(num_values: i32, values: &[u8]) -> Vec<u8> {
-    let header = PageHeader {
+    let header = filled!(PageHeader {
         r#type: PageType::DictionaryPage,
         uncompressed_page_size: size(values.len()),
         compressed_page_size: size(values.len()),
-        dictionary_page_header: Some(DictionaryPageHeader {
+        dictionary_page_header: Some(filled!(DictionaryPageHeader {
             num_values,
-            encoding: Encoding::Plain,
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
+            encoding: Encoding::Plain
+        }))
+    });
     page(header, values)
 }
 
@@ -153,15 +165,14 @@ impl Chunk {
     /// A chunk of these pages, with `slots` level entries.
     pub fn new(r#type: Type, slots: usize, pages: &[Vec<u8>]) -> Self {
         let bytes = pages.concat();
-        let meta = ColumnMetaData {
+        let meta = filled!(ColumnMetaData {
             r#type,
             encodings: vec![Encoding::Plain, Encoding::Rle],
             path_in_schema: vec!["v".into()],
             num_values: i64::try_from(slots).expect("few"),
             total_uncompressed_size: i64::try_from(bytes.len()).expect("few"),
-            total_compressed_size: i64::try_from(bytes.len()).expect("few"),
-            ..Default::default()
-        };
+            total_compressed_size: i64::try_from(bytes.len()).expect("few")
+        });
         Self { bytes, meta, dictionary_len: 0, says_dictionary: true }
     }
 
@@ -204,20 +215,16 @@ pub fn file_with(
                 chunk.meta.dictionary_page_offset = Some(start);
             }
             out.extend_from_slice(&chunk.bytes);
-            columns.push(ColumnChunk { meta_data: Some(chunk.meta), ..Default::default() });
+            columns.push(filled!(ColumnChunk { meta_data: Some(chunk.meta) }));
         }
-        row_groups.push(RowGroup { columns, num_rows: rows, ..Default::default() });
+        row_groups.push(filled!(RowGroup { columns, num_rows: rows }));
     }
     let top = top_level(&schema);
-    let mut elements = vec![SchemaElement {
-        name: "schema".into(),
-        num_children: Some(top),
-        ..Default::default()
-    }];
+    let mut elements =
+        vec![filled!(SchemaElement { name: "schema".into(), num_children: Some(top) })];
     elements.extend(schema);
     let num_rows = row_groups.iter().map(|group| group.num_rows).sum();
-    let mut meta =
-        FileMetaData { version: 1, schema: elements, num_rows, row_groups, ..Default::default() };
+    let mut meta = filled!(FileMetaData { version: 1, schema: elements, num_rows, row_groups });
     change(&mut meta);
     close(out, &meta.to_thrift())
 }
@@ -439,7 +446,7 @@ pub fn with_index(
         chunk.column_index_length = Some((out.len() - start) as i32);
     }
     let start = out.len();
-    out.extend(OffsetIndex { page_locations: pages, ..Default::default() }.to_thrift());
+    out.extend(filled!(OffsetIndex { page_locations: pages }).to_thrift());
     chunk.offset_index_offset = Some(start as i64);
     chunk.offset_index_length = Some((out.len() - start) as i32);
     close(out, &meta.to_thrift()).into()

@@ -744,7 +744,7 @@ fn options(rng: &mut Rng, schema: &SchemaRef) -> (WriteOptions, usize, Wishes) {
     if rng.u8(0..8) == 0 {
         let min_bytes = rng.usize(1..200);
         let max_bytes = min_bytes + rng.usize(1..400);
-        options = options.with_content_defined_chunking(ChunkingOptions { min_bytes, max_bytes });
+        options = options.with_content_defined_chunking(ChunkingOptions::new(min_bytes, max_bytes));
     }
     if rng.u8(0..4) == 0 {
         options = options.with_page_bytes(rng.usize(1..2000));

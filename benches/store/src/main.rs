@@ -73,7 +73,7 @@ impl AsyncSource for Store {
     fn read_end(&self, max: u64) -> BoxFuture<'_, marquetry::Result<FileEnd>> {
         let file_len = self.file.len() as u64;
         let range = file_len.saturating_sub(max)..file_len;
-        self.get(range).map(move |bytes| Ok(FileEnd { bytes, file_len })).boxed()
+        self.get(range).map(move |bytes| Ok(FileEnd::new(bytes, file_len))).boxed()
     }
 }
 

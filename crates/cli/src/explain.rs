@@ -49,10 +49,10 @@ struct RowGroupRead {
 
 /// Explains the read of each file.
 pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
-    let latency = Latency {
-        per_request: Duration::from_millis(command.latency.into()),
-        bytes_per_second: u64::from(command.bandwidth) * 1_000_000,
-    };
+    let latency = Latency::new(
+        Duration::from_millis(command.latency.into()),
+        u64::from(command.bandwidth) * 1_000_000,
+    );
     let mut files = Vec::new();
     for input in input::inputs(&command.rows.files, global)? {
         let plan = input::open_rows(&input, &command.rows, global)?.reader.explain()?;

@@ -91,17 +91,12 @@ fn join(a: &BoundingBox, b: &BoundingBox) -> Option<BoundingBox> {
         (Some(a), Some(b)) => Some(choose(a, b)),
         (a, b) => a.or(b),
     };
-    Some(BoundingBox {
-        xmin: a.xmin.min(b.xmin),
-        xmax: a.xmax.max(b.xmax),
-        ymin: a.ymin.min(b.ymin),
-        ymax: a.ymax.max(b.ymax),
-        zmin: some(a.zmin, b.zmin, f64::min),
-        zmax: some(a.zmax, b.zmax, f64::max),
-        mmin: some(a.mmin, b.mmin, f64::min),
-        mmax: some(a.mmax, b.mmax, f64::max),
-        ..BoundingBox::default()
-    })
+    let (xmin, xmax) = (a.xmin.min(b.xmin), a.xmax.max(b.xmax));
+    let (ymin, ymax) = (a.ymin.min(b.ymin), a.ymax.max(b.ymax));
+    let mut joined = BoundingBox::new(xmin, xmax, ymin, ymax);
+    (joined.zmin, joined.zmax) = (some(a.zmin, b.zmin, f64::min), some(a.zmax, b.zmax, f64::max));
+    (joined.mmin, joined.mmax) = (some(a.mmin, b.mmin, f64::min), some(a.mmax, b.mmax, f64::max));
+    Some(joined)
 }
 
 /// What the row groups say of a column of geometries.

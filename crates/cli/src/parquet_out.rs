@@ -58,7 +58,7 @@ pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOption
     for setting in &flags.bloom {
         let (column, bloom) = match setting.rsplit_once(':') {
             Some((column, fpp)) if fpp.parse::<f64>().is_ok() => {
-                (column, BloomOptions { fpp: fpp.parse().unwrap_or_default() })
+                (column, BloomOptions::default().with_fpp(fpp.parse().unwrap_or_default()))
             }
             _ => (&**setting, BloomOptions::default()),
         };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressState, ProgressStyle};
-use marquetry::io::Progress;
+use marquetry::read::Progress;
 
 use crate::args::{Global, When};
 use crate::output;

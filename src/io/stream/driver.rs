@@ -1,13 +1,9 @@
-//! The asynchronous driver: row groups are fetched ahead, side by side, and decoded by a pool, or
-//! where the stream is polled.
+//! The asynchronous driver: fetches row groups side by side for a [`Scan`], and decodes waves by a
+//! pool, or where the stream is polled.
 //!
 //! Requests run while the stream is polled; a thread of the runtime never waits. As many row groups
-//! are on their way as fit a share of the memory. What is fetched is decoded in waves, as by the
-//! parallel driver: while one is decoded, requests go on.
-//!
-//! The indexes of many row groups are fetched together. With a filter, what it needs is fetched and
-//! decoded first, and then of the other columns only the pages of the rows that pass, as long as
-//! that spares more than it costs.
+//! are on their way as fit a share of the memory. While a wave is decoded, requests go on. The
+//! indexes of many row groups are fetched together.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -23,22 +19,20 @@ use arrow_array::RecordBatch;
 use futures_channel::oneshot;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
-use futures_util::stream::FuturesOrdered;
+use futures_util::stream::FuturesUnordered;
 
 use super::source::{AsyncSource, CachedSource, FetchedRanges, FileEnd};
 use crate::crypt::Decryption;
 use crate::error::{Error, Result};
-use crate::io::filter_first::{FilterFirst, FilterTask, FilteredOpening, OpenContext, OpenStep};
-use crate::io::parallel;
 use crate::io::pool::Pool;
-use crate::io::progress::Progress;
-use crate::io::serial_wave::{QueuedRowGroup, WaveResult, serial_wave};
-use crate::io::wave::WaveSize;
+use crate::io::workers::Workers;
 use crate::limits::{Limits, Reservation};
 #[cfg(feature = "engine")]
 use crate::range_cache::RangeCache;
-use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail, is_too_large};
-use crate::selection::RowSelection;
+use crate::read::{
+    Failed, FilterFirst, FilterTask, Footer, Metadata, Next, OpenContext, OpenStep, Opened,
+    Opening, Plan, Prefetch, Progress, ReservedBatch, RowGroup, RowRange, Scan, Step, Tail, Wave,
+};
 
 /// Reads the footer of a file, with one request if the guess of its length is right, which the
 /// caller may know better; gives what was read of the end too.
@@ -105,28 +99,14 @@ const LONGEST_GUESS: u64 = 512 << 10;
 /// The batches of a plan, fetched asynchronously, in order.
 pub(crate) struct Streamed {
     shared: Arc<StreamState>,
-    next_range: usize,
+    scan: Scan,
     /// The indexes of the first row groups, which are fetched before all else.
     indexes: Option<BoxFuture<'static, ()>>,
-    /// Row groups that are being fetched.
-    fetching: FuturesOrdered<Fetching>,
-    /// Their rows, and about how many bytes each will hold.
-    wanted: VecDeque<(u64, RowRange)>,
-    /// Row groups that are fetched again without their index, before all others.
-    again: FuturesOrdered<Fetching>,
-    /// Those of them that have come.
-    reopened: Vec<Result<QueuedRowGroup, Failed>>,
-    /// Row groups that can be decoded.
-    queue: VecDeque<Result<QueuedRowGroup, Failed>>,
-    running: Option<oneshot::Receiver<WaveOutcome>>,
+    /// Row groups that are being opened.
+    opening: FuturesUnordered<BoxFuture<'static, OpenedRowGroup>>,
+    /// The wave that the pool works on.
+    running: Option<oneshot::Receiver<Finished>>,
     ready: VecDeque<ReservedBatch>,
-    size: WaveSize,
-    /// Row groups that are fetched at a time now, and at most.
-    depth: usize,
-    max_depth: usize,
-    /// Up to [`MAX_SMALL`] row groups are fetched at a time, as long as no more bytes than these
-    /// are held.
-    small: u64,
     /// The memory of what was taken over, until the first row group is open.
     taken_over: Option<Reservation>,
     /// Whether another read holds memory of the same budget, which it can give back.
@@ -134,40 +114,22 @@ pub(crate) struct Streamed {
     done: bool,
 }
 
-type Fetching = BoxFuture<'static, Result<Option<QueuedRowGroup>>>;
+/// What came of a row group, and its number.
+type OpenedRowGroup = (usize, Result<Option<Box<RowGroup>>, Failed>);
 
-/// An error, in the place of its row group.
-struct Failed {
-    error: Error,
-    /// The rows to open once more, because there may be memory for them later.
-    postponed: Option<RowRange>,
-}
+/// A wave, and what came of it.
+type Decoded = (Wave, Result<Vec<ReservedBatch>, Failed>);
 
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
-        Self { error, postponed: None }
-    }
-}
+type Finished = Result<Decoded, Box<dyn Any + Send>>;
 
 struct StreamState {
     source: CachedSource,
-    plan: Plan,
+    context: Arc<OpenContext>,
     /// Row groups of the plan, and parts of those that are large.
-    ranges: Vec<RowRange>,
-    filter_first: Option<FilterFirst>,
+    ranges: Arc<[RowRange]>,
     pool: Option<Pool>,
-    progress: Progress,
-    cancelled: Arc<AtomicBool>,
+    cancelled: AtomicBool,
 }
-
-type WaveOutcome = Result<WaveResult, Box<dyn Any + Send>>;
-
-/// Row groups that are fetched at a time at first, where a limit may soon be reached.
-const FETCHING_AT_FIRST: usize = 2;
-
-/// Row groups that are fetched at a time at most if they are small: those of which no column is read
-/// take no bytes, and a file can have very many of them.
-const MAX_SMALL: usize = 64;
 
 /// What a request to a source takes at least, if fetching is slow beside decoding, so that it pays
 /// to fetch the columns of a filter before the others.
@@ -182,8 +144,8 @@ const SMALLEST_PART: u64 = 64 << 10;
 
 impl Streamed {
     /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`, or by the thread
-    /// that polls; `end` is the end of the file, if it is at hand, and `metadata` holds the page
-    /// indexes that are.
+    /// that polls; `end` is the end of the file, if it was read, and `metadata` holds the page
+    /// indexes that are loaded.
     pub(crate) fn new(
         source: Arc<dyn AsyncSource>,
         end: Option<FileEnd>,
@@ -195,168 +157,108 @@ impl Streamed {
         progress.begin(plan.rows());
         let source = CachedSource::new(source, plan.options().latency).knowing(metadata);
         source.hold_end(end);
-        // Without a pool, a poll decodes one batch.
-        let size = WaveSize::new(&plan, pool.as_ref().map_or(0, Pool::threads));
-        let options = plan.options();
-        let may_end_soon = options.filter.is_some() && options.limit.is_some();
-        let max_depth = options.read_ahead.row_groups.max(1);
-        let depth = if may_end_soon { FETCHING_AT_FIRST.min(max_depth) } else { max_depth };
-        let cancelled = Arc::new(AtomicBool::new(false));
         // From near sources, reading the columns of the filter twice costs more than reading the
         // others.
         let is_far = source.latency().per_request >= FAR;
         let filter_first = if is_far { FilterFirst::new(&plan) } else { None };
-        let part_bytes = PART_BYTES.min(plan.budget().cap() / 8).min(options.read_ahead.bytes);
-        let part_bytes = part_bytes.max(SMALLEST_PART);
-        let mut ranges = Vec::new();
-        for range in plan.ranges() {
-            let parts = plan.parts(range, part_bytes);
-            ranges.extend(parts.unwrap_or_else(|_| vec![range.clone()]));
-        }
+        let ranges = parts(&plan);
         let wants_indexes = plan.options().filter.is_some()
             || ranges.len() > plan.ranges().len()
             || ranges.iter().any(|range| range.selection.is_some());
-        let shared = StreamState { source, plan, ranges, filter_first, pool, progress, cancelled };
-        let shared = Arc::new(shared);
+        // Without a pool, a poll decodes one batch.
+        let threads = pool.as_ref().map_or(0, Pool::threads);
+        let (prefetch, gap) = (Prefetch::many(&plan), source.gap());
+        let context = OpenContext { plan, progress, in_pieces: false, filter_first, gap };
+        let context = Arc::new(context);
+        let scan = Scan::new(context.clone(), ranges.clone(), threads, prefetch);
+        let cancelled = AtomicBool::new(false);
+        let shared = Arc::new(StreamState { source, context, ranges, pool, cancelled });
         let of_indexes = shared.clone();
         let indexes = async move { of_indexes.fetch_indexes().await };
         Self {
             shared,
+            scan,
             indexes: wants_indexes.then(|| -> BoxFuture<'static, ()> { Box::pin(indexes) }),
-            next_range: 0,
-            fetching: FuturesOrdered::new(),
-            wanted: VecDeque::new(),
-            again: FuturesOrdered::new(),
-            reopened: Vec::new(),
-            queue: VecDeque::new(),
+            opening: FuturesUnordered::new(),
             running: None,
             ready: VecDeque::new(),
-            size,
-            depth,
-            max_depth,
-            small: 0,
             taken_over: None,
             shares_memory: false,
             done: false,
         }
     }
 
-    /// Whether another read is to give back the memory that it holds of the same budget: there was
-    /// too little, or a row group is fetched again, for which there may be too little.
+    /// Whether another read is to give back the memory that it holds of the same budget.
     pub(crate) fn lacks_memory(&self) -> bool {
-        self.shares_memory && (!self.size.may_overlap || !self.again.is_empty())
+        self.shares_memory && self.scan.lacks_memory()
     }
 
-    /// Begins to fetch as many row groups as there is memory for, and one if there is none.
-    fn fetch_ahead(&mut self) {
-        let plan = &self.shared.plan;
-        let waves = self.size.bytes.saturating_mul(2);
-        let max_held =
-            plan.options().read_ahead.bytes.saturating_add(waves).min(plan.budget().cap() / 2);
-        while let Some(range) = self.shared.ranges.get(self.next_range) {
-            let n = self.fetching.len() + self.queue.len();
-            let max = if self.small == 0 { self.depth } else { self.depth.max(MAX_SMALL) };
-            if n >= max {
-                break;
-            }
-            // An error in the metadata is given in its turn.
-            let bytes = plan.row_group(range).map_or(0, |row_group| row_group.wanted_bytes());
-            let held = plan.budget().used() + self.wanted.iter().map(|it| it.0).sum::<u64>();
-            if n >= self.depth && held.saturating_add(bytes) > self.small {
-                break;
-            }
-            let is_first = n == 0;
-            if held.saturating_add(bytes) > max_held && !(is_first && self.running.is_none()) {
-                break;
-            }
-            self.wanted.push_back((bytes, range.clone()));
-            self.fetching.push_back(self.shared.clone().open_queued(range.clone()));
-            self.next_range += 1;
-        }
+    /// Whether memory is held that can be waited for.
+    fn waits(&self) -> bool {
+        !self.ready.is_empty() || self.shares_memory
     }
 
-    /// Polls what is on its way, and queues what has come.
-    fn poll_fetching(&mut self, cx: &mut Context<'_>) {
+    /// Begins to open a row group.
+    fn begin(&mut self, id: usize, opening: Opening) {
+        let shared = self.shared.clone();
+        self.opening.push(Box::pin(async move { (id, shared.open(opening).await) }));
+    }
+
+    /// Begins to open as many row groups as may be now, and takes what has come.
+    fn poll_opening(&mut self, cx: &mut Context<'_>) {
         if let Some(indexes) = &mut self.indexes {
             if indexes.as_mut().poll(cx).is_pending() {
                 return;
             }
             self.indexes = None;
         }
-        while let Poll::Ready(Some(opened)) = Pin::new(&mut self.again).poll_next(cx) {
-            self.reopened.extend(opened.map_err(Failed::from).transpose());
-        }
-        if self.again.is_empty() {
-            for reopened in self.reopened.drain(..).rev() {
-                self.queue.push_front(reopened);
-            }
-        }
         loop {
-            self.fetch_ahead();
-            let Poll::Ready(Some(opened)) = Pin::new(&mut self.fetching).poll_next(cx) else {
-                break;
+            while let Some((id, opening)) = self.scan.open_next(self.waits()) {
+                self.begin(id, opening);
+            }
+            let Poll::Ready(Some((id, opened))) = Pin::new(&mut self.opening).poll_next(cx) else {
+                return;
             };
-            if self.taken_over.take().is_some() {
+            if id == 0 && self.taken_over.take().is_some() {
                 self.shared.source.take_kept();
             }
-            let range = self.wanted.pop_front().map(|(_, range)| range);
-            let failed = |error| {
-                let postponed = range.filter(|_| is_too_large(&error));
-                Failed { error, postponed }
-            };
-            self.queue.extend(opened.map_err(failed).transpose());
+            self.scan.opened(id, opened);
         }
     }
 
-    /// Decodes what is queued, here or by the pool; says whether there was anything.
-    fn start(&mut self) -> bool {
-        let mut queue = VecDeque::new();
-        while self.queue.front().is_some_and(Result::is_ok) {
-            queue.extend(self.queue.pop_front().and_then(Result::ok));
+    /// Takes what came of the wave that the pool worked on.
+    fn poll_running(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let Some(running) = &mut self.running else { return Poll::Ready(Ok(())) };
+        let finished = ready!(Pin::new(running).poll(cx));
+        self.running = None;
+        match finished {
+            Ok(Ok((wave, found))) => self.ready.extend(self.scan.decoded(wave, found)),
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(gone) => return Poll::Ready(Err(dropped(gone))),
         }
-        if queue.is_empty() {
-            return false;
-        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Lets the pool decode a wave, or decodes it here. False if that gave nothing: the next may
+    /// give nothing either, and other tasks may want the thread.
+    fn decode(&mut self, mut wave: Wave) -> bool {
+        let shared = self.shared.clone();
+        let decode = move || {
+            let found = Workers { cancelled: &shared.cancelled, pieces: None }.decode(&mut wave);
+            (wave, found)
+        };
         let Some(pool) = &self.shared.pool else {
-            let result = serial_wave(queue, self.size, self.shares_memory, &self.shared.cancelled);
-            self.take(result);
-            return true;
+            let (wave, found) = decode();
+            self.ready.extend(self.scan.decoded(wave, found));
+            return !self.ready.is_empty();
         };
         let (send, receive) = oneshot::channel();
-        let shared = self.shared.clone();
-        let (size, overlaps) = (self.size, !self.ready.is_empty());
         pool.spawn(move || {
-            let wave = || parallel::wave_of(queue, size, overlaps, &shared.cancelled);
             // The receiver may be gone.
-            let _ = send.send(catch_unwind(AssertUnwindSafe(wave)));
+            let _ = send.send(catch_unwind(AssertUnwindSafe(decode)));
         });
         self.running = Some(receive);
         true
-    }
-
-    /// Takes the result of a wave.
-    fn take(&mut self, result: WaveResult) {
-        let WaveResult { batches, size, queue, again, failed } = result;
-        self.ready.extend(batches);
-        self.size = size;
-        for queued in queue.into_iter().rev() {
-            self.queue.push_front(Ok(queued));
-        }
-        if let Some(error) = failed {
-            self.queue.push_front(Err(error.into()));
-        }
-        for rest in again {
-            let shared = self.shared.clone();
-            self.again.push_back(Box::pin(async move {
-                let opened = shared.reopen(&rest).await?;
-                Ok(opened.map(|row_group| QueuedRowGroup {
-                    row_group,
-                    is_new: true,
-                    ignores_index: true,
-                }))
-            }));
-        }
-        self.depth = self.depth.saturating_mul(2).min(self.max_depth);
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
@@ -365,55 +267,36 @@ impl Streamed {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            self.poll_fetching(cx);
+            self.poll_opening(cx);
             // Not sooner: at most two waves are held.
-            if self.ready.is_empty()
-                && let Some(running) = &mut self.running
-            {
-                let finished = ready!(Pin::new(running).poll(cx));
-                self.running = None;
-                match finished {
-                    Ok(Ok(result)) => self.take(result),
-                    Ok(Err(panic)) => resume_unwind(panic),
-                    Err(gone) => return Poll::Ready(Err(dropped(gone))),
-                }
-                // There may be room for more now, or rows to be read again. They must be polled, or
-                // the task would not be woken.
+            if self.ready.is_empty() && self.running.is_some() {
+                ready!(self.poll_running(cx))?;
+                // There may be room for more now, which must be polled, or the task is not woken.
                 continue;
             }
             // The pool works on the next wave while the caller works on this one.
-            let has_room = self.size.may_overlap || self.ready.is_empty();
-            let is_idle = self.running.is_none() && self.again.is_empty();
-            if self.shared.pool.is_some() && is_idle && has_room {
-                self.start();
-            }
-            if let Some(ReservedBatch { batch, .. }) = self.ready.pop_front() {
-                self.shared.progress.gave(batch.num_rows());
-                return Poll::Ready(Ok(Some(batch)));
-            }
-            if self.running.is_some() || (self.again.is_empty() && self.start()) {
-                if self.running.is_none() && self.ready.is_empty() {
-                    // A row group gave nothing, and the next may give nothing: other tasks come
-                    // first.
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
+            let is_free = self.running.is_none() && self.indexes.is_none();
+            let begins = self.shared.pool.is_some() && self.scan.has_open();
+            if is_free && (begins || self.ready.is_empty()) {
+                match self.scan.next(self.waits())? {
+                    Next::Open(id, opening) => self.begin(id, *opening),
+                    Next::Decode(wave) => {
+                        if !self.decode(wave) {
+                            cx.waker().wake_by_ref();
+                            return Poll::Pending;
+                        }
+                        continue;
+                    }
+                    Next::Stop if self.ready.is_empty() => return Poll::Ready(Ok(None)),
+                    Next::Wait if self.ready.is_empty() && self.lacks_memory() => continue,
+                    Next::Wait | Next::Stop => {}
                 }
-                continue;
             }
-            if !self.again.is_empty() {
+            let Some(ReservedBatch { batch, .. }) = self.ready.pop_front() else {
                 return Poll::Pending;
-            }
-            return match self.queue.pop_front() {
-                Some(Err(Failed { postponed: Some(range), .. })) => {
-                    // What is in front of it is given out, and holds no memory any more.
-                    self.again.push_back(self.shared.clone().open_queued(range));
-                    continue;
-                }
-                Some(Err(Failed { error, .. })) => Poll::Ready(Err(error)),
-                Some(Ok(_)) => Poll::Ready(Ok(None)),
-                None if self.fetching.is_empty() && self.indexes.is_none() => Poll::Ready(Ok(None)),
-                None => Poll::Pending,
             };
+            self.shared.context.progress.gave(batch.num_rows());
+            return Poll::Ready(Ok(Some(batch)));
         }
     }
 }
@@ -423,22 +306,19 @@ impl Streamed {
 #[cfg(feature = "engine")]
 impl Streamed {
     pub(crate) fn is_fetched(&self) -> bool {
-        let is_idle = self.fetching.is_empty() && self.again.is_empty() && self.indexes.is_none();
-        let is_postponed = |it: &Result<_, Failed>| matches!(it, Err(e) if e.postponed.is_some());
-        let has_all = self.next_range >= self.shared.ranges.len();
-        self.done || (is_idle && has_all && !self.queue.iter().any(is_postponed))
+        self.done || (self.indexes.is_none() && self.scan.is_fetched())
     }
 
     pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
-        self.poll_fetching(cx);
+        self.poll_opening(cx);
     }
 
     pub(crate) fn fetch_small(&mut self, bytes: u64) {
-        self.small = bytes;
+        self.scan.open_small(bytes);
     }
 
     pub(crate) fn hold_back(&mut self) {
-        (self.depth, self.max_depth, self.small) = (1, 1, 0);
+        self.scan.hold_back();
     }
 
     pub(crate) fn keep_fetched(&self, keep: bool) {
@@ -452,7 +332,7 @@ impl Streamed {
         let Some(kept) = other.shared.source.take_kept() else { return };
         // What it holds of the same budget is given back.
         drop(other);
-        let budget = self.shared.plan.budget();
+        let budget = self.shared.context.plan.budget();
         if let Ok(memory) = budget.take_for("what was fetched ahead", kept.byte_len()) {
             self.shared.source.keep(kept);
             self.taken_over = Some(memory);
@@ -485,75 +365,54 @@ impl Drop for Streamed {
     }
 }
 
+/// The row groups of a plan; large ones in parts, each of which is fetched for itself.
+fn parts(plan: &Plan) -> Arc<[RowRange]> {
+    let bytes = PART_BYTES.min(plan.budget().cap() / 8).min(plan.options().read_ahead.bytes);
+    let bytes = bytes.max(SMALLEST_PART);
+    let parts = |range: &RowRange| plan.parts(range, bytes).unwrap_or_else(|_| vec![range.clone()]);
+    plan.ranges().iter().flat_map(parts).collect()
+}
+
 impl StreamState {
-    /// Opens a row group, to be decoded.
-    fn open_queued(self: Arc<Self>, range: RowRange) -> Fetching {
-        Box::pin(async move {
-            let opened = self.open(&range).await?;
-            Ok(opened.map(|row_group| QueuedRowGroup {
-                row_group,
-                is_new: true,
-                ignores_index: false,
-            }))
-        })
-    }
-
-    /// Opens a row group: with a filter, only what is left of it.
-    async fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
-        self.drive(FilteredOpening::new(self.context(), range)?).await
-    }
-
-    /// Opens a row group whose index was found to be wrong while it was decoded.
-    async fn reopen(&self, rest: &RowRange) -> Result<Option<RowGroup>> {
-        self.drive(FilteredOpening::again(self.context(), rest)?).await
-    }
-
-    fn context(&self) -> OpenContext<'_> {
-        let Self { source, plan, progress, filter_first, .. } = self;
-        let filter_first = filter_first.as_ref();
-        OpenContext { plan, progress, in_pieces: false, filter_first, gap: source.gap() }
-    }
-
     /// Fetches what a row group needs until it is there.
-    async fn drive(&self, opening: FilteredOpening<'_>) -> Result<Option<RowGroup>> {
-        let mut step = OpenStep::More(opening);
+    async fn open(self: Arc<Self>, opening: Opening) -> Result<Option<Box<RowGroup>>, Failed> {
+        let mut step = Step::NeedsMore(opening);
         loop {
             step = match step {
-                OpenStep::More(opening) => {
-                    opening.check_memory()?;
-                    let fetched = match opening.needs() {
-                        [] => FetchedRanges::default(),
-                        needs => {
-                            let fetched = self.source.fetch(needs).await;
-                            fetched.map_err(|e| e.at_row_group(opening.row_group()))?
-                        }
-                    };
-                    self.progress.fetched(fetched.wanted);
+                Step::NeedsMore(opening) => {
+                    let fetched =
+                        match opening.needs()? {
+                            [] => FetchedRanges::default(),
+                            needs => self.source.fetch(needs).await.map_err(|e| {
+                                Failed::at_last(e.at_row_group(opening.row_group()))
+                            })?,
+                        };
+                    self.context.progress.fetched(fetched.wanted);
                     opening.supply(fetched.bytes, fetched.read)?
                 }
-                OpenStep::Filter(task, after) => after.resume(self.filter(task).await)?,
-                OpenStep::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
+                Step::Done(Opened::Filter(task)) => self.clone().filter(*task).await?,
+                Step::Done(Opened::RowGroup(row_group)) => return Ok(row_group),
             };
         }
     }
 
-    /// The rows of a row group that pass the filter, found by the pool if there is one.
-    async fn filter(&self, task: FilterTask) -> Result<RowSelection> {
-        let cancelled = self.cancelled.clone();
+    /// Evaluates the filter of a row group, by the pool if there is one.
+    async fn filter(self: Arc<Self>, task: FilterTask) -> Result<OpenStep, Failed> {
         let Some(pool) = &self.pool else {
-            let passed = task.run(&cancelled);
+            let step = task.run(&self.cancelled);
             // Other row groups, and other tasks, may want the thread before the next.
             yield_once().await;
-            return passed;
+            return step;
         };
         let (send, receive) = oneshot::channel();
+        let shared = self.clone();
         pool.spawn(move || {
-            let _ = send.send(catch_unwind(AssertUnwindSafe(|| task.run(&cancelled))));
+            let _ = send.send(catch_unwind(AssertUnwindSafe(|| task.run(&shared.cancelled))));
         });
         match receive.await {
-            Ok(Ok(passed)) => passed,
+            Ok(Ok(step)) => step,
             Ok(Err(panic)) => resume_unwind(panic),
-            Err(gone) => Err(dropped(gone)),
+            Err(gone) => Err(Failed::at_last(dropped(gone))),
         }
     }
 
@@ -561,9 +420,9 @@ impl StreamState {
     async fn fetch_indexes(&self) {
         let (mut needs, mut bytes) = (Vec::new(), 0u64);
         let mut indexes = Vec::new();
-        for range in &self.ranges {
+        for range in &*self.ranges {
             // An error in the metadata is given in its turn.
-            let Ok(of_group) = self.plan.index_ranges(range) else { continue };
+            let Ok(of_group) = self.context.plan.index_ranges(range) else { continue };
             let first = needs.len();
             needs.extend(of_group.indexes.iter().cloned().chain(of_group.dictionaries));
             bytes += needs[first..].iter().map(|need| need.end - need.start).sum::<u64>();
@@ -578,15 +437,15 @@ impl StreamState {
         needs.dedup();
         needs.retain(|need| !self.source.holds(need));
         if let Ok(fetched) = self.source.fetch(&needs).await {
-            self.progress.fetched(fetched.wanted);
+            self.context.progress.fetched(fetched.wanted);
             for (need, bytes) in needs.iter().zip(fetched.bytes) {
                 self.source.hold(need.start, bytes);
             }
         }
-        if self.plan.wiring().loaded_indexes.is_some() {
+        if self.context.plan.wiring().loaded_indexes.is_some() {
             for index in &indexes {
                 if let Some(bytes) = self.source.find(index) {
-                    self.plan.keep_index(index.start, &bytes);
+                    self.context.plan.keep_index(index.start, &bytes);
                 }
             }
         }
@@ -622,6 +481,7 @@ mod tests {
     use super::*;
     use crate::AsyncReader;
     use crate::io::WriteSink;
+    use crate::read::MAX_SMALL;
     use crate::write::WriteOptions;
     use crate::writer::Writer;
 
@@ -644,20 +504,20 @@ mod tests {
     fn small_row_groups_are_opened_a_few_at_a_time_even_if_they_take_no_bytes() {
         for names in [&[][..], &["n"]] {
             let mut read = streamed(names);
-            read.max_depth = 2;
-            read.depth = 2;
-            read.small = 1 << 20;
-            read.fetch_ahead();
-            assert_eq!(read.fetching.len(), MAX_SMALL, "{names:?}");
-            let mut rows = 0;
             let mut cx = Context::from_waker(std::task::Waker::noop());
+            read.scan.open_many(2, 1 << 20);
+            while let Some((id, opening)) = read.scan.open_next(false) {
+                read.begin(id, opening);
+            }
+            assert_eq!(read.opening.len(), MAX_SMALL, "{names:?}");
+            let mut rows = 0;
             loop {
                 match Pin::new(&mut read).poll_next(&mut cx) {
                     Poll::Ready(Some(batch)) => rows += batch.unwrap().num_rows(),
                     Poll::Ready(None) => break,
                     Poll::Pending => {}
                 }
-                let opened = read.fetching.len() + read.queue.len();
+                let opened = read.scan.queued();
                 assert!(opened <= MAX_SMALL, "{opened} row groups, {names:?}");
             }
             assert_eq!(rows, 1000);

@@ -64,11 +64,19 @@ pub trait AsyncSource: Send + Sync {
 
 /// The end of a file.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct FileEnd {
     /// Its last bytes.
     pub bytes: Bytes,
     /// Length of the file, in bytes.
     pub file_len: u64,
+}
+
+impl FileEnd {
+    /// The last `bytes` of a file of `file_len` bytes.
+    pub const fn new(bytes: Bytes, file_len: u64) -> Self {
+        Self { bytes, file_len }
+    }
 }
 
 impl AsyncSource for Bytes {

@@ -42,12 +42,13 @@ impl LeafReader {
                 self.first_slot_seen = true;
                 let level = self.ahead.rep.get(0);
                 if level != 0 {
-                    return Err(Stop::Failed(Error::mismatch(
+                    return Err(Error::mismatch(
                         Spec::Levels,
                         "first repetition level of the column chunk",
                         0,
                         level,
-                    )));
+                    )
+                    .into());
                 }
             }
             let (start, end) = self.ahead.take_rows(&mut self.rows_begun, rows);

@@ -134,7 +134,7 @@ impl LeafReader {
             return Err(refused.into());
         }
         let done = step(self);
-        self.is_broken = matches!(done, Err(Stop::Failed(_)));
+        self.is_broken = matches!(done, Err(Stop::Done(_)));
         done
     }
 
@@ -514,7 +514,7 @@ mod tests {
     /// The same pages, with the rows of each.
     fn located(list: &PageList, context: &PageContext, budget: &Budget) -> PageList {
         let step = PageSearch::new(list, 2_000).step(context, budget, None);
-        step.unwrap().done().unwrap().unwrap()
+        step.done().unwrap().unwrap()
     }
 
     /// A chunk of long strings, uncompressed: its pages, and what stands in front of them.

@@ -9,7 +9,9 @@ mod row_group;
 mod parts;
 
 pub(super) use self::chunk::{byte_range, end_of_short_chunk};
-pub(super) use self::row_group::{ChunkWork, Fetched, FetchedChunk, ListedPages};
+pub(super) use self::row_group::{ChunkWork, Fetched, FetchedChunk};
 pub(crate) use self::row_group::{PageIndexPlan, RowGroupPlan};
 pub use self::rows::RowRange;
 pub use self::scan::Plan;
+#[cfg(any(feature = "parallel", test))]
+pub(super) use self::scan::share;

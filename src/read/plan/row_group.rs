@@ -18,7 +18,7 @@ use crate::limits::Reservation;
 use crate::page::PageContext;
 use crate::read::options::PageIndexUse;
 use crate::read::page_list::PageList;
-use crate::read::supplied::{check_ranges, same_number};
+use crate::read::supplied::{Step, check_ranges, same_number};
 use crate::selection::PageMap;
 use crate::thrift::{self, Read};
 
@@ -48,13 +48,6 @@ pub(crate) struct RowGroupPlan {
     pub(super) ignored: Vec<Error>,
     /// The memory of pages that are here already, while dictionary pages are fetched.
     pub(super) held: Option<Reservation>,
-}
-
-/// What comes of the bytes of a row group.
-pub(in crate::read) enum ListedPages {
-    Ready(Fetched),
-    /// More bytes are wanted.
-    NeedsMore(RowGroupPlan),
 }
 
 /// The column chunks of a row group whose bytes are there.
@@ -323,7 +316,7 @@ impl RowGroupPlan {
     /// # Errors
     /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
     /// them.
-    pub(in crate::read) fn list_pages(mut self, bytes: &[Bytes]) -> Result<ListedPages> {
+    pub(in crate::read) fn list_pages(mut self, bytes: &[Bytes]) -> Result<Step<Fetched, Self>> {
         check_ranges("RowGroupPlan::supply", &self.needs, bytes)?;
         let mut memory = self.reserve()?;
         if let Some(held) = self.held.take() {
@@ -380,12 +373,12 @@ impl RowGroupPlan {
         let chunks = fetched;
         let fetched =
             Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory };
-        Ok(ListedPages::Ready(fetched))
+        Ok(Step::Done(fetched))
     }
 
     /// Wants what its chunks want now.
-    fn refetch(mut self) -> ListedPages {
+    fn refetch(mut self) -> Step<Fetched, Self> {
         self.needs = needs(&self.chunks);
-        ListedPages::NeedsMore(self)
+        Step::NeedsMore(self)
     }
 }

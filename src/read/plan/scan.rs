@@ -465,7 +465,7 @@ fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> SchemaR
 }
 
 /// What `rows` of `all` rows take of so many bytes, if they are all alike.
-pub(super) fn share(bytes: u64, rows: u64, all: u64) -> u64 {
+pub(in crate::read) fn share(bytes: u64, rows: u64, all: u64) -> u64 {
     let share = u128::from(bytes) * u128::from(rows) / u128::from(all.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
 }

@@ -194,7 +194,7 @@ impl Source for Far {
 
     fn latency(&self) -> Latency {
         // Nothing is read for the sake of fewer requests.
-        Latency { per_request: Duration::ZERO, ..Latency::STORE }
+        Latency::new(Duration::ZERO, Latency::STORE.bytes_per_second)
     }
 }
 

@@ -24,9 +24,11 @@ const LEVELS: ErrorKind = ErrorKind::Malformed(Spec::Levels);
 /// optional group v (LIST) { repeated group list { optional group element (LIST) { repeated group
 /// list { required int32 element } } } }
 fn lists_of_lists() -> Vec<SchemaElement> {
-    let list = |name, repetition| SchemaElement {
-        logical_type: Some(LogicalType::List),
-        ..group(name, repetition, 1)
+    let list = |name, repetition| {
+        filled!(SchemaElement {
+            logical_type: Some(LogicalType::List),
+            ..group(name, repetition, 1)
+        })
     };
     vec![
         list("v", FieldRepetitionType::Optional),
@@ -122,10 +124,10 @@ fn siblings(
 fn lists_whose_columns_have_other_lengths_are_malformed() {
     let schema = || {
         vec![
-            SchemaElement {
+            filled!(SchemaElement {
                 logical_type: Some(LogicalType::List),
                 ..group("v", FieldRepetitionType::Required, 1)
-            },
+            }),
             group("list", FieldRepetitionType::Repeated, 1),
             group("element", FieldRepetitionType::Required, 2),
             required("a", Type::Int32),
@@ -190,7 +192,7 @@ fn nulls(rows: i64, page_slots: i32) -> Bytes {
     let mut chunk = Chunk::new(Type::Int32, 0, &[v1(page_slots as usize, Encoding::Plain, &body)]);
     chunk.meta.num_values = rows;
     let null_count = Some(rows);
-    chunk.meta.statistics = Some(Statistics { null_count, ..Default::default() });
+    chunk.meta.statistics = Some(filled!(Statistics { null_count }));
     file(vec![optional("v", Type::Int32)], rows, vec![chunk]).into()
 }
 

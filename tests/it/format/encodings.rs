@@ -41,11 +41,15 @@ fn cases() -> Vec<Case> {
         encode: Box::new(encode),
         value: Box::new(value),
     };
-    let string = || SchemaElement {
-        logical_type: Some(LogicalType::String),
-        ..optional("v", Type::ByteArray)
+    let string = || {
+        filled!(SchemaElement {
+            logical_type: Some(LogicalType::String),
+            ..optional("v", Type::ByteArray)
+        })
     };
-    let fixed = || SchemaElement { type_length: Some(5), ..optional("v", Type::FixedLenByteArray) };
+    let fixed = || {
+        filled!(SchemaElement { type_length: Some(5), ..optional("v", Type::FixedLenByteArray) })
+    };
     let five = |i: usize| [i as u8, 1, 2, 3, (i / 256) as u8];
     let _ = five;
     vec![
@@ -290,7 +294,8 @@ fn dictionaries_of_every_type() {
         texts(&["a", "", "bcd"]),
         four([hex(b"a"), hex(b""), hex(b"bcd")]),
     );
-    let fixed = SchemaElement { type_length: Some(2), ..required("v", Type::FixedLenByteArray) };
+    let fixed =
+        filled!(SchemaElement { type_length: Some(2), ..required("v", Type::FixedLenByteArray) });
     check(fixed, b"aabbcc".to_vec(), four([hex(b"aa"), hex(b"bb"), hex(b"cc")]));
     let days = |i: usize| {
         [0u8, 0, 0, 0, 0, 0, 0, 0]
@@ -363,7 +368,7 @@ fn alp_as_the_format_shows_it() {
 #[test]
 fn encodings_that_a_type_may_not_have_are_malformed_and_unknown_ones_unsupported() {
     let with = |r#type, encoding| {
-        let element = SchemaElement { type_length: Some(4), ..required("v", r#type) };
+        let element = filled!(SchemaElement { type_length: Some(4), ..required("v", r#type) });
         file(vec![element], 3, vec![Chunk::new(r#type, 3, &[v1(3, encoding, &[0; 24])])])
     };
     for (r#type, encoding) in [
@@ -385,8 +390,10 @@ fn encodings_that_a_type_may_not_have_are_malformed_and_unknown_ones_unsupported
 
 #[test]
 fn strings_that_are_not_utf8_are_malformed_or_mended() {
-    let text =
-        SchemaElement { logical_type: Some(LogicalType::String), ..required("v", Type::ByteArray) };
+    let text = filled!(SchemaElement {
+        logical_type: Some(LogicalType::String),
+        ..required("v", Type::ByteArray)
+    });
     let wrong: [&[u8]; 3] = [b"ok", b"a\xFFb", b"\xC3"];
     let plain = wrong
         .iter()

@@ -121,13 +121,15 @@ fn enum_values_that_nobody_knows_matter_only_in_use() {
 
 #[test]
 fn annotations_that_are_unknown_misplaced_or_empty_are_passed_over() {
-    let uuid =
-        SchemaElement { logical_type: Some(LogicalType::Uuid), ..required("v", Type::Int32) };
+    let uuid = filled!(SchemaElement {
+        logical_type: Some(LogicalType::Uuid),
+        ..required("v", Type::Int32)
+    });
     one_two_three(file(vec![uuid], 3, simple()));
-    let unknown = SchemaElement {
+    let unknown = filled!(SchemaElement {
         logical_type: Some(LogicalType::Unrecognized(Default::default())),
         ..required("v", Type::Int32)
-    };
+    });
     one_two_three(file(vec![unknown], 3, simple()));
 }
 
@@ -159,10 +161,10 @@ fn a_bomb_of_nesting_is_a_limit() {
 
 #[test]
 fn a_repetition_that_does_not_exist_is_an_error() {
-    let odd = SchemaElement {
+    let odd = filled!(SchemaElement {
         repetition_type: Some(FieldRepetitionType::Unknown(7)),
         ..required("v", Type::Int32)
-    };
+    });
     assert!(matches!(
         kind(file(vec![odd], 3, simple())),
         ErrorKind::Unsupported(_) | ErrorKind::Malformed(_)
@@ -174,8 +176,7 @@ fn offsets_of_a_chunk_without_values_are_not_followed() {
     let file = file_with(schema(), vec![(0, vec![Chunk::new(Type::Int32, 0, &[])])], |meta| {
         let meta = meta.row_groups[0].columns[0].meta_data.as_mut().expect("a chunk");
         (meta.data_page_offset, meta.total_compressed_size) = (i64::MAX, i64::MAX);
-        meta.key_value_metadata =
-            Some(vec![KeyValue { key: "k".into(), value: None, ..Default::default() }]);
+        meta.key_value_metadata = Some(vec![filled!(KeyValue { key: "k".into(), value: None })]);
     });
     let reader = Reader::new(bytes::Bytes::from(file)).expect("a footer");
     let chunk = reader.metadata().column_chunk(0, 0).expect("metadata");
@@ -187,14 +188,11 @@ fn offsets_of_a_chunk_without_values_are_not_followed() {
 #[test]
 fn field_ids_and_key_values_reach_arrow() {
     let file = file_with(
-        vec![SchemaElement { field_id: Some(-7), ..required("v", Type::Int32) }],
+        vec![filled!(SchemaElement { field_id: Some(-7), ..required("v", Type::Int32) })],
         vec![(3, simple())],
         |meta| {
-            meta.key_value_metadata = Some(vec![KeyValue {
-                key: "who".into(),
-                value: Some("me".into()),
-                ..Default::default()
-            }])
+            meta.key_value_metadata =
+                Some(vec![filled!(KeyValue { key: "who".into(), value: Some("me".into()) })])
         },
     );
     let schema =

@@ -13,10 +13,10 @@ fn optional_ints(body: &[u8], slots: usize) -> Vec<u8> {
 
 /// A list of required ints: two levels of repetition and definition, 0 and 1.
 fn list_schema() -> Vec<SchemaElement> {
-    let list = SchemaElement {
+    let list = filled!(SchemaElement {
         logical_type: Some(LogicalType::List),
         ..group("v", FieldRepetitionType::Required, 1)
-    };
+    });
     vec![list, group("list", FieldRepetitionType::Repeated, 1), required("element", Type::Int32)]
 }
 
@@ -50,21 +50,19 @@ fn v2_has_the_same_order_without_lengths() {
 fn v2_stored(is_compressed: Option<bool>, raw_len: usize, stored: &[u8]) -> Vec<u8> {
     let def = levels_v2(&[1, 0, 1], 1);
     let size = |n: usize| i32::try_from(n).expect("small");
-    let header = PageHeader {
+    let header = filled!(PageHeader {
         r#type: PageType::DataPageV2,
         uncompressed_page_size: size(def.len() + raw_len),
         compressed_page_size: size(def.len() + stored.len()),
-        data_page_header_v2: Some(DataPageHeaderV2 {
+        data_page_header_v2: Some(filled!(DataPageHeaderV2 {
             num_values: 3,
             num_nulls: 1,
             num_rows: 3,
             encoding: Encoding::Plain,
             definition_levels_byte_length: size(def.len()),
-            is_compressed,
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
+            is_compressed
+        }))
+    });
     page(header, &[def, stored.to_vec()].concat())
 }
 
@@ -94,20 +92,18 @@ fn v2_is_compressed_unless_it_says_no_or_there_is_no_codec() {
 fn an_empty_value_part_is_not_decompressed() {
     let def = levels_v2(&[0, 0], 1);
     for stored in [&[][..], &[0x28, 0xB5, 0x2F, 0xFD, 0x20, 0x00, 0x01, 0x00, 0x00]] {
-        let header = PageHeader {
+        let header = filled!(PageHeader {
             r#type: PageType::DataPageV2,
             uncompressed_page_size: i32::try_from(def.len()).expect("small"),
             compressed_page_size: i32::try_from(def.len() + stored.len()).expect("small"),
-            data_page_header_v2: Some(DataPageHeaderV2 {
+            data_page_header_v2: Some(filled!(DataPageHeaderV2 {
                 num_values: 2,
                 num_nulls: 2,
                 num_rows: 2,
                 encoding: Encoding::Plain,
-                definition_levels_byte_length: i32::try_from(def.len()).expect("small"),
-                ..Default::default()
-            }),
-            ..Default::default()
-        };
+                definition_levels_byte_length: i32::try_from(def.len()).expect("small")
+            }))
+        });
         let chunk = Chunk::new(Type::Int32, 2, &[page(header, &[&def, stored].concat())])
             .codec(CompressionCodec::Zstd);
         let file = file(vec![optional("v", Type::Int32)], 2, vec![chunk]);
@@ -198,10 +194,10 @@ fn columns_with_other_numbers_of_rows_are_malformed() {
     assert!(is_malformed(file(schema.clone(), 3, vec![chunk(3), chunk(4)])));
     read(file(schema, 3, vec![chunk(3), chunk(3)])).expect("rows");
     // Lists whose leaves disagree on the number of elements.
-    let list = SchemaElement {
+    let list = filled!(SchemaElement {
         logical_type: Some(LogicalType::List),
         ..group("v", FieldRepetitionType::Required, 1)
-    };
+    });
     let element = group("element", FieldRepetitionType::Required, 2);
     let schema = vec![
         list,
@@ -283,12 +279,7 @@ fn many_pages_and_pages_of_other_types() {
 
     let odd = |r#type| {
         page(
-            PageHeader {
-                r#type,
-                uncompressed_page_size: 3,
-                compressed_page_size: 3,
-                ..Default::default()
-            },
+            filled!(PageHeader { r#type, uncompressed_page_size: 3, compressed_page_size: 3 }),
             &[1, 2, 3],
         )
     };
@@ -307,8 +298,10 @@ fn checksums_are_verified_unless_turned_off() {
     let body = ints(&[1, 2, 3]);
     let good = crc32fast::hash(&body).cast_signed();
     let with = |crc: i32| {
-        let header =
-            PageHeader { crc: Some(crc), ..v1_header(3, Encoding::Plain, body.len(), body.len()) };
+        let header = filled!(PageHeader {
+            crc: Some(crc),
+            ..v1_header(3, Encoding::Plain, body.len(), body.len())
+        });
         file(
             vec![required("v", Type::Int32)],
             3,
@@ -322,14 +315,13 @@ fn checksums_are_verified_unless_turned_off() {
     // The dictionary page too.
     let indices = [&[1][..], &levels_v2(&[0, 1, 0], 1)].concat();
     let values = ints(&[5, 6]);
-    let header = PageHeader {
+    let header = filled!(PageHeader {
         r#type: PageType::DictionaryPage,
         uncompressed_page_size: 8,
         compressed_page_size: 8,
         crc: Some(7),
-        dictionary_page_header: Some(DictionaryPageHeader { num_values: 2, ..Default::default() }),
-        ..Default::default()
-    };
+        dictionary_page_header: Some(filled!(DictionaryPageHeader { num_values: 2 }))
+    });
     assert!(is_malformed(coded(&indices, page(header, &values))));
 }
 
@@ -337,14 +329,14 @@ fn checksums_are_verified_unless_turned_off() {
 fn the_checksum_of_the_specification_is_the_one_of_gzip() {
     let body = texts(&["text1", "text2", "text3", "text4", "text5"]);
     assert_eq!(crc32fast::hash(&body), 0xE4BF_772A);
-    let header = PageHeader {
+    let header = filled!(PageHeader {
         crc: Some(0xE4BF_772Au32.cast_signed()),
         ..v1_header(5, Encoding::Plain, 45, 45)
-    };
-    let text = SchemaElement {
+    });
+    let text = filled!(SchemaElement {
         converted_type: Some(ConvertedType::Utf8),
         ..required("v", Type::ByteArray)
-    };
+    });
     let bytes = file(vec![text], 5, vec![Chunk::new(Type::ByteArray, 5, &[page(header, &body)])]);
     assert_eq!(column(&read(bytes).expect("rows"))[4], json!("text5"));
 }
@@ -352,10 +344,10 @@ fn the_checksum_of_the_specification_is_the_one_of_gzip() {
 #[test]
 fn nulls_and_empty_lists_at_every_depth() {
     // optional list of optional ints: null, [], [null], [1, null].
-    let list = SchemaElement {
+    let list = filled!(SchemaElement {
         logical_type: Some(LogicalType::List),
         ..group("v", FieldRepetitionType::Optional, 1)
-    };
+    });
     let schema = vec![
         list,
         group("list", FieldRepetitionType::Repeated, 1),

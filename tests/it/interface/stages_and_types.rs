@@ -6,8 +6,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use marquetry::arrow_array::RecordBatch;
-use marquetry::io::{Opened, PathSink, Progress, RowGroupOpening, Source, WriteSink};
-use marquetry::read::{Footer, FooterTail, Plan, ReadOptions, RowGroup, RowRange, Tail};
+use marquetry::io::{PathSink, Source, WriteSink};
+use marquetry::read::{
+    Footer, FooterTail, Plan, Progress, ReadOptions, RowGroup, RowGroupOpening, RowRange, Step,
+    Tail,
+};
 use marquetry::schema::{ArrowOptions, Leaf, Projection, Schema};
 use marquetry::{
     Batches, EncodedRowGroup, Error, Export, Limits, Metadata, Predicate, Reader, RowGroupEncoder,
@@ -33,8 +36,8 @@ fn drive(file: &Bytes, options: &ReadOptions) -> marquetry::Result<Vec<RecordBat
         let row_group = loop {
             let bytes = fetch_all(opening.needs());
             match opening.supply(bytes)? {
-                Opened::More(more) => opening = more,
-                Opened::Done(row_group) => break row_group,
+                Step::NeedsMore(more) => opening = more,
+                Step::Done(row_group) => break row_group,
             }
         };
         let Some(mut row_group) = row_group else { continue };

@@ -1,6 +1,7 @@
 //! Statistics as Arrow arrays: what they say is true of the rows, and what the file does not say is
 //! null.
 
+use crate::support::filled;
 use std::cmp::Ordering;
 
 use arrow_buffer::i256;
@@ -153,25 +154,23 @@ fn said(
 }
 
 fn of(min: &[u8], max: &[u8]) -> Statistics {
-    Statistics {
-        min_value: Some(min.to_vec()),
-        max_value: Some(max.to_vec()),
-        ..Default::default()
-    }
+    filled!(Statistics { min_value: Some(min.to_vec()), max_value: Some(max.to_vec()) })
 }
 
 fn with_logical(physical: Type, logical: LogicalType) -> SchemaElement {
-    SchemaElement { logical_type: Some(logical), ..required("v", physical) }
+    filled!(SchemaElement { logical_type: Some(logical), ..required("v", physical) })
 }
 
 #[test]
 fn decimals_of_every_physical_form_have_bounds() {
-    let decimal = |physical: Type, len: Option<i32>| SchemaElement {
-        type_length: len,
-        ..with_logical(
-            physical,
-            LogicalType::Decimal(format::DecimalType { scale: 2, precision: 9 }),
-        )
+    let decimal = |physical: Type, len: Option<i32>| {
+        filled!(SchemaElement {
+            type_length: len,
+            ..with_logical(
+                physical,
+                LogicalType::Decimal(filled!(format::DecimalType { scale: 2, precision: 9 })),
+            )
+        })
     };
     let be = |n: i64, len: usize| n.to_be_bytes()[8 - len..].to_vec();
     let (low, high) = (-12_345i32, 67_890i32);
@@ -205,7 +204,7 @@ fn decimals_of_every_physical_form_have_bounds() {
 fn orders_decide_which_bounds_count() {
     let unsigned = with_logical(
         Type::Int32,
-        LogicalType::Integer(IntType { bit_width: 32, is_signed: false }),
+        LogicalType::Integer(filled!(IntType { bit_width: 32, is_signed: false })),
     );
     let (low, high) = (1u32.to_le_bytes(), 4_000_000_000u32.to_le_bytes());
     let by_type = || Some(ColumnOrder::TypeOrder);
@@ -215,13 +214,12 @@ fn orders_decide_which_bounds_count() {
     // compared.
     let found = said(unsigned.clone(), of(&low, &high), None);
     assert!(found.min.is_null(0) && found.max.is_null(0));
-    let old =
-        Statistics { min: Some(low.to_vec()), max: Some(high.to_vec()), ..Default::default() };
+    let old = filled!(Statistics { min: Some(low.to_vec()), max: Some(high.to_vec()) });
     assert!(said(unsigned, old.clone(), by_type()).max.is_null(0));
     // Of signed numbers the deprecated fields count.
     let found = said(required("v", Type::Int32), old.clone(), None);
     assert!(found.min.is_null(0) && found.max.is_null(0), "as signed numbers they contradict");
-    let old = Statistics { max: Some(ints(&[7])), ..old };
+    let old = filled!(Statistics { max: Some(ints(&[7])), ..old });
     let found = said(required("v", Type::Int32), old, None);
     assert_eq!(found.min.as_primitive::<Int32Type>().value(0), 1);
     assert_eq!(found.max.as_primitive::<Int32Type>().value(0), 7);
@@ -237,11 +235,11 @@ fn orders_decide_which_bounds_count() {
     assert_eq!(nanos, 2 * 86_400_000_000_000);
 
     // Intervals have no order.
-    let interval = SchemaElement {
+    let interval = filled!(SchemaElement {
         type_length: Some(12),
         converted_type: Some(ConvertedType::Interval),
         ..required("v", Type::FixedLenByteArray)
-    };
+    });
     assert!(said(interval, of(&[0; 12], &[9; 12]), by_type()).min.is_null(0));
 }
 
@@ -277,11 +275,11 @@ fn cut_bounds_are_not_exact_and_stay_values() {
     assert_eq!(found.min.as_string::<i32>().value(0), "ab");
     assert!(found.min_exact.is_null(0) && found.max_exact.is_null(0));
     for (flag, expected) in [(true, true), (false, false)] {
-        let exact = Statistics {
+        let exact = filled!(Statistics {
             is_min_value_exact: Some(flag),
             is_max_value_exact: Some(!flag),
             ..of(b"ab", b"cd")
-        };
+        });
         let found = said(text(), exact, by_type());
         assert_eq!((found.min_exact.value(0), found.max_exact.value(0)), (expected, !expected));
     }
@@ -290,7 +288,8 @@ fn cut_bounds_are_not_exact_and_stay_values() {
     assert_eq!(found.min.as_string::<i32>().value(0), "a");
     assert!(!found.min_exact.value(0) && found.max.is_null(0));
     // Of bytes of one length: what is missing is zeros.
-    let fixed = SchemaElement { type_length: Some(4), ..required("v", Type::FixedLenByteArray) };
+    let fixed =
+        filled!(SchemaElement { type_length: Some(4), ..required("v", Type::FixedLenByteArray) });
     let found = said(fixed.clone(), of(&[1, 2], &[1, 3]), by_type());
     assert_eq!(found.min.as_fixed_size_binary().value(0), [1, 2, 0, 0]);
     assert_eq!(found.max.as_fixed_size_binary().value(0), [1, 3, 0, 0]);
@@ -300,8 +299,10 @@ fn cut_bounds_are_not_exact_and_stay_values() {
 
 #[test]
 fn bounds_of_endless_values_are_refused_and_not_allocated() {
-    let element =
-        SchemaElement { type_length: Some(i32::MAX), ..required("v", Type::FixedLenByteArray) };
+    let element = filled!(SchemaElement {
+        type_length: Some(i32::MAX),
+        ..required("v", Type::FixedLenByteArray)
+    });
     let chunk = || {
         let mut chunk = crate::support::Chunk::new(Type::FixedLenByteArray, 0, &[]);
         chunk.meta.statistics = Some(of(&[1], &[2]));

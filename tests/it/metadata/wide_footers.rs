@@ -1,5 +1,6 @@
 //! What a footer of some hundred KB can make us do grows with its length, not with its square.
 
+use crate::support::filled;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,24 +47,25 @@ fn row_groups(n: usize) -> Bytes {
 
 fn key_values(n: usize) -> Bytes {
     file_with(vec![optional("c0", Type::Int32)], vec![(0, vec![empty()])], |meta| {
-        let pair = |i| KeyValue { key: name(i), value: Some(name(i)), ..Default::default() };
+        let pair = |i| filled!(KeyValue { key: name(i), value: Some(name(i)) });
         meta.key_value_metadata = Some((0..n).map(pair).collect());
     })
     .into()
 }
 
 fn coordinate_systems(n: usize) -> Bytes {
-    let column = |i: usize| SchemaElement {
-        logical_type: Some(LogicalType::Geometry(GeometryType {
-            crs: Some(format!("projjson:{}", name(i))),
-            ..Default::default()
-        })),
-        ..optional(&name(i), Type::ByteArray)
+    let column = |i: usize| {
+        filled!(SchemaElement {
+            logical_type: Some(LogicalType::Geometry(filled!(GeometryType {
+                crs: Some(format!("projjson:{}", name(i)))
+            }))),
+            ..optional(&name(i), Type::ByteArray)
+        })
     };
     let chunk = Chunk::new(Type::ByteArray, 0, &[v1(0, Encoding::Plain, &[])]);
     file_with((0..n).map(column).collect(), vec![(0, vec![chunk; n])], |meta| {
         let value = || Some("{\"a\":1}".to_owned());
-        let pair = |i| KeyValue { key: name(i), value: value(), ..Default::default() };
+        let pair = |i| filled!(KeyValue { key: name(i), value: value() });
         meta.key_value_metadata = Some((0..n).map(pair).collect());
     })
     .into()

@@ -152,7 +152,7 @@ fn random_reads_give_the_rows_of_the_blocking_reader() {
             options.limit = Some(rng.u64(0..=n as u64));
         }
         let gap = [0, 1_000, 1 << 20][rng.usize(0..3)];
-        let latency = Latency { per_request: Duration::from_secs(1), bytes_per_second: gap };
+        let latency = Latency::new(Duration::from_secs(1), gap);
         let threads = rng.usize(1..=2);
         let expected = read_with(local.options(options.clone())).expect("rows");
         options.latency = Some(latency);
@@ -189,7 +189,7 @@ fn a_fault_of_the_source_comes_behind_the_rows_before_it() {
                 loop {
                     n += 1;
                     let far = Far { fails: Some((n, fault)), ..Far::new(table()) };
-                    let latency = Latency { bytes_per_second: 1_000, ..Latency::STORE };
+                    let latency = Latency::new(Latency::STORE.per_request, 1_000);
                     let reader = Reader::open_async(far).await.unwrap().threads(threads);
                     let mut batches = reader.latency(latency).batch_rows(1_000).stream().unwrap();
                     let mut given = 0;
@@ -369,7 +369,7 @@ fn row_groups_larger_than_a_share_of_the_memory_are_read_in_parts() {
 #[test]
 fn of_the_other_columns_only_the_pages_of_the_rows_that_pass_are_fetched() {
     run(async {
-        let latency = Latency { per_request: Duration::from_millis(30), bytes_per_second: 0 };
+        let latency = Latency::new(Duration::from_millis(30), 0);
         for threads in [1, 2] {
             let far = Far { latency: Some(latency), ..Far::new(table()) };
             let requests = far.requests.clone();
@@ -417,7 +417,7 @@ fn random_filters_of_a_far_table_give_the_rows_of_the_blocking_reader() {
             options.limit = Some(rng.u64(0..10_000));
         }
         let bytes_per_second = [0, 100_000_000][rng.usize(0..2)];
-        options.latency = Some(Latency { bytes_per_second, ..Latency::STORE });
+        options.latency = Some(Latency::new(Latency::STORE.per_request, bytes_per_second));
         let reader = local.clone().options(options.clone());
         let schema = reader.schema().unwrap();
         let expected = columns(&schema, &read_with(reader).unwrap());

@@ -26,8 +26,10 @@ fn coded(values: &[String], groups: &[Vec<u32>]) -> Bytes {
         let chunk = chunk.with_dictionary(dictionary(values.len() as i32, &texts(&entries)));
         (indices.len() as i64, vec![chunk])
     });
-    let text =
-        SchemaElement { logical_type: Some(LogicalType::String), ..required("v", Type::ByteArray) };
+    let text = filled!(SchemaElement {
+        logical_type: Some(LogicalType::String),
+        ..required("v", Type::ByteArray)
+    });
     file_with(vec![text], groups.collect(), |_| {}).into()
 }
 
@@ -163,7 +165,7 @@ fn batches_of_no_rows_are_refused_by_every_way_to_read() {
 
 #[test]
 fn a_latency_beyond_all_numbers_is_as_the_longest() {
-    let latency = Latency { per_request: std::time::Duration::MAX, bytes_per_second: u64::MAX };
+    let latency = Latency::new(std::time::Duration::MAX, u64::MAX);
     let reader = Reader::open(testdata("trips.parquet")).unwrap().latency(latency);
     assert_eq!(reader.count().unwrap(), 1_000);
     assert_eq!(

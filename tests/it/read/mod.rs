@@ -7,5 +7,6 @@ mod chunks_in_other_files;
 mod divided;
 mod few_rows;
 mod files_of_other_writers;
+mod read_again;
 pub mod row_selection;
 mod threads;

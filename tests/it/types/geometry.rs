@@ -1,5 +1,6 @@
 //! Geometries: their statistics as they are written, and which rows and row groups a box leaves.
 
+use crate::support::filled;
 use std::sync::Arc;
 
 use arrow_buffer::OffsetBuffer;
@@ -92,7 +93,7 @@ fn line(points: &[[f64; 2]]) -> Vec<u8> {
 fn geometry(edges: Edges) -> Field {
     let metadata = match edges {
         Edges::Planar => "{}",
-        Edges::Geodesic => "{\"crs\":\"OGC:CRS84\",\"edges\":\"spherical\"}",
+        _ => "{\"crs\":\"OGC:CRS84\",\"edges\":\"spherical\"}",
     };
     Field::new("geom", DataType::Binary, true).with_metadata(
         [("ARROW:extension:name", "geoarrow.wkb"), ("ARROW:extension:metadata", metadata)]
@@ -133,21 +134,23 @@ fn expected(codes: &[i32], points: &[(u32, Vec<f64>)]) -> GeospatialStatistics {
     };
     let z = range(|d| (d % 2000 == 1000).then_some(2));
     let m = range(|d| [None, None, Some(2), Some(3)][d as usize / 1000]);
-    let bbox = range(|_| Some(0)).zip(range(|_| Some(1))).map(|(x, y)| BoundingBox {
-        xmin: x.0,
-        xmax: x.1,
-        ymin: y.0,
-        ymax: y.1,
-        zmin: z.map(|z| z.0),
-        zmax: z.map(|z| z.1),
-        mmin: m.map(|m| m.0),
-        mmax: m.map(|m| m.1),
-        ..BoundingBox::default()
+    let bbox = range(|_| Some(0)).zip(range(|_| Some(1))).map(|(x, y)| {
+        filled!(BoundingBox {
+            xmin: x.0,
+            xmax: x.1,
+            ymin: y.0,
+            ymax: y.1,
+            zmin: z.map(|z| z.0),
+            zmax: z.map(|z| z.1),
+            mmin: m.map(|m| m.0),
+            mmax: m.map(|m| m.1),
+            ..BoundingBox::default()
+        })
     });
     let mut types = codes.to_vec();
     types.sort_unstable();
     types.dedup();
-    GeospatialStatistics { bbox, geospatial_types: Some(types), ..Default::default() }
+    filled!(GeospatialStatistics { bbox, geospatial_types: Some(types) })
 }
 
 #[test]
@@ -412,9 +415,9 @@ fn boxes_that_wrap_prune_what_lies_in_their_gap() {
     values.extend((0..10).map(|_| line(&[[179.0, 0.0], [-179.0, 1.0]])));
     let values: Vec<_> = values.into_iter().map(Some).collect();
     let bbox = |xmin, xmax, types: &[i32]| {
-        let bbox = BoundingBox { xmin, xmax, ymin: 0.0, ymax: 1.0, ..Default::default() };
+        let bbox = filled!(BoundingBox { xmin, xmax, ymin: 0.0, ymax: 1.0 });
         let geospatial_types = Some(types.to_vec());
-        Some(GeospatialStatistics { bbox: Some(bbox), geospatial_types, ..Default::default() })
+        Some(filled!(GeospatialStatistics { bbox: Some(bbox), geospatial_types }))
     };
     let (skipped, read) = (Outcome::ByStatistics, Outcome::Evaluated);
     for edges in [Edges::Geodesic, Edges::Planar] {
@@ -459,13 +462,13 @@ fn statistics_that_cannot_be_believed_prune_nothing() {
     for [xmin, xmax, ymin, ymax] in
         [[nan, 9.0, 8.0, 9.0], [8.0, 9.0, nan, nan], [8.0, 9.0, 9.0, 8.0], [inf, -inf, inf, -inf]]
     {
-        let bbox = BoundingBox { xmin, xmax, ymin, ymax, ..Default::default() };
-        let found = GeospatialStatistics { bbox: Some(bbox), ..Default::default() };
+        let bbox = filled!(BoundingBox { xmin, xmax, ymin, ymax });
+        let found = filled!(GeospatialStatistics { bbox: Some(bbox) });
         let reader = Reader::new(with_statistics(&file, &[Some(found)])).expect("a file");
         assert_eq!(rows(&reader, &here).len(), 10);
     }
     // Types alone say nothing of places.
-    let types = GeospatialStatistics { geospatial_types: Some(vec![1]), ..Default::default() };
+    let types = filled!(GeospatialStatistics { geospatial_types: Some(vec![1]) });
     let reader = Reader::new(with_statistics(&file, &[Some(types)])).expect("a file");
     assert_eq!(rows(&reader, &here).len(), 10);
 }

@@ -38,8 +38,7 @@ fn with_hint_text(
     rows: i64,
     text: &str,
 ) -> bytes::Bytes {
-    let pair =
-        KeyValue { key: "ARROW:schema".into(), value: Some(text.into()), ..Default::default() };
+    let pair = filled!(KeyValue { key: "ARROW:schema".into(), value: Some(text.into()) });
     file_with(elements, vec![(rows, chunks)], |meta| meta.key_value_metadata = Some(vec![pair]))
         .into()
 }
@@ -212,7 +211,7 @@ fn a_target_reaches_into_structs_and_matches_by_field_id() {
             (&plain[0]["x"], &plain[0]["z"], &Value::Null)
         );
     }
-    let element = SchemaElement { field_id: Some(3), ..required("old name", Type::Int32) };
+    let element = filled!(SchemaElement { field_id: Some(3), ..required("old name", Type::Int32) });
     let file = bytes::Bytes::from(file(vec![element], 6, vec![coded_ints()]));
     let id = [("PARQUET:field_id".to_owned(), "3".to_owned())].into();
     let target =
@@ -437,9 +436,12 @@ fn a_nested_column_that_only_the_target_has_is_null_in_predicates_too() {
 #[test]
 fn byte_strings_without_annotation_are_text_on_request() {
     let text = LogicalType::String;
-    let annotated = SchemaElement { logical_type: Some(text), ..required("t", Type::ByteArray) };
-    let bson =
-        SchemaElement { logical_type: Some(LogicalType::Bson), ..required("o", Type::ByteArray) };
+    let annotated =
+        filled!(SchemaElement { logical_type: Some(text), ..required("t", Type::ByteArray) });
+    let bson = filled!(SchemaElement {
+        logical_type: Some(LogicalType::Bson),
+        ..required("o", Type::ByteArray)
+    });
     let elements = || {
         vec![
             required("b", Type::ByteArray),

@@ -18,11 +18,11 @@ fn with(element: SchemaElement, values: &[u8], n: usize) -> Vec<u8> {
 }
 
 fn logical(r#type: Type, logical: LogicalType) -> SchemaElement {
-    SchemaElement { logical_type: Some(logical), ..required("v", r#type) }
+    filled!(SchemaElement { logical_type: Some(logical), ..required("v", r#type) })
 }
 
 fn fixed(n: i32) -> SchemaElement {
-    SchemaElement { type_length: Some(n), ..required("v", Type::FixedLenByteArray) }
+    filled!(SchemaElement { type_length: Some(n), ..required("v", Type::FixedLenByteArray) })
 }
 
 fn data_type(file: &[u8]) -> DataType {
@@ -37,12 +37,14 @@ fn check(element: SchemaElement, values: &[u8], n: usize, expected: DataType, pr
 }
 
 fn time(unit: TimeUnit, utc: bool) -> TimeType {
-    TimeType { is_adjusted_to_utc: utc, unit }
+    filled!(TimeType { is_adjusted_to_utc: utc, unit })
 }
 
 #[test]
 fn logical_and_converted_types() {
-    let int = |bits, signed| LogicalType::Integer(IntType { bit_width: bits, is_signed: signed });
+    let int = |bits, signed| {
+        LogicalType::Integer(filled!(IntType { bit_width: bits, is_signed: signed }))
+    };
     let minus = (-1i32).to_le_bytes();
     check(logical(Type::Int32, int(8, true)), &minus, 1, DataType::Int8, &[json!(-1)]);
     check(logical(Type::Int32, int(32, false)), &minus, 1, DataType::UInt32, &[json!(u32::MAX)]);
@@ -83,9 +85,8 @@ fn logical_and_converted_types() {
         DataType::Binary,
         &[json!("0x78")],
     );
-    let converted = |r#type, converted| SchemaElement {
-        converted_type: Some(converted),
-        ..required("v", r#type)
+    let converted = |r#type, converted| {
+        filled!(SchemaElement { converted_type: Some(converted), ..required("v", r#type) })
     };
     check(
         converted(Type::Int32, ConvertedType::Uint16),
@@ -105,7 +106,7 @@ fn logical_and_converted_types() {
 
 #[test]
 fn decimals_of_every_physical_type() {
-    let decimal = |precision| LogicalType::Decimal(DecimalType { scale: 2, precision });
+    let decimal = |precision| LogicalType::Decimal(filled!(DecimalType { scale: 2, precision }));
     let text = [json!("-1.23")];
     check(
         logical(Type::Int32, decimal(9)),
@@ -121,8 +122,9 @@ fn decimals_of_every_physical_type() {
         DataType::Decimal128(18, 2),
         &text,
     );
-    let of =
-        |n: i32, precision| SchemaElement { logical_type: Some(decimal(precision)), ..fixed(n) };
+    let of = |n: i32, precision| {
+        filled!(SchemaElement { logical_type: Some(decimal(precision)), ..fixed(n) })
+    };
     check(of(5, 10), &(-123i64).to_be_bytes()[3..], 1, DataType::Decimal128(10, 2), &text);
     check(of(16, 38), &(-123i128).to_be_bytes(), 1, DataType::Decimal128(38, 2), &text);
     let wide = [&[0xFF; 16][..], &(-123i128).to_be_bytes()].concat();
@@ -147,11 +149,12 @@ fn decimals_of_every_physical_type() {
 
 #[test]
 fn uuid_float16_interval_and_times() {
-    let uuid = SchemaElement { logical_type: Some(LogicalType::Uuid), ..fixed(16) };
+    let uuid = filled!(SchemaElement { logical_type: Some(LogicalType::Uuid), ..fixed(16) });
     check(uuid, &[7; 16], 1, DataType::FixedSizeBinary(16), &[hex(&[7; 16])]);
-    let half = SchemaElement { logical_type: Some(LogicalType::Float16), ..fixed(2) };
+    let half = filled!(SchemaElement { logical_type: Some(LogicalType::Float16), ..fixed(2) });
     check(half, &[0x00, 0x3E, 0x00, 0xC0], 2, DataType::Float16, &[json!(1.5), json!(-2.0)]);
-    let interval = SchemaElement { converted_type: Some(ConvertedType::Interval), ..fixed(12) };
+    let interval =
+        filled!(SchemaElement { converted_type: Some(ConvertedType::Interval), ..fixed(12) });
     let body = [1u32, 2, 3].iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let unit = marquetry::arrow_schema::IntervalUnit::MonthDayNano;
     check(interval, &body, 1, DataType::Interval(unit), &[json!([1, 2, 3_000_000])]);
@@ -163,10 +166,10 @@ fn uuid_float16_interval_and_times() {
             let zone = utc.then(|| "UTC".into());
             let ts = logical(
                 Type::Int64,
-                LogicalType::Timestamp(TimestampType {
+                LogicalType::Timestamp(filled!(TimestampType {
                     is_adjusted_to_utc: utc,
                     unit: unit.clone(),
-                }),
+                })),
             );
             check(
                 ts,
@@ -218,13 +221,13 @@ fn int96_in_the_zone_asked_for() {
 fn a_decimal_with_more_digits_than_it_may_have_says_what_reads_it() {
     use marquetry::arrow_schema::{Field, Schema};
     // As Drill wrote them: 20 bytes where 20 digits were declared.
-    let element = SchemaElement {
+    let element = filled!(SchemaElement {
         type_length: Some(20),
         ..logical(
             Type::FixedLenByteArray,
-            LogicalType::Decimal(DecimalType { scale: 2, precision: 20 }),
+            LogicalType::Decimal(filled!(DecimalType { scale: 2, precision: 20 })),
         )
-    };
+    });
     let file = bytes::Bytes::from(with(element, &[b'7'; 20], 1));
     let reader = Reader::new(file).expect("a footer").threads(1);
     let error = read_with(reader.clone()).expect_err("48 digits");
@@ -238,8 +241,10 @@ fn a_decimal_with_more_digits_than_it_may_have_says_what_reads_it() {
 #[test]
 fn unknown_is_null_whatever_is_stored() {
     for r#type in [Type::Int32, Type::Double, Type::ByteArray] {
-        let element =
-            SchemaElement { logical_type: Some(LogicalType::Unknown), ..optional("v", r#type) };
+        let element = filled!(SchemaElement {
+            logical_type: Some(LogicalType::Unknown),
+            ..optional("v", r#type)
+        });
         let body = levels_v1(&[0, 0], 1);
         let chunk = Chunk::new(r#type, 2, &[v1(2, Encoding::Plain, &body)]);
         let file = file(vec![element], 2, vec![chunk]);
@@ -255,16 +260,16 @@ fn a_time_unit_that_nobody_knows_leaves_the_integer() {
     let unit = TimeUnit::Unrecognized(Default::default());
     let ts = logical(
         Type::Int64,
-        LogicalType::Timestamp(TimestampType { is_adjusted_to_utc: true, unit }),
+        LogicalType::Timestamp(filled!(TimestampType { is_adjusted_to_utc: true, unit })),
     );
     check(ts, &9i64.to_le_bytes(), 1, DataType::Int64, &[json!(9)]);
 }
 
 fn list(name: &str) -> SchemaElement {
-    SchemaElement {
+    filled!(SchemaElement {
         converted_type: Some(ConvertedType::List),
         ..group(name, FieldRepetitionType::Required, 1)
-    }
+    })
 }
 
 fn repeated_leaf(name: &str) -> SchemaElement {
@@ -319,7 +324,8 @@ fn lists_by_each_of_the_five_rules() {
         [levels_v1(&[0, 2, 1, 0], 3), levels_v1(&[2, 2, 2, 0], 3), ints(&[1, 2, 3])].concat();
     let chunk = Chunk::new(Type::Int32, 4, &[v1(4, Encoding::Plain, &body)]);
     let plain = group("x", FieldRepetitionType::Repeated, 1);
-    let annotated = SchemaElement { converted_type: Some(ConvertedType::List), ..plain.clone() };
+    let annotated =
+        filled!(SchemaElement { converted_type: Some(ConvertedType::List), ..plain.clone() });
     for (middle, expected) in
         [(annotated, json!([[1, 2], [3]])), (plain, json!([{"y": [1, 2]}, {"y": [3]}]))]
     {
@@ -338,10 +344,10 @@ fn maps_in_their_legacy_forms() {
     let expected = [json!([[7, 1], [7, 2]]), json!([])];
     for converted in [ConvertedType::Map, ConvertedType::MapKeyValue] {
         for name in ["key_value", "map", "entries"] {
-            let outer = SchemaElement {
+            let outer = filled!(SchemaElement {
                 converted_type: Some(converted),
                 ..group("v", FieldRepetitionType::Required, 1)
-            };
+            });
             let schema = vec![
                 outer,
                 group(name, FieldRepetitionType::Repeated, 2),
@@ -353,10 +359,10 @@ fn maps_in_their_legacy_forms() {
             assert_eq!(column(&rows), expected, "duplicates are kept");
         }
     }
-    let outer = SchemaElement {
+    let outer = filled!(SchemaElement {
         converted_type: Some(ConvertedType::Map),
         ..group("v", FieldRepetitionType::Required, 1)
-    };
+    });
     // Keys alone.
     let keys = vec![
         outer.clone(),

@@ -1,6 +1,7 @@
 //! What is written by default is decoded by every reader that is known: for every Arrow type,
 //! profile and page version.
 
+use crate::support::filled;
 use std::sync::Arc;
 
 use marquetry::arrow_array::types::*;
@@ -172,11 +173,8 @@ fn unreadable(file: &bytes::Bytes, readers: &[TargetReader], hinted: bool) -> Ve
     let mut out = Vec::new();
     for (i, chunk) in meta.row_groups[0].columns.iter().enumerate() {
         let leaf = schema.leaf(i).expect("a leaf");
-        let values = ValueType {
-            physical: leaf.physical.format_type(),
-            logical: leaf.logical.as_ref(),
-            hinted_dictionary: hinted && leaf.path.dotted().starts_with("dictionary"),
-        };
+        let values = ValueType::new(leaf.physical.format_type(), leaf.logical.as_ref())
+            .with_hinted_dictionary(hinted && leaf.path.dotted().starts_with("dictionary"));
         let pages = chunk.meta_data.as_ref().expect("metadata").encoding_stats.as_ref();
         for encoding in pages.expect("pages").iter().map(|pages| pages.encoding) {
             for of in readers.iter().filter(|of| !of.reads(encoding, &values)) {
@@ -282,7 +280,7 @@ fn binary_of_size_0_is_never_a_fixed_len_byte_array_of_no_bytes() {
 }
 
 fn empty_fixed_len() -> SchemaElement {
-    SchemaElement { type_length: Some(0), ..optional("a", Type::FixedLenByteArray) }
+    filled!(SchemaElement { type_length: Some(0), ..optional("a", Type::FixedLenByteArray) })
 }
 
 /// A variant of two rows, its metadata nullable; the second row is null as a whole if it is said to

@@ -437,7 +437,7 @@ fn pages_stay_the_same_around_an_edit() {
         (0..60_000).map(|_| (rng.u8(..) > 9).then(|| rng.i64(..))).collect();
     let mut edited = numbers.clone();
     edited.splice(20_000..20_010, (0..500).map(Some));
-    let chunking = ChunkingOptions { min_bytes: 4 << 10, max_bytes: 32 << 10 };
+    let chunking = ChunkingOptions::new(4 << 10, 32 << 10);
     let bodies = |values: &[Option<i64>], options: WriteOptions| {
         let batch = table(vec![("n", Arc::new(Int64Array::from(values.to_vec())))]);
         let file = written_with(&batch, options.with_dictionary(false)).expect("a file");
@@ -460,7 +460,7 @@ fn pages_stay_the_same_around_an_edit() {
     let without = WriteOptions::new().with_page_rows(2_000);
     let (before, after) = (bodies(&numbers, without.clone()), bodies(&edited, without));
     assert!(before.intersection(&after).count() < before.len() / 2);
-    let wrong = ChunkingOptions { min_bytes: 8, max_bytes: 8 };
+    let wrong = ChunkingOptions::new(8, 8);
     let batch = table(vec![("n", Arc::new(Int64Array::from(vec![1])))]);
     let error = written_with(&batch, WriteOptions::new().with_content_defined_chunking(wrong));
     assert_eq!(error.expect_err("no room between them").kind(), ErrorKind::Usage);

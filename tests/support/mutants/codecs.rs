@@ -59,7 +59,7 @@ pub fn decompress(codec: CompressionCodec, bytes: &[u8], len: usize) -> Option<V
             let mut out = vec![0; len];
             (lzokay::decompress::decompress(block, &mut out).ok()? == len).then_some(out)
         })?,
-        CompressionCodec::Unknown(_) => return None,
+        _ => return None,
     };
     (out.len() == len).then_some(out)
 }

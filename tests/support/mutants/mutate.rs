@@ -414,13 +414,10 @@ fn indexes(parts: &mut Parts, rng: &mut Rng) -> &'static str {
             "bloom filter"
         }
         _ => {
-            let locations = (0..rng.usize(..4)).map(|i| PageLocation {
-                offset: i as i64,
-                compressed_page_size: 1,
-                first_row_index: rng.i64(0..20),
-            });
-            chunk.offsets =
-                Some(OffsetIndex { page_locations: locations.collect(), ..Default::default() });
+            let locations =
+                (0..rng.usize(..4)).map(|i| PageLocation::new(i as i64, 1, rng.i64(0..20)));
+            let locations = locations.collect();
+            chunk.offsets.insert(OffsetIndex::default()).page_locations = locations;
             "offset index made up"
         }
     }
@@ -494,22 +491,28 @@ fn logical_type(rng: &mut Rng) -> LogicalType {
         1 => TimeUnit::Micros,
         _ => TimeUnit::Nanos,
     };
-    let is_adjusted_to_utc = rng.bool();
+    let is_utc = rng.bool();
     match rng.u8(..16) {
         0 => LogicalType::String,
         1 => LogicalType::Map,
         2 => LogicalType::List,
         3 => LogicalType::Enum,
         4 => {
-            LogicalType::Decimal(DecimalType { scale: rng.i32(-2..40), precision: rng.i32(-2..80) })
+            let scale = rng.i32(-2..40);
+            LogicalType::Decimal(DecimalType::new(rng.i32(-2..80), scale))
         }
         5 => LogicalType::Date,
-        6 => LogicalType::Time(TimeType { is_adjusted_to_utc, unit }),
-        7 => LogicalType::Timestamp(TimestampType { is_adjusted_to_utc, unit }),
-        8 => LogicalType::Integer(IntType {
-            bit_width: [8, 16, 32, 64, 0, -1][rng.usize(..6)],
-            is_signed: rng.bool(),
+        6 => LogicalType::Time(if is_utc { TimeType::utc(unit) } else { TimeType::local(unit) }),
+        7 => LogicalType::Timestamp(if is_utc {
+            TimestampType::utc(unit)
+        } else {
+            TimestampType::local(unit)
         }),
+        8 => {
+            let bit_width = [8, 16, 32, 64, 0, -1][rng.usize(..6)];
+            let integer = if rng.bool() { IntType::signed } else { IntType::unsigned };
+            LogicalType::Integer(integer(bit_width))
+        }
         9 => LogicalType::Unknown,
         10 => LogicalType::Json,
         11 => LogicalType::Uuid,
@@ -528,11 +531,7 @@ fn hint(meta: &mut FileMetaData, rng: &mut Rng) -> &'static str {
     let Some((value, mut message)) =
         value.and_then(|value| STANDARD.decode(&*value).ok().map(|message| (value, message)))
     else {
-        pairs.push(KeyValue {
-            key: "k".repeat(rng.usize(..9)),
-            value: Some("v".into()),
-            ..Default::default()
-        });
+        pairs.push(KeyValue::new("k".repeat(rng.usize(..9)), "v"));
         return "key value";
     };
     for _ in 0..rng.u8(1..6) {
@@ -592,12 +591,11 @@ pub fn metadata(meta: &mut FileMetaData, rng: &mut Rng) {
             1 => bend_some64(&mut group.file_offset, rng),
             2 => bend_some64(&mut group.total_compressed_size, rng),
             _ => {
-                group.sorting_columns = Some(vec![SortingColumn {
-                    column_idx: rng.i32(-1..9),
-                    descending: rng.bool(),
-                    nulls_first: rng.bool(),
-                    ..Default::default()
-                }]);
+                group.sorting_columns = Some(vec![
+                    SortingColumn::new(rng.i32(-1..9))
+                        .with_descending(rng.bool())
+                        .with_nulls_first(rng.bool()),
+                ]);
             }
         }
         return;

@@ -122,7 +122,7 @@ fn typed(leaf: &Leaf, bytes: &[u8]) -> Option<ArrayRef> {
                 TimeUnit::Millis => arrow_schema::TimeUnit::Millisecond,
                 TimeUnit::Micros => arrow_schema::TimeUnit::Microsecond,
                 TimeUnit::Nanos => arrow_schema::TimeUnit::Nanosecond,
-                TimeUnit::Unrecognized(_) => return Some(one::<types::Int64Type>(int64()?)),
+                _ => return Some(one::<types::Int64Type>(int64()?)),
             };
             cast(&one::<types::Int64Type>(int64()?), &DataType::Timestamp(unit, zone)).ok()?
         }

@@ -1,0 +1,83 @@
+//! [`Workers`]: the threads that decode a wave.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+use bytes::Bytes;
+
+use super::file_ranges::FileRanges;
+use crate::error::{Error, Result};
+use crate::read::{Failed, ReservedBatch, Wave};
+use crate::trace;
+
+/// The threads of the pool that the calling thread is one of; without the feature `parallel`, that
+/// thread alone.
+pub(super) struct Workers<'a> {
+    pub(super) cancelled: &'a AtomicBool,
+    /// What large chunks are read from while they are decoded.
+    pub(super) pieces: Option<&'a FileRanges>,
+}
+
+impl Workers<'_> {
+    /// The batches of a wave, perhaps none.
+    ///
+    /// # Errors
+    /// `Io`, or whatever is wrong with the pages or the filter.
+    pub(super) fn decode(&self, wave: &mut Wave) -> Result<Vec<ReservedBatch>, Failed> {
+        let _span = trace::decode(wave.row_group());
+        match wave.as_single() {
+            Some(batch) => batch.make(|range| self.piece(range)),
+            #[cfg(feature = "parallel")]
+            None => wave.decode(self),
+            #[cfg(not(feature = "parallel"))]
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn piece(&self, range: Range<u64>) -> Result<Bytes> {
+        match self.pieces {
+            Some(pieces) => pieces.read(range),
+            None => Err(Error::usage("a stage whose bytes are there asks for more")),
+        }
+    }
+}
+
+#[cfg(feature = "parallel")]
+impl crate::read::Workers for Workers<'_> {
+    fn threads(&self) -> usize {
+        rayon::current_num_threads()
+    }
+
+    fn map<T: Send, R: Send>(
+        &self,
+        items: Vec<T>,
+        work: impl Fn(T) -> Result<R, Failed> + Sync + Send,
+    ) -> Result<Vec<R>, Failed> {
+        use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+        use std::sync::{Mutex, PoisonError};
+
+        let threads = rayon::current_num_threads().min(items.len());
+        let queue = Mutex::new(items.into_iter().enumerate());
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        // Each item to the thread that is free first.
+        let by_thread = (0..threads).into_par_iter().with_max_len(1).map(|_| {
+            let mut done = Vec::new();
+            while let Some((at, item)) = next() {
+                done.push((at, work(item)?));
+            }
+            Ok(done)
+        });
+        let done = by_thread.collect::<Result<Vec<_>, Failed>>()?;
+        let mut done: Vec<_> = done.into_iter().flatten().collect();
+        done.sort_by_key(|(at, _)| *at);
+        Ok(done.into_iter().map(|(_, result)| result).collect())
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.piece(range)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,23 @@
+//! The scheduler of a read: which row groups are opened, which are decoded, and what is done again
+//! in another way.
+//!
+//! [`Scan`] knows the state of a read and does nothing itself. A driver of [`crate::io`] fetches
+//! the bytes of each [`Opening`], and decodes each [`Wave`] on its threads.
+
+mod opening;
+mod filter_first;
+mod wave;
+#[cfg(any(feature = "parallel", test))]
+mod shares;
+#[cfg(any(feature = "parallel", test))]
+mod decode;
+mod schedule;
+
+#[cfg(feature = "parallel")]
+pub(crate) use decode::Workers;
+pub(crate) use filter_first::{FilterFirst, FilterTask, OpenContext, OpenStep, Opened, Opening};
+pub use opening::RowGroupOpening;
+#[cfg(test)]
+pub(crate) use schedule::MAX_SMALL;
+pub(crate) use schedule::{Next, Prefetch, Scan};
+pub(crate) use wave::Wave;

@@ -1,0 +1,390 @@
+//! [`FileLayout`]: what is settled of files of one schema before their first row.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
+
+use super::context::EncoderContext;
+use super::options::{LeafSettings, WriteOptions};
+use super::row_group::RowGroupLayout;
+use super::sorting::CheckedSortOrder;
+use crate::crypt::LeafProtection;
+use crate::error::{Error, Result};
+use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
+use crate::schema::{
+    ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
+    binary_of_size_0, from_arrow, is_empty_group, to_arrow,
+};
+use crate::stats::order::ValueOrder;
+use crate::variant::{VariantArray, VariantInference, VariantShape, VariantShredding};
+
+/// The schema of a file, and how its columns are written. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct FileLayout {
+    pub(crate) row_groups: Arc<RowGroupLayout>,
+    schema: Arc<Schema>,
+    key_values: Vec<KeyValue>,
+    pub(crate) options: WriteOptions,
+    /// For each column, the shape that a VARIANT is shredded into.
+    variants: Vec<Option<VariantShape>>,
+    /// The columns whose shape is not known before the first rows.
+    inferences: Vec<(usize, VariantInference)>,
+}
+
+impl FileLayout {
+    /// The layout of files for batches of `schema`.
+    ///
+    /// # Errors
+    /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option
+    /// does not fit it.
+    pub(crate) fn new(schema: SchemaRef, options: WriteOptions) -> Result<Self> {
+        let shredding = options.shredding_of(&schema)?;
+        let variants = shredding.iter().map(|shredding| match shredding {
+            VariantShredding::Shape(shape) => Some(shape.clone()),
+            _ => None,
+        });
+        let mut layout = Self::shredded(schema, variants.collect(), options)?;
+        layout.inferences = shredding
+            .into_iter()
+            .enumerate()
+            .filter_map(|(column, shredding)| match shredding {
+                VariantShredding::Infer(inference) => Some((column, inference)),
+                _ => None,
+            })
+            .collect();
+        Ok(layout)
+    }
+
+    /// The layout for batches whose VARIANT columns become columns of these shapes.
+    fn shredded(
+        schema: SchemaRef,
+        variants: Vec<Option<VariantShape>>,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let mapping =
+            FromArrowOptions::new().with_hint(options.hint).with_full_range(options.full_range);
+        let fields = schema.fields().iter().zip(&variants).map(|(field, variant)| match variant {
+            Some(shape) => {
+                let data_type = shape.data_type_like(field.data_type());
+                Arc::new(field.as_ref().clone().with_data_type(data_type))
+            }
+            None => field.clone(),
+        });
+        let stored =
+            ArrowSchema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone());
+        let written = from_arrow(&stored, &mapping)?;
+        let mut layout =
+            Self::with_schema(stored.into(), written.schema, written.key_values, options)?;
+        layout.variants.clone_from(&variants);
+        let row_groups = Arc::get_mut(&mut layout.row_groups).expect("it is not shared yet");
+        row_groups.variants = schema
+            .fields()
+            .iter()
+            .zip(row_groups.arrow.fields())
+            .zip(variants)
+            // What has this shape already stays as it is.
+            .map(|((batch, file), shape)| shape.filter(|_| batch.data_type() != file.data_type()))
+            .collect();
+        row_groups.arrow = schema;
+        check_shredded(row_groups)?;
+        Ok(layout)
+    }
+
+    /// Finds a shape in these batches for each VARIANT column that is to have one inferred.
+    ///
+    /// # Errors
+    /// `Usage` if a batch has another schema, `Malformed(Variant)` if a value is none.
+    pub(crate) fn infer(&mut self, sample: &[RecordBatch]) -> Result<()> {
+        if self.inferences.is_empty() {
+            return Ok(());
+        }
+        let mut variants = self.variants.clone();
+        for (column, inference) in &self.inferences {
+            let mut columns = Vec::with_capacity(sample.len());
+            for batch in sample {
+                self.check(batch)?;
+                columns.push(VariantArray::try_from(batch.column(*column))?);
+            }
+            let shape = inference.infer(&columns)?;
+            variants[*column] = Some(shape);
+        }
+        let (schema, options) = (self.row_groups.arrow.clone(), self.options.clone());
+        *self = Self::shredded(schema, variants, options)?;
+        Ok(())
+    }
+
+    /// Keeps the shapes that are known: no other is inferred.
+    pub(crate) fn end_inference(&mut self) {
+        self.inferences.clear();
+    }
+
+    /// The shapes that the VARIANT columns are shredded into, by the names of the columns.
+    pub(crate) fn shapes(&self) -> Vec<(String, VariantShape)> {
+        let fields = self.row_groups.arrow.fields().iter().zip(&self.variants);
+        fields
+            .filter_map(|(field, shape)| Some((field.name().clone(), shape.clone()?)))
+            .filter(|(_, shape)| !shape.is_any())
+            .collect()
+    }
+
+    /// The layout for batches of `arrow` in files of the Parquet schema `schema`.
+    ///
+    /// # Errors
+    /// `Usage` if the values of a column cannot be stored in its place, or the two have other
+    /// columns; `Unsupported` for a FIXED_LEN_BYTE_ARRAY of no bytes, which other readers refuse.
+    pub(crate) fn with_schema(
+        arrow: SchemaRef,
+        schema: Schema,
+        key_values: Vec<KeyValue>,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let natural = ArrowOptions::new().with_hint(false);
+        let mapping = to_arrow(&schema, &[], &Projection::all(), &natural)?;
+        let leaves =
+            (0..schema.leaves_len()).map(|i| schema.leaf(i)).collect::<Result<Vec<_>>>()?;
+        if mapping.shapes.len() != arrow.fields().len() {
+            return Err(Error::usage(format_args!(
+                "the batches have {} columns, the Parquet schema {}",
+                arrow.fields().len(),
+                mapping.shapes.len()
+            )));
+        }
+        for (field, shape) in arrow.fields().iter().zip(&mapping.shapes) {
+            fits(field, shape, &leaves)?;
+        }
+        let is_empty = |leaf: &&Leaf| leaf.physical == Physical::FixedLenByteArray(0);
+        if let Some(leaf) = leaves.iter().find(is_empty) {
+            return Err(binary_of_size_0().at_column(leaf.path.dotted()));
+        }
+        let mut settings = options.resolve(&schema)?;
+        if key_values.iter().any(|pair| pair.key == HINT_KEY) {
+            for (field, shape) in arrow.fields().iter().zip(&mapping.shapes) {
+                mark_dictionaries(field, shape, &mut settings);
+            }
+        }
+        let context = EncoderContext::new(options.memory / POOL_SHARE);
+        let mut tops = Vec::with_capacity(leaves.len());
+        for (top, shape) in mapping.shapes.iter().enumerate() {
+            shape.for_each_leaf(&mut |_, _| tops.push(top));
+        }
+        let beside_tops: Vec<_> = leaves.iter().cloned().zip(tops).collect();
+        let sorting = CheckedSortOrder::new(&options.sort_order, &beside_tops)?;
+        let encryption = options.encryption.as_ref();
+        let protections =
+            encryption.map(|encryption| encryption.protections(&leaves)).transpose()?;
+        for (settings, protection) in settings.iter_mut().zip(protections.iter().flatten()) {
+            // An encrypted page gets its checksum when it is encrypted.
+            settings.checksums &= protection.is_plain();
+        }
+        let shapes = mapping.shapes;
+        let layout = RowGroupLayout {
+            arrow,
+            variants: Vec::new(),
+            shapes,
+            leaves,
+            settings,
+            sorting,
+            context,
+            protections,
+        };
+        let (row_groups, schema) = (Arc::new(layout), Arc::new(schema));
+        let (variants, inferences) = (Vec::new(), Vec::new());
+        Ok(Self { row_groups, schema, key_values, options, variants, inferences })
+    }
+
+    /// The footer of a file with these row groups, before anything of it is protected.
+    ///
+    /// # Errors
+    /// `Usage` if there are more rows than the format can say.
+    pub(super) fn metadata(&self, rows: u64, row_groups: Vec<RowGroup>) -> Result<FileMetaData> {
+        let mut key_values = self.key_values.clone();
+        for pair in &self.options.key_values {
+            key_values.retain(|old| old.key != pair.key);
+            key_values.push(pair.clone());
+        }
+        let leaves = self.row_groups.leaves.iter().zip(&self.row_groups.settings);
+        let orders = leaves
+            .map(|(leaf, settings)| ValueOrder::of(leaf, settings.total_order).column_order());
+        Ok(FileMetaData {
+            version: 2,
+            schema: self.schema.elements().collect(),
+            num_rows: i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?,
+            row_groups,
+            key_value_metadata: (!key_values.is_empty()).then_some(key_values),
+            created_by: Some(self.options.created_by.clone()),
+            column_orders: Some(orders.collect()),
+            ..FileMetaData::default()
+        })
+    }
+
+    /// Checks that a batch has the schema.
+    pub(crate) fn check(&self, batch: &RecordBatch) -> Result<()> {
+        let (ours, theirs) = (&self.row_groups.arrow, batch.schema_ref());
+        if Arc::ptr_eq(ours, theirs) {
+            return Ok(());
+        }
+        if ours.fields().len() != theirs.fields().len() {
+            return Err(Error::usage(format_args!(
+                "the batch has {} columns, the file {}",
+                theirs.fields().len(),
+                ours.fields().len()
+            )));
+        }
+        for (ours, theirs) in ours.fields().iter().zip(theirs.fields()) {
+            if ours.name() != theirs.name() || !same_type(ours.data_type(), theirs.data_type()) {
+                return Err(Error::usage(format_args!(
+                    "the batch has a column \"{}\" of {}, where the file has \"{}\" of {}",
+                    theirs.name(),
+                    theirs.data_type(),
+                    ours.name(),
+                    ours.data_type()
+                ))
+                .at_column(ours.name().as_str()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks that shredding leaves settings of single leaves true.
+///
+/// # Errors
+/// `Usage` if values would move from a leaf with a key into one without, or rows are said to be
+/// sorted by a leaf of a column that is shredded.
+fn check_shredded(layout: &RowGroupLayout) -> Result<()> {
+    let mut first = 0;
+    for (shape, variant) in layout.shapes.iter().zip(&layout.variants) {
+        let mut end = first;
+        shape.for_each_leaf(&mut |_, _| end += 1);
+        let leaves = first..end;
+        first = end;
+        if variant.is_none() {
+            continue;
+        }
+        let name = shape.field.name();
+        if let Some(protections) =
+            layout.protections.as_ref().and_then(|all| all.get(leaves.clone()))
+            && protections.iter().any(LeafProtection::is_plain)
+            && !protections.iter().all(LeafProtection::is_plain)
+        {
+            return Err(Error::usage(format_args!(
+                "column \"{name}\" is shredded, so that its values stand in leaves that have no \
+                 key, and others of it have one: give the key to \"{name}\" as a whole"
+            )));
+        }
+        let sorted = layout.sorting.as_ref().map(CheckedSortOrder::columns).unwrap_or_default();
+        let in_column = |column: &SortingColumn| {
+            usize::try_from(column.column_idx).is_ok_and(|leaf| leaves.contains(&leaf))
+        };
+        if sorted.iter().any(in_column) {
+            return Err(Error::usage(format_args!(
+                "rows cannot be sorted by a leaf of \"{name}\": it is shredded while it is written"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two types have the same arrays: names, metadata and nullability of what is inside aside,
+/// as the arrays themselves tell of nulls.
+fn same_type(a: &DataType, b: &DataType) -> bool {
+    let same = |a: &Field, b: &Field| same_type(a.data_type(), b.data_type());
+    match (a, b) {
+        (DataType::Struct(a), DataType::Struct(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name() == b.name() && same(a, b))
+        }
+        (DataType::List(a), DataType::List(b))
+        | (DataType::LargeList(a), DataType::LargeList(b))
+        | (DataType::ListView(a), DataType::ListView(b))
+        | (DataType::LargeListView(a), DataType::LargeListView(b)) => same(a, b),
+        (DataType::FixedSizeList(a, n), DataType::FixedSizeList(b, m)) => n == m && same(a, b),
+        (DataType::Map(a, _), DataType::Map(b, _)) => match (a.data_type(), b.data_type()) {
+            // The names of key and value are fixed.
+            (DataType::Struct(a), DataType::Struct(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+            }
+            _ => false,
+        },
+        (DataType::RunEndEncoded(a, x), DataType::RunEndEncoded(b, y)) => same(a, b) && same(x, y),
+        (a, b) => a == b,
+    }
+}
+
+/// Checks that arrays of a field can be stored in the leaves of a shape.
+fn fits(field: &Field, shape: &Shape, leaves: &[Leaf]) -> Result<()> {
+    let wrong = || {
+        Error::usage(format_args!(
+            "\"{}\" of {} cannot be stored in \"{}\" of the Parquet schema, which reads as {}",
+            field.name(),
+            field.data_type(),
+            shape.field.name(),
+            shape.field.data_type()
+        ))
+    };
+    match (&shape.kind, field.data_type()) {
+        (Kind::Leaf { leaf }, data_type) => {
+            let leaf = leaves.get(*leaf).ok_or_else(wrong)?;
+            match crate::schema::convert::write_conversion(data_type, leaf) {
+                Some(_) => Ok(()),
+                None => Err(wrong()),
+            }
+        }
+        (Kind::Struct(children), DataType::Struct(fields))
+            if fields.is_empty() && is_empty_group(children) =>
+        {
+            Ok(())
+        }
+        (Kind::Struct(children), DataType::Struct(fields)) if children.len() == fields.len() => {
+            fields.iter().zip(children).try_for_each(|(field, child)| fits(field, child, leaves))
+        }
+        (
+            Kind::List { item, .. },
+            DataType::List(of)
+            | DataType::LargeList(of)
+            | DataType::ListView(of)
+            | DataType::LargeListView(of)
+            | DataType::FixedSizeList(of, _),
+        ) => fits(of, item, leaves),
+        (Kind::Map { entries, .. }, DataType::Map(of, _)) => fits(of, entries, leaves),
+        _ => Err(wrong()),
+    }
+}
+
+/// Notes which leaves are dictionaries of Arrow: readers that go by `ARROW:schema` decode fewer
+/// encodings to those.
+fn mark_dictionaries(field: &Field, shape: &Shape, settings: &mut [LeafSettings]) {
+    match (&shape.kind, field.data_type()) {
+        (Kind::Leaf { leaf }, data_type) => {
+            if let Some(settings) = settings.get_mut(*leaf) {
+                settings.arrow_dictionary = holds_dictionary(data_type);
+            }
+        }
+        (Kind::Struct(children), DataType::Struct(fields)) => {
+            let pairs = fields.iter().zip(children);
+            pairs.for_each(|(field, child)| mark_dictionaries(field, child, settings));
+        }
+        (
+            Kind::List { item: child, .. } | Kind::Map { entries: child, .. },
+            DataType::List(of)
+            | DataType::LargeList(of)
+            | DataType::ListView(of)
+            | DataType::LargeListView(of)
+            | DataType::FixedSizeList(of, _)
+            | DataType::Map(of, _),
+        ) => mark_dictionaries(of, child, settings),
+        _ => {}
+    }
+}
+
+fn holds_dictionary(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(..) => true,
+        DataType::RunEndEncoded(_, values) => holds_dictionary(values.data_type()),
+        _ => false,
+    }
+}
+
+/// The part of the memory that is kept to be used again, because the shares of the rows and of what
+/// they become leave more than that over.
+const POOL_SHARE: u64 = 16;

@@ -1,0 +1,312 @@
+//! [`WriteSchedule`]: batches in; out comes what is to be done next with their rows.
+//!
+//! It decides how many rows a row group has, by their number, their bytes in the file and the
+//! memory, and when a row group that is being encoded must be written before more rows are held. It
+//! starts no thread and writes nothing: its caller does what a [`WriteStep`] says.
+
+use std::collections::VecDeque;
+
+use arrow_array::RecordBatch;
+
+use super::options::WriteOptions;
+use super::row_group::{PendingRowGroup, batch_bytes, level_bytes};
+use crate::bytes::saturated;
+
+/// What is to be done next.
+pub(crate) enum WriteStep {
+    /// These rows are a row group: begin to encode it, and ask again.
+    Encode(PendingRowGroup),
+    /// Wait for the oldest row group that is being encoded, write it, say so
+    /// ([`WriteSchedule::encoded`]), and ask again.
+    Wait,
+    /// Nothing: all rows are held, or in row groups that may wait.
+    Done,
+}
+
+/// The rows that are not written yet.
+pub(crate) struct WriteSchedule {
+    /// Maximum rows of a row group.
+    max_rows: usize,
+    /// Bytes that a row group should have in the file.
+    row_group_bytes: u64,
+    /// Bytes that the rows that are held, and those that are being encoded, may take.
+    memory: u64,
+    /// Rows that are looked at next.
+    rest: Option<RecordBatch>,
+    /// Rows of the next row group.
+    pending: PendingRowGroup,
+    /// Row groups that are being encoded, the oldest first.
+    in_flight: VecDeque<GroupSize>,
+    size_ratio: SizeRatio,
+}
+
+/// The size of a row group that is being encoded.
+#[derive(Debug, Clone, Copy)]
+struct GroupSize {
+    /// Bytes as Arrow arrays.
+    bytes: u64,
+    /// The same, and its levels.
+    memory: u64,
+}
+
+impl WriteSchedule {
+    pub(crate) fn new(options: &WriteOptions) -> Self {
+        Self {
+            max_rows: saturated(options.row_group_rows),
+            row_group_bytes: options.row_group_bytes,
+            memory: options.memory / SHARES,
+            rest: None,
+            pending: PendingRowGroup::default(),
+            in_flight: VecDeque::new(),
+            size_ratio: SizeRatio { expected: 0.5, row_groups: Vec::new() },
+        }
+    }
+
+    /// Takes a batch. All steps of the one before must be done.
+    pub(crate) fn push(&mut self, batch: RecordBatch) {
+        self.rest = Some(batch);
+    }
+
+    /// The next step, while at most `max_in_flight` row groups are to be encoded beside the rows
+    /// that are held.
+    pub(crate) fn next(&mut self, max_in_flight: usize) -> WriteStep {
+        if self.in_flight.len() > max_in_flight {
+            return WriteStep::Wait;
+        }
+        while let Some(rest) = self.rest.take_if(|rest| rest.num_rows() > 0) {
+            let left = rest.num_rows();
+            let Some(take) = self.rows_to_take(&rest) else {
+                self.rest = Some(rest);
+                return WriteStep::Wait;
+            };
+            if take > 0 {
+                self.pending.push(rest.slice(0, take));
+            }
+            self.rest = Some(rest.slice(take, left - take));
+            if take < left || self.pending.rows() >= self.max_rows {
+                return self.encode();
+            }
+        }
+        WriteStep::Done
+    }
+
+    /// As [`WriteSchedule::next`], where no row is to be held, and no row group to be encoded.
+    pub(crate) fn flush(&mut self) -> WriteStep {
+        match (self.pending.is_empty(), self.in_flight.is_empty()) {
+            (false, _) => self.encode(),
+            (true, false) => WriteStep::Wait,
+            (true, true) => WriteStep::Done,
+        }
+    }
+
+    fn encode(&mut self) -> WriteStep {
+        let pending = std::mem::take(&mut self.pending);
+        let (bytes, memory) = (pending.bytes(), pending.memory());
+        self.in_flight.push_back(GroupSize { bytes, memory });
+        WriteStep::Encode(pending)
+    }
+
+    /// Notes that the oldest row group is encoded, in `encoded` bytes.
+    pub(crate) fn encoded(&mut self, encoded: u64) {
+        if let Some(group) = self.in_flight.pop_front() {
+            self.size_ratio.add(group.bytes, encoded);
+        }
+    }
+
+    /// Forgets all rows.
+    pub(crate) fn clear(&mut self) {
+        self.rest = None;
+        self.pending = PendingRowGroup::default();
+        self.in_flight.clear();
+    }
+
+    /// How many rows of a batch the row group still takes; `None` if a row group must be written
+    /// before that is known, or before there is memory for them.
+    fn rows_to_take(&self, rest: &RecordBatch) -> Option<usize> {
+        let (left, bytes) = (rest.num_rows(), batch_bytes(rest));
+        let may_wait = !self.in_flight.is_empty();
+        let is_full = self.pending.bytes() + bytes >= self.row_group_bytes;
+        // Until one row group is encoded, the ratio is a guess.
+        if is_full && may_wait && self.size_ratio.row_groups.is_empty() {
+            return None;
+        }
+        let width = (bytes / left as u64).max(1);
+        let row = RowSize { width, memory: width + level_bytes(rest) / left as u64 };
+        let take = left.min(self.rows_that_fit(row));
+        let more = row.memory.saturating_mul(take as u64);
+        let in_flight: u64 = self.in_flight.iter().map(|group| group.memory).sum();
+        let lacks_memory = in_flight + self.pending.memory() + more > self.memory;
+        (take == 0 || !may_wait || !lacks_memory).then_some(take)
+    }
+
+    /// How many rows of this size the row group still takes: by its rows, its bytes in the file and
+    /// the memory. At least one if it has none.
+    fn rows_that_fit(&self, row: RowSize) -> usize {
+        let rows_left = self.max_rows.saturating_sub(self.pending.rows());
+        let by_memory = self.memory.saturating_sub(self.pending.memory()) / row.memory;
+        let by_size = self.row_group_bytes.saturating_sub(self.estimated(self.pending.bytes()))
+            / self.estimated(row.width).max(1);
+        let fit = saturated(by_memory.min(by_size));
+        rows_left.min(fit.max(usize::from(self.pending.is_empty())))
+    }
+
+    /// Row groups that are being encoded.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Rows that are held for the next row group.
+    pub(crate) fn rows_pending(&self) -> usize {
+        self.pending.rows()
+    }
+
+    /// Bytes that the rows so far will have in the file, about.
+    pub(crate) fn estimated_bytes(&self) -> u64 {
+        self.estimated(self.in_flight_bytes() + self.pending.bytes())
+    }
+
+    /// Bytes of memory that the rows take, and about what becomes of those that are being encoded.
+    #[cfg(all(feature = "engine", feature = "object_store"))]
+    pub(crate) fn bytes_held(&self) -> u64 {
+        let in_flight: u64 = self.in_flight.iter().map(|group| group.memory).sum();
+        self.pending.memory() + in_flight + self.estimated(self.in_flight_bytes())
+    }
+
+    fn in_flight_bytes(&self) -> u64 {
+        self.in_flight.iter().map(|group| group.bytes).sum()
+    }
+
+    /// Rows of a batch that become about `bytes` bytes of the file, if they are all alike; at least
+    /// 1.
+    pub(crate) fn rows_of(&self, batch: &RecordBatch, bytes: u64) -> usize {
+        let per_row = self.estimated(batch_bytes(batch)) / (batch.num_rows() as u64).max(1);
+        usize::try_from(bytes / per_row.max(1)).unwrap_or(usize::MAX).saturating_add(1)
+    }
+
+    /// Encoded bytes for each byte of Arrow arrays, as far as is known.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.size_ratio.ratio(self.size_ratio.row_groups.len() + self.in_flight.len())
+    }
+
+    /// Sets the ratio that is expected, as another file with similar rows had it.
+    pub(crate) fn expect_ratio(&mut self, ratio: f64) {
+        self.size_ratio.expected = ratio;
+    }
+
+    /// Bytes in the file that `bytes` bytes of Arrow arrays become.
+    fn estimated(&self, bytes: u64) -> u64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an estimate, never negative"
+        )]
+        let estimate = (bytes as f64 * self.ratio()) as u64;
+        estimate
+    }
+}
+
+/// Encoded bytes for each byte of Arrow arrays, in the row groups so far.
+#[derive(Debug)]
+struct SizeRatio {
+    /// What is expected before any is known.
+    expected: f64,
+    /// Bytes as Arrow arrays and in the file, both summed up from the first row group on.
+    row_groups: Vec<(u64, u64)>,
+}
+
+impl SizeRatio {
+    fn add(&mut self, bytes: u64, encoded: u64) {
+        // Before the first row group, nothing was measured.
+        let (before, encoded_before) = self.row_groups.last().copied().unwrap_or_default();
+        self.row_groups.push((before + bytes, encoded_before + encoded));
+    }
+
+    /// The ratio for row group `next`. It counts only row groups that are encoded by then with any
+    /// number of threads, so that the file is the same for any number. At most 1, so that no row
+    /// group ends before its Arrow arrays have the bytes that are wanted.
+    fn ratio(&self, next: usize) -> f64 {
+        let known = next.saturating_sub(MAX_IN_FLIGHT + 1);
+        let ratio = self
+            .row_groups
+            .get(known)
+            .map_or(self.expected, |&(bytes, encoded)| encoded as f64 / bytes.max(1) as f64);
+        ratio.min(1.0)
+    }
+}
+
+/// The size of a row, if all rows of its batch are alike.
+#[derive(Debug, Clone, Copy)]
+struct RowSize {
+    /// Bytes as Arrow arrays.
+    width: u64,
+    /// The same, and its levels.
+    memory: u64,
+}
+
+/// Maximum row groups that are encoded at a time beside the rows that are held, with any number of
+/// threads, because the size of row group `n` must be known when row group `n + 1 + MAX_IN_FLIGHT`
+/// is begun.
+pub(crate) const MAX_IN_FLIGHT: usize = 8;
+
+/// Shares of the memory, because a row group takes three times its bytes: its rows, what they
+/// become, and its bytes in the file.
+const SHARES: u64 = 3;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::Int64Array;
+
+    use super::*;
+
+    /// The rows of each row group, and how many were being encoded when the last of them came.
+    fn row_groups(options: &WriteOptions, max_in_flight: usize, batches: &[i64]) -> Vec<usize> {
+        let mut schedule = WriteSchedule::new(options);
+        let mut sizes = Vec::new();
+        let mut run = |schedule: &mut WriteSchedule, next: &dyn Fn(&mut WriteSchedule) -> _| {
+            loop {
+                match next(schedule) {
+                    WriteStep::Encode(rows) => sizes.push(rows.rows()),
+                    WriteStep::Wait => schedule.encoded(400),
+                    WriteStep::Done => return,
+                }
+                assert!(schedule.in_flight() <= max_in_flight + 1);
+            }
+        };
+        for &rows in batches {
+            let column = Arc::new(Int64Array::from_iter_values(0..rows));
+            schedule.push(RecordBatch::try_from_iter([("n", column as _)]).unwrap());
+            run(&mut schedule, &|schedule| schedule.next(max_in_flight));
+        }
+        run(&mut schedule, &WriteSchedule::flush);
+        assert_eq!((schedule.in_flight(), schedule.rows_pending()), (0, 0));
+        sizes
+    }
+
+    #[test]
+    fn row_groups_end_by_rows_by_bytes_and_by_memory() {
+        let options = WriteOptions::new().with_row_group_rows(100);
+        assert_eq!(row_groups(&options, 0, &[250, 0, 30]), [100, 100, 80]);
+        // A guess of 1 in 2, then what was measured: 400 bytes of the 800 of 100 rows.
+        let options = WriteOptions::new().with_row_group_bytes(400);
+        assert_eq!(row_groups(&options, 0, &[250]), [100, 100, 50]);
+        let options = WriteOptions::new().with_memory(3 * 8 * 64);
+        assert_eq!(row_groups(&options, 0, &[150]), [64, 64, 22]);
+    }
+
+    #[test]
+    fn row_groups_are_the_same_however_many_are_encoded_at_a_time() {
+        for options in [
+            WriteOptions::new().with_row_group_bytes(1000),
+            WriteOptions::new().with_memory(20_000),
+            WriteOptions::new().with_row_group_rows(333),
+        ] {
+            let alone = row_groups(&options, 0, &[5000, 10, 7000]);
+            assert_eq!(alone.iter().sum::<usize>(), 12_010);
+            for max_in_flight in [1, 3, MAX_IN_FLIGHT] {
+                assert_eq!(row_groups(&options, max_in_flight, &[5000, 10, 7000]), alone);
+            }
+        }
+    }
+}
