@@ -14,7 +14,7 @@
 //! | lets several reads share a bound of memory | [`Budget`], [`BatchStream::share_memory`] |
 //! | evaluates filters itself, and lets a read only prune | [`ReadWiring::only_prunes`] |
 //! | evaluates a function that can fail after all others | [`Predicate::last_function`] |
-//! | decides by a plan how it is read | [`Plan::wanted_bytes`], [`Plan::claimed_ranges`], [`AsyncReader::stream_plan`] |
+//! | decides by a plan how it is read | [`Plan::wanted_bytes`], [`Plan::claimed_rows`], [`AsyncReader::stream_plan`] |
 //! | fetches what comes next while it works on what is | [`BatchStream::fetch`] |
 //! | gives up a read for one with better filters | [`BatchStream::take_over`] |
 //! | reacts when memory runs out | [`BatchStream::hold_back`], [`AsyncWriter::drain`] |
@@ -99,7 +99,7 @@
 //! [`BatchStream::hold_back`]: crate::BatchStream::hold_back
 //! [`BatchStream::share_memory`]: crate::BatchStream::share_memory
 //! [`BatchStream::take_over`]: crate::BatchStream::take_over
-//! [`Plan::claimed_ranges`]: crate::read::Plan::claimed_ranges
+//! [`Plan::claimed_rows`]: crate::read::Plan::claimed_rows
 //! [`Plan::wanted_bytes`]: crate::read::Plan::wanted_bytes
 //! [`Predicate::last_function`]: crate::Predicate::last_function
 

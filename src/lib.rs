@@ -31,6 +31,8 @@
 //! | read the rows that meet a condition | [`Reader::filter`], [`col`], [`predicate`] |
 //! | read into a schema of your own | [`Reader::target`] |
 //! | keep dictionaries, read strings as views | [`Reader::dictionaries`], [`Reader::views`] |
+//! | query files with DataFusion | the crate `marquetry-datafusion` |
+//! | write an engine of your own | `engine` (feature `engine`) |
 //! | divide a file among the threads of an engine | [`Reader::streams`], [`Reader::parts`] |
 //! | read many files as one, or divide them | [`Dataset`] |
 //! | hand batches to pyarrow | `ffi`; `examples/ffi_pyarrow` |
@@ -157,7 +159,8 @@
 //!  7 stages      read, write
 //!  8 drivers     io
 //!  9 interface   reader, writer, export, ffi, engine
-//! 10 files       rewrite, datafusion
+//! 10 files       rewrite
+//! 11 crates      marquetry-cli, marquetry-datafusion: public items and `engine` only
 //! ```
 //!
 //! # Untrusted files
@@ -187,8 +190,6 @@ mod compress;
 pub mod crypt;
 #[cfg(not(feature = "encryption"))]
 mod crypt;
-#[cfg(feature = "datafusion")]
-pub mod datafusion;
 mod encoding;
 #[cfg(feature = "engine")]
 pub mod engine;

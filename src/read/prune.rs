@@ -91,9 +91,11 @@ const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 /// What an engine asks of a plan before it reads.
 #[cfg(feature = "engine")]
 impl Plan {
-    /// The rows of [`Plan::ranges`] of which the metadata claim that all pass the filter.
-    pub fn claimed_ranges(&self) -> impl Iterator<Item = &RowRange> {
-        self.ranges().iter().filter(|range| range.is_claimed())
+    /// The parts of row groups of which the metadata claim that all rows pass the filter, each as
+    /// the index of its row group and how many rows it has.
+    pub fn claimed_rows(&self) -> impl Iterator<Item = (usize, u64)> {
+        let claimed = self.ranges().iter().filter(|range| range.is_claimed());
+        claimed.map(|range| (range.row_group, range.count()))
     }
 
     /// About how many bytes of column chunks the read wants.
