@@ -13,6 +13,7 @@ use crate::trace;
 /// The threads of the pool that the calling thread is one of; without the feature `parallel`, that
 /// thread alone.
 pub(super) struct Workers<'a> {
+    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "asked between leaves"))]
     pub(super) cancelled: &'a AtomicBool,
     /// What large chunks are read from while they are decoded.
     pub(super) pieces: Option<&'a FileRanges>,

@@ -159,7 +159,6 @@ impl Filter {
     }
 
     /// Whether it would help to know what a window teaches before the next ones are begun.
-    #[cfg(any(feature = "parallel", test))]
     pub(super) fn is_to_learn(&self) -> bool {
         self.has_groups() && self.adaptive.parts().iter().all(Option::is_none)
     }

@@ -192,6 +192,43 @@ impl RowGroup {
         RowRange { rows, ..self.range.clone() }
     }
 
+    /// The plan of the read.
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether few windows are to be decoded before the next: the first ones teach which columns of
+    /// the filter are better decoded later.
+    pub(super) fn is_to_learn(&self) -> bool {
+        self.is_filtered() && self.plan.filter().is_some_and(Filter::is_to_learn)
+    }
+
+    /// Whether nothing of it was decoded.
+    pub(super) fn is_new(&self) -> bool {
+        self.next_row == self.range.rows.start
+    }
+
+    /// About how many bytes a batch takes as Arrow arrays, by what the metadata say.
+    pub(super) fn batch_bytes(&self) -> u64 {
+        self.size.bytes
+    }
+
+    /// About how many batches are to come.
+    pub(super) fn batches_left(&self) -> u64 {
+        let rows = self.range.rows.end.saturating_sub(self.next_row);
+        rows.div_ceil(self.size.rows.max(1) as u64)
+    }
+
+    /// About how many bytes they take.
+    pub(super) fn bytes_left(&self) -> u64 {
+        self.batches_left().saturating_mul(self.size.bytes)
+    }
+
+    /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].
+    pub(super) fn is_careful(&self) -> bool {
+        self.size.is_careful()
+    }
+
     /// Whether every window is given out.
     pub(super) fn is_done(&self) -> bool {
         self.next_row >= self.range.rows.end

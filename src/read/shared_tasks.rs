@@ -4,36 +4,13 @@
 use bytes::Bytes;
 
 use super::column_task::{ChunkSource, ColumnTask};
-use super::filter::Filter;
 use super::page_search::PageSearch;
-use super::plan::{ChunkWork, Plan};
+use super::plan::ChunkWork;
 use super::row_group::RowGroup;
 use super::supplied::Step;
-use super::window::{Window, max_bytes};
 use crate::error::{Error, Result};
 
 impl RowGroup {
-    /// The plan of the read.
-    pub(super) fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// Whether few windows are to be decoded before the next: the first ones teach which columns of
-    /// the filter are better decoded later.
-    pub(super) fn is_to_learn(&self) -> bool {
-        self.is_filtered() && self.plan.filter().is_some_and(Filter::is_to_learn)
-    }
-
-    /// Whether nothing of it was decoded.
-    pub(super) fn is_new(&self) -> bool {
-        self.next_row == self.range.rows.start
-    }
-
-    /// About how many bytes a batch takes as Arrow arrays, by what the metadata say.
-    pub(super) fn batch_bytes(&self) -> u64 {
-        self.size.bytes
-    }
-
     /// The leaves, in the order of [`Plan::leaves`]; without those that only the filter needs if it
     /// need not be evaluated.
     pub(super) fn tasks(&mut self) -> &mut [ColumnTask] {
@@ -48,22 +25,6 @@ impl RowGroup {
     /// Rows that are wanted of it.
     pub(super) fn rows(&self) -> u64 {
         self.range.count()
-    }
-
-    /// About how many batches are to come.
-    pub(super) fn batches_left(&self) -> u64 {
-        let rows = self.range.rows.end.saturating_sub(self.next_row);
-        rows.div_ceil(self.size.rows.max(1) as u64)
-    }
-
-    /// About how many bytes they take.
-    pub(super) fn bytes_left(&self) -> u64 {
-        self.batches_left().saturating_mul(self.size.bytes)
-    }
-
-    /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].
-    pub(super) fn is_careful(&self) -> bool {
-        self.size.is_careful()
     }
 }
 
@@ -123,12 +84,5 @@ impl ColumnTask {
             None => error,
         };
         error.at_row_group(*row_group)
-    }
-}
-
-impl Window {
-    /// Whether its arrays hold more than they should, where they should not exceed `batch_bytes`.
-    pub(crate) fn is_overweight(&self, batch_bytes: usize) -> bool {
-        self.weight.bytes() > max_bytes(batch_bytes, self.rows())
     }
 }

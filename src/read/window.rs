@@ -203,6 +203,11 @@ impl Window {
         self.rows
     }
 
+    /// Whether its arrays hold more than they should, where they should not exceed `batch_bytes`.
+    pub(super) fn is_overweight(&self, batch_bytes: usize) -> bool {
+        self.weight.bytes() > max_bytes(batch_bytes, self.rows())
+    }
+
     /// Whether the filter, if there is one, is known to be true of all rows.
     pub(super) fn is_proven(&self) -> bool {
         self.is_proven

@@ -15,7 +15,9 @@ mod schedule;
 
 #[cfg(feature = "parallel")]
 pub(crate) use decode::Workers;
-pub(crate) use filter_first::{FilterFirst, FilterTask, OpenContext, OpenStep, Opened, Opening};
+pub(crate) use filter_first::{FilterFirst, OpenContext, Opened, Opening};
+#[cfg(feature = "async")]
+pub(crate) use filter_first::{FilterTask, OpenStep};
 pub use opening::RowGroupOpening;
 #[cfg(test)]
 pub(crate) use schedule::MAX_SMALL;

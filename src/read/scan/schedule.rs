@@ -70,8 +70,10 @@ pub(crate) enum Prefetch {
     /// Only when a wave has room for them.
     Never,
     /// The next one also while a wave is decoded after which less than a wave is left.
+    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "for a pool"))]
     One,
     /// As many as there is memory for.
+    #[cfg_attr(not(feature = "async"), expect(dead_code, reason = "for an asynchronous source"))]
     Many {
         /// Maximum row groups that are on their way or wait.
         depth: usize,
@@ -108,6 +110,7 @@ const WINDOWS_TO_LEARN: u64 = 4;
 const GROWTH: u64 = 4;
 
 /// Row groups that are opened at a time at first, where a limit may soon be reached.
+#[cfg(feature = "async")]
 const DEPTH_AT_FIRST: usize = 2;
 
 /// Maximum row groups that are opened at a time if they are small: those of which no column is read
@@ -199,7 +202,6 @@ impl Scan {
     }
 
     /// The row group that is opened while `wave` is decoded, if its turn comes soon.
-    #[cfg(feature = "parallel")]
     pub(crate) fn open_beside(&mut self, wave: &Wave) -> Option<(usize, Opening)> {
         let left = wave.bytes_left();
         // Where a few windows may be enough, none is fetched before it is its turn.
