@@ -36,7 +36,7 @@ impl AsyncReader {
     /// ```
     ///
     /// # Errors
-    /// As [`Reader::open_async`].
+    /// As [`Reader::open_async`](crate::Reader::open_async).
     pub async fn open_store(
         store: Arc<dyn ObjectStore>,
         path: impl Into<ObjectPath>,
@@ -46,10 +46,10 @@ impl AsyncReader {
         Self::open_async(StoreSource::new(store, path)).await.named(name)
     }
 
-    /// As [`Reader::open_store`], of an encrypted object.
+    /// As [`Reader::open_store`](crate::Reader::open_store), of an encrypted object.
     ///
     /// # Errors
-    /// As [`Reader::open_async_encrypted`].
+    /// As [`Reader::open_async_encrypted`](crate::Reader::open_async_encrypted).
     pub async fn open_store_encrypted(
         store: Arc<dyn ObjectStore>,
         path: impl Into<ObjectPath>,
@@ -61,11 +61,11 @@ impl AsyncReader {
         Self::open_async_encrypted(source, Limits::default(), keys).await.named(name)
     }
 
-    /// As [`Reader::files_below`], with the objects below `prefix` of a store. The length of each
-    /// is asked for, 16 at a time.
+    /// As [`Reader::files_below`](crate::Reader::files_below), with the objects below `prefix` of
+    /// a store. The length of each is asked for, 16 at a time.
     ///
     /// # Errors
-    /// As [`Reader::files_below`].
+    /// As [`Reader::files_below`](crate::Reader::files_below).
     pub async fn objects_below(
         mut self,
         store: Arc<dyn ObjectStore>,

@@ -15,11 +15,11 @@ use crate::error::Result;
 use crate::io::AsyncSource;
 
 impl AsyncReader {
-    /// The batches of each of the [`Reader::parts`], as streams: at most `n`, which can be polled
-    /// by different tasks. Nothing is fetched before they are polled.
+    /// The batches of each of the [`Reader::parts`](crate::Reader::parts), as streams: at most `n`,
+    /// which can be polled by different tasks. Nothing is fetched before they are polled.
     ///
     /// # Errors
-    /// As [`Reader::parts`].
+    /// As [`Reader::parts`](crate::Reader::parts).
     pub fn streams(&self, n: usize) -> Result<Vec<BatchStream>> {
         self.parts(n)?.iter().map(Self::stream).collect()
     }
