@@ -19,7 +19,7 @@ pub(crate) use filter_first::{FilterFirst, OpenContext, Opened, Opening};
 #[cfg(feature = "async")]
 pub(crate) use filter_first::{FilterTask, OpenStep};
 pub use opening::RowGroupOpening;
-#[cfg(test)]
+#[cfg(all(test, feature = "async"))]
 pub(crate) use schedule::MAX_SMALL;
 pub(crate) use schedule::{Next, Prefetch, Scan};
 pub(crate) use wave::Wave;

@@ -347,7 +347,7 @@ impl Scan {
     }
 
     /// Whether all that the read wants is fetched.
-    #[cfg(feature = "engine")]
+    #[cfg(all(feature = "async", feature = "engine"))]
     pub(crate) fn is_fetched(&self) -> bool {
         let is_there = |queued: &Queued| matches!(queued.state, State::Open(_) | State::Failed(_));
         self.next_range >= self.ranges.len() && self.queue.iter().all(is_there)
@@ -367,13 +367,13 @@ impl Scan {
     }
 
     /// Opens one row group at a time from now on.
-    #[cfg(feature = "engine")]
+    #[cfg(all(feature = "async", feature = "engine"))]
     pub(crate) fn hold_back(&mut self) {
         self.prefetch = Prefetch::Many { depth: 1, max_depth: 1, small: 0 };
     }
 
     /// Opens more row groups at a time, as long as no more than `bytes` are held.
-    #[cfg(feature = "engine")]
+    #[cfg(all(feature = "async", feature = "engine"))]
     pub(crate) fn open_small(&mut self, bytes: u64) {
         if let Prefetch::Many { small, .. } = &mut self.prefetch {
             *small = bytes;
