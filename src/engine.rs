@@ -65,22 +65,23 @@
 //!         None => row_group(i)?,
 //!     };
 //!     let has_next = i + 1 < reader.metadata().row_groups();
-//!     let mut next = || poll_fn(|cx| {
-//!         if ahead.is_none() && has_next && current.is_fetched() && budget.used() < 64 << 20 {
-//!             ahead = row_group(i + 1).ok();
-//!         }
-//!         if let Some(ahead) = &mut ahead {
-//!             ahead.fetch(cx);
-//!         }
-//!         current.share_memory(ahead.is_some());
-//!         if current.lacks_memory() {
-//!             ahead = None;
-//!             current.share_memory(false);
-//!             current.hold_back();
-//!         }
-//!         Pin::new(&mut current).poll_next(cx)
-//!     });
-//!     while let Some(batch) = next().await {
+//!     loop {
+//!         let next = poll_fn(|cx| {
+//!             if ahead.is_none() && has_next && current.is_fetched() && budget.used() < 64 << 20 {
+//!                 ahead = row_group(i + 1).ok();
+//!             }
+//!             if let Some(ahead) = &mut ahead {
+//!                 ahead.fetch(cx);
+//!             }
+//!             current.share_memory(ahead.is_some());
+//!             if current.lacks_memory() {
+//!                 ahead = None;
+//!                 current.share_memory(false);
+//!                 current.hold_back();
+//!             }
+//!             Pin::new(&mut current).poll_next(cx)
+//!         });
+//!         let Some(batch) = next.await else { break };
 //!         rows += batch?.num_rows();
 //!     }
 //! }

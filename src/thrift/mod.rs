@@ -85,7 +85,7 @@ use crate::error::Result;
 /// use marquetry::format::{KeyValue, Thrift};
 ///
 /// # fn main() -> marquetry::Result<()> {
-/// let pair = KeyValue { key: "answer".into(), value: Some("42".into()), ..KeyValue::default() };
+/// let pair = KeyValue::new("answer", "42");
 /// let bytes = pair.to_thrift();
 /// assert_eq!(KeyValue::from_thrift(&bytes)?, (pair, bytes.len()));
 /// # Ok(())
