@@ -39,7 +39,7 @@ pub(crate) struct Crate {
 }
 
 /// Names of modules that tests alone have.
-const TESTS: [&str; 3] = ["tests", "samples", "oracle"];
+const TESTS: [&str; 4] = ["tests", "samples", "oracle", "steps"];
 
 impl Crate {
     pub(crate) fn library() -> &'static Self {

@@ -1,5 +1,4 @@
-//! Metadata without rows: kept ones, statistics as arrays, wide footers.
+//! Metadata without rows: kept ones and statistics as arrays.
 
 mod kept;
 mod statistics;
-mod wide_footers;
