@@ -9,8 +9,8 @@ use marquetry::{Compression, ErrorKind, LimitKind, Predicate, Reader, RowSelecti
 use crate::support::mutants::codecs::compress as compressed;
 use crate::support::mutants::read_every_way;
 use crate::support::{
-    Chunk, close, dictionary, file, file_with, filled, group, ints, leaf, levels_v1, optional, page,
-    required, texts, v1, v1_header, v2, with_index,
+    Chunk, close, dictionary, file, file_with, filled, group, ints, leaf, levels_v1, optional,
+    page, required, texts, v1, v1_header, v2, with_index,
 };
 use crate::{HEAP, alone};
 

@@ -36,7 +36,7 @@ struct Far {
     /// The request that fails, and how.
     fails: Option<(usize, Fault)>,
     requests: Arc<Mutex<Vec<Range<u64>>>>,
-    /// Requests without an answer now, and the most that there were.
+    /// Requests without an answer now, and how often one was made when there was none.
     in_flight: Arc<(AtomicUsize, AtomicUsize)>,
 }
 
@@ -65,8 +65,10 @@ impl AsyncSource for Far {
                 requests.push(range.clone());
                 requests.len() - 1
             };
-            let (now, max) = &*self.in_flight;
-            max.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            let (now, rounds) = &*self.in_flight;
+            if now.fetch_add(1, Ordering::Relaxed) == 0 {
+                rounds.fetch_add(1, Ordering::Relaxed);
+            }
             if !self.delay.is_zero() {
                 tokio::time::sleep(self.delay).await;
             }
@@ -229,12 +231,13 @@ fn a_slow_source_is_read_ahead_and_dropping_the_stream_ends_it() {
         let far = Far { delay: Duration::from_millis(100), ..Far::new(table()) };
         let (requests, in_flight) = (far.requests.clone(), far.in_flight.clone());
         let reader = Reader::open_async(far).await.unwrap().project(["key"]).unwrap().threads(2);
+        let opened = in_flight.1.load(Ordering::Relaxed);
         assert_eq!(
             rows(&reader).await.unwrap().iter().map(RecordBatch::num_rows).sum::<usize>(),
             40_000
         );
-        let max = in_flight.1.load(Ordering::Relaxed);
-        assert_eq!(max, 4, "four row groups side by side");
+        let rounds = in_flight.1.load(Ordering::Relaxed) - opened;
+        assert!(rounds <= 2, "{rounds} waits for four row groups, two side by side");
         requests.lock().unwrap().clear();
         let mut batches = reader.clone().batch_rows(100).stream().unwrap();
         assert!(batches.next().await.is_some());
