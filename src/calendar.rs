@@ -1,4 +1,5 @@
-//! The proleptic Gregorian calendar, which repeats every 400 years, or 146,097 days.
+//! Converts days to dates and back in the proleptic Gregorian calendar, which repeats every 400
+//! years (146,097 days).
 
 /// Year, month (1 to 12) and day of the month of a day, given as days since 1970-01-01.
 ///

@@ -22,9 +22,9 @@
 //! # }
 //! ```
 //!
-//! The other side has the struct at an address. [`FFI_ArrowArrayStream::from_raw`] takes it over
-//! from there, and [`std::ptr::write`] puts it there: both are `unsafe`, because the address and
-//! what stands there are for the caller to vouch for.
+//! C code passes the struct by address. [`FFI_ArrowArrayStream::from_raw`] takes it over from
+//! there, and [`std::ptr::write`] puts it there: both are `unsafe`, because the caller must
+//! guarantee the address and its contents.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

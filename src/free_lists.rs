@@ -1,10 +1,10 @@
-//! Memory that is used again: what a read, the arrays that it gave, or a writer no longer need.
+//! Keeps freed buffers of reads, of their arrays and of writers for reuse.
 //!
-//! Fresh memory costs a page fault for every 4 KiB, which is more than to fill it, and allocators
-//! give large stretches back to the system as soon as they are free. Arrays and encoded chunks lend
-//! theirs: it comes back when the last holder lets go, from whichever thread, as long as the pool
-//! is there. The reads of a process share a small pool; a read with a low memory limit, or of an
-//! encrypted file, has one of its own, which goes with it.
+//! Fresh memory costs a page fault for every 4 KiB, which takes longer than to fill it, and
+//! allocators return large blocks to the system as soon as they are freed. The buffers of arrays
+//! and encoded chunks return to their pool when the last holder drops them, on whichever thread, as
+//! long as the pool exists. The reads of a process share a small pool. A read with a low memory
+//! limit, or of an encrypted file, has its own pool, which is freed with it.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, VecDeque};

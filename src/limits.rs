@@ -1,7 +1,7 @@
-//! How much a file may ask for: [`Limits`] are the caps, a [`Budget`] spends them.
+//! [`Limits`] cap how much a file may make a read allocate; a [`Budget`] counts what is allocated.
 //!
-//! Every allocation whose size a file states goes through [`Budget::take`] first; what is given
-//! back when the memory is dropped is a [`Reservation`].
+//! Every allocation whose size comes from a file goes through [`Budget::take`] first; a
+//! [`Reservation`] returns its bytes to the budget when it is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,8 +23,8 @@ pub struct Limits {
     /// group without a LIST or MAP around it counts twice, because Arrow makes a list and a struct
     /// of it. Default 208; more than [`Limits::MAX_NESTING`] is as much as that.
     pub nesting: usize,
-    /// Rows that one read may give of which no column is read: they take no bytes of the file,
-    /// which can state any number. Default 2^36. Counts are not held to it.
+    /// Maximum rows of one read without any column: they take no bytes of the file, which can state
+    /// any number. Default 2^36. Counts are not limited by it.
     pub rows_without_columns: u64,
     /// Memory that one read may hold at a time, in bytes: fetched column chunks, decompressed
     /// pages, arrays that are built or wait to be given out. Default 4 GiB.

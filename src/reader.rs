@@ -1,4 +1,4 @@
-//! [`Reader`]: a file, and what is wanted of it.
+//! [`Reader`]: a file, and the options of a read of it.
 
 mod file;
 mod batch_output;
@@ -185,7 +185,8 @@ impl Reader {
     /// See [`ColumnStatistics`] for an example.
     ///
     /// # Errors
-    /// `Usage` if the file has no such column; as [`Metadata::column_statistics`](crate::Metadata::column_statistics).
+    /// `Usage` if the file has no such column; as
+    /// [`Metadata::column_statistics`](crate::Metadata::column_statistics).
     pub fn column_statistics(&self, column: &str) -> Result<ColumnStatistics> {
         let leaf = self.metadata.schema().leaf_named(column).map_err(|e| self.name(e))?;
         let found = self.metadata.column_statistics(leaf, &self.options.arrow);
@@ -217,8 +218,8 @@ impl Reader {
     }
 
     /// Loads the page indexes of the columns and row groups that the options select, in few reads.
-    /// They stay in the [`Metadata`](crate::Metadata): neither this reader nor others that are opened with the
-    /// metadata fetch them again.
+    /// They stay in the [`Metadata`](crate::Metadata): neither this reader nor others that are
+    /// opened with the metadata fetch them again.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {

@@ -1,9 +1,9 @@
-//! Codecs: from the compressed body of a page to its bytes, and back.
+//! Codecs compress and decompress the body of a page.
 //!
-//! Spec: Compression.md. Used by `page::open` and `page::seal`. One file for each codec; a codec
-//! whose cargo feature is off is `disabled`, here and nowhere else. Trap: the header of a page
-//! states the size that comes out, and may lie: memory is taken as data arrive, or within what the
-//! codec can expand to.
+//! Spec: Compression.md. Used by `page::open` and `page::seal`. There is one file for each codec; a
+//! codec whose cargo feature is off comes from `disabled`. Trap: a page header states the
+//! uncompressed size, and may lie, so memory is allocated as data arrive, or within what the codec
+//! can expand to.
 
 mod output;
 mod disabled;
@@ -277,7 +277,7 @@ impl Compressor {
     /// Appends `input`, compressed.
     ///
     /// # Errors
-    /// `Usage` if the codec cannot take so many bytes.
+    /// `Usage` if `input` is longer than the codec can compress.
     pub(crate) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match &mut self.0 {
             Encoder::Uncompressed => {

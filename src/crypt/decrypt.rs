@@ -1,4 +1,4 @@
-//! Reading: [`Decryption`] has the keys, [`FileDecryptor`] those of one file.
+//! Decrypts files: [`Decryption`] has the keys of a reader, [`FileDecryptor`] those of one file.
 //!
 //! Spec: Encryption.md. Used by `read::footer`.
 

@@ -1,5 +1,5 @@
-//! Writing: [`Encryption`] says what is protected and by which keys, [`FileEncryptor`] seals the
-//! modules of one file, [`ChunkEncryptor`] those of a column chunk.
+//! Encrypts files: [`Encryption`] says what is protected and by which keys, [`FileEncryptor`]
+//! encrypts the modules of one file, [`ChunkEncryptor`] those of a column chunk.
 //!
 //! Spec: Encryption.md. Used by `write::encrypt` and `write::footer`.
 

@@ -1,4 +1,5 @@
-//! [`Key`]: the bytes of a key, its cipher, and how often it was used; and where keys come from.
+//! [`Key`] holds the bytes of a key, its cipher, and how often it was used; a [`KeyRetriever`]
+//! finds keys.
 
 use std::fmt;
 use std::pin::Pin;

@@ -1,8 +1,8 @@
-//! The writer's policy: which encodings are tried for a column chunk, and which of them is taken.
+//! Chooses the encoding of a column chunk: which encodings are measured, and which one is written.
 //!
-//! The one place of it. `write::column` measures samples of the chunk with every candidate,
-//! compressed as it would be stored, and asks here. What counts is bytes, and by profile what they
-//! cost to read.
+//! This is the only place for that policy. `write::column` measures samples of the chunk with every
+//! candidate encoding, compressed as it would be stored, and asks here. The cost of an encoding is
+//! its bytes, and by profile the time to read them.
 
 use crate::error::{Error, Result};
 use crate::format::{Encoding, Type};
@@ -50,8 +50,8 @@ pub(crate) const PLAIN_WORDS_PAGE: usize = 128 << 10;
 /// header and in the page index.
 pub(crate) const MIN_PAGE: usize = 3 << 10;
 
-/// Bytes of a page of byte strings that repeat far apart, at most: ZSTD of level 3 finds what is up to 2 MiB
-/// away (240,000 byte strings of 1400 bytes: 5 % smaller than in pages of 690 KB).
+/// Maximum bytes of a page of byte strings that repeat far apart: ZSTD of level 3 finds repeats up
+/// to 2 MiB away (240,000 byte strings of 1400 bytes: 5 % smaller than in pages of 690 KB).
 pub(crate) const LONG_PAGE: usize = 8 << 20;
 
 /// What a byte in long pages costs beside one in pages of the usual length, because a row that is
@@ -67,7 +67,7 @@ pub(crate) const SPLIT_INTEGERS_COST: f64 = 1.12;
 /// what most writers write.
 pub(crate) const LONG_BLOCKS_COST: f64 = 1.005;
 
-/// What a byte of indices in another layout than the shortest costs beside one in that: their reader
+/// Relative cost of a byte of indices in a layout that is not the shortest, because its reader
 /// decompresses more.
 pub(crate) const LAYOUT_COST: f64 = 1.03;
 

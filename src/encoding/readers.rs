@@ -1,11 +1,11 @@
-//! [`TargetReader`]: which encodings the readers of today decode, by physical and logical type. No
+//! [`TargetReader`] lists which encodings current readers decode, by physical and logical type. No
 //! other module knows that.
 //!
-//! Spec: Encodings.md says what is legal. Some legal files are refused by some readers. The table
-//! was found by experiment. For each Arrow type, encoding and page version a file was read with
-//! each of the readers, column by column; its columns were with and without nulls, all null,
-//! constant, in lists and dictionaries. Trap: a reader may decode an encoding for one logical type
-//! and not for another on the same physical type.
+//! Spec: Encodings.md says what is legal. Some readers refuse some legal files. The table was found
+//! by experiment: for each Arrow type, encoding and page version, a file was read with each of the
+//! readers, column by column; its columns were with and without nulls, all null, constant, in lists
+//! and dictionaries. Trap: a reader may decode an encoding for one logical type and not for another
+//! of the same physical type.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! [`Export`] and its settings.
+//! [`Export`]: the settings of an export.
 
 use std::fmt;
 use std::fs;
@@ -98,10 +98,11 @@ impl Export {
     /// `country=NL/day=2026-11-22/`, and the files in it leave the columns out. Null is
     /// `__HIVE_DEFAULT_PARTITION__`; characters that Hive escapes in values are percent-encoded.
     ///
-    /// Columns of numbers, booleans, texts, dates, times and timestamps can be partitioned by, also
-    /// as dictionaries or runs. Their text is that of Spark: `12.50`, `1.5`, `2024-01-31`, and
-    /// `2024-01-31 12:00:00` in UTC. Not all readers take it back for the same type: text that
-    /// looks like a number is one to most of them, `1` and `01` the same. Rows that come sorted by them make the fewest files: see [`Export::open_files`].
+    /// Columns of numbers, booleans, strings, dates, times and timestamps can be partitioned by,
+    /// also as dictionaries or runs. Their text is that of Spark: `12.50`, `1.5`, `2024-01-31`, and
+    /// `2024-01-31 12:00:00` in UTC. Not all readers restore the type: most take text that looks
+    /// like a number for one, and `1` and `01` for the same. Rows that are sorted by these columns
+    /// make the fewest files: see [`Export::open_files`].
     ///
     /// ```
     /// use marquetry::{Export, Reader};
@@ -140,10 +141,10 @@ impl Export {
         self
     }
 
-    /// Whether a file `_metadata` is written, with the row groups of all files: readers plan a scan
-    /// by it without opening each. [`Reader::files_below`](crate::Reader::files_below) reads it, as
-    /// pyarrow and Dask do. None is written if there are no rows. polars 2.1 refuses to scan a folder
-    /// that has such a file; it reads `folder/*.parquet`.
+    /// Whether to write a file `_metadata` with the row groups of all files, so that readers can
+    /// plan a scan without opening each file. [`Reader::files_below`](crate::Reader::files_below)
+    /// reads it, as pyarrow and Dask do. It is not written if there are no rows. polars 2.1 refuses
+    /// to scan a folder that has such a file; it reads `folder/*.parquet`.
     #[must_use]
     pub fn summary(mut self, summary: bool) -> Self {
         self.summary = summary;

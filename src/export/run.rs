@@ -1,4 +1,4 @@
-//! [`ExportRun`]: an export under way.
+//! [`ExportRun`]: an export that is under way.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -118,7 +118,8 @@ impl ExportState {
 }
 
 impl ExportRun {
-    /// For so many workers, which encode on their own threads or on those of a pool.
+    /// Begins the run of `export` with `workers` workers, which encode on their own threads
+    /// (`alone`) or on those of a pool.
     pub(super) fn new(export: Export, workers: usize, alone: bool) -> Result<Self> {
         if export.file_bytes == 0 {
             return Err(Error::usage("the bytes of a file must be more than 0"));
@@ -396,7 +397,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// A file that lacks one part in so many is large enough.
+/// A file is large enough if it lacks at most one part in this many of the wanted size.
 const NEAR: u64 = 8;
 
 /// The name of a summary.

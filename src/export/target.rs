@@ -1,5 +1,5 @@
-//! [`Target`] and [`OutFile`]: where the files of an export go. A [`Folder`] is one such place;
-//! those of an object store are in a module of their own.
+//! [`Target`] and [`OutFile`]: where an export creates its files. [`Folder`] is a local target;
+//! `store` has the one for object stores.
 
 use std::collections::HashSet;
 use std::fmt;

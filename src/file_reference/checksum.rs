@@ -106,7 +106,7 @@ impl fmt::Display for Checksum<'_> {
     }
 }
 
-/// Bytes written as so many lowercase digits.
+/// Parses exactly `2 * N` lowercase hexadecimal digits.
 fn hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     if pairs.len() != N || !rest.is_empty() {

@@ -1,7 +1,7 @@
-//! [`FileColumn`]: the values of a FILE column in Arrow.
+//! [`FileColumn`] reads the values of a FILE column from Arrow.
 //!
 //! Spec: LogicalTypes.md, FILE.
-//! Trap: below a null struct the children may hold anything.
+//! Trap: below a null struct the children may have any value.
 
 use std::fmt;
 

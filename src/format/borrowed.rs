@@ -1,11 +1,11 @@
-//! The structs of which a wide file has very many, borrowed from the bytes: reading one allocates
+//! Borrowed forms of the structs that a wide file has in large numbers: reading one allocates
 //! nothing.
 //!
 //! Spec: `parquet.thrift`, PageIndex.md. Read by [`FooterIndex`](super::FooterIndex), and where all
 //! nodes of a schema, all column chunks or all page indexes are visited. The fields have the names
-//! that they have in the owning structs. Byte strings are slices; lists and rare structs are
-//! decoded when they are asked for ([`List`], [`Held`]). Trap: unknown fields are not kept, so that
-//! nothing here can be written back.
+//! of those in the owning structs. Byte strings are slices; lists and rare structs are decoded when
+//! they are asked for ([`List`], [`Held`]). Trap: unknown fields are not kept, so nothing here can
+//! be written back.
 
 use super::column::PageEncodingStats;
 use super::crypto::ColumnCryptoMetaData;

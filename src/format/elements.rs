@@ -1,11 +1,11 @@
-//! [`Elements`]: the elements of a schema, which stay where the footer has them.
+//! [`Elements`]: the elements of a schema, decoded on demand from the bytes of the footer.
 //!
 //! Spec: `parquet.thrift`, SchemaElement. Read with [`FileHead`](super::FileHead); `schema` makes a
-//! tree of them. Every element is decoded when the footer is read, or compared with one that was:
-//! so all are known to be sound. 24 bytes are kept of each: where it is, where its name is, and
-//! what a walk over the tree asks of it. The rest is decoded when it is asked for.
-//! Trap: an element with fields that are not known can be nearly as long as the footer, and every
-//! row group asks for it. What takes long to decode is decoded once: see [`LongElement`].
+//! tree of them. Every element is decoded when the footer is read, or compared with one that was,
+//! so that all are known to be valid. Of each, 24 bytes are kept: its place, the place of its name,
+//! and what a walk over the tree asks for. The rest is decoded when it is asked for.
+//! Trap: an element with unknown fields can be nearly as long as the footer, and every row group
+//! asks for it. An element that takes long to decode is decoded once: see [`LongElement`].
 
 use bytes::Bytes;
 
@@ -447,7 +447,7 @@ impl LogicalKind {
     }
 }
 
-/// An enum of the format in one byte: its number, of which all that are known are below these two.
+/// An enum of the format in one byte: its number. All known numbers are below these two.
 fn code(value: Option<impl Into<i32>>) -> u8 {
     match value.map(|value| u8::try_from(value.into())) {
         None => ABSENT,

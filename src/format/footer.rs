@@ -1,11 +1,11 @@
-//! [`FooterIndex`]: the footer, with column chunks and schema elements that are decoded on demand.
+//! [`FooterIndex`]: the footer, whose column chunks and schema elements are decoded on demand.
 //!
 //! Spec: `parquet.thrift`, FileMetaData. Built by `read::footer`; `read::plan` decodes the chunks
 //! of the leaves that it wants. A wide footer is nearly all column chunks, and a read wants few of
-//! them. One pass decodes the small fields and skips every chunk, keeping 4 bytes for each. So the
-//! time to open a file depends on the bytes that are skipped, not on the values in them. Of the
-//! schema the pass reads every element, and keeps its place (`ElementHeads`). Trap: a chunk that
-//! is malformed inside, but whole on the wire, is noticed only when it is decoded.
+//! them. One pass decodes the small fields and skips every chunk, keeping 4 bytes for each, so the
+//! time to open a file depends on the bytes that are skipped, not on the values in them. The pass
+//! reads every element of the schema, and keeps its place (`ElementHeads`). Trap: a chunk that is
+//! skipped without an error may still be malformed; that is noticed only when it is decoded.
 
 use bytes::Bytes;
 
@@ -306,7 +306,7 @@ impl Read<'_> for ChunkStarts {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let (_, n) = reader.list()?;
-        // A chunk takes at least 4 bytes, so there are at most so many.
+        // A chunk takes at least 4 bytes, which bounds their number.
         let mut starts = Vec::with_capacity(n.min(reader.rest().len() / 4));
         let mut alike = Alike::default();
         for _ in 0..n {

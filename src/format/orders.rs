@@ -1,8 +1,8 @@
-//! [`ColumnOrders`]: the column orders of a footer, one byte for each leaf.
+//! [`ColumnOrders`]: the column orders of a footer, stored as one byte for each leaf.
 //!
 //! Spec: `parquet.thrift`, ColumnOrder. Read with [`FileHead`](super::FileHead); `read::footer`
-//! asks for the order of a leaf. As a vector of [`ColumnOrder`], those of a wide file take longer
-//! to fault in than to decode. Trap: a member that is not known may be of any length, so those are
+//! asks for the order of a leaf. A vector of [`ColumnOrder`] for a wide file would take longer to
+//! allocate than to decode. Trap: an unknown member may be of any length, so unknown members are
 //! kept apart.
 
 use std::fmt;

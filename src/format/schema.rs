@@ -1,9 +1,9 @@
-//! The schema as it is written: a tree of elements, flattened depth-first, and the logical types.
+//! The schema is stored as a tree of elements, flattened depth-first, with their logical types.
 //!
-//! Spec: `parquet.thrift`, LogicalTypes.md. Read by `read::footer`, made into leaves and shapes by
-//! `schema`. Nothing is validated here but the wire: whether the elements form a tree, and whether
-//! an annotation fits its physical type, is for `schema`. Trap: an empty `logicalType` union occurs
-//! in the wild and is read as none.
+//! Spec: `parquet.thrift`, LogicalTypes.md. Read by `read::footer`; `schema` derives leaves and
+//! shapes. Only the wire format is validated here: `schema` checks whether the elements form a
+//! tree, and whether an annotation fits its physical type. Trap: some writers store an empty
+//! `logicalType` union, which is read as none.
 
 use super::enums::{ConvertedType, EdgeInterpolationAlgorithm, FieldRepetitionType, Type};
 use crate::thrift::derive::thrift;

@@ -1,8 +1,8 @@
-//! Statistics: bounds and counts of a column chunk or page, sizes in memory, and bounds of shapes.
+//! Statistics: bounds and counts of a column chunk or page, sizes in memory, and geospatial bounds.
 //!
-//! Spec: `parquet.thrift`. Made into typed bounds, or into none, by `stats`. Nothing here may be
-//! believed before the column order and the writer's version were looked at. Trap: fields 1 and 2
-//! are max, min in this order, deprecated, and of the wrong order for many types.
+//! Spec: `parquet.thrift`. `stats` makes typed bounds of them, or rejects them. They must not be
+//! trusted before the column order and the writer's version are known. Trap: fields 1 and 2 are max
+//! and min, in this order, deprecated, and in the wrong order of values for many types.
 
 use crate::thrift::derive::thrift;
 

@@ -1,8 +1,8 @@
-//! [`GeospatialCollector`]: the statistics of a column chunk of geometries.
+//! [`GeospatialCollector`] collects the statistics of a column chunk of geometries.
 //!
 //! Spec: Geospatial.md, "Statistics"; `parquet.thrift`, GeospatialStatistics and BoundingBox.
-//! Trap: NaN is no coordinate. A dimension in which there is no other value has no bounds, and
-//! without bounds of both x and y there is no box.
+//! Trap: NaN is no coordinate. A dimension without any other value has no bounds, and without
+//! bounds of both x and y there is no box.
 
 use super::wkb::{Coordinates, Dimensions, WkbHeader, coordinate, visit};
 use crate::error::Result;

@@ -1,8 +1,8 @@
-//! [`Rectangle`]: a box in the plane of x and y, compared with those around values and chunks.
+//! [`Rectangle`]: a box in x and y that is compared with the boxes of values and of column chunks.
 //!
 //! Spec: Geospatial.md, "Bounding Box".
-//! Trap: on the surface of the earth the box around the vertices is not the one around the edges.
-//! Boxes here are never too small; they may be too large.
+//! Trap: on the surface of the earth the box around the vertices differs from the box around the
+//! edges. Boxes here are never too small; they may be too large.
 
 use super::bbox::{Edges, Lanes, Range, is_on_earth};
 use super::wkb::{Coordinates, Dimensions, WkbType, coordinate, visit};

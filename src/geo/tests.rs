@@ -1,4 +1,4 @@
-//! WKB made piece by piece, held against a reader that is simple and slow; and mutants of it.
+//! Tests WKB that is built piece by piece against a simple, slow reader, and mutations of it.
 
 use fastrand::Rng;
 

@@ -1,6 +1,7 @@
-//! Well-known text (WKT): geometries in readable form.
+//! Formats geometries as well-known text (WKT).
 //!
-//! Trap: a value may be far longer than what is shown of it, so that nothing is read beyond that.
+//! Trap: a value may be far longer than the part of it that is shown, so nothing beyond that is
+//! read.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
-//! [`Explanation`]: what a read will do, found out without reading a column chunk.
+//! [`Explanation`] describes what a read will do, without reading a column chunk.
 //!
-//! Made by `Reader::explain`. Bloom filters and page indexes are fetched, as the read itself would;
-//! how many rows then pass the filter is not known.
+//! `Reader::explain` makes it. It fetches bloom filters and page indexes, as the read itself would;
+//! it does not find out how many of the remaining rows pass the filter.
 
 use std::fmt;
 use std::future::Future;
@@ -45,7 +45,7 @@ pub struct ExplainedRowGroup {
     pub rows_left: u64,
     /// Why.
     pub outcome: Outcome,
-    /// Data pages of the filter's leaves of which the page index told.
+    /// Number of data pages of the filter's leaves that the page index covers.
     pub pages: u64,
     /// Those of them that hold no row that is left.
     pub pages_pruned: u64,

@@ -1,5 +1,5 @@
-//! The requests that bring the ranges of a plan: those that lie close are joined, as a request
-//! costs more than some bytes; long ones are split, where requests run side by side.
+//! Makes requests of the ranges of a plan: ranges that lie close are joined, because a request
+//! costs more than some unneeded bytes; long ranges are split where requests run side by side.
 
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -198,7 +198,7 @@ pub(in crate::io) fn check_given(range: &Range<u64>, given: usize) -> Result<()>
 pub(super) struct FetchedBytes {
     /// In the order of the ranges.
     pub(super) bytes: Vec<Bytes>,
-    /// Bytes of the ranges that were not at hand.
+    /// Bytes of the ranges that were not in memory.
     pub(super) missing_bytes: u64,
 }
 
@@ -224,7 +224,8 @@ pub(super) fn fetch(
         });
     }
     let at_hand = |range: &Range<u64>| {
-        // What is at hand with another length is asked for again, which says what is wrong.
+        // A range that is in memory with another length is fetched, and the fetch reports the
+        // error.
         source.at_hand(range).filter(|found| check_given(range, found.len()).is_ok())
     };
     let at_hand: Vec<_> = ranges.iter().map(at_hand).collect();

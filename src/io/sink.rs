@@ -1,4 +1,4 @@
-//! [`Sink`]: where the bytes of a file go.
+//! [`Sink`] receives the bytes of a file.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! [`Source`]: where the bytes of a file come from.
+//! [`Source`] provides the bytes of a file.
 
 use std::fs::File;
 use std::ops::Range;

@@ -1,7 +1,7 @@
-//! Seals a page: levels and values are put together, compressed, given a checksum and a header, and
-//! appended to the chunk.
+//! Seals a page: joins levels and values, compresses them, computes the checksum, and appends
+//! header and body to the chunk.
 //!
-//! The inverse of `open`; the layouts of both versions stand there.
+//! This is the inverse of `open`, which draws the layouts of both versions.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! Binding: the columns of a predicate are found in the schema of a file, or of batches.
+//! Binding finds the columns of a predicate in the schema of a file, or of batches.
 //!
-//! Trap: names in the Parquet tree and in the Arrow schema differ inside of lists, and a target
-//! schema renames at will.
+//! Trap: names in the Parquet tree and in the Arrow schema differ inside lists, and a target schema
+//! can rename columns.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Predicate {
         self.bind_with(schema, key_values, options, &|_| false)
     }
 
-    /// The same for a file of which it is known which leaves are null in all rows.
+    /// As `bind`, for a file whose leaves that are null in all rows are known.
     pub(crate) fn bind_with(
         &self,
         schema: &Schema,

@@ -1,9 +1,9 @@
-//! [`Bound`]: a predicate held against a schema. Its columns are found, its literals are values of
-//! their types.
+//! [`Bound`]: a predicate that is bound to a schema. Its columns are found, and its literals are
+//! values of their types.
 //!
-//! Every column is a way through the Arrow schema (fields by name, elements of lists), and for a
-//! file also its [`ColumnOrigin`]: the leaf that tells of it, with the levels that decide.
-//! Evaluation goes the first way, pruning looks at the second.
+//! Every column is a path through the Arrow schema (fields by name, elements of lists), and for a
+//! file also its [`ColumnOrigin`]: the leaf that has its metadata, and the levels at which it is
+//! null. Evaluation follows the path, pruning uses the origin.
 
 use std::sync::Arc;
 
@@ -104,8 +104,8 @@ impl Bound {
         Projection::leaves(self.columns())
     }
 
-    /// The predicates all of which must be true: one for each side of the outermost `and`s, in the
-    /// order in which they were said.
+    /// The predicates that must all be true: one for each side of the outermost `and`s, in the
+    /// order of the predicate's text.
     #[cfg(test)]
     pub(crate) fn conjuncts(&self) -> Vec<Self> {
         let of = |root: &Arc<BoundNode>| Self { root: Arc::clone(root), ..self.clone() };

@@ -1,5 +1,5 @@
-//! Comparison by value: where a [`Literal`] lies among the values of a column's type, which need
-//! not have it.
+//! Compares by value: finds where a [`Literal`] lies among the values of a column's type, even if
+//! that type cannot represent it.
 
 use arrow_buffer::i256;
 use arrow_schema::DataType;

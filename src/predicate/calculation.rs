@@ -1,4 +1,4 @@
-//! [`Expression`]: a value that is computed from the columns of a row, to be compared.
+//! [`Expression`]: a value that is computed from the columns of a row, and then compared.
 
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use std::time::SystemTime;

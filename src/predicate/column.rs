@@ -1,4 +1,4 @@
-//! [`Column`]: what a predicate is about, and [`Op`], how values are compared.
+//! [`Column`] names what a predicate tests; [`Op`] says how values are compared.
 
 use std::cmp::Ordering;
 

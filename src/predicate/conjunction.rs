@@ -1,7 +1,7 @@
-//! Evaluation of a conjunction part by part, cheapest first by what was learnt.
+//! Evaluates a conjunction part by part, the cheapest first as measured so far.
 //!
-//! A part sees only the rows that are left, if they are few, if it takes long, or if it can fail
-//! for the others.
+//! A part is evaluated only on the rows that passed the parts before it, if these rows are few, if
+//! the part is slow, or if it can fail for other rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,11 +17,12 @@ use super::learn::AdaptiveStats;
 use super::nested_bits::within;
 use crate::error::Result;
 
-/// Of so many rows one must be left, or else the others are taken away before the next part is
-/// evaluated.
+/// Rows that passed are copied to a smaller batch if they are fewer than one in this many, before
+/// the next part is evaluated.
 const FEW: usize = 4;
 
-/// Maximum bytes of the columns of which many rows are copied: no budget counts the copies.
+/// Maximum bytes of the columns whose rows are copied if many passed, because no budget counts the
+/// copies.
 const MAX_COPIED: usize = 4 << 20;
 
 /// About how many nanoseconds it takes, for each row, to take away those that are not left, and to
@@ -157,8 +158,8 @@ impl Bound {
     }
 }
 
-/// Whether a part that takes so many nanoseconds for a row is better evaluated only on the `left`
-/// ones of `rows` rows.
+/// Whether a part that takes `nanos` nanoseconds for each row should be evaluated only on the
+/// `left` rows that passed, rather than on all `rows`.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 fn pays(rows: usize, left: usize, nanos: f64) -> bool {
     nanos * (rows - left) as f64 > NANOS_TO_TAKE * rows as f64

@@ -1,4 +1,4 @@
-//! The text form of predicates, written: `Display`.
+//! Formats predicates in the text form (`Display`).
 
 use std::fmt;
 

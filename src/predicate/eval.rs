@@ -1,9 +1,10 @@
-//! Evaluation: for each row of a batch, whether the predicate is true, false or neither.
+//! Evaluates a predicate: for each row of a batch, whether it is true, false or null.
 //!
-//! [`TriState`] are two bitmaps, of what is true and of what is false; with them SQL's three values
-//! are plain bit operations. Values are compared by the kernels of Arrow, but floats, whose order
-//! is ours. A dictionary is tested once for each entry, runs once for each run.
-//! Trap: below a null struct or list an array may hold anything; what is above decides.
+//! A [`TriState`] is two bitmaps, one of the rows that are true and one of those that are false;
+//! logic on SQL's three values is then plain bit operations. The kernels of Arrow compare values,
+//! except floats, whose order differs here. A dictionary is tested once for each entry, a run once.
+//! Trap: below a null struct or list an array may have any value; the validity of the parent
+//! decides.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

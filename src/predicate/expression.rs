@@ -1,5 +1,5 @@
-//! [`Predicate`]: an expression over columns, and how it is built. Binding, pruning and evaluation
-//! are elsewhere.
+//! [`Predicate`]: an expression over columns, and the functions that build it. Other modules bind,
+//! prune and evaluate it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -326,8 +326,8 @@ impl Predicate {
         Self::of(Term::Function(columns, Function { call: Arc::new(function), is_last: false }))
     }
 
-    /// As [`Predicate::function`], of one that can fail for some rows. In a conjunction it is called
-    /// only for rows that pass all other parts, after the functions of this kind before it.
+    /// Like [`Predicate::function`], for a function that can fail for some rows. In a conjunction
+    /// it is called only for rows that pass all other parts, after earlier functions of this kind.
     #[cfg(feature = "engine")]
     pub fn last_function(
         columns: Vec<String>,
@@ -450,7 +450,7 @@ impl Expression {
         }
     }
 
-    /// The column of which a test must be false, if this is a column.
+    /// Turns a bare column into the column that must be false.
     pub(super) fn opposite(self) -> Self {
         match self.into_column() {
             Ok(column) => column.opposite().into(),

@@ -1,10 +1,10 @@
-//! [`ColumnFacts`]: what the metadata of a file say of a leaf in a row group or a page, as far as
-//! it may be believed.
+//! [`ColumnFacts`]: the trusted part of what the metadata of a file say of a leaf in a row group or
+//! a page.
 //!
 //! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Used by
-//! [`prune`](super::prune). Decides which bounds count: those whose order is defined, and known.
-//! Trap: a fact that is absent is unknown, never 0. A fact that contradicts another is not believed
-//! either, and neither is the other.
+//! [`prune`](super::prune). It decides which bounds count: those whose order is defined and known.
+//! Trap: a fact that is absent is unknown, never 0. If two facts contradict each other, neither
+//! counts.
 
 use std::cmp::Ordering;
 

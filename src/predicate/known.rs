@@ -1,5 +1,5 @@
-//! Predicates of which some columns are known beforehand: partition columns, whose values stand in
-//! the name of a folder.
+//! Simplifies predicates whose partition columns are known: their values are part of the name of a
+//! folder.
 
 use arrow_array::RecordBatch;
 
@@ -27,8 +27,8 @@ impl Predicate {
     /// ```
     ///
     /// # Errors
-    /// `Usage` if `values` is not one row, a literal does not fit the type of a known column, or a
-    /// function takes columns of which some are known and some are not.
+    /// `Usage` if `values` is not one row, a literal does not fit the type of a known column, or
+    /// some but not all columns of a function are known.
     pub fn with_known(&self, values: &RecordBatch) -> Result<Self> {
         if values.num_rows() != 1 {
             return Err(Error::usage(format_args!(

@@ -1,10 +1,9 @@
-//! [`AdaptiveStats`]: what the batches of a read teach for those that follow.
+//! [`AdaptiveStats`]: measurements of earlier batches of a read, by which later ones are evaluated.
 //!
-//! The parts of a conjunction are evaluated in the order of what a row costs them by what they
-//! leave out, both as measured so far; where few rows are left, a part sees only those. Verdicts on
-//! the entries of a dictionary are kept for the batches that share it.
-//! Trap: only at the top does a conjunction care for nothing but *true*; below a `not`, false and
-//! null differ.
+//! The parts of a conjunction are evaluated by ascending cost per row that they reject, as measured
+//! so far; where few rows are left, a part sees only those. The results of testing the entries of a
+//! dictionary are kept for the batches that share it.
+//! Trap: only at the top of a conjunction are false and null equivalent; below a `not` they differ.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -56,8 +55,8 @@ struct DictionaryResults {
     tri_state: Option<TriState>,
 }
 
-/// Dictionaries of which the verdicts are kept: a few columns in the row groups that are decoded at
-/// a time.
+/// Maximum number of dictionaries whose results are kept: a few columns in the row groups that are
+/// decoded at a time.
 const MAX_DICTIONARIES: usize = 32;
 
 impl AdaptiveStats {
@@ -105,8 +104,8 @@ impl AdaptiveStats {
         found.and_then(|entries| entries.tri_state.clone())
     }
 
-    /// Whether to test every entry of a dictionary, of which `rows` more rows are tested now: once
-    /// as many rows were tested one by one as would have been half the work.
+    /// Whether to test every entry of a dictionary, given that `rows` more of its rows are to be
+    /// tested: once testing row by row has cost half as much.
     pub(super) fn pays(&self, test: &BoundTest, values: &ArrayRef, rows: usize) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match state.of(test, values) {
@@ -182,7 +181,7 @@ impl Cost {
 }
 
 impl BoundNode {
-    /// The rank, in nanoseconds, of a part of which nothing is known yet.
+    /// The estimated rank, in nanoseconds, of a part that was not measured yet.
     fn guess(&self) -> f64 {
         match self {
             Self::Constant(_) => 0.0,

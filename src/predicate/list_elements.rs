@@ -1,4 +1,4 @@
-//! [`ListElements`]: the elements of the lists of an array, and tests of them.
+//! [`ListElements`]: the elements of the lists of an array, and the tests of them.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! [`Literal`]: a value that a predicate compares with, not yet of the type of a column.
+//! [`Literal`]: a value that a predicate compares with, before it has the type of a column.
 //!
-//! Made by the user or by the parser; when a predicate is bound, it becomes a value of the column's
-//! Arrow type once, or an error that names it. Numbers are exact: `0.1` is the decimal, whatever
-//! type it came from, and is rounded only where a float column is compared with it.
+//! The user or the parser makes it. Binding converts it once to a value of the column's Arrow type,
+//! or returns an error that names it. Numbers are exact: `0.1` is the decimal, whatever type it
+//! came from, and is rounded only where a float column is compared with it.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,7 +25,7 @@ use super::datetime::{DAY, Date, Time, Timestamp, nanos_of};
 /// |---|---|
 /// | boolean | Boolean |
 /// | number | integers and decimals that hold it exactly; floats (rounded to the nearest) |
-/// | whole number | durations; but in the text form, dates, times and timestamps: a count of their unit |
+/// | whole number | durations; in Rust also dates, times and timestamps: a count of their unit |
 /// | string | strings; byte strings; dates, times, timestamps, UUIDs of 16 bytes, if it is one |
 /// | byte string | byte strings; strings, if it is UTF-8 |
 /// | date | dates; timestamps, as its midnight |

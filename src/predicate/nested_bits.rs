@@ -1,4 +1,5 @@
-//! [`BooleanBuffer`]s whose bits stand for the set bits of another: [`within`] and [`repeated`].
+//! Combines [`BooleanBuffer`]s whose bits stand for the set bits of another: [`within`] and
+//! [`repeated`].
 
 use arrow_buffer::{BooleanBuffer, Buffer};
 

@@ -1,4 +1,4 @@
-//! [`OrderedSpan`]: how values between two bounds may compare.
+//! [`OrderedSpan`] says how values between two bounds may compare.
 
 use std::cmp::Ordering;
 

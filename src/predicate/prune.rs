@@ -1,11 +1,11 @@
-//! Pruning: what the metadata of a file prove of a predicate, without reading a value.
+//! Prunes: finds what the metadata of a file prove of a predicate, without reading a value.
 //!
-//! Each part of a predicate becomes a run of row ranges with its [`PossibleResults`]: the set of
-//! verdicts (true, false, null) that rows of the range may get, never too small. Sets combine as
-//! verdicts do, and at the end [`PruneResult`] is read off: a range without *true* cannot match,
-//! one with nothing else always does. Pages of different leaves need not end at the same rows:
-//! ranges are cut where any of them ends.
-//! Trap: every fact is a number of the file. Where two facts exclude each other, neither counts.
+//! Each part of a predicate becomes a sequence of row ranges with their [`PossibleResults`]: the
+//! set of results (true, false, null) that a row of the range may have, never too small. Sets
+//! combine as results do, and the final set gives a [`PruneResult`]: a range without *true* cannot
+//! match, one with nothing else always does. Pages of different leaves need not end at the same
+//! rows, so ranges are cut wherever a page ends.
+//! Trap: every fact is a number of the file. If two facts exclude each other, neither counts.
 
 use std::ops::Range;
 
@@ -97,8 +97,8 @@ impl Bound {
         probes
     }
 
-    /// The leaves of which the values are tested, and the Arrow types that they are tested as: what
-    /// the dictionaries of the file can be asked for.
+    /// The leaves whose values are tested, with the Arrow types that they are tested as; the file's
+    /// dictionaries can be asked for these.
     pub(crate) fn tested_leaves(&self) -> Vec<(usize, DataType)> {
         let mut leaves: Vec<(usize, DataType)> = Vec::new();
         self.root.for_each_test(&mut |column, test| {

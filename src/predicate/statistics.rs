@@ -1,10 +1,10 @@
-//! [`ColumnStatistics`]: what the metadata of a file say of a column, as Arrow arrays.
+//! [`ColumnStatistics`]: the statistics of a column in the metadata of a file, as Arrow arrays.
 //!
-//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Made by `Metadata` from
-//! [`ColumnFacts`], which say which bounds count; here they become values of the Arrow type of the
-//! column.
-//! Trap: a bound must stay a bound on the way. Where a conversion or a cut loses something, lower
-//! bounds become smaller, upper ones greater, and neither is exact.
+//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. `Metadata` makes it from
+//! [`ColumnFacts`], which decide which bounds count; here they become values of the Arrow type of
+//! the column.
+//! Trap: a bound must stay a bound. If a conversion or a truncation loses something, lower bounds
+//! become smaller, upper ones greater, and both are marked as not exact.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -1,6 +1,6 @@
-//! [`Tested`]: what the facts of a leaf prove of one test.
+//! [`Tested`] says what the facts of a leaf prove of one test.
 //!
-//! Trap: every fact is a number of the file. Where two facts exclude each other, neither counts.
+//! Trap: every fact is a number of the file. If two facts exclude each other, neither counts.
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! The text form of predicates, read: [`Predicate::parse`].
+//! Parses the text form of predicates: [`Predicate::parse`].
 //!
-//! Used by the command-line tool. The grammar is in [`crate::predicate`]. Recursive descent over
-//! tokens with their byte offsets.
-//! Trap: `date`, `any` and the like are keywords only where a string or a parenthesis follows;
+//! Used by the command-line tool. [`crate::predicate`] has the grammar. The parser is a recursive
+//! descent over tokens with their byte offsets.
+//! Trap: `date`, `any` and the like are keywords only if a string or a parenthesis follows, because
 //! columns have such names.
 
 use arrow_schema::DataType;

@@ -1,5 +1,5 @@
-//! [`TriState`]: SQL's three values for many rows, as two bitmaps of what is true and of what is
-//! false. Logic on them is plain bit operations.
+//! [`TriState`] holds SQL's three values for many rows, as two bitmaps of the rows that are true
+//! and of those that are false. Logic on it is plain bit operations.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -21,7 +21,7 @@ impl TriState {
         Self { trues: all(value == Some(true)), falses: all(value == Some(false)) }
     }
 
-    /// Of values, all of which are answered.
+    /// From values that are all true or false, none null.
     pub(super) fn total(trues: BooleanBuffer) -> Self {
         Self { falses: !&trues, trues }
     }

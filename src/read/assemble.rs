@@ -1,9 +1,9 @@
-//! Dremel assembly: from decoded leaves and their levels to nested Arrow arrays, once around each
+//! Dremel assembly builds nested Arrow arrays from decoded leaves and their levels, once for each
 //! node.
 //!
-//! Spec: README.md, "Nested Encoding"; LogicalTypes.md, "Nested Types". The inverse of
+//! Spec: README.md, "Nested Encoding"; LogicalTypes.md, "Nested Types". It is the inverse of
 //! `write::shred`. Trap: all leaves below a list or a struct must agree on where it is null and how
-//! long it is. The first leaf decides, and the levels of the others are checked against its levels.
+//! long it is. The first leaf decides, and the levels of the others are compared with its levels.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The last stage: a [`RecordBatch`] from the leaves of a window.
+//! Builds a [`RecordBatch`] from the leaves of a window: the last stage of a read.
 
 use std::fmt;
 use std::ops::Range;

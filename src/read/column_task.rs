@@ -1,4 +1,4 @@
-//! A leaf of a row group, and the parts of it that threads decode.
+//! A leaf of a row group as a task, and the parts of it that threads decode.
 
 use bytes::Bytes;
 
@@ -168,7 +168,7 @@ impl ColumnDecoder {
         })
     }
 
-    /// Says of which page an error is.
+    /// Adds to an error the page that it concerns.
     pub(crate) fn place(&self, error: Error) -> Error {
         let error = error.at_page(self.reader.page()).at_column(self.column.dotted());
         error.at_row_group(self.row_group)

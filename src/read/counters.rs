@@ -1,4 +1,4 @@
-//! [`FilterCounters`]: what a read did for its filter, for a caller that asks.
+//! [`FilterCounters`] count what a read did for its filter.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;

@@ -1,10 +1,10 @@
-//! A predicate in a read: what it needs decoded, what the footer proves of a row group, and which
-//! rows of a window are left.
+//! The predicate of a read: which columns it needs decoded, what the footer proves of a row group,
+//! and which rows of a window pass.
 //!
 //! Columns that hold a leaf of the predicate are *early*: decoded before it is evaluated, and kept
-//! if they are wanted. The others are *late*: only the rows that are left are decoded, where that
-//! pays. Trap: a struct of which the predicate needs one leaf is early as a whole, or its children
-//! would speak of different rows.
+//! if they are wanted. The others are *late*: only the rows that pass are decoded, where that costs
+//! less. Trap: a struct is early as a whole if the predicate needs one of its leaves, because its
+//! children must have the same rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -176,8 +176,8 @@ impl Filter {
         self.groups.stages(&self.adaptive, bytes)
     }
 
-    /// Of which of `rows` decoded rows a stage of the predicate is true; `leaves` are those of the
-    /// stage, in the order of the plan.
+    /// Evaluates a stage of the predicate on `rows` decoded rows; `leaves` are those of the stage,
+    /// in the order of the plan.
     pub(super) fn evaluate(
         &self,
         stage: &FilterStage,

@@ -1,10 +1,10 @@
-//! [`FilterStages`]: in which steps the columns of a filter are decoded, and what is evaluated
+//! [`FilterStages`]: the steps in which the columns of a filter are decoded, and what is evaluated
 //! after each.
 //!
-//! A conjunction need not have all of its columns decoded for all rows: where one part leaves few
-//! rows, the columns of the others are decoded only for those. Parts that share a column go
-//! together, as a *group*, and so do those that must come last. Which group comes first is decided
-//! for some windows at a time, from what earlier ones have taught; until then all come at once.
+//! The columns of a conjunction need not be decoded for all rows: where one part leaves few rows,
+//! the columns of the others are decoded only for those. Parts that share a column form a *group*,
+//! and so do the parts that must come last. The order of the groups is decided for some windows at
+//! a time, from measurements of earlier ones; until then all groups are decoded at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +34,7 @@ const MAX_STAGES: usize = 4;
 /// bytes, which are one.
 const NANOS_PER_VALUE: f64 = 1.0;
 
-/// The parts of a conjunction, in groups of which no two share a column.
+/// The parts of a conjunction, in groups that share no column.
 #[derive(Debug)]
 pub(super) struct FilterGroups {
     columns: FilterColumns,

@@ -1,4 +1,4 @@
-//! The footer: the schema, and an index of the column chunks, which are decoded on demand.
+//! Parses the footer: the schema, and an index of the column chunks, which are decoded on demand.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) struct FooterState {
     pub(super) decrypted: Option<DecryptedChunks>,
 }
 
-/// A footer of which it is known how it is encrypted, if it is: its key is looked for next.
+/// A footer whose encryption is known, if it is encrypted; its key is retrieved next.
 pub(crate) struct SealedFooter {
     pub(super) stored: Bytes,
     pub(super) body: FooterBody,

@@ -1,5 +1,5 @@
 //! [`LoadedIndexes`]: page indexes and bloom filters that a read has fetched, for a cache of
-//! metadata that is to have them too.
+//! metadata that wants them too.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,8 +1,8 @@
-//! [`Metadata`]: all that is known of a file before its pages are read, to be kept and used again.
+//! [`Metadata`]: all that is known of a file before its pages are read, kept for later reads.
 //!
-//! Made by the drivers when a file is opened; spec: `parquet.thrift`, PageIndex.md. What a cache of
-//! metadata wants: cheap to clone, it says how much memory it holds, and it can be written down and
-//! read back.
+//! The drivers make it when a file is opened; spec: `parquet.thrift`, PageIndex.md. It suits a
+//! cache of metadata: it is cheap to clone, it says how much memory it holds, and it can be
+//! serialised and read back.
 //!
 //! ```text
 //! MQMETA1 0        8 bytes
@@ -15,8 +15,8 @@
 //! Numbers are u64, and bytes have a u64 length before them.
 //! ```
 //!
-//! Trap: what is read back is as little to be trusted as a file; the checksum is against accidents
-//! only.
+//! Trap: bytes that are read back are as untrusted as a file; the checksum only protects against
+//! accidents.
 
 use std::fmt;
 use std::ops::{Deref, Range};

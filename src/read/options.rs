@@ -1,4 +1,4 @@
-//! What a read is asked to do: [`ReadOptions`], one struct with plain defaults.
+//! [`ReadOptions`]: what the user of a read asks for, in one struct with plain defaults.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub struct ReadOptions {
     /// every row. Default: no; then they are believed, but for rows that are given of columns that
     /// the filter tests, which it is evaluated for.
     pub verify_statistics: bool,
-    /// Whether a file in which column chunks share bytes may be copied, although the copy may be far
+    /// Whether a file whose column chunks share bytes may be copied, although the copy may be far
     /// larger. Default: no.
     pub shared_bytes: bool,
     /// What happens to strings that are not UTF-8. Default: they are an error.

@@ -1,4 +1,4 @@
-//! [`Progress`]: counters of a read that is under way.
+//! [`Progress`]: the counters of a read that is under way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

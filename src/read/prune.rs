@@ -1,9 +1,9 @@
-//! [`RowGroupPruner`]: what more is asked of a row group before it is read for a predicate: bloom
-//! filters, dictionaries and page indexes of its leaves.
+//! [`RowGroupPruner`] consults bloom filters, dictionaries and page indexes of a predicate's leaves
+//! before a row group is read.
 //!
-//! Spec: PageIndex.md, BloomFilter.md. Between `Plan` and `PageIndexPlan`; what comes out is the
-//! row range without the pages that cannot hold a match. Trap: all of it may be wrong or missing.
-//! What is not sound is put aside, and the rows stay.
+//! Spec: PageIndex.md, BloomFilter.md. It runs after `Plan` and before `PageIndexPlan`, and returns
+//! the row range without the pages that cannot hold a match. Trap: all of it may be wrong or
+//! missing. Anything unsound is ignored, and the rows stay.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
 use crate::thrift::{self, Read};
 
-/// A row group of which it is asked whether, and where, it may hold what a predicate looks for.
+/// A row group that is being pruned: whether, and where, it may hold a match of a predicate.
 #[derive(Debug)]
 pub(crate) struct RowGroupPruner {
     plan: Plan,
@@ -63,7 +63,7 @@ pub(super) enum IndexRequest {
 /// What was found out about a row group, and by what.
 #[derive(Debug, Default)]
 pub(crate) struct PruneReport {
-    /// Data pages of the predicate's leaves of which the page index told.
+    /// Number of data pages of the predicate's leaves that the page index covers.
     pub pages: u64,
     /// Those of them none of whose rows are wanted.
     pub pages_pruned: u64,
@@ -91,8 +91,8 @@ const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 /// What an engine asks of a plan before it reads.
 #[cfg(feature = "engine")]
 impl Plan {
-    /// The parts of row groups of which the metadata claim that all rows pass the filter, each as
-    /// the index of its row group and how many rows it has.
+    /// The parts of row groups whose metadata claim that all rows pass the filter, each as the
+    /// index of its row group and its number of rows.
     pub fn claimed_rows(&self) -> impl Iterator<Item = (usize, u64)> {
         let claimed = self.ranges().iter().filter(|range| range.is_claimed());
         claimed.map(|range| (range.row_group, range.count()))

@@ -1,8 +1,8 @@
-//! Rows of batches that are made: filtered, and put in another order.
+//! Filters and reorders the rows of finished batches.
 //!
 //! Used by `read::batch`, which leaves out unwanted rows, by `read::coalesce`, which joins batches,
-//! and by `Reader::take`. Trap: the kernels of Arrow give run-end encoded arrays values that may be
-//! null, whatever their type was; those columns are copied run by run.
+//! and by `Reader::take`. Trap: the kernels of Arrow make the values of run-end encoded arrays
+//! nullable, whatever their type was; those columns are copied run by run.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! A row group: its leaves, decoded window by window.
+//! Decodes a row group, leaf by leaf and window by window.
 //!
 //! A serial driver asks for batch after batch; a parallel one takes the [`ColumnTask`]s of several
 //! row groups, decodes [`Window`]s of each on any thread, and gives the results to a [`Batcher`].
@@ -121,7 +121,7 @@ impl RowGroup {
     /// The windows of the next `batches` batches, fewer at the end of the row group. The tasks must
     /// decode them next, in this order.
     pub(super) fn windows(&mut self, batches: usize) -> Vec<Window> {
-        // The same for all of them, those too of which the filter is known to be true: each step is
+        // The same stages for all windows, even where the filter is known to be true: each step is
         // made for one window after the other, and no leaf goes back.
         let stages = self.plan.filter().filter(|_| self.is_filtered()).map(|filter| {
             filter.stages(|leaf| self.row_bytes.get(leaf).copied().unwrap_or_default())
@@ -162,8 +162,8 @@ impl RowGroup {
         window
     }
 
-    /// For a count: the next rows of which the filter is known to be true, however many. They need
-    /// not be decoded, because there are no columns.
+    /// For a count: the next run of rows for which the filter is known to be true, however long.
+    /// They need not be decoded, because there are no columns.
     fn counted_run(&self) -> Option<Range<u64>> {
         if !self.plan.wiring().counting {
             return None;
@@ -306,7 +306,7 @@ impl RowGroup {
         }
     }
 
-    /// Says of which column and page an error is, if one asked for bytes that could not be read.
+    /// Adds the column and the page to an error that concerns bytes which could not be read.
     pub(super) fn place(&self, error: Error) -> Error {
         let mut parts = self.tasks.iter().flat_map(ColumnTask::waiting);
         let error = match parts.next() {
@@ -391,8 +391,8 @@ fn average(bytes: u64, rows: u64) -> f64 {
     bytes as f64 / rows as f64
 }
 
-/// Maximum rows that a batch is widened to where a filter leaves rows out, because little is known
-/// of columns of which few rows were decoded.
+/// Maximum rows that a batch grows to where a filter leaves rows out, because little is known of
+/// columns that decoded few rows.
 const MAX_FILTERED: usize = 1024;
 
 /// Makes batches of decoded leaves.
@@ -403,9 +403,9 @@ pub(crate) struct Batcher {
 }
 
 impl Batcher {
-    /// Evaluates the next stage of the filter on the rows of a window that are left, given what was
-    /// decoded for it, in the order of [`Plan::leaves`]. Where there is no filter, or it need not be
-    /// evaluated, all rows pass.
+    /// Evaluates the next stage of the filter on the remaining rows of a window, given the leaves
+    /// that were decoded for it, in the order of [`Plan::leaves`]. If there is no filter, or it
+    /// need not be evaluated, all rows pass.
     ///
     /// # Errors
     /// `Malformed` if the columns contradict each other, and whatever a function of the user fails
@@ -429,7 +429,7 @@ impl Batcher {
         let stage = stages.get(number).ok_or_else(evaluated)?;
         let passed = filter.evaluate(stage, &leaves, rows).map_err(|e| {
             let e = e.at_row_group(self.range.row_group);
-            // What is wrong with a value is said of the value: here, of which rows.
+            // An error of a value is reported without its rows; they are added here.
             match (e.kind(), rest.spans()) {
                 (ErrorKind::Malformed(Spec::Geospatial), [first, ..]) => {
                     e.within(format_args!("rows from {} on", first.start))

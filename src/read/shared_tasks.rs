@@ -1,5 +1,5 @@
-//! What threads that decode a row group together need of it: the tasks, one for each leaf, and the
-//! parts that a task is split into.
+//! State that the threads share while they decode a row group together: the tasks, one for each
+//! leaf, and the parts that a task is split into.
 
 use bytes::Bytes;
 
@@ -76,7 +76,7 @@ impl ColumnTask {
         Ok(Step::Done(()))
     }
 
-    /// Says of which column an error is.
+    /// Adds to an error the column that it concerns.
     pub(crate) fn place(&self, error: Error) -> Error {
         let ChunkSource { plan, column_index, row_group, .. } = &self.chunk;
         let error = match plan.leaves().get(*column_index) {

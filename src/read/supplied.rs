@@ -1,4 +1,4 @@
-//! Bytes that stages want and are given.
+//! Bytes that a stage wants and is given.
 
 use std::ops::Range;
 

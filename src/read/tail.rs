@@ -1,7 +1,7 @@
-//! The tail of a file: the first thing that is read, and what says where the footer lies.
+//! Reads the tail of a file, which is read first and says where the footer lies.
 //!
-//! Spec: README.md, "File format". [`Tail`] asks for the end of the file, guessed long enough to
-//! hold a usual footer, so that most files are opened with one request; if the footer is longer,
+//! Spec: README.md, "File format". [`Tail`] asks for enough bytes at the end of the file to hold a
+//! usual footer, so that most files are opened with one request; if the footer is longer,
 //! [`FooterTail`] asks for the rest.
 
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub struct FooterTail {
 /// Bytes read first: footers of files with some dozens of columns and row groups fit.
 const GUESS: u64 = 64 << 10;
 
-/// A footer of which the guess has brought little.
+/// A footer that is much longer than the first request.
 const LONG: u64 = 8 * GUESS;
 
 /// Footer length and magic number.
@@ -61,8 +61,8 @@ impl Tail {
         Ok(Self { file_len, need: head.into_iter().chain([end]).collect() })
     }
 
-    /// For a file of which the last `len` bytes are at hand already. The magic number at the head
-    /// is then looked at only if they include it.
+    /// For a file whose last `len` bytes are in memory already. The magic number at the head is
+    /// checked only if they include it.
     ///
     /// # Errors
     /// As [`Tail::new`].

@@ -1,5 +1,5 @@
-//! VARIANT columns on their way out: as they are stored, put together, in another shape, as JSON
-//! text, or parts of them by path.
+//! Converts VARIANT columns to what the reader asked for: as stored, reconstructed, in another
+//! shape, as JSON text, or the parts at some paths.
 
 use std::sync::Arc;
 
@@ -53,12 +53,12 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Decides what becomes of the columns of `shapes`, and appends those that only parts are
-    /// wanted of.
+    /// Decides how the VARIANT columns of `shapes` are read, and appends the columns of which only
+    /// parts are wanted.
     ///
     /// # Errors
-    /// `Usage` if a column of which a part is wanted is no VARIANT, or the type is none that a part
-    /// can have.
+    /// `Usage` if a part is wanted of a column that is no VARIANT, or if a part cannot have the
+    /// wanted type.
     pub(super) fn new(
         footer: &Footer,
         options: &ReadOptions,

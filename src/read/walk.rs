@@ -1,9 +1,9 @@
-//! [`StoredPages`]: the pages of a column chunk as they are stored, one after the other. Nothing is
-//! decompressed.
+//! [`StoredPages`] walks the pages of a column chunk as they are stored, without decompressing
+//! them.
 //!
-//! Spec: README.md, "Data Pages". For commands that list or copy pages; `read::chunk` is for those
-//! that decode them. Trap: the size of a chunk may leave out the header of its dictionary page, or
-//! a page without values may follow the last value.
+//! Spec: README.md, "Data Pages". Used by commands that list or copy pages; `read::chunk` walks
+//! those that are decoded. Trap: the size of a chunk may leave out the header of its dictionary
+//! page, or a page without values may follow the last value.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -110,7 +110,8 @@ impl ChunkWalk {
         self.context.decryptor.as_ref()
     }
 
-    /// Its pages, of which `bytes` are those of [`ChunkWalk::range`], counted by `memory`.
+    /// The pages of the chunk from `bytes`, which are those of [`ChunkWalk::range`]; `memory`
+    /// counts them.
     pub(crate) fn pages(self, bytes: Bytes, memory: Reservation) -> StoredPages {
         StoredPages {
             rest: bytes,

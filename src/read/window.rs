@@ -1,4 +1,4 @@
-//! [`Window`]: the rows of one batch, and which rows are decoded to get them.
+//! [`Window`]: the rows of one batch, and the spans of rows that are decoded for them.
 //!
 //! If two wanted rows lie close, decoding the rows between them costs less than skipping them.
 //! Outside lists, unwanted rows are left out while a leaf is decoded. Inside lists, they are left
@@ -24,7 +24,8 @@ pub(crate) struct Window {
     rows: usize,
     /// Whether the filter, if there is one, is known to be true of all rows.
     pub(super) is_proven: bool,
-    /// In which steps the columns of the filter are decoded; `None` if there is none, or it need not
+    /// The stages in which the columns of the filter are decoded; `None` without a filter, or if it
+    /// need not be evaluated for any row of the row group.
     /// be evaluated for any row of the row group.
     pub(super) stages: Option<Arc<FilterStages>>,
     /// The first row after the window that may be wanted.

@@ -1,4 +1,4 @@
-//! [`ReadWiring`]: what a driver adds to a read, beside what its user asks for.
+//! [`ReadWiring`]: what a driver adds to the options of a read.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! [`Batches`]: the iterator over the batches of a read.
+//! [`Batches`] iterates over the batches of a read.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The options of a [`Reader`], one method each.
+//! The methods of [`Reader`] that set an option each.
 
 use std::sync::Arc;
 
@@ -73,12 +73,12 @@ impl<S> Reader<S> {
     /// [`Reader::rows`], [`Reader::batches`] …), because a target schema may still follow;
     /// [`Reader::try_filter`] checks at once.
     ///
-    /// Row groups and pages of which the metadata prove that they hold no such row are not read,
-    /// nor is the predicate evaluated where they prove that it is true. Of the other columns, and of
-    /// those that only later parts of the predicate need, only the rows that are left are decoded
-    /// where that is less work: faults in other rows may go unnoticed, in one read and not in the
-    /// next, because the order of the parts follows measured times. Offset and limit count the rows
-    /// that pass.
+    /// Row groups and pages whose metadata prove that they hold no such row are not read, and the
+    /// predicate is not evaluated where they prove that it is true. Of the other columns, and of
+    /// those that only later parts of the predicate need, only the rows that passed so far are
+    /// decoded, if that is less work. Faults in other rows may thus go unnoticed in one read and
+    /// not in the next, because the order of the parts follows measured times. Offset and limit
+    /// count the rows that pass.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -185,8 +185,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Fetches no more than this before it is decoded, where bytes come asynchronously: for many
-    /// streams at a time, of which each would otherwise keep the network busy alone.
+    /// Limits what is fetched before it is decoded, if bytes come asynchronously: for many streams
+    /// at a time, each of which would keep the network busy alone.
     #[must_use]
     pub fn read_ahead(mut self, read_ahead: ReadAhead) -> Self {
         self.options.read_ahead = read_ahead;

@@ -1,4 +1,5 @@
-//! [`Dataset`]: several files of one schema, read one after the other, or divided into parts.
+//! [`Dataset`]: several files of one schema that are read one after the other, or divided into
+//! parts.
 
 use std::fmt;
 use std::path::Path;
@@ -189,7 +190,7 @@ impl<S> Dataset<S> {
         Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
     }
 
-    /// Rows that the batches will have; with a filter, at most so many.
+    /// Number of rows of the batches; with a filter, their maximum number.
     ///
     /// # Errors
     /// As [`Reader::rows`].
@@ -215,8 +216,8 @@ impl<S> Dataset<S> {
         self.readers.iter().any(|reader| reader.options.filter.is_some())
     }
 
-    /// Offset and limit as those of each file, unless filters must be evaluated first. Files of
-    /// which no row is left are left out, but for the first, which has the schema.
+    /// Turns offset and limit into those of each file, unless filters must be evaluated first.
+    /// Files without any remaining row are left out, except the first, which has the schema.
     fn resolved(&self) -> Result<Self>
     where
         S: Clone,

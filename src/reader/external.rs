@@ -1,10 +1,10 @@
-//! [`Reader::files_below`]: column chunks that lie in other files, as a `_metadata` summary has
-//! them.
+//! [`Reader::files_below`] reads column chunks that lie in other files, as a `_metadata` summary
+//! has them.
 //!
 //! Spec: `ColumnChunk.file_path` of parquet.thrift. The files become one source
-//! ([`FileSet`](crate::io::FileSet)), and the offsets in the metadata those of that source, so that
-//! the rest of a read knows nothing of it. Trap: a path comes from a file, and must not lead out of
-//! the folder that the caller trusts.
+//! ([`FileSet`](crate::io::FileSet)), and the offsets in the metadata those of that source, so the
+//! rest of a read is unaffected. Trap: the path comes from a file, and must not lead out of the
+//! folder that the caller trusts.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};

@@ -1,4 +1,4 @@
-//! [`Reader`]: a file that is open, and the options so far.
+//! [`Reader`]: an open file, and the options that were set so far.
 
 use std::fmt;
 use std::fs::File;
@@ -283,8 +283,8 @@ impl<S> Reader<S> {
         Ok(self.plan()?.schema().clone())
     }
 
-    /// Rows that [`Reader::batches`] will give, from the metadata alone; with a filter, at most so
-    /// many, and [`Reader::count`] says how many.
+    /// Number of rows that [`Reader::batches`] will return, from the metadata alone; with a filter
+    /// their maximum number, and [`Reader::count`] counts them.
     ///
     /// # Errors
     /// `Malformed` if the metadata contradict themselves.

@@ -1,9 +1,9 @@
-//! [`Reader::parts`] and [`Reader::streams`]: one read, divided into parts that are read
+//! [`Reader::parts`] and [`Reader::streams`] divide one read into parts that are read
 //! independently.
 //!
-//! Cuts are made where the estimated cost says, at the edge of a row group if one is close, else
-//! between two of its rows. Trap: what the filter will leave is unknown here, beyond what the
-//! footer proves.
+//! Parts have about equal estimated costs; one ends at the edge of a row group if that is close,
+//! else between two rows. Trap: how many rows the filter will leave is unknown here, beyond what
+//! the footer proves.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,9 +34,9 @@ impl<S: Clone> Reader<S> {
     ///
     /// let parts = Reader::open("testdata/trips.parquet")?.project(["id", "fare"])?.parts(3)?;
     /// let mut rows = 0;
-    /// std::thread::scope(|scope| -> marquetry::Result<()> {
+    /// std::thread::scope(|s| -> marquetry::Result<()> {
     ///     let read = |part: &Reader| part.batches()?.collect::<Result<Vec<_>, _>>();
-    ///     let threads: Vec<_> = parts.iter().map(|part| scope.spawn(move || read(part))).collect();
+    ///     let threads: Vec<_> = parts.iter().map(|part| s.spawn(move || read(part))).collect();
     ///     for thread in threads {
     ///         let batches = thread.join().expect("no panic")?;
     ///         rows += batches.iter().map(|batch| batch.num_rows()).sum::<usize>();
@@ -161,7 +161,7 @@ pub(crate) fn divide(pieces: &[Piece], n: usize) -> Vec<Vec<(usize, Range<u64>)>
     let snap = total / n.max(1) / SNAP;
     let mut parts = Vec::new();
     let mut part = Vec::new();
-    // The end of the part at hand, and the cost of the pieces before this one.
+    // The end of the current part, and the cost of the pieces before this one.
     let (mut number, mut before) = (1u128, 0u128);
     for (index, piece) in pieces.iter().enumerate() {
         let cost = u128::from(piece.cost);

@@ -1,4 +1,5 @@
-//! How an engine opens files and steers the streams of their batches: [`crate::engine`].
+//! The methods with which an engine opens files and controls the streams of their batches; see
+//! [`crate::engine`].
 
 use std::task::Context;
 

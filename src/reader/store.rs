@@ -1,4 +1,4 @@
-//! Files in object stores: opened, and found below a prefix.
+//! Opens files of object stores, and finds them below a prefix.
 
 use std::sync::Arc;
 

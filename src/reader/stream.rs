@@ -173,8 +173,8 @@ impl AsyncReader {
 
 /// The batches of an asynchronous read, in order. After an error there are no more.
 ///
-/// Dropping it ends the requests that are under way; a thread of the pool stops at the column at
-/// hand.
+/// Dropping it ends the requests that are under way; a thread of the pool stops after the column
+/// that it decodes.
 pub struct BatchStream {
     pub(super) driver: Option<Streamed>,
     output: BatchOutput,

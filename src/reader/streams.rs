@@ -1,4 +1,4 @@
-//! [`DatasetStream`], and reads divided into streams: those whose bytes come asynchronously.
+//! [`DatasetStream`], and the division of asynchronous reads into streams.
 
 use std::fmt;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! [`recrypt`]: a file copied page by page, from one protection to another.
+//! [`recrypt`] copies a file page by page, from one protection to another.
 //!
 //! Spec: Encryption.md. The order of the new file is that of [`Writer`](crate::Writer).
 //!
@@ -6,8 +6,8 @@
 //! magic | pages, chunk by chunk | bloom filters | column indexes | offset indexes | footer
 //! ```
 //!
-//! Trap: a checksum covers what is stored, and is made anew where that changes. So it is verified
-//! before, or a page that was damaged would get a checksum that is right.
+//! Trap: a checksum covers the stored bytes, and is computed anew where these change. It is
+//! verified before that, or a damaged page would get a correct checksum.
 
 use std::ops::Range;
 

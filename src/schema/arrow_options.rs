@@ -1,4 +1,4 @@
-//! [`ArrowOptions`]: what a reader may say about the Arrow types of columns.
+//! [`ArrowOptions`]: the choices of a reader for the Arrow types of columns.
 
 use arrow_schema::{SchemaRef, TimeUnit};
 

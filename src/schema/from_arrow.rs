@@ -1,10 +1,11 @@
-//! From an Arrow schema to the schema of a file, for writers.
+//! [`from_arrow`] derives the schema of a file from an Arrow schema, for writers.
 //!
-//! Specs: LogicalTypes.md for what annotates what. Called when a file is begun; the values follow
-//! by [`write_conversion`](super::convert::write_conversion). What Arrow has and the format has not
-//! (offset widths, dictionaries, zones, seconds) is left to the hint, `ARROW:schema`.
-//! Trap: an extension type counts only on the storage that it lives on; on any other the storage
-//! alone is written.
+//! Specs: LogicalTypes.md for the annotations. Called when a file is begun;
+//! [`write_conversion`](super::convert::write_conversion) converts the values. What Arrow has and
+//! the format has not (offset widths, dictionaries, zones, seconds) is left to the hint,
+//! `ARROW:schema`.
+//! Trap: an extension type counts only on its own storage types; on any other the storage alone is
+//! written.
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, TimeUnit as Unit};
 
@@ -120,7 +121,7 @@ pub struct Written {
 /// | `Date64` | DATE | whole days, of 32 bits |
 /// | the same, [full range](FromArrowOptions::with_full_range) | TIMESTAMP(MILLIS), local | all |
 /// | `Interval` | INTERVAL | whole milliseconds below 2^32; nothing negative |
-/// | the same, full range | FIXED_LEN_BYTE_ARRAY(16): months, days, nanoseconds, little-endian | all |
+/// | the same, full range | FIXED_LEN_BYTE_ARRAY(16): months, days, nanoseconds, LE | all |
 /// | dictionaries and runs within each other | their values | all, with the outermost keys |
 ///
 /// A value that is not kept is an error when it is written, and never becomes another value. How
@@ -133,7 +134,7 @@ pub struct Written {
 /// |---|---|
 /// | `Union` | `Struct` with a nullable field for each member |
 /// | decimals of negative scale, p − s > 76 | fewer digits, `Float64` |
-/// | `Dictionary`, `RunEndEncoded` of nested values | their values, or dictionaries inside of them |
+/// | `Dictionary`, `RunEndEncoded` of nested values | their values, or dictionaries inside |
 /// | `Map` with keys of `Null` | a list of structs |
 ///
 /// [`LOGICAL_TYPE_KEY`]: super::LOGICAL_TYPE_KEY
@@ -330,7 +331,7 @@ impl<'a> SchemaBuilder<'a> {
         Ok(())
     }
 
-    /// Lists a group of so many children, which the caller lists next.
+    /// Lists a group of `children` children, which the caller lists next.
     fn group(
         &mut self,
         mut element: SchemaElement,

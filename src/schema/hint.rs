@@ -1,18 +1,20 @@
-//! `ARROW:schema`: what the writer's Arrow schema was.
+//! The hint `ARROW:schema` holds the writer's Arrow schema.
 //!
-//! Used by `to_arrow` after the natural mapping, and made for `from_arrow`. Specs: Arrow columnar
+//! Used by `to_arrow` after the natural mapping, and written with the schema of `from_arrow`.
+//! Specs: Arrow columnar
 //! format, "Encapsulated message format" and Schema.fbs.
 //!
 //! ```text
 //! | FF FF FF FF | length, i32 LE | flatbuffer Message with a Schema |     in Base64
 //! ```
 //!
-//! The hint is believed only where it fits: columns by position and equal names, children of
-//! structs by name, and where the annotation leaves open what the hint says ([`leaves_open`]), or
-//! the column is what we make of the type that it is marked with ([`stand_in`]).
-//! Anything else in it, and a hint that is broken, is as good as none: it is never an error.
+//! The hint is applied only where it fits: columns by position and equal names, children of structs
+//! by name, and only where the annotation leaves open what the hint says ([`leaves_open`]), or
+//! where the column is the one that we store for the type that it is marked with ([`stand_in`]).
+//! Anything else in it is ignored, and so is a broken hint: neither is an error.
 //! Trap: `arrow_ipc::convert` panics on types that it does not expect, so the verified flatbuffer
 //! is read here. Its tables may share children and strings, so that a short hint stands for endless
+//! data: what is verified, looked at and copied is counted, and past a limit the hint is ignored.
 //! data: what is verified, looked at and copied is counted, and past that the hint is passed over.
 
 mod layout;

@@ -1,4 +1,4 @@
-//! A leaf: a primitive node of the schema, which is a column of the file.
+//! [`Leaf`]: a primitive node of the schema, which is a column of the file.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,13 +1,13 @@
-//! The tree of a schema: flat, in the order of the file.
+//! [`Schema`] holds the tree of a file, flattened in the order of the file.
 //!
-//! Spec: parquet.thrift, `SchemaElement`. Parsed once when a file is opened; all other parts of
-//! `schema` walk it.
-//! Layout: the elements stay in the bytes of the footer ([`Elements`]); a `Link` holds the place of
-//! each in the tree. Both take 40 bytes a node together. Elements are decoded, and leaves described
+//! Spec: parquet.thrift, `SchemaElement`. It is parsed once when a file is opened; all other parts
+//! of `schema` walk it.
+//! The elements stay in the bytes of the footer ([`Elements`]); a `Link` holds the place of each in
+//! the tree. Both take 40 bytes a node together. Elements are decoded, and leaves described
 //! ([`Leaf`]), only when asked for, so that opening a file with ten thousand columns allocates four
 //! vectors.
-//! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own
-//! among them.
+//! Trap: the depth is limited here, once, so that every later walk may recurse, Arrow's own among
+//! them.
 
 use std::fmt;
 use std::ops::Range;
@@ -78,7 +78,7 @@ impl Schema {
         self.fields.len()
     }
 
-    /// The top-level field at `index`, if there are so many.
+    /// The top-level field at `index`, or `None` if there are fewer.
     pub fn field(&self, index: usize) -> Option<Node<'_>> {
         self.fields.get(index).map(|&node| self.node(node))
     }

@@ -1,8 +1,8 @@
-//! [`Schema::parse`]: from the elements of a footer to a tree that holds together.
+//! [`Schema::parse`] builds a valid tree from the elements of a footer.
 //!
 //! Spec: parquet.thrift, `SchemaElement`.
-//! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own
-//! among them.
+//! Trap: the depth is limited here, once, so that every later walk may recurse, Arrow's own among
+//! them.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
-//! Which columns are wanted: by name, by exact path, by column index or by field index.
+//! Selects columns: by name, by exact path, by column index or by field index.
 //!
-//! Called by `to_arrow` when a read is planned. The result, [`ProjectedChildren`], says for every
-//! group which children are wanted. A name is first the exact name of a field; only then its dots
-//! separate the names of nested fields. The nodes that lists and maps need in between (`list`,
+//! Called by `to_arrow` when a read is planned. The result, [`ProjectedChildren`], has the wanted
+//! children of every group. A name is first the exact name of a field; only then do its dots
+//! separate the names of nested fields. The intermediate nodes of lists and maps (`list`,
 //! `element`, `key_value`) may be named or left out.
-//! Trap: names may hold dots themselves, may be empty, and may repeat.
+//! Trap: names may contain dots, may be empty, and may repeat.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,5 +1,5 @@
-//! The shape of an Arrow field: how its nodes follow from the levels of its leaves. The one input
-//! of shred and assemble.
+//! [`Shape`]: an Arrow field, and how its nodes follow from the levels of its leaves. Shredding and
+//! assembly work from it alone.
 
 use std::sync::Arc;
 

@@ -264,7 +264,7 @@ impl RowSelection {
         }
         let mut builder = Builder::new(self.len);
         let mut outer = self.runs();
-        // The outer run at hand, and the number of its first row among those wanted.
+        // The current outer run, and the number of its first row among those wanted.
         let (mut run, mut first) = (outer.next(), 0u64);
         for wanted in inner.runs() {
             let mut at = wanted.start;
@@ -450,7 +450,8 @@ impl Builder {
     }
 }
 
-/// Bits of `len` rows, of which those of `runs` are set; `bits` is empty, and has room for them.
+/// Sets the bits of `runs` among those of `len` rows; `bits` is empty, and has the capacity for
+/// them.
 fn set_bits(
     mut bits: BooleanBufferBuilder,
     len: u64,

@@ -1,4 +1,4 @@
-//! [`Runs`]: the runs of a selection, whichever form it has.
+//! [`Runs`] iterates over the runs of a selection, whichever form it has.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The instruction set that a kernel runs with, found at run time.
+//! [`Isa`]: the instruction set that a kernel runs with, detected at run time.
 
 /// An instruction set that this machine has.
 ///

@@ -1,4 +1,4 @@
-//! Bounds as they are stored: cut where they are long, and true all the same.
+//! Makes bounds for storage: long ones are truncated, and remain true bounds.
 //!
 //! Spec: `parquet.thrift`, Statistics.
 

@@ -1,4 +1,4 @@
-//! Bounds of dense values.
+//! Collects the bounds of dense values.
 
 use super::order::decimals;
 use crate::simd::Isa;

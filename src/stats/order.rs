@@ -1,4 +1,4 @@
-//! [`ValueOrder`]: how the values of a leaf are compared.
+//! [`ValueOrder`] says how the values of a leaf are compared.
 //!
 //! Spec: `parquet.thrift`, ColumnOrder.
 

@@ -1,8 +1,8 @@
-//! [`List`] and [`Held`]: what stays on the wire.
+//! [`List`] and [`Held`] decode values from the wire on demand.
 //!
-//! Used by the borrowed structs of `format`, which live in numbers: a vector for each list of each
-//! column chunk is what makes wide footers slow. Reading one decodes every element, so that all of
-//! them are known to be sound, and keeps none; asking for them decodes them again.
+//! Used by the borrowed structs of `format`, which occur in large numbers: a vector for each list
+//! of each column chunk is what makes wide footers slow. Reading one decodes every element, so that
+//! all of them are known to be valid, and keeps none; asking for them decodes them again.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -20,7 +20,7 @@ pub struct List<'a, T> {
 }
 
 impl<'a, T: Read<'a>> List<'a, T> {
-    /// The list that `bytes` are, header and elements, every one of which has been read before.
+    /// The list in `bytes`, header and elements, which were all read before.
     pub(super) fn sound(bytes: &'a [u8]) -> Self {
         Self { bytes, element: PhantomData }
     }

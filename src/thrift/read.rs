@@ -1,4 +1,4 @@
-//! Reading: [`Reader`] takes values from bytes, [`Read`] is what can be taken.
+//! [`Reader`] reads values from bytes; [`Read`] is implemented by what can be read.
 
 use super::skip::{self, Alike, Fault};
 use super::wire;
@@ -59,7 +59,8 @@ pub trait Read<'a>: Sized + Default {
 #[derive(Debug)]
 pub struct Reader<'a> {
     cursor: Cursor<'a>,
-    /// Whether a value was read that cannot be written back as it was; see [`Unknown`](super::Unknown).
+    /// Whether a value was read that cannot be written back unchanged; see
+    /// [`Unknown`](super::Unknown).
     lossy: bool,
 }
 
@@ -254,7 +255,7 @@ impl<'a> Reader<'a> {
         self.move_to(alike.skip(self.rest()))
     }
 
-    /// Reads a struct of which no field is known.
+    /// Reads a struct without any known field.
     #[inline]
     pub(crate) fn empty_struct(&mut self) -> Result<()> {
         if self.rest().first() == Some(&wire::STOP) {

@@ -1,8 +1,8 @@
-//! Passing over a value without reading it: the fast half of the codec.
+//! Skips a value without reading it: the fast half of the codec.
 //!
-//! Used for unknown fields, and by `format::FooterIndex`, which passes over every column chunk of a
+//! Used for unknown fields, and by `format::FooterIndex`, which skips every column chunk of a
 //! footer ([`Alike`]). It works on a slice, keeps no ids, and allocates nothing; a number of up to
-//! 8 bytes costs no branch per byte. Trap: recursion follows the file, so it is counted.
+//! 8 bytes costs no branch per byte. Trap: recursion follows the file, so its depth is counted.
 
 use super::wire;
 

@@ -1,4 +1,4 @@
-//! The policy for bad input, line by line.
+//! Tests the policy for bad input, rule by rule.
 
 use fastrand::Rng;
 

@@ -1,4 +1,4 @@
-//! What a struct holds that this version of the format does not know.
+//! [`Unknown`] keeps what a struct holds that this version of the format does not know.
 
 use std::fmt;
 

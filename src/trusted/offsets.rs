@@ -236,7 +236,7 @@ impl<O: Offset> OffsetStrings<O> {
     /// has no bytes.
     ///
     /// # Panics
-    /// If there are not so many values, or bits that are set.
+    /// If there are fewer than `values` values, or not that many bits are set.
     pub(crate) fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
         self.begin();
         let valid = validity.count_ones(first..first + slots);

@@ -1,5 +1,5 @@
-//! Whether byte strings are UTF-8: the values of a block and what lies between them are checked in
-//! one go, where that proves each of them.
+//! Checks whether byte strings are UTF-8: the values of a block and the bytes between them in one
+//! call, if that proves each of them.
 
 use crate::encoding::{EndToEnd, Span};
 

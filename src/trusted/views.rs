@@ -317,7 +317,7 @@ impl ViewStrings {
     /// is an empty value.
     ///
     /// # Panics
-    /// If there are not so many values, or bits that are set.
+    /// If there are fewer than `values` values, or not that many bits are set.
     pub(crate) fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
         let start = self.views.len().checked_sub(values).expect("as many values as are there");
         expand::spread(&mut self.views, start, validity, first, slots);

@@ -49,7 +49,7 @@ impl VariantArray {
         Ok(column)
     }
 
-    /// A column of which only the leaves for a path were read; `nulls` replaces those of `array`.
+    /// A column whose leaves were read only for a path; `nulls` replaces the nulls of `array`.
     pub(crate) fn of_parts(array: &StructArray, nulls: Option<NullBuffer>) -> Result<Self> {
         let metadata = match array.column_by_name("metadata") {
             None => None,

@@ -1,4 +1,4 @@
-//! [`VariantShape`]: which parts of the values are columns of their own.
+//! [`VariantShape`]: the parts of VARIANT values that are stored as columns of their own.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Values there and back, in every encoding that is allowed, and in many that are not.
+//! Tests values in every encoding that is allowed, and in many that are not.
 
 use std::sync::Arc;
 
@@ -493,7 +493,7 @@ fn long_names(len: usize) -> Vec<u8> {
     out
 }
 
-/// An object with so many nulls as fields, whose ids alternate.
+/// An object with `fields` nulls as fields, whose ids alternate.
 fn alternating(fields: u32) -> Vec<u8> {
     let mut out = vec![2 | (3 | 16) << 2];
     out.extend_from_slice(&fields.to_le_bytes());
@@ -637,8 +637,8 @@ fn what_is_taken_back_leaves_no_name_in_the_metadata() {
     }
 }
 
-/// The JSON of an object that is shredded into fields `a` and ``, after the column of the latter was
-/// called `name`.
+/// The JSON of an object that is shredded into fields `a` and ``, after the column of the latter
+/// was renamed to `name`.
 fn shredded_with_empty_name_called(name: &str, json: &str) -> Result<String> {
     let mut builder = VariantArrayBuilder::new();
     builder.append_json(json)?;

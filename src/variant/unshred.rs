@@ -303,8 +303,9 @@ fn is_made_up(name: &str) -> bool {
     name.strip_prefix("element").is_some_and(|n| n.parse::<u32>().is_ok())
 }
 
-/// The id of the empty name, for a field whose own is not in the metadata, but made up in its place:
-/// DuckDB 2.0.0 writes `element2` for the second field of an object if its name is empty.
+/// The id of the empty name, for a field whose own name is not in the metadata because the writer
+/// made one up: DuckDB 2.0.0 writes `element2` for the second field of an object if its name is
+/// empty.
 #[cold]
 fn nameless_id(name: &str, metadata: VariantMetadata<'_>) -> Result<u32> {
     let id = metadata.find("").filter(|_| is_made_up(name));

@@ -1,4 +1,4 @@
-//! The end of a file: indexes, bloom filters, the footer, the tail.
+//! Builds the end of a file: indexes, bloom filters, the footer, the tail.
 
 use super::column::EncodedChunk;
 use super::encrypt;

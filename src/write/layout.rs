@@ -1,4 +1,4 @@
-//! [`FileLayout`]: what is settled of files of one schema before their first row.
+//! [`FileLayout`]: the settings of all files of one schema, resolved before their first row.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! [`WriteOptions`]: how a file is written, and what differs for single columns.
+//! [`WriteOptions`]: the settings of a file, and those that differ for single columns.
 
 use std::sync::Arc;
 
@@ -220,7 +220,7 @@ impl WriteOptions {
     }
 
     /// Maximum bytes of a data page before compression, about; by default that of the profile, and
-    /// more for byte strings of which longer pages are much smaller once compressed.
+    /// more for byte strings whose longer pages are much smaller once compressed.
     #[must_use]
     pub fn with_page_bytes(mut self, bytes: usize) -> Self {
         self.all = self.all.with_page_bytes(bytes);
@@ -303,11 +303,12 @@ impl WriteOptions {
         self
     }
 
-    /// Whether `Date64` and `Interval` are stored so that every value has a place: as
-    /// TIMESTAMP(MILLIS), and as the 16 bytes of months, days and nanoseconds. This crate reads them
-    /// as they were, other readers as timestamps and bytes. Not by default: then they are DATE and
-    /// INTERVAL, and a time of day, a sign, or nanoseconds are errors. What else files cannot hold
-    /// says [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold).
+    /// Whether `Date64` and `Interval` are stored so that every value fits: as TIMESTAMP(MILLIS),
+    /// and as 16 bytes of months, days and nanoseconds. This library restores them; other readers
+    /// read timestamps and bytes. Off by default: then they are DATE and INTERVAL, and a time of
+    /// day, a sign, or nanoseconds are errors.
+    /// [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold) lists what else files
+    /// cannot hold.
     #[must_use]
     pub fn with_full_range(mut self, full_range: bool) -> Self {
         self.full_range = full_range;

@@ -1,5 +1,5 @@
-//! [`WriteReport`]: what was written. Table formats put it into their manifests, so that no reader
-//! has to open the file for it.
+//! [`WriteReport`] describes the written file. Table formats put it into their manifests, so that
+//! readers need not open the file for it.
 
 use crate::format::{CompressionCodec, Encoding, FileMetaData, GeospatialStatistics};
 use crate::variant::VariantShape;

@@ -1,4 +1,4 @@
-//! A row group: its batches while they come in, and its chunks once they are encoded.
+//! A row group: its batches while they arrive, and its chunks once they are encoded.
 
 use std::fmt;
 use std::sync::Arc;

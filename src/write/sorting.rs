@@ -1,7 +1,7 @@
-//! [`SortColumn`]: the order that rows have, as the caller says, and the check of it.
+//! [`SortColumn`]: the order that the caller states for the rows, and the check of it.
 //!
 //! Spec: `parquet.thrift`, `RowGroup.sorting_columns`. It is a claim about the rows of each row
-//! group. Trap: an engine that believes a false one gives wrong results.
+//! group. Trap: an engine that trusts a false claim gives wrong results.
 
 use std::cmp::Ordering;
 
@@ -159,7 +159,7 @@ impl CheckedSortOrder {
             .collect()
     }
 
-    /// Checks two rows, of which the second is row `row` of the row group.
+    /// Checks that row `b`, which is row `row` of the row group, may follow row `a`.
     fn is_in_order(&self, by: &[DynComparator], a: usize, b: usize, row: usize) -> Result<()> {
         for (comparator, by) in by.iter().zip(&self.by) {
             match comparator(a, b) {

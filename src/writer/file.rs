@@ -1,4 +1,4 @@
-//! [`Writer`]: record batches in, a Parquet file out, on the calling thread or on several.
+//! [`Writer`] writes record batches into a Parquet file, on the calling thread or on several.
 
 use std::fmt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! [`RowGroupEncoder`]: encodes row groups of one schema, for one file or for many.
+//! [`RowGroupEncoder`] encodes row groups of one schema, for one file or for many.
 
 use std::fmt;
 #[cfg(feature = "parallel")]

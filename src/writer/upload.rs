@@ -1,4 +1,4 @@
-//! [`AsyncWriter`]: record batches in, a Parquet file out to where bytes go asynchronously.
+//! [`AsyncWriter`] writes record batches into a Parquet file whose bytes go out asynchronously.
 
 use std::any::Any;
 use std::fmt;
@@ -22,9 +22,9 @@ use crate::write::{EncodedRowGroup, WriteOptions, WriteReport};
 /// Writes one Parquet file into an [`AsyncSink`], such as an object of an object store, under any
 /// runtime.
 ///
-/// The file is that of a [`Writer`](crate::Writer), encoded in parallel by the threads of a pool, never by those
-/// of the runtime, unless the encoder [has one thread](RowGroupEncoder::with_threads). Bytes are on
-/// their way while rows are encoded and written.
+/// The file is that of a [`Writer`](crate::Writer), encoded in parallel by the threads of a pool,
+/// never by those of the runtime, unless the encoder [has one
+/// thread](RowGroupEncoder::with_threads). Bytes are uploaded while rows are encoded and written.
 ///
 /// The first error poisons the writer and aborts what was begun. A call whose future is dropped
 /// before its end poisons it too. A writer that is dropped unfinished leaves no file that looks

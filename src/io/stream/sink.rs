@@ -1,4 +1,4 @@
-//! [`AsyncSink`]: where the bytes of a file go, asynchronously.
+//! [`AsyncSink`] receives the bytes of a file asynchronously.
 
 use std::task::{Context, Poll};
 

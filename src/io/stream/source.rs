@@ -1,4 +1,4 @@
-//! [`AsyncSource`]: where the bytes of a file come from, asynchronously; and what is kept of them.
+//! [`AsyncSource`] provides the bytes of a file asynchronously; some of them are kept in memory.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! [`StoreSource`] and [`StoreSink`]: an object of an object store.
+//! [`StoreSource`] and [`StoreSink`] read and write an object of an object store.
 
 use std::collections::VecDeque;
 use std::ops::Range;

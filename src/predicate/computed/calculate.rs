@@ -1,4 +1,4 @@
-//! One step of an expression, by the kernels of Arrow.
+//! Computes one step of an expression with the kernels of Arrow.
 
 use std::sync::Arc;
 

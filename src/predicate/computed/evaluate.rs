@@ -1,4 +1,4 @@
-//! Evaluation of expressions on batches, and comparison of what they give.
+//! Evaluates expressions on batches, and compares their values.
 
 use std::sync::Arc;
 

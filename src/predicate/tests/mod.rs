@@ -1,5 +1,5 @@
-//! Tests of predicates: what is said in the module docs, line by line; then `random` holds
-//! everything against a naive twin.
+//! Tests the rules of the module docs, one by one; `random` then compares everything with a naive
+//! twin.
 
 pub(super) mod random;
 mod rules;

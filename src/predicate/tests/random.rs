@@ -1,6 +1,6 @@
-//! Random tables are written to files, and random predicates on them are held against a naive twin:
-//! row by row when they are evaluated, and range by range when row groups and pages are pruned, by
-//! the metadata as written and by any other that would be lawful.
+//! Tests random predicates on random files against a naive twin: row by row when they are
+//! evaluated, and range by range when row groups and pages are pruned, by the metadata as written
+//! and by any other that would be legal.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::selection::RowSelection;
 use crate::stats::bloom::{Blocks, Bloom, BloomLayout};
 use crate::stats::bounds::{BoundCut, StoredBound, lower, upper};
 
-/// So many cases, or as many as MARQUETRY_CASES says.
+/// Number of random cases: `default`, or MARQUETRY_CASES if it is set.
 pub(in crate::predicate) fn cases(default: u64) -> u64 {
     std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }

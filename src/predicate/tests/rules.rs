@@ -1,4 +1,4 @@
-//! The rules by which metadata are believed, one by one.
+//! Tests the rules by which metadata are trusted, one by one.
 
 use std::sync::Arc;
 

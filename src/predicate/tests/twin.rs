@@ -1,4 +1,4 @@
-//! The twin of a predicate: it sees the values of a row, one by one, and knows nothing of arrays.
+//! The twin of a predicate evaluates one row at a time, value by value, without arrays.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ pub(super) enum TwinTest {
     Like(String),
 }
 
-/// The order of predicates, said another way: by a key of which the first part is whether it is
+/// The order of predicates, stated in another way: by a key that begins with whether the value is
 /// NaN.
 pub(super) fn naive_order(cell: &Cell, value: &LiteralValue) -> Ordering {
     match (cell, value) {

@@ -1,4 +1,4 @@
-//! [`LeafReader`]: levels and values of one column chunk, decoded row by row into Arrow arrays.
+//! [`LeafReader`] decodes the levels and values of one column chunk, row by row, into Arrow arrays.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub(in crate::read) struct LeafReader {
     pub(super) rows: DecodedRows,
     /// The next row, counted from the first of the row group.
     pub(super) next_row: u64,
-    /// Rows of the step at hand that are decoded or have begun: not 0 between two steps if the
+    /// Rows of the current step that are decoded or have begun; not 0 between two steps if the
     /// first stopped for bytes.
     pub(super) rows_begun: usize,
     /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many

@@ -1,5 +1,5 @@
-//! The plan of a read: which leaves, which row groups, which rows of them, and the bytes that each
-//! row group needs.
+//! The plan of a read: its leaves, its row groups, their rows, and the bytes that each row group
+//! needs.
 
 mod rows;
 mod scan;

@@ -1,4 +1,4 @@
-//! Large row groups in parts, each of which is fetched for itself.
+//! Divides large row groups into parts, which are fetched one by one.
 
 use super::rows::RowRange;
 use super::scan::{Plan, share};

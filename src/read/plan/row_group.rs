@@ -1,5 +1,5 @@
-//! [`PageIndexPlan`] and [`RowGroupPlan`]: from a row group of a plan to the pages of its chunks.
-//! Says what to fetch; what decodes the pages is not made here.
+//! [`PageIndexPlan`] and [`RowGroupPlan`] find the pages of the chunks of a planned row group, and
+//! say what to fetch. They decode nothing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::read::supplied::{Step, check_ranges, same_number};
 use crate::selection::PageMap;
 use crate::thrift::{self, Read};
 
-/// One row group of a plan, of which it is known where the column chunks are: wants the indexes of
-/// their pages, if they may help.
+/// One row group of a plan whose column chunks are located. It wants the page indexes, if they may
+/// help.
 #[derive(Debug)]
 pub(crate) struct PageIndexPlan {
     pub(super) plan: Plan,
@@ -184,7 +184,7 @@ impl Plan {
 }
 
 impl PageIndexPlan {
-    /// The bytes wanted: offset indexes of chunks of which not all rows are wanted; often none.
+    /// The wanted bytes: offset indexes of chunks that are read in part; often none.
     pub(crate) fn needs(&self) -> &[Range<u64>] {
         &self.needs
     }

@@ -1,4 +1,4 @@
-//! [`RowRange`]: which rows of which row groups are read, before any page index is asked.
+//! [`RowRange`]: the rows of a row group that are read, before any page index is consulted.
 
 use std::ops::Range;
 
@@ -132,10 +132,10 @@ pub(super) fn prune(footer: &Footer, filter: &Filter, ranges: Vec<RowRange>) -> 
 /// Bytes of the shortest page with values, its header included.
 const SHORTEST_PAGE: u64 = 16;
 
-/// Checks that a file of `file_len` bytes can hold so many rows: each takes a slot of every leaf,
-/// and a page has fewer than 2^31 of them.
+/// Checks that a file of `file_len` bytes can hold `rows` rows: each takes a slot of every leaf,
+/// and a page has fewer than 2^31 slots.
 ///
-/// A page may well be one run of so many nulls; but 2^63 rows, say, could never be read.
+/// One page may well be a run of that many nulls; but 2^63 rows, say, could never be read.
 fn check_rows(footer: &Footer, row_group: usize, rows: u64, file_len: u64) -> Result<()> {
     let max = (file_len / SHORTEST_PAGE).saturating_add(1).saturating_mul(i32::MAX as u64);
     if rows <= max || footer.schema().leaves_len() == 0 {
@@ -152,8 +152,8 @@ fn check_rows(footer: &Footer, row_group: usize, rows: u64, file_len: u64) -> Re
     .at_row_group(row_group))
 }
 
-/// Which rows of which row groups: offset and limit count over the chosen row groups, unless a
-/// filter is to choose first.
+/// Chooses the rows of the row groups: offset and limit count over the chosen row groups, unless a
+/// filter must choose first.
 pub(super) fn row_ranges(
     footer: &Footer,
     options: &ReadOptions,

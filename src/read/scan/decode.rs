@@ -1,6 +1,6 @@
-//! How the threads of a pool decode a [`Wave`]: leaf by leaf, the heaviest first, each by the thread
-//! that is free first. A leaf that would keep one thread busy when the others are done is split
-//! between pages.
+//! Decodes a [`Wave`] on the threads of a pool: leaf by leaf, the heaviest first, each by the first
+//! free thread. A leaf that would keep one thread busy after the others are done is split between
+//! pages.
 
 use std::cmp::Reverse;
 use std::ops::Range;

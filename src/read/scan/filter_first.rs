@@ -1,9 +1,9 @@
-//! [`Opening`]: a row group that is being opened. If that pays, the columns of the filter are
-//! fetched and decoded first, and then of the others only the pages of the rows that pass.
+//! [`Opening`]: a row group that is being opened. If it saves bytes, the columns of the filter are
+//! fetched and decoded first, and then only those pages of the others that hold rows that pass.
 //!
-//! It pays where bytes cost time: where the source is neither memory nor a local file. Trap: each
-//! row group costs one more round trip. If the rows that pass lie in all pages, nothing is saved;
-//! [`FilterFirst`] learns that as the read goes on.
+//! It can save time only where bytes are slow: where the source is neither memory nor a local file.
+//! Trap: each row group costs one more round trip. If the rows that pass lie in all pages, nothing
+//! is saved; [`FilterFirst`] learns that as the read goes on.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! [`RowGroupOpening`]: the steps from the rows of a plan to a row group whose bytes are there. A
+//! [`RowGroupOpening`] leads from the rows of a plan to a row group whose bytes are in memory. A
 //! driver fetches the bytes.
 
 use std::fmt;
@@ -67,7 +67,7 @@ impl RowGroupOpening {
         Ok(Self::at(plan, rest, progress, Stage::Pages(pages.into())))
     }
 
-    /// Opens a row group of which it is known which rows are left.
+    /// Opens a row group that was pruned already, so that its remaining rows are known.
     ///
     /// # Errors
     /// As [`RowGroupOpening::new`].

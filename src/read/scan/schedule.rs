@@ -1,8 +1,9 @@
-//! [`Scan`]: which row groups of a plan are opened next, which are decoded next, and what is done
-//! again in another way.
+//! [`Scan`] decides which row groups of a plan are opened next, which are decoded next, and what is
+//! retried in another way.
 //!
-//! A driver asks for the [`Next`] thing to do, does it, and says what came of it. It may do several
-//! things at a time: row groups are decoded in the order of the read, whenever their bytes come.
+//! A driver asks for the [`Next`] thing to do, does it, and reports the result. It may do several
+//! things at a time: row groups are decoded in the order of the read, whatever order their bytes
+//! come in.
 //!
 //! ```text
 //!             ┌──────────── without the index that its pages contradict ◄──┐
@@ -53,7 +54,7 @@ struct Queued {
 enum State {
     /// It is to be opened.
     Planned,
-    /// It is being opened, for which about so many bytes are fetched. `alone`: no memory is held
+    /// It is being opened; about `bytes` bytes are fetched for it. `alone`: no other memory is held
     /// that it could wait for.
     Opening { bytes: u64, alone: bool },
     /// Its bytes are there.
@@ -113,8 +114,8 @@ const GROWTH: u64 = 4;
 #[cfg(feature = "async")]
 const DEPTH_AT_FIRST: usize = 2;
 
-/// Maximum row groups that are opened at a time if they are small: those of which no column is read
-/// take no bytes, and a file can have very many of them.
+/// Maximum number of small row groups that are opened at a time: without columns they take no
+/// bytes, and a file can have very many of them.
 pub(crate) const MAX_SMALL: usize = 64;
 
 impl Prefetch {
@@ -318,8 +319,8 @@ impl Scan {
         has_freed || !is_single
     }
 
-    /// Frees the memory of a row group of which nothing was decoded, and opens none before its turn
-    /// any more. Says whether there was one.
+    /// Frees the memory of a row group that has not begun to decode, and opens no more before their
+    /// turn. Returns whether there was one.
     fn drop_ahead(&mut self) -> bool {
         self.prefetch = match self.prefetch {
             Prefetch::Never | Prefetch::One => Prefetch::Never,
@@ -416,7 +417,8 @@ impl Scan {
         Some(self.queue.len() - 1)
     }
 
-    /// Opens a row group of the queue. `None` if its metadata are broken, which is said in its turn.
+    /// Opens a row group of the queue. `None` if its metadata are broken, which is reported in its
+    /// turn.
     fn open(&mut self, at: usize, alone: bool, bytes: u64) -> Option<(usize, Opening)> {
         let Queued { entry, state } = self.queue.get_mut(at)?;
         match Opening::new(&self.context, &entry.range, entry.ignores_index) {

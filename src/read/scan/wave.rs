@@ -1,7 +1,7 @@
-//! [`Wave`]: what is decoded at a time. A window is the rows of one batch; a wave is as many
-//! windows, of as many row groups, as fit a share of the memory.
+//! [`Wave`]: the windows that are decoded at a time. A window is the rows of one batch; a wave is
+//! as many windows, of as many row groups, as fit a share of the memory.
 //!
-//! [`WaveSize`] says how much that is. The metadata say how much a wave will take, and may be
+//! [`WaveSize`] limits its bytes. The metadata state how many bytes a wave will take, and may be
 //! wrong: after memory ran out, [`WaveSize::shrink`] says how the rows are decoded again.
 
 use std::ops::Range;

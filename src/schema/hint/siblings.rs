@@ -1,4 +1,4 @@
-//! Where in the file the shapes of a hint come from.
+//! Finds where in the file the shapes of a hint come from.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! [`Variant::to_json`]: a value as JSON text.
+//! [`Variant::to_json`] formats a value as JSON text.
 
 use std::fmt::Write as _;
 use std::io;

@@ -1,4 +1,4 @@
-//! JSON text there and back.
+//! Tests JSON text in both directions.
 
 use fastrand::Rng;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Paths as text.
+//! Tests paths as text.
 
 use super::super::{Variant, VariantPath, VariantStep};
 use super::of_json;

@@ -1,4 +1,4 @@
-//! The slots of an array that hold values: where they lie, some at a time.
+//! [`Arrays`] finds the slots of arrays that hold values, some at a time.
 
 use std::ops::Range;
 

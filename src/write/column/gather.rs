@@ -1,5 +1,5 @@
-//! Gathering: all values of a leaf at once, from the arrays of the batches. Those of dictionary and
-//! run-end arrays stay keys.
+//! Gathers all values of a leaf from the arrays of the batches. Values of dictionary and run-end
+//! arrays stay keys.
 
 use std::ops::Range;
 

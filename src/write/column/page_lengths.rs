@@ -1,8 +1,8 @@
-//! Where the pages of a chunk begin.
+//! Decides where the pages of a chunk begin.
 //!
-//! At most so many rows and bytes, as the settings have it. Where they are not the caller's, they
-//! are a beginning: pages that nothing is left of are joined, because each takes some 60 bytes by
-//! itself; and pages of byte strings are longer where the codec finds repeats farther apart.
+//! The settings limit the rows and bytes of a page. If the caller did not set them, the defaults
+//! are adapted: pages that a dictionary leaves nearly empty are joined, because each takes some 60
+//! bytes by itself; and pages of byte strings are longer if the codec finds repeats farther apart.
 
 use super::chunking::{cuts, roll_value};
 use super::dictionary::ValueDictionary;

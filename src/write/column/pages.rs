@@ -1,4 +1,4 @@
-//! Encodes the pages of a chunk, by one thread or in runs by several. The bytes are the same,
+//! Encodes the pages of a chunk, on one thread or in runs on several. The bytes are the same,
 //! because no page depends on another.
 
 use std::ops::Range;

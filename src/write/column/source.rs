@@ -1,5 +1,5 @@
-//! [`ValueSource`]: where the values of a chunk come from while its pages are made, and the
-//! [`ValueCursor`] that goes through them.
+//! [`ValueSource`] provides the values of a chunk while its pages are made; a [`ValueCursor`] goes
+//! through them.
 //!
 //! Values that need not be seen all at once are gathered page by page: they are still in the
 //! nearest cache when they are encoded, checked and measured.

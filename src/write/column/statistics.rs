@@ -1,4 +1,4 @@
-//! Collects what the footer and the indexes say of a chunk, page by page.
+//! Collects the statistics of a chunk for the footer and the indexes, page by page.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -39,8 +39,8 @@ pub(super) struct StatisticsCollector<'s, 'a> {
     bounds: Option<(Vec<u8>, Vec<u8>)>,
     nulls: u64,
     nans: u64,
-    /// Of GEOMETRY and GEOGRAPHY: the box and the types. With a dictionary, those of its entries,
-    /// each of which occurs.
+    /// The box and the types of GEOMETRY and GEOGRAPHY values. With a dictionary, those of its
+    /// entries, because each of them occurs.
     geospatial: Option<GeospatialCollector>,
 }
 
@@ -105,7 +105,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         self.dictionary.as_ref().is_some_and(by_codes)
     }
 
-    /// What is to be said of a page of these level entries, of which `count` have values; see
+    /// The statistics of a page of these level entries, `count` of which have values; see
     /// [`StatisticsCollector::add`].
     pub(super) fn page(
         &self,

@@ -1,4 +1,4 @@
-//! Random expressions against a twin that computes one row at a time, and knows nothing of arrays.
+//! Tests random expressions against a twin that computes one row at a time, without arrays.
 
 use std::sync::Arc;
 
@@ -320,7 +320,7 @@ impl Condition {
     }
 }
 
-/// Of so many cases most can be computed, and are.
+/// Most of the cases can be computed, and are.
 #[test]
 fn expressions_as_the_twin_computes_them() {
     let (mut compared, mut failed) = (0, 0);

@@ -1,4 +1,5 @@
-//! Values that are converted from bytes: INT96, decimals in byte arrays, FLOAT16 and intervals.
+//! Reads values that are converted from bytes: INT96, decimals in byte arrays, FLOAT16 and
+//! intervals.
 
 use std::marker::PhantomData;
 

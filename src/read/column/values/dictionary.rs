@@ -1,4 +1,4 @@
-//! Dictionary arrays: the keys come from the data pages, the values from the dictionary page.
+//! Reads dictionary arrays: the data pages have the keys, the dictionary page has the values.
 
 use std::marker::PhantomData;
 

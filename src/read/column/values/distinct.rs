@@ -1,5 +1,4 @@
-//! [`distinct`]: the values of an array that equal one another, so that each needs one entry of a
-//! dictionary.
+//! [`distinct`] finds equal values of an array, so that they need only one entry of a dictionary.
 
 use std::hash::BuildHasher;
 

@@ -1,4 +1,4 @@
-//! [`FixedBinaryReader`]: FIXED_LEN_BYTE_ARRAY as it is.
+//! [`FixedBinaryReader`] reads FIXED_LEN_BYTE_ARRAY without conversion.
 
 use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, UInt32Array};
 use arrow_buffer::{Buffer, NullBuffer};

@@ -1,4 +1,4 @@
-//! [`PrimitiveReader`]: fixed-width values, from pages of any encoding.
+//! [`PrimitiveReader`] reads fixed-width values, from pages of any encoding.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::{ArrowNativeType, NullBuffer};

@@ -1,9 +1,9 @@
-//! Interning of byte strings, straight from the buffers that they lie in.
+//! Interns byte strings, straight from the buffers that they lie in.
 //!
 //! A slot of the table has a part of the hash, a code, and the entry's bytes if there are at most
-//! 16, else their place: up to 128 are copied to one vector, where they lie closer together than in
-//! the rows. Short ones are padded with zeros. Trap: strings may be made to collide; a lookup gives
-//! up after a while.
+//! 16, else their place: entries of up to 128 bytes are copied to one vector, where they lie closer
+//! together than in the rows. Short ones are padded with zeros. Trap: strings may be made to
+//! collide; a lookup gives up after a while.
 
 use arrow_buffer::ArrowNativeType;
 

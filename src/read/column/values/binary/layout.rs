@@ -1,4 +1,4 @@
-//! [`Layout`]: how byte strings become an array; and where the bytes of a block lie.
+//! [`Layout`] says how byte strings become an array, and where the bytes of a block lie.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::NullBuffer;
@@ -52,7 +52,7 @@ pub(super) trait Layout: Send {
 
     fn reserve(&mut self, slots: usize);
 
-    /// Maximum bytes of what [`Layout::set_dictionary`] builds from so many entries.
+    /// Maximum bytes that [`Layout::set_dictionary`] allocates for `entries` entries.
     fn dictionary_bytes(entries: usize) -> usize;
 
     /// Takes the dictionary of the chunk; false if it should be text and is not.

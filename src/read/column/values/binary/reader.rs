@@ -1,5 +1,5 @@
-//! [`BinaryReader`]: two phases, block by block: find the spans, then copy the payload (offsets) or
-//! point at it (views).
+//! [`BinaryReader`] reads block by block, in two phases: it finds the spans, then copies the bytes
+//! (offsets) or refers to them (views).
 
 use arrow_array::ArrayRef;
 use arrow_buffer::NullBuffer;
