@@ -393,7 +393,7 @@ mod tests {
         assert!(!queue.work(Some(&pool)), "all threads are busy");
         lock(&queue.0).busy = 0;
         assert!(!queue.work(Some(&pool)), "no jobs");
-        // Four columns, each of which waits for another that is begun.
+        // Four columns that each wait for another one that is begun.
         let (sender, receiver) = std::sync::mpsc::channel();
         let group = Arc::new(Meetings(Default::default(), Mutex::new(sender)));
         let jobs = (0..4).map(|column| Job { group: group.clone(), column });

@@ -276,8 +276,8 @@ impl PageOpener {
         }
     }
 
-    /// Opens only the first `slots` slots of a data page, each of which is a row; values after them
-    /// may be cut off. Returns `None` if that saves nothing, or if something is wrong with the
+    /// Opens only the first `slots` slots of a data page in which a slot is a row; values after
+    /// them may be cut off. Returns `None` if that saves nothing, or if something is wrong with the
     /// page, which must then be opened as a whole.
     pub(crate) fn open_start(
         &mut self,

@@ -53,8 +53,8 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Decides how the VARIANT columns of `shapes` are read, and appends the columns of which only
-    /// parts are wanted.
+    /// Decides how the VARIANT columns of `shapes` are read, and appends the columns that are read
+    /// only in part.
     ///
     /// # Errors
     /// `Usage` if a part is wanted of a column that is no VARIANT, or if a part cannot have the

@@ -509,7 +509,7 @@ fn rescale(from: &TimeUnit, to: ArrowUnit) -> Option<Scale> {
     (to >= from || (from, to) == (1_000, 1)).then(|| ratio(from, to))
 }
 
-/// Scale that converts a count of units, `from` of which make a second, to units, `to` of which do.
+/// Scale from a unit that is 1/`from` of a second to a unit that is 1/`to` of a second.
 fn ratio(from: i64, to: i64) -> Scale {
     match from.cmp(&to) {
         Ordering::Less => Scale::Multiply(to / from),

@@ -11,7 +11,7 @@ use crate::error::{Error, LimitKind, Result, quoted};
 pub const MAX_DEPTH: usize = 200;
 
 /// Minimum length of a name, in bytes, that is searched in the metadata, which store each name
-/// once, rather than in the fields, many of which may refer to one name.
+/// once, rather than in the fields, because many of these may refer to one name.
 const LONG_NAME: usize = 64;
 
 /// An object. Its fields are in the order of their names.

@@ -1,4 +1,4 @@
-//! [`Columns`]: what of a file is decoded for the expressions of a scan.
+//! [`Columns`]: the columns of a file that are decoded for the expressions of a scan.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,9 +1,9 @@
-//! [`FileStream`]: the batches of one file.
+//! [`FileStream`] streams the batches of one file.
 //!
-//! The filters become a [`Predicate`], and an [`AsyncReader`] reads what is left, decoded where the
-//! stream is polled. Filters that are learned while the query runs are taken as they are when a row
-//! group is opened. What is held is reserved from the memory pool of DataFusion, which also
-//! says how much is fetched ahead.
+//! The filters become a [`Predicate`], and an [`AsyncReader`] reads the rows that are left, decoded
+//! where the stream is polled. Filters that are learned while the query runs are used in their
+//! state when a row group is opened. Memory is reserved from the memory pool of DataFusion, which
+//! also limits how much is fetched ahead.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -118,7 +118,7 @@ struct PlanCounts {
 struct RowGroupCounts {
     left: usize,
     pruned: usize,
-    /// Row groups of which all rows pass.
+    /// Number of row groups in which all rows pass.
     sure: usize,
     /// Whether page indexes could exclude nothing more.
     skips_page_indexes: bool,
@@ -466,7 +466,8 @@ impl FileStream {
         }
     }
 
-    /// The read, or, if the row groups of which all rows pass are enough for the limit, only those.
+    /// The read; if the row groups in which all rows pass suffice for the limit, a read of only
+    /// those.
     fn within_limit(
         &self,
         reader: AsyncReader,
@@ -668,7 +669,7 @@ const READ_AHEAD: ReadAhead = ReadAhead::new(2, 64 << 20);
 /// longer than to decode it.
 const SMALL: u64 = 1 << 20;
 
-/// One stream fetches ahead at most one part of so many of a memory pool.
+/// Maximum part of a memory pool (one in this many) that one stream fetches ahead.
 const POOL_PART: u64 = 8;
 
 /// The row groups that a plan reads.

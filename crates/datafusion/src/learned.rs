@@ -1,5 +1,5 @@
 //! [`LearnedFilter`]: a filter that DataFusion learns while the query runs, whether it may be
-//! believed, and whether it pays.
+//! trusted, and whether it pays.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -262,9 +262,9 @@ impl LearnedFilter {
         Self { expr, usage, known }
     }
 
-    /// Of which rows it is true; all of them where finding out does not pay, or fails: the filter
-    /// spares work, and a row that it cannot be evaluated for may be one that another filter takes
-    /// away.
+    /// Evaluates the filter: true for the rows that pass. All rows pass if evaluation does not pay,
+    /// or fails: the filter only saves work, and a row that it cannot be evaluated for may be one
+    /// that another filter rejects.
     pub(crate) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
         self.test(batch).unwrap_or_else(|_| vec![true; batch.num_rows()].into())
     }
@@ -352,7 +352,7 @@ impl LearnedFilter {
     }
 }
 
-/// The only column of which `expr` has bounds, and the range that they give the keys that pass.
+/// The only column that `expr` bounds, and the range of its keys that pass.
 pub(crate) fn key_range(expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, KeyRange)> {
     match &bounds_of(expr)[..] {
         [bounds] => {

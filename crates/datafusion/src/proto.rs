@@ -1,4 +1,4 @@
-//! Codecs: our scans, sinks and tables in the plans that distributed engines send.
+//! Encodes and decodes our scans, sinks and tables in the plans that distributed engines send.
 //!
 //! ```text
 //!  | MQSCAN1 | a ParquetScanExecNode, as DataFusion writes its own, and what it has no place for |

@@ -1,7 +1,7 @@
-//! [`ReplaceParquet`]: scans of DataFusion's own source become scans of ours.
+//! [`ReplaceParquet`] replaces scans of DataFusion's own source by ours.
 //!
-//! Trap: a scan that asks for anything which is not understood here stays as it is: extensions of
-//! files that are not known, readers of the caller's, keys, columns that the reader makes up.
+//! Trap: a scan with a request that is not understood here stays unchanged: unknown extensions of
+//! files, readers of the caller's, keys, columns that the reader makes up.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;

@@ -105,7 +105,7 @@ fn viewed(dictionary: &dyn AnyDictionaryArray, to: &DataType) -> Result<ArrayRef
     }
 }
 
-/// Views of the dictionary entries that the keys refer to, none of which is null.
+/// Views of the dictionary entries that the keys refer to; none of them is null.
 fn named<T: ByteArrayType<Offset = i32>>(
     dictionary: &dyn AnyDictionaryArray,
     values: &GenericByteArray<T>,

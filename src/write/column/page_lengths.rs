@@ -1,8 +1,8 @@
 //! Decides where the pages of a chunk begin.
 //!
 //! The settings limit the rows and bytes of a page. If the caller did not set them, the defaults
-//! are adapted: pages that a dictionary leaves nearly empty are joined, because each takes some 60
-//! bytes by itself; and pages of byte strings are longer if the codec finds repeats farther apart.
+//! are adapted: pages that encode to almost nothing are joined, because each takes some 60 bytes by
+//! itself; and pages of byte strings are longer if the codec finds repeats farther apart.
 
 use super::chunking::{cuts, roll_value};
 use super::dictionary::ValueDictionary;

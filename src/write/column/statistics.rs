@@ -105,7 +105,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         self.dictionary.as_ref().is_some_and(by_codes)
     }
 
-    /// The statistics of a page of these level entries, `count` of which have values; see
+    /// The statistics of a page of these level entries, if `count` of them have values; see
     /// [`StatisticsCollector::add`].
     pub(super) fn page(
         &self,

@@ -1,5 +1,5 @@
-//! Rows that pass a filter are those of a full read for which a naive twin says so: whatever the
-//! file, the predicate, the driver and the limits.
+//! Tests that the rows that pass a filter are those of a full read for which a naive twin is true,
+//! whatever the file, the predicate, the driver and the limits.
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Statistics as Arrow arrays: what they say is true of the rows, and what the file does not say is
-//! null.
+//! Tests statistics as Arrow arrays: they are true of the rows, and null where the file states
+//! none.
 
 use crate::support::filled;
 use std::cmp::Ordering;
@@ -131,7 +131,7 @@ fn statistics_of_files_of_other_writers_are_true() {
     assert!(bounds > 50, "{bounds} bounds");
 }
 
-/// A column of three values 0, of which the footer says these statistics.
+/// A column of three values 0, with these statistics in the footer.
 fn said(
     element: SchemaElement,
     statistics: Statistics,

@@ -1,4 +1,4 @@
-//! VARIANT columns that are shredded: reconstruction, writing, parts by path; held against values
+//! Tests shredded VARIANT columns: reconstruction, writing, parts by path, compared with values
 //! that were never shredded.
 
 use std::sync::Arc;
@@ -538,7 +538,7 @@ fn statistics_of_a_part_prune_only_where_all_of_it_is_shredded() {
     let column = rows.finish().unwrap();
     let shape = VariantShredding::Shape(VariantShape::parse("{at: int64}").unwrap());
     let read = |text: &str| rows_where(&column, shape.clone(), text);
-    // One of five row groups by its bounds, and the last, of which they do not tell.
+    // One of five row groups by its bounds, and the last, which they do not cover.
     assert_eq!(read("variant_get(v, '$.at', 'int64') = 1500"), (vec![1_500], 2));
     assert_eq!(read("variant_get(v, '$.at', 'string') = 'late'").0, [4_500]);
     assert_eq!(read("variant_get(v, '$.at', 'int64') is null").0, [4_500]);
@@ -583,7 +583,7 @@ fn group(columns: &[(&str, ArrayRef)]) -> StructArray {
     StructArray::try_new(fields.into(), columns, None).unwrap()
 }
 
-/// Metadata of the names `a` and `b`, for so many rows.
+/// Metadata of the names `a` and `b`, for `rows` rows.
 fn names(rows: usize) -> (&'static str, ArrayRef) {
     ("metadata", binary(&vec![Some(&b"\x11\x02\x00\x01\x02ab"[..]); rows]))
 }
