@@ -17,16 +17,16 @@ use bytes::Bytes;
 
 use crate::simd::prefault;
 
-/// Memory that reads use again, one after the other or side by side.
+/// Memory that is reused by reads, one after the other or side by side.
 ///
-/// Without a pool of the caller's, reads share [`BufferPool::global`], which keeps at most 64 MiB.
-/// With a larger one, the arrays of the next read are written where those of the last one were,
-/// which spares the system to hand out, zero and map that memory again: up to half the time of a
-/// read whose batches are all kept. Memory comes back when the last array over it is dropped, from
-/// whichever thread.
+/// Reads without a pool of their own share [`BufferPool::global`], which keeps at most 64 MiB. With
+/// a larger pool, the arrays of the next read are written where those of the last one were, so that
+/// the system need not allocate, zero and map that memory again: up to half the time of a read
+/// whose batches are all kept. Memory returns to the pool when the last array over it is dropped,
+/// on any thread.
 ///
-/// What the pool keeps is no part of what [`crate::Limits::memory_bytes`] counts. Cheap to clone:
-/// clones share the memory, which goes when the last clone and the last read with it are gone.
+/// [`crate::Limits::memory_bytes`] does not count what the pool keeps. Cheap to clone: clones share
+/// the memory, which is freed when the last clone and the last read with it are dropped.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -55,29 +55,28 @@ static GLOBAL: LazyLock<BufferPool> =
     LazyLock::new(|| BufferPool::new(BufferPool::DEFAULT_MAX_BYTES));
 
 impl BufferPool {
-    /// Maximum bytes of unused memory that [`BufferPool::global`] keeps unless it is told another
-    /// number: 64 MiB.
+    /// Maximum bytes of unused memory that [`BufferPool::global`] keeps by default: 64 MiB.
     pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
 
-    /// The pool of all reads of this process that are given no other, have the memory limit of
-    /// [`Limits::default`](crate::Limits::default) or a higher one, and read a file that is not
-    /// encrypted. What is decrypted stays in no memory that outlives its read.
+    /// The pool of all reads of this process without a pool of their own, except reads whose memory
+    /// limit is below that of [`Limits::default`](crate::Limits::default), and reads of encrypted
+    /// files, because decrypted bytes must not stay in memory after their read.
     ///
     /// `BufferPool::global().set_max_bytes(0)` turns it off.
     pub fn global() -> Self {
         GLOBAL.clone()
     }
 
-    /// Changes how many bytes of unused memory the pool keeps at most; what is too much is freed,
-    /// the oldest first.
+    /// Sets how many bytes of unused memory the pool keeps at most; the excess is freed, the oldest
+    /// first.
     pub fn set_max_bytes(&self, max_bytes: usize) {
         let pool = self.free_lists.shared();
         pool.max.store(max_bytes, Ordering::Relaxed);
         drop(pool.lock().take_oldest_until(max_bytes));
     }
 
-    /// An empty pool. It keeps at most `max_bytes` bytes of unused memory, and frees the oldest
-    /// first.
+    /// Makes an empty pool that keeps at most `max_bytes` bytes of unused memory, and frees the
+    /// oldest first.
     pub fn new(max_bytes: usize) -> Self {
         Self { free_lists: FreeLists::new(max_bytes) }
     }
@@ -87,7 +86,7 @@ impl BufferPool {
         self.free_lists.shared().lock().bytes
     }
 
-    /// Gives all unused memory back to the allocator.
+    /// Returns all unused memory to the allocator.
     pub fn clear(&self) {
         let size_classes = std::mem::take(&mut *self.free_lists.shared().lock());
         drop(size_classes);

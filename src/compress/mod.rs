@@ -152,7 +152,7 @@ impl Decompressor {
     }
 }
 
-/// A codec to write with, and how hard it tries.
+/// A codec to write with, and its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
@@ -173,7 +173,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The codec that the metadata name.
+    /// The codec as the metadata name it.
     pub fn codec(self) -> CompressionCodec {
         match self {
             Self::Uncompressed => CompressionCodec::Uncompressed,

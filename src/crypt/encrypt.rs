@@ -16,7 +16,7 @@ use crate::format::{
 };
 use crate::schema::{Leaf, LeafPath};
 
-/// The algorithm of a file.
+/// The encryption algorithm of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -131,7 +131,7 @@ impl Encryption {
         self
     }
 
-    /// The algorithm. Default: AES_GCM_V1.
+    /// Sets the algorithm. Default: AES_GCM_V1.
     #[must_use]
     pub fn with_algorithm(mut self, algorithm: Algorithm) -> Self {
         self.algorithm = algorithm;

@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::format::{Encoding, Type};
 
-/// What a writer aims at.
+/// The aim of a writer, by which it chooses defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Profile {
@@ -71,7 +71,7 @@ pub(crate) const LONG_BLOCKS_COST: f64 = 1.005;
 /// decompresses more.
 pub(crate) const LAYOUT_COST: f64 = 1.03;
 
-/// Whether the format has this encoding for values of a type. Dictionaries aside.
+/// Whether the format allows this encoding for values of a type, dictionaries aside.
 pub fn is_legal(encoding: Encoding, physical: Type) -> bool {
     use Type::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
     match encoding {
@@ -100,11 +100,11 @@ pub(super) const WRITTEN: [Encoding; 8] = [
     Encoding::Alp,
 ];
 
-/// An encoding by its name in the specification; `DICTIONARY` and `RLE_DICTIONARY` are a
-/// dictionary.
+/// Finds an encoding by its name in the specification; `DICTIONARY` and `RLE_DICTIONARY` stand for
+/// a dictionary.
 ///
 /// # Errors
-/// `Usage` if there is none of that name, or it is one that is only read.
+/// `Usage` if no encoding has that name, or if it is one that is only read.
 pub fn encoding_named(name: &str) -> Result<Encoding> {
     let wanted = name.to_ascii_uppercase();
     let wanted = if wanted == "DICTIONARY" { "RLE_DICTIONARY" } else { &wanted };

@@ -32,11 +32,11 @@ pub enum TargetReader {
 }
 
 impl TargetReader {
-    /// All of them.
+    /// All readers.
     pub const ALL: [Self; 5] =
         [Self::DuckDb, Self::Polars, Self::PyArrow, Self::ParquetJava, Self::Spark];
 
-    /// The name by which [`str::parse`] knows it.
+    /// The name that [`str::parse`] accepts.
     pub fn name(self) -> &'static str {
         match self {
             Self::DuckDb => "duckdb",
@@ -47,7 +47,7 @@ impl TargetReader {
         }
     }
 
-    /// Whether it decodes values of this type in this encoding; RLE_DICTIONARY stands for a
+    /// Whether the reader decodes values of this type in this encoding; RLE_DICTIONARY stands for a
     /// dictionary.
     pub fn reads(self, encoding: Encoding, values: &ValueType<'_>) -> bool {
         !unread_by(encoding, values).contains(&self)

@@ -26,7 +26,7 @@ impl ExportProgress {
         self.shared.rows.load(Ordering::Relaxed)
     }
 
-    /// Bytes given to the files so far.
+    /// Bytes written to the files so far.
     pub fn bytes(&self) -> u64 {
         self.shared.bytes.load(Ordering::Relaxed)
     }
@@ -51,13 +51,13 @@ impl ExportProgress {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ExportedFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The number of the stream that its rows came from.
+    /// Number of the stream that its rows came from.
     pub stream: usize,
     /// The columns that the export is [partitioned by](crate::Export::partition_by), and the value
     /// that all rows of the file have in them, as text; `None` is null.
     pub partition: Vec<(String, Option<String>)>,
-    /// What it holds.
+    /// Report of the written file.
     pub report: WriteReport,
 }

@@ -20,14 +20,14 @@ use crate::write::summary;
 use crate::writer::RowGroupEncoder;
 
 impl Export {
-    /// Writes the streams, and says which files came of them, by number. A stream is taken when a
-    /// thread is free for it.
+    /// Writes the streams, and returns the files in the order of their numbers. A thread takes a
+    /// stream when it is free.
     ///
     /// # Errors
     /// The first error of a stream or of a file, with the number of the stream
-    /// ([`At::stream`](crate::At)): the other streams end at their next batch then, and no file of
-    /// this run is left. `Usage` for settings that do not fit, a name that is no file name, and a
-    /// file that stands there already.
+    /// ([`At::stream`](crate::At)): the other streams then end at their next batch, and no file of
+    /// this run stays. `Usage` for settings that do not fit, a name that is no file name, and a
+    /// file that exists already.
     pub fn run<I, S, E>(self, streams: I) -> Result<Vec<ExportedFile>>
     where
         I: IntoIterator<Item = S>,

@@ -137,7 +137,7 @@ impl OutFile for AsyncWriter<StoreSink> {
 }
 
 impl Export {
-    /// An export of objects whose paths begin with `prefix`, of batches of `schema`: for
+    /// Exports batches of `schema` into objects whose paths begin with `prefix`, with
     /// [`Export::run_async`].
     pub fn to_store(
         store: Arc<dyn ObjectStore>,

@@ -47,8 +47,8 @@ impl<'a> Checksum<'a> {
         known.unwrap_or(Self::Malformed(text))
     }
 
-    /// Compares it with the checksum of the bytes that a value refers to. An ETAG, or a checksum of
-    /// an unknown algorithm, is not verified.
+    /// Compares it with the checksum of the bytes that a value refers to. An ETAG, and a checksum
+    /// of an unknown algorithm, are not verified.
     ///
     /// # Errors
     /// `Malformed(LogicalTypes("FILE"))` if the bytes have another checksum, or it is malformed

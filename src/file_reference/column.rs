@@ -31,10 +31,10 @@ pub struct FileColumn<'a> {
 type Values<'a, V> = Box<dyn Fn(usize) -> Option<&'a V> + 'a>;
 
 impl<'a> FileColumn<'a> {
-    /// The values of a struct.
+    /// Reads the values of a struct.
     ///
     /// # Errors
-    /// `Usage` if a child has another name, occurs twice, or is of another type: strings, `offset`
+    /// `Usage` if a child has another name, occurs twice, or has another type: strings, `offset`
     /// and `size` of 64 bits, and `inline` of bytes; in dictionaries or not.
     pub fn new(array: &'a StructArray) -> Result<Self> {
         let (mut uri, mut content_type, mut checksum) = (None, None, None);

@@ -8,7 +8,7 @@
 use crate::thrift::derive::thrift;
 
 thrift! {
-    /// How the bits of a bloom filter are to be read.
+    /// How the bits of a bloom filter are read.
     #[derive(Eq, Hash)]
     pub struct BloomFilterHeader {
         /// Bytes of the filter after this header.

@@ -37,7 +37,7 @@ thrift! {
 }
 
 thrift! {
-    /// What is in a column chunk.
+    /// The contents of a column chunk.
     pub struct ColumnMetaData {
         /// Physical type; that of the leaf.
         1 required r#type: Type,

@@ -21,7 +21,7 @@ thrift! {
 }
 
 thrift! {
-    /// Parameters of AES_GCM_CTR_V1: pages in CTR, all else in GCM.
+    /// Parameters of AES_GCM_CTR_V1: page bodies in CTR, all other modules in GCM.
     #[derive(Eq, Hash)]
     pub struct AesGcmCtrV1 {
         /// Prefix of everything that is authenticated.
@@ -45,7 +45,7 @@ thrift! {
 }
 
 thrift! {
-    /// What stands before an encrypted footer.
+    /// The metadata before an encrypted footer.
     #[derive(Eq, Hash)]
     pub struct FileCryptoMetaData {
         /// How the file is encrypted.

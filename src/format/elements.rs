@@ -114,8 +114,8 @@ impl PartialEq for Elements {
     }
 }
 
-/// Where the elements of the schema are in the footer, with what a walk over the tree asks of each.
-/// Two are equal if the elements stand at the same places, whatever their names are.
+/// The places of the schema elements in the footer, with the properties that a walk over the tree
+/// needs. Two are equal if the elements are at the same places, whatever their names are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ElementHeads {
     heads: Box<[ElementHead]>,

@@ -42,8 +42,8 @@ thrift! {
 }
 
 thrift! {
-    /// The older annotation of a node; [`LogicalType`](crate::format::LogicalType) wins where both
-    /// are there.
+    /// The deprecated annotation of a node; [`LogicalType`](crate::format::LogicalType) wins if
+    /// both are present.
     pub enum ConvertedType {
         /// A string.
         Utf8 = 0 "UTF8",
@@ -141,7 +141,7 @@ thrift! {
 }
 
 thrift! {
-    /// What a page holds.
+    /// The kind of a page.
     pub enum PageType {
         /// Levels and values, compressed together.
         DataPage = 0 "DATA_PAGE",

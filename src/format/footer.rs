@@ -22,7 +22,7 @@ use crate::thrift::{Alike, Read, Reader, wire};
 
 /// A footer whose schema elements and column chunks are decoded on demand.
 ///
-/// A clone shares the bytes, and copies all else.
+/// A clone shares the bytes, and copies everything else.
 #[derive(Debug, Clone)]
 pub struct FooterIndex {
     bytes: Bytes,
@@ -70,7 +70,7 @@ impl FooterIndex {
         self.bytes.len() + groups.sum::<usize>() + pairs.sum::<usize>() + orders + writer
     }
 
-    /// Bytes that the FileMetaData takes. A signature begins after them.
+    /// Length of the FileMetaData in bytes. A signature begins after it.
     pub fn byte_len(&self) -> usize {
         self.byte_len
     }
@@ -186,7 +186,7 @@ pub(crate) struct IndexPlaces {
     pub column_index_offset: Option<i64>,
     /// Bytes of the column index.
     pub column_index_length: Option<i32>,
-    /// Whether the column is encrypted, and so are these.
+    /// Whether the column is encrypted, and its indexes with it.
     pub encrypted: bool,
 }
 

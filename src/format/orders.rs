@@ -21,13 +21,13 @@ pub struct ColumnOrders {
 }
 
 impl ColumnOrders {
-    /// How many there are. The file is to have as many as leaves, and may have others.
+    /// Number of orders. A valid file has one for each leaf; others may not.
     #[inline]
     pub fn len(&self) -> usize {
         self.codes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no orders.
     pub fn is_empty(&self) -> bool {
         self.codes.is_empty()
     }

@@ -9,7 +9,7 @@ use super::enums::{ConvertedType, EdgeInterpolationAlgorithm, FieldRepetitionTyp
 use crate::thrift::derive::thrift;
 
 thrift! {
-    /// One node of the schema tree; the list of them is in depth-first order, the root first.
+    /// A node of the schema tree; the list of nodes is in depth-first order, the root first.
     pub struct SchemaElement {
         /// Physical type; on leaves only.
         1 optional r#type: Type,
@@ -42,7 +42,7 @@ impl SchemaElement {
 }
 
 thrift! {
-    /// What the values of a leaf, or the children of a group, mean.
+    /// The meaning of the values of a leaf, or of the children of a group.
     pub union LogicalType {
         /// UTF-8 text.
         1 String "STRING",
@@ -131,7 +131,7 @@ impl TimeType {
         Self { is_adjusted_to_utc: true, unit }
     }
 
-    /// A time of day on a clock of unknown place, in `unit`.
+    /// A time of day on a clock in an unknown time zone, in `unit`.
     pub const fn local(unit: TimeUnit) -> Self {
         Self { is_adjusted_to_utc: false, unit }
     }
@@ -154,7 +154,7 @@ impl TimestampType {
         Self { is_adjusted_to_utc: true, unit }
     }
 
-    /// The reading of a clock of unknown place, in `unit`.
+    /// The reading of a clock in an unknown time zone, in `unit`.
     pub const fn local(unit: TimeUnit) -> Self {
         Self { is_adjusted_to_utc: false, unit }
     }

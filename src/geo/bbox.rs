@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::format::{BoundingBox, GeospatialStatistics, LogicalType};
 use crate::schema::Leaf;
 
-/// How two vertices are connected.
+/// How the edge between two vertices runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Edges {
@@ -46,7 +46,7 @@ pub struct GeospatialCollector {
 }
 
 impl GeospatialCollector {
-    /// No value yet.
+    /// Makes a collector without values.
     pub fn new(edges: Edges) -> Self {
         Self { edges, bounds: Bounds::default(), types: 0, is_malformed: false }
     }

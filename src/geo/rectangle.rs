@@ -17,13 +17,13 @@ use crate::format::{BoundingBox, GeospatialStatistics};
 /// order of axes of the coordinate system is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rectangle {
-    /// Least x, or where the wrapping box begins.
+    /// Minimum x, or the west side of a box that wraps.
     pub xmin: f64,
-    /// Least y.
+    /// Minimum y.
     pub ymin: f64,
-    /// Greatest x, or where the wrapping box ends.
+    /// Maximum x, or the east side of a box that wraps.
     pub xmax: f64,
-    /// Greatest y.
+    /// Maximum y.
     pub ymax: f64,
 }
 
@@ -41,14 +41,14 @@ impl Rectangle {
         Self { xmin, ymin, xmax, ymax }
     }
 
-    /// The box around a value in WKB; `None` if it is empty.
+    /// The box around a value in WKB; `None` if the value is empty.
     ///
-    /// With planar edges it is the least box, which never wraps. With geodesic ones it covers the
-    /// edges too, so it may be larger than the least one, and wraps where that makes it narrower:
-    /// points have the narrower of both boxes; anything else has a box that reaches as far to the
-    /// north and south as an edge within its longitudes could. If the longitudes span 180 degrees
-    /// or more, or the coordinates are no longitudes and latitudes (beyond ±180, ±90), the box is
-    /// the whole plane.
+    /// With planar edges it is the smallest box, which never wraps. With geodesic edges it also
+    /// covers the edges, so it may be larger than the smallest box, and wraps if that makes it
+    /// narrower: points have the narrower of both boxes; any other geometry has a box that reaches
+    /// as far north and south as an edge within its longitudes could. If the longitudes span 180
+    /// degrees or more, or the coordinates are no longitudes and latitudes (beyond ±180, ±90), the
+    /// box is the whole plane.
     ///
     /// # Errors
     /// `Malformed(Geospatial)` if `wkb` is no ISO WKB.
@@ -109,7 +109,7 @@ impl Rectangle {
         Ok(())
     }
 
-    /// Whether they have a point in common; of two boxes that wrap, always in x.
+    /// Whether the boxes have a point in common; two boxes that wrap always share an x.
     pub fn intersects(&self, other: &Self) -> bool {
         let meets_y = self.ymin <= other.ymax && other.ymin <= self.ymax;
         meets_y

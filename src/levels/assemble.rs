@@ -21,7 +21,7 @@ use crate::trusted::ListOffsets;
 /// The slots of a list node.
 #[derive(Debug)]
 pub(crate) struct Lists<O: OffsetSizeTrait> {
-    /// One more than there are lists.
+    /// Offsets of the lists, one more than there are lists.
     pub offsets: OffsetBuffer<O>,
     /// Which lists are not null.
     pub validity: Validity,

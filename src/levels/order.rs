@@ -135,7 +135,7 @@ pub(crate) struct OfLeaf<'a> {
     pub def: &'a LevelBitPlanes,
     /// Repetition levels.
     pub rep: &'a LevelBitPlanes,
-    /// The highest repetition level that there may be.
+    /// The maximum repetition level.
     pub max_rep: u16,
 }
 

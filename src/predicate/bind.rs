@@ -24,12 +24,12 @@ use crate::schema::{
 use crate::variant::{VariantArray, VariantShape};
 
 impl Predicate {
-    /// Holds the predicate against the schema of a file that is read with `options`; `key_values`
-    /// are those of the file.
+    /// Binds the predicate to the schema of a file that is read with `options`; `key_values` are
+    /// those of the file.
     ///
     /// # Errors
-    /// `Usage` if a column is not there, stands for several, or is not of a kind that the test can
-    /// be made of; or if a literal is none of its type.
+    /// `Usage` if a column does not exist, is ambiguous, or does not support the test, or if a
+    /// literal does not fit the type of its column.
     pub fn bind(
         &self,
         schema: &Schema,
@@ -71,8 +71,8 @@ impl Predicate {
         Ok(Bound { root, columns: binder.columns.into(), by_name: target })
     }
 
-    /// Holds the predicate against the schema of batches, without a file: it can be
-    /// evaluated, and prunes nothing.
+    /// Binds the predicate to the schema of batches, without a file: it can be evaluated, and
+    /// prunes nothing.
     ///
     /// # Errors
     /// As for [`Predicate::bind`].

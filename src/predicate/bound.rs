@@ -14,8 +14,7 @@ use super::computed::BoundComputed;
 use super::expression::Function;
 use crate::schema::Projection;
 
-/// A predicate that was checked against a schema: it can be pruned by, and evaluated. Cheap to
-/// clone.
+/// A predicate that was checked against a schema, and can prune and be evaluated. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Bound {
     pub(super) root: Arc<BoundNode>,
@@ -41,9 +40,9 @@ pub(super) enum BoundNode {
 pub(crate) struct BloomProbe {
     /// Index of the leaf.
     pub leaf: usize,
-    /// Hashes of all literals that the predicate looks for in it, sorted.
-    /// [`Layout::ranges`](crate::stats::bloom::BloomLayout::ranges) says which bytes of the filter
-    /// answer for them.
+    /// Hashes of all literals that the predicate compares it with, sorted.
+    /// [`Layout::ranges`](crate::stats::bloom::BloomLayout::ranges) returns the bytes of the filter
+    /// that decide for them.
     pub hashes: Vec<u64>,
 }
 
@@ -69,7 +68,7 @@ impl Bound {
         leaves
     }
 
-    /// The names of the columns that the predicate needs, as they were said, each once.
+    /// The paths of the columns that the predicate needs, as written, each once.
     pub fn paths(&self) -> Vec<&str> {
         let mut paths = Vec::new();
         self.root.for_each_column(&mut |column| {

@@ -37,16 +37,15 @@ use crate::geo::Rectangle;
 use crate::variant::VariantArray;
 
 impl Bound {
-    /// For each row whether the predicate is true of it; false where it is false or null. Never has
-    /// nulls.
+    /// Evaluates the predicate on each row: the result is true where the predicate is, false where
+    /// it is false or null, and never null.
     ///
     /// The columns are found by name: the batch may have others too, in any order. Their values
-    /// must be of the types that the predicate was bound to; they may be in dictionaries or in
-    /// runs.
+    /// must have the types that the predicate was bound to; they may be in dictionaries or in runs.
     ///
     /// # Errors
-    /// `Usage` if a column is missing or of another type, or a function of the user gives another
-    /// number of rows; and whatever such a function fails with.
+    /// `Usage` if a column is missing or of another type, or a function of the caller returns
+    /// another number of rows; and any error of such a function.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let tri_state = self.tri_state(&self.root, batch, None, &AdaptiveStats::default())?;
         Ok(BooleanArray::new(tri_state.trues, None))

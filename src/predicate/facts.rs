@@ -35,8 +35,8 @@ pub(crate) struct ColumnFacts {
     pub nulls: Option<u64>,
     /// NaNs among the values.
     pub nans: Option<u64>,
-    /// A lower bound of the values, NaNs left out, in the order that predicates compare by; `exact`
-    /// unless it is said not to be.
+    /// A lower bound of the values without NaNs, in the order that predicates compare by; `exact`
+    /// unless the file says that it is not.
     pub min: Option<StoredBound>,
     /// An upper bound.
     pub max: Option<StoredBound>,

@@ -7,11 +7,11 @@ use super::expression::{Predicate, Term, not};
 use crate::error::{Error, Result};
 
 impl Predicate {
-    /// The predicate that is left where the columns of `values`, a batch of one row, are known: it
-    /// names none of them.
+    /// Simplifies the predicate for known columns: `values` is a batch of one row, whose columns do
+    /// not occur in the result.
     ///
-    /// What is decided by them alone becomes `true`, `false` or `null`; [`Predicate::FALSE`] says
-    /// that no row can match.
+    /// Tests of known columns alone become `true`, `false` or `null`; the result is
+    /// [`Predicate::FALSE`] if no row can match.
     ///
     /// ```
     /// # use std::sync::Arc;

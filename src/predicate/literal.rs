@@ -19,7 +19,7 @@ use arrow_schema::DataType;
 
 use super::datetime::{DAY, Date, Time, Timestamp, nanos_of};
 
-/// A value to compare with: of Rust, of Arrow, or of the text form.
+/// A value to compare with: from Rust, from Arrow, or from the text form.
 ///
 /// | literal | columns that it may be compared with |
 /// |---|---|
@@ -34,12 +34,12 @@ use super::datetime::{DAY, Date, Time, Timestamp, nanos_of};
 /// | null | all: what is compared with it is neither true nor false |
 /// | anything else of Arrow | columns of exactly its type |
 ///
-/// A timestamp without a zone is in UTC where the column is. One with a zone does not fit a local
-/// column.
+/// A timestamp without a zone is in UTC if the column is. A timestamp with a zone does not fit a
+/// local column.
 ///
-/// A literal that the column's type does not hold is an error, unless it is to be compared
-/// [by value](Literal::by_value), as those of the text form are. Equality of literals does not ask
-/// for that.
+/// A literal that the column's type cannot hold is an error, unless it is compared [by
+/// value](Literal::by_value), like those of the text form. Equality of literals ignores that
+/// setting.
 #[derive(Debug, Clone)]
 pub struct Literal {
     pub(super) kind: LiteralKind,
@@ -74,7 +74,7 @@ pub(super) enum LiteralKind {
     Other(ArrayRef),
 }
 
-/// A [`Literal`] of a value.
+/// Makes a [`Literal`].
 ///
 /// ```
 /// use marquetry::{col, lit};
@@ -86,23 +86,23 @@ pub fn lit(value: impl Into<Literal>) -> Literal {
 }
 
 impl Literal {
-    /// No value.
+    /// The null literal.
     pub const NULL: Self = Self::of(LiteralKind::Null);
 
     pub(super) const fn of(kind: LiteralKind) -> Self {
         Self { kind, by_value: false }
     }
 
-    /// Compares by value, as SQL does and as the text form of predicates does.
+    /// Compares by value, as SQL and the text form of predicates do.
     ///
-    /// * Numbers need not be of the column's type: no `int8` is greater than 300, every one that is
-    ///   not null is less; that a decimal with two digits is at least 10.245 means that it is at
-    ///   least 10.25. The nearest float still stands for a number that is none.
-    /// * A timestamp finer than the column's unit, or one that is no midnight for a column of
+    /// * A number need not be of the column's type: no `int8` is greater than 300, and all that are
+    ///   not null are less; a decimal with two digits is at least 10.245 if it is at least 10.25. A
+    ///   number still stands for the nearest float.
+    /// * A timestamp finer than the column's unit, or one that is not midnight for a column of
     ///   dates, lies between two values of the column in the same way.
-    /// * A text is read as a value of the column's type, also as a number or a boolean. One that is
-    ///   no such value is an error.
-    /// * A number is no date, no time and no timestamp.
+    /// * A string is parsed as a value of the column's type, also as a number or a boolean. A
+    ///   string that cannot be parsed is an error.
+    /// * A number is never a date, a time or a timestamp.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -136,8 +136,7 @@ impl Literal {
         Self::of(LiteralKind::Timestamp(nanos.into(), false))
     }
 
-    /// The time of day `nanos` nanoseconds after midnight. More than a day has is taken modulo a
-    /// day.
+    /// The time of day `nanos` nanoseconds after midnight, modulo one day.
     pub fn time(nanos: u64) -> Self {
         Self::of(LiteralKind::Time(
             i64::try_from(nanos % DAY.unsigned_abs()).expect("less than a day"),

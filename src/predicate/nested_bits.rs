@@ -11,8 +11,8 @@ pub(crate) fn within(outer: &BooleanBuffer, inner: &BooleanBuffer) -> BooleanBuf
     words(outer, inner, |_, answers| answers)
 }
 
-/// Each bit of `answers` from its place, which is a set bit of `first`, up to the next one. What is
-/// before the first place is not set.
+/// Repeats each bit of `answers` from its set bit of `first` up to the next one. Bits before the
+/// first set bit are not set.
 #[cfg(any(feature = "engine", test))]
 pub fn repeated(answers: &BooleanBuffer, first: &BooleanBuffer) -> BooleanBuffer {
     let mut carry = false;

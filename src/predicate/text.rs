@@ -22,7 +22,7 @@ use crate::variant::VariantShape;
 const MAX_NESTED: usize = 300;
 
 impl Predicate {
-    /// Reads the text form.
+    /// Parses the text form.
     ///
     /// # Errors
     /// `Usage`, with the place and what was expected there.

@@ -42,7 +42,7 @@ pub(super) struct DecodedLeaves {
     pub(super) keep: Option<BooleanBuffer>,
 }
 
-/// A batch, and its memory until it is given to the caller.
+/// A batch, with its memory until it is returned to the caller.
 #[non_exhaustive]
 pub struct ReservedBatch {
     /// The rows.

@@ -52,7 +52,7 @@ pub(super) enum RowCountSource {
 /// A data page, and which rows it holds.
 #[derive(Debug, Clone)]
 pub(super) struct LocatedPage {
-    /// Header and body; empty if they are given while they are decoded.
+    /// Header and body; empty if they are fetched while they are decoded.
     pub bytes: Bytes,
     /// Where header and body are in the file.
     pub range: Range<u64>,

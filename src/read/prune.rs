@@ -65,7 +65,7 @@ pub(super) enum IndexRequest {
 pub(crate) struct PruneReport {
     /// Number of data pages of the predicate's leaves that the page index covers.
     pub pages: u64,
-    /// Those of them none of whose rows are wanted.
+    /// Number of those pages without any wanted row.
     pub pages_pruned: u64,
     /// Whether a bloom filter proved that no row can match.
     pub by_bloom: bool,
@@ -73,7 +73,7 @@ pub(crate) struct PruneReport {
     pub by_dictionary: bool,
     /// Whether the page index proved that no row can match.
     pub by_pages: bool,
-    /// What was wrong with what was put aside.
+    /// Faults of the indexes that were ignored.
     pub ignored: Vec<Error>,
 }
 
@@ -98,7 +98,7 @@ impl Plan {
         claimed.map(|range| (range.row_group, range.count()))
     }
 
-    /// About how many bytes of column chunks the read wants.
+    /// Estimated bytes of column chunks that the read wants.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
@@ -108,8 +108,8 @@ impl Plan {
         bytes.try_fold(0, |sum: u64, bytes| Ok(sum.saturating_add(bytes?)))
     }
 
-    /// Whether page indexes could exclude rows of none of the row groups that are left, though the
-    /// filter tests columns: statistics prove it of all rows, or no such column has a page index.
+    /// Whether page indexes cannot exclude rows of any remaining row group, though the filter tests
+    /// columns: statistics prove that all rows pass, or no tested column has a page index.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.

@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Reservation;
 use crate::predicate::nested_bits::within;
 
-/// A row group whose bytes are there.
+/// A row group whose bytes are in memory.
 pub struct RowGroup {
     pub(super) plan: Plan,
     pub(super) range: RowRange,
@@ -256,13 +256,13 @@ impl RowGroup {
     }
 
     /// Decodes the next batch on this thread; `None` after the last row. With a filter, a batch has
-    /// the rows of a window that pass: it is never empty. One that would take much more than
+    /// the rows of a window that pass, and is never empty. A batch that would take much more than
     /// [`batch_bytes`](super::ReadOptions::batch_bytes), or more than an array or the memory can
     /// hold, is made of fewer rows.
     ///
     /// # Errors
-    /// Whatever is wrong with the pages of the rows; `Limit` if there is no room for a single one,
-    /// which is then tried again by the next call.
+    /// Any fault of the pages of the rows; `Limit` if not even a single row fits, which the next
+    /// call tries again.
     pub fn next_batch(&mut self) -> Result<Option<ReservedBatch>> {
         self.next_step(None)?.done()
     }

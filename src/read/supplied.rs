@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::retry::Failed;
 use crate::error::{Error, Result};
 
-/// What comes of a step of a stage: it is done, or goes on once it is given more bytes.
+/// The result of a step of a stage: it is done, or continues once it is given more bytes.
 #[derive(Debug)]
 pub enum Step<T, More = Range<u64>> {
     /// The stage is done.

@@ -15,7 +15,7 @@ use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::tail as format_tail;
 use crate::limits::Limits;
 
-/// Wants the end of the file.
+/// The first stage of opening a file; it wants the end of the file.
 #[derive(Debug)]
 pub struct Tail {
     file_len: u64,
@@ -23,7 +23,7 @@ pub struct Tail {
     need: Vec<Range<u64>>,
 }
 
-/// Wants the whole footer, and holds what the guess brought.
+/// The stage that wants the whole footer, and holds the part that was fetched already.
 #[derive(Debug)]
 pub struct FooterTail {
     need: Option<Range<u64>>,
@@ -43,10 +43,10 @@ const LONG: u64 = 8 * GUESS;
 const TAIL_LEN: usize = 8;
 
 impl Tail {
-    /// The first stage, for a file of `file_len` bytes.
+    /// Makes the first stage for a file of `file_len` bytes.
     ///
     /// # Errors
-    /// `Malformed(Container)` if no file can be so short.
+    /// `Malformed(Container)` if a Parquet file cannot be that short.
     pub fn new(file_len: u64) -> Result<Self> {
         if file_len < 12 {
             return Err(Error::mismatch(
@@ -75,17 +75,17 @@ impl Tail {
         Ok(Self { need: std::iter::once(start..file_len).collect(), ..whole })
     }
 
-    /// The bytes wanted: the magic number at the head, and the end of the file, in one range if
+    /// The wanted bytes: the magic number at the head, and the end of the file, in one range if
     /// they lie close.
     pub fn needs(&self) -> &[Range<u64>] {
         &self.need
     }
 
-    /// Takes the bytes wanted.
+    /// Takes the wanted bytes.
     ///
     /// # Errors
-    /// `Usage` if they are not as many as wanted, `Malformed(Container)` if they do not end as a
-    /// Parquet file ends, `Limit(Footer)` if the footer is too long.
+    /// `Usage` if their number is wrong, `Malformed(Container)` if they do not end as a Parquet
+    /// file ends, `Limit(Footer)` if the footer is too long.
     pub fn supply(self, bytes: &[Bytes], limits: &Limits) -> Result<FooterTail> {
         check_ranges("Tail::supply", &self.need, bytes)?;
         let (Some(head), Some(end)) = (bytes.first(), bytes.last()) else {
@@ -134,20 +134,20 @@ impl Tail {
 }
 
 impl FooterTail {
-    /// The bytes wanted: the part of the footer that the guess missed, `None` if it missed nothing.
+    /// The wanted bytes: the part of the footer that is missing, `None` if none is.
     pub fn needs(&self) -> Option<Range<u64>> {
         self.need.clone()
     }
 
-    /// Takes the bytes wanted (none if nothing was) and parses the footer.
+    /// Takes the wanted bytes (none if none were wanted) and parses the footer.
     ///
     /// # Errors
-    /// `Malformed` if the footer is not what the format says, `Crypto` if it is encrypted.
+    /// `Malformed` if the footer violates the format, `Crypto` if it is encrypted.
     pub fn supply(self, missing: Option<Bytes>, limits: &Limits) -> Result<Footer> {
         self.seal(missing, None)?.open(limits)
     }
 
-    /// As [`FooterTail::supply`], for a file that may be encrypted.
+    /// Like [`FooterTail::supply`], for a file that may be encrypted.
     ///
     /// # Errors
     /// As [`FooterTail::supply`]; `Crypto` if the key of the footer is missing or wrong, the footer

@@ -22,9 +22,9 @@ use crate::page::{PageContext, PagePosition, StoredHeader, count};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StoredPage {
-    /// Where its header begins in the file.
+    /// Offset of its header in the file.
     pub offset: u64,
-    /// Bytes of the header as they are stored: encrypted, where the column is.
+    /// Length of the stored header in bytes: encrypted, if the column is.
     pub header_len: usize,
     /// The header.
     pub header: PageHeader,
@@ -128,8 +128,8 @@ impl ChunkWalk {
     }
 }
 
-/// The pages of a column chunk, in the order of the file. Made by
-/// [`Reader::stored_pages`](crate::Reader::stored_pages).
+/// The pages of a column chunk, in the order of the file.
+/// [`Reader::stored_pages`](crate::Reader::stored_pages) makes it.
 #[derive(Debug)]
 pub struct StoredPages {
     /// What is left of the chunk.

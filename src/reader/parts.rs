@@ -18,15 +18,15 @@ impl<S: Clone> Reader<S> {
     /// their own threads, tasks or machines.
     ///
     /// The parts hold all rows of the read, each row once: those of a part come before those of the
-    /// next, in the order in which [`Reader::batches`] gives them. They are about equal in
+    /// next, in the order of [`Reader::batches`]. They are about equal in
     /// [`Reader::estimated_cost`]: none has more than 5/4 of the mean, if the rows of a row group
-    /// cost the same. Where row groups are too large or too few, a part begins or ends within one.
-    /// There are fewer than `n` only if there are fewer rows, or if a row group costs nearly
-    /// nothing; none is empty, unless all are, which is one part.
+    /// cost the same. If row groups are too large or too few, a part begins or ends within one.
+    /// There are fewer than `n` parts only if there are fewer rows, or if a row group costs nearly
+    /// nothing; none is empty, unless the whole read is, which is then one part.
     ///
     /// Offset and limit are resolved here. [`Reader::memory`] is divided among the parts, and so is
-    /// a number of threads; without one, each is decoded by the thread that asks for its batches.
-    /// The progress of this reader counts all parts.
+    /// a number of threads; without one, each part is decoded on the thread that asks for its
+    /// batches. The progress of this reader counts all parts.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -50,7 +50,7 @@ impl<S: Clone> Reader<S> {
     ///
     /// # Errors
     /// As [`Reader::plan`]. `Usage` if `n` is 0, or if there is an offset or a limit beside a
-    /// filter: how many rows of a part pass is only known when it is read.
+    /// filter, because only the read itself finds how many rows of a part pass.
     pub fn parts(&self, n: usize) -> Result<Vec<Self>> {
         self.check_parts(n)?;
         let plan = self.plan()?;
@@ -70,9 +70,9 @@ impl<S: Clone> Reader<S> {
         parts.iter().map(|part| Ok(self.part(Some(rows_of(&plan, part)?), of))).collect()
     }
 
-    /// Compressed and uncompressed bytes of what will be read, in all, as the metadata say: the
-    /// columns that are wanted, of the row groups that are not pruned, and of a part of their rows
-    /// that part; and one for each row. By it [`Reader::parts`] divides a read.
+    /// Estimated cost of the read, by which [`Reader::parts`] divides it: the compressed and
+    /// uncompressed bytes of the wanted columns in the row groups that are not pruned, in
+    /// proportion to the rows that are read, as the metadata state; and one for each row.
     ///
     /// # Errors
     /// As [`Reader::plan`].
@@ -121,7 +121,7 @@ impl<S: Clone> Reader<S> {
 impl Reader {
     /// The batches of each of the [`Reader::parts`]: at most `n` independent streams, which can be
     /// sent to other threads. Nothing is read before the first batch is asked for, unless several
-    /// threads were wanted.
+    /// threads were set.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {

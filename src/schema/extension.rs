@@ -25,7 +25,7 @@ pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
 /// extension type for: `FILE`.
 pub const LOGICAL_TYPE_KEY: &str = "PARQUET:logical_type";
 
-/// What [`LOGICAL_TYPE_KEY`] says on a FILE group.
+/// The value of [`LOGICAL_TYPE_KEY`] on a FILE group.
 pub const FILE: &str = "FILE";
 
 pub(super) const UUID: &str = "arrow.uuid";

@@ -16,10 +16,10 @@ use crate::format::{
 use crate::limits::Limits;
 
 impl Schema {
-    /// The schema that `elements` list depth-first.
+    /// Builds the schema from `elements`, which are listed depth-first.
     ///
-    /// A type or repetition that this crate does not know is accepted here, and refused when the
-    /// column is asked for. A missing repetition is REQUIRED, as peers read it.
+    /// An unknown type or repetition is accepted here, and refused when the column is asked for. A
+    /// missing repetition is REQUIRED, as other readers take it.
     ///
     /// # Errors
     /// `Malformed(Schema)` if the elements are not exactly one tree, a child count is negative, an

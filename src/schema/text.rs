@@ -36,7 +36,7 @@ impl fmt::Display for Schema {
 }
 
 impl Schema {
-    /// The schema drawn as a tree, one line per node.
+    /// Draws the schema as a tree, one line per node.
     pub fn tree(&self) -> impl fmt::Display {
         SchemaPrinter(self)
     }

@@ -12,7 +12,7 @@ use super::read::{Read, Reader, elements_fit};
 use super::wire;
 use crate::error::Result;
 
-/// A list as it is on the wire, read through once and found to be sound. Two words.
+/// A list on the wire, which was read once and is valid. Two words.
 pub struct List<'a, T> {
     /// From the header of the list to the end of its last element; nothing at all is an empty list.
     bytes: &'a [u8],
@@ -129,8 +129,7 @@ impl<'a, T: Read<'a> + fmt::Debug> fmt::Debug for List<'a, T> {
     }
 }
 
-/// A value that is rare and large, as it is on the wire; it was read once and found to be sound.
-/// Two words.
+/// A rare and large value on the wire, which was read once and is valid. Two words.
 pub struct Held<'a, T> {
     /// The value, and no more than that; nothing at all is the default.
     bytes: &'a [u8],

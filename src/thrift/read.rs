@@ -55,7 +55,7 @@ pub trait Read<'a>: Sized + Default {
     }
 }
 
-/// Takes values of the compact protocol from the front of a slice, without copying what is skipped.
+/// Reads values of the compact protocol from the front of a slice, without copying what is skipped.
 #[derive(Debug)]
 pub struct Reader<'a> {
     cursor: Cursor<'a>,

@@ -5,7 +5,7 @@ use crate::encoding::{EndToEnd, Span};
 
 /// The promise that the strings of a file are UTF-8, so that they are not checked.
 ///
-/// There is one way to get one, and it is unsafe.
+/// It can only be made by an unsafe function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrustedUtf8(());
 

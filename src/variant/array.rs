@@ -14,8 +14,8 @@ use super::columns::{BytesColumn, ShreddedNode, flat};
 use super::malformed::malformed;
 use crate::error::{Error, Result};
 
-/// A VARIANT column in Arrow: a struct of `metadata`, `value` and `typed_value`, as it is in the
-/// file. It gives the value of each row, reconstructs shredded values ([`VariantArray::unshred`]),
+/// A VARIANT column in Arrow: a struct of `metadata`, `value` and `typed_value`, as in the file. It
+/// returns the value of each row, reconstructs shredded values ([`VariantArray::unshred`]),
 /// extracts parts ([`VariantArray::get`]), and shreds ([`VariantArray::shred`]).
 ///
 /// Spec: VariantShredding.md.

@@ -23,8 +23,8 @@ pub(super) const MAX_DEPTH: usize = 16;
 /// # Ok::<(), marquetry::Error>(())
 /// ```
 ///
-/// Nothing is lost: values of other types stay in the `value` column beside, and so do fields
-/// without a column.
+/// Nothing is lost: values of other types, and fields without a column, stay in the `value` column
+/// beside.
 #[derive(Debug, Clone)]
 pub struct VariantShape(pub(super) ShapeNode, pub(super) Numbers);
 
@@ -174,10 +174,11 @@ impl VariantShape {
         self.0 == ShapeNode::Any
     }
 
-    /// The shape of a column by its Arrow type: a struct of `metadata`, `value` and `typed_value`.
+    /// Derives the shape of a column from its Arrow type: a struct of `metadata`, `value` and
+    /// `typed_value`.
     ///
     /// # Errors
-    /// `Usage` if it is no VARIANT, or shredded as a type that is not in the table.
+    /// `Usage` if the type is no VARIANT, or shredded as a type that is not in the table.
     pub fn of(data_type: &DataType) -> Result<Self> {
         match data_type {
             DataType::Struct(fields) => {

@@ -16,8 +16,8 @@ use crate::format::SortingColumn;
 use crate::schema::Leaf;
 use crate::stats::order::ValueOrder;
 
-/// A column by which the rows of each row group are sorted. Those that are equal in it are sorted
-/// by the next one.
+/// A column by which the rows of each row group are sorted. Rows that are equal in it are sorted by
+/// the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SortColumn {
     path: String,
@@ -26,17 +26,17 @@ pub struct SortColumn {
 }
 
 impl SortColumn {
-    /// Small values first, nulls last. `path` is the dotted path of a leaf that is in no list.
+    /// Ascending, nulls last. `path` is the dotted path of a leaf that is in no list.
     pub fn ascending(path: impl Into<String>) -> Self {
         Self { path: path.into(), descending: false, nulls_first: false }
     }
 
-    /// Large values first, nulls last.
+    /// Descending, nulls last.
     pub fn descending(path: impl Into<String>) -> Self {
         Self { descending: true, ..Self::ascending(path) }
     }
 
-    /// Nulls before all values.
+    /// Puts nulls before all values.
     #[must_use]
     pub fn nulls_first(mut self) -> Self {
         self.nulls_first = true;

@@ -36,7 +36,7 @@ pub(crate) struct LeafBatch {
     pub rep: LevelBitPlanes,
     /// The highest repetition level.
     pub max_rep: u16,
-    /// The memory of array and levels, until the batch is given to the caller.
+    /// The memory of array and levels, until the batch is returned to the caller.
     pub memory: Reservation,
     /// The memory of the dictionary, where the array points into it.
     pub dictionary_memory: Option<Arc<Reservation>>,

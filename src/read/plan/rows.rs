@@ -11,13 +11,14 @@ use crate::read::window::GAP;
 use crate::read::wiring::ReadWiring;
 use crate::selection::RowSelection;
 
-/// Rows of one row group that are wanted.
+/// The wanted rows of one row group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RowRange {
     /// Index of the row group.
     pub row_group: usize,
-    /// From the first row of it that is wanted to the one after the last, counted from its first.
+    /// From the first wanted row to the one after the last, counted from the first row of the row
+    /// group.
     pub rows: Range<u64>,
     /// Which of its rows, all counted; `None` if they are all of `rows`.
     pub(crate) selection: Option<RowSelection>,

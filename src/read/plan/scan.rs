@@ -23,7 +23,7 @@ use crate::schema::{Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
 
-/// Everything that a read does, decided before the first column chunk is fetched. Cheap to clone.
+/// All decisions of a read, made before the first column chunk is fetched. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Plan {
     shared: Arc<PlanState>,
@@ -257,7 +257,7 @@ impl Plan {
         self.shared.file_len
     }
 
-    /// The row groups that are read, and which rows of them.
+    /// The row groups that are read, and the rows of them.
     pub fn ranges(&self) -> &[RowRange] {
         &self.shared.ranges
     }
@@ -268,8 +268,8 @@ impl Plan {
         &self.shared.pruned
     }
 
-    /// Rows that the read gives; with a filter, those among which it chooses, offset and limit left
-    /// out.
+    /// Number of rows that the read returns; with a filter, the number of rows among which it
+    /// chooses, without offset and limit.
     pub fn rows(&self) -> u64 {
         self.shared.ranges.iter().map(RowRange::count).fold(0u64, u64::saturating_add)
     }
