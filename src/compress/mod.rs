@@ -229,7 +229,7 @@ impl std::str::FromStr for Compression {
         match &*name {
             "none" | "uncompressed" => without_level(Self::Uncompressed),
             "snappy" => without_level(Self::Snappy),
-            "gzip" => level_in(0..=GZIP_MOST, 6).map(Self::Gzip),
+            "gzip" => level_in(0..=MAX_GZIP_LEVEL, 6).map(Self::Gzip),
             "brotli" => level_in(0..=11, 4).map(Self::Brotli),
             "zstd" => level_in(-7..=22, 3).map(Self::Zstd),
             "lz4_raw" | "lz4" => without_level(Self::Lz4Raw),
@@ -242,7 +242,7 @@ impl std::str::FromStr for Compression {
 }
 
 /// The highest level of GZIP.
-const GZIP_MOST: i32 = if cfg!(feature = "libdeflate") { 12 } else { 9 };
+const MAX_GZIP_LEVEL: i32 = if cfg!(feature = "libdeflate") { 12 } else { 9 };
 
 /// Compresses the pages of one codec; keeps its tables from page to page.
 pub(crate) struct Compressor(Encoder);

@@ -154,7 +154,7 @@ impl<'a> Read<'a> for ElementHeads {
                 None => {
                     let index = u32::try_from(heads.len()).map_err(|_| too_large())?;
                     template
-                        .read_other(reader, |element| long.push(LongElement::of(index, element)))?
+                        .read_other(reader, |element| long.push(LongElement::new(index, element)))?
                 }
             };
             heads.push(head);
@@ -269,7 +269,7 @@ struct LongElement {
 }
 
 impl LongElement {
-    fn of(index: u32, element: SchemaElementRef<'_>) -> Self {
+    fn new(index: u32, element: SchemaElementRef<'_>) -> Self {
         let logical_type = element.logical_type.map(|logical| match logical {
             // A member that is not known counts by its number alone.
             LogicalType::Unrecognized(unknown) => LogicalType::Unrecognized(unknown.first_alone()),
@@ -376,7 +376,10 @@ impl ElementHead {
             r#type: code(element.r#type),
             repetition_type: code(element.repetition_type),
             converted_type: code(element.converted_type),
-            logical: element.logical_type.as_ref().map_or(LogicalKind::Absent, LogicalKind::of),
+            logical: element
+                .logical_type
+                .as_ref()
+                .map_or(LogicalKind::Absent, LogicalKind::from_logical_type),
         };
         Ok((head, name_at, element))
     }
@@ -402,21 +405,21 @@ impl ElementHead {
     /// `SchemaElement::type`. One that is not known may have another number, not known either.
     #[inline]
     pub(crate) fn r#type(&self) -> Option<Type> {
-        of_code(self.r#type)
+        from_code(self.r#type)
     }
 
     /// `SchemaElement::repetition_type`. One that is not known may have another number, not known
     /// either.
     #[inline]
     pub(crate) fn repetition_type(&self) -> Option<FieldRepetitionType> {
-        of_code(self.repetition_type)
+        from_code(self.repetition_type)
     }
 
     /// `SchemaElement::converted_type`. One that is not known may have another number, not known
     /// either.
     #[inline]
     pub(crate) fn converted_type(&self) -> Option<ConvertedType> {
-        of_code(self.converted_type)
+        from_code(self.converted_type)
     }
 
     /// Which logical type it has.
@@ -433,7 +436,7 @@ impl ElementHead {
 }
 
 impl LogicalKind {
-    fn of(logical: &LogicalType) -> Self {
+    fn from_logical_type(logical: &LogicalType) -> Self {
         match logical {
             LogicalType::String => Self::String,
             LogicalType::List => Self::List,
@@ -457,7 +460,7 @@ fn code(value: Option<impl Into<i32>>) -> u8 {
 }
 
 #[inline]
-fn of_code<T: From<i32>>(code: u8) -> Option<T> {
+fn from_code<T: From<i32>>(code: u8) -> Option<T> {
     (code != ABSENT).then(|| T::from(i32::from(code)))
 }
 

@@ -23,7 +23,7 @@ pub enum Edges {
 
 impl Edges {
     /// Those of a leaf; `None` if it is neither GEOMETRY nor GEOGRAPHY.
-    pub(crate) fn of(leaf: &Leaf) -> Option<Self> {
+    pub(crate) fn for_leaf(leaf: &Leaf) -> Option<Self> {
         match leaf.logical {
             Some(LogicalType::Geometry(_)) => Some(Self::Planar),
             Some(LogicalType::Geography(_)) => Some(Self::Geodesic),

@@ -69,7 +69,7 @@ impl Rectangle {
     }
 
     /// The box of the statistics of a column chunk, if it is valid.
-    pub(crate) fn of_statistics(found: &GeospatialStatistics, edges: Edges) -> Option<Self> {
+    pub(crate) fn from_statistics(found: &GeospatialStatistics, edges: Edges) -> Option<Self> {
         let bbox = found.bbox.as_ref()?;
         let &BoundingBox { xmin, xmax, ymin, ymax, .. } = bbox;
         let rectangle = Self { xmin, ymin, xmax, ymax };

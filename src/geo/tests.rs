@@ -520,7 +520,7 @@ fn statistics_that_are_no_box_are_not_believed() {
         let geospatial_types = Some(types.to_vec());
         let found =
             GeospatialStatistics { bbox: Some(bbox), geospatial_types, ..Default::default() };
-        Rectangle::of_statistics(&found, edges)
+        Rectangle::from_statistics(&found, edges)
     };
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     for (bad, edges) in [

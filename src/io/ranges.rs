@@ -178,7 +178,7 @@ fn read_over(
 ) -> Result<Bytes> {
     source.read_into(range.clone(), &mut memory)?;
     check_given(&range, memory.len())?;
-    Ok(free_lists.lend_bytes(memory))
+    Ok(free_lists.pooled_bytes(memory))
 }
 
 /// Checks that as many bytes were given as were asked for.

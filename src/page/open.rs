@@ -302,7 +302,7 @@ impl PageOpener {
             free_lists.give(out);
             return None;
         }
-        let bytes = free_lists.lend_bytes(out);
+        let bytes = free_lists.pooled_bytes(out);
         let mut cursor = Cursor::new(&bytes, Spec::Pages);
         let def = match (levels_v2, header.data_page_header.as_ref()) {
             (Some(_), _) => LevelDecoder::hybrid(body.slice_ref(levels), max_def, slots).ok()?,
@@ -381,7 +381,7 @@ impl PageOpener {
         let free_lists = self.budget.free_lists();
         let mut out = free_lists.take_used(len);
         decryptor.open_into(module, &body, &mut out)?;
-        Ok(Body { bytes: free_lists.lend_bytes(out), memory: Some(memory) })
+        Ok(Body { bytes: free_lists.pooled_bytes(out), memory: Some(memory) })
     }
 
     fn verify_checksum(&self, header: &PageHeader, body: &[u8]) -> Result<()> {
@@ -549,7 +549,7 @@ impl PageOpener {
         let capacity = first_capacity(body.len(), uncompressed_len);
         let mut out = free_lists.take_used(capacity.saturating_add(compress::SLACK));
         decompressor.decompress(&body, uncompressed_len, &mut out)?;
-        Ok((free_lists.lend_bytes(out), memory))
+        Ok((free_lists.pooled_bytes(out), memory))
     }
 }
 

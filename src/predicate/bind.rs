@@ -206,7 +206,7 @@ impl Binder<'_> {
         };
         let test = bind_test(&subject, test)?;
         let question = Question::Test(Box::new(subject), test);
-        node(BoundComputed::new(bound, question, Predicate::of(term.clone()).to_string()))
+        node(BoundComputed::new(bound, question, Predicate::new(term.clone()).to_string()))
     }
 
     /// A comparison of two values; one without columns is the literal that it is.
@@ -226,7 +226,7 @@ impl Binder<'_> {
         };
         let folded = match (literal(left)?, literal(right)?) {
             (None, None) => {
-                let text = Predicate::of(term.clone()).to_string();
+                let text = Predicate::new(term.clone()).to_string();
                 let (left, right) = (self.expression(left)?, self.expression(right)?);
                 return node(left.compared(op, right, text)?);
             }
@@ -286,7 +286,7 @@ impl Binder<'_> {
             _ => ColumnOrigin::Unknown,
         };
         let edges = match &origin {
-            ColumnOrigin::File(file) => Edges::of(&file.leaf),
+            ColumnOrigin::File(file) => Edges::for_leaf(&file.leaf),
             _ => None,
         };
         let edges = edges.unwrap_or_else(|| match has_geodesic_edges(field) {

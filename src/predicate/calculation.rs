@@ -220,11 +220,11 @@ impl Literal {
     fn negated(&self) -> Option<Self> {
         let negated = match &self.kind {
             LiteralKind::Int(value) => match value.checked_neg() {
-                Some(value) => Self::of(LiteralKind::Int(value)),
+                Some(value) => Self::new(LiteralKind::Int(value)),
                 None => Self::decimal(arrow_buffer::i256::from_i128(*value).wrapping_neg(), 0),
             },
             LiteralKind::Decimal(unscaled, scale) => Self::decimal(unscaled.checked_neg()?, *scale),
-            LiteralKind::Float(value) => Self::of(LiteralKind::Float(-value)),
+            LiteralKind::Float(value) => Self::new(LiteralKind::Float(-value)),
             _ => return None,
         };
         Some(Self { by_value: self.by_value, ..negated })

@@ -30,7 +30,7 @@ impl fmt::Display for Column {
         let path = if plain { &self.path } else { &quoted };
         if let Some(part) = &self.part {
             let way = Literal::from(part.path.to_string());
-            let name = VariantShape::of_type(&part.data_type);
+            let name = VariantShape::from_type(&part.data_type);
             let name = name.map_or_else(|| part.data_type.to_string(), |shape| shape.to_string());
             return write!(f, "variant_get({path}, {way}, '{name}')");
         }

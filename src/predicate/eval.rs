@@ -101,7 +101,7 @@ impl Bound {
             Some(part) if column.read != ReadOf::Nothing => {
                 let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
                 let nulls = group.nulls().cloned();
-                VariantArray::of_parts(group, nulls)?.get(&part.path, &part.data_type)
+                VariantArray::from_parts(group, nulls)?.get(&part.path, &part.data_type)
             }
             _ => Ok(array),
         }
@@ -154,7 +154,7 @@ impl Bound {
                 answer.len()
             )));
         }
-        Ok(TriState::of(&answer))
+        Ok(TriState::from_array(&answer))
     }
 }
 
@@ -265,7 +265,7 @@ impl Evaluator<'_> {
             let Some(part) = &column.part else { return self.test_here(array, outer) };
             let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
             let nulls = NullBuffer::union(outer, group.nulls());
-            let parts = VariantArray::of_parts(group, nulls)?.get(&part.path, &part.data_type)?;
+            let parts = VariantArray::from_parts(group, nulls)?.get(&part.path, &part.data_type)?;
             return self.test_here(&parts, None);
         };
         let nulls = NullBuffer::union(outer, array.nulls());
@@ -276,7 +276,7 @@ impl Evaluator<'_> {
                 self.descend(child, nulls.as_ref(), rest)
             }
             PathStep::Elements => {
-                let lists = ListElements::of(array).ok_or_else(|| missing(column))?;
+                let lists = ListElements::from_array(array).ok_or_else(|| missing(column))?;
                 // What lies in no list is no value, and not looked at by tests that may fail.
                 let may_fail = matches!(self.test, BoundTest::Intersects(_));
                 let inside = may_fail.then(|| lists.inside(nulls.as_ref()));
@@ -303,7 +303,7 @@ impl Evaluator<'_> {
                 });
             }
             (BoundTest::IsEmpty, _) => {
-                let lists = ListElements::of(array).ok_or_else(|| missing(self.column))?;
+                let lists = ListElements::from_array(array).ok_or_else(|| missing(self.column))?;
                 let empty = BooleanBuffer::collect_bool(len, |i| {
                     lists.ends.get(i).is_some_and(|(from, to)| from == to)
                 });
@@ -379,7 +379,7 @@ impl Evaluator<'_> {
                 compare_to_value(array, *op, value, scalar)?.ok_or_else(|| missing(column))?
             }
             BoundTest::Same { scalar, negated } => {
-                let same = TriState::of(&cmp::eq(array, &Scalar::new(Arc::clone(scalar)))?);
+                let same = TriState::from_array(&cmp::eq(array, &Scalar::new(Arc::clone(scalar)))?);
                 if *negated { same.not() } else { same }
             }
             BoundTest::In { set, has_null, .. } => {
@@ -400,7 +400,7 @@ impl Evaluator<'_> {
             }
             BoundTest::Like { pattern, .. } => {
                 let pattern = like_pattern(pattern, array.data_type());
-                TriState::of(&arrow_string::like::like(array, &Scalar::new(pattern))?)
+                TriState::from_array(&arrow_string::like::like(array, &Scalar::new(pattern))?)
             }
             BoundTest::Lowered(of_small) => {
                 let small = lower(array).ok_or_else(|| missing(column))?;
@@ -431,7 +431,7 @@ fn compare_to_value(
         (_, LiteralValue::Float(value)) => Some(compare_to_float(array, op, *value)),
         _ => {
             let scalar = Scalar::new(Arc::clone(scalar));
-            return Ok(Some(TriState::of(&match op {
+            return Ok(Some(TriState::from_array(&match op {
                 Op::Eq => cmp::eq(array, &scalar)?,
                 Op::NotEq => cmp::neq(array, &scalar)?,
                 Op::Lt => cmp::lt(array, &scalar)?,

@@ -105,7 +105,7 @@ impl Column {
     }
 
     fn test(self, test: Test) -> Predicate {
-        Predicate::of(Term::Test(self, test))
+        Predicate::new(Term::Test(self, test))
     }
 
     pub(super) fn compare(self, op: Op, other: impl Into<Expression>) -> Predicate {
@@ -250,10 +250,10 @@ impl Column {
 
 impl Predicate {
     /// True for all rows.
-    pub const TRUE: Self = Self::of(Term::Constant(Some(true)));
+    pub const TRUE: Self = Self::new(Term::Constant(Some(true)));
 
     /// True for no row.
-    pub const FALSE: Self = Self::of(Term::Constant(Some(false)));
+    pub const FALSE: Self = Self::new(Term::Constant(Some(false)));
 
     /// True where both are.
     #[must_use]
@@ -303,7 +303,7 @@ impl Predicate {
         Self { operands, root }
     }
 
-    pub(super) const fn of(root: Term) -> Self {
+    pub(super) const fn new(root: Term) -> Self {
         Self { operands: Vec::new(), root }
     }
 
@@ -322,7 +322,7 @@ impl Predicate {
         function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
     ) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
-        Self::of(Term::Function(columns, Function { call: Arc::new(function), is_last: false }))
+        Self::new(Term::Function(columns, Function { call: Arc::new(function), is_last: false }))
     }
 
     /// Like [`Predicate::function`], for a function that can fail for some rows. In a conjunction
@@ -333,7 +333,7 @@ impl Predicate {
         function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
     ) -> Self {
         let function = Function { call: Arc::new(function), is_last: true };
-        Self::of(Term::Function(columns.into(), function))
+        Self::new(Term::Function(columns.into(), function))
     }
 }
 
@@ -437,15 +437,15 @@ impl Expression {
             (Err(left), Ok(literal)) => left.test(Test::Compare(op, literal)),
             (Ok(literal), Err(right)) => right.test(Test::Compare(op.flipped(), literal)),
             (Ok(left), Ok(literal)) => Self::from(left).test(Test::Compare(op, literal)),
-            (Err(left), Err(right)) => Predicate::of(Term::Comparison(left, op, right)),
+            (Err(left), Err(right)) => Predicate::new(Term::Comparison(left, op, right)),
         }
     }
 
     /// A test of the value: of a column, where it is nothing else.
     pub(super) fn test(self, test: Test) -> Predicate {
         match self.into_column() {
-            Ok(column) => Predicate::of(Term::Test(column, test)),
-            Err(computed) => Predicate::of(Term::Computed(computed, test.by_value())),
+            Ok(column) => Predicate::new(Term::Test(column, test)),
+            Err(computed) => Predicate::new(Term::Computed(computed, test.by_value())),
         }
     }
 

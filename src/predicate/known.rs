@@ -41,10 +41,10 @@ impl Predicate {
         for part in self.operands.iter().chain([&self.root]) {
             let folded = match part {
                 Term::Test(column, _) if is_known(&column.path) => evaluate(part, values)?,
-                Term::Constant(_) | Term::Test(..) => Self::of(part.clone()),
+                Term::Constant(_) | Term::Test(..) => Self::new(part.clone()),
                 Term::Function(columns, _) => {
                     match columns.iter().filter(|name| is_known(name)).count() {
-                        0 => Self::of(part.clone()),
+                        0 => Self::new(part.clone()),
                         n if n == columns.len() => evaluate(part, values)?,
                         _ => return Err(half_known()),
                     }
@@ -82,7 +82,7 @@ fn left_of(part: Predicate, values: &RecordBatch) -> Result<Predicate> {
 }
 
 fn constant(known: Option<bool>) -> Predicate {
-    Predicate::of(Term::Constant(known))
+    Predicate::new(Term::Constant(known))
 }
 
 /// Parts of an `and`, which false decides, or of an `or`, which true decides.
@@ -104,10 +104,10 @@ fn evaluate(part: &Term, values: &RecordBatch) -> Result<Predicate> {
     let holds = |predicate: Predicate| -> Result<bool> {
         Ok(predicate.bind_to(values.schema_ref())?.evaluate(values)?.value(0))
     };
-    if holds(Predicate::of(part.clone()))? {
+    if holds(Predicate::new(part.clone()))? {
         return Ok(constant(Some(true)));
     }
-    let is_false = holds(not(Predicate::of(part.clone())))?;
+    let is_false = holds(not(Predicate::new(part.clone())))?;
     Ok(constant(is_false.then_some(false)))
 }
 

@@ -108,7 +108,7 @@ impl AdaptiveStats {
     /// tested: once testing row by row has cost half as much.
     pub(super) fn pays(&self, test: &BoundTest, values: &ArrayRef, rows: usize) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match state.of(test, values) {
+        let before = match state.entry(test, values) {
             Some(entries) => {
                 let before = entries.rows;
                 entries.rows = before.saturating_add(rows);
@@ -122,7 +122,7 @@ impl AdaptiveStats {
     /// Keeps the verdicts on the entries of a dictionary.
     pub(super) fn keep(&self, test: &BoundTest, values: &ArrayRef, tri_state: &TriState) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entries) = state.of(test, values) {
+        if let Some(entries) = state.entry(test, values) {
             entries.tri_state = Some(tri_state.clone());
         }
     }
@@ -130,7 +130,7 @@ impl AdaptiveStats {
 
 impl AdaptiveState {
     /// What is kept of a dictionary; `None` if there are too many.
-    fn of(&mut self, test: &BoundTest, values: &ArrayRef) -> Option<&mut DictionaryResults> {
+    fn entry(&mut self, test: &BoundTest, values: &ArrayRef) -> Option<&mut DictionaryResults> {
         let test = std::ptr::from_ref(test).addr();
         let found = self.entries.iter().position(|entries| entries.are_of(test, values));
         let at = match found {

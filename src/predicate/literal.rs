@@ -87,9 +87,9 @@ pub fn lit(value: impl Into<Literal>) -> Literal {
 
 impl Literal {
     /// The null literal.
-    pub const NULL: Self = Self::of(LiteralKind::Null);
+    pub const NULL: Self = Self::new(LiteralKind::Null);
 
-    pub(super) const fn of(kind: LiteralKind) -> Self {
+    pub(super) const fn new(kind: LiteralKind) -> Self {
         Self { kind, by_value: false }
     }
 
@@ -123,22 +123,22 @@ impl Literal {
 
     /// The date that lies `days` after 1970-01-01.
     pub fn date(days: i32) -> Self {
-        Self::of(LiteralKind::Date(days))
+        Self::new(LiteralKind::Date(days))
     }
 
     /// The point in time `nanos` nanoseconds after 1970-01-01 00:00 UTC.
     pub fn timestamp_utc(nanos: i64) -> Self {
-        Self::of(LiteralKind::Timestamp(nanos.into(), true))
+        Self::new(LiteralKind::Timestamp(nanos.into(), true))
     }
 
     /// The clock reading `nanos` nanoseconds after 1970-01-01 00:00, in no particular zone.
     pub fn timestamp_local(nanos: i64) -> Self {
-        Self::of(LiteralKind::Timestamp(nanos.into(), false))
+        Self::new(LiteralKind::Timestamp(nanos.into(), false))
     }
 
     /// The time of day `nanos` nanoseconds after midnight, modulo one day.
     pub fn time(nanos: u64) -> Self {
-        Self::of(LiteralKind::Time(
+        Self::new(LiteralKind::Time(
             i64::try_from(nanos % DAY.unsigned_abs()).expect("less than a day"),
         ))
     }
@@ -152,8 +152,8 @@ impl Literal {
             scale -= 1;
         }
         match unscaled.to_i128().filter(|_| scale == 0) {
-            Some(int) => Self::of(LiteralKind::Int(int)),
-            None => Self::of(LiteralKind::Decimal(unscaled, scale)),
+            Some(int) => Self::new(LiteralKind::Int(int)),
+            None => Self::new(LiteralKind::Decimal(unscaled, scale)),
         }
     }
 
@@ -183,12 +183,12 @@ impl Literal {
         };
         match exact() {
             Some(exact) => Some(exact),
-            None => text.parse::<f64>().ok().map(|value| Self::of(LiteralKind::Float(value))),
+            None => text.parse::<f64>().ok().map(|value| Self::new(LiteralKind::Float(value))),
         }
     }
 
     /// The only value of an array.
-    fn of_array(array: &dyn Array) -> Self {
+    fn from_array(array: &dyn Array) -> Self {
         fn first<T: ArrowPrimitiveType>(array: &dyn Array) -> T::Native {
             array.as_primitive::<T>().value(0)
         }
@@ -197,7 +197,7 @@ impl Literal {
         }
         let scaled = |unscaled: i256, scale: i8| match u8::try_from(scale) {
             Ok(scale) => Self::decimal(unscaled, scale),
-            Err(_) => Self::of(LiteralKind::Other(array.slice(0, 1))),
+            Err(_) => Self::new(LiteralKind::Other(array.slice(0, 1))),
         };
         match array.data_type() {
             DataType::Null => Self::NULL,
@@ -230,20 +230,20 @@ impl Literal {
             DataType::Timestamp(unit, zone) => {
                 let count = array.to_data().buffer::<i64>(0)[0];
                 let nanos = i128::from(count) * i128::from(nanos_of(*unit));
-                Self::of(LiteralKind::Timestamp(
+                Self::new(LiteralKind::Timestamp(
                     nanos,
                     zone.as_ref().is_some_and(|zone| !zone.is_empty()),
                 ))
             }
             DataType::Time32(unit) => {
                 let count = array.to_data().buffer::<i32>(0)[0];
-                Self::of(LiteralKind::Time(i64::from(count).saturating_mul(nanos_of(*unit))))
+                Self::new(LiteralKind::Time(i64::from(count).saturating_mul(nanos_of(*unit))))
             }
             DataType::Time64(unit) => {
                 let count = array.to_data().buffer::<i64>(0)[0];
-                Self::of(LiteralKind::Time(count.saturating_mul(nanos_of(*unit))))
+                Self::new(LiteralKind::Time(count.saturating_mul(nanos_of(*unit))))
             }
-            _ => Self::of(LiteralKind::Other(array.slice(0, 1))),
+            _ => Self::new(LiteralKind::Other(array.slice(0, 1))),
         }
     }
 }
@@ -295,7 +295,7 @@ impl fmt::Display for Literal {
 
 impl From<bool> for Literal {
     fn from(value: bool) -> Self {
-        Self::of(LiteralKind::Boolean(value))
+        Self::new(LiteralKind::Boolean(value))
     }
 }
 
@@ -303,7 +303,7 @@ macro_rules! ints {
     ($($int:ty),*) => {$(
         impl From<$int> for Literal {
             fn from(value: $int) -> Self {
-                Self::of(LiteralKind::Int(value.into()))
+                Self::new(LiteralKind::Int(value.into()))
             }
         }
     )*};
@@ -320,7 +320,7 @@ impl From<f64> for Literal {
     /// The decimal that prints as the value does.
     fn from(value: f64) -> Self {
         let exact = if value.is_finite() { Self::number(&format!("{value:e}")) } else { None };
-        exact.unwrap_or_else(|| Self::of(LiteralKind::Float(value)))
+        exact.unwrap_or_else(|| Self::new(LiteralKind::Float(value)))
     }
 }
 
@@ -332,37 +332,37 @@ impl From<f32> for Literal {
 
 impl From<&str> for Literal {
     fn from(value: &str) -> Self {
-        Self::of(LiteralKind::Text(value.to_owned()))
+        Self::new(LiteralKind::Text(value.to_owned()))
     }
 }
 
 impl From<&String> for Literal {
     fn from(value: &String) -> Self {
-        Self::of(LiteralKind::Text(value.clone()))
+        Self::new(LiteralKind::Text(value.clone()))
     }
 }
 
 impl From<String> for Literal {
     fn from(value: String) -> Self {
-        Self::of(LiteralKind::Text(value))
+        Self::new(LiteralKind::Text(value))
     }
 }
 
 impl From<&[u8]> for Literal {
     fn from(value: &[u8]) -> Self {
-        Self::of(LiteralKind::Bytes(value.to_vec()))
+        Self::new(LiteralKind::Bytes(value.to_vec()))
     }
 }
 
 impl<const N: usize> From<&[u8; N]> for Literal {
     fn from(value: &[u8; N]) -> Self {
-        Self::of(LiteralKind::Bytes(value.to_vec()))
+        Self::new(LiteralKind::Bytes(value.to_vec()))
     }
 }
 
 impl From<Vec<u8>> for Literal {
     fn from(value: Vec<u8>) -> Self {
-        Self::of(LiteralKind::Bytes(value))
+        Self::new(LiteralKind::Bytes(value))
     }
 }
 
@@ -374,7 +374,7 @@ impl From<SystemTime> for Literal {
             Ok(after) => nanos(after.as_nanos()),
             Err(before) => -nanos(before.duration().as_nanos()),
         };
-        Self::of(LiteralKind::Timestamp(nanos, true))
+        Self::new(LiteralKind::Timestamp(nanos, true))
     }
 }
 
@@ -386,13 +386,13 @@ impl<T: Into<Self>> From<Option<T>> for Literal {
 
 impl<T: Array> From<Scalar<T>> for Literal {
     fn from(value: Scalar<T>) -> Self {
-        Self::of_array(value.get().0)
+        Self::from_array(value.get().0)
     }
 }
 
 impl From<&ArrayRef> for Literal {
     /// The first value of the array; of an empty one, null.
     fn from(value: &ArrayRef) -> Self {
-        Self::of_array(value)
+        Self::from_array(value)
     }
 }

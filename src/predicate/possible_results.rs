@@ -24,7 +24,7 @@ impl PossibleResults {
     pub(super) const EITHER: Self = Self(3);
     pub(super) const ALL: Self = Self(7);
 
-    pub(super) fn of(verdict: Option<bool>) -> Self {
+    pub(super) fn only(verdict: Option<bool>) -> Self {
         match verdict {
             Some(true) => Self::TRUE,
             Some(false) => Self::FALSE,

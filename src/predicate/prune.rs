@@ -118,7 +118,7 @@ impl Bound {
 
     fn segments<'f>(&self, node: &BoundNode, rows: u64, facts: &FactsOf<'f, '_>) -> Segments {
         match node {
-            BoundNode::Constant(value) => vec![(rows, PossibleResults::of(*value))],
+            BoundNode::Constant(value) => vec![(rows, PossibleResults::only(*value))],
             BoundNode::Function(..) | BoundNode::Computed(_) => vec![(rows, PossibleResults::ALL)],
             BoundNode::Not(inner) => {
                 let mut segments = self.segments(inner, rows, facts);

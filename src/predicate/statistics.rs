@@ -177,7 +177,8 @@ impl BoundsOf<'_> {
     ) -> Option<TypedBound> {
         let (bytes, conversion) = (bound?.bytes.as_slice(), self.conversion?);
         let (bytes, is_cut) = of_whole_values(bytes, conversion, side)?;
-        let of = |side| LiteralValue::of_bound(&bytes, self.leaf, conversion, self.data_type, side);
+        let of =
+            |side| LiteralValue::from_bound(&bytes, self.leaf, conversion, self.data_type, side);
         let (value, other) = match side {
             Side::Lower => (of(side)?, of(Side::Upper)),
             Side::Upper => (of(side)?, of(Side::Lower)),
@@ -192,7 +193,7 @@ impl BoundsOf<'_> {
         };
         // Numbers are never cut. Of strings, only the file can tell.
         let is_exact =
-            said.or_else(|| (BoundCut::of(self.leaf) == BoundCut::Never).then_some(true));
+            said.or_else(|| (BoundCut::for_leaf(self.leaf) == BoundCut::Never).then_some(true));
         Some((value, if is_cut || is_rounded { Some(false) } else { is_exact }))
     }
 }

@@ -107,7 +107,7 @@ impl Tested<'_> {
     fn of_values(&self) -> PossibleResults {
         match self.test {
             BoundTest::Null => return PossibleResults::NULL,
-            BoundTest::Constant(holds) => return PossibleResults::of(Some(*holds)),
+            BoundTest::Constant(holds) => return PossibleResults::only(Some(*holds)),
             BoundTest::Both(both) => {
                 let [first, second] = &**both;
                 let of = |test| Tested { test, ..*self }.of_values();
@@ -130,10 +130,10 @@ impl Tested<'_> {
         };
         match self.test {
             BoundTest::Compare { op, .. } if !wanted.is_empty() && !wanted.iter().any(might) => {
-                PossibleResults::of(Some(*op == Op::NotEq))
+                PossibleResults::only(Some(*op == Op::NotEq))
             }
             BoundTest::In { has_null, .. } if !wanted.iter().any(might) => {
-                PossibleResults::of((!has_null).then_some(false))
+                PossibleResults::only((!has_null).then_some(false))
             }
             _ => PossibleResults::ALL,
         }
@@ -193,11 +193,11 @@ impl Tested<'_> {
     fn of_nan(&self) -> PossibleResults {
         match self.test {
             BoundTest::Compare { op, value: LiteralValue::Float(value), .. } => {
-                PossibleResults::of(Some(op.holds(compare_floats(f64::NAN, *value))))
+                PossibleResults::only(Some(op.holds(compare_floats(f64::NAN, *value))))
             }
             BoundTest::In { values, has_null, .. } => {
                 let found = values.iter().any(LiteralValue::is_nan);
-                PossibleResults::of(if found || !has_null { Some(found) } else { None })
+                PossibleResults::only(if found || !has_null { Some(found) } else { None })
             }
             _ => PossibleResults::ALL,
         }
@@ -211,7 +211,7 @@ impl Tested<'_> {
         let leaf = &self.file.leaf;
         let value = |bound: &Option<StoredBound>, side: Side| {
             let bytes = &bound.as_ref()?.bytes;
-            LiteralValue::of_bound(bytes, leaf, conversion, &self.column.data_type, side)
+            LiteralValue::from_bound(bytes, leaf, conversion, &self.column.data_type, side)
         };
         let exact = |bound: &Option<StoredBound>| bound.as_ref().is_some_and(|bound| bound.exact);
         let (low, high) =

@@ -244,8 +244,8 @@ impl PredicateParser<'_> {
         match value.into_column().map_err(Expression::into_literal) {
             Ok(column) => Ok(column.eq(true)),
             Err(Ok(literal)) => match literal.kind {
-                LiteralKind::Boolean(value) => Ok(Predicate::of(Term::Constant(Some(value)))),
-                LiteralKind::Null => Ok(Predicate::of(Term::Constant(None))),
+                LiteralKind::Boolean(value) => Ok(Predicate::new(Term::Constant(Some(value)))),
+                LiteralKind::Null => Ok(Predicate::new(Term::Constant(None))),
                 _ => Err(self.expected("a comparison")),
             },
             Err(Err(_)) => Err(self.expected("a comparison")),
@@ -552,7 +552,7 @@ impl PredicateParser<'_> {
 
 /// A literal whose type is named in front of it.
 fn typed(name: &str, text: &str) -> Option<Literal> {
-    Some(Literal::of(match name {
+    Some(Literal::new(match name {
         "date" => LiteralKind::Date(datetime::parse_date(text)?.try_into().ok()?),
         "time" => LiteralKind::Time(datetime::parse_time(text)?),
         "timestamp" => {

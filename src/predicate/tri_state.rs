@@ -26,7 +26,7 @@ impl TriState {
         Self { falses: !&trues, trues }
     }
 
-    pub(super) fn of(array: &BooleanArray) -> Self {
+    pub(super) fn from_array(array: &BooleanArray) -> Self {
         Self::total(array.values().clone()).masked(array.nulls())
     }
 

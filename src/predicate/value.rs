@@ -63,7 +63,7 @@ impl LiteralValue {
 
     /// The bound that `bytes` of a statistic are of the values of `leaf`, when those are read as
     /// `data_type`; `None` if they are none.
-    pub(super) fn of_bound(
+    pub(super) fn from_bound(
         bytes: &[u8],
         leaf: &Leaf,
         conversion: ReadConversion,

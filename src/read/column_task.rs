@@ -162,7 +162,7 @@ impl ColumnDecoder {
         given: Option<Bytes>,
     ) -> Result<Step<LeafBatch>> {
         let supplied = given.map_or(Ok(()), |bytes| self.reader.supply(bytes));
-        supplied.and_then(|()| Step::of(self.decode_rows(window, last))).map_err(|e| {
+        supplied.and_then(|()| Step::from_result(self.decode_rows(window, last))).map_err(|e| {
             self.position = None;
             self.place(e)
         })
@@ -316,7 +316,7 @@ mod tests {
                         runs.extend((at < end).then_some(at..end));
                         at = end + rng.u64(1..most);
                     }
-                    let window = Window::of(runs.into_iter(), u64::MAX);
+                    let window = Window::from_runs(runs.into_iter(), u64::MAX);
                     let (found, _) = decoded(in_pieces, &window, &file);
                     let (expected, asked) = decoded(at_hand, &window, &file);
                     assert_eq!(asked, 0);
@@ -334,7 +334,7 @@ mod tests {
             let mut task = task(&plan, &file, leaf, false);
             assert!(task.parts.is_empty(), "nothing is made before it is asked for");
             let decode = |task: &mut ColumnTask, rows| {
-                let window = Window::of(std::iter::once(rows), u64::MAX);
+                let window = Window::from_runs(std::iter::once(rows), u64::MAX);
                 decoded(&mut task.parts().unwrap()[0], &window, &file).0.array
             };
             let first = decode(&mut task, 0..50_000);
@@ -352,7 +352,7 @@ mod tests {
         let (plan, file) = file(3);
         let mut task = task(&plan, &file, 0, true);
         let mut window = |rows| {
-            let window = Window::of(std::iter::once(rows), u64::MAX);
+            let window = Window::from_runs(std::iter::once(rows), u64::MAX);
             let (batch, asked) = decoded(&mut task.parts().unwrap()[0], &window, &file);
             assert_eq!(batch.array.as_primitive::<Int64Type>().len(), window.rows());
             asked

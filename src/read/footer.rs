@@ -124,7 +124,7 @@ impl SealedFooter {
                 (*index, false, signature)
             }
         };
-        let schema = Schema::of_elements(index.take_schema(), limits)?;
+        let schema = Schema::from_elements(index.take_schema(), limits)?;
         let quirks = WriterQuirks::parse(index.head().created_by.as_deref().unwrap_or_default());
         let leaves = schema.leaves_len();
         let decrypted =

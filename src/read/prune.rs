@@ -334,7 +334,7 @@ impl RowGroupPruner {
         })?;
         let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget());
         let mut reader = LeafReader::new(&leaf, pages, plan.options().utf8, false, plan.budget())?;
-        found.facts.dictionary = Step::of(reader.dictionary())?.done()?;
+        found.facts.dictionary = Step::from_result(reader.dictionary())?.done()?;
         self.dictionary_memory.extend(reader.into_dictionary_memory());
         Ok(())
     }

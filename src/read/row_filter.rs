@@ -35,7 +35,7 @@ impl RowFilter {
     }
 
     /// Those rows of an array.
-    pub(super) fn of(&self, array: &ArrayRef) -> Result<ArrayRef> {
+    pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
         if is_copied(array.data_type()) {
             let slices = self.rows.values().set_slices();
             return copy(
@@ -149,7 +149,7 @@ mod tests {
             (0..runs.len()).map(|i| values.value(runs.get_physical_index(i))).collect()
         };
         let keep = BooleanArray::from(vec![true, false, true, true, false, true]);
-        let kept = RowFilter::new(&keep, 1).of(batch.column(0)).unwrap();
+        let kept = RowFilter::new(&keep, 1).apply(batch.column(0)).unwrap();
         let kept = RecordBatch::try_new(schema.clone(), vec![kept]).unwrap();
         assert_eq!(decoded(&kept), [7, 8, 8, 9]);
         let taken = take(&schema, &[batch.clone(), batch], &[11, 0, 6, 3, 3]).unwrap();

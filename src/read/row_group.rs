@@ -139,11 +139,11 @@ impl RowGroup {
         let max = self.size.rows as u64;
         let start = self.next_row;
         let mut window = match (self.counted_run(), &self.range.selection) {
-            (Some(run), _) => Window::of(std::iter::once(run), u64::MAX),
-            (None, None) => Window::of(std::iter::once(start..self.range.rows.end), max),
+            (Some(run), _) => Window::from_runs(std::iter::once(run), u64::MAX),
+            (None, None) => Window::from_runs(std::iter::once(start..self.range.rows.end), max),
             (None, Some(selection)) => {
                 let runs = selection.runs_from(start);
-                Window::of(runs.map(|run| run.start.max(start)..run.end), max)
+                Window::from_runs(runs.map(|run| run.start.max(start)..run.end), max)
             }
         };
         self.next_row = window.end();

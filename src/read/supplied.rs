@@ -35,7 +35,7 @@ impl<T> Step<T> {
     }
 
     /// The step of a column that ended, or stopped.
-    pub(super) fn of(ended: Result<T, Stop>) -> Result<Self> {
+    pub(super) fn from_result(ended: Result<T, Stop>) -> Result<Self> {
         match ended {
             Ok(done) => Ok(Self::Done(done)),
             Err(Stop::NeedsMore(range)) => Ok(Self::NeedsMore(range)),

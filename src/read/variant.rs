@@ -122,7 +122,7 @@ fn wanted_output(options: &ReadOptions, stored: &FieldRef) -> Result<VariantOutp
     let Some(target) = target.filter(|target| target.data_type() != stored.data_type()) else {
         return Ok(VariantOutput::Stored);
     };
-    let shape = VariantShape::of(target.data_type())?;
+    let shape = VariantShape::from_data_type(target.data_type())?;
     if shape.data_type_like(stored.data_type()) != *target.data_type() {
         return Err(Error::usage(format_args!(
             "column {}: a VARIANT is given as {}, and not as {}",
@@ -204,7 +204,7 @@ impl Output {
                     array = inner.ok_or_else(not_a_group)?;
                     nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
                 }
-                let variant = VariantArray::of_parts(array, nulls)?;
+                let variant = VariantArray::from_parts(array, nulls)?;
                 for (path, data_type) in parts {
                     out.push(variant.get(path, data_type)?);
                 }

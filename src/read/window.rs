@@ -125,7 +125,7 @@ const MAX_ROWS_FOR_ONE: u64 = 3;
 
 impl Window {
     /// The first `max` rows of `runs`, which are not empty.
-    pub(super) fn of(runs: impl Iterator<Item = Range<u64>>, max: u64) -> Self {
+    pub(super) fn from_runs(runs: impl Iterator<Item = Range<u64>>, max: u64) -> Self {
         let (mut wanted, mut rows) = (Vec::new(), 0u64);
         for Range { start, end } in runs {
             let end = end.min(start.saturating_add(max - rows));
@@ -313,7 +313,7 @@ mod tests {
             }
             let all: Vec<u64> = runs.iter().cloned().flatten().collect();
             let max = rng.u64(1..500);
-            let window = Window::of(runs.iter().cloned(), max);
+            let window = Window::from_runs(runs.iter().cloned(), max);
             let first: Vec<u64> = all.into_iter().take(max as usize).collect();
             assert_eq!(window.rows(), first.len(), "seed {seed}");
             assert_eq!(window.end(), first.last().unwrap() + 1);

@@ -179,7 +179,7 @@ impl Reader {
         let metadata = Metadata::new(footer, file_len);
         Ok(Self {
             options: ReadOptions { limits, ..ReadOptions::default() },
-            ..Self::of(source, metadata)
+            ..Self::from_metadata(source, metadata)
         })
     }
 
@@ -218,12 +218,12 @@ impl Reader {
                 metadata.file_len()
             )));
         }
-        Ok(Self::of(Arc::new(source), metadata))
+        Ok(Self::from_metadata(Arc::new(source), metadata))
     }
 }
 
 impl<S> Reader<S> {
-    pub(super) fn of(source: S, metadata: Metadata) -> Self {
+    pub(super) fn from_metadata(source: S, metadata: Metadata) -> Self {
         Self {
             source,
             metadata,

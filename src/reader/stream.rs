@@ -69,7 +69,7 @@ impl AsyncReader {
     ) -> Result<Self> {
         let source: Arc<dyn AsyncSource> = Arc::new(source);
         let (footer, end) = open_footer_async(&source, &limits, keys, guess).await?;
-        let mut reader = Self::of(source, Metadata::new(footer, end.file_len));
+        let mut reader = Self::from_metadata(source, Metadata::new(footer, end.file_len));
         reader.options.limits = limits;
         reader.end = Some(end);
         Ok(reader)
@@ -80,7 +80,7 @@ impl AsyncReader {
     /// The caller must know whether they belong to this version of the file, as for
     /// [`Reader::with_metadata`]; the length of the file is not requested.
     pub fn open_async_with(source: impl AsyncSource + 'static, metadata: Metadata) -> Self {
-        Self::of(Arc::new(source), metadata)
+        Self::from_metadata(Arc::new(source), metadata)
     }
 
     /// Starts the read, and streams its batches in order.

@@ -217,7 +217,7 @@ impl<'a> OpenHint<'a> {
         if let (Some(hinted), Some(node)) = (self.field(position), file.field(position))
             && hinted.name() == Some(shape.field.name())
         {
-            self.refine_node(HintPlace::of(node), hinted, &mut shape);
+            self.refine_node(HintPlace::new(node), hinted, &mut shape);
         }
         shape
     }
@@ -269,7 +269,7 @@ impl<'a> OpenHint<'a> {
                 // Schema.fbs: a field without a name has an empty one.
                 let names = fields.iter().map(|field| field.name().unwrap_or_default());
                 let by_name: HashMap<_, _> = numbered(names).zip(0..).collect();
-                let siblings = Siblings::of(place.node);
+                let siblings = Siblings::from_group(place.node);
                 let mut is_whole = fields.len() == children.len();
                 for (position, child) in children.iter_mut().enumerate() {
                     let same = siblings.find(child).and_then(|(node, name)| {
@@ -277,7 +277,7 @@ impl<'a> OpenHint<'a> {
                     });
                     is_whole &= match same {
                         Some((node, at)) => {
-                            self.refine_node(HintPlace::of(node), fields.get(at), child)
+                            self.refine_node(HintPlace::new(node), fields.get(at), child)
                                 && at == position
                         }
                         None => false,
@@ -321,7 +321,7 @@ impl<'a> OpenHint<'a> {
         let (Kind::Struct(pair), Group::Map(map)) = (&mut entries.kind, place.group()) else {
             return None;
         };
-        let places = [HintPlace::inside(map.key), HintPlace::of(map.value)];
+        let places = [HintPlace::inside(map.key), HintPlace::new(map.value)];
         let mut is_whole = true;
         for ((child, place), field) in pair.iter_mut().zip(places).zip(fields) {
             is_whole &= self.refine_node(place, field, child);

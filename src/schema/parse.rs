@@ -27,14 +27,14 @@ impl Schema {
     /// if the tree is deeper than `limits.nesting`; `Limit(Memory)` if the paths of all leaves
     /// would take a quarter of `limits.memory_bytes`; `Limit(Footer)` beyond 4 GiB.
     pub fn parse(elements: Vec<SchemaElement>, limits: &Limits) -> Result<Self> {
-        Self::of_elements(Elements::encode(elements)?, limits)
+        Self::from_elements(Elements::encode(elements)?, limits)
     }
 
     /// As [`Schema::parse`], of elements that are in a footer.
     ///
     /// # Errors
     /// As [`Schema::parse`].
-    pub(crate) fn of_elements(elements: Elements, limits: &Limits) -> Result<Self> {
+    pub(crate) fn from_elements(elements: Elements, limits: &Limits) -> Result<Self> {
         if elements.len() == 0 {
             return Err(malformed("the schema has no element, not even a root"));
         }
@@ -479,10 +479,10 @@ mod tests {
     }
 
     /// The schema of a file with these elements.
-    fn of_footer(elements: Vec<SchemaElement>) -> Result<Schema> {
+    fn from_footer(elements: Vec<SchemaElement>) -> Result<Schema> {
         let footer = FileMetaData { schema: elements, ..FileMetaData::default() };
         let mut index = FooterIndex::parse(footer.to_thrift().into()).unwrap();
-        Schema::of_elements(index.take_schema(), &Limits::default())
+        Schema::from_elements(index.take_schema(), &Limits::default())
     }
 
     #[test]
@@ -503,7 +503,7 @@ mod tests {
                 element.field_id = rng.bool().then(|| rng.i32(..));
                 elements.push(element);
             }
-            let (ours, theirs) = (parse(elements.clone()), of_footer(elements.clone()));
+            let (ours, theirs) = (parse(elements.clone()), from_footer(elements.clone()));
             let (ours, theirs) = match (ours, theirs) {
                 (Ok(ours), Ok(theirs)) => (ours, theirs),
                 (Err(ours), Err(theirs)) => {
@@ -546,7 +546,7 @@ mod tests {
         assert_eq!(len, bytes.len());
         assert!(!element.unknown.is_empty());
         let elements = vec![claims("root", 1), element];
-        for schema in [parse(elements.clone()), of_footer(elements.clone())] {
+        for schema in [parse(elements.clone()), from_footer(elements.clone())] {
             assert_eq!(schema.unwrap().elements().collect::<Vec<_>>(), elements);
         }
     }

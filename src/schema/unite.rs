@@ -285,7 +285,7 @@ mod tests {
     use DataType as D;
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
 
-    fn of(a: &DataType, b: &DataType) -> Option<DataType> {
+    fn unite_types(a: &DataType, b: &DataType) -> Option<DataType> {
         let schema = |data_type: &DataType| {
             Arc::new(Schema::new(vec![Field::new("x", data_type.clone(), false)]))
         };
@@ -328,7 +328,7 @@ mod tests {
             (D::Null, D::Boolean, Some(D::Boolean)),
             (D::FixedSizeBinary(3), D::FixedSizeBinary(4), Some(D::Binary)),
         ] {
-            assert_eq!(of(&a, &b), united, "{a} and {b}");
+            assert_eq!(unite_types(&a, &b), united, "{a} and {b}");
         }
     }
 
@@ -342,12 +342,12 @@ mod tests {
             Field::new("y", D::Utf8, true),
             Field::new("z", D::Boolean, true),
         ]);
-        assert_eq!(of(&a, &b), Some(both.clone()));
+        assert_eq!(unite_types(&a, &b), Some(both.clone()));
         let list = |item: &DataType| D::new_list(item.clone(), true);
-        assert_eq!(of(&list(&a), &list(&b)), Some(list(&both)));
-        assert_eq!(of(&list(&a), &b), None);
+        assert_eq!(unite_types(&list(&a), &list(&b)), Some(list(&both)));
+        assert_eq!(unite_types(&list(&a), &b), None);
         let twice = group(vec![Field::new("x", D::Int32, false), Field::new("x", D::Utf8, false)]);
-        assert_eq!(of(&a, &twice), None);
+        assert_eq!(unite_types(&a, &twice), None);
     }
 
     #[test]

@@ -137,8 +137,8 @@ impl RowSelection {
     /// The runs of selected rows: ascending, none empty, no two adjacent.
     pub fn runs(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         match &self.form {
-            Form::Runs(runs) => Runs::of_ranges(runs),
-            Form::Bits(bits) => Runs::of_bits(bits),
+            Form::Runs(runs) => Runs::from_ranges(runs),
+            Form::Bits(bits) => Runs::from_bits(bits),
         }
     }
 
@@ -376,9 +376,9 @@ impl RowSelection {
         match &self.form {
             Form::Runs(runs) => {
                 let first = runs.partition_point(|run| run.end <= row);
-                Runs::of_ranges(&runs[first..])
+                Runs::from_ranges(&runs[first..])
             }
-            Form::Bits(bits) => Runs::of_bits_from(bits, row),
+            Form::Bits(bits) => Runs::from_bits_after(bits, row),
         }
     }
 

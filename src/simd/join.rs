@@ -75,7 +75,7 @@ trait Register<const N: usize>: Copy {
     ///
     /// # Safety
     /// The machine must have what the type is made of; so for all that follow.
-    unsafe fn of(bytes: &[u8; N]) -> Self;
+    unsafe fn load(bytes: &[u8; N]) -> Self;
 
     /// Keeps the first `prefix` bytes, at most all, and takes the others from `window`.
     unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self;
@@ -105,7 +105,7 @@ const WIDEST: usize = 128;
 /// The scalar definition.
 impl<const N: usize, const W: usize> Register<N> for [u64; W] {
     #[inline(always)]
-    unsafe fn of(bytes: &[u8; N]) -> Self {
+    unsafe fn load(bytes: &[u8; N]) -> Self {
         let (words, _) = bytes.as_chunks();
         std::array::from_fn(|i| u64::from_le_bytes(words[i]))
     }
@@ -155,7 +155,7 @@ unsafe fn joined<const N: usize, H: Register<N>>(
     out.extend_from_slice(before);
     let target = out.as_mut_ptr();
     // SAFETY: the caller vouches for the machine.
-    let mut last = unsafe { H::of(&padded(before)) };
+    let mut last = unsafe { H::load(&padded(before)) };
     let (mut previous, mut to) = (before.len(), before.len());
     for (prefix, suffix) in prefixes.iter().zip(suffixes) {
         let (prefix, len) = (prefix.cast_unsigned() as usize, suffix.cast_unsigned() as usize);
@@ -192,7 +192,7 @@ unsafe fn joined<const N: usize, H: Register<N>>(
                 // SAFETY: the `whole` bytes from `to` were just written.
                 let written = unsafe { std::slice::from_raw_parts(target.add(to), whole) };
                 // SAFETY: the caller vouches for the machine.
-                last = unsafe { H::of(&padded(written)) };
+                last = unsafe { H::load(&padded(written)) };
             }
         }
         previous = whole;
@@ -237,7 +237,7 @@ mod x86 {
 
     impl<const N: usize, const V: usize> Register<N> for [__m256i; V] {
         #[inline(always)]
-        unsafe fn of(bytes: &[u8; N]) -> Self {
+        unsafe fn load(bytes: &[u8; N]) -> Self {
             let (vectors, _) = bytes.as_chunks::<32>();
             // SAFETY: 32 bytes are there; the caller vouches for the machine.
             std::array::from_fn(|i| unsafe { _mm256_loadu_si256(vectors[i].as_ptr().cast()) })

@@ -27,7 +27,7 @@ pub(crate) enum BoundCut {
 
 impl BoundCut {
     /// How bounds of a leaf may be cut.
-    pub(crate) fn of(leaf: &Leaf) -> Self {
+    pub(crate) fn for_leaf(leaf: &Leaf) -> Self {
         match (&leaf.logical, leaf.physical) {
             (Some(LogicalType::String | LogicalType::Enum | LogicalType::Json), _) => Self::Text,
             (None | Some(LogicalType::Bson), Physical::ByteArray) => Self::Bytes,

@@ -90,7 +90,7 @@ impl ViewStrings {
 
     /// The memory of the values that are copied, to make room in.
     pub(crate) fn copied_memory(&mut self) -> Memory<'_> {
-        Memory::of(&mut self.side)
+        Memory::new(&mut self.side)
     }
 
     /// Puts the dictionary first, where its views point.
@@ -343,10 +343,10 @@ impl ViewStrings {
         let Self { views, mut buffers, side, side_index, is_text, .. } =
             std::mem::replace(self, new);
         if let Some(index) = side_index {
-            *buffers.get_mut(index).expect("its place was taken") = free_lists.lend(side);
+            *buffers.get_mut(index).expect("its place was taken") = free_lists.pooled(side);
         }
         let nulls = checked_nulls(nulls, views.len())?;
-        let views = ScalarBuffer::<u128>::from(free_lists.lend(views));
+        let views = ScalarBuffer::<u128>::from(free_lists.pooled(views));
         let buffers: Arc<[Buffer]> = buffers.into();
         Ok(match data_type {
             DataType::Utf8View => {

@@ -41,7 +41,7 @@ impl VariantArray {
     /// `Malformed(Variant)` if `metadata` is missing or not binary, or a `typed_value` is of a type
     /// that VARIANT cannot be shredded as.
     pub fn new(array: &StructArray) -> Result<Self> {
-        let column = Self::of_parts(array, array.nulls().cloned())?;
+        let column = Self::from_parts(array, array.nulls().cloned())?;
         column.metadata_array()?;
         if column.root.value.is_none() && column.root.typed.is_none() {
             return Err(malformed("a VARIANT has neither `value` nor `typed_value`"));
@@ -50,7 +50,7 @@ impl VariantArray {
     }
 
     /// A column whose leaves were read only for a path; `nulls` replaces the nulls of `array`.
-    pub(crate) fn of_parts(array: &StructArray, nulls: Option<NullBuffer>) -> Result<Self> {
+    pub(crate) fn from_parts(array: &StructArray, nulls: Option<NullBuffer>) -> Result<Self> {
         let metadata = match array.column_by_name("metadata") {
             None => None,
             Some(metadata) => {

@@ -208,7 +208,7 @@ impl<'a> Unshredder<'a> {
             TypedKind::List(ranges, element, _) => {
                 let start = out.len();
                 let first = self.offsets.len();
-                for at in ranges.of(row) {
+                for at in ranges.elements(row) {
                     self.offsets.push(encode::offset(out, start)?);
                     let place = NumberedNode { node: element, first_id: place.first_id };
                     if !self.node(place, at, out)? {

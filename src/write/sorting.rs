@@ -92,7 +92,7 @@ impl CheckedSortOrder {
             if leaf.max_rep > 0 {
                 return wrong("it lies in a list");
             }
-            if ValueOrder::of(leaf, true) == ValueOrder::Undefined {
+            if ValueOrder::for_leaf(leaf, true) == ValueOrder::Undefined {
                 return wrong("its values have no order");
             }
             if by.iter().any(|by| by.path == *path) {

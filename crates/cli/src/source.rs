@@ -477,7 +477,7 @@ impl Content {
             packing: None,
             max_record_bytes: (memory / PARTS_OF_MEMORY).max(1),
         };
-        file.packing = Packing::of_magic(&file.magic()?);
+        file.packing = Packing::from_magic(&file.magic()?);
         file.form = match form {
             Some(form) => form,
             None => file.recognised()?,

@@ -119,7 +119,7 @@ struct RowGroupCounts {
     left: usize,
     pruned: usize,
     /// Number of row groups in which all rows pass.
-    sure: usize,
+    fully_matched: usize,
     /// Whether page indexes could exclude nothing more.
     skips_page_indexes: bool,
 }
@@ -127,11 +127,11 @@ struct RowGroupCounts {
 impl RowGroupCounts {
     fn new(plan: &Plan, page_index: PageIndexUse, groups: usize) -> Result<Self> {
         let left = row_groups_of(plan).len();
-        let sure = plan.claimed_rows().count();
+        let fully_matched = plan.claimed_rows().count();
         let skips_page_indexes = page_index != PageIndexUse::Never
             && plan.skips_page_indexes().map_err(to_datafusion)?;
         let pruned = groups.saturating_sub(left);
-        Ok(Self { left, pruned, sure: sure.min(left), skips_page_indexes })
+        Ok(Self { left, pruned, fully_matched: fully_matched.min(left), skips_page_indexes })
     }
 }
 
@@ -245,7 +245,7 @@ impl FileStream {
             Evaluation::Batches(parts) => parts.clone(),
             Evaluation::Reader | Evaluation::Above => Vec::new(),
         };
-        let columns = Columns::of(outputs.iter().chain(&in_batches), &physical);
+        let columns = Columns::for_expressions(outputs.iter().chain(&in_batches), &physical);
         let late = columns.positions.iter().filter(|column| !filter_columns.contains(column));
         let late = late.filter_map(|column| physical.fields().get(*column));
         filter.saved = late.map(|field| pushdown::decode_nanos(field.data_type())).sum();
@@ -505,7 +505,7 @@ impl FileStream {
             self.metrics.predicate_errors.add(1);
             return;
         };
-        let RowGroupCounts { left, pruned, sure, skips_page_indexes } = counts;
+        let RowGroupCounts { left, pruned, fully_matched, skips_page_indexes } = counts;
         if self.is_first || self.filter.filters.learned.is_empty() {
             self.metrics.row_groups_pruned.add_pruned(pruned);
             self.metrics.row_groups_pruned.add_matched(left);
@@ -514,7 +514,7 @@ impl FileStream {
             self.metrics.row_groups_pruned.add_matched(left + pruned);
             self.metrics.row_groups_pruned_dynamic.add(pruned);
         }
-        self.metrics.row_groups_pruned.add_fully_matched(sure);
+        self.metrics.row_groups_pruned.add_fully_matched(fully_matched);
         if skips_page_indexes {
             self.metrics.skipped_page_indexes();
         }

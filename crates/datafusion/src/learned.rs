@@ -234,8 +234,8 @@ struct Known {
 }
 
 impl Known {
-    fn of(expr: &Arc<dyn PhysicalExpr>, generation: u64, range: Option<KeyRange>) -> Self {
-        let routed = Routed::of(expr).map(Arc::new);
+    fn new(expr: &Arc<dyn PhysicalExpr>, generation: u64, range: Option<KeyRange>) -> Self {
+        let routed = Routed::from_case(expr).map(Arc::new);
         let bounds = routed.as_ref().map_or(Some(Arc::clone(expr)), |routed| routed.bounds());
         let range = range.or_else(|| bounds.as_ref().and_then(key_range).map(|it| it.1));
         let looks_up = !is_comparison(expr);
@@ -258,7 +258,7 @@ impl LearnedFilter {
     /// `expr`, whose columns are those of the batches. Where a `range` is given, rows with a key
     /// outside it need not pass.
     pub(crate) fn new(expr: Arc<dyn PhysicalExpr>, range: Option<KeyRange>, usage: Usage) -> Self {
-        let known = Mutex::new(Known::of(&expr, 0, range));
+        let known = Mutex::new(Known::new(&expr, 0, range));
         Self { expr, usage, known }
     }
 
@@ -324,7 +324,7 @@ impl LearnedFilter {
     fn known(&self, expr: &Arc<dyn PhysicalExpr>, generation: u64) -> Known {
         let mut known = self.lock();
         if known.generation != generation {
-            *known = Known::of(expr, generation, None);
+            *known = Known::new(expr, generation, None);
         }
         known.clone()
     }

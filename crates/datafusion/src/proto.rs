@@ -482,7 +482,7 @@ fn decode_table(buf: &[u8], schema: &SchemaRef) -> Result<Arc<dyn TableProvider>
         }
     };
     let urls = message.paths.iter().enumerate().map(path).collect::<Result<Vec<_>>>()?;
-    let table = MarquetryTable::of_urls(Arc::new(of_file), &urls, partitions.collect(), format)?;
+    let table = MarquetryTable::from_urls(Arc::new(of_file), &urls, partitions.collect(), format)?;
     Ok(Arc::new(table))
 }
 

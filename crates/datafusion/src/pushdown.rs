@@ -121,7 +121,7 @@ pub(crate) fn learned_predicate(
         _ if !usage.trust.allows(&current) => Ok(Predicate::TRUE),
         _ => {
             translation.range = key_range(&current);
-            let bounds = Routed::of(&current).and_then(|routed| routed.bounds());
+            let bounds = Routed::from_case(&current).and_then(|routed| routed.bounds());
             let found = translation.predicate(&current)?;
             Ok(match bounds {
                 Some(bounds) => translation.predicate(&bounds)?.and(found),

@@ -159,7 +159,7 @@ fn is_understood(config: &FileScanConfig, source: &ParquetSource) -> bool {
     let mut files = config.file_groups.iter().flat_map(|group| group.iter());
     check_options(options).is_ok()
         && TypeOptions::new(&options.global).is_ok()
-        && RowNumberColumns::of(source.table_schema()).is_ok()
+        && RowNumberColumns::from_table(source.table_schema()).is_ok()
         && source.parquet_file_reader_factory().is_none_or(|factory| is_stock(factory))
         && files.all(extensions::are_known)
 }

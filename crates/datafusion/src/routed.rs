@@ -40,7 +40,7 @@ const MAX_PARTITIONS: u64 = 1 << 12;
 
 impl Routed {
     /// The branches of `expr`; `None` if it is of another form.
-    pub(crate) fn of(expr: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+    pub(crate) fn from_case(expr: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let case = expr.downcast_ref::<CaseExpr>()?;
         let route = case.expr()?.downcast_ref::<BinaryExpr>()?;
         if *route.op() != Operator::Modulo {

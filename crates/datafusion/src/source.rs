@@ -195,7 +195,7 @@ impl MarquetrySource {
         partition: usize,
     ) -> Result<Files> {
         check_options(self.settings.options())?;
-        let row_numbers = RowNumberColumns::of(&self.table)?;
+        let row_numbers = RowNumberColumns::from_table(&self.table)?;
         if self.filter.as_ref().is_some_and(|filter| row_numbers.are_in(filter)) {
             return Err(DataFusionError::NotImplemented(
                 "marquetry: a filter by a virtual column in a scan: put it above the scan"

@@ -83,7 +83,7 @@ pub(in crate::predicate) fn compare(
         Op::Gt => cmp::gt(left, right),
         Op::GtEq => cmp::gt_eq(left, right),
     })?;
-    Ok(TriState::of(&answers))
+    Ok(TriState::from_array(&answers))
 }
 
 /// Floats with one zero and one NaN, as which the kernels of Arrow have several.

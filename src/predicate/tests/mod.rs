@@ -543,7 +543,7 @@ fn random_predicate(rng: &mut fastrand::Rng, depth: u8) -> Predicate {
         4 => column.starts_with("it's"),
         5 => column.starts_with(&[1u8, 255]),
         6 => column.between(random_literal(rng), random_literal(rng)),
-        7 => Predicate::of(Term::Constant(*rng.choice(&[None, Some(true), Some(false)]).unwrap())),
+        7 => Predicate::new(Term::Constant(*rng.choice(&[None, Some(true), Some(false)]).unwrap())),
         8 => column.eq(true),
         _ => {
             let ops = [Op::Eq, Op::NotEq, Op::Lt, Op::LtEq, Op::Gt, Op::GtEq];

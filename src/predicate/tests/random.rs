@@ -52,7 +52,7 @@ fn lawful(rng: &mut Rng, facts: &ColumnFacts, leaf: &crate::schema::Leaf) -> Col
         facts.bloom = None;
     }
     let max = rng.usize(1..6);
-    let cut = match BoundCut::of(leaf) {
+    let cut = match BoundCut::for_leaf(leaf) {
         BoundCut::Never => None,
         cut => Some(cut),
     };
@@ -204,7 +204,7 @@ fn one_case(seed: u64, tally: &mut Tally) {
         let predicate = twin.predicate();
         let context = || format!("seed {seed}: {predicate} on {}", batch.schema());
         let tri_state: Vec<Option<bool>> =
-            (0..batch.num_rows()).map(|i| twin.of(&cell(&whole, i))).collect();
+            (0..batch.num_rows()).map(|i| twin.evaluate(&cell(&whole, i))).collect();
         let bound = predicate.bind(footer.schema(), footer.key_values(), &ArrowOptions::default());
         let bound = bound.unwrap_or_else(|e| panic!("{e}: {}", context()));
         // As it is in memory.

@@ -154,7 +154,7 @@ impl LeafReader {
     #[cfg(test)]
     pub(in crate::read) fn read(&mut self, rows: usize) -> Result<LeafBatch> {
         self.reserve(rows);
-        Step::of(self.append(rows))?.done()?;
+        Step::from_result(self.append(rows))?.done()?;
         self.take()
     }
 
@@ -226,7 +226,7 @@ impl LeafReader {
     /// # Errors
     /// `Limit` if they do not fit an array, `Usage` if something was wrong with them.
     pub(in crate::read) fn take(&mut self) -> Result<LeafBatch> {
-        Step::of(self.guarded(|reader| Ok(reader.take_batch()?)))?.done()
+        Step::from_result(self.guarded(|reader| Ok(reader.take_batch()?)))?.done()
     }
 
     fn take_batch(&mut self) -> Result<LeafBatch> {
@@ -455,7 +455,8 @@ mod tests {
             let pages = Pages::new(&list, context, plan.budget());
             let utf8 = plan.options().utf8;
             let mut reader = LeafReader::new(leaf, pages, utf8, false, plan.budget()).unwrap();
-            let mut append = |rows| Step::of(reader.append(rows)).map(drop).map_err(|e| e.kind());
+            let mut append =
+                |rows| Step::from_result(reader.append(rows)).map(drop).map_err(|e| e.kind());
             append(1_500).unwrap();
             assert!(matches!(append(1_500).unwrap_err(), ErrorKind::Malformed(_)));
             assert_eq!(append(1).unwrap_err(), ErrorKind::Usage);

@@ -145,17 +145,17 @@ impl Opening {
         let OpenContext { plan, progress, filter_first, .. } = &**context;
         if without_index {
             let opening = RowGroupOpening::without_index(plan, range, progress)?;
-            return Ok(Self::of(context.clone(), opening, Phase::AllColumns));
+            return Ok(Self::at_phase(context.clone(), opening, Phase::AllColumns));
         }
         let opening = RowGroupOpening::new(plan, range, progress)?;
         let phase = match filter_first {
             Some(_) => Phase::Undecided,
             None => Phase::AllColumns,
         };
-        Ok(Self::of(context.clone(), opening, phase))
+        Ok(Self::at_phase(context.clone(), opening, phase))
     }
 
-    fn of(context: Arc<OpenContext>, opening: RowGroupOpening, phase: Phase) -> Self {
+    fn at_phase(context: Arc<OpenContext>, opening: RowGroupOpening, phase: Phase) -> Self {
         let (kept, missing) = (RangeCache::default(), Vec::new());
         Self { context, opening, phase, kept, missing }.settled()
     }

@@ -189,7 +189,7 @@ impl<'a> ChunkEncoder<'a> {
             }
             ChunkForm::Plain { values, .. } => {
                 let total = self.settings.total_order;
-                let order = ValueOrder::of(self.leaf, total);
+                let order = ValueOrder::for_leaf(self.leaf, total);
                 if order == ValueOrder::Undefined {
                     return Ok(false);
                 }

@@ -110,7 +110,7 @@ fn payload(part: &ArrayPart, leaf: &Leaf) -> usize {
     };
     let mut bytes = 0;
     // `None` for a type without byte strings, which the conversion will refuse.
-    let _ = Slots::of(part).for_each_byte_run(layout, |run| {
+    let _ = Slots::new(part).for_each_byte_run(layout, |run| {
         bytes += match run {
             ByteRun::Between(_, ends) => ends.bounds().len(),
             ByteRun::One(_, _, len) => len,

@@ -68,8 +68,8 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         settings: &'s LeafSettings,
         dictionary: Option<(&'s ValueDictionary<'a>, bool)>,
     ) -> Self {
-        let order = ValueOrder::of(leaf, settings.total_order);
-        let cut = BoundCut::of(leaf);
+        let order = ValueOrder::for_leaf(leaf, settings.total_order);
+        let cut = BoundCut::for_leaf(leaf);
         let builder = (settings.statistics == StatisticsLevel::Page)
             .then(|| ColumnIndexBuilder::new(order, leaf.physical, cut, settings.bound_bytes));
         let wanted = settings.statistics.bounds() && order != ValueOrder::Undefined;
@@ -279,7 +279,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
 
 /// What collects the statistics of a leaf of geometries, if any are wanted.
 fn geospatial_collector(leaf: &Leaf, settings: &LeafSettings) -> Option<GeospatialCollector> {
-    let edges = Edges::of(leaf)?;
+    let edges = Edges::for_leaf(leaf)?;
     settings.statistics.bounds().then(|| GeospatialCollector::new(edges))
 }
 

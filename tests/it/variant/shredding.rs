@@ -147,7 +147,11 @@ fn shredding_and_reconstruction_are_the_identity() {
         let column = random_column(&mut rng, rows);
         let shape = random_shape(&mut rng, 0);
         let shredded = VariantArray::new(&column).unwrap().shred(&shape).unwrap();
-        assert_eq!(VariantShape::of(shredded.data_type()).unwrap(), shape, "case {case}");
+        assert_eq!(
+            VariantShape::from_data_type(shredded.data_type()).unwrap(),
+            shape,
+            "case {case}"
+        );
         assert_eq!(*shredded.data_type(), shape.data_type());
         let again = VariantArray::new(&shredded).unwrap();
         assert_same(&column, &again.unshred().unwrap());
@@ -327,7 +331,7 @@ fn a_shape_is_inferred_from_the_first_row_group_and_reported() {
     let stored = read_column(&reader);
     let mut first = 0;
     for array in &stored {
-        assert_eq!(VariantShape::of(array.data_type()).unwrap().to_string(), shape);
+        assert_eq!(VariantShape::from_data_type(array.data_type()).unwrap().to_string(), shape);
         assert_same(&column.slice(first, array.len()), array.as_struct());
         first += array.len();
     }
@@ -347,7 +351,7 @@ fn random_columns_survive_a_file_in_every_output() {
         let (_, bytes) = write(&[batch_of(column.clone())], options);
         let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
         let stored = &read_column(&reader)[0];
-        assert_eq!(VariantShape::of(stored.data_type()).unwrap(), shape, "case {case}");
+        assert_eq!(VariantShape::from_data_type(stored.data_type()).unwrap(), shape, "case {case}");
         assert_same(&column, stored.as_struct());
         let plain = &read_column(&reader.clone().variants(VariantOutput::Unshredded))[0];
         assert_eq!(*plain.data_type(), VariantArray::unshredded_type());
@@ -745,7 +749,7 @@ fn shapes_are_read_as_they_are_written() {
         let mut rng = Rng::with_seed(seed.wrapping_add(case as u64));
         let shape = random_shape(&mut rng, 0);
         assert_eq!(shape.to_string().parse::<VariantShape>().unwrap(), shape, "case {case}");
-        assert_eq!(VariantShape::of(&shape.data_type()).unwrap(), shape);
+        assert_eq!(VariantShape::from_data_type(&shape.data_type()).unwrap(), shape);
     }
     for (text, part) in [
         ("", "byte 0"),

@@ -145,7 +145,7 @@ pub(in crate::read::column) fn fixed_width_array<T: ArrowNativeType>(
 ) -> Result<ArrayRef> {
     let data = ArrayData::builder(data_type.clone())
         .len(values.len())
-        .add_buffer(free_lists.lend(values))
+        .add_buffer(free_lists.pooled(values))
         .nulls(nulls)
         .build()?;
     Ok(make_array(data))

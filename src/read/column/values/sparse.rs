@@ -34,7 +34,7 @@ impl SparseDictionary {
     ///
     /// # Errors
     /// `Malformed` if the page does not hold them all.
-    pub(super) fn of_width(page: DictionaryPage, width: usize) -> Result<Self> {
+    pub(super) fn with_width(page: DictionaryPage, width: usize) -> Result<Self> {
         whole_values(&page, width)?;
         Ok(Self { page, wanted: 0, places: Places::OfWidth(width) })
     }
@@ -43,7 +43,7 @@ impl SparseDictionary {
     ///
     /// # Errors
     /// `Malformed` if the page cannot hold as many entries as its header states.
-    pub(super) fn of_strings(page: DictionaryPage) -> Result<Self> {
+    pub(super) fn of_byte_strings(page: DictionaryPage) -> Result<Self> {
         let rest = plain::ByteArrays::new(page.bytes.clone(), page.values)?;
         Ok(Self { page, wanted: 0, places: Places::AfterLengths(Vec::new(), rest) })
     }

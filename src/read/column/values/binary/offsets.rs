@@ -92,7 +92,7 @@ impl<O: Offset> Offsets<O> {
         entries: &GenericByteArray<T>,
     ) -> Result<()> {
         self.memory.slots = indices.len();
-        self.memory.append_entries(&StringEntries::of_array(entries), indices, usize::MAX)
+        self.memory.append_entries(&StringEntries::from_array(entries), indices, usize::MAX)
     }
 
     /// Appends the values of an array of views.
