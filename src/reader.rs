@@ -247,7 +247,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::plan`], and any fault of the metadata of the row groups.
     pub fn explain(&self) -> Result<Explanation> {
-        // Without what this reader has read before, so that the answer is always the same.
+        // Without what this reader has read before, so that the result is always the same.
         let plan = self.plan()?.with_page_cache(&PageCache::default());
         Explanation::new(self.indexed_source(), &plan).map_err(|e| self.name(e))
     }

@@ -14,7 +14,7 @@ use arrow_array::RecordBatch;
 use super::builder::Export;
 use super::partition::{PartitionKey, Partitioning};
 use super::progress::{ExportProgress, ExportedFile};
-use super::target::{Made, OutFile, Target, lock};
+use super::target::{CreatedFiles, OutFile, Target, lock};
 use crate::error::{Error, Result};
 use crate::write::summary;
 use crate::writer::RowGroupEncoder;
@@ -76,7 +76,7 @@ pub(super) struct ExportRun {
     /// The first error.
     error: Mutex<Option<Error>>,
     begun: Mutex<Begun>,
-    made: Made,
+    made: CreatedFiles,
     finished: Mutex<Vec<Finished>>,
 }
 
@@ -157,7 +157,7 @@ impl ExportRun {
             stop: AtomicBool::new(false),
             error: Mutex::new(None),
             begun: Mutex::new(Begun::default()),
-            made: Made::default(),
+            made: CreatedFiles::default(),
             finished: Mutex::new(Vec::new()),
         })
     }

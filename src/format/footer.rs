@@ -18,7 +18,7 @@ use super::key_value::KeyValue;
 use super::orders::ColumnOrders;
 use crate::error::{Error, LimitKind, Result};
 use crate::thrift::derive::thrift;
-use crate::thrift::{Alike, Read, Reader, wire};
+use crate::thrift::{Read, Reader, SimilarStructSkipper, wire};
 
 /// A footer whose schema elements and column chunks are decoded on demand.
 ///
@@ -118,7 +118,7 @@ impl FooterIndex {
         row_group: usize,
         columns: impl IntoIterator<Item = usize>,
     ) -> Result<Vec<IndexPlaces>> {
-        let mut alike = Alike::default();
+        let mut alike = SimilarStructSkipper::default();
         let columns = columns.into_iter();
         columns
             .map(|column| {
@@ -205,7 +205,7 @@ impl From<&ColumnChunkRef<'_>> for IndexPlaces {
 impl IndexPlaces {
     /// Reads them from a column chunk. Metadata that are like those that were skipped before are
     /// skipped faster.
-    fn read<'a>(reader: &mut Reader<'a>, alike: &mut Alike<'a>) -> Result<Self> {
+    fn read<'a>(reader: &mut Reader<'a>, alike: &mut SimilarStructSkipper<'a>) -> Result<Self> {
         let (mut places, mut id) = (Self::default(), 0);
         while let Some(field) = reader.field(id)? {
             id = field.id;
@@ -308,7 +308,7 @@ impl Read<'_> for ChunkStarts {
         let (_, n) = reader.list()?;
         // A chunk takes at least 4 bytes, which bounds their number.
         let mut starts = Vec::with_capacity(n.min(reader.rest().len() / 4));
-        let mut alike = Alike::default();
+        let mut alike = SimilarStructSkipper::default();
         for _ in 0..n {
             starts.push(u32::try_from(reader.position()).map_err(|_| too_large())?);
             reader.skip_alike(&mut alike)?;

@@ -67,7 +67,7 @@ pub(crate) mod tail;
 #[cfg(test)]
 mod tests;
 
-pub use crate::thrift::{Held, List, ListIter, Thrift, Unknown};
+pub use crate::thrift::{LazyValue, List, ListIter, Thrift, Unknown};
 pub use bloom::{BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader};
 pub use borrowed::{
     ColumnChunkRef, ColumnIndexRef, ColumnMetaDataRef, OffsetIndexRef, SchemaElementRef,

@@ -20,7 +20,7 @@ pub(crate) struct Fetch {
     /// The bytes to read.
     pub range: Range<u64>,
     /// Indices of the wanted ranges in it.
-    pub parts: Vec<usize>,
+    pub indices: Vec<usize>,
 }
 
 /// Maximum bytes of a read that is made by joining, and of a request that a long range is split
@@ -42,9 +42,9 @@ pub(crate) fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
                     && range.end.max(last.range.end) - last.range.start <= LONGEST =>
             {
                 last.range.end = last.range.end.max(range.end);
-                last.parts.push(i);
+                last.indices.push(i);
             }
-            _ => fetches.push(Fetch { range: range.clone(), parts: vec![i] }),
+            _ => fetches.push(Fetch { range: range.clone(), indices: vec![i] }),
         }
     }
     fetches
@@ -103,23 +103,24 @@ impl Requests {
         }
         let mut out = vec![Bytes::new(); self.wanted.len()];
         let mut rest = &bytes[..];
-        for (Fetch { range, parts }, pieces) in self.fetches.iter().zip(self.pieces) {
+        for (Fetch { range, indices }, pieces) in self.fetches.iter().zip(self.pieces) {
             let (pieces, others) = rest.split_at(pieces.min(rest.len()));
             rest = others;
             let bytes = match pieces {
                 [whole] => whole.clone(),
                 pieces => pieces.concat().into(),
             };
-            let wanted = |part: &usize| self.wanted[*part].clone();
-            let wanted_len: u64 = parts.iter().map(wanted).map(|part| part.end - part.start).sum();
+            let wanted = |index: &usize| self.wanted[*index].clone();
+            let wanted_len: u64 =
+                indices.iter().map(wanted).map(|range| range.end - range.start).sum();
             // If most of a read is gaps, the ranges are copied, so that the gaps are not held in
             // memory.
             let is_mostly_gap = range.end - range.start > wanted_len.saturating_mul(2);
-            for &part in parts {
-                let wanted = wanted(&part);
+            for &index in indices {
+                let wanted = wanted(&index);
                 let at = |n: u64| usize::try_from(n - range.start).expect("within bytes in memory");
                 let found = bytes.slice(at(wanted.start)..at(wanted.end));
-                out[part] = if is_mostly_gap { Bytes::copy_from_slice(&found) } else { found };
+                out[index] = if is_mostly_gap { Bytes::copy_from_slice(&found) } else { found };
             }
         }
         Ok(out)
@@ -265,12 +266,12 @@ mod tests {
         assert_eq!(
             fetches,
             [
-                Fetch { range: 0..50_010, parts: vec![1, 2] },
-                Fetch { range: 1_000_000..1_000_010, parts: vec![0] }
+                Fetch { range: 0..50_010, indices: vec![1, 2] },
+                Fetch { range: 1_000_000..1_000_010, indices: vec![0] }
             ]
         );
         let fetches = coalesce(&ranges, Latency::STORE);
-        assert_eq!(fetches, [Fetch { range: 0..1_000_010, parts: vec![1, 2, 0] }]);
+        assert_eq!(fetches, [Fetch { range: 0..1_000_010, indices: vec![1, 2, 0] }]);
     }
 
     #[test]

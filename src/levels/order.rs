@@ -163,17 +163,17 @@ fn same_up_to(a: &LevelBitPlanes, b: &LevelBitPlanes, max: u16) -> bool {
     }
     (1..=max).all(|level| match (a.uniform(), b.uniform()) {
         (Some(a), Some(b)) => (a >= level) == (b >= level),
-        _ => ops::run(Isa::best(), Same { a, b, level }),
+        _ => ops::run(Isa::best(), SameLevels { a, b, level }),
     })
 }
 
-struct Same<'a> {
+struct SameLevels<'a> {
     a: &'a LevelBitPlanes,
     b: &'a LevelBitPlanes,
     level: u16,
 }
 
-impl SimdTask for Same<'_> {
+impl SimdTask for SameLevels<'_> {
     type Output = bool;
 
     #[inline(always)]

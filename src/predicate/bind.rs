@@ -93,7 +93,7 @@ impl Predicate {
 impl Predicate {
     /// Calls `visit` with every column.
     fn for_each_column(&self, mut visit: impl FnMut(&str)) {
-        for part in self.parts() {
+        for part in self.terms() {
             match part {
                 Term::Test(column, _) => visit(&column.path),
                 Term::Function(columns, _) => columns.iter().for_each(|column| visit(column)),
@@ -107,7 +107,7 @@ impl Predicate {
     }
 }
 
-/// What asks a computed value; where it has no columns, the answer.
+/// Binds a test of a computed value; without columns, its constant result.
 fn node(computed: BoundComputed) -> Result<BoundNode> {
     match computed.columns.is_empty() {
         true => computed.constant().map(BoundNode::Constant),
@@ -139,7 +139,7 @@ impl Binder<'_> {
     fn root(&mut self, predicate: &Predicate) -> Result<Arc<BoundNode>> {
         // What is bound, and how deep it is nested, until it becomes a part of something.
         let mut bound: Vec<(Arc<BoundNode>, usize)> = Vec::new();
-        for part in predicate.parts() {
+        for part in predicate.terms() {
             let n = match part {
                 Term::And(n) | Term::Or(n) => *n,
                 Term::Not => 1,

@@ -109,7 +109,7 @@ impl Bound {
     pub(crate) fn conjuncts(&self) -> Vec<Self> {
         let of = |root: &Arc<BoundNode>| Self { root: Arc::clone(root), ..self.clone() };
         match &*self.root {
-            BoundNode::And(parts) => parts.iter().map(of).collect(),
+            BoundNode::And(operands) => operands.iter().map(of).collect(),
             _ => vec![self.clone()],
         }
     }
@@ -120,8 +120,8 @@ impl Bound {
             match node {
                 BoundNode::Function(of_function, _) => columns.extend(of_function),
                 BoundNode::Not(inner) => visit(inner, columns),
-                BoundNode::And(parts) | BoundNode::Or(parts) => {
-                    parts.iter().for_each(|part| visit(part, columns));
+                BoundNode::And(operands) | BoundNode::Or(operands) => {
+                    operands.iter().for_each(|operand| visit(operand, columns));
                 }
                 BoundNode::Constant(_) | BoundNode::Test(..) | BoundNode::Computed(_) => {}
             }
@@ -138,13 +138,15 @@ impl Bound {
 }
 
 impl BoundNode {
-    /// Whether it is evaluated only for rows that pass the other parts of a conjunction.
+    /// Whether it is evaluated only for rows that pass the other conjuncts.
     pub(super) fn is_last(&self) -> bool {
         match self {
             Self::Function(_, function) => function.is_last,
             Self::Computed(computed) => computed.may_fail,
             Self::Not(inner) => inner.is_last(),
-            Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.is_last()),
+            Self::And(operands) | Self::Or(operands) => {
+                operands.iter().any(|operand| operand.is_last())
+            }
             Self::Constant(_) | Self::Test(..) => false,
         }
     }
@@ -154,8 +156,8 @@ impl BoundNode {
             Self::Constant(_) => {}
             Self::Test(column, _) => visit(*column),
             Self::Not(inner) => inner.for_each_column(visit),
-            Self::And(parts) | Self::Or(parts) => {
-                parts.iter().for_each(|part| part.for_each_column(visit));
+            Self::And(operands) | Self::Or(operands) => {
+                operands.iter().for_each(|operand| operand.for_each_column(visit));
             }
             Self::Function(columns, _) => columns.iter().for_each(|column| visit(*column)),
             Self::Computed(computed) => computed.columns.iter().for_each(|column| visit(*column)),
@@ -168,8 +170,8 @@ impl BoundNode {
             Self::Constant(_) | Self::Function(..) | Self::Computed(_) => {}
             Self::Test(column, test) => visit(*column, test),
             Self::Not(inner) => inner.for_each_test(visit),
-            Self::And(parts) | Self::Or(parts) => {
-                parts.iter().for_each(|part| part.for_each_test(visit));
+            Self::And(operands) | Self::Or(operands) => {
+                operands.iter().for_each(|operand| operand.for_each_test(visit));
             }
         }
     }

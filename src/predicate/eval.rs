@@ -51,7 +51,7 @@ impl Bound {
         Ok(BooleanArray::new(tri_state.trues, None))
     }
 
-    /// For rows that are not `wanted`, because others decide, null may be answered.
+    /// For rows that are not `wanted`, because others decide, the result may be null.
     pub(super) fn tri_state(
         &self,
         node: &BoundNode,
@@ -66,22 +66,22 @@ impl Bound {
                 self.test(self.column(*column)?, test, batch, adaptive)
             }
             BoundNode::Not(inner) => Ok(self.tri_state(inner, batch, wanted, adaptive)?.not()),
-            BoundNode::And(parts) => {
+            BoundNode::And(operands) => {
                 let mut all = TriState::constant(Some(true), rows);
-                for part in those_that_may_fail_last(parts) {
-                    let wanted = undecided(part, wanted, &all.falses);
-                    all = all.and(&self.tri_state(part, batch, wanted.as_ref(), adaptive)?);
+                for operand in those_that_may_fail_last(operands) {
+                    let wanted = undecided(operand, wanted, &all.falses);
+                    all = all.and(&self.tri_state(operand, batch, wanted.as_ref(), adaptive)?);
                     if all.falses.count_set_bits() == rows {
                         break;
                     }
                 }
                 Ok(all)
             }
-            BoundNode::Or(parts) => {
+            BoundNode::Or(operands) => {
                 let mut any = TriState::constant(Some(false), rows);
-                for part in those_that_may_fail_last(parts) {
-                    let wanted = undecided(part, wanted, &any.trues);
-                    any = any.or(&self.tri_state(part, batch, wanted.as_ref(), adaptive)?);
+                for operand in those_that_may_fail_last(operands) {
+                    let wanted = undecided(operand, wanted, &any.trues);
+                    any = any.or(&self.tri_state(operand, batch, wanted.as_ref(), adaptive)?);
                     if any.trues.count_set_bits() == rows {
                         break;
                     }
@@ -146,32 +146,32 @@ impl Bound {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let schema = Arc::new(ArrowSchema::new(fields));
         let given = RecordBatch::try_new_with_options(schema, arrays, &options)?;
-        let answer = (function.call)(&given).map_err(Error::of_caller)?;
-        if answer.len() != batch.num_rows() {
+        let result = (function.call)(&given).map_err(Error::of_caller)?;
+        if result.len() != batch.num_rows() {
             return Err(Error::usage(format_args!(
-                "the function of a predicate was given {} rows, and answered for {}",
+                "the function of a predicate was given {} rows, and returned {}",
                 batch.num_rows(),
-                answer.len()
+                result.len()
             )));
         }
-        Ok(TriState::from_array(&answer))
+        Ok(TriState::from_array(&result))
     }
 }
 
-/// The parts in the order in which they are evaluated: those that may fail for a row at the end,
+/// The operands in the order in which they are evaluated: those that may fail for a row at the end,
 /// where the others have decided of most.
-fn those_that_may_fail_last(parts: &[Arc<BoundNode>]) -> impl Iterator<Item = &Arc<BoundNode>> {
-    let first = parts.iter().filter(|part| !part.is_last());
-    first.chain(parts.iter().filter(|part| part.is_last()))
+fn those_that_may_fail_last(operands: &[Arc<BoundNode>]) -> impl Iterator<Item = &Arc<BoundNode>> {
+    let first = operands.iter().filter(|operand| !operand.is_last());
+    first.chain(operands.iter().filter(|operand| operand.is_last()))
 }
 
-/// The rows for which the answer of a part matters: asked only of a part that may fail.
+/// The rows for which the result of an operand matters; only for an operand that may fail.
 fn undecided(
-    part: &BoundNode,
+    operand: &BoundNode,
     wanted: Option<&BooleanBuffer>,
     decided: &BooleanBuffer,
 ) -> Option<BooleanBuffer> {
-    if !part.is_last() {
+    if !operand.is_last() {
         return None;
     }
     let undecided = !decided;
@@ -185,7 +185,7 @@ fn undecided(
 // one that may fail is evaluated only on the rows that are wanted.
 impl Bound {
     /// What an expression is asked, for the rows of a batch; of those that are not `wanted`, null
-    /// may be answered.
+    /// may be null.
     fn computed(
         &self,
         computed: &BoundComputed,
@@ -203,19 +203,19 @@ impl Bound {
             };
             column_values(&array)
         };
-        let answers = computed.answers(&mut load)?;
+        let results = computed.results(&mut load)?;
         Ok(match wanted {
-            None => answers,
+            None => results,
             Some(wanted) => TriState {
-                trues: within(wanted, &answers.trues),
-                falses: within(wanted, &answers.falses),
+                trues: within(wanted, &results.trues),
+                falses: within(wanted, &results.falses),
             },
         })
     }
 }
 
 impl BoundComputed {
-    fn answers(&self, load: &mut Load<'_>) -> Result<TriState> {
+    fn results(&self, load: &mut Load<'_>) -> Result<TriState> {
         let named = |e: Error| match e.get_ref() {
             None => Error::usage(format_args!("{}: {}", self.text, e.message())),
             Some(_) => e,
@@ -230,11 +230,11 @@ impl BoundComputed {
         }
     }
 
-    /// The answer for no column at all.
+    /// The result without any column.
     pub(super) fn constant(&self) -> Result<Option<bool>> {
-        let answers = self.answers(&mut |_| Err(Error::usage("an expression with columns")))?;
+        let results = self.results(&mut |_| Err(Error::usage("an expression with columns")))?;
         let is = |bits: &BooleanBuffer| bits.count_set_bits() > 0;
-        Ok(if is(&answers.trues) { Some(true) } else { is(&answers.falses).then_some(false) })
+        Ok(if is(&results.trues) { Some(true) } else { is(&results.falses).then_some(false) })
     }
 }
 

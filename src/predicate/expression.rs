@@ -26,7 +26,7 @@ pub struct Predicate {
     pub(super) root: Term,
 }
 
-/// A part of a predicate.
+/// A node of a predicate.
 #[derive(Clone, PartialEq)]
 pub(super) enum Term {
     /// True, false or null, whatever the row.
@@ -39,11 +39,11 @@ pub(super) enum Term {
     Computed(Expression, Test),
     /// A comparison of two values that are no literals.
     Comparison(Expression, Op, Expression),
-    /// Negates the part before it.
+    /// Negates the term before it.
     Not,
-    /// Joins this many parts before it: at least two, none of them an `And`.
+    /// Joins this many terms before it: at least two, none of them an `And`.
     And(usize),
-    /// Joins this many parts before it: at least two, none of them an `Or`.
+    /// Joins this many terms before it: at least two, none of them an `Or`.
     Or(usize),
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Test {
 #[derive(Clone)]
 pub(super) struct Function {
     pub(super) call: Arc<UserFunction>,
-    /// Whether it is called only for rows that pass the other parts of a conjunction.
+    /// Whether it is called only for rows that pass the other conjuncts.
     pub(super) is_last: bool,
 }
 
@@ -277,7 +277,7 @@ impl Predicate {
         Self::joined(predicates, Term::Or)
     }
 
-    /// All of them, joined by `by`; those that are joined so already are joined as their parts.
+    /// All of them, joined by `by`; those that are joined so already are joined as their operands.
     fn joined(predicates: impl IntoIterator<Item = Self>, by: fn(usize) -> Term) -> Self {
         let is_and = by(0) == Term::And(0);
         let (mut operands, mut n) = (Vec::new(), 0);
@@ -287,8 +287,8 @@ impl Predicate {
                 false => operands.extend(predicate.operands),
             }
             match predicate.root {
-                Term::And(parts) if is_and => n += parts,
-                Term::Or(parts) if !is_and => n += parts,
+                Term::And(count) if is_and => n += count,
+                Term::Or(count) if !is_and => n += count,
                 root => {
                     operands.push(root);
                     n += 1;
@@ -307,8 +307,8 @@ impl Predicate {
         Self { operands: Vec::new(), root }
     }
 
-    /// All parts in postfix order, each after its operands.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &Term> {
+    /// All terms in postfix order, each after its operands.
+    pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
         self.operands.iter().chain(std::iter::once(&self.root))
     }
 
@@ -326,7 +326,7 @@ impl Predicate {
     }
 
     /// Like [`Predicate::function`], for a function that can fail for some rows. In a conjunction
-    /// it is called only for rows that pass all other parts, after earlier functions of this kind.
+    /// it is called only for rows that pass all other conjuncts, after earlier functions of this kind.
     #[cfg(feature = "engine")]
     pub fn last_function(
         columns: Vec<String>,

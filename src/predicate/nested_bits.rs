@@ -8,18 +8,18 @@ use crate::simd::bitmap::deposit;
 
 /// The set bits of `outer` that `inner`, which has a bit for each of them, sets too.
 pub(crate) fn within(outer: &BooleanBuffer, inner: &BooleanBuffer) -> BooleanBuffer {
-    words(outer, inner, |_, answers| answers)
+    words(outer, inner, |_, results| results)
 }
 
-/// Repeats each bit of `answers` from its set bit of `first` up to the next one. Bits before the
+/// Repeats each bit of `results` from its set bit of `first` up to the next one. Bits before the
 /// first set bit are not set.
 #[cfg(any(feature = "engine", test))]
-pub fn repeated(answers: &BooleanBuffer, first: &BooleanBuffer) -> BooleanBuffer {
+pub fn repeated(results: &BooleanBuffer, first: &BooleanBuffer) -> BooleanBuffer {
     let mut carry = false;
-    words(first, answers, |first, answers| {
-        // A bit is set where an answer is, or where the bit before it is and no place: that is how
+    words(first, results, |first, results| {
+        // A bit is set where a result is, or where the bit before it is and no place: that is how
         // an addition carries.
-        let (sum, over) = (answers | !first).overflowing_add(answers);
+        let (sum, over) = (results | !first).overflowing_add(results);
         let (sum, over_again) = sum.overflowing_add(u64::from(carry));
         let carried_in = sum ^ !first;
         carry = over || over_again;
@@ -94,8 +94,8 @@ mod tests {
             let mut of_rows = outer.iter().zip(&found);
             let mut last = false;
             let repeats = BooleanBuffer::collect_bool(len, |_| {
-                let (is_first, answer) = of_rows.next().unwrap();
-                last = if is_first { answer } else { last };
+                let (is_first, result) = of_rows.next().unwrap();
+                last = if is_first { result } else { last };
                 last
             });
             assert_eq!(repeated(&inner, &outer), repeats, "seed {seed}, {case}");

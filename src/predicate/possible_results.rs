@@ -24,8 +24,8 @@ impl PossibleResults {
     pub(super) const EITHER: Self = Self(3);
     pub(super) const ALL: Self = Self(7);
 
-    pub(super) fn only(verdict: Option<bool>) -> Self {
-        match verdict {
+    pub(super) fn only(result: Option<bool>) -> Self {
+        match result {
             Some(true) => Self::TRUE,
             Some(false) => Self::FALSE,
             None => Self::NULL,
@@ -78,7 +78,7 @@ impl PossibleResults {
         self.with_if(empty, Self::FALSE).with_if(null, Self::NULL)
     }
 
-    pub(super) fn answer(self) -> PruneResult {
+    pub(super) fn prune_result(self) -> PruneResult {
         if !self.has(Self::TRUE) {
             PruneResult::Cannot
         } else if self == Self::TRUE {

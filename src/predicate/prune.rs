@@ -1,6 +1,6 @@
 //! Prunes: finds what the metadata of a file prove of a predicate, without reading a value.
 //!
-//! Each part of a predicate becomes a sequence of row ranges with their [`PossibleResults`]: the
+//! Each node of a predicate becomes a sequence of row ranges with their [`PossibleResults`]: the
 //! set of results (true, false, null) that a row of the range may have, never too small. Sets
 //! combine as results do, and the final set gives a [`PruneResult`]: a range without *true* cannot
 //! match, one with nothing else always does. Pages of different leaves need not end at the same
@@ -20,7 +20,7 @@ use super::value::Probes;
 /// The facts of the chunk and of the pages of a column, where there are any.
 type FactsOf<'f, 'c> = dyn Fn(usize) -> (Option<&'f ColumnFacts>, Option<&'f PageFacts>) + 'c;
 
-/// Outcomes of ranges that follow one another: each with the row after its last.
+/// Possible results of consecutive ranges, each with the row after its last.
 type Segments = Vec<(u64, PossibleResults)>;
 
 impl Bound {
@@ -32,7 +32,7 @@ impl Bound {
     ) -> PruneResult {
         let segments = self.segments(&self.root, rows, &|leaf| (facts(leaf), None));
         let all = segments.iter().fold(PossibleResults::NOTHING, |all, (_, one)| all.with(*one));
-        all.answer()
+        all.prune_result()
     }
 
     /// What is proven of ranges of rows of a row group of `rows` rows, by the pages of its leaves
@@ -47,11 +47,11 @@ impl Bound {
         let segments = self.segments(&self.root, rows, &|leaf| (chunks(leaf), pages(leaf)));
         let mut ranges: Vec<(Range<u64>, PruneResult)> = Vec::new();
         let mut start = 0;
-        for (end, outcomes) in segments {
-            let answer = outcomes.answer();
+        for (end, possible) in segments {
+            let result = possible.prune_result();
             match ranges.last_mut() {
-                Some((last, same)) if *same == answer => last.end = end,
-                _ if start < end => ranges.push((start..end, answer)),
+                Some((last, same)) if *same == result => last.end = end,
+                _ if start < end => ranges.push((start..end, result)),
                 _ => {}
             }
             start = end;
@@ -122,14 +122,14 @@ impl Bound {
             BoundNode::Function(..) | BoundNode::Computed(_) => vec![(rows, PossibleResults::ALL)],
             BoundNode::Not(inner) => {
                 let mut segments = self.segments(inner, rows, facts);
-                segments.iter_mut().for_each(|(_, outcomes)| *outcomes = outcomes.not());
+                segments.iter_mut().for_each(|(_, possible)| *possible = possible.not());
                 segments
             }
-            BoundNode::And(parts) => {
-                self.combined(parts, rows, facts, PossibleResults::TRUE, PossibleResults::and)
+            BoundNode::And(operands) => {
+                self.combined(operands, rows, facts, PossibleResults::TRUE, PossibleResults::and)
             }
-            BoundNode::Or(parts) => {
-                self.combined(parts, rows, facts, PossibleResults::FALSE, PossibleResults::or)
+            BoundNode::Or(operands) => {
+                self.combined(operands, rows, facts, PossibleResults::FALSE, PossibleResults::or)
             }
             BoundNode::Test(column, test) => {
                 let Some(column) = self.columns.get(*column) else {
@@ -151,7 +151,7 @@ impl Bound {
                 let (chunk, pages) = facts(file.leaf.index);
                 let unknown = ColumnFacts::unknown(rows);
                 let chunk = chunk.filter(|chunk| chunk.rows == rows).unwrap_or(&unknown);
-                let whole = Tested { column, file, test, facts: chunk }.outcomes();
+                let whole = Tested { column, file, test, facts: chunk }.possible_results();
                 let sum = |pages: &PageFacts| {
                     pages.pages.iter().try_fold(0u64, |sum, page| sum.checked_add(page.rows))
                 };
@@ -161,8 +161,9 @@ impl Bound {
                         let mut end = 0;
                         let of_page = |page: &ColumnFacts| {
                             end += page.rows;
-                            let outcomes = Tested { column, file, test, facts: page }.outcomes();
-                            (end, outcomes.meet(whole))
+                            let possible =
+                                Tested { column, file, test, facts: page }.possible_results();
+                            (end, possible.meet(whole))
                         };
                         pages.pages.iter().map(of_page).collect()
                     }
@@ -173,15 +174,15 @@ impl Bound {
 
     fn combined<'f>(
         &self,
-        parts: &[std::sync::Arc<BoundNode>],
+        operands: &[std::sync::Arc<BoundNode>],
         rows: u64,
         facts: &FactsOf<'f, '_>,
         first: PossibleResults,
         combine: fn(PossibleResults, PossibleResults) -> PossibleResults,
     ) -> Segments {
         let mut all = vec![(rows, first)];
-        for part in parts {
-            all = merge(&all, &self.segments(part, rows, facts), combine);
+        for operand in operands {
+            all = merge(&all, &self.segments(operand, rows, facts), combine);
         }
         all
     }
@@ -197,10 +198,10 @@ fn merge(
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     while let (Some((a_end, of_a)), Some((b_end, of_b))) = (a.peek(), b.peek()) {
         let end = *a_end.min(b_end);
-        let outcomes = combine(*of_a, *of_b);
+        let possible = combine(*of_a, *of_b);
         match merged.last_mut() {
-            Some((last, same)) if *same == outcomes => *last = end,
-            _ => merged.push((end, outcomes)),
+            Some((last, same)) if *same == possible => *last = end,
+            _ => merged.push((end, possible)),
         }
         if *a_end == end {
             a.next();

@@ -106,7 +106,7 @@ impl ValueSet {
     }
 }
 
-/// The answer of `test` for the bytes of each value, nulls included; `None` for types without.
+/// The result of `test` on the bytes of each value, nulls included; `None` for types without.
 pub(super) fn each_value(
     array: &ArrayRef,
     mut test: impl FnMut(&[u8]) -> bool,

@@ -24,8 +24,8 @@ pub(super) struct Tested<'a> {
 }
 
 impl Tested<'_> {
-    /// The verdicts that rows may get.
-    pub(super) fn outcomes(&self) -> PossibleResults {
+    /// The results that rows may have.
+    pub(super) fn possible_results(&self) -> PossibleResults {
         let of_slots = self.of_slots();
         // From the innermost list outwards.
         let of_rows = self.file.lists.iter().rev().fold(of_slots, |inner, list| {
@@ -61,7 +61,7 @@ impl Tested<'_> {
         u64::from(self.file.leaf.max_def) + 1
     }
 
-    /// The verdicts that slots of the tested column may get: rows, or elements of the innermost
+    /// The results that slots of the tested column may have: rows, or elements of the innermost
     /// list.
     fn of_slots(&self) -> PossibleResults {
         let (may_be_null, may_be_there) = self.presence();
@@ -103,7 +103,7 @@ impl Tested<'_> {
         }
     }
 
-    /// The verdicts that values may get; of what is null nothing is said.
+    /// The results that values may have; of what is null nothing is said.
     fn of_values(&self) -> PossibleResults {
         match self.test {
             BoundTest::Null => return PossibleResults::NULL,
@@ -164,7 +164,7 @@ impl Tested<'_> {
                 .with_if(falses > 0, PossibleResults::FALSE)
                 .with_if(answered < entries.len() as u64, PossibleResults::NULL),
         )
-        .filter(|outcomes| *outcomes != PossibleResults::NOTHING)
+        .filter(|possible| *possible != PossibleResults::NOTHING)
     }
 
     /// What the bounds and the number of NaNs say of the test.
@@ -237,7 +237,7 @@ impl Tested<'_> {
         OrderedSpan { low, high, exact }
     }
 
-    /// The verdicts that values between the bounds may get.
+    /// The results that values between the bounds may have.
     fn between(&self, span: &OrderedSpan) -> PossibleResults {
         match self.test {
             BoundTest::Compare { op, value, .. } => span.compared(*op, value),

@@ -367,20 +367,20 @@ impl RowGroupPruner {
         };
         let counters = plan.wiring().counters.as_deref();
         let only_prunes = plan.wiring().only_prunes;
-        let answer = filter.answer(rows, &facts);
+        let result = filter.prune_result(rows, &facts);
         // A row group that is read in parts counts once, and each page with the part that it begins
         // in.
         let part = range.part.clone();
         if let Some(counters) = counters.filter(|_| part.start == 0) {
-            let is_pruned = answer == PruneResult::Cannot;
+            let is_pruned = result == PruneResult::Cannot;
             let count = if is_pruned { &counters.bloom_pruned } else { &counters.bloom_matched };
             count.add(1);
         }
-        match answer {
+        match result {
             PruneResult::Cannot => {
                 let mut facts = facts;
                 facts.iter_mut().for_each(|found| found.facts.dictionary = None);
-                found.by_bloom = filter.answer(rows, &facts) == PruneResult::Cannot;
+                found.by_bloom = filter.prune_result(rows, &facts) == PruneResult::Cannot;
                 found.by_dictionary = !found.by_bloom;
                 return Ok(Step::Done((None, found.into())));
             }
@@ -404,15 +404,15 @@ impl RowGroupPruner {
             |leaf| pages.iter().find(|(of, _)| *of == leaf).map(|(_, pages)| pages),
         );
         let rows_with = |wanted: &dyn Fn(PruneResult) -> bool| {
-            let ranges = parts.iter().filter(|(_, answer)| wanted(*answer));
+            let ranges = parts.iter().filter(|(_, result)| wanted(*result));
             RowSelection::from_ranges(rows, ranges.map(|(range, _)| range.clone()))
         };
-        let left = rows_with(&|answer| answer != PruneResult::Cannot)?;
+        let left = rows_with(&|result| result != PruneResult::Cannot)?;
         let kept = range.to_selection(rows)?.and(&left)?;
         let proven = match only_prunes {
             true => RowSelection::all(rows),
             false if !filter.trusts_claims() => RowSelection::none(rows),
-            false => rows_with(&|answer| answer == PruneResult::Always)?,
+            false => rows_with(&|result| result == PruneResult::Always)?,
         };
         let of_pages = if part == (0..rows) { &kept } else { &left };
         for (_, pages) in &pages {

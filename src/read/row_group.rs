@@ -308,9 +308,9 @@ impl RowGroup {
 
     /// Adds the column and the page to an error that concerns bytes which could not be read.
     pub(super) fn place(&self, error: Error) -> Error {
-        let mut parts = self.tasks.iter().flat_map(ColumnTask::waiting);
-        let error = match parts.next() {
-            Some(part) => part.place(error),
+        let mut decoders = self.tasks.iter().flat_map(ColumnTask::waiting);
+        let error = match decoders.next() {
+            Some(decoder) => decoder.place(error),
             None => error,
         };
         error.at_row_group(self.range.row_group)
@@ -373,8 +373,8 @@ impl RowGroup {
         }
         let wanted = self.tasks.iter_mut().filter(|task| task.is_wanted(step, window));
         for task in wanted.skip(leaves.len()) {
-            let [part, ..] = task.parts()? else { continue };
-            match part.decode(window, last, given.take())? {
+            let [decoder, ..] = task.decoders()? else { continue };
+            match decoder.decode(window, last, given.take())? {
                 Step::Done(leaf) => leaves.push(leaf),
                 Step::NeedsMore(range) => return Ok(Step::NeedsMore(range)),
             }

@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
 use super::file::Named;
-use super::parts::{Piece, divide, rows_of};
+use super::parts::{RowCost, divide, rows_of};
 use super::{Batches, Reader};
 use crate::error::{Error, Result};
 use crate::io::{ReopenedFile, Source};
@@ -275,15 +275,15 @@ impl<S: Clone> Dataset<S> {
         }
         let resolved = self.resolved()?;
         let plans = resolved.readers.iter().map(Reader::plan).collect::<Result<Vec<Plan>>>()?;
-        let (mut pieces, mut places) = (Vec::new(), Vec::new());
+        let (mut costs, mut places) = (Vec::new(), Vec::new());
         for (file, plan) in plans.iter().enumerate() {
             for (index, range) in plan.ranges().iter().enumerate() {
                 let cost = plan.cost(range.row_group, range.count());
-                pieces.push(Piece { cost, rows: range.count() });
+                costs.push(RowCost { cost, rows: range.count() });
                 places.push((file, index));
             }
         }
-        let parts = divide(&pieces, n);
+        let parts = divide(&costs, n);
         let of = parts.len().max(1);
         let part_of = |readers| Self { readers, ..resolved.clone() };
         if parts.is_empty() {

@@ -57,12 +57,12 @@ impl<S: Clone> Reader<S> {
         if n == 1 {
             return Ok(vec![self.part(None, 1)]);
         }
-        let pieces = plan.ranges().iter().map(|range| Piece {
+        let costs = plan.ranges().iter().map(|range| RowCost {
             cost: plan.cost(range.row_group, range.count()),
             rows: range.count(),
         });
-        let pieces: Vec<_> = pieces.collect();
-        let parts = divide(&pieces, n);
+        let costs: Vec<_> = costs.collect();
+        let parts = divide(&costs, n);
         if parts.is_empty() {
             return Ok(vec![self.part(Some(Arc::from([])), 1)]);
         }
@@ -142,9 +142,9 @@ impl Reader {
     }
 }
 
-/// What cannot be told apart further than by its rows: those of a row group that are wanted.
+/// The wanted rows of a row group, and their estimated cost; all rows are assumed to cost the same.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct RowCost {
     pub(crate) cost: u64,
     pub(crate) rows: u64,
 }
@@ -152,19 +152,19 @@ pub(crate) struct Piece {
 /// A cut may lie this part of the mean cost off, to fall on the edge of a row group.
 const SNAP: u128 = 8;
 
-/// Divides pieces into at most `n` parts of about the same cost, in order: for each part, which
-/// pieces, and which of the wanted rows of each. No part is empty.
-pub(crate) fn divide(pieces: &[Piece], n: usize) -> Vec<Vec<(usize, Range<u64>)>> {
-    let total: u128 = pieces.iter().map(|piece| u128::from(piece.cost)).sum();
-    let rows: u128 = pieces.iter().map(|piece| u128::from(piece.rows)).sum();
+/// Divides row groups into at most `n` parts of about the same cost, in order: each part is a list
+/// of row groups, by index, with a range of their wanted rows. No part is empty.
+pub(crate) fn divide(costs: &[RowCost], n: usize) -> Vec<Vec<(usize, Range<u64>)>> {
+    let total: u128 = costs.iter().map(|group| u128::from(group.cost)).sum();
+    let rows: u128 = costs.iter().map(|group| u128::from(group.rows)).sum();
     let n = (n as u128).min(rows);
     let snap = total / n.max(1) / SNAP;
     let mut parts = Vec::new();
     let mut part = Vec::new();
-    // The end of the current part, and the cost of the pieces before this one.
+    // The end of the current part, and the cost of the row groups before this one.
     let (mut number, mut before) = (1u128, 0u128);
-    for (index, piece) in pieces.iter().enumerate() {
-        let cost = u128::from(piece.cost);
+    for (index, group) in costs.iter().enumerate() {
+        let cost = u128::from(group.cost);
         let mut from = 0;
         while number < n {
             let end = total * number / n;
@@ -174,10 +174,10 @@ pub(crate) fn divide(pieces: &[Piece], n: usize) -> Vec<Vec<(usize, Range<u64>)>
             let within = end.saturating_sub(before);
             let row = match within {
                 _ if within <= snap => 0,
-                _ if cost - within <= snap => piece.rows,
+                _ if cost - within <= snap => group.rows,
                 _ => {
-                    let row = within * u128::from(piece.rows) / cost.max(1);
-                    u64::try_from(row).unwrap_or(u64::MAX).min(piece.rows)
+                    let row = within * u128::from(group.rows) / cost.max(1);
+                    u64::try_from(row).unwrap_or(u64::MAX).min(group.rows)
                 }
             };
             let row = row.max(from);
@@ -190,8 +190,8 @@ pub(crate) fn divide(pieces: &[Piece], n: usize) -> Vec<Vec<(usize, Range<u64>)>
             }
             number += 1;
         }
-        if from < piece.rows {
-            part.push((index, from..piece.rows));
+        if from < group.rows {
+            part.push((index, from..group.rows));
         }
         before += cost;
     }
@@ -218,10 +218,10 @@ pub(crate) fn rows_of(
 mod tests {
     use super::*;
 
-    fn cost(pieces: &[Piece], part: &[(usize, Range<u64>)]) -> f64 {
+    fn cost(costs: &[RowCost], part: &[(usize, Range<u64>)]) -> f64 {
         let of = |(index, rows): &(usize, Range<u64>)| {
-            let piece = pieces[*index];
-            piece.cost as f64 * (rows.end - rows.start) as f64 / piece.rows as f64
+            let group = costs[*index];
+            group.cost as f64 * (rows.end - rows.start) as f64 / group.rows as f64
         };
         part.iter().map(of).sum()
     }
@@ -230,16 +230,16 @@ mod tests {
     fn parts_hold_every_row_once_in_order_and_none_costs_more_than_5_4_of_the_mean() {
         for seed in 0..2_000u64 {
             let mut random = fastrand::Rng::with_seed(seed);
-            let pieces: Vec<Piece> = (0..random.usize(0..12))
+            let costs: Vec<RowCost> = (0..random.usize(0..12))
                 .map(|_| {
                     let bits = random.u32(1..40);
                     let rows = random.u64(1..1 << bits);
-                    Piece { cost: rows.saturating_mul(random.u64(1..100)), rows }
+                    RowCost { cost: rows.saturating_mul(random.u64(1..100)), rows }
                 })
                 .collect();
             let n = random.usize(1..20);
-            let parts = divide(&pieces, n);
-            let whole = pieces.iter().enumerate().map(|(i, piece)| (i, 0..piece.rows));
+            let parts = divide(&costs, n);
+            let whole = costs.iter().enumerate().map(|(i, group)| (i, 0..group.rows));
             let mut joined: Vec<(usize, Range<u64>)> = Vec::new();
             for (index, rows) in parts.iter().flatten().cloned() {
                 match joined.last_mut() {
@@ -253,20 +253,20 @@ mod tests {
             assert_eq!(joined, whole.collect::<Vec<_>>(), "seed {seed}");
             assert!(parts.len() <= n, "seed {seed}");
             assert!(parts.iter().all(|part| !part.is_empty()), "seed {seed}");
-            let all: f64 = pieces.iter().map(|piece| piece.cost as f64).sum();
-            let row = pieces.iter().map(|piece| piece.cost as f64 / piece.rows as f64);
+            let all: f64 = costs.iter().map(|group| group.cost as f64).sum();
+            let row = costs.iter().map(|group| group.cost as f64 / group.rows as f64);
             let row = row.fold(0.0, f64::max);
             for part in &parts {
                 // A row is not divided, and there are no more parts than rows.
                 let most = (all / n as f64).max(row) * 1.25 + 2.0 * row + 1.0;
-                assert!(cost(&pieces, part) <= most, "seed {seed}: {parts:?} of {pieces:?}");
+                assert!(cost(&costs, part) <= most, "seed {seed}: {parts:?} of {costs:?}");
             }
         }
     }
 
     #[test]
     fn cuts_fall_on_the_edge_of_a_row_group_that_is_close() {
-        let of = |rows| Piece { cost: rows, rows };
+        let of = |rows| RowCost { cost: rows, rows };
         let parts = divide(&[of(100), of(104), of(96), of(100)], 4);
         let whole: Vec<_> = parts.iter().map(Vec::len).collect();
         assert_eq!(whole, [1, 1, 1, 1], "{parts:?}");

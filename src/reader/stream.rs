@@ -150,7 +150,7 @@ impl AsyncReader {
     /// As [`Reader::plan`], and any fault of the metadata of the row groups.
     pub async fn explain(&self) -> Result<Explanation> {
         let (source, metadata) = (self.source.clone(), self.metadata.clone());
-        // Without what this reader has read before, so that the answer is always the same.
+        // Without what this reader has read before, so that the result is always the same.
         let plan = self.plan()?.with_page_cache(&PageCache::default());
         let explained = Explanation::new_async(source, metadata, &plan).await;
         explained.map_err(|e| self.name(e))

@@ -1,4 +1,4 @@
-//! [`List`] and [`Held`] decode values from the wire on demand.
+//! [`List`] and [`LazyValue`] decode values from the wire on demand.
 //!
 //! Used by the borrowed structs of `format`, which occur in large numbers: a vector for each list
 //! of each column chunk is what makes wide footers slow. Reading one decodes every element, so that
@@ -130,13 +130,13 @@ impl<'a, T: Read<'a> + fmt::Debug> fmt::Debug for List<'a, T> {
 }
 
 /// A rare and large value on the wire, which was read once and is valid. Two words.
-pub struct Held<'a, T> {
+pub struct LazyValue<'a, T> {
     /// The value, and no more than that; nothing at all is the default.
     bytes: &'a [u8],
     value: PhantomData<fn() -> T>,
 }
 
-impl<'a, T: Read<'a>> Held<'a, T> {
+impl<'a, T: Read<'a>> LazyValue<'a, T> {
     /// The value that `bytes` are, which has been read before.
     pub(super) fn sound(bytes: &'a [u8]) -> Self {
         Self { bytes, value: PhantomData }
@@ -154,7 +154,7 @@ impl<'a, T: Read<'a>> Held<'a, T> {
     }
 }
 
-impl<'a, T: Read<'a>> Read<'a> for Held<'a, T> {
+impl<'a, T: Read<'a>> Read<'a> for LazyValue<'a, T> {
     const TYPE: u8 = T::TYPE;
 
     #[inline]
@@ -174,29 +174,29 @@ impl<'a, T: Read<'a>> Read<'a> for Held<'a, T> {
     }
 }
 
-impl<T> Clone for Held<'_, T> {
+impl<T> Clone for LazyValue<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Held<'_, T> {}
+impl<T> Copy for LazyValue<'_, T> {}
 
-impl<T> Default for Held<'_, T> {
+impl<T> Default for LazyValue<'_, T> {
     /// The default of the value.
     fn default() -> Self {
         Self { bytes: &[], value: PhantomData }
     }
 }
 
-impl<'a, T: Read<'a> + PartialEq> PartialEq for Held<'a, T> {
+impl<'a, T: Read<'a> + PartialEq> PartialEq for LazyValue<'a, T> {
     /// Equal if the values are.
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get()
     }
 }
 
-impl<'a, T: Read<'a> + fmt::Debug> fmt::Debug for Held<'a, T> {
+impl<'a, T: Read<'a> + fmt::Debug> fmt::Debug for LazyValue<'a, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }

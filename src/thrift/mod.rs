@@ -67,10 +67,10 @@ pub(crate) mod oracle;
 #[cfg(test)]
 mod tests;
 
-pub use list::{Held, List, ListIter};
+pub use list::{LazyValue, List, ListIter};
 pub(crate) use read::in_field;
 pub(crate) use read::{Field, Read, Reader};
-pub(crate) use skip::Alike;
+pub(crate) use skip::SimilarStructSkipper;
 pub use unknown::Unknown;
 pub(crate) use write::Write;
 pub(crate) use write::empty_struct_field;

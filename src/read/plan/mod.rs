@@ -14,4 +14,4 @@ pub(crate) use self::row_group::{PageIndexPlan, RowGroupPlan};
 pub use self::rows::RowRange;
 pub use self::scan::Plan;
 #[cfg(any(feature = "parallel", test))]
-pub(super) use self::scan::share;
+pub(super) use self::scan::proportion;

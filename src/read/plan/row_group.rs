@@ -10,7 +10,7 @@ use super::chunk::{
     ChunkPlan, DictionaryFetch, Listed, PlannedChunk, WantedPages, byte_range, needs, not_negative,
 };
 use super::rows::RowRange;
-use super::scan::{Plan, WORTH_AN_INDEX, share};
+use super::scan::{Plan, WORTH_AN_INDEX, proportion};
 use crate::crypt::{Module, opened};
 use crate::error::{Error, Result};
 use crate::format::OffsetIndex;
@@ -196,7 +196,7 @@ impl PageIndexPlan {
 
     /// About how many bytes of the column chunks are wanted.
     pub(crate) fn wanted_bytes(&self) -> u64 {
-        share(self.chunk_bytes(), self.range.count(), self.rows_in_group)
+        proportion(self.chunk_bytes(), self.range.count(), self.rows_in_group)
     }
 
     /// Bytes of the column chunks, all pages counted.
@@ -337,9 +337,11 @@ impl RowGroupPlan {
                     let compressed = match &chunk.pages {
                         Some(_) => pages.bytes(),
                         // Of a chunk that is read whole, or in pieces, the part of the rows wanted.
-                        None => {
-                            share(chunk.bytes.end - chunk.bytes.start, rows, self.rows_in_group)
-                        }
+                        None => proportion(
+                            chunk.bytes.end - chunk.bytes.start,
+                            rows,
+                            self.rows_in_group,
+                        ),
                     };
                     let per_row = chunk.arrow_bytes / self.rows_in_group.max(1);
                     let work = ChunkWork {

@@ -121,7 +121,7 @@ pub(super) fn prune(footer: &Footer, filter: &Filter, ranges: Vec<RowRange>) -> 
     for range in ranges {
         let rows = footer.row_group_rows(range.row_group)?;
         let facts = filter.facts(footer, range.row_group, rows);
-        match filter.answer(rows, &facts) {
+        match filter.prune_result(rows, &facts) {
             PruneResult::Cannot => pruned.push(range.row_group),
             PruneResult::Might => kept.push(range),
             PruneResult::Always => kept.push(range.with_claim(filter, rows)),

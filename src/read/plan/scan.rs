@@ -287,7 +287,7 @@ impl Plan {
             Some(sizes.fold(0, u64::saturating_add))
         };
         let bytes = self.leaves().iter().filter_map(of_column).fold(0, u64::saturating_add);
-        share(bytes, rows, all).saturating_add(rows)
+        proportion(bytes, rows, all).saturating_add(rows)
     }
 
     /// Which rows of its row group a range of [`Plan::ranges`] wants.
@@ -467,9 +467,9 @@ fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> SchemaR
 }
 
 /// Share of `bytes` that `rows` of `all` rows take, if all rows take the same.
-pub(in crate::read) fn share(bytes: u64, rows: u64, all: u64) -> u64 {
-    let share = u128::from(bytes) * u128::from(rows) / u128::from(all.max(1));
-    u64::try_from(share).unwrap_or(u64::MAX)
+pub(in crate::read) fn proportion(bytes: u64, rows: u64, all: u64) -> u64 {
+    let result = u128::from(bytes) * u128::from(rows) / u128::from(all.max(1));
+    u64::try_from(result).unwrap_or(u64::MAX)
 }
 
 /// Minimum batches that the memory should hold, because two waves share it with the pages that they

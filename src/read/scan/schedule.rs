@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::filter_first::{OpenContext, Opening};
-use super::wave::{Entry, Part, Wave, WaveSize};
+use super::wave::{Entry, Wave, WaveGroup, WaveSize};
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::read::batch::ReservedBatch;
@@ -101,7 +101,7 @@ pub(crate) enum Next {
 const MAX_WINDOWS: u64 = 256;
 
 /// Maximum row groups of a wave, because each that is opened is compared with those before it.
-const MAX_PARTS: usize = 1024;
+const MAX_GROUPS: usize = 1024;
 
 /// Maximum windows of a wave that shows which columns of a filter are better decoded later.
 const WINDOWS_TO_LEARN: u64 = 4;
@@ -276,25 +276,25 @@ impl Scan {
         };
         match retry {
             Some(Retry::WithoutIndex) if wave.trusts_index() => {
-                for mut part in wave.parts.into_iter().rev() {
-                    if part.entry.ignores_index {
-                        part.row_group.restart_at(part.first_row);
-                        self.requeue(part);
+                for mut group in wave.groups.into_iter().rev() {
+                    if group.entry.ignores_index {
+                        group.row_group.restart_at(group.first_row);
+                        self.requeue(group);
                         continue;
                     }
-                    let range = part.row_group.rest_from(part.first_row);
-                    let entry = Entry { range, ignores_index: true, ..part.entry };
+                    let range = group.row_group.rest_from(group.first_row);
+                    let entry = Entry { range, ignores_index: true, ..group.entry };
                     self.queue.push_front(Queued { entry, state: State::Planned });
                 }
             }
             Some(retry @ (Retry::WithLessMemory | Retry::WithFewerRows))
                 if self.make_room(&mut wave, retry) =>
             {
-                wave.parts.into_iter().rev().for_each(|part| self.requeue(part));
+                wave.groups.into_iter().rev().for_each(|group| self.requeue(group));
             }
             _ => {
                 let state = State::Failed(error);
-                if let Some(Part { entry, .. }) = wave.parts.into_iter().next() {
+                if let Some(WaveGroup { entry, .. }) = wave.groups.into_iter().next() {
                     self.queue.push_front(Queued { entry, state });
                 }
             }
@@ -395,7 +395,7 @@ impl Scan {
 
     /// Keeps what the last row group of a wave has left; `is_at_end` if it gave no more rows.
     fn keep_rest(&mut self, mut wave: Wave, is_at_end: bool) {
-        let Some(mut last) = wave.parts.pop().filter(|_| !is_at_end) else { return };
+        let Some(mut last) = wave.groups.pop().filter(|_| !is_at_end) else { return };
         let max_rows = last.row_group.max_batch_rows();
         last.row_group.size.widen(&last.windows, max_rows);
         if !last.row_group.is_done() {
@@ -403,8 +403,8 @@ impl Scan {
         }
     }
 
-    fn requeue(&mut self, part: Part) {
-        let Part { entry, row_group, .. } = part;
+    fn requeue(&mut self, group: WaveGroup) {
+        let WaveGroup { entry, row_group, .. } = group;
         self.queue.push_front(Queued { entry, state: State::Open(row_group) });
     }
 
@@ -448,7 +448,7 @@ impl Scan {
             }
             bytes = bytes.saturating_add(row_group.bytes_left());
             windows = windows.saturating_sub(row_group.batches_left());
-            let is_full = bytes >= self.size.bytes || windows == 0 || at + 1 == MAX_PARTS;
+            let is_full = bytes >= self.size.bytes || windows == 0 || at + 1 == MAX_GROUPS;
             if is_full || self.is_made_alone(row_group) {
                 return None;
             }
@@ -515,14 +515,14 @@ impl Scan {
     /// wanted. A wave has at least one window, however small it is.
     fn gather(&mut self, waits: bool) -> Wave {
         let (mut bytes, mut windows_left) = (0u64, self.max_windows());
-        let mut parts = Vec::new();
-        while (parts.is_empty() || bytes < self.size.bytes)
+        let mut groups = Vec::new();
+        while (groups.is_empty() || bytes < self.size.bytes)
             && windows_left > 0
-            && parts.len() < MAX_PARTS
+            && groups.len() < MAX_GROUPS
             && let Some((entry, mut row_group)) = self.pop_open()
         {
             let is_single = self.is_made_alone(&row_group);
-            if is_single && !parts.is_empty() {
+            if is_single && !groups.is_empty() {
                 self.queue.push_front(Queued { entry, state: State::Open(row_group) });
                 break;
             }
@@ -539,13 +539,13 @@ impl Scan {
                 windows_left -= n;
             }
             let ends_here = is_single || !row_group.is_done();
-            parts.push(Part { entry, row_group, first_row, windows });
+            groups.push(WaveGroup { entry, row_group, first_row, windows });
             if ends_here {
                 break;
             }
         }
         self.waves = self.waves.saturating_add(1);
         self.is_decoding = true;
-        Wave { parts, overlaps: waits }
+        Wave { groups, overlaps: waits }
     }
 }

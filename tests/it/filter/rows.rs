@@ -44,7 +44,7 @@ impl Twin {
                 Some(holds(order))
             }
             Self::IsNull(column) => Some(all[*column][row] == Cell::Null),
-            Self::Not(inner) => inner.evaluate(all, row).map(|verdict| !verdict),
+            Self::Not(inner) => inner.evaluate(all, row).map(|result| !result),
             Self::And(both) => match (both[0].evaluate(all, row), both[1].evaluate(all, row)) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
@@ -240,7 +240,7 @@ fn what_cannot_match_is_not_fetched() {
     let plan = word.explain().expect("a plan");
     assert!(plan.row_groups.iter().all(|group| group.outcome == Outcome::ByBloomFilter), "{plan}");
     assert_eq!(word.count().expect("a count"), 0);
-    // What is sure is counted without its pages.
+    // Rows that surely pass are counted without their pages.
     let proven = Reader::new(table()).expect("a file");
     let proven = proven.filter(col("key").gt_eq(10_000).and(col("word").is_not_null()));
     assert_eq!(proven.count().expect("a count"), 30_000);
