@@ -170,12 +170,12 @@
 //!
 //! | word | meaning |
 //! |---|---|
-//! | leaf | a primitive node of the Parquet schema ([`schema::Leaf`]); the specification says column |
+//! | leaf | a primitive node of the Parquet schema ([`schema::Leaf`]); in Parquet a column |
 //! | column | a field of the batches; a nested column has several leaves |
 //! | chunk | a column chunk: the pages of one leaf in one row group |
 //! | slot | a place for a value, which may be null; a data page has one for each level entry |
 //! | piece | consecutive bytes that are read or written in one call |
-//! | part | rows of a read, or of a large row group, that are read by themselves ([`Reader::parts`]) |
+//! | part | rows of a read or a large row group that are read by themselves ([`Reader::parts`]) |
 //! | window | the rows of a row group that become one batch |
 //! | wave | the windows, of one row group or several, that are decoded at a time |
 //! | task | one leaf of a row group of a wave, to be decoded |

@@ -4,8 +4,8 @@
 //! Spec: `parquet.thrift`, PageIndex.md. Read by [`FooterIndex`](super::FooterIndex), and where all
 //! nodes of a schema, all column chunks or all page indexes are visited. The fields have the names
 //! of those in the owning structs. Byte strings are slices; lists and rare structs are decoded when
-//! they are asked for ([`List`], [`LazyValue`]). Trap: unknown fields are not kept, so nothing here can
-//! be written back.
+//! they are asked for ([`List`], [`LazyValue`]). Trap: unknown fields are not kept, so nothing here
+//! can be written back.
 
 use super::column::PageEncodingStats;
 use super::crypto::ColumnCryptoMetaData;

@@ -1,7 +1,7 @@
 //! Evaluates a conjunction conjunct by conjunct, the cheapest first as measured so far.
 //!
-//! A conjunct is evaluated only on the rows that passed the conjuncts before it, if these rows are few, if
-//! the conjunct is slow, or if it can fail for other rows.
+//! A conjunct is evaluated only on the rows that passed the conjuncts before it, if these rows are
+//! few, if the conjunct is slow, or if it can fail for other rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -326,7 +326,8 @@ impl Predicate {
     }
 
     /// Like [`Predicate::function`], for a function that can fail for some rows. In a conjunction
-    /// it is called only for rows that pass all other conjuncts, after earlier functions of this kind.
+    /// it is called only for rows that pass all other conjuncts, after earlier functions of this
+    /// kind.
     #[cfg(feature = "engine")]
     pub fn last_function(
         columns: Vec<String>,

@@ -1,8 +1,8 @@
 //! [`AdaptiveStats`]: measurements of earlier batches of a read, by which later ones are evaluated.
 //!
 //! The conjuncts are evaluated by ascending cost per row that they reject, as measured
-//! so far; where few rows are left, a conjunct sees only those. The results of testing the entries of a
-//! dictionary are kept for the batches that share it.
+//! so far; where few rows are left, a conjunct sees only those. The results of testing the entries
+//! of a dictionary are kept for the batches that share it.
 //! Trap: only at the top of a conjunction are false and null equivalent; below a `not` they differ.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -60,8 +60,8 @@ struct DictionaryResults {
 const MAX_DICTIONARIES: usize = 32;
 
 impl AdaptiveStats {
-    /// The conjuncts, cheapest first: what a row costs, by the share of rows that need not be looked at
-    /// any more. Those that must come last do, as they are ordered.
+    /// The conjuncts, cheapest first: what a row costs, by the share of rows that need not be
+    /// looked at any more. Those that must come last do, as they are ordered.
     pub(super) fn order(&self, conjuncts: &[Arc<BoundNode>]) -> Vec<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.conjuncts.resize(conjuncts.len(), Cost::default());

@@ -153,7 +153,8 @@ impl Filter {
         &self.early_columns
     }
 
-    /// Whether conjuncts of the predicate can be evaluated before the columns of others are decoded.
+    /// Whether conjuncts of the predicate can be evaluated before the columns of others are
+    /// decoded.
     pub(super) fn has_groups(&self) -> bool {
         self.groups.are_many()
     }

@@ -1,10 +1,11 @@
 //! [`FilterStages`]: the steps in which the columns of a filter are decoded, and what is evaluated
 //! after each.
 //!
-//! The columns of a conjunction need not be decoded for all rows: where one conjunct leaves few rows,
-//! the columns of the others are decoded only for those. Conjuncts that share a column form a *group*,
-//! and so do the conjuncts that must come last. The order of the groups is decided for some windows at
-//! a time, from measurements of earlier ones; until then all groups are decoded at once.
+//! The columns of a conjunction need not be decoded for all rows: where one conjunct leaves few
+//! rows, the columns of the others are decoded only for those. Conjuncts that share a column form a
+//! *group*, and so do the conjuncts that must come last. The order of the groups is decided for
+//! some windows at a time, from measurements of earlier ones; until then all groups are decoded at
+//! once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -109,7 +110,8 @@ pub(super) struct FilterStage {
 }
 
 impl FilterGroups {
-    /// The groups of a predicate. One if it is no conjunction, or its conjuncts share their columns.
+    /// The groups of a predicate. One if it is no conjunction, or its conjuncts share their
+    /// columns.
     pub(super) fn new(bound: &Bound, columns: FilterColumns) -> Self {
         let n = columns.shapes.len();
         let conjuncts = bound.columns_of_conjuncts(&columns.schema);
