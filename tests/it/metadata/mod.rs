@@ -1,4 +1,4 @@
-//! Metadata without rows: kept ones and statistics as arrays.
+//! Tests of metadata without rows: cached metadata and statistics as arrays.
 
 mod kept;
 mod statistics;

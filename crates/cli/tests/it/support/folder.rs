@@ -1,4 +1,4 @@
-//! `marq` as the tests start it, and a folder of files for it.
+//! Starts `marq`, in a temporary folder of files where a test has some.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
