@@ -118,7 +118,7 @@ struct SharedLists {
 /// Vectors that are not in use, by type and size. Their contents have no meaning.
 #[derive(Debug, Default)]
 struct SizeClasses {
-    /// Of all vectors.
+    /// Bytes of all vectors.
     bytes: usize,
     /// By type and size, and of these the oldest first. No class is empty.
     by_size: BTreeMap<FreeListKey, VecDeque<FreeBuffer>>,
@@ -159,7 +159,7 @@ impl FreeLists {
         Self(Some(Arc::new(SharedLists { max: max.into(), size_classes: Mutex::default() })))
     }
 
-    /// Lists that keep nothing, for what is not told which to use.
+    /// Lists that keep nothing, the default.
     pub(crate) fn none() -> Self {
         Self(None)
     }

@@ -97,8 +97,8 @@ impl Decompressor {
         }))
     }
 
-    /// Bytes of memory that it takes to decompress `input`, besides what comes out: windows that
-    /// the input asks for. What is small and does not depend on the input is not counted.
+    /// Bytes of scratch memory for decompressing `input`, such as windows whose size the input
+    /// states. Small sizes that do not depend on the input are not counted.
     pub(crate) fn working_bytes(&self, input: &[u8]) -> usize {
         match &self.0 {
             Codec::Brotli(codec) => codec.working_bytes(input),

@@ -53,7 +53,7 @@ impl Decoder {
         out: &mut Vec<u8>,
     ) -> bool {
         let mut cursor = Cursor::new(input, SPEC);
-        // A copy may go beyond what is wanted.
+        // A copy may write more than is wanted.
         let max = wanted.saturating_add(MAX_SHORT);
         let is_less = max < len && cursor.uleb128().is_ok_and(|stated| stated == len as u64);
         if !is_less || check_ratio(input, max, RATIO, "SNAPPY").is_err() {

@@ -140,7 +140,7 @@ impl fmt::Debug for Decryption {
 /// The keys of one file, as far as they were found. Cheap to share.
 pub(crate) struct FileDecryptor {
     pub(super) decryption: Decryption,
-    /// What the additional authenticated data of all modules begin with.
+    /// Prefix of the additional authenticated data of all modules.
     aad: Arc<[u8]>,
     /// Whether the bodies of pages are encrypted by CTR.
     has_ctr_pages: bool,
@@ -152,7 +152,7 @@ pub(crate) struct FileDecryptor {
     pub(super) retrieved: Mutex<HashMap<KeyName, Result<Key, String>>>,
 }
 
-/// What keys are remembered by: the column, or none for the footer, and the key metadata.
+/// The key under which a key is cached: the column, or `None` for the footer, and the key metadata.
 pub(super) type KeyName = (Option<String>, Option<Vec<u8>>);
 
 impl fmt::Debug for FileDecryptor {
@@ -361,7 +361,7 @@ impl FileDecryptor {
         Ok(retrieved().entry(name).or_insert(found).clone())
     }
 
-    /// What opens the modules of a column chunk.
+    /// Makes the decryptor of the modules of a column chunk.
     ///
     /// # Errors
     /// `Crypto` if the file has too many row groups or columns for encryption.

@@ -247,7 +247,7 @@ struct FileEncryptorState {
     encryption: Encryption,
     protections: Vec<LeafProtection>,
     unique: [u8; UNIQUE_LEN],
-    /// What the additional authenticated data of all modules begin with.
+    /// Prefix of the additional authenticated data of all modules.
     aad: Arc<[u8]>,
 }
 

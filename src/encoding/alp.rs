@@ -79,7 +79,7 @@ pub(crate) trait Float: Copy + Default + Send + Word {
     fn pack(isa: Isa, integers: &[Self::Int], frame: Self::Int, width: u32, out: &mut Vec<u8>);
 }
 
-/// What values are scaled by: 10^exponent, then 10^-factor.
+/// The factors by which values are scaled: 10^exponent, then 10^-factor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ScaleFactors {
     exponent: u8,

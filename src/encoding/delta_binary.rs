@@ -139,7 +139,7 @@ pub(crate) struct Decoder<T: Int> {
     narrowed: Vec<u8>,
 }
 
-/// What is left of a miniblock.
+/// The rest of a miniblock.
 #[derive(Debug, Default)]
 struct Miniblock {
     /// Where its packed bytes begin.

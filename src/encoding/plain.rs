@@ -180,7 +180,7 @@ impl Bits {
 pub(crate) struct PlainBlock {
     next: usize,
     left: usize,
-    /// What the values are like.
+    /// The measurements of the values.
     pub walk: Walk,
 }
 
@@ -195,7 +195,7 @@ pub(crate) struct PlainPosition {
 #[derive(Debug)]
 pub(crate) struct ByteArrays {
     bytes: Bytes,
-    /// What is not read yet, as an offset into `bytes`.
+    /// Offset in `bytes` of the first byte that is not read yet.
     next: usize,
     left: usize,
 }
@@ -214,7 +214,7 @@ impl ByteArrays {
         Ok(Self { bytes, next: 0, left: n })
     }
 
-    /// What the spans lie in.
+    /// The buffer that the spans refer to.
     pub(crate) fn buffer(&self) -> &Bytes {
         &self.bytes
     }
@@ -397,7 +397,7 @@ pub(crate) fn encode_between_into<O: Copy + Into<i64>>(
         let len = i32::try_from(value.len()).expect("a value of at most 2 GiB");
         out.extend_from_slice(&len.to_le_bytes());
         let rest = bytes.get(place(*start)..).expect("the value was there");
-        // A copy of a known length is a few instructions; what is too much is taken back.
+        // A copy of a known length is a few instructions; the excess is truncated.
         let whole = out.len() + value.len();
         if let (true, Some(chunk)) = (value.len() <= SHORT, rest.first_chunk::<SHORT>()) {
             out.extend_from_slice(chunk);

@@ -46,7 +46,7 @@ impl Export {
         let ends: Vec<_> = std::thread::scope(|scope| {
             let work = || run.work(&streams);
             let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-            // All of them, so that nothing is written any more when a panic goes on.
+            // Joins all threads, so that nothing is written after a panic is resumed.
             threads.into_iter().map(|thread| thread.join()).collect()
         });
         for end in ends {
@@ -59,7 +59,7 @@ impl Export {
     }
 }
 
-/// What the workers of an export share.
+/// State that the workers of an export share.
 pub(super) struct ExportRun {
     encoder: RowGroupEncoder,
     target: Box<dyn Target>,
@@ -107,7 +107,7 @@ pub(super) struct ExportState {
     number: usize,
     /// The one that was written to last is the last.
     open: Vec<OpenFile>,
-    /// What the files of the stream so far have told of the next one.
+    /// Ratio by which the size of the next file is estimated, from earlier files of the stream.
     ratio: Option<f64>,
 }
 
@@ -379,7 +379,7 @@ fn wrong(number: usize, what: &str) -> Error {
     Error::usage(format_args!("file {number}: {what}"))
 }
 
-/// What comes of a future that never waits, as those of local files.
+/// Polls a future that never waits, such as those of local files.
 pub(super) fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => done,

@@ -53,7 +53,7 @@ thrift! {
         1 optional file_path: &'a str,
         /// Deprecated: where a copy of the metadata stands in the file, or anything else.
         2 required file_offset: i64,
-        /// What is in the chunk; absent if it is encrypted with a key of its own.
+        /// The contents of the chunk; absent if they are encrypted with a key of their own.
         3 optional meta_data: ColumnMetaDataRef<'a>,
         /// Where the offset index begins.
         4 optional offset_index_offset: i64,

@@ -36,7 +36,7 @@ impl Pool {
         }
     }
 
-    /// Whether it is of use beside the calling thread: a global pool of one is not.
+    /// Whether the pool helps beside the calling thread; a global pool of one thread does not.
     pub(crate) fn has_threads(&self) -> bool {
         match self {
             Self::Global => self.threads() > 1,

@@ -62,7 +62,7 @@ impl<W: Write + Send> Sink for WriteSink<W> {
 #[derive(Debug)]
 pub struct PathSink {
     path: PathBuf,
-    /// None where bytes go straight to the path.
+    /// `None` if bytes go straight to the path.
     temporary: Option<PathBuf>,
     file: Option<File>,
 }
@@ -138,7 +138,7 @@ impl Sink for PathSink {
             return Err(Error::usage("the file is finished"));
         };
         let Some(temporary) = self.temporary.take() else {
-            // Nothing is held back here, and what is no file may refuse to be synced.
+            // Nothing is buffered here, and pipes and devices may refuse to be synced.
             return Ok(());
         };
         // Renamed while it is locked, so that no process removes it as abandoned.

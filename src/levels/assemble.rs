@@ -122,7 +122,7 @@ impl SimdTask for FindSlots<'_> {
     }
 }
 
-/// What the entries of a stretch are: counted for the value decoder.
+/// Counts of the entries of a stretch, for the value decoder.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Decoded {
     /// Slots of the leaf, nulls included.

@@ -165,7 +165,7 @@ impl LevelDecoder {
             }
             LevelEncoding::Hybrid(hybrid) => {
                 let read = hybrid.read_planes(n, out);
-                // A level that is too high comes before what is wrong after it.
+                // A level that is too high is reported before a fault after it.
                 check(out, before, max)?;
                 read
             }
@@ -253,7 +253,7 @@ mod tests {
             &[16, 2, 3, 0b1010_1010, 0b1110_1010][..],
             &[16, 3],
             &[16, 2, 16, 3],
-            // What is wrong after it comes later.
+            // The fault comes after the levels that are read.
             &[3, 0b1010_1010, 0b1110_1010],
         ] {
             let error = read(bytes, 2, 16).unwrap_err();

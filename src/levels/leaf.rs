@@ -19,9 +19,9 @@ pub(crate) struct LeafLevels {
 /// Definition levels.
 #[derive(Debug)]
 enum Def {
-    /// Of any leaf.
+    /// Levels of any leaf.
     Levels(LevelBuffer),
-    /// Of a leaf whose highest level is 1, once there is a null: a validity bitmap says all.
+    /// Levels of a leaf whose maximum is 1, once there is a null: a validity bitmap suffices.
     Bits(Bitmap),
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct DataPage {
     pub memory: PageMemory,
 }
 
-/// What opening a page needs to know of its column chunk.
+/// The properties of a column chunk that are needed to open its pages.
 #[derive(Debug, Clone)]
 pub(crate) struct PageContext {
     /// Codec of the chunk.
@@ -84,7 +84,7 @@ pub(crate) struct PageContext {
     pub bit_order: BitOrder,
     /// Cap on the uncompressed size, in bytes.
     pub page_bytes: u64,
-    /// What opens headers and bodies, if the chunk is encrypted.
+    /// The decryptor of headers and bodies, if the chunk is encrypted.
     pub decryptor: Option<ChunkDecryptor>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct StoredHeader {
     pub header: Box<PageHeader>,
     /// Bytes that it takes.
     pub len: usize,
-    /// What the body is, if it is encrypted.
+    /// The module of the body, if it is encrypted.
     pub body: Option<Module>,
 }
 
@@ -147,7 +147,7 @@ impl PageContext {
         let page = position.data_pages;
         let data = (Module::DataPageHeader(page), Module::DataPage(page));
         let dictionary = (Module::DictionaryPageHeader, Module::DictionaryPage);
-        // Which of the two the first page is, its authentication tells.
+        // Authentication reveals which of the two the first page is.
         let as_dictionary =
             position.is_first.then(|| decryptor.open(dictionary.0, module).ok()).flatten();
         let (plain, body, is_dictionary) = match as_dictionary {
@@ -177,7 +177,7 @@ struct Body {
 
 /// Layout of a page of PLAIN values that is opened only as far as its first slots.
 struct PartialLayout {
-    /// Bytes of what is compressed.
+    /// Length of the compressed bytes.
     len: usize,
     /// How many of them are decompressed.
     wanted: usize,
@@ -192,7 +192,7 @@ pub(crate) struct PageOpener {
     context: PageContext,
     /// Made at the first compressed page.
     decompressor: Option<Decompressor>,
-    /// What the memory of decompressed pages is taken from.
+    /// The budget for the memory of decompressed pages.
     budget: Budget,
 }
 
@@ -202,7 +202,7 @@ impl PageOpener {
         Self { context, decompressor: None, budget: budget.clone() }
     }
 
-    /// What opening a page needs to know.
+    /// The properties of the column chunk.
     pub(crate) fn context(&self) -> &PageContext {
         &self.context
     }
@@ -239,7 +239,7 @@ impl PageOpener {
         body: Bytes,
         module: Option<Module>,
     ) -> Result<Option<Page>> {
-        // What is authenticated needs no checksum: a checksum can be made without a key.
+        // Authenticated bytes need no checksum, which could be made without a key.
         if !self.is_authenticated(module) {
             self.verify_checksum(header, &body)?;
         }
@@ -553,7 +553,7 @@ impl PageOpener {
     }
 }
 
-/// Bytes of the header of an encrypted page: beyond it, what is decrypted would have to be counted.
+/// Maximum bytes of the header of an encrypted page, because the decrypted bytes are not counted.
 const MAX_HEADER_BYTES: usize = 16 << 20;
 
 /// Bytes of a page that are opened beyond those that are thought to do.

@@ -46,7 +46,7 @@ fn words(
 /// The bits of words, taken a few at a time.
 struct Bits<I> {
     words: I,
-    /// Those that are left of a word, the next one lowest.
+    /// The remaining bits of a word, the next one lowest.
     word: u64,
     left: u32,
 }

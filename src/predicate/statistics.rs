@@ -69,11 +69,11 @@ pub struct ColumnStatistics {
     pub max_exact: BooleanArray,
 }
 
-/// What is known of the rows that one row of the statistics tells of.
+/// The facts of one row of the statistics.
 pub(crate) struct StatisticsRow {
     pub(crate) row_group: usize,
     pub(crate) facts: ColumnFacts,
-    /// What the file says of the exactness of the lower and of the upper bound.
+    /// Whether the lower and the upper bound are exact, as the file states.
     pub(crate) exact: (Option<bool>, Option<bool>),
 }
 
@@ -191,7 +191,7 @@ impl BoundsOf<'_> {
             }
             other => other,
         };
-        // Numbers are never cut. Of strings, only the file can tell.
+        // Numbers are never truncated. For strings, only the file knows.
         let is_exact =
             said.or_else(|| (BoundCut::for_leaf(self.leaf) == BoundCut::Never).then_some(true));
         Some((value, if is_cut || is_rounded { Some(false) } else { is_exact }))

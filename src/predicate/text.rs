@@ -388,7 +388,7 @@ impl PredicateParser<'_> {
         Ok(column.intersects(Rectangle::new(xmin, ymin, xmax, ymax)))
     }
 
-    /// What is said of a value, from the operator on.
+    /// Parses the rest of a test, from the operator on.
     fn comparison(&mut self, left: Expression) -> Result<Predicate> {
         if let Token::Op(op) = *self.peek() {
             self.next += 1;
@@ -419,7 +419,7 @@ impl PredicateParser<'_> {
         Ok(if negated { not(predicate) } else { predicate })
     }
 
-    /// What stands after `is`.
+    /// Parses the text after `is`.
     fn is(&mut self, left: Expression) -> Result<Predicate> {
         let negated = self.takes_word("not");
         let left = if negated { left.opposite() } else { left };

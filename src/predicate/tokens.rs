@@ -74,7 +74,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>> {
     Ok(tokens)
 }
 
-/// The token that a text begins with, and its length; or what is wrong with it.
+/// The first token of a text, and its length; or the fault.
 fn token(text: &str) -> std::result::Result<(usize, Token), Cow<'static, str>> {
     const NO_END: &str = "this string has no end";
     let sign = SIGNS.into_iter().find(|(sign, _)| text.starts_with(sign));

@@ -22,7 +22,7 @@ use crate::limits::Reservation;
 use crate::schema::{Kind, Shape, is_empty_group};
 use crate::simd::planes::LevelBitPlanes;
 
-/// What a leaf has reserved.
+/// The memory that a leaf has reserved.
 pub(super) struct LeafMemory {
     pub(super) arrays: Reservation,
     pub(super) dictionary: Option<Arc<Reservation>>,
@@ -192,8 +192,8 @@ fn same_len(found: crate::levels::Validity, len: usize) -> Result<crate::levels:
     Err(Error::mismatch(Spec::Levels, "slots of the group", len, found.len()))
 }
 
-/// What a constructor of Arrow made, which checks that children have one length, and no nulls where
-/// none are allowed.
+/// Boxes the array that a constructor of Arrow made, which checks that children have one length,
+/// and no nulls where none are allowed.
 fn array_of<A: Array + 'static>(made: Result<A, ArrowError>) -> Result<ArrayRef> {
     match made {
         Ok(array) => Ok(Arc::new(array)),

@@ -32,7 +32,7 @@ pub(super) struct FooterState {
     /// Whether it is encrypted there.
     is_encrypted: bool,
     signature: Signature,
-    /// What was decrypted of column chunks, where keys were given.
+    /// The decrypted metadata of column chunks, if keys were given.
     pub(super) decrypted: Option<DecryptedChunks>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct SealedFooter {
 }
 
 pub(super) enum FooterBody {
-    /// A module, which begins with this byte of what is stored.
+    /// A module, which begins at this byte of the stored footer.
     Encrypted { start: usize },
     /// In plain text, and perhaps signed.
     Plain(Box<FooterIndex>),
@@ -349,7 +349,7 @@ impl Footer {
         }
     }
 
-    /// What opens the modules of a column chunk; `None` if it is not encrypted.
+    /// The decryptor of the modules of a column chunk; `None` if it is not encrypted.
     ///
     /// # Errors
     /// `Crypto` if the key is not given, not found or denied.

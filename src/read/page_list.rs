@@ -14,11 +14,11 @@ use crate::format::{Encoding, PageHeader, PageType};
 use crate::limits::Reservation;
 use crate::page::{PageContext, PagePosition, StoredHeader};
 
-/// What was fetched of a column chunk. Cheap to clone.
+/// The fetched bytes of a column chunk. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct PageList(pub(super) Arc<PageListKind>);
 
-/// What is known of it.
+/// The kinds of a page list.
 #[derive(Debug)]
 pub(super) enum PageListKind {
     /// All of the chunk.
@@ -36,7 +36,7 @@ pub(super) enum PageListKind {
     },
 }
 
-/// What says which rows a page holds.
+/// The origin of the knowledge which rows a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowCountSource {
     /// The headers of all pages of the chunk.
@@ -149,7 +149,7 @@ impl PageList {
     }
 }
 
-/// What the header of a page says of where things are.
+/// The places of a page, by its header.
 pub(super) struct Header {
     /// Bytes of header and body.
     pub(super) len: usize,

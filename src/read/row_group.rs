@@ -229,7 +229,7 @@ impl RowGroup {
         self.size.is_careful()
     }
 
-    /// Whether every window is given out.
+    /// Whether every window has been returned.
     pub(super) fn is_done(&self) -> bool {
         self.next_row >= self.range.rows.end
     }
@@ -250,7 +250,7 @@ impl RowGroup {
         window.end() == self.rows_in_group
     }
 
-    /// What makes batches of the leaves of this row group, on any thread.
+    /// The batcher of this row group, which makes batches of leaves on any thread.
     pub(super) fn batcher(&self) -> Batcher {
         Batcher { plan: self.plan.clone(), range: self.range.clone() }
     }
@@ -316,7 +316,7 @@ impl RowGroup {
         error.at_row_group(self.range.row_group)
     }
 
-    /// Goes on with a window, up to its batch; `None` if no row passes the filter.
+    /// Continues with a window, up to its batch; `None` if no row passes the filter.
     fn decode_open(
         &mut self,
         batcher: &Batcher,
@@ -464,7 +464,7 @@ impl Batcher {
             window.stages.clear();
             return Ok(());
         }
-        // Those of the output come first. The others are not needed any more.
+        // The leaves of the output come first. The others are not needed any more.
         leaves.truncate(stage.shared_leaves);
         window.stages.push(DecodedLeaves { leaves, rows, keep });
         Ok(())
@@ -498,7 +498,7 @@ fn evaluated() -> Error {
 
 /// A window, and which of its rows pass the stages of the filter that were evaluated.
 pub(crate) struct FilteredWindow {
-    /// What was decoded for each stage.
+    /// The leaves that were decoded for each stage.
     stages: Vec<DecodedLeaves>,
     rest: Window,
 }
@@ -508,7 +508,7 @@ impl FilteredWindow {
         Self { stages: Vec::new(), rest: window }
     }
 
-    /// What is to be decoded next; its rows are those that are left.
+    /// The rest of the window, to be decoded next; its rows are those that passed so far.
     pub(crate) fn rest(&self) -> &Window {
         &self.rest
     }

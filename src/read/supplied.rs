@@ -17,11 +17,11 @@ pub enum Step<T, More = Range<u64>> {
 }
 
 /// Why a column stops before its end: it is done, with an error, or needs more bytes of the file.
-/// Nothing is lost in the second case: the same call, once they are supplied, goes on.
+/// In the second case nothing is lost: the same call, once they are supplied, continues.
 pub(super) type Stop = Step<Error>;
 
 impl<T> Step<T> {
-    /// What is done.
+    /// The result of a step that is done.
     ///
     /// # Errors
     /// `Usage` if more bytes are needed: for a stage that was given all of them at the start.
@@ -51,7 +51,7 @@ impl From<Error> for Stop {
 }
 
 impl Stop {
-    /// Says more of what is wrong, if something is.
+    /// Adds details to the error, if there is one.
     pub(super) fn map(self, map: impl FnOnce(Error) -> Error) -> Self {
         match self {
             Self::NeedsMore(range) => Self::NeedsMore(range),

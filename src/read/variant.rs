@@ -34,7 +34,7 @@ fn with_extension(field: Field, name: &str) -> Field {
     field.with_metadata(metadata)
 }
 
-/// What becomes of the column of a shape.
+/// How the column of a shape is returned.
 #[derive(Debug, Clone)]
 pub(super) enum Output {
     /// It is given as it is.
@@ -82,7 +82,7 @@ impl Outputs {
         }
         let mut wanted = options.variant_columns.as_slice();
         while let Some(first) = wanted.first() {
-            // Parts of one column that stand side by side are taken out of what is read once.
+            // Adjacent parts of one column are extracted together.
             let n = wanted.iter().take_while(|other| other.column == first.column).count();
             let (parts, rest) = wanted.split_at(n);
             wanted = rest;

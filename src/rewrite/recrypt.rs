@@ -139,13 +139,13 @@ struct Recryptor<'a, S> {
     regions: ChunkRegions,
 }
 
-/// What is known of a chunk until its indexes are written.
+/// The metadata of a copied chunk, until its indexes are written.
 struct CopiedChunk {
     /// Where its bloom filter is in the old file.
     bloom: Option<i64>,
     /// With the places in the new file.
     offset_index: Option<OffsetIndex>,
-    /// What its uncompressed size grew by.
+    /// The growth of its uncompressed size.
     grown: i64,
 }
 

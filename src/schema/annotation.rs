@@ -14,7 +14,7 @@ use crate::format::{
     TimeType, TimeUnit, TimestampType,
 };
 
-/// What annotates a leaf.
+/// The annotation of a leaf.
 #[derive(Debug)]
 pub(super) struct Annotation {
     /// The logical type in force.
@@ -23,12 +23,12 @@ pub(super) struct Annotation {
     pub(super) ordered: bool,
 }
 
-/// What annotates a group; all other annotations on groups are ignored.
+/// The annotation of a group; all other annotations on groups are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GroupAnnotation {
     List,
     Map,
-    /// Of version 1 of its specification.
+    /// VARIANT, version 1 of its specification.
     Variant,
     File,
 }
@@ -78,7 +78,7 @@ pub(super) fn in_force(
     }
 }
 
-/// What the group `element` stands for.
+/// The annotation of the group `element`.
 pub(super) fn of_group(element: &ElementHead) -> Option<GroupAnnotation> {
     match (element.logical(), element.converted_type()) {
         (LogicalKind::List, _) => Some(GroupAnnotation::List),

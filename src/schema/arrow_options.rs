@@ -20,7 +20,7 @@ pub struct ArrowOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dictionaries {
-    /// None but those that a hint says so of.
+    /// None, except those that a hint names.
     #[default]
     None,
     /// All strings.
@@ -137,7 +137,7 @@ impl ArrowOptions {
     }
 }
 
-/// What engines want that map schemas by another implementation too.
+/// Options for engines that map schemas by another implementation too.
 #[cfg(feature = "engine")]
 impl ArrowOptions {
     /// Applies the hint of the writer only as far as the `parquet` crate does: list items and map

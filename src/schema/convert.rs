@@ -165,7 +165,7 @@ pub(crate) fn read_conversion(leaf: &Leaf, to: &DataType) -> Option<ReadConversi
         Physical::Boolean => matches!(to, DataType::Boolean).then_some(ReadConversion::Boolean),
         Physical::Int32 | Physical::Int64 => integer(leaf, to),
         Physical::Int96 => match to {
-            // Those who write INT96 mean points in time, which have any zone.
+            // Writers of INT96 mean points in time, which fit any zone.
             DataType::Timestamp(unit, _) => Some(ReadConversion::Int96(*unit)),
             _ => None,
         },
@@ -324,7 +324,7 @@ fn write_integer(from: &DataType, leaf: &Leaf) -> Option<WriteConversion> {
             (!timestamp.is_adjusted_to_utc).then_some(())?;
             signed(Storage::I64, ratio(1_000, per_second(arrow_unit(&timestamp.unit)?)))
         }
-        // What Arrow writers leave to the hint.
+        // Types that Arrow writers leave to the hint.
         (D::Duration(_) | D::Date64 | D::Timestamp(ArrowUnit::Second, _), None) if wide => {
             signed(Storage::I64, Scale::Keep)
         }
@@ -409,7 +409,7 @@ fn decimal_bytes(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
     })
 }
 
-/// What the unscaled number of a decimal is multiplied with or divided by: a power of ten.
+/// The power of ten that the unscaled number of a decimal is multiplied with or divided by.
 enum Rescale {
     Times(u8),
     By(u8),

@@ -180,8 +180,8 @@ pub(super) fn logical_type(field: &Field, key_values: &[KeyValue]) -> Result<Opt
     })
 }
 
-/// Whether `field` is of well-known binary whose edges are not planar. Metadata that are not what
-/// GeoArrow says tell nothing.
+/// Whether `field` has well-known binary whose edges are not planar. Metadata that violate GeoArrow
+/// are ignored.
 pub(crate) fn has_geodesic_edges(field: &Field) -> bool {
     let is_wkb = field.extension_type_name() == Some(WKB);
     let members = field.extension_type_metadata().filter(|_| is_wkb).and_then(Members::parse);

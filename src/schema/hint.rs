@@ -56,7 +56,7 @@ pub(super) struct Hint {
     message: Vec<u8>,
     /// Where the flatbuffer starts.
     start: usize,
-    /// What it may cost to verify it.
+    /// The budgets for verifying it.
     budgets: [VerifierOptions; 8],
 }
 
@@ -140,8 +140,8 @@ impl Hint {
             }
         };
         let tables = trusted::IpcTables::new(bytes, &self.budgets);
-        // Metadata of the schema have a budget of their own: what is wrong with fields is no fault
-        // of theirs.
+        // Metadata of the schema have a budget of their own, because faults of fields do not
+        // concern them.
         let metadata = slot(bytes, schema, 2)
             .and_then(|at| trusted::IpcTables::new(bytes, &self.budgets).key_values(at));
         Some(OpenHint {
@@ -246,8 +246,8 @@ impl<'a> OpenHint<'a> {
         is_whole
     }
 
-    /// Refines what is below `shape`, and gives the type that it has by the hint, and whether all
-    /// of it is as hinted; `None`, with nothing changed, if it cannot have that.
+    /// Refines the nodes below `shape`, and returns its type by the hint, and whether all of it is
+    /// as hinted; `None`, with nothing changed, if it cannot have that type.
     fn refine_type(
         &self,
         place: HintPlace<'_>,
@@ -373,7 +373,7 @@ impl<'a> OpenHint<'a> {
         }
         let fits = stands_for.as_ref() == Some(plain(&data_type))
             || leaves_open(&leaf, natural, plain(&data_type));
-        // What the column means is not in question any more, but whether there is a way to it.
+        // The meaning of the column is decided; a conversion to the type must exist.
         read_conversion(&leaf, &data_type).filter(|_| fits).map(|_| data_type)
     }
 
@@ -445,7 +445,7 @@ impl<'a> OpenHint<'a> {
         self
     }
 
-    /// What the hint says that a column stands for.
+    /// The type that a column stands for, as the hint states.
     fn mark_of<'b>(&self, hinted: ipc::Field<'b>) -> Option<&'b str> {
         let metadata = hinted.custom_metadata()?;
         self.take(metadata.len().checked_mul(NAME_BYTES)?)?;
@@ -485,11 +485,11 @@ impl<'a> OpenHint<'a> {
     }
 }
 
-/// The least that a flatbuffer needs for a field, but for its position in a vector: one of a table,
-/// a type and its tag.
+/// Minimum bytes of a flatbuffer for a field, except its position in a vector: those of a table, a
+/// type and its tag.
 const FIELD_BYTES: usize = 8;
 
-/// What the flatbuffer needs for the position of a field, or of an entry of metadata, in a vector.
+/// Bytes of a flatbuffer for the position of a field, or of an entry of metadata, in a vector.
 const NAME_BYTES: usize = 4;
 
 /// The least that a flatbuffer needs for a string: its position and its length.

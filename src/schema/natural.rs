@@ -86,8 +86,7 @@ impl Mapper<'_> {
         self.field(node, None, Outer::default())
     }
 
-    /// Maps a node with its repetition. `inner` says what is wanted of the nodes below; `None` is
-    /// all.
+    /// Maps a node with its repetition. `inner` selects the nodes below; `None` is all.
     fn field(
         &self,
         node: Node<'_>,
@@ -376,7 +375,7 @@ fn is_bare_byte_array(leaf: Node<'_>) -> bool {
         && !in_variant()
 }
 
-/// What the metadata of a field say about its type.
+/// The type that the metadata of a field name.
 enum Marker {
     Extension(Extension),
     LogicalType(&'static str),

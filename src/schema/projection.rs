@@ -76,7 +76,7 @@ impl Projection {
         Self::Fields(fields.into_iter().collect())
     }
 
-    /// What the projection wants of `schema`.
+    /// Resolves the projection against `schema`.
     ///
     /// # Errors
     /// `Usage` if a name, path or index stands for nothing, or a name for several fields.
@@ -94,7 +94,7 @@ impl Projection {
         }
     }
 
-    /// What the projection wants of the fields below `root`; `None` for all of them.
+    /// Resolves the projection below `root`; `None` for all fields.
     pub(super) fn resolve_in<T: NamedTree>(&self, root: T) -> Result<Option<ProjectedChildren>> {
         let mut projected = ProjectedChildren::default();
         let mut path = Vec::new();
@@ -184,7 +184,7 @@ impl Schema {
     }
 }
 
-/// The wanted children of a group, in order. At each: all of it, or what is wanted of it.
+/// The wanted children of a group, in order; each whole, or with a selection below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ProjectedChildren {
     list: Vec<ProjectedChild>,
@@ -197,7 +197,7 @@ pub(super) struct ProjectedChildren {
 pub(super) struct ProjectedChild {
     /// Position among the children of its group.
     pub(super) position: usize,
-    /// What is wanted of it; `None` for all.
+    /// The selection below it; `None` for all.
     pub(super) inner: Option<ProjectedChildren>,
 }
 
@@ -207,7 +207,7 @@ impl ProjectedChildren {
         self.list.iter()
     }
 
-    /// What is wanted of the child at `position`; `None` for all of it, also if the child was not
+    /// The selection below the child at `position`; `None` for all of it, also if the child was not
     /// named.
     pub(super) fn inside(&self, position: usize) -> Option<&Self> {
         self.list.get(*self.at.get(&position)?)?.inner.as_ref()
@@ -414,7 +414,7 @@ pub(super) fn unknown<T: NamedTree>(name: &str, root: T) -> Error {
     let mut parent = long.unwrap_or(name);
     while let Some((above, _)) = parent.rsplit_once('.') {
         parent = above;
-        // Of a path, what is below the last field that there is.
+        // The rest of a path, below the last field that exists.
         if let Some(group) = node_at(root, parent) {
             let rest = &name[parent.len() + 1..];
             near = near_names(rest, group);

@@ -44,7 +44,7 @@ impl Levels {
     }
 }
 
-/// What a [`Shape`] is.
+/// The kind of a [`Shape`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     /// A leaf of the file, read as the data type of the field.

@@ -21,7 +21,7 @@ const TYPE_KEY: &str = "marquetry:type";
 /// The name of the only field of the group that stands for a struct without fields.
 const EMPTY: &str = "_empty";
 
-/// What [`TYPE_KEY`] says on a struct without fields.
+/// The value of [`TYPE_KEY`] on a struct without fields.
 const STRUCT: &str = "struct";
 
 const DATE64: &str = "date64";
@@ -65,7 +65,7 @@ pub(super) fn stored_fields(fields: &Fields, full_range: bool) -> Fields {
     StoredForms { full_range, depth: 0 }.fields(fields)
 }
 
-/// What types are stored as, `depth` levels below the schema.
+/// The types that types are stored as, `depth` levels below the schema.
 #[derive(Clone, Copy)]
 struct StoredForms {
     full_range: bool,
@@ -111,8 +111,8 @@ impl StoredForms {
                 D::Struct(vec![Field::new(EMPTY, D::Boolean, true)].into())
             }
             D::Struct(fields) => D::Struct(below.fields(fields)),
-            // Of values with a dictionary or runs, the mark stands on the field around them. Of
-            // several around each other, the outermost is kept.
+            // For values with a dictionary or runs, the field around them has the mark. Of several
+            // around each other, the outermost is kept.
             D::Dictionary(key, value) => {
                 D::Dictionary(key.clone(), Box::new(below.stored(innermost(value), mark)))
             }
@@ -147,7 +147,7 @@ pub(super) fn innermost(data_type: &DataType) -> &DataType {
 /// More levels of types than a schema may have, dictionaries and runs included.
 const MAX_DEPTH: usize = 512;
 
-/// What [`TYPE_KEY`] says of a leaf of this type.
+/// The value of [`TYPE_KEY`] on a leaf of this type.
 fn said(data_type: &DataType) -> String {
     match data_type {
         DataType::Decimal32(precision, scale) => format!("decimal32:{precision}:{scale}"),
@@ -163,7 +163,7 @@ fn said(data_type: &DataType) -> String {
     }
 }
 
-/// The way back of [`said`].
+/// Parses the value that [`said`] formats.
 fn parse(text: &str) -> Option<DataType> {
     let interval = INTERVALS.iter().find(|(_, said)| *said == text);
     match (text, interval) {

@@ -182,8 +182,8 @@ impl KeptDictionaries {
     }
 }
 
-/// Gives each leaf the type that `wanted` says, if it says one, and tells the nodes above. Whether
-/// anything changed.
+/// Gives each leaf the type that `wanted` returns, if it returns one, and updates the nodes above.
+/// Returns whether anything changed.
 fn retype_leaves(
     shape: &mut Shape,
     wanted: &mut impl FnMut(usize, &DataType) -> Result<Option<DataType>>,

@@ -166,7 +166,7 @@ impl Bitmap {
         }
     }
 
-    /// Of the bits from `start` on, keeps those whose bits of `keep` are set.
+    /// Keeps those bits from `start` on whose bits of `keep` are set.
     pub(crate) fn compact(&mut self, start: usize, keep: &Self) {
         let n = self.len - start;
         let mut kept = Self::default();

@@ -12,10 +12,11 @@ pub(crate) struct Isa {
     neon: bool,
 }
 
-/// What kernels match on. To have one proves nothing; an [`Isa`] that gives it does.
+/// The instruction set for kernels to match on. A level proves nothing by itself; an [`Isa`] that
+/// returns it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// What every machine of the architecture has.
+    /// The instructions that every machine of the architecture has.
     Scalar,
     /// x86-64 with AVX2, BMI2 and POPCNT.
     #[cfg(target_arch = "x86_64")]

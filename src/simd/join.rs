@@ -11,7 +11,7 @@ pub(crate) struct Rests<'a> {
     pub prefixes: &'a [i32],
     /// Bytes of each rest.
     pub suffixes: &'a [i32],
-    /// What the rests lie in, end to end from `start`.
+    /// The bytes of the rests, end to end from `start`.
     pub source: &'a [u8],
     /// Where the first begins.
     pub start: usize,
@@ -135,11 +135,11 @@ fn padded<const N: usize>(value: &[u8]) -> [u8; N] {
     padded
 }
 
-/// Spells out values with the first `N` bytes of the last one in a register; longer ones are copied
-/// from where they were written.
+/// Joins values with the first `N` bytes of the last one in a register; longer ones are copied from
+/// where they were written.
 ///
 /// # Safety
-/// The machine must have what `H` is made of.
+/// The machine must have the instructions of `H`.
 #[inline(always)]
 unsafe fn joined<const N: usize, H: Register<N>>(
     before: &[u8],
@@ -168,8 +168,8 @@ unsafe fn joined<const N: usize, H: Register<N>>(
             Some(window) if whole <= N => {
                 // SAFETY: the caller vouches for the machine, and `prefix <= whole <= N`.
                 last = unsafe { last.keep(prefix, window) };
-                // SAFETY: `to <= end`, and `N` bytes more are reserved; what is written after
-                // `whole` is overwritten or never counted.
+                // SAFETY: `to <= end`, and `N` bytes more are reserved; bytes that are written
+                // after `whole` are overwritten or never counted.
                 unsafe { last.write(target.add(to)) };
             }
             _ => {

@@ -34,7 +34,7 @@ pub(crate) struct SnappyProgress {
     pub written: usize,
 }
 
-/// What is wrong with a block.
+/// The faults of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SnappyFault {
     /// It ends within the element at this byte.
@@ -45,12 +45,12 @@ pub(crate) enum SnappyFault {
     Long(usize),
 }
 
-/// Decompresses the elements of `block` to the start of `out`, until `wanted` bytes are there, or
-/// some more, or the block ends. No more than `out` has, less [`SLACK`], may come out; a literal
-/// beyond that is cut.
+/// Decompresses the elements of `block` to the start of `out`, until at least `wanted` bytes are
+/// there, or the block ends. The output is at most the length of `out` less [`SLACK`]; a literal
+/// beyond that is truncated.
 ///
 /// # Errors
-/// What is wrong with the block; anything may be in `out` then.
+/// The fault of the block; `out` may then hold anything.
 ///
 /// # Panics
 /// If `out` has fewer than [`SLACK`] bytes, or fewer than `wanted` besides these.
@@ -84,10 +84,10 @@ fn decompress_with(
 /// Bytes that the fast loop may read after a tag: a literal is copied in four steps of 16.
 const AHEAD: usize = MAX_SHORT;
 
-/// What a tag says: the length of its element in bits 0 to 6; in bit 7 whether it may be a copy of
-/// a part of the word before; and, from bit 8 on, what is added to the offset after the tag. Of a
-/// copy these are bits 8 to 10 of the offset; of a literal, an offset that no check refuses; and of
-/// a rare element one that is beyond any output.
+/// The meaning of a tag: the length of its element in bits 0 to 6; in bit 7 whether it may be a
+/// copy of a part of the previous word; and, from bit 8 on, what is added to the offset after the
+/// tag. For a copy these are bits 8 to 10 of the offset; for a literal, an offset that no check
+/// refuses; and for a rare element one that is beyond any output.
 const TAGS: [usize; 256] = {
     let mut tags = [0; 256];
     let mut tag = 0;
@@ -119,7 +119,7 @@ const WORD: usize = 8;
 /// Smaller offsets are a pattern that is repeated within a copy of 8 bytes.
 const NEAR: usize = 8;
 
-/// Those bits of the two bytes after a tag that are an offset, by the kind of the element.
+/// Masks of the bits of the two bytes after a tag that are an offset, by the kind of the element.
 const OFFSET_MASKS: [u16; 4] = [0, 0xFF, 0xFFFF, 0];
 
 /// A block that is decompressed.
@@ -146,13 +146,14 @@ impl SnappyBlock<'_> {
     fn run(mut self, kernel: impl Repeat, wanted: usize) -> Result<SnappyProgress, SnappyFault> {
         let len = self.block.len();
         let mut at = SnappyProgress { read: 0, written: 0 };
-        // From 9 bytes on, one comparison tells whether an offset is near or beyond the start.
+        // From 9 bytes on, one comparison shows whether an offset is near or beyond the start.
         while at.written < (NEAR + 1).min(wanted) && at.read < len {
             at = self.step(at)?;
         }
         let fast_end = len.saturating_sub(AHEAD);
         while at.written < wanted && at.read < fast_end {
-            // Pointers in registers: the compiler cannot know that what is written is not `self`.
+            // Pointers in registers: the compiler cannot know that the written bytes are not
+            // `self`.
             let pointers = (self.block.as_ptr(), self.out.as_mut_ptr());
             while at.written < wanted && at.read < fast_end {
                 // SAFETY: the pointers are those of the block, with `AHEAD` bytes left after
@@ -276,7 +277,7 @@ unsafe fn short(
         unsafe { kernel.repeat(to, offset, len) };
         return Some(SnappyProgress { read: read + 1 + kind, written: written + len });
     }
-    // Of a literal, too, the second pointer lies within the output: its offset is `NEAR`.
+    // For a literal, too, the second pointer lies within the output: its offset is `NEAR`.
     let from = select_unpredictable(is_literal, after, to.wrapping_sub(offset).cast_const());
     // SAFETY: `to` has `SLACK` bytes. A literal has `AHEAD` bytes from `after` on. A copy begins at
     // least 8 bytes before `to`, and at or after the start of the output, so that the first word

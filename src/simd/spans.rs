@@ -245,7 +245,7 @@ pub(crate) fn make_views_end_to_end(
     }));
 }
 
-/// What a walk over PLAIN byte strings has seen.
+/// The measurements of a walk over PLAIN byte strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Walk {
     /// Where the next value begins: its length.

@@ -40,7 +40,7 @@ impl Unknown {
         self.0.is_none()
     }
 
-    /// The first of the fields, without what is in it: a bool.
+    /// The first of the fields, without its contents, as a bool.
     pub(crate) fn first_alone(&self) -> Self {
         let mut first = Self::default();
         if let Some(field) = self.fields().next() {
@@ -56,7 +56,7 @@ impl Unknown {
             if reader.rest().is_empty() {
                 return None;
             }
-            // What `push` wrote is whole: no error can come of it.
+            // The bytes that `push` wrote are whole, so this cannot fail.
             let Field { id, ty } = reader.field(0).ok().flatten()?;
             let before = reader.rest();
             reader.skip(ty).ok()?;

@@ -51,7 +51,7 @@ pub(crate) fn dictionary_array<K: ArrowDictionaryKeyType>(
     values: ArrayRef,
 ) -> Result<ArrayRef> {
     if !all_below(keys.values(), values.len()) {
-        // Those of nulls may be any.
+        // Keys of nulls may have any value.
         let highest = keys.iter().flatten().map(ArrowNativeType::as_usize).max();
         if let Some(highest) = highest.filter(|highest| *highest >= values.len()) {
             return Err(beyond_values(highest, values.len()));
@@ -70,7 +70,7 @@ fn all_below<T: ArrowNativeType>(keys: &[T], len: usize) -> bool {
         lowest = if *key < lowest { *key } else { lowest };
         highest = if *key > highest { *key } else { highest };
     }
-    // What is negative is beyond every length.
+    // A negative index exceeds every length.
     lowest.as_usize() < len && highest.as_usize() < len
 }
 
@@ -83,9 +83,9 @@ fn beyond_values(key: usize, values: usize) -> Error {
 /// The tables of a flatbuffer that holds an Arrow schema: each is verified before it is read, and
 /// all of them together at a cost that the length of the flatbuffer bounds.
 ///
-/// Tables may be shared, so that few bytes stand for many. Of an honest flatbuffer each is verified
-/// once; when the budget is spent, nothing more is given out. What is unsound is not given, and
-/// what comes after it has half the budget.
+/// Tables may be shared, so that few bytes stand for many. Those of a usual flatbuffer are verified
+/// once each; when the budget is spent, no more tables are returned. A table that is not valid is
+/// not returned, and halves the budget of those after it.
 pub(crate) struct IpcTables<'a> {
     bytes: &'a [u8],
     /// It counts what it visits, over all that it verifies. `None` when the budget is spent.

@@ -52,10 +52,10 @@ impl Offset for i64 {
     }
 }
 
-/// Byte strings on their way to an array with offsets.
+/// Byte strings that are to become an array with offsets.
 ///
-/// Whatever is asked of it, the offsets begin with 0, never fall, and end at the length of the
-/// payload; and `is_text` is true only while every value is UTF-8. That is all that
+/// Whatever is called, the offsets begin with 0, never fall, and end at the length of the payload;
+/// and `is_text` is true only while every value is UTF-8. That is all that
 /// [`OffsetStrings::finish`] needs to make an array without looking at the values again.
 pub(crate) struct OffsetStrings<O> {
     /// The end of every value, after the 0 that the first begins at; empty before the first.
@@ -310,7 +310,7 @@ fn end_to_end<'a>(source: &'a [u8], spans: &[Span], place: Place) -> Option<&'a 
 pub(crate) struct Memory<'a>(&'a mut Vec<u8>);
 
 impl<'a> Memory<'a> {
-    /// That of a vector.
+    /// The memory of a vector.
     pub(crate) fn new(values: &'a mut Vec<u8>) -> Self {
         Self(values)
     }

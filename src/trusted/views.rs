@@ -33,14 +33,14 @@ pub(crate) enum Home<'a> {
     Copied,
 }
 
-/// Byte strings on their way to an array of views.
+/// Byte strings that are to become an array of views.
 ///
-/// Whatever is asked of it, each view names a place within a buffer that is there, or will be once
-/// the array is made; and `is_text` is true only while every value is UTF-8. That is all that
+/// Whatever is called, each view names a place within a buffer that exists, or will exist once the
+/// array is made; and `is_text` is true only while every value is UTF-8. That is all that
 /// [`ViewStrings::finish`] needs to make an array without looking at the values again.
 pub(crate) struct ViewStrings {
     views: Vec<u128>,
-    /// What the views point into. A dictionary, where there is one, is the first.
+    /// The buffers that the views point into. A dictionary, if there is one, is the first.
     buffers: Vec<Buffer>,
     dictionary: Option<ViewEntries>,
     /// Values that were copied, and the index that their buffer will have.

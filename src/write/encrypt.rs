@@ -20,7 +20,7 @@ use crate::thrift::{self, Read, Write};
 pub(crate) struct RowGroupEncryption {
     pub(crate) file: FileEncryptor,
     pub(crate) row_group: usize,
-    /// Whether pages have checksums: of what is stored.
+    /// Whether pages have checksums, which cover the stored bytes.
     pub(crate) checksums: bool,
 }
 
@@ -138,8 +138,8 @@ pub(crate) struct ModuleSealer {
 }
 
 impl ModuleSealer {
-    /// Appends a page of this header and body, encrypted as these modules; gives the bytes of the
-    /// header. A checksum is one of what is stored.
+    /// Appends a page of this header and body, encrypted as these modules; returns the bytes of the
+    /// header. A checksum covers the stored bytes.
     ///
     /// # Errors
     /// As [`RowGroupEncryption::encrypt`].
@@ -244,8 +244,8 @@ pub(super) fn column_metadata(
     Ok(())
 }
 
-/// What is left in plain text of the metadata of an encrypted chunk: nothing about its values, and
-/// no field that is not known.
+/// The unencrypted part of the metadata of an encrypted chunk: nothing about its values, and no
+/// unknown field.
 fn stripped(meta: ColumnMetaData) -> ColumnMetaData {
     ColumnMetaData {
         unknown: Default::default(),

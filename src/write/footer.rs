@@ -152,7 +152,7 @@ impl IndexWriter<'_> {
     }
 }
 
-/// What is done with a chunk, its indexes, and what encrypts them.
+/// An action on a chunk, its indexes, and their encryptor.
 type Visit<'a> = dyn FnMut(&mut ColumnChunk, &Indexes, Option<&ChunkEncryptor>) -> Result<()> + 'a;
 
 /// The magic number at both ends of the file.
@@ -252,7 +252,7 @@ pub fn summary<'a>(
         joined.num_rows = joined.num_rows.saturating_add(metadata.num_rows);
         for row_group in &metadata.row_groups {
             let mut row_group = row_group.clone();
-            // Of the joined file; those beyond what the format can say have none.
+            // The ordinal in the joined file; row groups beyond the range of the format have none.
             row_group.ordinal = i16::try_from(joined.row_groups.len()).ok();
             for chunk in &mut row_group.columns {
                 if chunk.crypto_metadata.is_some() {

@@ -96,7 +96,7 @@ impl Default for ChunkingOptions {
 pub struct WriteOptions {
     pub(crate) profile: Profile,
     pub(crate) readers: Vec<TargetReader>,
-    /// What holds for all columns.
+    /// The options of all columns.
     all: ColumnOptions,
     pub(crate) page_version: Option<PageVersion>,
     pub(crate) dictionary_bytes: usize,
@@ -651,7 +651,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) struct LeafSettings {
     pub(crate) profile: Profile,
-    /// What the file is for: the chooser takes only encodings that each of them decodes.
+    /// The target readers: only encodings that each of them decodes are chosen.
     pub(crate) readers: Arc<[TargetReader]>,
     /// Whether the file says, under `ARROW:schema`, that the leaf is a dictionary.
     pub(crate) arrow_dictionary: bool,

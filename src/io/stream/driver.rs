@@ -66,8 +66,8 @@ pub(crate) async fn open_footer_async(
     Ok((footer.open(limits)?, end))
 }
 
-/// Loads the page indexes of these leaves: a few requests, whatever their number. What is loaded
-/// already is not fetched again.
+/// Loads the page indexes of these leaves with a few requests, whatever their number. Indexes that
+/// are loaded already are not fetched again.
 ///
 /// # Errors
 /// `Io`; or as [`Metadata::index_needs`].
@@ -87,7 +87,7 @@ pub(crate) async fn load_indexes_async(
     metadata.supply_indexes(&needs, bytes)
 }
 
-/// What comes after the footer.
+/// Bytes after the footer: its length, and the magic number.
 const TAIL_BYTES: u64 = 8;
 
 /// The guess may cost a quarter of a request, because a wrong guess costs a whole one.
@@ -114,7 +114,7 @@ pub(crate) struct Streamed {
     done: bool,
 }
 
-/// What came of a row group, and its number.
+/// The number of a row group, and the result of opening it.
 type OpenedRowGroup = (usize, Result<Option<Box<RowGroup>>, Failed>);
 
 /// A wave, and what came of it.
@@ -131,8 +131,8 @@ struct StreamState {
     cancelled: AtomicBool,
 }
 
-/// What a request to a source takes at least, if fetching is slow beside decoding, so that it pays
-/// to fetch the columns of a filter before the others.
+/// Minimum latency of a source at which fetching is slow beside decoding, so that it pays to fetch
+/// the columns of a filter first.
 const FAR: Duration = Duration::from_millis(1);
 
 /// Bytes of a large row group that are fetched at a time, if the budget allows.
@@ -301,8 +301,8 @@ impl Streamed {
     }
 }
 
-/// What an engine may ask and say of a read: the engine's own docs are at
-/// [`BatchStream`](crate::BatchStream).
+/// The methods by which an engine controls a read; [`BatchStream`](crate::BatchStream) documents
+/// them.
 #[cfg(feature = "engine")]
 impl Streamed {
     pub(crate) fn is_fetched(&self) -> bool {
@@ -330,7 +330,7 @@ impl Streamed {
 
     pub(crate) fn take_over(&mut self, other: Self) {
         let Some(kept) = other.shared.source.take_kept() else { return };
-        // What it holds of the same budget is given back.
+        // Returns its memory to the shared budget.
         drop(other);
         let budget = self.shared.context.plan.budget();
         if let Ok(memory) = budget.take_for("what was fetched ahead", kept.byte_len()) {

@@ -46,7 +46,7 @@ impl Value {
     }
 }
 
-/// What a kernel refuses, in words.
+/// Converts the error of a kernel.
 #[cold]
 fn said(error: ArrowError) -> Error {
     match error {

@@ -15,7 +15,7 @@ pub(super) struct ColumnMemory {
     array: Reservation,
     /// Pages that were closed and that this array points into.
     pub(super) adopted: Reservation,
-    /// The dictionary page, and what is made of it; `None` before it is set.
+    /// The dictionary page, and its decoded form; `None` before it is set.
     pub(super) dictionary: Option<Arc<Reservation>>,
     /// Bytes of the batch that is being made, all of its columns counted.
     batch: Weight,
@@ -38,12 +38,12 @@ impl ColumnMemory {
         }
     }
 
-    /// What the memory is taken from.
+    /// The budget of the memory.
     pub(super) fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Starts a batch: what is decoded next is counted in `batch`, up to `max` bytes.
+    /// Starts a batch: values that are decoded next are counted in `batch`, up to `max` bytes.
     pub(super) fn begin_batch(&mut self, batch: &Weight, max: u64) {
         self.batch = batch.clone();
         self.max_batch = max;

@@ -26,7 +26,7 @@ use crate::selection::{PageMap, RowSelection};
 pub(super) struct ChunkPlan {
     pub(super) slots: u64,
     pub(super) codec: CompressionCodec,
-    /// What opens its pages and indexes, if they are encrypted.
+    /// The decryptor of its pages and indexes, if they are encrypted.
     pub(super) decryptor: Option<ChunkDecryptor>,
     pub(super) bytes: Range<u64>,
     /// About how many bytes it takes as an Arrow array.
@@ -224,7 +224,7 @@ pub(super) fn needs(chunks: &[ChunkPlan]) -> Vec<Range<u64>> {
     needs
 }
 
-/// What comes of the bytes of a chunk.
+/// The result of taking the bytes of a chunk.
 pub(super) enum Listed {
     Pages(PageList),
     /// The dictionary page is wanted too.
@@ -360,8 +360,8 @@ fn memory_of(meta: &ColumnMetaDataRef<'_>, slots: u64, data_type: &DataType) -> 
 /// Bytes of a page of most writers, before it is compressed.
 const USUAL_PAGE: u64 = 1 << 20;
 
-/// About how much of the work of a chunk it is to begin in the midst of it: a data page and the
-/// dictionary page, as far as the metadata tell.
+/// Estimated cost of beginning in the middle of a chunk: a data page and the dictionary page, as
+/// far as the metadata state their sizes.
 fn entry_work(meta: &ColumnMetaDataRef<'_>, work: u64) -> u64 {
     let is_data = |stats: &PageEncodingStats| {
         matches!(stats.page_type, PageType::DataPage | PageType::DataPageV2)

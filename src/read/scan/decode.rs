@@ -65,7 +65,7 @@ struct DecodeJob<'a> {
     windows: Vec<(usize, &'a Window, bool)>,
 }
 
-/// What came of a job.
+/// The result of a job.
 struct DecodedLeaf {
     place: (usize, usize),
     /// The leaf of each window, and which window that is.

@@ -37,7 +37,7 @@ impl fmt::Debug for RowGroupOpening {
     }
 }
 
-/// What the bytes wanted are for.
+/// The purpose of the wanted bytes.
 enum Stage {
     /// Which rows are left.
     Prune(Box<RowGroupPruner>),

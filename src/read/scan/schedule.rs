@@ -32,8 +32,8 @@ pub(crate) struct Scan {
     /// The row groups of the plan, or parts of them.
     ranges: Arc<[RowRange]>,
     next_range: usize,
-    /// Those that are begun and not decoded to their end, in order; without those of the wave that
-    /// is being decoded.
+    /// The row groups that are begun and not completely decoded, in order, without those of the
+    /// wave that is being decoded.
     queue: VecDeque<Queued>,
     prefetch: Prefetch,
     /// Threads that decode a wave; 0 if each batch is made by itself.
@@ -76,22 +76,22 @@ pub(crate) enum Prefetch {
     /// As many as there is memory for.
     #[cfg_attr(not(feature = "async"), expect(dead_code, reason = "for an asynchronous source"))]
     Many {
-        /// Maximum row groups that are on their way or wait.
+        /// Maximum row groups that are fetched or wait.
         depth: usize,
-        /// What `depth` grows to.
+        /// Maximum that `depth` grows to.
         max_depth: usize,
         /// Up to [`MAX_SMALL`] row groups may, as long as no more bytes than these are held.
         small: u64,
     },
 }
 
-/// What a driver does next.
+/// The next action of a driver.
 pub(crate) enum Next {
     /// Opens a row group: [`Scan::opened`] takes what came of it, by its number.
     Open(usize, Box<Opening>),
     /// Decodes a wave: [`Scan::decoded`] takes what came of it.
     Decode(Wave),
-    /// Waits for what was begun, or until batches are given out.
+    /// Waits for an action in progress, or until batches are returned.
     Wait,
     /// Nothing more.
     Stop,
@@ -157,8 +157,8 @@ impl Scan {
         }
     }
 
-    /// What is to be done next. `waits` says whether memory is held by batches that are not given
-    /// out, or by another read that can give it back.
+    /// Returns the next action. `waits` says whether memory is held by batches that are not
+    /// returned yet, or by another read that can return it.
     ///
     /// # Errors
     /// Why the next row group cannot be read. Nothing comes after it.
@@ -220,7 +220,7 @@ impl Scan {
         };
         let budget = self.context.plan.budget();
         let max_held = (budget.cap() / 2).saturating_sub(budget.used());
-        // What is wrong with it comes to light in its turn.
+        // A fault is reported in its turn.
         let wanted = self.context.plan.row_group(range).ok()?.chunk_bytes();
         if max_held == 0 || wanted > max_held {
             return None;
@@ -335,7 +335,7 @@ impl Scan {
         true
     }
 
-    /// Whether a wave may begin while batches of the one before it are not given out.
+    /// Whether a wave may begin while batches of the one before it are not returned yet.
     #[cfg(feature = "parallel")]
     pub(crate) fn may_overlap(&self) -> bool {
         self.size.may_overlap
@@ -354,7 +354,7 @@ impl Scan {
         self.next_range >= self.ranges.len() && self.queue.iter().all(is_there)
     }
 
-    /// Whether the read goes on better once other memory of the same budget is given back: there
+    /// Whether the read continues better once other memory of the same budget is returned: there
     /// was too little, or a row group is fetched again, for which there may be too little.
     #[cfg(feature = "async")]
     pub(crate) fn lacks_memory(&self) -> bool {
@@ -433,8 +433,8 @@ impl Scan {
         }
     }
 
-    /// Where in the queue the row group stands that is to be opened before the next wave can be
-    /// full; `None` if it can be without, or if what is wrong must be said first.
+    /// Position in the queue of the row group that must be opened before the next wave can be full;
+    /// `None` if it can be without, or if a fault must be reported first.
     fn missing_of_wave(&mut self) -> Option<usize> {
         let (mut bytes, mut windows) = (0u64, self.max_windows());
         for (at, queued) in self.queue.iter().enumerate() {

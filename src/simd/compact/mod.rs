@@ -13,8 +13,8 @@ use super::bitmap::{Bitmap, WORD};
 use super::native::PlainOldData;
 use super::{Isa, Level};
 
-/// Of the values from `start` on, keeps those whose bits of `keep`, from `first` on, are set; bits
-/// beyond the end count as not set.
+/// Keeps those values from `start` on whose bits of `keep`, from `first` on, are set; bits beyond
+/// the end count as not set.
 ///
 /// # Panics
 /// If `keep` has more bits than there are values.
@@ -57,7 +57,7 @@ fn compact_in<T: PlainOldData>(isa: Isa, values: &mut [T], keep: &Bitmap, first:
             to += n;
             continue;
         }
-        // Of a few values, each is moved sooner.
+        // A few values are moved faster one by one.
         if n == WORD && ones > few::<T>() && compress(isa, values, at, to, word) {
             to += ones;
             continue;

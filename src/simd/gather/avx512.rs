@@ -86,7 +86,7 @@ impl PackedIndices<'_> {
             // Bytes that are not there are 0.
             rest = rest.get(self.cut.step..).unwrap_or_default();
             if self.n - at < LANES {
-                // What is after the last index is none.
+                // Lanes after the last index become 0.
                 indices = _mm512_maskz_mov_epi32((1 << (self.n - at)) - 1, indices);
             }
             highest = _mm512_max_epu32(highest, indices);

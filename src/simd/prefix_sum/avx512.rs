@@ -77,7 +77,7 @@ pub(super) unsafe fn sum_packed_i64(
         let sums = sums_i64(cut.eight(rest), step);
         // Bytes that are not there are 0.
         rest = rest.get(cut.step..).unwrap_or_default();
-        // SAFETY: `reserve` made room for `n` words and what is missing to a whole vector.
+        // SAFETY: `reserve` made room for `n` words, rounded up to a whole vector.
         unsafe { _mm512_storeu_si512(target.add(at).cast(), _mm512_add_epi64(sums, carry)) };
         carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(end, sums));
     }
@@ -159,7 +159,7 @@ pub(super) unsafe fn sum_packed_i32(
         let sums = sums_i32(cut.sixteen(rest), step);
         // Bytes that are not there are 0.
         rest = rest.get(cut.step..).unwrap_or_default();
-        // SAFETY: `reserve` made room for `n` words and what is missing to a whole vector.
+        // SAFETY: `reserve` made room for `n` words, rounded up to a whole vector.
         unsafe { _mm512_storeu_si512(target.add(at).cast(), _mm512_add_epi32(sums, carry)) };
         carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(end, sums));
     }

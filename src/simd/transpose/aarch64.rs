@@ -7,7 +7,7 @@ use std::arch::aarch64::{
     vuzp1q_u8, vuzp2q_u8, vzip1q_u8, vzip2q_u8,
 };
 
-/// Values that a vector step makes of 16 bytes from each stream.
+/// Number of values of a vector step, from 16 bytes of each stream.
 pub(super) const STEP: usize = 16;
 
 /// Writes `n` values of 4 bytes.

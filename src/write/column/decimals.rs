@@ -14,7 +14,7 @@ use crate::schema::convert::Storage;
 
 /// How a decimal is scaled, and what it must be to be stored.
 struct DecimalRule {
-    /// What it is multiplied by first; `None` for 1.
+    /// The factor that values are multiplied by first; `None` for 1.
     factor: Option<i256>,
     /// It must be nearer to 0 than this: the precision of the leaf.
     bound: Option<i256>,

@@ -12,7 +12,7 @@ use crate::free_lists::FreeLists;
 pub(super) enum Ints<T: ArrowNativeType> {
     /// Gathered.
     Own(Vec<T>),
-    /// Those of an array, which stays as long as they do.
+    /// Values of an array, which lives as long as they do.
     Shared(ScalarBuffer<T>),
 }
 

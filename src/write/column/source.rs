@@ -22,7 +22,7 @@ use crate::write::shred::ArrayPart;
 pub(super) enum ValueSource<'a> {
     /// All of them, gathered.
     Whole(LeafValues<'a>),
-    /// Those of arrays, gathered page by page. No array is a dictionary or run-end array.
+    /// Values of arrays, gathered page by page. No array is a dictionary or run-end array.
     Parts(&'a [ArrayPart]),
 }
 

@@ -300,7 +300,7 @@ fn counting_indices(indices: Range<usize>) -> Bytes {
     }
     bytes.push((header & 0x7F) as u8);
     for index in indices.start..indices.start + groups * 8 {
-        // Those after the last are padding, and wrap.
+        // Indices after the last are padding, and wrap.
         #[expect(clippy::cast_possible_truncation, reason = "entries have 32 bits")]
         bytes.extend_from_slice(&(index as u32).to_le_bytes());
     }

@@ -137,7 +137,7 @@ impl PhysicalInt for i64 {
 pub(super) trait FromPhysicalInt: ArrowNativeType + PlainOldData {
     /// By dropping high bits or extending the sign.
     fn wrap(value: i64) -> Self;
-    /// Exactly, or not at all; unsigned targets are told by the width.
+    /// Exactly, or not at all; unsigned targets are recognised by the width.
     fn exact(value: i64) -> Option<Self>;
     /// The product, if it fits.
     fn times(value: i64, factor: i64) -> Option<Self>;

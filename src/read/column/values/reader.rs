@@ -62,7 +62,7 @@ pub(in crate::read::column) trait ValueReader: Send {
     }
 
     /// Whether the next `n` values lie in the page as a whole. A PLAIN page may be cut off. `None`
-    /// if only reading them can tell.
+    /// if only reading them shows it.
     fn holds(&self, _n: usize) -> Option<bool> {
         None
     }

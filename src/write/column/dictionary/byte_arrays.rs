@@ -68,7 +68,7 @@ impl ShortValue {
         Some(Self(load(&bytes)?))
     }
 
-    /// Of a value of at most `8 * N` bytes; the same for each `N` that there is.
+    /// The hash of a value of at most `8 * N` bytes; the same for each `N`.
     #[inline(always)]
     fn hash<const N: usize>(self, len: usize) -> u64 {
         let [a, b, c, d] = self.0;
@@ -80,7 +80,7 @@ impl ShortValue {
 /// Bytes of a step through a longer value.
 const STEP: usize = 16;
 
-/// Of a longer value.
+/// The hash of a longer value.
 #[inline(always)]
 fn hash_long(value: &[u8]) -> Option<u64> {
     let mut hash = value.len() as u64 ^ MIX[2];
@@ -142,7 +142,8 @@ impl Slot {
     }
 }
 
-/// Tells values apart without looking at them: a part of the hash, and the length of a short value.
+/// Distinguishes values without looking at them: a part of the hash, and the length of a short
+/// value.
 #[expect(clippy::cast_possible_truncation, reason = "the low half, and at most 32")]
 #[inline(always)]
 fn tag(hash: u64, len: usize) -> u32 {
@@ -202,7 +203,7 @@ struct HeldLookup {
 /// Finds the distinct ones of the byte strings that are pushed.
 pub(super) struct ByteArrayBuilder<'v> {
     table: ByteArrayTable<'v>,
-    /// Those that are looked up next.
+    /// The values that are looked up next.
     block: [Lookup<'v>; AHEAD],
     filled: usize,
     /// How many are looked up together: fewer before a check of the growth.
@@ -224,7 +225,7 @@ struct ByteArrayTable<'v> {
     growth: DictionaryGrowth,
     /// A multiple of a block, greater than the number of codes.
     next_check: usize,
-    /// Of the entries up to `counted`, as PLAIN.
+    /// Bytes of the entries up to `counted`, as PLAIN.
     bytes: usize,
     counted: usize,
 }
@@ -420,7 +421,7 @@ impl<'v> ByteArrayTable<'v> {
         let mut codes = [0; AHEAD];
         for ((start, len), code) in places.zip(&mut codes) {
             let Some(words) = ShortValue::from_buffer::<N>(buffer, start, len) else {
-                // Those that were looked up already will be found again.
+                // Values that were looked up already will be found again.
                 return Some(false);
             };
             let hash = words.hash::<N>(len);

@@ -164,7 +164,7 @@ mod tests {
         reserve_payload(Memory::new(&mut values), 1 << 20, 3 << 20, 1, 1 << 20, &free_lists)
             .unwrap();
         assert!((1 << 20..4 << 20).contains(&values.capacity()), "{}", values.capacity());
-        // What is there already is never too much.
+        // Capacity that exists already is never too much.
         let mut values = Vec::new();
         reserve_payload(Memory::new(&mut values), 1 << 20, 0, 1, 1 << 20, &free_lists).unwrap();
         assert!((1 << 20..2 << 20).contains(&values.capacity()));

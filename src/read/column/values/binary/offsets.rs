@@ -205,7 +205,7 @@ impl<O: Offset> Layout for Offsets<O> {
         let before = self.memory.strings.payload_len();
         let expected = page.mean().saturating_mul(n);
         let expected = expected.saturating_add(expected / 16).min(max_bytes.saturating_sub(before));
-        // Without room for them, the way by spans says what is wrong.
+        // Without memory for them, the path by spans reports the error.
         if self.memory.make(expected as u64, n, max_bytes).is_err() {
             return 0;
         }
