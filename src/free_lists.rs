@@ -213,7 +213,7 @@ impl FreeLists {
         })
     }
 
-    /// Gives a vector back, to be taken again.
+    /// Returns a vector to the lists, to be taken again.
     pub(crate) fn give<T: Send + 'static>(&self, values: Vec<T>) {
         if let Some(shared) = &self.0 {
             shared.give(values);
@@ -224,7 +224,7 @@ impl FreeLists {
         self.0.as_ref()?.find(bytes, max)
     }
 
-    /// Makes room for `n` values more. An empty vector takes its memory from the lists.
+    /// Reserves memory for `n` values more. An empty vector takes its memory from the lists.
     pub(crate) fn reserve<T: ArrowNativeType>(&self, values: &mut Vec<T>, n: usize) {
         if values.capacity() == 0 {
             *values = self.take(n);

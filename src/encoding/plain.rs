@@ -28,7 +28,7 @@ use crate::simd::strings::{OffsetInt, append_plain};
 
 const SPEC: Spec = Spec::Encodings("PLAIN");
 
-/// Checks that `bytes` has `n` values of `width` bytes; says how many bytes that is.
+/// Checks that `bytes` has `n` values of `width` bytes; returns how many bytes that is.
 fn checked_len(bytes: &Bytes, width: usize, n: usize) -> Result<usize> {
     n.checked_mul(width).filter(|len| *len <= bytes.len()).ok_or_else(|| {
         Error::mismatch(SPEC, "bytes of the values", format_args!("{n} times {width}"), bytes.len())
@@ -255,9 +255,9 @@ impl ByteArrays {
         Some(block)
     }
 
-    /// Appends payload and ends of the next `n` values, and says how many it were: up to the first
-    /// that does not fit into the capacity of `payload` less some slack, would end beyond `max`,
-    /// or is not there.
+    /// Appends payload and ends of the next `n` values, and returns how many it were: up to the
+    /// first that does not fit into the capacity of `payload` less some slack, would end beyond
+    /// `max`, or is not there.
     pub(crate) fn read_strings<O: OffsetInt>(
         &mut self,
         n: usize,

@@ -269,7 +269,7 @@ impl ExportRun {
         Ok(())
     }
 
-    /// Writes rows, and says whether the file has its size. Where the estimate says so, the rows
+    /// Writes rows, and returns whether the file has its size. Where the estimate says so, the rows
     /// that are held are written, and what they came to is looked at.
     async fn write_some(&self, file: &mut OpenFile, rows: &RecordBatch) -> Result<bool> {
         file.out.write(rows).await?;

@@ -20,7 +20,7 @@ use crate::read::{
 };
 use crate::trace;
 
-/// Reads the footer of a file. Gives the length of the file too.
+/// Reads the footer of a file. Returns the length of the file too.
 ///
 /// # Errors
 /// `Io`, or whatever is wrong with the footer.

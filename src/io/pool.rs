@@ -52,7 +52,7 @@ impl Pool {
     }
 
     /// If the calling thread is one of the pool, lets it do other work of the pool for a moment.
-    /// Says whether it is.
+    /// Returns whether it is.
     pub(super) fn help(&self) -> bool {
         let yielded = match self {
             Self::Global => rayon::yield_now(),

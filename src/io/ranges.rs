@@ -92,7 +92,7 @@ impl Requests {
         &self.needs
     }
 
-    /// Takes them, in the same order, and gives the bytes of the wanted ranges, in theirs.
+    /// Takes them, in the same order, and returns the bytes of the wanted ranges, in theirs.
     ///
     /// # Errors
     /// `Io` if there are fewer or more than were asked for.

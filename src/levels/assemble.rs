@@ -131,8 +131,8 @@ pub(crate) struct Decoded {
     pub values: usize,
 }
 
-/// Appends the validity of a leaf for the entries of `range`; says how many slots and values there
-/// are.
+/// Appends the validity of a leaf for the entries of `range`; returns how many slots and values
+/// there are.
 ///
 /// `slot` is the level from which on an entry is a slot of the leaf, `present` the one at which it
 /// has a value.

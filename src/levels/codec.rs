@@ -71,7 +71,7 @@ impl LevelDecoder {
         Self { max, form, scratch: Vec::new() }
     }
 
-    /// Appends the validity of the next `n` slots, and says how many hold a value; only for a
+    /// Appends the validity of the next `n` slots, and returns how many hold a value; only for a
     /// maximum of 1, where the bits of the page are a validity bitmap as they stand.
     ///
     /// # Errors

@@ -253,8 +253,8 @@ impl Pages {
         }
     }
 
-    /// Skips the next page if it is a data page of at most `max_slots` slots; says of how many. Its
-    /// body is neither opened nor asked for. Only where rows are not known.
+    /// Skips the next page if it is a data page of at most `max_slots` slots; returns how many.
+    /// Its body is neither opened nor asked for. Only where rows are not known.
     ///
     /// # Errors
     /// As [`Pages::next_page`].

@@ -74,7 +74,8 @@ impl PageList {
     }
 
     /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before
-    /// the first data page, at `offset`, or nothing. Says whether a page refers to the dictionary.
+    /// the first data page, at `offset`, or nothing. Returns whether a page refers to the
+    /// dictionary.
     ///
     /// # Errors
     /// `Malformed(PageIndex)` if the header of a page contradicts its place.

@@ -1,7 +1,7 @@
 //! Decodes a row group, leaf by leaf and window by window.
 //!
 //! A serial driver asks for batch after batch; a parallel one takes the [`ColumnTask`]s of several
-//! row groups, decodes [`Window`]s of each on any thread, and gives the results to a [`Batcher`].
+//! row groups, decodes [`Window`]s of each on any thread, and passes the results to a [`Batcher`].
 
 use std::fmt;
 use std::ops::Range;
@@ -73,7 +73,7 @@ impl RowGroup {
     /// which is ignored then.
     ///
     /// # Errors
-    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
+    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget does not suffice
     /// them.
     pub(super) fn open(
         plan: RowGroupPlan,

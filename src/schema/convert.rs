@@ -415,8 +415,8 @@ enum Rescale {
     By(u8),
 }
 
-/// The power of ten and the storage of a decimal target that has room for the leaf's digits on both
-/// sides of the point.
+/// The power of ten and the storage of a decimal target that can hold the leaf's digits on
+/// both sides of the point.
 fn decimal(leaf: &Leaf, to: &DataType) -> Option<(Rescale, Storage)> {
     let Some(LogicalType::Decimal(from)) = &leaf.logical else {
         return None;

@@ -20,7 +20,7 @@ impl Bitmap {
         self.len
     }
 
-    /// Makes room for `n` more bits.
+    /// Reserves memory for `n` more bits.
     pub(crate) fn reserve(&mut self, n: usize) {
         let words = (self.len + n).div_ceil(64);
         self.words.reserve(words.saturating_sub(self.words.len()));

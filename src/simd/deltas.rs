@@ -93,7 +93,7 @@ macro_rules! differences {
             $body(values, out)
         }
 
-        /// Adds `by`, wrapping, to differences, and gives the bits that they take then.
+        /// Adds `by`, wrapping, to differences, and returns the bits that they take then.
         pub(crate) fn $raise_with(isa: Isa, deltas: &mut [$delta], by: $delta) -> u8 {
             match isa.level() {
                 Level::Scalar => $raise(deltas, by),

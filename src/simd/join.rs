@@ -122,7 +122,7 @@ impl<const N: usize, const W: usize> Register<N> for [u64; W] {
 
     #[inline(always)]
     unsafe fn write(self, to: *mut u8) {
-        // SAFETY: the caller vouches for `N` bytes, which is as many as `W` words have.
+        // SAFETY: the caller guarantees `N` bytes, which is as many as `W` words have.
         unsafe { to.cast::<[[u8; 8]; W]>().write_unaligned(self.map(u64::to_le_bytes)) };
     }
 }
@@ -154,7 +154,7 @@ unsafe fn joined<const N: usize, H: Register<N>>(
     out.reserve(end.saturating_add(N));
     out.extend_from_slice(before);
     let target = out.as_mut_ptr();
-    // SAFETY: the caller vouches for the machine.
+    // SAFETY: the caller guarantees the instructions.
     let mut last = unsafe { H::load(&padded(before)) };
     let (mut previous, mut to) = (before.len(), before.len());
     for (prefix, suffix) in prefixes.iter().zip(suffixes) {
@@ -166,7 +166,7 @@ unsafe fn joined<const N: usize, H: Register<N>>(
         let window = source.get(start.wrapping_sub(prefix)..).and_then(<[u8]>::first_chunk::<N>);
         match window {
             Some(window) if whole <= N => {
-                // SAFETY: the caller vouches for the machine, and `prefix <= whole <= N`.
+                // SAFETY: the caller guarantees the instructions, and `prefix <= whole <= N`.
                 last = unsafe { last.keep(prefix, window) };
                 // SAFETY: `to <= end`, and `N` bytes more are reserved; bytes that are written
                 // after `whole` are overwritten or never counted.
@@ -191,7 +191,7 @@ unsafe fn joined<const N: usize, H: Register<N>>(
                 }
                 // SAFETY: the `whole` bytes from `to` were just written.
                 let written = unsafe { std::slice::from_raw_parts(target.add(to), whole) };
-                // SAFETY: the caller vouches for the machine.
+                // SAFETY: the caller guarantees the instructions.
                 last = unsafe { H::load(&padded(written)) };
             }
         }
@@ -239,7 +239,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn load(bytes: &[u8; N]) -> Self {
             let (vectors, _) = bytes.as_chunks::<32>();
-            // SAFETY: 32 bytes are there; the caller vouches for the machine.
+            // SAFETY: 32 bytes are there; the caller guarantees the instructions.
             std::array::from_fn(|i| unsafe { _mm256_loadu_si256(vectors[i].as_ptr().cast()) })
         }
 
@@ -247,7 +247,7 @@ mod x86 {
         unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self {
             let (masks, _) = MASKS[WIDEST - prefix..][..N].as_chunks::<32>();
             let (others, _) = window.as_chunks::<32>();
-            // SAFETY: 32 bytes are there of both; the caller vouches for the machine.
+            // SAFETY: 32 bytes are there of both; the caller guarantees the instructions.
             std::array::from_fn(|i| unsafe {
                 let mask = _mm256_loadu_si256(masks[i].as_ptr().cast());
                 let others = _mm256_loadu_si256(others[i].as_ptr().cast());
@@ -258,7 +258,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn write(self, to: *mut u8) {
             for (i, vector) in self.into_iter().enumerate() {
-                // SAFETY: the caller vouches for `N` bytes, which is as many as `V` vectors have,
+                // SAFETY: the caller guarantees `N` bytes, which is as many as `V` vectors have,
                 // and the machine.
                 unsafe { _mm256_storeu_si256(to.add(32 * i).cast(), vector) };
             }

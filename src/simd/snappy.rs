@@ -266,7 +266,7 @@ unsafe fn short(
         if offset == WORD {
             let after = SnappyProgress { read: read + 1 + kind, written };
             // SAFETY: more than `NEAR` bytes, which are a word, are written; `len` is at most 7, as
-            // else an offset of 8 is not near; of the rest the caller vouches.
+            // else an offset of 8 is not near; the caller guarantees the rest.
             return Some(unsafe { words((block, out), after, len, (fast_end, wanted)) });
         }
         if !(1..NEAR).contains(&offset) || entry >> 8 >= RARE {
@@ -329,7 +329,7 @@ unsafe fn words(
         }
         copies
     };
-    // SAFETY: the caller vouches for the word before `written`, and for `SLACK` bytes from there
+    // SAFETY: the caller guarantees the word before `written`, and `SLACK` bytes from there
     // on.
     let word = unsafe {
         let to = out.add(written);
@@ -368,7 +368,7 @@ unsafe fn words(
 /// Both pointers must have 8 initialised bytes; those of `to` may be written.
 #[inline(always)]
 unsafe fn copy_word(from: *const u8, to: *mut u8) {
-    // SAFETY: the caller vouches for the bytes of both.
+    // SAFETY: the caller guarantees the bytes of both.
     unsafe { to.cast::<[u8; 8]>().write_unaligned(from.cast::<[u8; 8]>().read_unaligned()) };
 }
 
@@ -378,7 +378,7 @@ unsafe fn copy_word(from: *const u8, to: *mut u8) {
 /// Both pointers must have 16 initialised bytes; those of `to` may be written.
 #[inline(always)]
 unsafe fn copy_step(from: *const u8, to: *mut u8) {
-    // SAFETY: the caller vouches for the bytes of both.
+    // SAFETY: the caller guarantees the bytes of both.
     unsafe { to.cast::<[u8; 16]>().write_unaligned(from.cast::<[u8; 16]>().read_unaligned()) };
 }
 
@@ -456,7 +456,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn repeat(self, to: *mut u8, offset: usize, len: usize) {
             let (indices, step) = (&REPEATED[offset], WHOLE[offset]);
-            // SAFETY: the caller vouches for `offset` bytes before `to`, and for `SLACK`, which is
+            // SAFETY: the caller guarantees `offset` bytes before `to`, and `SLACK`, which is
             // `64 + 16`, from there on; a store begins before `len`, at most 64. Every machine that
             // runs this has SSSE3, as `Shuffled` is made where AVX2 is.
             unsafe {

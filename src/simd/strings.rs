@@ -133,7 +133,7 @@ impl<'a, O: OffsetInt> StringTarget<'a, O> {
         self.done += 1;
     }
 
-    /// Makes the values part of the vectors; says how many they are.
+    /// Makes the values part of the vectors; returns how many they are.
     fn close(self) -> usize {
         let ends = self.ends.len() + self.done;
         // SAFETY: all of the payload up to `to` is written.
@@ -325,9 +325,9 @@ impl Entries {
         indices.iter().map(len).sum()
     }
 
-    /// Appends payload and ends of the entries that `indices` stand for, and says of how many: up
-    /// to the first that would not fit into the capacity of `payload` less [`SLACK`] bytes, or end
-    /// after `max`, or is beyond the entries.
+    /// Appends payload and ends of the entries that `indices` stand for, and returns how many:
+    /// up to the first that would not fit into the capacity of `payload` less [`SLACK`] bytes, or
+    /// end after `max`, or is beyond the entries.
     pub(crate) fn append<O: OffsetInt>(
         &self,
         indices: &[u32],

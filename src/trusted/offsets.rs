@@ -75,7 +75,7 @@ impl<O: Offset> OffsetStrings<O> {
         }
     }
 
-    /// Makes room for the ends of `slots` values.
+    /// Reserves memory for the ends of `slots` values.
     pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) {
         free_lists.reserve(&mut self.offsets, slots.saturating_add(1));
         self.begin();
@@ -163,7 +163,7 @@ impl<O: Offset> OffsetStrings<O> {
         Ok(true)
     }
 
-    /// Appends up to `n` next values of a PLAIN page, and says how many: up to the first that is
+    /// Appends up to `n` next values of a PLAIN page, and returns how many: up to the first that is
     /// not there, does not fit into the memory of the payload, or would end after `max` bytes of
     /// it. None if they should be text and are not.
     pub(crate) fn append_plain(
@@ -194,8 +194,9 @@ impl<O: Offset> OffsetStrings<O> {
         }
     }
 
-    /// Appends the entries that indices stand for, and says of how many: up to the first that does
-    /// not fit into the memory of the payload, would end after `max` bytes of it, or is no entry.
+    /// Appends the entries that indices stand for, and returns how many: up to the first that
+    /// does not fit into the memory of the payload, would end after `max` bytes of it, or is no
+    /// entry.
     pub(crate) fn append_entries(
         &mut self,
         entries: &StringEntries,
@@ -332,7 +333,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Makes room for `n` bytes more.
+    /// Reserves memory for `n` bytes more.
     pub(crate) fn try_reserve_exact(&mut self, n: usize) -> Result<(), TryReserveError> {
         self.0.try_reserve_exact(n)
     }

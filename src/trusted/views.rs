@@ -73,7 +73,7 @@ impl ViewStrings {
         }
     }
 
-    /// Makes room for the views of `slots` values.
+    /// Reserves memory for the views of `slots` values.
     pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) {
         free_lists.reserve(&mut self.views, slots);
     }
@@ -323,7 +323,7 @@ impl ViewStrings {
         expand::spread(&mut self.views, start, validity, first, slots);
     }
 
-    /// Lets go of the page; says whether views point into it.
+    /// Lets go of the page; returns whether views point into it.
     pub(crate) fn leave_page(&mut self) -> bool {
         self.adopted.take().is_some()
     }

@@ -35,7 +35,7 @@ use crate::read::{
 };
 
 /// Reads the footer of a file, with one request if the guess of its length is right, which the
-/// caller may know better; gives what was read of the end too.
+/// caller may know better; returns what was read of the end too.
 ///
 /// # Errors
 /// `Io`, or whatever is wrong with the footer.

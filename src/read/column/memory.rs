@@ -65,7 +65,7 @@ impl ColumnMemory {
     /// Reserves what the array holds now, and counts it in the batch.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the budget has no room for it, or the batch is too large.
+    /// `Limit(Memory)` if the budget does not suffice for it, or the batch is too large.
     pub(super) fn set_array_bytes(&mut self, bytes: usize) -> Result<()> {
         // Most pages change nothing: memory for all rows was taken before the first.
         if self.array.bytes() == bytes as u64 && self.counted == bytes as u64 {
@@ -80,7 +80,7 @@ impl ColumnMemory {
     /// `still_held` bytes that the value reader keeps for the next array stay reserved.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the budget has no room for that.
+    /// `Limit(Memory)` if the budget does not suffice for that.
     pub(super) fn take_array(&mut self, still_held: usize) -> Result<Reservation> {
         let mut memory = self.array.split_off();
         memory.absorb(self.adopted.split_off());

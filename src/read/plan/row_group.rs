@@ -295,10 +295,10 @@ impl RowGroupPlan {
         self
     }
 
-    /// Says whether there is memory for the bytes wanted, before they are fetched.
+    /// Checks that there is memory for the bytes wanted, before they are fetched.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the budget has no room for them.
+    /// `Limit(Memory)` if the budget does not suffice for them.
     pub(crate) fn check_memory(&self) -> Result<()> {
         self.reserve().map(drop)
     }
@@ -314,7 +314,7 @@ impl RowGroupPlan {
     /// index says, all of that chunk.
     ///
     /// # Errors
-    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
+    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget does not suffice
     /// them.
     pub(in crate::read) fn list_pages(mut self, bytes: &[Bytes]) -> Result<Step<Fetched, Self>> {
         check_ranges("RowGroupPlan::supply", &self.needs, bytes)?;
@@ -360,8 +360,8 @@ impl RowGroupPlan {
         }
         if self.ignored.len() > ignored_before {
             self.plan.page_cache().forget(self.range.row_group);
-            // Ranges that could wait are fetched with the rest: reads are not saved for a file whose
-            // index is wrong.
+            // Ranges that could wait are fetched with the rest: reads are not saved for a file
+            // whose index is wrong.
             for chunk in &mut self.chunks {
                 chunk.dictionary = DictionaryFetch::WithPages;
             }

@@ -320,8 +320,9 @@ impl Plan {
         self.shared.file_name.as_ref()
     }
 
-    /// A plan that reads only what the filter needs, within the same memory, and gives the numbers
-    /// in the file of the rows that pass. `None` if there is no filter, or if it needs all columns.
+    /// A plan that reads only what the filter needs, within the same memory, and returns the
+    /// numbers in the file of the rows that pass. `None` if there is no filter, or if it needs all
+    /// columns.
     ///
     /// # Errors
     /// As [`Footer::plan`].

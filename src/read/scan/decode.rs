@@ -25,7 +25,7 @@ pub(crate) trait Workers: Sync {
     /// Number of threads.
     fn threads(&self) -> usize;
 
-    /// Does work for each item, and gives the results in the order of the items. The first items
+    /// Does work for each item, and returns the results in the order of the items. The first items
     /// are begun first.
     ///
     /// # Errors

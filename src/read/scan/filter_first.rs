@@ -175,7 +175,7 @@ impl Opening {
     /// stage.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the budget has no room for the bytes wanted.
+    /// `Limit(Memory)` if the budget does not suffice for the bytes wanted.
     pub(crate) fn needs(&self) -> Result<&[Range<u64>]> {
         self.opening.check_memory()?;
         Ok(&self.missing)

@@ -68,7 +68,7 @@ enum State {
 /// How far before their turn row groups are opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Prefetch {
-    /// Only when a wave has room for them.
+    /// Only when a wave has capacity for them.
     Never,
     /// The next one also while a wave is decoded after which less than a wave is left.
     #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "for a pool"))]
@@ -255,8 +255,8 @@ impl Scan {
             if may_wait { State::Postponed } else { State::Failed(failed.error) };
     }
 
-    /// Takes what came of a wave, and gives its batches. If it failed, what it had is read again in
-    /// another way, if there is one.
+    /// Takes what came of a wave, and returns its batches. If it failed, what it had is read again
+    /// in another way, if there is one.
     pub(crate) fn decoded(
         &mut self,
         mut wave: Wave,

@@ -42,7 +42,7 @@ pub(crate) fn compact_with<T: PlainOldData>(
     values.truncate(start + kept);
 }
 
-/// Moves the values that are kept to the front, and says how many they are.
+/// Moves the values that are kept to the front, and returns how many they are.
 fn compact_in<T: PlainOldData>(isa: Isa, values: &mut [T], keep: &Bitmap, first: usize) -> usize {
     let len = values.len();
     let mut to = 0;

@@ -54,7 +54,7 @@ pub(super) unsafe fn spread<T: PlainOldData>(
 #[inline]
 #[target_feature(enable = "neon")]
 unsafe fn bytes(from: *const u8, to: *mut u8, row: &[u8; 16]) {
-    // SAFETY: a row has 16 bytes, and the caller vouches for the others.
+    // SAFETY: a row has 16 bytes, and the caller guarantees the others.
     unsafe { vst1q_u8(to, vqtbl1q_u8(vld1q_u8(from), vld1q_u8(row.as_ptr()))) };
 }
 

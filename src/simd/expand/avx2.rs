@@ -70,7 +70,7 @@ fn index(row: &[u8; 8]) -> __m256i {
 #[target_feature(enable = "avx2")]
 unsafe fn words(from: *const u8, to: *mut u8, row: &[u8; 8]) {
     let index = index(row);
-    // SAFETY: the caller vouches for the bytes.
+    // SAFETY: the caller guarantees the bytes.
     let values = unsafe { _mm256_loadu_si256(from.cast()) };
     // Only the lowest bits say where from; the highest says that there is none.
     let spread = _mm256_permutevar8x32_epi32(values, index);

@@ -116,7 +116,7 @@ struct Sums {
 
 impl Sums {
     /// Sums packed differences up while they are cut out of their bytes, a word for each: whole
-    /// groups, as long as there are bytes for words. Says how many.
+    /// groups, as long as there are bytes for words. Returns how many.
     fn groups<T: Copy>(
         &mut self,
         bytes: &[u8],

@@ -45,8 +45,8 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
         4 => {
             let whole = n / vectors::STEP * vectors::STEP;
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
-            // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 4
-            // bytes.
+            // SAFETY: each stream has `n >= whole` bytes, and `out` has capacity for `n` values of
+            // 4 bytes.
             unsafe { vectors::interleave_4(streams, whole, out.as_mut_ptr().cast()) };
             whole
         }
@@ -54,8 +54,8 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
         8 => {
             let whole = n / vectors::STEP * vectors::STEP;
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
-            // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 8
-            // bytes.
+            // SAFETY: each stream has `n >= whole` bytes, and `out` has capacity for `n` values of
+            // 8 bytes.
             unsafe { vectors::interleave_8(streams, whole, out.as_mut_ptr().cast()) };
             whole
         }

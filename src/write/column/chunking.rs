@@ -9,7 +9,7 @@ use super::values::LeafValues;
 use crate::levels::LeafLevels;
 use crate::write::options::ChunkingOptions;
 
-/// Rolls value `i` into the hash, and says how many bytes it has.
+/// Rolls value `i` into the hash, and returns how many bytes it has.
 pub(super) fn roll_value(values: &LeafValues<'_>, i: usize, hash: &mut u64) -> usize {
     match values {
         LeafValues::Bits(bits) => roll(&[u8::from(bits.get(i))], hash),

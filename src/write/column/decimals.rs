@@ -149,8 +149,8 @@ impl<'a> Slots<'a, '_> {
         beyond >= 0 && high == 0
     }
 
-    /// Appends the last `width` bytes of decimals of 128 bits, the highest first; says whether all
-    /// are nearer to 0 than `max`.
+    /// Appends the last `width` bytes of decimals of 128 bits, the highest first; returns whether
+    /// all are nearer to 0 than `max`.
     fn big_endian(&self, max: Option<i128>, width: usize, out: &mut Vec<u8>) -> bool {
         const BLOCK: usize = 64;
         // A bound beyond 128 bits is none.

@@ -28,7 +28,7 @@ impl<T: ArrowNativeType> Ints<T> {
         }
     }
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     pub(super) fn give(self, free_lists: &FreeLists) {
         if let Self::Own(values) = self {
             free_lists.give(values);

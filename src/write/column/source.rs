@@ -92,7 +92,7 @@ impl<'a> ValueSource<'a> {
         Ok(cursor)
     }
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     pub(super) fn give(self, free_lists: &FreeLists) {
         if let Self::Whole(values) = self {
             values.give(free_lists);
@@ -184,7 +184,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
             .filter(|_| matches!(self.source, ValueSource::Parts(_)))
     }
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     pub(super) fn give(self, free_lists: &FreeLists) {
         self.gathered.give(free_lists);
     }

@@ -395,7 +395,7 @@ fn repeated_fields_without_annotation() {
     assert_eq!(one_level(schema, 1), json!([[{"a": 1}, {"a": 2}], [], [{"a": 3}]]));
     let schema = vec![group("v", FieldRepetitionType::Required, 1), repeated_leaf("a")];
     assert_eq!(one_level(schema, 1), json!([{"a": [1, 2]}, {"a": []}, {"a": [3]}]));
-    // The rows that the footer claims are not believed.
+    // The rows that the footer claims are not trusted.
     let body = [levels_v1(&[0], 1), levels_v1(&[1], 1), ints(&[1])].concat();
     let chunk = Chunk::new(Type::Int32, 1, &[v1(1, Encoding::Plain, &body)]);
     let file =

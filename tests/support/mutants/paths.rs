@@ -36,7 +36,7 @@ pub struct Finding {
 /// Counts the heap, where the program can.
 #[derive(Clone, Copy)]
 pub struct Heap {
-    /// Begins to count, and says how much there is.
+    /// Begins to count, and returns how much there is.
     pub start: fn() -> usize,
     /// The most that there was since.
     pub peak: fn() -> usize,

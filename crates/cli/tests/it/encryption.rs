@@ -55,7 +55,7 @@ impl Folder {
         serde_json::from_str(&self.done(args)).expect("JSON")
     }
 
-    /// Runs `marq`, which fails with this code; gives what it says.
+    /// Runs `marq`, which fails with this code; returns what it says.
     fn refused(&self, args: &str, code: i32) -> String {
         let output = self.run(args);
         assert_eq!(output.status.code(), Some(code), "{args}: {}", error(&output));

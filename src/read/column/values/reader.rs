@@ -67,7 +67,7 @@ pub(in crate::read::column) trait ValueReader: Send {
         None
     }
 
-    /// Says whether `nulls` more slots fit into an array of at most `max_bytes` bytes: of values
+    /// Checks that `nulls` more slots fit into an array of at most `max_bytes` bytes: of values
     /// whose width the file states, a null takes as much as a value.
     ///
     /// # Errors

@@ -103,7 +103,7 @@ trait IntTable<T>: Send {
         free_lists: &FreeLists,
     ) -> Option<()>;
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     fn give(&mut self, free_lists: &FreeLists);
 }
 

@@ -125,8 +125,8 @@ pub(super) fn payload_len(spans: &[Span], max_bytes: usize) -> Result<u64> {
 /// usual size, and some more.
 pub(super) const MAX_TIMES: usize = 80;
 
-/// Makes room for `more` bytes. If the vector must grow, it grows to what `slots` values are likely
-/// to take, by the `seen` values so far, as far as `max_bytes` allows.
+/// Reserves memory for `more` bytes. If the vector must grow, it grows to what `slots` values are
+/// likely to take, by the `seen` values so far, as far as `max_bytes` allows.
 pub(super) fn reserve_payload(
     mut values: Memory<'_>,
     more: u64,

@@ -31,7 +31,7 @@ struct OffsetsMemory<O> {
 }
 
 impl<O: Offset> OffsetsMemory<O> {
-    /// Makes room for `total` bytes of `values` values.
+    /// Reserves memory for `total` bytes of `values` values.
     fn make(&mut self, total: u64, values: usize, max_bytes: usize) -> Result<()> {
         let seen = self.strings.len() + values;
         reserve_payload(

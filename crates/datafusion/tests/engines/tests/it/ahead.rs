@@ -221,8 +221,8 @@ fn wide(path: &Path, steep: &[bool]) -> SchemaRef {
     schema
 }
 
-/// Reads all of a file by row groups, within so much memory; gives the most that was reserved, and
-/// whether a row group was fetched before its turn.
+/// Reads all of a file by row groups, within so much memory; returns the most that was reserved,
+/// and whether a row group was fetched before its turn.
 async fn read_within(path: &Path, schema: &SchemaRef, memory: u64) -> (usize, bool) {
     let pool = Peak::new();
     let mut limits = Limits::default();
