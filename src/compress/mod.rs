@@ -109,7 +109,7 @@ impl Decompressor {
 
     /// Decompresses `input` to exactly `len` bytes, which replace those of `out`.
     ///
-    /// What `out` held before only saves the work of making room.
+    /// The previous contents of `out` only save the allocation.
     ///
     /// # Errors
     /// `Malformed` if the input is broken, or becomes more or fewer bytes.

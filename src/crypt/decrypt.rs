@@ -346,7 +346,7 @@ impl FileDecryptor {
     /// too; a service that cannot be reached is asked again.
     ///
     /// # Errors
-    /// What the retriever says, if it is of another kind than `Crypto`.
+    /// The error of the retriever, if its kind is not `Crypto`.
     fn retrieve(&self, request: &KeyRequest<'_>) -> Result<Result<Key, String>> {
         let name = key_name(request);
         let retrieved = || self.retrieved.lock().unwrap_or_else(PoisonError::into_inner);

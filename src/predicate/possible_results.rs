@@ -1,7 +1,7 @@
 //! [`PossibleResults`]: the set of results (true, false, null) that a predicate may have for some
 //! rows.
 
-/// What is proven about some rows.
+/// The conclusion about some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PruneResult {
     /// The predicate is true of none of them: they need not be read.

@@ -60,7 +60,7 @@ pub(super) enum IndexRequest {
     OffsetIndex,
 }
 
-/// What pruning found out about a row group, and by which indexes.
+/// The findings of pruning a row group, and the indexes that they come from.
 #[derive(Debug, Default)]
 pub(crate) struct PruneReport {
     /// Number of data pages of the predicate's leaves that the page index covers.

@@ -391,7 +391,7 @@ impl Repeat for Doubling {
     unsafe fn repeat(self, to: *mut u8, offset: usize, len: usize) {
         let (mut done, mut distance) = (0, offset);
         // SAFETY: the caller guarantees `offset` bytes before `to` and `SLACK` from there on. Each
-        // step writes 16 bytes, the first `distance` of which are right: these are read from
+        // step writes 16 bytes, and the first `distance` of them are right: these are read from
         // `offset` before `to`. `done` is less than 16 in the first loop (it is `distance` less
         // `offset`), and less than `len`, at most 64, in the second, so that at most `64 + 16`
         // bytes, which is `SLACK`, are written. In the second `distance` is a multiple of `offset`

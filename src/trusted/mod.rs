@@ -159,7 +159,7 @@ const IPC_VISITS: usize = 8;
 /// anyway is not zeroed.
 ///
 /// # Errors
-/// What the operating system says; `UnexpectedEof` if the file is shorter.
+/// The error of the operating system; `UnexpectedEof` if the file is shorter.
 pub(crate) fn read_at(
     file: &std::fs::File,
     offset: u64,

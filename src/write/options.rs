@@ -230,7 +230,7 @@ impl WriteOptions {
 
     /// Maximum rows of a data page. Pages of all columns begin at multiples of it, or of a half, a
     /// quarter … of it. By default that of the profile, or two or four times that for pages that
-    /// encode to next to nothing.
+    /// encode to almost nothing.
     #[must_use]
     pub fn with_page_rows(mut self, rows: usize) -> Self {
         self.all = self.all.with_page_rows(rows);

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::Result;
 
-/// What was measured: an entry for each iteration, times in seconds.
+/// The measurements: an entry for each iteration, times in seconds.
 #[derive(Debug, Default, Serialize)]
 pub struct Measured {
     wall: Vec<f64>,

@@ -39,7 +39,7 @@ impl FileOpener for Files {
 /// A file that is being planned, until the stream of its batches begins.
 #[derive(Debug)]
 enum FilePlanner {
-    /// A file of which only the plan of the query is known.
+    /// A file that is known only by the plan of the query.
     Listed { scan: Arc<Scan>, file: Box<PartitionedFile> },
     /// Its metadata are there.
     Opened { scan: Arc<Scan>, prepared: Box<Prepared>, known: Box<KnownFile> },

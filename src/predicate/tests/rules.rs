@@ -65,7 +65,7 @@ fn bounded(min: impl AsRef<[u8]>, max: impl AsRef<[u8]>) -> Statistics {
     }
 }
 
-/// What these statistics prove of ten rows.
+/// The result of pruning ten rows with these statistics.
 fn pruned(
     text: &str,
     schema: &Schema,

@@ -106,7 +106,7 @@ impl RowRange {
     }
 }
 
-/// What the statistics of row groups prove for a filter.
+/// The conclusions from the statistics of row groups about a filter.
 pub(super) struct Pruned {
     /// The row groups that may hold a match.
     pub(super) kept: Vec<RowRange>,

@@ -128,7 +128,7 @@ fn decimals_of_every_physical_type() {
     check(of(16, 38), &(-123i128).to_be_bytes(), 1, DataType::Decimal128(38, 2), &text);
     let wide = [&[0xFF; 16][..], &(-123i128).to_be_bytes()].concat();
     check(of(32, 76), &wide, 1, DataType::Decimal256(76, 2), &text);
-    // Bytes of any length, the sign spelled out more often than needed.
+    // Bytes of any length, with more sign bytes than needed.
     let body = [
         &2u32.to_le_bytes()[..],
         &[0xFF, 0x85],

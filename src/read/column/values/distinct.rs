@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// What [`distinct`] is to give, with a map of the standard library.
+    /// The expected result of [`distinct`], computed with a map of the standard library.
     fn twin(values: &[Vec<u8>], entries: usize) -> (Vec<u32>, Vec<u32>) {
         let (mut known, mut first, mut place) = (HashMap::new(), Vec::<u32>::new(), Vec::new());
         for (i, value) in values.iter().enumerate() {

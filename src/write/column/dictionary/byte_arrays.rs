@@ -605,7 +605,7 @@ mod tests {
     use super::super::limits::DictionaryLimits;
     use super::*;
 
-    /// What a table of the standard library finds.
+    /// The expected dictionary, from a table of the standard library.
     fn twin(values: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<u32>) {
         let (mut known, mut entries) = (HashMap::new(), Vec::new());
         let codes = values.iter().map(|value| {
