@@ -15,8 +15,8 @@ pub(crate) fn saturated(n: u64) -> usize {
 
 /// A slice of a file, read from the front.
 ///
-/// Carries the section of the specification that the bytes belong to, so that "ends early" can say
-/// whose rule was broken.
+/// Carries the section of the specification that the bytes belong to, so that the error of an early
+/// end can name the broken rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],

@@ -108,12 +108,12 @@ impl Budget {
         Ok(reservation)
     }
 
-    /// A reservation of nothing yet; `purpose` is what errors say that the memory is for.
+    /// A reservation of nothing yet; errors name the `purpose` of the memory.
     pub(crate) fn reservation(&self, purpose: &'static str) -> Reservation {
         Reservation { budget: self.clone(), bytes: 0, purpose }
     }
 
-    /// Takes `bytes` as [`Budget::take`]; errors say that they are for `purpose`.
+    /// Takes `bytes` as [`Budget::take`]; errors name their `purpose`.
     pub(crate) fn take_for(&self, purpose: &'static str, bytes: usize) -> Result<Reservation> {
         let mut reservation = self.reservation(purpose);
         reservation.grow(bytes)?;

@@ -54,7 +54,7 @@ impl<'a> EndToEnd<'a> {
         end.is_some_and(|end| end as usize <= self.source.len())
     }
 
-    /// The bytes of all of them; none if not all are there, which [`EndToEnd::is_whole`] says.
+    /// The bytes of all of them; none if not all exist, which [`EndToEnd::is_whole`] checks.
     pub(crate) fn all_bytes(self) -> &'a [u8] {
         let start = self.start as usize;
         self.source.get(start..start.saturating_add(self.total as usize)).unwrap_or_default()

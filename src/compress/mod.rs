@@ -133,11 +133,11 @@ impl Decompressor {
         Err(Error::mismatch(Spec::Compression("page"), "bytes that come out", len, out.len()))
     }
 
-    /// Decompresses the first `wanted` of the `len` bytes that `input` stands for, or some more:
-    /// they replace those of `out`.
+    /// Decompresses at least the first `wanted` of the `len` bytes of `input`, in place of the
+    /// contents of `out`.
     ///
-    /// Says no, and leaves anything in `out`, where that is no less work than to decompress all of
-    /// them, or `input` is broken.
+    /// Returns false, and leaves anything in `out`, if that is no less work than to decompress all
+    /// of them, or if `input` is broken.
     pub(crate) fn decompress_start(
         &mut self,
         input: &[u8],
@@ -294,8 +294,8 @@ impl Compressor {
     }
 
     /// As [`Compressor::compress`], where the first `apart` bytes are of another kind than the
-    /// rest: levels before values. ZSTD then gives each kind a table of its own, which it would not
-    /// see the need of where one kind has no pattern.
+    /// rest: levels before values. ZSTD then gives each kind a table of its own, even if one kind
+    /// has no pattern.
     ///
     /// # Errors
     /// As [`Compressor::compress`].

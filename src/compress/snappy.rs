@@ -42,9 +42,9 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decompresses the first `wanted` of `len` bytes, or some more. Where that is no less work
-    /// than to decompress all, or the block is not sound so far, it says no, and `out` is of no
-    /// meaning.
+    /// Decompresses at least the first `wanted` of `len` bytes. Returns false, and leaves anything
+    /// in `out`, if that is no less work than to decompress all, or if the block is malformed so
+    /// far.
     pub(super) fn decompress_start(
         &mut self,
         input: &[u8],

@@ -72,9 +72,9 @@ impl Decryption {
     }
 
     /// The AAD prefix, which identifies the file. Needed if the file does not store it; if it does,
-    /// the two must be equal. With a prefix, a file is refused whose `aad_file_unique` does not
-    /// have the 8 bytes that all known writers give it: prefix and `aad_file_unique` are
-    /// authenticated as one string, so that bytes could be moved from one to the other.
+    /// the two must be equal. With a prefix, a file is refused if its `aad_file_unique` does not
+    /// have 8 bytes, as all known writers write it: prefix and `aad_file_unique` are authenticated
+    /// as one string, so that bytes could be moved from one to the other.
     #[must_use]
     pub fn with_aad_prefix(mut self, prefix: impl Into<Vec<u8>>) -> Self {
         self.aad_prefix = Some(prefix.into());
@@ -342,8 +342,8 @@ impl FileDecryptor {
             || matches!(crypto, ColumnCryptoMetaData::EncryptionWithColumnKey(_))
     }
 
-    /// Asks the retriever, for each column and key metadata once. A key that is denied is an answer
-    /// too; a service that cannot be reached is asked again.
+    /// Asks the retriever, for each column and key metadata once. A key that is denied is
+    /// remembered too; a service that cannot be reached is asked again.
     ///
     /// # Errors
     /// The error of the retriever, if its kind is not `Crypto`.

@@ -53,7 +53,7 @@ impl Decoder {
             prefixes: delta_binary::Decoder::new(bytes, n)?,
             suffixes: delta_length::Decoder::new(suffixes, n)?,
             values: Vec::new(),
-            // Before the first value stands an empty one.
+            // The first value follows an empty one.
             last: previous.unwrap_or_default(),
             prefix_block: Vec::new(),
             prefixes_used: 0,

@@ -239,9 +239,9 @@ impl ByteArrays {
         walked
     }
 
-    /// Appends the views of the next `n` values as those of buffer `buffer`, and says what they are
-    /// like; `None`, and nothing is read, if there are fewer or one reaches beyond the page
-    /// ([`ByteArrays::read_spans`] says where).
+    /// Appends the views of the next `n` values as those of buffer `buffer`, and returns their
+    /// measurements; `None`, and nothing is read, if there are fewer or one reaches beyond the page
+    /// ([`ByteArrays::read_spans`] reports where).
     pub(crate) fn read_views(
         &mut self,
         n: usize,
@@ -280,7 +280,7 @@ impl ByteArrays {
         (rest / self.left.max(1)).saturating_sub(size_of::<u32>())
     }
 
-    /// Where the decoder stands.
+    /// The position of the decoder.
     pub(crate) fn mark(&self) -> PlainPosition {
         PlainPosition { next: self.next, left: self.left }
     }
@@ -322,7 +322,7 @@ impl ByteArrays {
         self.walk(n, |_| {})
     }
 
-    /// From length to length: each says where the next one lies.
+    /// Walks from length to length, because each length locates the next one.
     #[inline(always)]
     fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
         self.left = self.left.checked_sub(n).ok_or_else(|| too_few_values(SPEC, n, self.left))?;

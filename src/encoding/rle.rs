@@ -110,8 +110,8 @@ impl Packed<'_> {
         unpack_u32(rest, bits, self.n - head, out);
     }
 
-    /// Appends the entries of `table` that the values stand for; false if one is beyond them.
-    /// `scratch` is overwritten.
+    /// Appends the entries of `table` that the values index; false if one is beyond them. `scratch`
+    /// is overwritten.
     pub(crate) fn gather<T: PlainOldData>(
         &self,
         table: &[T],

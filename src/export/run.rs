@@ -194,7 +194,7 @@ impl ExportRun {
         Ok(())
     }
 
-    /// Finishes the files of a stream, or gives them up after an error.
+    /// Finishes the files of a stream, or discards them after an error.
     pub(super) async fn end_stream(&self, state: ExportState, done: Result<()>) {
         let ExportState { number, open, .. } = state;
         let mut done = done;
@@ -269,8 +269,8 @@ impl ExportRun {
         Ok(())
     }
 
-    /// Writes rows, and returns whether the file has its size. Where the estimate says so, the rows
-    /// that are held are written, and what they came to is looked at.
+    /// Writes rows, and returns whether the file has its size. If the estimate reaches the size,
+    /// the rows that are held are written, and their real size decides.
     async fn write_some(&self, file: &mut OpenFile, rows: &RecordBatch) -> Result<bool> {
         file.out.write(rows).await?;
         if file.out.estimated_bytes() < self.file_bytes {

@@ -35,7 +35,7 @@ pub(super) trait Target: fmt::Debug + Send + Sync {
     /// The whole path of a file.
     fn path(&self, file: &str) -> PathBuf;
 
-    /// Whether something stands at a path already.
+    /// Whether the path exists already.
     fn is_taken<'a>(&'a self, file: &'a str) -> Later<'a, Result<bool>>;
 
     /// Begins a file.
@@ -71,7 +71,7 @@ pub(super) trait OutFile: Send {
 
     fn finish(self: Box<Self>) -> Later<'static, Result<WriteReport>>;
 
-    /// Gives up: nothing is left of the file.
+    /// Aborts: nothing of the file stays.
     fn abort(self: Box<Self>) -> Later<'static, ()>;
 }
 

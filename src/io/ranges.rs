@@ -50,7 +50,7 @@ pub(crate) fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
     fetches
 }
 
-/// The requests for ranges of a file: says which bytes to read, and cuts the ranges out of them.
+/// The requests for ranges of a file: which bytes to read, and how the ranges are cut out of them.
 #[derive(Debug)]
 pub(crate) struct Requests {
     wanted: Vec<Range<u64>>,

@@ -237,7 +237,7 @@ fn new_file(_path: &Path) -> std::fs::OpenOptions {
     options
 }
 
-/// Gives the new file the permissions of the one that it takes the place of.
+/// Gives the new file the permissions of the file that it replaces.
 fn keep_permissions(file: &File, path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(old) => file.set_permissions(old.permissions()),
@@ -245,7 +245,7 @@ fn keep_permissions(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the new name last: on Unix it stands in the folder, which has a cache of its own.
+/// Makes the new name durable: on Unix the folder has it, which has a cache of its own.
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

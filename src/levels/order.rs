@@ -44,7 +44,7 @@ impl Order {
     /// first entry of a page that was sought.
     ///
     /// # Errors
-    /// `Malformed(Levels)` if one may not stand after the one in front of it.
+    /// `Malformed(Levels)` if one may not follow the previous one.
     pub(crate) fn check(&mut self, def: &LevelBitPlanes, rep: &LevelBitPlanes) -> Result<()> {
         let Some(last) = def.len().checked_sub(1) else {
             return Ok(());

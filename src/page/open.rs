@@ -51,7 +51,7 @@ pub(crate) struct DataPage {
     pub slots: usize,
     /// Level entries after them that were not opened.
     pub slots_left_out: usize,
-    /// Values that are stored, where the page says so without counting levels: required columns,
+    /// Number of stored values, if the page states it without counting levels: required columns,
     /// and version 2.
     pub values: Option<usize>,
     /// Repetition levels.
@@ -91,7 +91,7 @@ pub(crate) struct PageContext {
 /// Where a page is in its chunk: what an encrypted page is authenticated by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PagePosition {
-    /// Whether no page stands before it, so that it may be the dictionary page.
+    /// Whether it is the first page, and may be the dictionary page.
     pub is_first: bool,
     /// Data pages before it.
     pub data_pages: usize,
@@ -183,7 +183,7 @@ struct PartialLayout {
     wanted: usize,
     /// Slots after those that are wanted.
     left_out: usize,
-    /// Bytes of the definition levels that stand before it, in a page of version 2.
+    /// Bytes of the definition levels before it, in a page of version 2.
     levels_v2: Option<usize>,
 }
 
@@ -371,7 +371,7 @@ impl PageOpener {
         decryptor.zip(module).is_some_and(|(of, module)| of.authenticates(module))
     }
 
-    /// Decrypts a body, if it is encrypted: `module` says what it is.
+    /// Decrypts a body, if it is encrypted, as `module`.
     fn decrypt(&self, body: Bytes, module: Option<Module>) -> Result<Body> {
         let (Some(decryptor), Some(module)) = (&self.context.decryptor, module) else {
             return Ok(Body { bytes: body, memory: None });

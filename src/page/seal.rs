@@ -115,7 +115,7 @@ impl Sealer {
         Ok(self.compressed.len())
     }
 
-    /// Appends a dictionary page: `n` PLAIN values.
+    /// Appends a dictionary page of `n` PLAIN values.
     ///
     /// # Errors
     /// `Limit` if the page is larger than the format can say.

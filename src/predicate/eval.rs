@@ -253,7 +253,8 @@ struct Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    /// Tests what `path_steps` leads to in `array`. `outer` says where something around it is null.
+    /// Tests the values at `path_steps` in `array`. `outer` marks where something around them is
+    /// null.
     fn descend(
         self,
         array: &ArrayRef,
@@ -358,7 +359,7 @@ impl Evaluator<'_> {
         Ok(of_runs.gathered(array.len(), |i| indexes.get(i).copied()))
     }
 
-    /// Tests values that are neither in a dictionary nor in runs. `outer` says where something
+    /// Tests values that are neither in a dictionary nor in runs. `outer` marks where something
     /// around them is null.
     fn test_plain(self, array: &ArrayRef, outer: Option<&NullBuffer>) -> Result<TriState> {
         let Self { column, test, .. } = self;

@@ -329,12 +329,11 @@ impl CheckedIndexes<'_> {
 }
 
 impl PageFacts {
-    /// Holds the pages against what the footer says of the whole chunk: as many nulls, and for
+    /// Compares the pages with the footer's facts of the whole chunk: as many nulls, and for
     /// integers, whose bounds are never truncated, the same bounds.
     ///
     /// # Errors
-    /// `Malformed` if one of the two must be wrong: neither says where the pages are to be left out
-    /// then.
+    /// `Malformed` if one of the two must be wrong: the page index is then ignored.
     pub(crate) fn check_against(&self, leaf: &Leaf, chunk: &ColumnFacts) -> Result<()> {
         let wrong = |what: &str, of_chunk: &dyn std::fmt::Debug, of_pages: &dyn std::fmt::Debug| {
             let (expected, found) = (format_args!("{of_chunk:?}"), format_args!("{of_pages:?}"));
@@ -393,7 +392,7 @@ pub(crate) fn all_pages_refer_to_dictionary(
             matches!(stats.encoding, Encoding::RleDictionary | Encoding::PlainDictionary);
         match stats.page_type {
             PageType::DictionaryPage | PageType::IndexPage => {}
-            // A count of no pages is one that says nothing; a negative one makes all doubtful.
+            // A count of no pages is ignored; a negative one makes all doubtful.
             _ if stats.count == 0 => {}
             PageType::DataPage | PageType::DataPageV2 if is_dictionary && stats.count > 0 => {
                 uses = true;

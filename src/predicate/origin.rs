@@ -79,7 +79,7 @@ pub(super) fn origin(
     })))
 }
 
-/// The positions on the way to the shape that stands for a node of the file.
+/// The positions on the path to the shape of a node of the file.
 pub(super) fn locate(
     shapes: &[Shape],
     node: SchemaNode<'_>,

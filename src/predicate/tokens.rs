@@ -160,7 +160,7 @@ pub(super) fn quoted(text: &str, quote: char) -> Option<(usize, String)> {
 #[cold]
 pub(super) fn fault(text: &str, at: usize, message: impl fmt::Display) -> Error {
     let before = text.get(..at).unwrap_or(text).chars().count();
-    // One line, so that the mark stands below what it means.
+    // One line, so that the mark is below the place that it means.
     let line = text.replace(|c: char| c.is_control(), " ");
     Error::usage(format_args!(
         "character {} of the predicate: {message}\n  {line}\n  {:before$}^",

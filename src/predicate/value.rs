@@ -273,7 +273,7 @@ pub(super) fn precision_of(data_type: &DataType) -> Option<u8> {
 }
 
 fn integer_probes(leaf: &Leaf, scale: Scale, value: i128) -> Probes {
-    // Values outside of a narrow range were hashed as they stand, and are read as others.
+    // Values outside a narrow range were hashed as stored, but are read as other values.
     if narrow(leaf).is_some() {
         return Probes::Unknown;
     }

@@ -120,7 +120,7 @@ impl BatchSize {
         let fitting = saturated(self.target_bytes as u64 / width);
         let max = self.max_rows.min(self.rows.saturating_mul(2));
         let rows = fitting.clamp(1, max.max(1));
-        // A single long row says nothing of the rows after it.
+        // A single long row reveals nothing about the rows after it.
         let tells = rows <= self.rows && window.decoded() >= KNOWN_FROM;
         if tells && too_large <= MAX_TOO_LARGE {
             self.trust = Trust::Measured { too_large, known: true };

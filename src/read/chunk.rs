@@ -119,7 +119,7 @@ impl Pages {
         self
     }
 
-    /// Gives the dictionary page, if there is one, before all others, whether they refer to it or
+    /// Returns the dictionary page, if there is one, before all others, whether they refer to it or
     /// not.
     #[must_use]
     pub(super) fn with_dictionary_first(mut self) -> Self {

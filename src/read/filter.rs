@@ -172,8 +172,8 @@ impl Filter {
         }
     }
 
-    /// In which steps the next windows are decoded; `bytes` gives the compressed bytes of a row of
-    /// a leaf of the plan.
+    /// The stages in which the next windows are decoded; `bytes` returns the compressed bytes of a
+    /// row of a leaf of the plan.
     pub(super) fn stages(&self, bytes: impl Fn(usize) -> f64) -> Arc<FilterStages> {
         self.groups.stages(&self.adaptive, bytes)
     }
@@ -245,8 +245,8 @@ impl Filter {
 }
 
 /// Strings are read with their dictionaries, if all of their pages use one, so that an entry is
-/// tested once; else as views, so that no value is copied that does not pass. Gives those leaves
-/// too, with the types that they had.
+/// tested once; else as views, so that no value is copied that does not pass. Returns those leaves
+/// too, with their original types.
 fn cheap_strings(
     mut mapping: Mapping,
     bound: &Bound,

@@ -180,7 +180,7 @@ impl FilterGroups {
         self.groups.len() > 1
     }
 
-    /// The stages of the next windows, by what was learnt so far; `bytes` gives the compressed
+    /// The stages of the next windows, by the measurements so far; `bytes` returns the compressed
     /// bytes of a row of a leaf of the plan.
     pub(super) fn stages(
         &self,

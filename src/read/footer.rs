@@ -51,7 +51,7 @@ pub(super) enum FooterBody {
 }
 
 impl SealedFooter {
-    /// The footer in `stored`: as it is in the file, and encrypted or not as its tail says.
+    /// The footer in the bytes `stored`, which may be encrypted as its tail states.
     ///
     /// # Errors
     /// `Crypto` if it is encrypted and there are no keys, or not encrypted and there are; or as
@@ -479,8 +479,8 @@ impl fmt::Debug for Footer {
 /// Faults of the writer of a file that are read past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct WriterQuirks {
-    /// Arrow C++ before 3.0 (`parquet-cpp` before 2.0.0): V2 pages say `is_compressed = false` over
-    /// compressed values.
+    /// Arrow C++ before 3.0 (`parquet-cpp` before 2.0.0): V2 pages state `is_compressed = false`
+    /// for compressed values.
     pub(super) ignores_is_compressed: bool,
     /// parquet-mr before 1.8.0 (PARQUET-246): a DELTA_BYTE_ARRAY page begins with a prefix of the
     /// previous page's last value.

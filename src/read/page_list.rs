@@ -73,7 +73,7 @@ impl PageList {
         Self(Arc::new(PageListKind::InPieces { range, slots }))
     }
 
-    /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before
+    /// Some pages of a chunk, in file order, as an index places them; `head` has the bytes before
     /// the first data page, at `offset`, or nothing. Returns whether a page refers to the
     /// dictionary.
     ///
@@ -160,7 +160,7 @@ pub(super) struct Header {
         expect(dead_code, reason = "for `page_search`")
     )]
     pub(super) slots: u64,
-    /// Rows of a data page, if it says.
+    /// Rows of a data page, if its header states them.
     pub(super) rows: Option<u64>,
     /// Whether the values of a data page are indices.
     refers_to_dictionary: bool,
@@ -196,7 +196,7 @@ impl Header {
                 return Some(Self { len, is_data: false, slots, rows, refers_to_dictionary });
             }
         };
-        // Outside lists every row is one slot, whatever else the header may say.
+        // Outside lists every row is one slot, whatever the header states.
         let rows = if context.max_rep == 0 { Some(slots) } else { rows };
         let refers_to_dictionary = refers_to_dictionary(&header);
         Some(Self { len, is_data: true, slots, rows, refers_to_dictionary })

@@ -164,7 +164,7 @@ impl PageSearch {
         let left = self.slots_left.checked_sub(header.slots);
         let end = header.rows.and_then(|rows| self.row.checked_add(rows));
         let Some((left, end)) = left.zip(end) else { return false };
-        // A page without rows has nothing to give.
+        // A page without rows is skipped.
         if end > self.row {
             let rows = self.row..end;
             self.found.push(LocatedPage { bytes, range: page, rows, index });

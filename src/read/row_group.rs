@@ -27,7 +27,7 @@ pub struct RowGroup {
     pub(super) plan: Plan,
     pub(super) range: RowRange,
     pub(super) rows_in_group: u64,
-    /// The next row to give, counted from the first of the row group.
+    /// The next row to return, counted from the first of the row group.
     pub(super) next_row: u64,
     pub(super) size: BatchSize,
     pub(super) tasks: Vec<ColumnTask>,
@@ -68,9 +68,9 @@ impl OpenWindow {
 }
 
 impl RowGroup {
-    /// Opens a row group, given the bytes that its plan wants, in the same order. More are needed
-    /// where pages refer to dictionary pages that were not fetched, or are not where an index says,
-    /// which is ignored then.
+    /// Opens a row group, given the bytes that its plan wants, in the same order. More bytes are
+    /// needed if pages refer to dictionary pages that were not fetched, or are not where an index
+    /// places them, which is then ignored.
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget does not suffice
@@ -208,7 +208,7 @@ impl RowGroup {
         self.next_row == self.range.rows.start
     }
 
-    /// About how many bytes a batch takes as Arrow arrays, by what the metadata say.
+    /// Estimated bytes of a batch as Arrow arrays, by the metadata.
     pub(super) fn batch_bytes(&self) -> u64 {
         self.size.bytes
     }

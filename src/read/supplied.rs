@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 pub enum Step<T, More = Range<u64>> {
     /// The stage is done.
     Done(T),
-    /// More bytes of the file are needed: these; or those that the stage in here says.
+    /// More bytes of the file are needed: these; or those that the stage in here wants.
     NeedsMore(More),
 }
 
@@ -60,7 +60,7 @@ impl Stop {
     }
 }
 
-/// Takes the steps of a stage to its end; each is given what `read` gives for the one before.
+/// Drives a stage to its end; each step is given the bytes that `read` returned for the one before.
 ///
 /// # Errors
 /// Those of the steps; those of `read`, after which nothing is tried again.

@@ -150,8 +150,8 @@ impl Window {
         }
     }
 
-    /// The window of those decoded rows whose bits are set. `lists` says whether columns of lists
-    /// are still to be decoded.
+    /// The window of those decoded rows whose bits are set. `lists`: columns of lists are still to
+    /// be decoded.
     pub(super) fn narrowed(&self, passed: &BooleanBuffer, lists: bool) -> Self {
         let rows = passed.count_set_bits();
         let decoded = passed.len();

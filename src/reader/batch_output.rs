@@ -32,7 +32,7 @@ impl BatchOutput {
         &self.schema
     }
 
-    /// Writes what gives the batches out, a value of the type `name`.
+    /// Formats the owner of the batches, a value of the type `name`.
     pub(super) fn fmt_as(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name)
             .field("schema", &self.schema)

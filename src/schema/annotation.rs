@@ -36,8 +36,8 @@ pub(super) enum GroupAnnotation {
 /// The annotation of the leaf `element`, whose type is `physical`.
 ///
 /// # Errors
-/// `Malformed` if a converted type stands alone on a type that it may not stand on. The format
-/// forgives that to logical types only, and no reader knows what such a writer meant.
+/// `Malformed` if a converted type without a logical type is on a type that does not allow it. The
+/// format ignores only misplaced logical types, and no reader knows what such a writer meant.
 pub(super) fn in_force(
     mut element: SchemaElementRef<'_>,
     physical: Physical,
@@ -95,7 +95,7 @@ pub(super) fn of_group(element: &ElementHead) -> Option<GroupAnnotation> {
     }
 }
 
-/// The logical type that a converted type stands for.
+/// The logical type of a converted type.
 fn of_converted(converted: ConvertedType, element: &SchemaElementRef<'_>) -> Option<LogicalType> {
     use ConvertedType as C;
     let time = |unit| LogicalType::Time(TimeType { is_adjusted_to_utc: true, unit });
@@ -177,7 +177,7 @@ pub(super) fn converted(logical: &LogicalType) -> Option<ConvertedType> {
     })
 }
 
-/// Whether `logical` may stand on a leaf of the type `physical`: the table of LogicalTypes.md.
+/// Whether `logical` is allowed on a leaf of the type `physical`, by the table of LogicalTypes.md.
 fn fits(logical: &LogicalType, physical: Physical) -> bool {
     use LogicalType as L;
     match logical {

@@ -107,7 +107,7 @@ impl ArrowOptions {
     }
 
     /// Reads BYTE_ARRAY columns without annotation as strings, as Impala and old Spark meant them,
-    /// at every depth but within VARIANT, and whatever the hint says of them. Default false.
+    /// at every depth except inside VARIANT, and ignoring the hint. Default false.
     #[must_use]
     pub fn with_binary_as_string(mut self, binary_as_string: bool) -> Self {
         self.text = if binary_as_string { TextColumns::All } else { TextColumns::None };

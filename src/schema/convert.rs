@@ -103,7 +103,7 @@ pub(crate) enum ReadConversion {
 /// How an integer is scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// Unchanged. High bits are dropped if the annotation says they are unused.
+    /// Unchanged. High bits are dropped if the annotation makes them unused.
     Keep,
     /// Checked: a value that does not fit is an error.
     Narrow,
@@ -232,9 +232,9 @@ pub(crate) enum WriteConversion {
 
 /// The conversion from values of the Arrow type `from` into `leaf`; `None` if there is none.
 ///
-/// Types decide here, not values: a value may still fail a conversion that is checked. Whether
-/// nulls may stand in the leaf is for the levels. `Dictionary` and `RunEndEncoded` are looked
-/// through: their value type decides.
+/// Types decide here, not values: a value may still fail a conversion that is checked. The levels
+/// decide whether the leaf may be null. `Dictionary` and `RunEndEncoded` are looked through: their
+/// value type decides.
 pub(crate) fn write_conversion(from: &DataType, leaf: &Leaf) -> Option<WriteConversion> {
     use DataType as D;
     match from {
@@ -373,7 +373,7 @@ fn fixed(leaf: &Leaf, n: usize, to: &DataType) -> Option<ReadConversion> {
     }
 }
 
-/// Whether the leaf is an INTERVAL, which only the converted type can say.
+/// Whether the leaf is an INTERVAL, which only the converted type expresses.
 pub(crate) fn is_interval(leaf: &Leaf) -> bool {
     leaf.physical == Physical::FixedLenByteArray(12)
         && leaf.logical.is_none()

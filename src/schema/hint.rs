@@ -48,7 +48,7 @@ use crate::error::{Error, Result, Spec};
 use crate::format::KeyValue;
 use crate::trusted;
 
-/// The key of the file under which the hint stands.
+/// The key of the hint in the file.
 pub(crate) const KEY: &str = "ARROW:schema";
 
 /// The bytes of a hint.
@@ -222,8 +222,8 @@ impl<'a> OpenHint<'a> {
         shape
     }
 
-    /// Makes `shape` what `hinted` says, or leaves it as it was where they do not fit. Whether it
-    /// is stored as the hint says, all that is below it included: no part, and in no other order.
+    /// Changes `shape` to `hinted`, or leaves it unchanged where they do not fit. Returns whether
+    /// it is stored as hinted, with everything below it: no part, and in no other order.
     fn refine_node(&self, place: HintPlace<'_>, hinted: ipc::Field<'_>, shape: &mut Shape) -> bool {
         let Some((data_type, is_whole)) = self.refine_type(place, hinted, shape) else {
             return false;
@@ -495,8 +495,8 @@ const NAME_BYTES: usize = 4;
 /// The least that a flatbuffer needs for a string: its position and its length.
 const STRING_BYTES: usize = 8;
 
-/// Adds what a hint notes of a field. What the annotation of the file says stays, and an extension
-/// type is one only of the whole storage that it was noted for.
+/// Adds a hint's metadata of a field. Those from the file's annotation stay, and an extension type
+/// is kept only on the whole storage that it was written for.
 fn merge_metadata(
     metadata: &mut HashMap<String, String>,
     mut hinted: HashMap<String, String>,

@@ -79,7 +79,7 @@ impl Projection {
     /// Resolves the projection against `schema`.
     ///
     /// # Errors
-    /// `Usage` if a name, path or index stands for nothing, or a name for several fields.
+    /// `Usage` if a name, path or index does not exist, or a name is ambiguous.
     pub(super) fn resolve(&self, schema: &Schema) -> Result<Option<ProjectedChildren>> {
         match self {
             Self::Leaves(leaves) => {
@@ -310,8 +310,7 @@ impl NamedTree for Node<'_> {
     }
 }
 
-/// Finds the node that `text` stands for below `group`, and leaves the positions on the way to it
-/// in `path`.
+/// Finds the node named `text` below `group`, and leaves the positions on the path to it in `path`.
 pub(super) fn find_name<T: NamedTree>(group: T, text: &str, path: &mut Vec<usize>) -> Result<bool> {
     // The whole text first, then the part before each dot, the longest first.
     let mut name = text;
@@ -405,7 +404,7 @@ fn unambiguous<T: NamedTree>(group: T, name: &str) -> Result<Option<usize>> {
 /// Parts of a path, from its beginning, that an error looks for in the schema.
 const MAX_PARTS: usize = 100;
 
-/// The error for a name that stands for nothing, with the names that look like it.
+/// The error for an unknown name, with similar names.
 #[cold]
 pub(super) fn unknown<T: NamedTree>(name: &str, root: T) -> Error {
     let mut near = Vec::new();
@@ -446,7 +445,7 @@ fn near_names<T: NamedTree>(name: &str, group: T) -> Vec<String> {
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// The node that `name` stands for, down to where its fields are; `None` if it stands for none.
+/// The node called `name`, down to where its fields are; `None` if there is none.
 fn node_at<T: NamedTree>(root: T, name: &str) -> Option<T> {
     let mut path = Vec::new();
     find_name(root, name, &mut path).ok().filter(|found| *found)?;

@@ -15,7 +15,7 @@ use super::convert::read_conversion;
 use super::leaf::Leaf;
 use super::shape::{Kind, Shape};
 
-/// The key of a hinted field's metadata that says what its column stands for.
+/// The key of a hinted field's metadata that names the type that its column stands for.
 const TYPE_KEY: &str = "marquetry:type";
 
 /// The name of the only field of the group that stands for a struct without fields.
@@ -60,7 +60,7 @@ fn of_leaf(data_type: &DataType, full_range: bool) -> Option<DataType> {
     })
 }
 
-/// The fields as they are stored, marked where they stand for others.
+/// The fields as they are stored, with a mark on stand-ins.
 pub(super) fn stored_fields(fields: &Fields, full_range: bool) -> Fields {
     StoredForms { full_range, depth: 0 }.fields(fields)
 }
@@ -80,7 +80,7 @@ impl StoredForms {
     fn field(self, field: &FieldRef) -> FieldRef {
         let mut mark = None;
         let data_type = self.stored(field.data_type(), &mut mark);
-        // A mark that was there before says nothing of this field.
+        // A mark that was there before does not concern this field.
         if data_type == *field.data_type() && !is_stand_in(field) {
             return Arc::clone(field);
         }
@@ -91,7 +91,7 @@ impl StoredForms {
         Arc::new(field.as_ref().clone().with_data_type(data_type).with_metadata(metadata))
     }
 
-    /// The type that is stored for `data_type`; `mark` takes what it stands for.
+    /// The type that is stored for `data_type`; `mark` takes the mark of a stand-in.
     fn stored(self, data_type: &DataType, mark: &mut Option<String>) -> DataType {
         use DataType as D;
         // Schemas come from elsewhere too, and this walk takes stack. Deeper ones are refused.

@@ -164,7 +164,7 @@ impl Retarget<'_> {
             }
             (Kind::Struct(children), DataType::Struct(fields)) => {
                 let children = self.children(children, fields, levels)?;
-                // Which structs are null stands in the levels of a leaf.
+                // The levels of a leaf show which structs are null.
                 if field.is_nullable() && self.is_lost(|| children.iter().any(reads_leaf)) {
                     return Err(self.without_columns());
                 }
@@ -378,12 +378,12 @@ fn prune_entries(entries: &Field, projected: Option<&ProjectedChildren>) -> Fiel
     entries.clone().with_data_type(DataType::Struct(pair.collect()))
 }
 
-/// The positions on the way from `fields` to the field that `name` stands for, by the rules of
+/// The positions on the path from `fields` to the field called `name`, by the rules of
 /// [`Projection::names`]: among the fields of a struct, or 0 for the element of a list or the
 /// entries of a map.
 ///
 /// # Errors
-/// `Usage` if it stands for nothing, or for several fields.
+/// `Usage` if there is none, or if there are several.
 pub(crate) fn find_field(fields: &Fields, name: &str) -> Result<Vec<usize>> {
     let mut path = Vec::new();
     if !projection::find_name(TargetNode::Group(fields), name, &mut path)? {

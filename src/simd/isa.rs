@@ -27,14 +27,14 @@ pub(super) enum Level {
     Avx512,
 }
 
-/// The widest instruction set that this build may use, if its environment says one.
+/// The widest instruction set that this build may use, if its environment names one.
 const MAX_ISA: Option<&str> = option_env!("MARQUETRY_ISA");
 
 impl Isa {
     /// The scalar definitions, which every machine runs.
     pub(crate) const SCALAR: Self = Self::at_level(Level::Scalar);
 
-    /// With no more than a level says.
+    /// The instruction set of a level.
     const fn at_level(level: Level) -> Self {
         Self {
             level,

@@ -227,7 +227,7 @@ impl LevelBitPlanes {
         run(Isa::best(), PushPacked { planes: self, bytes, skip, n });
     }
 
-    /// Appends the bits of another's bitmap as levels 0 and 1: `word(at)` gives the 64 bits from
+    /// Appends the bits of another's bitmap as levels 0 and 1: `word(at)` returns the 64 bits from
     /// `at` on.
     pub(crate) fn push_bits(&mut self, range: Range<usize>, word: impl Fn(usize) -> u64) {
         self.spell_out();

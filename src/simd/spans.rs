@@ -262,8 +262,8 @@ const AHEAD: usize = 512;
 /// Appends the views of the next `n` PLAIN byte strings from `start`, each after the four bytes of
 /// its length; `None`, and nothing appended, if one reaches beyond the page.
 ///
-/// Each length says where the next one is: the walk is one chain of loads, and making the views
-/// beside it costs nothing more.
+/// Each length locates the next one: the walk is one chain of loads, and making the views beside it
+/// costs nothing more.
 pub(crate) fn plain_views(
     page: &[u8],
     start: usize,

@@ -313,7 +313,7 @@ impl Entries {
         }
     }
 
-    /// Bytes of the entries that `indices` stand for; indices beyond the entries stand for none.
+    /// Bytes of the entries of `indices`; indices beyond the entries count as none.
     pub(crate) fn total(&self, indices: &[u32]) -> u64 {
         let len = |index: &u32| {
             let index = *index as usize;
@@ -325,9 +325,9 @@ impl Entries {
         indices.iter().map(len).sum()
     }
 
-    /// Appends payload and ends of the entries that `indices` stand for, and returns how many:
-    /// up to the first that would not fit into the capacity of `payload` less [`SLACK`] bytes, or
-    /// end after `max`, or is beyond the entries.
+    /// Appends payload and ends of the entries of `indices`, and returns how many: up to the first
+    /// that would not fit into the capacity of `payload` less [`SLACK`] bytes, or end after `max`,
+    /// or is beyond the entries.
     pub(crate) fn append<O: OffsetInt>(
         &self,
         indices: &[u32],

@@ -38,7 +38,7 @@ pub(crate) fn hash(value: &[u8]) -> u64 {
     XxHash64::oneshot(0, value)
 }
 
-/// A filter: says that a value is certainly absent, or that it may be there.
+/// A bloom filter, which shows that a value is certainly absent, or may be present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bloom {
     blocks: Vec<[u32; 8]>,

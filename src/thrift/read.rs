@@ -18,7 +18,7 @@ pub trait Read<'a>: Sized + Default {
         ty == Self::TYPE
     }
 
-    /// Reads a value that stands alone, or in a list.
+    /// Reads a value by itself, or in a list.
     ///
     /// # Errors
     /// `Malformed(Thrift)`, or `Malformed(Metadata)` inside a struct; see the policy in
@@ -340,7 +340,7 @@ impl<'a> Reader<'a> {
             }
         }
         match self.rest().iter().take(max).all(|byte| *byte >= 0x80) && self.rest().len() < max {
-            // Says that the data end early.
+            // Reports that the data end early.
             true => self.cursor.skip(self.rest().len() + 1).map(|()| 0),
             false => Err(self.too_many_bits(bits)),
         }

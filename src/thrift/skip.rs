@@ -54,7 +54,7 @@ pub(crate) struct SimilarStructSkipper<'a> {
 struct SkipTemplate<'a> {
     /// A struct, whole.
     bytes: &'a [u8],
-    /// The bits of it that say where it ends.
+    /// The bits of it that decide where it ends.
     mask: Vec<u8>,
 }
 
@@ -131,7 +131,7 @@ fn agree(a: &[u8], b: &[u8], mask: &[u8]) -> bool {
     a.iter().zip(b).zip(mask).fold(0, |all, ((a, b), m)| all | ((a ^ b) & m)) == 0
 }
 
-/// Learns, byte by byte, which bits of a value say where it ends.
+/// Learns, byte by byte, which bits of a value decide where it ends.
 trait MaskRecorder {
     /// All bits of the next `n` bytes: a header, or a length.
     fn all(&mut self, n: usize);

@@ -15,7 +15,7 @@ use crate::error::Result;
 /// that is not UTF-8): that is written instead of the Rust value as long as both agree.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Unknown(
-    // Fields with long headers, so that each stands for itself, whichever comes before it.
+    // Fields with long headers, so that each is independent of the one before it.
     #[expect(clippy::box_collection, reason = "one word in every struct")] Option<Box<Vec<u8>>>,
 );
 
@@ -81,8 +81,8 @@ impl Unknown {
         }
     }
 
-    /// Appends the field `id` as it was read, if it was kept and `same` finds that it still says
-    /// the same.
+    /// Appends the field `id` as it was read, if it was kept and `same` finds that its value is
+    /// unchanged.
     #[cold]
     pub(crate) fn write_known(
         &self,

@@ -41,8 +41,8 @@ unsafe impl PlainOldData for arrow_buffer::i256 {
 /// An array of keys into a dictionary.
 ///
 /// `read::column::values::dictionary` sees to it that every key is one of the values. It is checked
-/// here all the same: one pass over the keys costs little, and a kernel of another crate that gives
-/// fewer values than it was asked for must not become undefined behaviour.
+/// here all the same: one pass over the keys costs little, and a kernel of another crate that
+/// returns fewer values than it was asked for must not cause undefined behaviour.
 ///
 /// # Errors
 /// `Arrow` if a key that is not null is no index of the values.
@@ -95,7 +95,7 @@ pub(crate) struct IpcTables<'a> {
 }
 
 impl<'a> IpcTables<'a> {
-    /// The tables of `bytes`; `budgets` as [`ipc_budgets`] gives them.
+    /// The tables of `bytes`; `budgets` are those of [`ipc_budgets`].
     pub(crate) fn new(bytes: &'a [u8], budgets: &'a [VerifierOptions]) -> Self {
         let tables = Self { bytes, verifier: RefCell::new(None), budgets: Cell::new(budgets) };
         tables.verifier.replace(tables.next_verifier());
@@ -134,8 +134,8 @@ impl<'a> IpcTables<'a> {
             return None;
         }
         *slot = Some(verifier);
-        // SAFETY: the verifier, which was made for these bytes, has just found that a sound value
-        // of this type stands at `at`.
+        // SAFETY: the verifier, which was made for these bytes, has just found that a valid value
+        // of this type is at `at`.
         Some(unsafe { T::follow(self.bytes, at) })
     }
 }

@@ -194,9 +194,8 @@ impl<O: Offset> OffsetStrings<O> {
         }
     }
 
-    /// Appends the entries that indices stand for, and returns how many: up to the first that
-    /// does not fit into the memory of the payload, would end after `max` bytes of it, or is no
-    /// entry.
+    /// Appends the entries of indices, and returns how many: up to the first that does not fit into
+    /// the memory of the payload, would end after `max` bytes of it, or is no entry.
     pub(crate) fn append_entries(
         &mut self,
         entries: &StringEntries,
@@ -228,7 +227,7 @@ impl<O: Offset> OffsetStrings<O> {
         for i in 0..array.len() {
             self.payload.extend_from_slice(array.value(i).as_ref());
         }
-        // The type of the array says what it holds.
+        // The type of the array decides whether it holds text.
         self.is_text &= V::IS_UTF8;
         Ok(())
     }
@@ -385,7 +384,7 @@ impl StringEntries {
         self.entries.len()
     }
 
-    /// Bytes of the entries that `indices` stand for; indices beyond the entries stand for none.
+    /// Bytes of the entries of `indices`; indices beyond the entries count as none.
     pub(crate) fn total(&self, indices: &[u32]) -> u64 {
         self.entries.total(indices)
     }

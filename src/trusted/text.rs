@@ -33,7 +33,7 @@ pub(crate) enum TextCheck {
 
 impl TextCheck {
     /// Whether the values become text; `None` if they should and are not UTF-8, which `is_text`
-    /// says where they are checked.
+    /// decides if they are checked.
     #[inline]
     pub(super) fn passes(self, is_text: impl FnOnce() -> bool) -> Option<bool> {
         match self {

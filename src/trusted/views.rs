@@ -125,7 +125,7 @@ impl ViewStrings {
         true
     }
 
-    /// The views of the dictionary, where that is what stands first among the buffers.
+    /// The views of the dictionary, if it is the first of the buffers.
     fn entries(&mut self) -> Result<(&[u128], &mut Vec<u128>)> {
         self.begin();
         let first = self.buffers.first().map(|buffer| place(buffer));
@@ -138,7 +138,7 @@ impl ViewStrings {
         }
     }
 
-    /// Appends the entries that the next `n` indices stand for.
+    /// Appends the entries of the next `n` indices.
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or one is beyond the dictionary; `Usage` if the dictionary
@@ -148,7 +148,7 @@ impl ViewStrings {
         indices.gather(n, entries, views)
     }
 
-    /// Appends the entries that these indices stand for.
+    /// Appends the entries of these indices.
     ///
     /// # Errors
     /// As [`ViewStrings::append_entries`].
@@ -253,7 +253,7 @@ impl ViewStrings {
             return false;
         };
         let (enclosing, walk) = (page.bytes_of(&block), block.walk);
-        // Between the values stand lengths, which are ASCII: no character reaches across them.
+        // The lengths between the values are ASCII, so no character reaches across them.
         let is_text = check.passes(|| walk.longest < ASCII && is_text_in_one(enclosing, || true));
         match is_text {
             Some(is_text) if walk.outside == 0 => self.is_text &= is_text,
@@ -270,9 +270,9 @@ impl ViewStrings {
         true
     }
 
-    /// Appends those of the `entries` that the keys name; a key of no entry, as those of nulls may
-    /// be, stands for an empty value. The buffer of the entries is kept if that takes at most twice
-    /// as much memory as a copy of the values.
+    /// Appends those of the `entries` that the keys name; a key without an entry, as those of nulls
+    /// may be, is an empty value. The buffer of the entries is kept if that takes at most twice as
+    /// much memory as a copy of the values.
     ///
     /// # Errors
     /// `Limit` if views cannot point so far, or there is no memory.
@@ -308,7 +308,7 @@ impl ViewStrings {
             let (side, views) = (&self.side, &mut self.views);
             kernels::make_views_end_to_end(side, start, &lengths, index, 0, views);
         }
-        // The type of the entries says what they are.
+        // The type of the entries decides whether they are text.
         self.is_text &= T::DATA_TYPE == DataType::Utf8;
         Ok(())
     }
@@ -323,7 +323,7 @@ impl ViewStrings {
         expand::spread(&mut self.views, start, validity, first, slots);
     }
 
-    /// Lets go of the page; returns whether views point into it.
+    /// Releases the page; returns whether views point into it.
     pub(crate) fn leave_page(&mut self) -> bool {
         self.adopted.take().is_some()
     }

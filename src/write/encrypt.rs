@@ -30,14 +30,14 @@ impl RowGroupEncryption {
     /// # Errors
     /// `Crypto` if there are too many row groups or pages for encryption, the key was used too
     /// often, or the generator of the operating system fails; `Limit` if a page becomes larger than
-    /// the format can say.
+    /// the format allows.
     pub(crate) fn encrypt(&self, leaf: usize, chunk: &mut EncodedChunk) -> Result<()> {
         if chunk.is_encrypted {
             return Ok(());
         }
         let Some(encryptor) = self.file.chunk(self.row_group, leaf)? else { return Ok(()) };
         if self.file.protection(leaf).has_own_key() || self.file.has_plaintext_footer() {
-            // The order that was found out of the values would stand where others can read it.
+            // The order that was detected in the values would be readable by others.
             chunk.sorted = None;
         }
         let place = |e: Error| e.at_row_group(self.row_group).at_column(chunk.report.path.clone());
@@ -218,8 +218,7 @@ pub(super) fn bloom(filter: &[u8], encryptor: &ChunkEncryptor, out: &mut Vec<u8>
     encryptor.seal(Module::BloomFilterBitset, bits, out)
 }
 
-/// Puts the metadata of a chunk that is encrypted where only those with its key can read them, and
-/// says which key that is.
+/// Encrypts the metadata of an encrypted chunk with its key, and names the key.
 ///
 /// # Errors
 /// As [`RowGroupEncryption::encrypt`].

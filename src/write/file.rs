@@ -19,7 +19,7 @@ use crate::crypt::FileEncryptor;
 use crate::error::Result;
 use crate::format::RowGroup;
 
-/// A file as far as it is assembled: its length, and what its end will say of the bytes so far.
+/// A file as far as it is assembled: its length, and the metadata of the bytes so far.
 #[derive(Default)]
 pub(crate) struct FileAssembler {
     /// The encryptor of this file only. It is made when the first row group is encoded.

@@ -196,7 +196,7 @@ impl FileLayout {
     /// The footer of a file with these row groups, before anything of it is protected.
     ///
     /// # Errors
-    /// `Usage` if there are more rows than the format can say.
+    /// `Usage` if there are more rows than the format allows.
     pub(super) fn metadata(&self, rows: u64, row_groups: Vec<RowGroup>) -> Result<FileMetaData> {
         let mut key_values = self.key_values.clone();
         for pair in &self.options.key_values {

@@ -629,7 +629,7 @@ fn names(pattern: &str, leaf: &Leaf) -> bool {
     matches(pattern, &path) || matches(pattern, top)
 }
 
-/// Whether a text is what a pattern says, in which `*` is any text.
+/// Whether a text matches a pattern, in which `*` is any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {

@@ -16,7 +16,7 @@ use crate::bytes::saturated;
 pub(crate) enum WriteStep {
     /// These rows are a row group: begin to encode it, and ask again.
     Encode(PendingRowGroup),
-    /// Wait for the oldest row group that is being encoded, write it, say so
+    /// Wait for the oldest row group that is being encoded, write it, report it
     /// ([`WriteSchedule::encoded`]), and ask again.
     Wait,
     /// Nothing: all rows are held, or in row groups that may wait.

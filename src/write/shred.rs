@@ -50,7 +50,7 @@ impl LeafColumn {
 /// Appends the rows of a top-level column to its leaves. `leaves` are in the order of the shape.
 ///
 /// # Errors
-/// `Usage` if a required node is null; `Unsupported` if an array is not what the shape says.
+/// `Usage` if a required node is null; `Unsupported` if an array does not match its shape.
 pub(super) fn shred(array: &ArrayRef, shape: &Shape, leaves: &mut [LeafColumn]) -> Result<()> {
     let mut shredder = Shredder { leaves, next: 0 };
     shredder.node(array, shape, Stream::rows(array.len()))

@@ -13,8 +13,8 @@ use crate::format::KeyValue;
 use crate::io::InFlight;
 use crate::write::{EncodedRowGroup, FileAssembler, WriteReport, WriteSchedule, WriteStep};
 
-/// A file that is being encoded: the schedule says which rows, threads encode them, and the
-/// assembler makes a file of what they give.
+/// A file that is being encoded: the schedule chooses rows, threads encode them, and the assembler
+/// makes a file of the results.
 pub(super) struct FileEncoder {
     pub(super) encoder: RowGroupEncoder,
     schedule: WriteSchedule,

@@ -216,7 +216,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
         self.sink.abort().await
     }
 
-    /// Sends the row groups that `next` gives. The file is gone if this ends early.
+    /// Sends the row groups that `next` returns. The file is lost if this ends early.
     async fn send_all(
         &mut self,
         mut file: FileEncoder,

@@ -8,8 +8,8 @@ use crate::simd::bitmap;
 use crate::simd::pack::pack_u32;
 
 /// Appends the hybrid stream of values of `width` bits: runs that pay as such, all else packed. The
-/// length in front, where one stands, is up to the caller. Spec: Encodings.md, "Run Length Encoding
-/// / Bit-Packing Hybrid".
+/// caller writes the length in front, if there is one. Spec: Encodings.md, "Run Length Encoding /
+/// Bit-Packing Hybrid".
 ///
 /// Higher bits of a value are left out. A stream of one value is one run.
 pub(crate) fn encode_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {

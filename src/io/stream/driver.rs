@@ -109,7 +109,7 @@ pub(crate) struct Streamed {
     ready: VecDeque<ReservedBatch>,
     /// The memory of what was taken over, until the first row group is open.
     taken_over: Option<Reservation>,
-    /// Whether another read holds memory of the same budget, which it can give back.
+    /// Whether another read holds memory of the same budget, which it can return.
     shares_memory: bool,
     done: bool,
 }
@@ -188,7 +188,7 @@ impl Streamed {
         }
     }
 
-    /// Whether another read is to give back the memory that it holds of the same budget.
+    /// Whether another read should return the memory that it holds of the same budget.
     pub(crate) fn lacks_memory(&self) -> bool {
         self.shares_memory && self.scan.lacks_memory()
     }
@@ -239,8 +239,8 @@ impl Streamed {
         Poll::Ready(Ok(()))
     }
 
-    /// Lets the pool decode a wave, or decodes it here. False if that gave nothing: the next may
-    /// give nothing either, and other tasks may want the thread.
+    /// Lets the pool decode a wave, or decodes it here. False if it has no batches: the next wave
+    /// may have none either, and other tasks may want the thread.
     fn decode(&mut self, mut wave: Wave) -> bool {
         let shared = self.shared.clone();
         let decode = move || {

@@ -34,7 +34,7 @@ pub trait AsyncSink: Send {
     /// `Io` if what was written may be lost.
     fn finish(&mut self) -> BoxFuture<'_, Result<()>>;
 
-    /// Gives up: nothing that was written is to be seen, now or later.
+    /// Aborts: nothing that was written becomes visible, now or later.
     ///
     /// # Errors
     /// `Io` if something may be left.

@@ -72,7 +72,7 @@ pub fn replaced(path: &Path) -> object_store::Error {
 /// Whether an object differs from the one that was listed: by their entity tags if both have one,
 /// else by their lengths.
 pub fn is_replaced(listed: &ObjectMeta, found: &ObjectMeta) -> bool {
-    // Listings of some stores leave out the quotes of a tag, or say that it is a weak one.
+    // Listings of some stores leave out the quotes of a tag, or mark it as weak.
     fn bare(tag: &str) -> &str {
         tag.trim_start_matches("W/").trim_matches('"')
     }

@@ -36,7 +36,7 @@ pub(in crate::predicate) struct BoundComputed {
 
 #[derive(Debug, Clone)]
 pub(in crate::predicate) enum Question {
-    /// A test, and what it says of its subject.
+    /// A test of a column.
     Test(Box<BoundColumn>, BoundTest),
     Compare(Op, ComparedAs, BoundExpression),
 }
@@ -84,7 +84,7 @@ impl BoundComputed {
 }
 
 impl BoundExpression {
-    /// Binds an expression; `find` gives the number and the type of a column.
+    /// Binds an expression; `find` returns the number and the type of a column.
     ///
     /// # Errors
     /// `Usage` if it is not supported, by name; and the errors of `find`.

@@ -71,7 +71,7 @@ pub(in crate::read) struct LeafReader {
     /// Rows of the current step that are decoded or have begun; not 0 between two steps if the
     /// first stopped for bytes.
     pub(super) rows_begun: usize,
-    /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many
+    /// Slots that were decoded or skipped so far, if rows repeat; `next_row` is the number of their
     /// rows.
     pub(super) slots_seen: u64,
     pub(super) first_slot_seen: bool,
@@ -85,7 +85,7 @@ impl LeafReader {
     /// A reader of the leaf of `spec` in the chunk of `pages`.
     ///
     /// # Errors
-    /// `Unsupported` if the leaf cannot be read as its specification says.
+    /// `Unsupported` if the leaf cannot be read as `spec` asks.
     pub(in crate::read) fn new(
         spec: &ColumnSpec,
         pages: Pages,
@@ -518,7 +518,7 @@ mod tests {
         step.done().unwrap().unwrap()
     }
 
-    /// A chunk of long strings, uncompressed: its pages, and what stands in front of them.
+    /// A chunk of long strings, uncompressed: its pages, and the bytes before them.
     fn chunk(name: &str, dictionary: bool) -> (Plan, Bytes, Vec<LocatedPage>) {
         let values = (0..2_000).map(|i| format!("a rather long string {name} {}", i % 9));
         let values = StringArray::from_iter_values(values);

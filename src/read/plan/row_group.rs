@@ -310,8 +310,8 @@ impl RowGroupPlan {
     }
 
     /// Takes the bytes wanted, in the same order: the pages of each chunk; or the plan that wants
-    /// more, which is the dictionary pages that pages refer to, or, where pages are not where an
-    /// index says, all of that chunk.
+    /// more, which is the dictionary pages that pages refer to, or, if pages are not where an index
+    /// places them, all of that chunk.
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget does not suffice

@@ -404,7 +404,7 @@ impl Plan {
         (start < end).then_some(start..end)
     }
 
-    /// Where the dictionary page of a chunk lies, if the footer says so.
+    /// Range of the dictionary page of a chunk, if the footer states it.
     pub(in crate::read) fn dictionary_range(&self, meta: &ColumnMetaData) -> Option<Range<u64>> {
         let start = u64::try_from(meta.dictionary_page_offset?).ok().filter(|start| *start > 0)?;
         let end = u64::try_from(meta.data_page_offset).ok()?;

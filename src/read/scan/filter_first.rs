@@ -87,8 +87,8 @@ pub(crate) struct OpenContext {
     pub(crate) gap: u64,
 }
 
-/// A row group that is being opened: a driver fetches the bytes of [`needs`](Self::needs) and gives
-/// them to [`supply`](Self::supply).
+/// A row group that is being opened: a driver fetches the bytes of [`needs`](Self::needs) and
+/// passes them to [`supply`](Self::supply).
 pub(crate) struct Opening {
     context: Arc<OpenContext>,
     opening: RowGroupOpening,

@@ -255,7 +255,7 @@ impl Scan {
             if may_wait { State::Postponed } else { State::Failed(failed.error) };
     }
 
-    /// Takes what came of a wave, and returns its batches. If it failed, what it had is read again
+    /// Takes the result of a wave, and returns its batches. If it failed, its rows are read again
     /// in another way, if there is one.
     pub(crate) fn decoded(
         &mut self,
@@ -408,7 +408,7 @@ impl Scan {
         self.queue.push_front(Queued { entry, state: State::Open(row_group) });
     }
 
-    /// Begins with the next range, and says where it stands in the queue.
+    /// Begins the next range, and returns its position in the queue.
     fn begin(&mut self) -> Option<usize> {
         let range = self.ranges.get(self.next_range)?.clone();
         let entry = Entry { id: self.next_range, range, ignores_index: false };
@@ -468,14 +468,14 @@ impl Scan {
         }
     }
 
-    /// Where in the queue the first stands that is to be opened again.
+    /// Position in the queue of the first row group that must be opened again.
     fn planned(&self) -> Option<(usize, u64)> {
         let mut states = self.queue.iter().map(|queued| &queued.state);
         states.position(|state| matches!(state, State::Planned)).map(|at| (at, 0))
     }
 
-    /// Begins with one more row group if there is memory for it, and with one if there is none.
-    /// Where it stands in the queue, and about how many bytes are fetched for it.
+    /// Begins one more row group if there is memory for it, or if none is begun. Returns its
+    /// position in the queue, and the estimated bytes that are fetched for it.
     fn another(&mut self) -> Option<(usize, u64)> {
         let Prefetch::Many { depth, small, .. } = self.prefetch else { return None };
         let n = self.queue.len();

@@ -91,8 +91,8 @@ impl WaveSize {
         Smaller::Waves
     }
 
-    /// Takes a wave back to where it began, because there was too little memory for it. `has_freed`
-    /// says whether other memory was freed for it.
+    /// Resets a wave to its beginning, because there was too little memory for it. `has_freed`:
+    /// other memory was freed for it.
     pub(super) fn rewind(&mut self, wave: &mut Wave, retry: Retry, has_freed: bool) {
         let smaller = if has_freed { Smaller::Waves } else { self.shrink(wave, retry) };
         for WaveGroup { row_group, first_row, .. } in &mut wave.groups {
@@ -145,8 +145,8 @@ impl Wave {
 pub(crate) struct SingleBatch<'a>(&'a mut RowGroup);
 
 impl SingleBatch<'_> {
-    /// The batch; none after the last. `read` gives pieces of large chunks that are read while they
-    /// are decoded.
+    /// Makes the batch; none after the last. `read` reads pieces of large chunks while they are
+    /// decoded.
     ///
     /// # Errors
     /// As [`RowGroup::next_batch`]; those of `read`.

@@ -85,7 +85,7 @@ pub(super) mod avx2 {
         }
     }
 
-    /// Takes 8 words of 4 bytes from where a row says.
+    /// Takes 8 words of 4 bytes from the places of a row.
     ///
     /// # Safety
     /// The machine must have AVX2; there must be 32 bytes at `from` and at `to`.
@@ -143,7 +143,7 @@ pub(super) mod neon {
         }
     }
 
-    /// Takes 16 bytes from where a row says.
+    /// Takes 16 bytes from the places of a row.
     ///
     /// # Safety
     /// The machine must have NEON; there must be 16 bytes at `from` and at `to`.

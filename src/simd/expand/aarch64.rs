@@ -47,7 +47,7 @@ pub(super) unsafe fn spread<T: PlainOldData>(
     }
 }
 
-/// Takes 16 bytes to where a row says; the others become 0.
+/// Moves 16 bytes to the places of a row; the others become 0.
 ///
 /// # Safety
 /// The machine must have NEON; there must be 16 bytes at `from` and at `to`.

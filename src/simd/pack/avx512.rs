@@ -23,8 +23,7 @@ const WIDEST_64: u32 = 57;
 struct PackPlan {
     /// The lane that a byte begins in.
     bytes: [u8; 64],
-    /// The lane that begins in a byte, after the first of its bits, where `begins` says that there
-    /// is one.
+    /// The lane that begins in a byte, after the first of its bits, if `begins` has one.
     others: [u8; 64],
     begins: u64,
     /// Little-endian numbers as wide as a lane.

@@ -115,8 +115,8 @@ struct Sums {
 }
 
 impl Sums {
-    /// Sums packed differences up while they are cut out of their bytes, a word for each: whole
-    /// groups, as long as there are bytes for words. Returns how many.
+    /// Sums packed differences while they are unpacked, a word for each: whole groups, as long as
+    /// there are bytes for words. Returns how many.
     fn groups<T: Copy>(
         &mut self,
         bytes: &[u8],

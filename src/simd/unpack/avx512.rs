@@ -33,8 +33,8 @@ const fn plans<const N: usize>(lane: usize) -> [UnpackPlan; N] {
             let bit = i * width;
             let mut byte = 0;
             while byte < lane {
-                // Beyond the last byte of the group nothing is wanted: what stands there is shifted
-                // or masked away.
+                // Nothing beyond the last byte of the group is wanted: it is shifted or masked
+                // away.
                 let from = bit / 8 + byte;
                 plans[width].bytes[i * lane + byte] = if from < 64 { from as u8 } else { 63 };
                 byte += 1;

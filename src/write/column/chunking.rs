@@ -51,8 +51,8 @@ const GEAR: [u64; 256] = {
     gear
 };
 
-/// The rows that pages begin with, and the end. `roll_value` rolls a value into the hash, and says
-/// how many bytes it has.
+/// The rows that pages begin with, and the end. `roll_value` rolls a value into the hash, and
+/// returns its number of bytes.
 pub(super) fn cuts(
     levels: &LeafLevels,
     rows: usize,

@@ -188,7 +188,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
             return Ok(f64::INFINITY);
         };
         let (some, n) = (sample.len(), self.n);
-        // Runs of equal values say nothing about repetition elsewhere.
+        // Runs of equal values reveal nothing about repetition elsewhere.
         let runs = 1 + codes.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
         let all = distinct(entries.len(), runs, times(n, some) * runs as f64);
         if all > n as f64 * MAX_DISTINCT_SHARE {
@@ -210,7 +210,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         &mut self,
         dictionary: &ValueDictionary<'a>,
     ) -> Result<(CodeLayout, Measurement)> {
-        // It says how large a sample should be.
+        // It decides how large a sample should be.
         self.begin()?;
         let codes = dictionary.sample(&sample_ranges(self.n, self.some));
         let (layout, of_codes) = self.encoder.measure_codes(&codes, self.sealer)?;

@@ -170,7 +170,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
         Ok((&self.gathered, 0..n))
     }
 
-    /// Whether [`ValueCursor::take_bytes`] may give something.
+    /// Whether [`ValueCursor::take_bytes`] may return bytes.
     pub(super) fn has_own(&self) -> bool {
         matches!(self.source, ValueSource::Parts(_))
     }

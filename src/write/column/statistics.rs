@@ -206,7 +206,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         }
     }
 
-    /// Bytes of the byte strings that codes stand for, without lengths.
+    /// Bytes of the byte strings of codes, without lengths.
     pub(super) fn payload_of_codes(&self, codes: &[u32]) -> i64 {
         let Some(RankedDictionary { lengths, .. }) = self.dictionary.as_ref() else {
             return 0;
@@ -224,8 +224,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         self.order
     }
 
-    /// The order of the values that a dictionary's codes stand for, as `SortDetector` finds it for
-    /// values.
+    /// The order of the values of a dictionary's codes, as `SortDetector` finds it for values.
     pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<SortDirection> {
         let dictionary = self.dictionary.as_ref()?;
         if let (LeafValues::Bytes(ByteArrayValues::Slices(entries)), false) =

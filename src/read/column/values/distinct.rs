@@ -10,8 +10,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// Finds equal values. Gives the position of the first of each distinct value, and for every value
-/// its index among those. The first `entries` values are kept even if they are equal.
+/// Finds equal values. Returns the position of the first of each distinct value, and for every
+/// value its index among those. The first `entries` values are kept even if they are equal.
 pub(super) fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
     let bytes = DistinctBytes::from_array(values);
     // With a seed that no file can know, as values may be made to collide.

@@ -243,7 +243,7 @@ impl DictionaryIndices {
         checked
     }
 
-    /// Gives indices to `n` values that were appended to the dictionary.
+    /// Assigns indices to `n` values that were appended to the dictionary.
     fn append(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
         let first = self.entries() + self.appended;
         let end = u32::try_from(first + n).map_err(|_| too_many(first + n))?;

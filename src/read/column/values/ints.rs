@@ -86,7 +86,7 @@ fn of_rule<P: PhysicalInt, T: FromPhysicalInt>(
     PrimitiveReader::boxed(data_type, IntSource::new(physical, Converted { convert, rule }))
 }
 
-/// A physical word: `i32` or `i64`, whatever it stands for.
+/// A physical word: `i32` or `i64`, whatever its meaning.
 pub(super) trait PhysicalInt:
     plain::Native + delta_binary::Int + split::SplitWord + ArrowNativeType + PlainOldData
 {

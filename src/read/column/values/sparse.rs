@@ -83,7 +83,7 @@ impl SparseDictionary {
         }
     }
 
-    /// Appends the bytes of the entries that indices stand for.
+    /// Appends the bytes of the entries of indices.
     ///
     /// # Errors
     /// As [`SparseDictionary::span`].

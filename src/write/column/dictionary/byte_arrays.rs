@@ -44,8 +44,8 @@ fn load<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
 }
 
 impl ShortValue {
-    /// A value of at most `8 * N` bytes that stands at this place; `None` if the buffer ends too
-    /// soon after it.
+    /// The value of at most `8 * N` bytes at this place; `None` if the buffer ends too soon after
+    /// it.
     #[inline(always)]
     fn from_buffer<const N: usize>(buffer: &[u8], start: usize, len: usize) -> Option<Self> {
         let mut words = Self(MASKS.get(len)?.0);
@@ -151,7 +151,7 @@ fn tag(hash: u64, len: usize) -> u32 {
     (hash as u32) << 6 | class
 }
 
-/// Stands for the length of values that are not short in a [`tag`].
+/// The length of values that are not short in a [`tag`].
 const LONGER: u32 = 63;
 
 /// The place of a value that is not copied.
@@ -217,8 +217,7 @@ struct ByteArrayTable<'v> {
     entries: Vec<&'v [u8]>,
     hashes: Vec<u64>,
     copies: Vec<u8>,
-    /// The entries that were new while the table was near, those that are not short left out: zeros
-    /// stand for them.
+    /// The entries that were new while the table was near; zeros replace those that are not short.
     near: Vec<ShortValue>,
     codes: Vec<u32>,
     free_lists: FreeLists,
@@ -250,8 +249,7 @@ impl<'v> ByteArrayBuilder<'v> {
         Self { table, block: [Lookup::default(); AHEAD], filled: 0, wanted: AHEAD }
     }
 
-    /// Looks up the value that stands at this place of a buffer; `None` where it is time to give
-    /// up.
+    /// Looks up the value at this place of a buffer; `None` if it is time to give up.
     #[inline(always)]
     pub(super) fn push(&mut self, buffer: &'v [u8], start: usize, len: usize) -> Option<()> {
         *self.block.get_mut(self.filled)? = Lookup::new(buffer, start, len)?;
@@ -268,8 +266,7 @@ impl<'v> ByteArrayBuilder<'v> {
         Some(())
     }
 
-    /// Looks up the values that stand between offsets, one more than values; `None` where it is
-    /// time to give up.
+    /// Looks up the values between offsets, one more than values; `None` if it is time to give up.
     pub(super) fn push_all<O: ArrowNativeType>(
         &mut self,
         buffer: &'v [u8],

@@ -66,7 +66,7 @@ pub(super) trait Layout: Send {
     /// Appends values of the dictionary.
     fn gather(&mut self, indices: &mut Indices, n: usize, max_bytes: usize) -> Result<()>;
 
-    /// Appends the values of the dictionary that these indices stand for.
+    /// Appends the dictionary entries of these indices.
     fn gather_indices(&mut self, indices: &[u32], max_bytes: usize) -> Result<()>;
 
     /// Appends values that lie in a page; false, and none is, if they should be text and are not.
@@ -88,8 +88,8 @@ pub(super) trait Layout: Send {
     ) -> Result<bool>;
 
     /// The fast path for PLAIN pages: appends up to `n` values in one walk over their lengths, and
-    /// says how many. 0 if they need the other path, as values that are not UTF-8 do where they
-    /// should be text.
+    /// returns how many. 0 if they need the other path, like values that should be text and are not
+    /// UTF-8.
     fn append_plain(
         &mut self,
         page: &mut plain::ByteArrays,

@@ -44,7 +44,7 @@ impl<O: Offset> OffsetsMemory<O> {
         )
     }
 
-    /// Appends the entries that indices stand for.
+    /// Appends the entries of indices.
     fn append_entries(
         &mut self,
         entries: &StringEntries,
@@ -85,7 +85,7 @@ impl<O: Offset> Offsets<O> {
         Self { memory, dictionary: None, indices: Vec::new() }
     }
 
-    /// Appends the values of an array that indices stand for.
+    /// Appends the values of an array at indices.
     pub(in crate::read::column) fn look_up<T: ByteArrayType<Offset = i32>>(
         &mut self,
         indices: &[u32],
