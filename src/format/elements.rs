@@ -48,6 +48,8 @@ impl Elements {
     /// The head of the element at `index`.
     #[inline]
     pub(crate) fn head(&self, index: u32) -> &ElementHead {
+        #[cfg(test)]
+        crate::steps::add(1);
         &self.heads[index as usize]
     }
 

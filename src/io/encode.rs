@@ -140,7 +140,7 @@ impl InFlight {
     pub(crate) fn cancel(&mut self) {
         lock(&self.queue.0).jobs.clear();
         for group in self.groups.drain(..) {
-            lock(&group.state).failure = Some(Failure::Error(Error::usage("cancelled")));
+            lock(&group.state).failure = Some(Failure::Error(Error::cancelled("the row group")));
         }
     }
 }

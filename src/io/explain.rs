@@ -104,7 +104,7 @@ impl Explanation {
         // The future is ready at once, because the source blocks.
         match explained.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(explained) => explained,
-            Poll::Pending => Err(Error::usage("a source that blocks gives all it is asked for")),
+            Poll::Pending => Err(Error::internal("a source that blocks gives all it is asked for")),
         }
     }
 

@@ -98,7 +98,7 @@ impl Leaves {
 
 #[cold]
 fn short() -> Error {
-    Error::usage("fewer leaves were supplied than the shape has")
+    Error::internal("fewer leaves were supplied than the shape has")
 }
 
 /// Makes the array of a shape with `len` slots, taking its leaves from `leaves`.
@@ -123,7 +123,7 @@ pub(super) fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result
                 }
                 DataType::Map(field, sorted) => node.map(field, *sorted, leaves, len)?,
                 other => {
-                    return Err(Error::usage(format_args!(
+                    return Err(Error::internal(format_args!(
                         "a list cannot be assembled as {other}"
                     )));
                 }
@@ -165,7 +165,7 @@ fn assemble_struct(
         None
     };
     let DataType::Struct(fields) = shape.field.data_type() else {
-        return Err(Error::usage("a group can only be assembled as a Struct"));
+        return Err(Error::internal("a group can only be assembled as a Struct"));
     };
     if fields.is_empty() && is_empty_group(children) {
         check_empty(&arrays)?;
@@ -266,7 +266,7 @@ impl ListNode<'_> {
         let entries = items
             .as_any()
             .downcast_ref::<StructArray>()
-            .ok_or_else(|| Error::usage("the entries of a map must be a Struct"))?;
+            .ok_or_else(|| Error::internal("the entries of a map must be a Struct"))?;
         array_of(MapArray::try_new(field.clone(), offsets, entries.clone(), nulls, sorted))
     }
 

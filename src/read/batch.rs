@@ -106,7 +106,7 @@ pub(super) fn record_batch(
         let (leaves, kept) = match is_early.get(i) {
             Some(true) => {
                 let stage = early.get_mut(window.stage_of_column(i)).ok_or_else(|| {
-                    Error::usage("a column of the filter was not decoded for its stage")
+                    Error::internal("a column of the filter was not decoded for its stage")
                 })?;
                 (&mut stage.0, &stage.1)
             }

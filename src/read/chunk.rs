@@ -241,9 +241,9 @@ impl Pages {
     /// it.
     ///
     /// # Errors
-    /// As [`Pages::next_page`]; `Usage` if the page was opened as a whole.
+    /// As [`Pages::next_page`]; `Internal` if the page was opened as a whole.
     pub(super) fn open_again(&mut self) -> Result<DataPage> {
-        let whole = || Error::usage("a page that was opened as a whole cannot be opened again");
+        let whole = || Error::internal("a page that was opened as a whole cannot be opened again");
         let RawPage { header, body, module, offset } = self.in_part.take().ok_or_else(whole)?;
         // Its checksum was verified when its start was opened.
         let page = self.opener.open_verified(&header, body, module);
@@ -302,7 +302,7 @@ impl Pages {
     /// Continues with the page that holds `row`, and returns its first row; only if rows are known.
     ///
     /// # Errors
-    /// `Usage` if that page is not among those of the list.
+    /// `Internal` if that page is not among those of the list.
     pub(super) fn seek(&mut self, row: u64) -> Result<u64> {
         let found = self.located.as_mut().and_then(|located| {
             let pages = located.list.pages()?;
@@ -312,7 +312,7 @@ impl Pages {
             (first <= row).then_some(first)
         });
         found.ok_or_else(|| {
-            Error::usage(format_args!("row {row} lies in no page that was asked for"))
+            Error::internal(format_args!("row {row} lies in no page that was asked for"))
         })
     }
 
@@ -345,7 +345,7 @@ impl Pages {
                     return Ok(None);
                 };
                 if page.rows.start != located.expected {
-                    return Err(Error::usage(format_args!(
+                    return Err(Error::internal(format_args!(
                         "row {} lies in no page that was asked for",
                         located.expected
                     ))

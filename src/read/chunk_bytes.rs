@@ -109,7 +109,7 @@ impl ChunkBytes {
     /// Asks for at least `len` bytes from the next page on, or for all that there are.
     fn ask_for(&mut self, len: usize) -> Stop {
         let Some(pieces) = &mut self.pieces else {
-            return Error::usage("a column chunk that is at hand lacks bytes").into();
+            return Error::internal("a column chunk that is at hand lacks bytes").into();
         };
         let end = self.offset.saturating_add(len as u64).min(pieces.end);
         // Before the next piece, so that its memory can be used again.

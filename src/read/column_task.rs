@@ -73,7 +73,8 @@ impl ChunkSource {
     pub(super) fn decoder(&self) -> Result<ColumnDecoder> {
         let Self { plan, column_index, list, context, row_group } = self;
         let pages = Pages::new(list, context.clone(), plan.budget());
-        let spec = plan.leaves().get(*column_index).ok_or_else(|| Error::usage("no such leaf"))?;
+        let spec =
+            plan.leaves().get(*column_index).ok_or_else(|| Error::internal("no such leaf"))?;
         let pages = pages.keeping(plan.page_cache().dictionary(*row_group, spec.leaf.index));
         let carries_prefix = plan.footer().quirks().carries_prefix;
         let utf8 = plan.options().utf8;

@@ -318,7 +318,7 @@ fn is_view_of(views: &DataType, values: &DataType) -> bool {
 
 #[cold]
 fn missing() -> Error {
-    Error::usage("fewer leaves were decoded than the predicate needs")
+    Error::internal("fewer leaves were decoded than the predicate needs")
 }
 
 /// The facts of a leaf in a row group.

@@ -406,7 +406,7 @@ impl Footer {
             (Some(decrypted), Some(opener)) => {
                 decrypted.index(row_group, leaf, kind, || opener.open(kind, module))
             }
-            _ => Err(Error::usage("an index that is not encrypted needs not be decrypted")),
+            _ => Err(Error::internal("an index that is not encrypted needs not be decrypted")),
         }
     }
 

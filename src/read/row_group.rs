@@ -493,7 +493,7 @@ impl Batcher {
 
 #[cold]
 fn evaluated() -> Error {
-    Error::usage("all stages of the filter were evaluated already")
+    Error::internal("all stages of the filter were evaluated already")
 }
 
 /// A window, and which of its rows pass the stages of the filter that were evaluated.

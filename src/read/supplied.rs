@@ -24,11 +24,11 @@ impl<T> Step<T> {
     /// The result of a step that is done.
     ///
     /// # Errors
-    /// `Usage` if more bytes are needed: for a stage that was given all of them at the start.
+    /// `Internal` if more bytes are needed: for a stage that was given all of them at the start.
     pub(super) fn done(self) -> Result<T> {
         match self {
             Self::Done(done) => Ok(done),
-            Self::NeedsMore(range) => Err(Error::usage(format_args!(
+            Self::NeedsMore(range) => Err(Error::internal(format_args!(
                 "the bytes {range:?} of the file are needed, and no one gives them"
             ))),
         }

@@ -216,7 +216,7 @@ impl Output {
 
 #[cold]
 fn not_a_group() -> Error {
-    Error::usage("a VARIANT column is read as a struct")
+    Error::internal("a VARIANT column is read as a struct")
 }
 
 fn given_array(column: &ArrayRef, output: &VariantOutput, max: usize) -> Result<ArrayRef> {

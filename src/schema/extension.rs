@@ -115,6 +115,8 @@ impl<'a> CrsTexts<'a> {
         let objects = self.objects.get_or_init(|| {
             let mut objects = HashMap::new();
             for entry in self.key_values {
+                #[cfg(test)]
+                crate::steps::add(1);
                 let value = || entry.value.as_deref().filter(|value| is_json_object(value));
                 objects.entry(entry.key.as_str()).or_insert_with(value);
             }

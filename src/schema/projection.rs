@@ -392,6 +392,8 @@ fn find_below_implied_child<T: NamedTree>(
 }
 
 fn unambiguous<T: NamedTree>(group: T, name: &str) -> Result<Option<usize>> {
+    #[cfg(test)]
+    crate::steps::add(1);
     match group.named(name) {
         Named::None => Ok(None),
         Named::One(position) => Ok(Some(position)),

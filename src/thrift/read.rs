@@ -98,6 +98,8 @@ impl<'a> Reader<'a> {
     /// `Malformed(Thrift)` if the id does not fit in 16 bits, or the bytes end early.
     #[inline]
     pub(crate) fn field(&mut self, last: i16) -> Result<Option<Field>> {
+        #[cfg(test)]
+        crate::steps::add(1);
         let header = self.cursor.u8()?;
         let ty = header & 0x0F;
         if let Some(id) = last.checked_add(i16::from(header >> 4))

@@ -174,6 +174,8 @@ fn fields<'a>(mut bytes: &'a [u8], depth: u32, mark: &mut impl MaskRecorder) -> 
         let Some((&header, rest)) = bytes.split_first() else {
             return Err(SkipError::Short);
         };
+        #[cfg(test)]
+        crate::steps::add(1);
         bytes = rest;
         mark.all(1);
         if header < 0x10 {

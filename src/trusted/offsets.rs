@@ -139,7 +139,7 @@ impl<O: Offset> OffsetStrings<O> {
     /// are not.
     ///
     /// # Errors
-    /// `Limit` if an end does not fit the offsets; `Usage` if the lengths are not those of what
+    /// `Limit` if an end does not fit the offsets; `Internal` if the lengths are not those of what
     /// they lie in.
     pub(crate) fn append_lengths(
         &mut self,
@@ -249,7 +249,7 @@ impl<O: Offset> OffsetStrings<O> {
     /// The array of the values so far; the next one begins empty.
     ///
     /// # Errors
-    /// `Usage` if the type is none of strings or bytes with these offsets, or one of text where not
+    /// `Internal` if the type is none of strings or bytes with these offsets, or one of text where not
     /// all values are known to be, or the nulls are not as many as the values.
     pub(crate) fn finish(
         &mut self,
@@ -392,7 +392,7 @@ impl StringEntries {
 
 #[cold]
 pub(super) fn wrong_lengths() -> Error {
-    Error::usage("the lengths of byte strings must add up to the bytes that they lie in")
+    Error::internal("the lengths of byte strings must add up to the bytes that they lie in")
 }
 
 #[cfg(test)]
@@ -452,7 +452,7 @@ mod tests {
             [(&[5][..], 4, 0), (&[5], 6, 0), (&[5], 5, whole - 4), (&[5], 5, u32::MAX - 2)]
         {
             let error = append(lengths, total, start).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+            assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         }
         assert!(append(&[-1], whole, 0).is_err(), "too long for the offsets");
         assert!(append(&[-1, 1], 0, 0).is_err(), "too long for the offsets");
@@ -475,7 +475,7 @@ mod tests {
         assert!(!append(&mut strings, TextCheck::Utf8));
         assert!(append(&mut strings, TextCheck::Bytes));
         let error = finish(&mut strings, &DataType::Utf8).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         assert_eq!(finish(&mut strings, &DataType::Utf8).unwrap().len(), 0, "it begins anew");
         // Nor do those of arrays of bytes.
         let array = BinaryArray::from(vec![&b"\xFF"[..]]);
@@ -512,6 +512,6 @@ mod tests {
         strings.spread(&validity, 0, 4, 2);
         let nulls = Some(NullBuffer::from(vec![true, true, false]));
         let wrong = strings.finish(&DataType::Utf8, nulls, &FreeLists::none()).unwrap_err();
-        assert_eq!(wrong.kind(), ErrorKind::Usage, "{wrong}");
+        assert_eq!(wrong.kind(), ErrorKind::Internal, "{wrong}");
     }
 }

@@ -92,7 +92,7 @@ impl FileEncoder {
                 }
                 WriteStep::Wait => {
                     let row_group = self.in_flight.next()?.ok_or_else(|| {
-                        Error::usage("a row group that was begun is not given back")
+                        Error::internal("a row group that was begun is not given back")
                     })?;
                     self.schedule.encoded(row_group.bytes());
                     return Ok(Some(row_group));

@@ -10,7 +10,7 @@ use datafusion_physical_plan::metrics::{
     RatioMetrics, Time,
 };
 
-use crate::saturated;
+use crate::statistics::saturated;
 use marquetry::engine::FilterCounters;
 
 /// Metrics of one file, or of a part of it.

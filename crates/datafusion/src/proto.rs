@@ -48,10 +48,10 @@ use prost::Message;
 
 use crate::format::{MarquetryFormat, MarquetryFormatFactory, sink_of};
 use crate::row_groups::ReadOrder;
-use crate::saturated;
 use crate::settings::ScanSettings;
 use crate::sink::MarquetrySink;
 use crate::source::{MarquetrySource, check_travel};
+use crate::statistics::saturated;
 use crate::table::MarquetryTable;
 use marquetry::Limits;
 

@@ -29,7 +29,7 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType};
 use object_store::ObjectStore;
 
 use crate::error::{settings_error, to_datafusion};
-use crate::saturated;
+use crate::statistics::saturated;
 use crate::write_options::write_options;
 use marquetry::engine::batch_bytes;
 use marquetry::io::StoreSink;

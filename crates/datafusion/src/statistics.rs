@@ -16,7 +16,6 @@ use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 
 use crate::error::to_datafusion;
-use crate::saturated;
 use crate::schema::{arrow_types, is_bytes, is_text, plain_options};
 use marquetry::schema::Physical;
 use marquetry::{ColumnStatistics, Metadata};
@@ -297,4 +296,9 @@ fn overlap(metadata: &Metadata, leaf: usize, options: SortOptions) -> Option<Ord
         before = Some(high);
     }
     Some(out)
+}
+
+/// A number of bytes or rows as a `usize`; the largest one for those that do not fit.
+pub(crate) fn saturated(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
 }

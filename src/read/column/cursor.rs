@@ -226,7 +226,7 @@ fn max_entries(physical: Physical, byte_len: usize) -> usize {
 
 #[cold]
 fn no_page_in_part() -> Error {
-    Error::usage("no page was opened in part")
+    Error::internal("no page was opened in part")
 }
 
 /// A page that does not hold the rows that it should.

@@ -284,7 +284,7 @@ impl LeafReader {
 
     fn move_to(&mut self, row: u64) -> Result<(), Stop> {
         if row < self.next_row {
-            return Err(Error::usage("rows are decoded in ascending order").into());
+            return Err(Error::internal("rows are decoded in ascending order").into());
         }
         let rows = row.saturating_sub(self.next_row);
         if rows == 0 && self.cursor.page.is_some() {

@@ -216,7 +216,7 @@ impl DecodeJob<'_> {
         let Self { place, decoder, windows, .. } = self;
         let decode = |(at, window, ends): (usize, &Window, bool)| {
             if workers.is_cancelled() {
-                return Err(Failed::at_last(Error::usage("the read was cancelled")));
+                return Err(Failed::at_last(Error::cancelled("the read")));
             }
             let decoded = drive(
                 |range| workers.read(range),

@@ -340,7 +340,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         };
         bytes
             .filter(|bytes| bytes.len() == len)
-            .ok_or_else(|| Error::usage("values that are not there; this is a fault of marquetry"))
+            .ok_or_else(|| Error::internal("values that are not there"))
     }
 
     /// Returns the findings over all pages, and the memory to its pool.

@@ -77,7 +77,7 @@ impl<'a> ValueSource<'a> {
     /// A cursor over the values from number `begin` on. One step takes at most `max`.
     ///
     /// # Errors
-    /// `Usage` if there are fewer.
+    /// `Internal` if there are fewer.
     pub(super) fn read<'s>(
         &'s self,
         leaf: &'s Leaf,
@@ -212,7 +212,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
         let mut taken: Vec<Range<usize>> = Vec::new();
         while n > 0 {
             let Some(part) = parts.get(self.part) else {
-                return Err(Error::usage("fewer values than levels; this is a fault of marquetry"));
+                return Err(Error::internal("fewer values than levels"));
             };
             taken.clear();
             while n > 0

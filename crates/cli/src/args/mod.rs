@@ -24,9 +24,9 @@ use crate::help_where;
 /// A folder means the .parquet files in it. Folders named KEY=VALUE become columns (int64, date32
 /// or utf8), which replace columns of the files with the same name.
 ///
-/// Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a limit, 4 a requirement is
-/// not met, 5 some files failed, 6 missing key or failed authentication, 130 interrupted, 143
-/// terminated.
+/// Exit codes: 0 done, 1 I/O or a fault of marq, 2 usage, 3 invalid or unsupported file or a limit,
+/// 4 a requirement is not met, 5 some files failed, 6 missing key or failed authentication, 130
+/// interrupted, 143 terminated.
 #[derive(Debug, Parser)]
 #[command(name = "marq", version, max_term_width = 100)]
 pub(crate) struct Args {
