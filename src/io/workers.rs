@@ -15,7 +15,7 @@ use crate::trace;
 pub(super) struct Workers<'a> {
     #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "asked between leaves"))]
     pub(super) cancelled: &'a AtomicBool,
-    /// What large chunks are read from while they are decoded.
+    /// The source of large chunks that are read while they are decoded.
     pub(super) pieces: Option<&'a FileRanges>,
 }
 

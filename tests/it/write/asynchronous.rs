@@ -43,7 +43,7 @@ struct Faulty {
     writes: Arc<AtomicUsize>,
     begun: Arc<AtomicUsize>,
     aborted: Arc<AtomicUsize>,
-    /// Parts on their way, and the most at a time.
+    /// Parts that are being uploaded, and their maximum at a time.
     parts: Arc<AtomicUsize>,
     most_parts: Arc<AtomicUsize>,
 }

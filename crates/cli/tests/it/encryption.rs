@@ -56,7 +56,7 @@ impl Folder {
         self.0.json(&words(args))
     }
 
-    /// Runs `marq`, which fails with this code; gives what it says.
+    /// Runs `marq`, which fails with this code; returns what it says.
     fn refused(&self, args: &str, code: i32) -> String {
         self.0.refused(code, &words(args))
     }

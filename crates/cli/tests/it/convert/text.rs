@@ -142,7 +142,7 @@ fn maps_are_objects_and_are_read_in_both_forms() {
     folder.columns("t.parquet", vec![("m", Arc::new(twice.finish()))]);
     let line = "{\"m\":[{\"key\":\"a\",\"value\":1},{\"key\":\"a\",\"value\":1}]}\n";
     assert_eq!(folder.text(&["cat", "t.parquet"]), line);
-    // Names that change from row to row are keys; a struct of thousands helps nobody.
+    // Names that change from row to row are keys; a struct of thousands is of no use.
     let lines: String = (0..500).map(|i| format!("{{\"m\":{{\"k{i}\":{i}}}}}\n")).collect();
     folder.put("k.jsonl", &lines);
     folder.text(&["convert", "k.jsonl", "-o", "k.parquet"]);

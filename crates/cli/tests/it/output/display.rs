@@ -100,7 +100,7 @@ fn what_cannot_be_read_is_said_after_the_rows_of_the_others() {
     }
 }
 
-/// What `marq` writes to a terminal of its own.
+/// The output of `marq` on a terminal of its own.
 #[cfg(unix)]
 fn on_terminal(folder: &Folder, args: &[&str]) -> String {
     use std::io::Read as _;

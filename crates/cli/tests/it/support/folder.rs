@@ -95,7 +95,7 @@ impl Folder {
         self.command(args).output().expect("marq runs")
     }
 
-    /// What a command that succeeds prints.
+    /// The output of a command that succeeds.
     pub fn text(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?}: {}", error(&output));
@@ -107,7 +107,7 @@ impl Folder {
         serde_json::from_str(&self.text(args)).expect("JSON")
     }
 
-    /// What a command says that fails with this code.
+    /// The message of a command that fails with this code.
     pub fn refused(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(args);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", error(&output));
@@ -130,13 +130,13 @@ impl Folder {
         schema.field_with_name(column).expect("a column").data_type().clone()
     }
 
-    /// What stands in a folder below, sorted.
+    /// The entries of a folder below, sorted.
     pub fn names(&self, folder: &str) -> Vec<String> {
         crate::support::numbered::names(&self.path(folder))
     }
 }
 
-/// What a command says on standard error.
+/// The standard error of a command.
 pub fn error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
