@@ -25,6 +25,7 @@ const SHOWING: &[&str] = &[
     "explain",
     "pages",
     "stats",
+    "hexdump",
     "crypt audit",
 ];
 
@@ -128,6 +129,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "marq stats trips.parquet",
             "marq stats trips.parquet -c fare --by rowgroup",
             "marq stats trips.parquet --values",
+        ],
+    ),
+    (
+        "hexdump",
+        &[
+            "marq hexdump trips.parquet",
+            "marq hexdump trips.parquet --page 0/fare/0",
+            "marq hexdump trips.parquet --at 0x400:64",
+            "marq hexdump trips.parquet --footer -f json",
         ],
     ),
     (

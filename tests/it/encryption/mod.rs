@@ -1,7 +1,7 @@
 //! Modular encryption (Encryption.md): files of pyarrow, our own in every mode, keys, and
 //! tampering.
 
-mod keys;
+pub mod keys;
 mod tampering;
 
 use std::sync::Arc;
