@@ -14,7 +14,7 @@ use super::module::{self, LENGTH_LEN};
 use super::page::{self, ChunkContext, PagePlace};
 use super::span::{Cutter, Span, SpanKind, Spans};
 use crate::error::{ErrorKind, Result};
-use crate::format::{ColumnChunk, PageType};
+use crate::format::{ColumnChunk, ColumnMetaData, PageType};
 use crate::page::{PagePosition, StoredHeader};
 use crate::thrift::{Read, Reader};
 
@@ -40,35 +40,63 @@ pub(super) fn describe(context: &Arc<ChunkContext>) -> Span {
     })
 }
 
-/// How many bytes the copy of the metadata of a chunk takes that begins at `start`, at most `max`; 0
-/// if there is none.
-///
-/// # Errors
-/// `Io`.
-pub(super) fn copy_len(context: &ChunkContext, start: u64, max: u64) -> Result<u64> {
-    /// Bounds of values are in it.
-    const MAX_COPY: u64 = 64 << 10;
-    let bytes = context.source.read(start..start + max.min(MAX_COPY))?;
-    let mut reader = Reader::new(&bytes);
-    let is_copy = ColumnChunk::read(&mut reader).is_ok_and(|copy| copy.meta_data.is_some());
-    Ok(if is_copy { reader.position() as u64 } else { 0 })
+/// A copy of the metadata of a chunk, as older writers put it after the pages of the chunk.
+#[derive(Debug, Clone)]
+pub(super) struct MetadataCopy {
+    range: Range<u64>,
+    /// Whether it is a `ColumnChunk`, not the `ColumnMetaData` in it.
+    is_chunk: bool,
 }
 
-/// The copy of the metadata of a chunk in `range`.
-pub(super) fn describe_copy(context: &Arc<ChunkContext>, range: Range<u64>) -> Span {
-    let span =
-        Span::in_file(&context.source, range.clone(), SpanKind::Struct, "copy of the metadata");
-    let context = context.clone();
-    let span = span.with_children(move || {
-        match memory::read(&*context.source, range.clone(), &context.budget) {
-            Ok(bytes) => {
-                let of = Context::of(&context.column);
-                metadata::fields::<ColumnChunk>(Cutter::new(bytes, range.start), of)
+impl MetadataCopy {
+    /// The copy at `start`, of at most `max` bytes, if there is one.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn find(context: &ChunkContext, start: u64, max: u64) -> Result<Option<Self>> {
+        /// Bounds of values are in it.
+        const MAX_COPY: u64 = 64 << 10;
+        let bytes = context.source.read(start..start + max.min(MAX_COPY))?;
+        let mut reader = Reader::new(&bytes);
+        let is_chunk = ColumnChunk::read(&mut reader).is_ok_and(|copy| copy.meta_data.is_some());
+        if !is_chunk {
+            reader = Reader::new(&bytes);
+            if ColumnMetaData::read(&mut reader).is_err() {
+                return Ok(None);
             }
-            Err(error) => Spans::failed(error),
         }
-    });
-    span.with_text("of the column chunk, as the footer has them")
+        let range = start..start + reader.position() as u64;
+        Ok(Some(Self { range, is_chunk }))
+    }
+
+    /// Where it ends.
+    pub(super) fn end(&self) -> u64 {
+        self.range.end
+    }
+
+    pub(super) fn describe(&self, context: &Arc<ChunkContext>) -> Span {
+        let Self { range, is_chunk } = self.clone();
+        let kind = SpanKind::Struct;
+        let mut span =
+            Span::in_file(&context.source, range.clone(), kind, "copy of the metadata");
+        span.row_group = Some(context.row_group);
+        span.column = Some(context.column.path.clone());
+        let name = if is_chunk { "ColumnChunk" } else { "ColumnMetaData" };
+        let context = context.clone();
+        span.with_text(format!("{name}, as the footer has it")).with_children(move || {
+            match memory::read(&*context.source, range.clone(), &context.budget) {
+                Ok(bytes) => {
+                    let (of, cutter) =
+                        (Context::of(&context.column), Cutter::new(bytes, range.start));
+                    match is_chunk {
+                        true => metadata::fields::<ColumnChunk>(cutter, of),
+                        false => metadata::fields::<ColumnMetaData>(cutter, of),
+                    }
+                }
+                Err(error) => Spans::failed(error),
+            }
+        })
+    }
 }
 
 struct Pages {
@@ -121,16 +149,13 @@ impl Pages {
                 Err(_) if !is_all && len < MAX_HEADER => len = len.saturating_mul(4),
                 Err(error) => {
                     let max = self.context.range.end - self.at;
-                    let len = match self.data_pages {
-                        0 => 0,
-                        _ => copy_len(&self.context, self.at, max)?,
+                    let copy = match self.data_pages {
+                        0 => None,
+                        _ => MetadataCopy::find(&self.context, self.at, max)?,
                     };
-                    if len == 0 {
-                        return Ok(self.unparsed(error.message()));
-                    }
-                    let range = self.at..self.at + len;
-                    self.at = range.end;
-                    return Ok(describe_copy(&self.context, range));
+                    let Some(copy) = copy else { return Ok(self.unparsed(error.message())) };
+                    self.at = copy.end();
+                    return Ok(copy.describe(&self.context));
                 }
                 Ok(stored) => break (bytes, stored),
             }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::bloom;
-use super::chunk;
+use super::chunk::{self, MetadataCopy};
 use super::memory::{self, Memory};
 use super::metadata::{self, Context};
 use super::module::{self, Opener};
@@ -52,6 +52,8 @@ pub(super) struct Regions {
     at: u64,
     /// Where the footer begins.
     end: u64,
+    /// The column chunk that ended there, if it was one.
+    chunk: Option<Arc<ChunkContext>>,
     _memory: Memory,
 }
 
@@ -78,7 +80,7 @@ impl Regions {
         // Stable: of those that begin together, the first in the footer comes first.
         regions.sort_by_key(|region| region.start);
         let Range { start: at, end } = bytes;
-        Ok(Self { file: file.clone(), regions, next: 0, at, end, _memory: memory })
+        Ok(Self { file: file.clone(), regions, next: 0, at, end, chunk: None, _memory: memory })
     }
 
     /// The claims on bytes of `claimed`, or before them, that are not their first.
@@ -109,24 +111,23 @@ impl Regions {
     pub(super) fn next_span(&mut self) -> Result<Option<Span>> {
         while self.at < self.end {
             let Some(region) = self.regions.get(self.next).copied() else {
-                return Ok(Some(self.gap(self.end)));
+                return self.gap(self.end).map(Some);
             };
             if region.start > self.at {
-                return Ok(Some(self.gap(region.start.min(self.end))));
+                return self.gap(region.start.min(self.end)).map(Some);
             }
             self.next += 1;
-            let context = self.context(region);
+            let context = match self.context(region) {
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                context => context,
+            };
             let end = match &context {
                 Ok(context) if region.end == region.start => {
                     // Its own header says where it ends; at the latest where something else begins.
                     let later = self.regions.get(self.next..).unwrap_or_default().iter();
                     let next = later.map(|other| other.start).find(|start| *start > region.start);
                     let max = next.unwrap_or(self.end).min(self.end) - region.start;
-                    let len = match region.kind {
-                        SpanKind::BloomFilter => bloom::stated_len(context, region.start, max)?,
-                        _ => chunk::copy_len(context, region.start, max)?,
-                    };
-                    region.start + len
+                    region.start + bloom::stated_len(context, region.start, max)?
                 }
                 _ => region.end.min(self.end),
             };
@@ -134,9 +135,8 @@ impl Regions {
                 continue;
             }
             let range = region.start..end;
-            let mut span = match context {
-                Ok(context) => describe(&context, region.kind, range.clone()),
-                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+            let mut span = match &context {
+                Ok(context) => describe(context, region.kind, range.clone()),
                 Err(error) => {
                     let kind = SpanKind::Unparsed;
                     let span = Span::in_file(&self.file.source, range.clone(), kind, "unparsed");
@@ -144,17 +144,25 @@ impl Regions {
                 }
             };
             self.at = end;
+            self.chunk = context.ok().filter(|_| region.kind == SpanKind::ColumnChunk);
             span.references = self.references(&range);
             return Ok(Some(span));
         }
         Ok(None)
     }
 
-    fn gap(&mut self, end: u64) -> Span {
+    /// What nothing in the footer refers to, up to `end`.
+    fn gap(&mut self, end: u64) -> Result<Span> {
+        if let Some(chunk) = self.chunk.take()
+            && let Some(copy) = MetadataCopy::find(&chunk, self.at, end - self.at)?
+        {
+            self.at = copy.end();
+            return Ok(copy.describe(&chunk));
+        }
         let range = self.at..end;
         self.at = end;
         let span = Span::in_file(&self.file.source, range, SpanKind::Gap, "gap");
-        span.with_text("nothing in the footer refers to these bytes")
+        Ok(span.with_text("nothing in the footer refers to these bytes"))
     }
 
     /// What explains the region.
@@ -229,10 +237,6 @@ fn claims(
         && !range.is_empty()
     {
         push(SpanKind::ColumnChunk, range.start, range.end);
-        // Where it is not the first page, old writers put a copy of the metadata there.
-        if let Some(copy) = number(Some(chunk.file_offset)).filter(|copy| *copy >= range.end) {
-            push(SpanKind::Struct, copy, copy);
-        }
     }
     if let Some(meta) = &chunk.meta_data
         && let Some(start) = number(meta.bloom_filter_offset)
@@ -256,7 +260,6 @@ fn describe(context: &Arc<ChunkContext>, kind: SpanKind, range: Range<u64>) -> S
     match kind {
         SpanKind::ColumnChunk => chunk::describe(context),
         SpanKind::BloomFilter => bloom::describe(context, range),
-        SpanKind::Struct => chunk::describe_copy(context, range),
         _ => index(context, kind, range),
     }
 }

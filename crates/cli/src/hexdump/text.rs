@@ -109,7 +109,6 @@ impl<'a> Printer<'a> {
                     || (kind == SpanKind::Length && span.kind == SpanKind::Value)
             })
         };
-        let is_heading = is_heading(span.kind);
         match children.next_if(is_head) {
             Some(Ok(mut head)) => {
                 head.kind = span.kind;
@@ -128,7 +127,13 @@ impl<'a> Printer<'a> {
                     _ => self.leaf(&head, &title, depth, space)?,
                 }
             }
-            _ if is_heading => self.heading(span, &title, depth, space)?,
+            _ if is_heading(span.kind) => {
+                if depth == 0 && !self.is_first {
+                    writeln!(self.out)?;
+                }
+                let offset = Some((span.offset, space));
+                self.heading(offset, &title, span.kind, depth)?;
+            }
             _ => self.line(Some(span.offset), &[], &title, span.kind, depth, space)?,
         }
         self.notes(span, depth + 1)?;
@@ -153,7 +158,7 @@ impl<'a> Printer<'a> {
         for (what, spans) in [("decrypted", decrypted), ("decompressed", decompressed)] {
             let Some(spans) = spans else { continue };
             let title = Title::named(what.to_owned());
-            self.line(None, &[], &title, SpanKind::Compressed, depth, Space::Inside)?;
+            self.heading(None, &title, SpanKind::Compressed, depth)?;
             for span in spans {
                 let Some(span) = self.dump.checked(span) else { return Ok(()) };
                 self.span(&span, depth + 1, Space::Inside)?;
@@ -198,7 +203,7 @@ impl<'a> Printer<'a> {
                 n => format!("slots {} to {}", slot.first, slot.first + n - 1),
             };
             let title = Title { name, value: Some(slot.text), text: None };
-            self.line(None, &[], &title, SpanKind::DefinitionLevels, depth, Space::Inside)?;
+            self.heading(None, &title, SpanKind::DefinitionLevels, depth)?;
         }
         Ok(())
     }
@@ -258,16 +263,20 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints the line of what has bytes only in its parts, over the whole width.
-    fn heading(&mut self, span: &Span, title: &Title, depth: usize, space: Space) -> Result<()> {
-        if depth == 0 && !std::mem::take(&mut self.is_first) {
-            writeln!(self.out)?;
-        }
+    fn heading(
+        &mut self,
+        offset: Option<(u64, Space)>,
+        title: &Title,
+        kind: SpanKind,
+        depth: usize,
+    ) -> Result<()> {
         let Layout { digits, bytes, meaning, .. } = self.layout;
-        let (color, dim, plain) = self.colors(span.kind);
-        let offset = self.offset(Some(span.offset), space);
+        let (color, dim, plain) = self.colors(kind);
+        let space = offset.map_or(Space::Inside, |(_, space)| space);
+        let offset = self.offset(offset.map(|(offset, _)| offset), space);
         let room = meaning.map(|columns| columns + 3 * bytes + 1);
         let indent = " ".repeat(depth);
-        let lines = title.lines(room.map(|room| room.saturating_sub(depth)), span.kind);
+        let lines = title.lines(room.map(|room| room.saturating_sub(depth)), kind);
         let text = lines.first().map(|line| line.painted(color, dim, plain)).unwrap_or_default();
         let line = format!("{dim}{offset:<digits$}{plain}  {indent}{text}");
         writeln!(self.out, "{}", line.trim_end()).map_err(Failure::from)
@@ -514,6 +523,19 @@ fn is_heading(kind: SpanKind) -> bool {
             | K::ColumnIndex
             | K::OffsetIndex
             | K::Footer
+            | K::FileMetaData
+            | K::FileCryptoMetaData
+            | K::Module
+            | K::PageHeader
+            | K::PageBody
+            | K::RepetitionLevels
+            | K::DefinitionLevels
+            | K::Values
+            | K::DeltaStream
+            | K::DeltaBlock
+            | K::AlpVector
+            | K::BloomFilterHeader
+            | K::BloomFilterBits
     )
 }
 

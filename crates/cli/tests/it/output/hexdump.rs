@@ -71,7 +71,7 @@ fn lines_fit_80_columns_and_say_what_levels_mean() {
     }
     for wanted in [
         "magic: \"PAR1\"",
-        "column chunk lists of row group 0",
+        "column chunk texts of row group 0",
         "slot 2: r=0, d=0 of 3: `lists` is null",
         "slot 3: r=0, d=1 of 3: `lists` is there, `",
         "definition levels",
