@@ -38,7 +38,7 @@ impl Workers<'_> {
     fn piece(&self, range: Range<u64>) -> Result<Bytes> {
         match self.pieces {
             Some(pieces) => pieces.read(range),
-            None => Err(Error::usage("a stage whose bytes are there asks for more")),
+            None => Err(Error::internal("a stage whose bytes are there asks for more")),
         }
     }
 }

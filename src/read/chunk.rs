@@ -1,7 +1,7 @@
-//! [`Pages`]: the pages of a column chunk, one after the other.
+//! [`Pages`] reads the pages of a column chunk, one after the other.
 //!
-//! A walk goes over a [`PageList`]; where rows are known it can also jump. Several walks of one
-//! list are independent, so that several threads can share a chunk.
+//! It walks over a [`PageList`], and can jump if the rows of each page are known. Several walks of
+//! one list are independent, so that several threads can share a chunk.
 
 use std::ops::Range;
 
@@ -237,12 +237,13 @@ impl Pages {
         usize::try_from(last.checked_sub(start)?).ok().filter(|rows| *rows > 0 && last < end)
     }
 
-    /// Opens the page at hand anew, as a whole, after [`Pages::next_page_for`] opened it in part.
+    /// Opens the current page again, as a whole, after [`Pages::next_page_for`] opened a part of
+    /// it.
     ///
     /// # Errors
-    /// As [`Pages::next_page`]; `Usage` if the page was opened as a whole.
+    /// As [`Pages::next_page`]; `Internal` if the page was opened as a whole.
     pub(super) fn open_again(&mut self) -> Result<DataPage> {
-        let whole = || Error::usage("a page that was opened as a whole cannot be opened again");
+        let whole = || Error::internal("a page that was opened as a whole cannot be opened again");
         let RawPage { header, body, module, offset } = self.in_part.take().ok_or_else(whole)?;
         // Its checksum was verified when its start was opened.
         let page = self.opener.open_verified(&header, body, module);
@@ -302,7 +303,7 @@ impl Pages {
     /// are known.
     ///
     /// # Errors
-    /// `Usage` if that page is not among those of the list.
+    /// `Internal` if that page is not among those of the list.
     pub(super) fn seek(&mut self, row: u64) -> Result<u64> {
         let found = self.located.as_mut().and_then(|located| {
             let pages = located.list.pages()?;
@@ -312,7 +313,7 @@ impl Pages {
             (first <= row).then_some(first)
         });
         found.ok_or_else(|| {
-            Error::usage(format_args!("row {row} lies in no page that was asked for"))
+            Error::internal(format_args!("row {row} lies in no page that was asked for"))
         })
     }
 
@@ -345,7 +346,7 @@ impl Pages {
                     return Ok(None);
                 };
                 if page.rows.start != located.expected {
-                    return Err(Error::usage(format_args!(
+                    return Err(Error::internal(format_args!(
                         "row {} lies in no page that was asked for",
                         located.expected
                     ))

@@ -139,7 +139,7 @@ impl<O: Offset> OffsetStrings<O> {
     /// are not.
     ///
     /// # Errors
-    /// `Limit` if an end does not fit the offsets; `Usage` if the lengths are not those of what
+    /// `Limit` if an end does not fit the offsets; `Internal` if the lengths are not those of what
     /// they lie in.
     pub(crate) fn append_lengths(
         &mut self,
@@ -236,7 +236,7 @@ impl<O: Offset> OffsetStrings<O> {
     /// has no bytes.
     ///
     /// # Panics
-    /// If there are not so many values, or bits that are set.
+    /// If there are fewer than `values` values, or not that many bits are set.
     pub(crate) fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
         self.begin();
         let valid = validity.count_ones(first..first + slots);
@@ -249,7 +249,7 @@ impl<O: Offset> OffsetStrings<O> {
     /// The array of the values so far; the next one begins empty.
     ///
     /// # Errors
-    /// `Usage` if the type is none of strings or bytes with these offsets, or one of text where not
+    /// `Internal` if the type is none of strings or bytes with these offsets, or one of text where not
     /// all values are known to be, or the nulls are not as many as the values.
     pub(crate) fn finish(
         &mut self,
@@ -268,7 +268,7 @@ impl<O: Offset> OffsetStrings<O> {
             offsets.last().is_some_and(|end| end.as_usize() == payload.len()),
             "the offsets end with the payload"
         );
-        let (offsets, payload) = (free_lists.lend(offsets), free_lists.lend(payload));
+        let (offsets, payload) = (free_lists.pooled(offsets), free_lists.pooled(payload));
         // SAFETY: the offsets begin with 0 and never fall, by the invariant of this type.
         let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::<O>::from(offsets)) };
         let is_large = matches!(data_type, DataType::LargeUtf8 | DataType::LargeBinary);
@@ -311,7 +311,7 @@ pub(crate) struct Memory<'a>(&'a mut Vec<u8>);
 
 impl<'a> Memory<'a> {
     /// That of a vector.
-    pub(crate) fn of(values: &'a mut Vec<u8>) -> Self {
+    pub(crate) fn new(values: &'a mut Vec<u8>) -> Self {
         Self(values)
     }
 
@@ -360,7 +360,7 @@ impl StringEntries {
     }
 
     /// The values of an array, those of nulls too.
-    pub(crate) fn of_array<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> Self {
+    pub(crate) fn from_array<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> Self {
         let span = |ends: &[i32]| match *ends {
             // Offsets of an array are not negative and never fall.
             [start, end] => {
@@ -392,7 +392,7 @@ impl StringEntries {
 
 #[cold]
 pub(super) fn wrong_lengths() -> Error {
-    Error::usage("the lengths of byte strings must add up to the bytes that they lie in")
+    Error::internal("the lengths of byte strings must add up to the bytes that they lie in")
 }
 
 #[cfg(test)]
@@ -452,7 +452,7 @@ mod tests {
             [(&[5][..], 4, 0), (&[5], 6, 0), (&[5], 5, whole - 4), (&[5], 5, u32::MAX - 2)]
         {
             let error = append(lengths, total, start).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+            assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         }
         assert!(append(&[-1], whole, 0).is_err(), "too long for the offsets");
         assert!(append(&[-1, 1], 0, 0).is_err(), "too long for the offsets");
@@ -475,12 +475,12 @@ mod tests {
         assert!(!append(&mut strings, TextCheck::Utf8));
         assert!(append(&mut strings, TextCheck::Bytes));
         let error = finish(&mut strings, &DataType::Utf8).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         assert_eq!(finish(&mut strings, &DataType::Utf8).unwrap().len(), 0, "it begins anew");
         // Nor do those of arrays of bytes.
         let array = BinaryArray::from(vec![&b"\xFF"[..]]);
         strings.payload_memory().try_reserve_exact(1000).unwrap();
-        assert_eq!(strings.append_entries(&StringEntries::of_array(&array), &[0, 0, 1], 1000), 2);
+        assert_eq!(strings.append_entries(&StringEntries::from_array(&array), &[0, 0, 1], 1000), 2);
         assert!(finish(&mut strings, &DataType::Utf8).is_err());
         let views = arrow_array::BinaryViewArray::from(vec![&b"\xFF"[..]]);
         strings.append_views(&views).unwrap();
@@ -512,6 +512,6 @@ mod tests {
         strings.spread(&validity, 0, 4, 2);
         let nulls = Some(NullBuffer::from(vec![true, true, false]));
         let wrong = strings.finish(&DataType::Utf8, nulls, &FreeLists::none()).unwrap_err();
-        assert_eq!(wrong.kind(), ErrorKind::Usage, "{wrong}");
+        assert_eq!(wrong.kind(), ErrorKind::Internal, "{wrong}");
     }
 }

@@ -90,7 +90,7 @@ impl ViewStrings {
 
     /// The memory of the values that are copied, to make room in.
     pub(crate) fn copied_memory(&mut self) -> Memory<'_> {
-        Memory::of(&mut self.side)
+        Memory::new(&mut self.side)
     }
 
     /// Puts the dictionary first, where its views point.
@@ -134,14 +134,16 @@ impl ViewStrings {
                 self.is_text &= entries.is_text;
                 Ok((&entries.views, &mut self.views))
             }
-            _ => Err(Error::usage("the dictionary of views must come before their other buffers")),
+            _ => {
+                Err(Error::internal("the dictionary of views must come before their other buffers"))
+            }
         }
     }
 
     /// Appends the entries that the next `n` indices stand for.
     ///
     /// # Errors
-    /// `Malformed` if there are fewer, or one is beyond the dictionary; `Usage` if the dictionary
+    /// `Malformed` if there are fewer, or one is beyond the dictionary; `Internal` if the dictionary
     /// came after other values, or there is none.
     pub(crate) fn append_entries(&mut self, indices: &mut Indices, n: usize) -> Result<()> {
         let (entries, views) = self.entries()?;
@@ -161,7 +163,7 @@ impl ViewStrings {
     /// not.
     ///
     /// # Errors
-    /// `Limit` if views cannot point so far; `Usage` if the home is not that of the values.
+    /// `Limit` if views cannot point so far; `Internal` if the home is not that of the values.
     ///
     /// # Panics
     /// If a span reaches beyond `source`.
@@ -198,7 +200,7 @@ impl ViewStrings {
     /// are not. Where they are copied, all of them are, as they lie.
     ///
     /// # Errors
-    /// `Limit` if views cannot point so far; `Usage` if the lengths are not those of what the
+    /// `Limit` if views cannot point so far; `Internal` if the lengths are not those of what the
     /// values lie in, or the home is not theirs.
     ///
     /// # Panics
@@ -317,7 +319,7 @@ impl ViewStrings {
     /// is an empty value.
     ///
     /// # Panics
-    /// If there are not so many values, or bits that are set.
+    /// If there are fewer than `values` values, or not that many bits are set.
     pub(crate) fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
         let start = self.views.len().checked_sub(values).expect("as many values as are there");
         expand::spread(&mut self.views, start, validity, first, slots);
@@ -331,7 +333,7 @@ impl ViewStrings {
     /// The array of the values so far; the next one begins empty, with the same dictionary.
     ///
     /// # Errors
-    /// `Usage` if the type is none of views, or one of text where not all values are known to be,
+    /// `Internal` if the type is none of views, or one of text where not all values are known to be,
     /// or the nulls are not as many as the values.
     pub(crate) fn finish(
         &mut self,
@@ -343,10 +345,10 @@ impl ViewStrings {
         let Self { views, mut buffers, side, side_index, is_text, .. } =
             std::mem::replace(self, new);
         if let Some(index) = side_index {
-            *buffers.get_mut(index).expect("its place was taken") = free_lists.lend(side);
+            *buffers.get_mut(index).expect("its place was taken") = free_lists.pooled(side);
         }
         let nulls = checked_nulls(nulls, views.len())?;
-        let views = ScalarBuffer::<u128>::from(free_lists.lend(views));
+        let views = ScalarBuffer::<u128>::from(free_lists.pooled(views));
         let buffers: Arc<[Buffer]> = buffers.into();
         Ok(match data_type {
             DataType::Utf8View => {
@@ -428,7 +430,7 @@ fn place(bytes: &[u8]) -> (usize, usize) {
 
 #[cold]
 fn wrong_home() -> Error {
-    Error::usage("the views of byte strings must point into the buffer that holds them")
+    Error::internal("the views of byte strings must point into the buffer that holds them")
 }
 
 #[cfg(test)]
@@ -457,7 +459,7 @@ mod tests {
         let shorter = page.slice(..39);
         for wrong in [Home::Page(&other), Home::Page(&shorter), Home::Inline] {
             let error = append(&[span(0, 13)], wrong).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+            assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         }
         assert!(append(&[span(0, 13), span(39, 1)], Home::Page(&page)).unwrap());
         assert!(append(&[span(0, 12)], Home::Inline).unwrap());
@@ -492,7 +494,7 @@ mod tests {
             (&[5], 5, u32::MAX - 2),
         ] {
             let error = append(of(lengths, total, start)).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+            assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         }
         assert!(!append(of(&[3, 2], 5, 0)).unwrap(), "half a character");
         assert!(append(of(&[5, 14], 19, 0)).unwrap());
@@ -509,7 +511,7 @@ mod tests {
         assert!(!append(TextCheck::Utf8));
         assert!(append(TextCheck::Bytes));
         let error = finish(&mut views, &DataType::Utf8View).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         assert_eq!(finish(&mut views, &DataType::Utf8View).unwrap().len(), 0, "it begins anew");
         // Nor do the entries of a dictionary.
         let spans = [span(0, 15)];
@@ -533,7 +535,7 @@ mod tests {
         views.append(&page, &[span(0, 40)], Place::Apart, Home::Page(&page), check).unwrap();
         assert!(views.set_dictionary(&entries, &[span(0, 20)], Place::Apart, check, Vec::new()));
         let error = views.append_entries_at(&[0]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         finish(&mut views, &DataType::Utf8View).unwrap();
         views.append_entries_at(&[0]).unwrap();
         views.append(&page, &[span(0, 40)], Place::Apart, Home::Page(&page), check).unwrap();
@@ -545,7 +547,7 @@ mod tests {
         let mut views = ViewStrings::new();
         let nulls = Some(NullBuffer::new_null(1));
         let error = views.finish(&DataType::Utf8View, nulls, &FreeLists::none()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
     }
 
     #[test]

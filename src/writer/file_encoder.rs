@@ -1,5 +1,5 @@
-//! [`FileEncoder`]: batches in, the bytes of a file out. The writers drive it; they differ in where
-//! the bytes go.
+//! [`FileEncoder`] turns batches into the bytes of a file. The writers drive it; they differ in
+//! where the bytes go.
 
 use std::fmt;
 
@@ -92,7 +92,7 @@ impl FileEncoder {
                 }
                 WriteStep::Wait => {
                     let row_group = self.in_flight.next()?.ok_or_else(|| {
-                        Error::usage("a row group that was begun is not given back")
+                        Error::internal("a row group that was begun is not given back")
                     })?;
                     self.schedule.encoded(row_group.bytes());
                     return Ok(Some(row_group));

@@ -1,4 +1,4 @@
-//! Says what is wrong, and with which exit code a command ends.
+//! Reports what is wrong, and chooses the exit code of a command.
 
 use std::borrow::Cow;
 use std::process::ExitCode;
@@ -107,6 +107,10 @@ impl Failure {
                 | ErrorKind::Unsupported(_)
                 | ErrorKind::Limit(_)
                 | ErrorKind::FeatureDisabled(_) => 3,
+                // As after the signal of an interrupt.
+                ErrorKind::Cancelled => 130,
+                // The system, or a fault of ours, which the message tells apart: nothing is wrong
+                // with the file, and nothing with the command line.
                 _ => 1,
             },
         }
@@ -256,6 +260,27 @@ impl From<arrow_schema::ArrowError> for Failure {
         match error {
             arrow_schema::ArrowError::IoError(_, error) => Self::Output(error),
             other => Self::File(other.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_follows_the_kind_of_the_error() {
+        for (error, code) in [
+            (Error::from(std::io::Error::other("gone")), 1),
+            (Error::internal("levels and values disagree"), 1),
+            (Error::usage("no such column"), 2),
+            (Error::malformed(Spec::Container, "no magic number"), 3),
+            (Error::unsupported("a codec", "none that is known"), 3),
+            (Error::crypto("no key"), 6),
+            (Error::malformed(Spec::Encryption, "a wrong tag"), 6),
+            (Error::cancelled("the read"), 130),
+        ] {
+            assert_eq!(Failure::File(error).code(), code);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Metrics of a scan of one file, under the names that DataFusion's own source gives them.
+//! Metrics of the scan of one file, under the names that DataFusion's own source gives them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use datafusion_physical_plan::metrics::{
     RatioMetrics, Time,
 };
 
-use crate::saturated;
+use crate::statistics::saturated;
 use marquetry::engine::FilterCounters;
 
 /// Metrics of one file, or of a part of it.

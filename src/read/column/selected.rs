@@ -1,8 +1,8 @@
-//! Some rows of many: a block of rows is decoded, and the wanted ones are moved together while the
-//! block is in the L1 cache.
+//! Decodes selected rows: a block of rows is decoded, and the wanted ones are moved together while
+//! the block is in the L1 cache.
 //!
 //! Used where a filter or a selection leaves rows that lie so close that skipping between them
-//! costs more than decoding them. Only outside lists, where a row is a slot. Longer gaps are
+//! costs more than decoding them, and only outside lists, where a row is a slot. Longer gaps are
 //! skipped, whole pages included.
 
 use std::ops::Range;
@@ -28,7 +28,7 @@ impl LeafReader {
     /// next row is then the one after the last that was decoded.
     ///
     /// # Errors
-    /// As [`LeafReader::read`]; `Usage` for a leaf within lists.
+    /// As [`LeafReader::read`]; `Internal` for a leaf within lists.
     pub(crate) fn append_selected(
         &mut self,
         row: u64,
@@ -36,7 +36,7 @@ impl LeafReader {
         range: Range<usize>,
     ) -> Result<(), Stop> {
         if self.cursor.max_rep > 0 {
-            return Err(Error::usage("rows of a list cannot be selected by their slots").into());
+            return Err(Error::internal("rows of a list cannot be selected by their slots").into());
         }
         self.guarded(|reader| reader.append_runs(row, keep, range))
     }

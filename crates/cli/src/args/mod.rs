@@ -24,9 +24,9 @@ use crate::help_where;
 /// A folder means the .parquet files in it. Folders named KEY=VALUE become columns (int64, date32
 /// or utf8), which replace columns of the files with the same name.
 ///
-/// Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a limit, 4 a requirement is
-/// not met, 5 some files failed, 6 missing key or failed authentication, 130 interrupted, 143
-/// terminated.
+/// Exit codes: 0 done, 1 I/O or a fault of marq, 2 usage, 3 invalid or unsupported file or a limit,
+/// 4 a requirement is not met, 5 some files failed, 6 missing key or failed authentication, 130
+/// interrupted, 143 terminated.
 #[derive(Debug, Parser)]
 #[command(name = "marq", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -160,8 +160,8 @@ pub(crate) struct Global {
     /// Do not make columns of folders named KEY=VALUE.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) no_hive: bool,
-    /// What the values in names of folders are: integers or dates where all are such, or text, which
-    /// tells 1 and 01 apart.
+    /// How values in the names of folders are typed: as integers or dates if all of them are such,
+    /// or as text, which tells 1 and 01 apart.
     #[arg(long, global = true, value_name = "infer|text", default_value = "infer", hide_default_value = true, help_heading = READING)]
     pub(crate) hive_types: HiveTypes,
     /// Unit of INT96 timestamps.
@@ -170,8 +170,8 @@ pub(crate) struct Global {
     /// Threads that decode. Default: all cores.
     #[arg(short = 'j', long, global = true, value_name = "N", help_heading = READING)]
     pub(crate) threads: Option<usize>,
-    /// Memory limit of reading and of reports, such as 512MiB; writing Parquet takes as much again at
-    /// most.
+    /// Memory limit of reading and of reports, such as 512MiB; writing Parquet takes at most as
+    /// much again.
     #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = READING)]
     pub(crate) mem: Option<u64>,
     /// Maximum length of a footer. Default: 1GiB.
