@@ -93,7 +93,13 @@ impl<'a> Layout<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, SPEC);
         let header = StreamHeader::read(&mut cursor)?;
-        Ok(Self { cursor, header, left: header.count.saturating_sub(1), widths: &[], has_min_delta: false })
+        Ok(Self {
+            cursor,
+            header,
+            left: header.count.saturating_sub(1),
+            widths: &[],
+            has_min_delta: false,
+        })
     }
 
     /// Of a stream of which the blocks up to `start` are read, and `left` values are not.

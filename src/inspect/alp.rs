@@ -57,7 +57,8 @@ pub(super) fn spans(mut cutter: Cutter, physical: Physical) -> Spans {
         };
         let at = cutter.offset() - start;
         if offset_of(vector) != Some(at) {
-            return cutter.unparsed(format!("vector {vector} does not begin where its offset says"));
+            return cutter
+                .unparsed(format!("vector {vector} does not begin where its offset says"));
         }
         let end = if vector + 1 < vectors { offset_of(vector + 1) } else { None };
         let len = match end {

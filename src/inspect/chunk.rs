@@ -77,8 +77,7 @@ impl MetadataCopy {
     pub(super) fn describe(&self, context: &Arc<ChunkContext>) -> Span {
         let Self { range, is_chunk } = self.clone();
         let kind = SpanKind::Struct;
-        let mut span =
-            Span::in_file(&context.source, range.clone(), kind, "copy of the metadata");
+        let mut span = Span::in_file(&context.source, range.clone(), kind, "copy of the metadata");
         span.row_group = Some(context.row_group);
         span.column = Some(context.column.path.clone());
         let name = if is_chunk { "ColumnChunk" } else { "ColumnMetaData" };
@@ -221,16 +220,14 @@ impl Pages {
                 let span = Span::in_file(&context.source, range.clone(), kind, name);
                 let context = context.clone();
                 span.with_children(move || {
-                    let bytes =
-                        memory::read(&*context.source, range.clone(), &context.budget);
+                    let bytes = memory::read(&*context.source, range.clone(), &context.budget);
                     match bytes {
-                        Ok(bytes) => {
-                            Spans::list(module::parts(bytes, range.start, has_tag))
-                        }
+                        Ok(bytes) => Spans::list(module::parts(bytes, range.start, has_tag)),
                         Err(error) if error.kind() == ErrorKind::Io => Spans::failed(error),
                         Err(error) => {
                             let kind = SpanKind::Unparsed;
-                            let of = Span::in_file(&context.source, range.clone(), kind, "unparsed");
+                            let of =
+                                Span::in_file(&context.source, range.clone(), kind, "unparsed");
                             Spans::list(vec![of.with_text(error.message().to_owned())])
                         }
                     }

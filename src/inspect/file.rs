@@ -315,12 +315,8 @@ impl Inspector {
     fn sealed(&self, mut cutter: Cutter) -> Vec<Span> {
         let kind = SpanKind::FileCryptoMetaData;
         let name = "FileCryptoMetaData";
-        let mut out = vec![metadata::cut::<FileCryptoMetaData>(
-            &mut cutter,
-            kind,
-            name,
-            Context::default(),
-        )];
+        let mut out =
+            vec![metadata::cut::<FileCryptoMetaData>(&mut cutter, kind, name, Context::default())];
         let Some(span) = cutter.cut_rest(SpanKind::Module, "footer") else { return out };
         let mut span = module::describe(span, true, None, |_| Spans::list(Vec::new()));
         let span = match self.metadata() {

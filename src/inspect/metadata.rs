@@ -31,7 +31,6 @@ impl Context {
         Self { footer: footer.cloned(), ..Self::default() }
     }
 
-
     /// Of metadata that belong to a column.
     pub(super) fn of(column: &Arc<Column>) -> Self {
         Self { column: Some(column.clone()), ..Self::default() }
@@ -90,11 +89,7 @@ struct Fields {
 }
 
 impl Fields {
-    fn new(
-        cutter: Cutter,
-        of: Option<&'static StructDescription>,
-        context: Context,
-    ) -> Self {
+    fn new(cutter: Cutter, of: Option<&'static StructDescription>, context: Context) -> Self {
         Self { cutter, of, context, last: 0, is_done: false }
     }
 
@@ -115,8 +110,7 @@ impl Fields {
         };
         let place = ElementPlace { parent: self.of.map_or("", |of| of.name), field: name.clone() };
         let payload = rest.slice(header..);
-        let is_nested =
-            matches!(field.ty, wire::LIST | wire::SET | wire::MAP | wire::STRUCT);
+        let is_nested = matches!(field.ty, wire::LIST | wire::SET | wire::MAP | wire::STRUCT);
         let len = match (reader.skip(field.ty), is_nested) {
             (Ok(()), _) => reader.position(),
             // What is broken lies inside it.
@@ -288,9 +282,7 @@ impl Fields {
             return (Some(shown.value), shown.text);
         }
         let value = match description {
-            Some(Description::Text) => {
-                Text::new(bytes).map_or_else(Value::Bytes, Value::Text)
-            }
+            Some(Description::Text) => Text::new(bytes).map_or_else(Value::Bytes, Value::Text),
             _ => Value::Bytes(bytes),
         };
         (Some(value), None)

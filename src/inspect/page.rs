@@ -45,11 +45,7 @@ impl ChunkContext {
     ///
     /// # Errors
     /// As [`PageContext::read_header`].
-    pub(super) fn read_header(
-        &self,
-        bytes: &[u8],
-        position: PagePosition,
-    ) -> Result<StoredHeader> {
+    pub(super) fn read_header(&self, bytes: &[u8], position: PagePosition) -> Result<StoredHeader> {
         self.page.read_header(bytes, position)
     }
 
@@ -107,7 +103,11 @@ pub(super) struct PagePlace {
 }
 
 /// Describes a page.
-pub(super) fn describe(context: &Arc<ChunkContext>, place: PagePlace, stored: &StoredHeader) -> Span {
+pub(super) fn describe(
+    context: &Arc<ChunkContext>,
+    place: PagePlace,
+    stored: &StoredHeader,
+) -> Span {
     let header = Arc::new((*stored.header).clone());
     let (kind, name) = match (header.r#type, place.number) {
         (PageType::DictionaryPage, _) => (SpanKind::DictionaryPage, "dictionary page".into()),
@@ -397,21 +397,11 @@ impl Body {
         let leaf = &self.context.column.leaf;
         let slots = count(inner.num_values, "num_values")?;
         let order = self.context.page.bit_order;
-        let rep = LevelBlock::v1(
-            bytes,
-            inner.repetition_level_encoding,
-            order,
-            leaf.max_rep,
-            slots,
-        )?;
+        let rep =
+            LevelBlock::v1(bytes, inner.repetition_level_encoding, order, leaf.max_rep, slots)?;
         let rest = bytes.slice(rep.len.min(bytes.len())..);
-        let def = LevelBlock::v1(
-            &rest,
-            inner.definition_level_encoding,
-            order,
-            leaf.max_def,
-            slots,
-        )?;
+        let def =
+            LevelBlock::v1(&rest, inner.definition_level_encoding, order, leaf.max_def, slots)?;
         Ok((rep, def))
     }
 
@@ -452,10 +442,8 @@ impl Body {
         let inner = inner.ok_or_else(|| "data_page_header_v2 is missing".to_owned())?;
         let leaf = &self.context.column.leaf;
         let slots = count(inner.num_values, "num_values")?;
-        let rep_len =
-            count(inner.repetition_levels_byte_length, "repetition_levels_byte_length")?;
-        let def_len =
-            count(inner.definition_levels_byte_length, "definition_levels_byte_length")?;
+        let rep_len = count(inner.repetition_levels_byte_length, "repetition_levels_byte_length")?;
+        let def_len = count(inner.definition_levels_byte_length, "definition_levels_byte_length")?;
         if rep_len.saturating_add(def_len) > bytes.len() {
             return Err(format!(
                 "levels of {rep_len} and {def_len} bytes in a page of {}",
@@ -469,8 +457,11 @@ impl Body {
 
     /// The slots of a page whose body, not encrypted, is `plain`.
     fn slots(&self, plain: &Bytes) -> Result<Slots> {
-        let bytes =
-            if self.is_compressed() { self.context.whole(&self.header, plain)? } else { plain.clone() };
+        let bytes = if self.is_compressed() {
+            self.context.whole(&self.header, plain)?
+        } else {
+            plain.clone()
+        };
         let blocks = match self.header.r#type {
             PageType::DataPageV2 => self.levels_v2(&bytes),
             _ => self.levels_v1(&bytes),

@@ -148,10 +148,5 @@ fn several(span: Span, found: &[u32], show: &Show) -> Span {
 
 /// Packed flags, PLAIN.
 pub(super) fn packed_bits(bytes: Bytes, offset: u64, n: usize, show: Show) -> Spans {
-    Spans::infallible(Pieces::new(
-        Cutter::new(bytes, offset),
-        BitWidth::for_max(1),
-        n,
-        show,
-    ))
+    Spans::infallible(Pieces::new(Cutter::new(bytes, offset), BitWidth::for_max(1), n, show))
 }

@@ -205,8 +205,7 @@ impl Column {
         let (low, logical) = (bits.to_le_bytes(), self.leaf.logical.as_ref());
         let [a, b, c, d, ..] = low;
         let half = [a, b, c, d];
-        let is_unsigned =
-            matches!(logical, Some(LogicalType::Integer(of)) if !of.is_signed);
+        let is_unsigned = matches!(logical, Some(LogicalType::Integer(of)) if !of.is_signed);
         let number = match self.leaf.physical {
             Physical::Float => return Value::Float(f32::from_le_bytes(half)).into(),
             Physical::Double => return Value::Double(f64::from_le_bytes(low)).into(),
@@ -258,9 +257,9 @@ impl Column {
                 unscaled(&bytes).map(|unscaled| decimal(unscaled, of.scale))
             }
             (Some(LogicalType::Uuid), _) => uuid(&bytes),
-            (Some(LogicalType::Float16), _) => bytes
-                .first_chunk::<2>()
-                .map(|half| half::f16::from_le_bytes(*half).to_string()),
+            (Some(LogicalType::Float16), _) => {
+                bytes.first_chunk::<2>().map(|half| half::f16::from_le_bytes(*half).to_string())
+            }
             (_, Some(ConvertedType::Interval)) => interval(&bytes),
             _ => None,
         };

@@ -56,15 +56,16 @@ pub(super) fn describe(span: Span, encoding: Encoding, n: usize, context: &Value
             (Encoding::DeltaLengthByteArray, Physical::ByteArray) => {
                 delta::lengths_and_bytes(cutter, n, &column)
             }
-            (
-                Encoding::DeltaByteArray,
-                Physical::ByteArray | Physical::FixedLenByteArray(_),
-            ) => delta::prefixes_and_bytes(cutter, n),
+            (Encoding::DeltaByteArray, Physical::ByteArray | Physical::FixedLenByteArray(_)) => {
+                delta::prefixes_and_bytes(cutter, n)
+            }
             (Encoding::ByteStreamSplit, physical) => match physical.byte_width() {
                 Some(width) => streams(cutter, width, n),
                 None => unknown(cutter, encoding, physical),
             },
-            (Encoding::Alp, Physical::Float | Physical::Double) => alp::spans(cutter, column.leaf.physical),
+            (Encoding::Alp, Physical::Float | Physical::Double) => {
+                alp::spans(cutter, column.leaf.physical)
+            }
             (_, physical) => unknown(cutter, encoding, physical),
         }
     })
@@ -91,21 +92,16 @@ fn list(bytes: &Bytes, encoding: Encoding, n: usize, column: &Arc<Column>) -> Op
                 })
             }))
         }
-        Encoding::DeltaBinaryPacked
-        | Encoding::DeltaLengthByteArray
-        | Encoding::DeltaByteArray => delta::list(bytes, encoding, n, column),
+        Encoding::DeltaBinaryPacked | Encoding::DeltaLengthByteArray | Encoding::DeltaByteArray => {
+            delta::list(bytes, encoding, n, column)
+        }
         Encoding::Alp => alp::list(bytes, n, physical),
         _ => None,
     }
 }
 
 /// Values in PLAIN, each a span.
-pub(super) fn plain(
-    cutter: Cutter,
-    n: usize,
-    column: Arc<Column>,
-    what: &'static str,
-) -> Spans {
+pub(super) fn plain(cutter: Cutter, n: usize, column: Arc<Column>, what: &'static str) -> Spans {
     if column.leaf.physical == Physical::Boolean {
         let show: Show = Arc::new(|bit| Value::Bool(bit == 1).into());
         let offset = cutter.offset();

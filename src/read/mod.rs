@@ -75,7 +75,7 @@ pub(crate) use scan::{FilterTask, OpenStep};
 pub use supplied::Step;
 pub use tail::{FooterTail, Tail};
 pub(crate) use walk::ChunkWalk;
+pub use walk::{StoredPage, StoredPages};
 #[cfg(feature = "inspect")]
 pub(crate) use walk::{chunk_range, page_context};
-pub use walk::{StoredPage, StoredPages};
 pub(crate) use wiring::ReadWiring;

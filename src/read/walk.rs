@@ -122,9 +122,10 @@ impl ChunkWalk {
 
 /// The slots of a chunk, as its metadata say.
 fn slots(chunk: &ColumnChunkRef<'_>) -> Result<u64> {
-    let meta = chunk.meta_data.as_ref().ok_or_else(|| {
-        Error::malformed(Spec::Metadata("ColumnChunk"), "meta_data is missing")
-    })?;
+    let meta = chunk
+        .meta_data
+        .as_ref()
+        .ok_or_else(|| Error::malformed(Spec::Metadata("ColumnChunk"), "meta_data is missing"))?;
     u64::try_from(meta.num_values).map_err(|_| {
         let spec = Spec::Metadata("ColumnMetaData");
         Error::mismatch(spec, "num_values", "not negative", meta.num_values)

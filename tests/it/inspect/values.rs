@@ -143,7 +143,9 @@ fn check(bytes: &[u8]) -> Result<usize, String> {
     let mut compared = 0;
     for row_group in 0..footer.row_groups() {
         let part = reader.clone().row_groups([row_group]).map_err(|e| e.to_string())?;
-        let batches = part.batches().and_then(|batches| batches.collect::<Result<Vec<_>, _>>().map_err(Into::into));
+        let batches = part
+            .batches()
+            .and_then(|batches| batches.collect::<Result<Vec<_>, _>>().map_err(Into::into));
         let batches = batches.map_err(|e| e.to_string())?;
         let mut entries: Vec<Vec<Entry>> = vec![Vec::new(); physical.len()];
         let mut first = 0;

@@ -180,8 +180,7 @@ impl<'a> Printer<'a> {
                 reference.offset,
                 reference.kind.name().replace('_', " ")
             );
-            let title =
-                Title { name: "also claimed".to_owned(), value: None, text: Some(text) };
+            let title = Title { name: "also claimed".to_owned(), value: None, text: Some(text) };
             self.line(None, &[], &title, SpanKind::Unparsed, depth, Space::File)?;
         }
         Ok(())
@@ -432,9 +431,9 @@ fn clauses(text: &str, columns: usize) -> &str {
     if width(text) <= columns {
         return text.trim_end_matches('.');
     }
-    let ends = text.match_indices([';', ',', '.', ':']).filter(|(at, _)| {
-        text.get(at + 1..).is_some_and(|rest| rest.starts_with(' '))
-    });
+    let ends = text
+        .match_indices([';', ',', '.', ':'])
+        .filter(|(at, _)| text.get(at + 1..).is_some_and(|rest| rest.starts_with(' ')));
     let fitting = ends.map(|(at, _)| text.get(..at).unwrap_or_default());
     fitting.take_while(|text| width(text) <= columns).last().unwrap_or_default()
 }
@@ -461,9 +460,7 @@ fn wrap(text: &str, first: usize, columns: usize) -> Vec<String> {
 
 /// Whether the bytes of a kind say nothing to people.
 fn is_opaque(kind: SpanKind) -> bool {
-    use SpanKind::{
-        ByteStream, Ciphertext, Compressed, Gap, PageBody, Unparsed, Unused, Values,
-    };
+    use SpanKind::{ByteStream, Ciphertext, Compressed, Gap, PageBody, Unparsed, Unused, Values};
     matches!(
         kind,
         ByteStream | Ciphertext | Compressed | Gap | PageBody | Unparsed | Unused | Values

@@ -44,7 +44,10 @@ impl Wanted {
         Ok(Self { start, at, is_exact: command.at.is_some_and(|(_, len)| len.is_some()) })
     }
 
-    pub(super) fn roots(&self, inspector: &Inspector) -> Box<dyn Iterator<Item = marquetry::Result<Span>>> {
+    pub(super) fn roots(
+        &self,
+        inspector: &Inspector,
+    ) -> Box<dyn Iterator<Item = marquetry::Result<Span>>> {
         match &self.start {
             Start::File => Box::new(inspector.spans()),
             Start::Footer => Box::new(inspector.footer()),
@@ -76,10 +79,9 @@ fn find(page: &PageOfChunk, inspector: &Inspector) -> Result<Span> {
         return Err(Failure::Usage(text));
     };
     let schema = footer.schema();
-    
-    let is_it = |leaf: &usize| {
-        schema.leaf_node(*leaf).is_ok_and(|node| node.path().dotted() == *column)
-    };
+
+    let is_it =
+        |leaf: &usize| schema.leaf_node(*leaf).is_ok_and(|node| node.path().dotted() == *column);
     let leaf = (0..schema.leaves_len()).find(is_it).or_else(|| column.parse().ok());
     let leaf = leaf.filter(|leaf| *leaf < schema.leaves_len()).ok_or_else(|| {
         Failure::Usage(format!("--page: there is no column {column:?}; marq schema lists them"))

@@ -18,7 +18,8 @@ fn leaves(spans: &Value, start: u64, out: &mut Vec<u8>) {
         match &span["children"] {
             Value::Null => {
                 let hex = span["hex"].as_str().expect("a leaf has its bytes");
-                let bytes = (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16));
+                let bytes =
+                    (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16));
                 out.extend(bytes.map(|byte| byte.expect("two digits")));
             }
             children => leaves(children, number("offset"), out),
