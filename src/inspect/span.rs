@@ -296,6 +296,17 @@ impl Span {
         self.children.as_ref().map(|make| make())
     }
 
+    /// Whether it has no children. Nothing is read to tell, while making the children may read their
+    /// bytes.
+    pub fn is_leaf(&self) -> bool {
+        self.children.is_none()
+    }
+
+    /// Whether it is a data page with levels.
+    pub fn has_slots(&self) -> bool {
+        self.slots.is_some()
+    }
+
     /// What its bytes decompress to, in spans with offsets of their own.
     pub fn decompressed(&self) -> Option<Spans> {
         self.decompressed.as_ref().map(|make| make())

@@ -137,7 +137,7 @@ impl<'a> Printer<'a> {
             _ => self.line(Some(span.offset), &[], &title, span.kind, depth, space)?,
         }
         self.notes(span, depth + 1)?;
-        if span.slots().is_some() && self.dump.shows_levels() {
+        if span.has_slots() && self.dump.shows_levels() {
             self.page = Some(span.clone());
         }
         for child in children {
@@ -145,7 +145,7 @@ impl<'a> Printer<'a> {
             self.span(&child, depth + 1, space)?;
         }
         self.inside(span, depth + 1)?;
-        if span.slots().is_some() {
+        if span.has_slots() {
             // No values came after the levels.
             self.slots(depth + 2)?;
         }
@@ -546,7 +546,7 @@ fn is_of_column(kind: SpanKind) -> bool {
 fn has_parts(span: &Span) -> bool {
     use SpanKind as K;
     !matches!(span.kind, K::Struct | K::List | K::Value)
-        && (span.children().is_some() || is_opaque(span.kind))
+        && (!span.is_leaf() || is_opaque(span.kind))
 }
 
 /// Items of a list that a line may have room for.
