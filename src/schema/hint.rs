@@ -306,7 +306,7 @@ impl<'a> OpenHint<'a> {
         }
     }
 
-    /// As [`OpenHint::refine_type`], of a map: key and value by position, whatever their names.
+    /// Like [`OpenHint::refine_type`], for a map: key and value by position, whatever their names.
     fn refine_map(
         &self,
         place: HintPlace<'_>,

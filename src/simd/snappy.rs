@@ -62,7 +62,7 @@ pub(crate) fn decompress(
     decompress_with(Isa::best(), block, wanted, out)
 }
 
-/// As [`decompress`], with the kernel of an instruction set.
+/// Like [`decompress`], with the kernel of an instruction set.
 fn decompress_with(
     isa: Isa,
     block: &[u8],

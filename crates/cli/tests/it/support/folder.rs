@@ -84,7 +84,7 @@ impl Folder {
         writer.finish().expect("finished");
     }
 
-    /// As [`marq`], in this folder.
+    /// Like [`marq`], in this folder.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = marq(args);
         command.current_dir(&self.folder).envs(self.variables.iter().copied());
