@@ -135,7 +135,6 @@ trait Repeat: Copy {
     /// Copies `len` bytes from `offset` bytes before `to`, each after the one before it.
     ///
     /// # Safety
-    /// # Safety
     /// `offset` must be 1 to 15 and `len` at most 64; there must be `offset` bytes before `to`, and
     /// [`SLACK`] writable bytes from `to` on.
     unsafe fn repeat(self, to: *mut u8, offset: usize, len: usize);
