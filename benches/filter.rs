@@ -140,7 +140,7 @@ fn text(values: &ArrayRef, test: impl Fn(&str) -> bool) -> BooleanArray {
     (0..values.len()).map(|i| Some(test(values.value(i)))).collect()
 }
 
-/// Visits of web pages, most of which came often.
+/// Visits of web pages; most pages were visited often.
 fn visits() -> Bytes {
     let mut rng = fastrand::Rng::with_seed(3);
     let words = ["news", "google", "maps", "shop", "forum", "auto", "music", "weather", "photo"];

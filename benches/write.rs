@@ -50,7 +50,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(case: &Case) -> Self {
+    fn new(case: &Case) -> Self {
         let reader = Reader::new(case.file.clone()).expect("a file").batch_rows(BATCH);
         let ours = reader.batches().expect("a plan").map(|b| b.expect("a batch")).collect();
         let builder = ParquetRecordBatchReaderBuilder::try_new(case.file.clone()).expect("a file");
@@ -87,7 +87,7 @@ fn main() {
     // The rows of a file, where the text is its path.
     if let Ok(file) = std::fs::read(&filter) {
         let case = Case { name: filter, file: file.into(), rows: 0, views: false };
-        let rows = Rows::of(&case);
+        let rows = Rows::new(&case);
         row("chosen, no codec", &rows, Group::Chosen);
         row("chosen, ZSTD 1", &rows, Group::Zstd);
         chooser(&case.name, &rows);
@@ -96,7 +96,7 @@ fn main() {
     if filter == "chooser" {
         let mut ratios = Vec::new();
         for case in common::lineitem().into_iter().chain(common::columns()).filter(|c| !c.views) {
-            ratios.extend(chooser(&case.name, &Rows::of(&case)));
+            ratios.extend(chooser(&case.name, &Rows::new(&case)));
         }
         let mean = ratios.iter().map(|r: &f64| r.ln()).sum::<f64>() / ratios.len().max(1) as f64;
         println!("{} rows, geometric mean {:.3}", ratios.len(), mean.exp());
@@ -120,7 +120,7 @@ fn main() {
                 if !name.contains(&filter) || (table && group == Group::Forced) {
                     continue;
                 }
-                let rows = rows.get_or_insert_with(|| Rows::of(&case));
+                let rows = rows.get_or_insert_with(|| Rows::new(&case));
                 ratios.push(row(&name, rows, group));
             }
         }

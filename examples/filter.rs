@@ -1,5 +1,5 @@
-//! Reads the rows that meet a condition, and says first what that takes: `cargo run --example
-//! filter -- "id < 300"`.
+//! Reads the rows that meet a condition, and first explains what that takes:
+//! `cargo run --example filter -- "id < 300"`.
 
 use marquetry::{Predicate, Reader, col};
 

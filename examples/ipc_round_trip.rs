@@ -1,6 +1,6 @@
-//! Parquet to an Arrow IPC stream in memory and back, and from the stream to Parquet again: `cargo
-//! run --example ipc_round_trip`. Types, dictionaries, metadata and nullability stay the same all
-//! the way.
+//! Converts Parquet to an Arrow IPC stream in memory, and the stream to Parquet again:
+//! `cargo run --example ipc_round_trip`. Types, dictionaries, metadata and nullability stay the
+//! same all the way.
 
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;

@@ -1,5 +1,5 @@
-//! A toy key management service: master keys stay in it, files store keys that it has wrapped, and
-//! a master key is changed without touching the data.
+//! Implements a toy key management service: master keys stay in it, files store keys that it has
+//! wrapped, and a master key is changed without touching the data.
 //!
 //! `cargo run --features encryption --example kms`
 

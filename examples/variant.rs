@@ -1,5 +1,5 @@
-//! JSON events become a VARIANT column that is shredded while it is written; then one path of the
-//! values is read, and rows are chosen by another.
+//! Turns JSON events into a VARIANT column that is shredded while it is written; then reads one
+//! path of the values, and selects rows by another.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! [`Cursor`]: the only parser of untrusted bytes.
 //!
-//! A slice that is eaten from the front. No method panics, none reads past the end, and none
-//! believes a length before it was compared with what is left. Everything little-endian, as the
-//! format is.
+//! [`Cursor`] takes bytes from the front of a slice. No method panics or reads past the end, and
+//! every length is compared with the bytes that are left before it is used. Numbers are
+//! little-endian, as in the format.
 
 use crate::error::{Error, Result, Spec};
 

@@ -1,8 +1,9 @@
-//! The proleptic Gregorian calendar, which repeats every 400 years, or 146,097 days.
+//! Converts days to dates and back in the proleptic Gregorian calendar, which repeats every 400
+//! years (146,097 days).
 
-/// Year, month (1 to 12) and day of the month of a day, given as days since 1970-01-01.
+/// The year, month (1 to 12) and day of the month of a day, given as days since 1970-01-01.
 ///
-/// For all days that are at least 719,468 below `i64::MAX`.
+/// Valid for all days that are at least 719,468 below `i64::MAX`.
 pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     // Counted from 0000-03-01: years begin in March, so that the leap day is the last one.
     let days = days + 719_468;

@@ -1,11 +1,11 @@
-//! For engines, and for the crates that are published together with this one (feature `engine`).
+//! What engines need, and the crates that are published together with this one (feature `engine`).
 //!
-//! **Outside semver**: any version may change what stands here, and the methods that other types
-//! have by this feature. Depend on one version (`marquetry = "=0.1.0"`).
+//! **Outside semver**: any version may change the items of this module, and the methods that this
+//! feature adds to other types. Depend on one version (`marquetry = "=0.1.0"`).
 //!
 //! A [`Reader`](crate::Reader) serves a program that wants batches. An engine runs many reads at a
-//! time, for which it plans memory; it learns filters while a query runs, and it knows what will be
-//! read next before it is read. What it needs for that, beside the public interface:
+//! time and plans their memory. It learns filters while a query runs, and it knows in advance what
+//! will be read next. For that it needs, beside the public interface:
 //!
 //! | An engine | by |
 //! |---|---|
@@ -14,8 +14,9 @@
 //! | lets several reads share a bound of memory | [`Budget`], [`BatchStream::share_memory`] |
 //! | evaluates filters itself, and lets a read only prune | [`ReadWiring::only_prunes`] |
 //! | evaluates a function that can fail after all others | [`Predicate::last_function`] |
-//! | decides by a plan how it is read | [`Plan::wanted_bytes`], [`Plan::claimed_rows`], [`AsyncReader::stream_plan`] |
-//! | fetches what comes next while it works on what is | [`BatchStream::fetch`] |
+//! | decides how to read by a plan | [`Plan::wanted_bytes`], [`Plan::claimed_rows`] |
+//! | reads a plan | [`AsyncReader::stream_plan`] |
+//! | fetches the next row groups while it decodes the current ones | [`BatchStream::fetch`] |
 //! | gives up a read for one with better filters | [`BatchStream::take_over`] |
 //! | reacts when memory runs out | [`BatchStream::hold_back`], [`AsyncWriter::drain`] |
 //! | shows what filters did | [`FilterCounters`] |
@@ -27,14 +28,15 @@
 //!    the read shares with others.
 //! 3. It plans the rows of one turn, such as one row group, looks at the plan, and begins to read
 //!    it: [`AsyncReader::stream_plan`].
-//! 4. Whenever it is polled, it polls the current stream for batches. Once that stream
-//!    [has all its bytes](crate::BatchStream::is_fetched), it opens the next one and only
-//!    [fetches](crate::BatchStream::fetch) it, so that the network is busy while batches are decoded.
-//! 5. If filters were learned meanwhile by which the next turn is smaller, it plans that turn anew,
+//! 4. Whenever it is polled, it polls the current stream for batches. Once that stream [has all its
+//!    bytes](crate::BatchStream::is_fetched), it opens the next one and only
+//!    [fetches](crate::BatchStream::fetch) it, so that the network is busy while batches are
+//!    decoded.
+//! 5. If filters that were learned meanwhile make the next turn smaller, it plans that turn again,
 //!    and the new read [takes over](crate::BatchStream::take_over) what the old one has fetched.
-//! 6. If a read [lacks memory](crate::BatchStream::lacks_memory) that the one ahead holds, or its own
-//!    memory pool is exhausted, it drops the read ahead and [holds back](crate::BatchStream::hold_back) the
-//!    current one.
+//! 6. If a read [lacks memory](crate::BatchStream::lacks_memory) that the one ahead holds, or its
+//!    own memory pool is exhausted, it drops the read ahead and [holds
+//!    back](crate::BatchStream::hold_back) the current one.
 //!
 //! ```
 //! # #[cfg(feature = "async")]

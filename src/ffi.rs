@@ -22,9 +22,9 @@
 //! # }
 //! ```
 //!
-//! The other side has the struct at an address. [`FFI_ArrowArrayStream::from_raw`] takes it over
-//! from there, and [`std::ptr::write`] puts it there: both are `unsafe`, because the address and
-//! what stands there are for the caller to vouch for.
+//! C code passes the struct by address. [`FFI_ArrowArrayStream::from_raw`] takes it over from
+//! there, and [`std::ptr::write`] puts it there: both are `unsafe`, because the caller must
+//! guarantee the address and its contents.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,8 +37,8 @@ use crate::error::{Error, ErrorKind, LimitKind, Result};
 
 pub use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 
-/// Makes a C stream of batches: of [`Batches`](crate::Batches), of a part that
-/// [`Reader::streams`](crate::Reader::streams) gave, or of any other [`RecordBatchReader`].
+/// Exports batches as a C stream: those of [`Batches`](crate::Batches), of a part from
+/// [`Reader::streams`](crate::Reader::streams), or of any other [`RecordBatchReader`].
 ///
 /// Batches are read when the consumer asks for them, on its thread. An error becomes its text and
 /// one of the interface's numbers: `EIO` for [`ErrorKind::Io`], `ENOSYS` for
@@ -56,13 +56,13 @@ pub fn export(batches: impl RecordBatchReader + Send + 'static) -> Result<FFI_Ar
     Ok(FFI_ArrowArrayStream::new(Box::new(exported)))
 }
 
-/// Makes batches of a C stream, which is released when they are dropped.
+/// Imports the batches of a C stream, which is released when they are dropped.
 ///
-/// Nothing of an array is checked but its lengths and nulls: a stream must come from a producer
-/// that is trusted like a library of this process. [`ImportedBatches::validated`] checks values
-/// too. A buffer is an address, and the interface does not say how long it is: no consumer can find
-/// out that there are fewer bytes than the length of an array asks for, or that other bytes lie
-/// there by now. What comes from elsewhere is to be sent as a file or as Arrow IPC.
+/// Only the lengths and nulls of an array are checked: a stream must come from a producer that is
+/// trusted like a library of this process. [`ImportedBatches::validated`] checks values too. A
+/// buffer is an address, and the interface does not state its length, so no consumer can find out
+/// that it is shorter than the length of an array requires, or that its memory was reused. Data
+/// from elsewhere should be sent as a file or as Arrow IPC.
 ///
 /// # Errors
 /// `Arrow` if the stream was released before, or its schema is none.
@@ -91,8 +91,8 @@ impl ImportedBatches {
         self.schema.clone()
     }
 
-    /// Whether each value is checked before a batch is given: UTF-8, offsets, keys. That a buffer
-    /// is as long as the producer says cannot be checked.
+    /// Whether each value is checked before a batch is returned: UTF-8, offsets, keys. The length
+    /// of a buffer cannot be checked.
     #[must_use]
     pub fn validated(mut self, validated: bool) -> Self {
         self.validated = validated;

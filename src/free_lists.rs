@@ -1,10 +1,10 @@
-//! Memory that is used again: what a read, the arrays that it gave, or a writer no longer need.
+//! Keeps freed buffers of reads, of their arrays and of writers for reuse.
 //!
-//! Fresh memory costs a page fault for every 4 KiB, which is more than to fill it, and allocators
-//! give large stretches back to the system as soon as they are free. Arrays and encoded chunks lend
-//! theirs: it comes back when the last holder lets go, from whichever thread, as long as the pool
-//! is there. The reads of a process share a small pool; a read with a low memory limit, or of an
-//! encrypted file, has one of its own, which goes with it.
+//! Fresh memory costs a page fault for every 4 KiB, which takes longer than to fill it, and
+//! allocators return large blocks to the system as soon as they are freed. The buffers of arrays
+//! and encoded chunks return to their pool when the last holder drops them, on whichever thread, as
+//! long as the pool exists. The reads of a process share a small pool. A read with a low memory
+//! limit, or of an encrypted file, has its own pool, which is freed with it.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, VecDeque};
@@ -17,16 +17,16 @@ use bytes::Bytes;
 
 use crate::simd::prefault;
 
-/// Memory that reads use again, one after the other or side by side.
+/// Memory that is reused by reads, one after the other or side by side.
 ///
-/// Without a pool of the caller's, reads share [`BufferPool::global`], which keeps at most 64 MiB.
-/// With a larger one, the arrays of the next read are written where those of the last one were,
-/// which spares the system to hand out, zero and map that memory again: up to half the time of a
-/// read whose batches are all kept. Memory comes back when the last array over it is dropped, from
-/// whichever thread.
+/// Reads without a pool of their own share [`BufferPool::global`], which keeps at most 64 MiB. With
+/// a larger pool, the arrays of the next read are written where those of the last one were, so that
+/// the system need not allocate, zero and map that memory again: up to half the time of a read
+/// whose batches are all kept. Memory returns to the pool when the last array over it is dropped,
+/// on any thread.
 ///
-/// What the pool keeps is no part of what [`crate::Limits::memory_bytes`] counts. Cheap to clone:
-/// clones share the memory, which goes when the last clone and the last read with it are gone.
+/// [`crate::Limits::memory_bytes`] does not count what the pool keeps. Cheap to clone: clones share
+/// the memory, which is freed when the last clone and the last read with it are dropped.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -55,29 +55,28 @@ static GLOBAL: LazyLock<BufferPool> =
     LazyLock::new(|| BufferPool::new(BufferPool::DEFAULT_MAX_BYTES));
 
 impl BufferPool {
-    /// Maximum bytes of unused memory that [`BufferPool::global`] keeps unless it is told another
-    /// number: 64 MiB.
+    /// Maximum bytes of unused memory that [`BufferPool::global`] keeps by default: 64 MiB.
     pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
 
-    /// The pool of all reads of this process that are given no other, have the memory limit of
-    /// [`Limits::default`](crate::Limits::default) or a higher one, and read a file that is not
-    /// encrypted. What is decrypted stays in no memory that outlives its read.
+    /// The pool of all reads of this process without a pool of their own, except reads whose memory
+    /// limit is below that of [`Limits::default`](crate::Limits::default), and reads of encrypted
+    /// files, because decrypted bytes must not stay in memory after their read.
     ///
     /// `BufferPool::global().set_max_bytes(0)` turns it off.
     pub fn global() -> Self {
         GLOBAL.clone()
     }
 
-    /// Changes how many bytes of unused memory the pool keeps at most; what is too much is freed,
-    /// the oldest first.
+    /// Sets how many bytes of unused memory the pool keeps at most; the excess is freed, the oldest
+    /// first.
     pub fn set_max_bytes(&self, max_bytes: usize) {
         let pool = self.free_lists.shared();
         pool.max.store(max_bytes, Ordering::Relaxed);
         drop(pool.lock().take_oldest_until(max_bytes));
     }
 
-    /// An empty pool. It keeps at most `max_bytes` bytes of unused memory, and frees the oldest
-    /// first.
+    /// Makes an empty pool that keeps at most `max_bytes` bytes of unused memory, and frees the
+    /// oldest first.
     pub fn new(max_bytes: usize) -> Self {
         Self { free_lists: FreeLists::new(max_bytes) }
     }
@@ -87,7 +86,7 @@ impl BufferPool {
         self.free_lists.shared().lock().bytes
     }
 
-    /// Gives all unused memory back to the allocator.
+    /// Returns all unused memory to the allocator.
     pub fn clear(&self) {
         let size_classes = std::mem::take(&mut *self.free_lists.shared().lock());
         drop(size_classes);
@@ -122,15 +121,15 @@ struct SizeClasses {
     /// Of all vectors.
     bytes: usize,
     /// By type and size, and of these the oldest first. No class is empty.
-    by_size: BTreeMap<Shelf, VecDeque<FreeBuffer>>,
+    by_size: BTreeMap<FreeListKey, VecDeque<FreeBuffer>>,
     /// Where each is, by age.
-    by_age: BTreeMap<u64, Shelf>,
+    by_age: BTreeMap<u64, FreeListKey>,
     /// The age of the next.
     next: u64,
 }
 
 /// The type of the values, and the bytes of the vector.
-type Shelf = (TypeId, usize);
+type FreeListKey = (TypeId, usize);
 
 #[derive(Debug)]
 struct FreeBuffer {
@@ -265,15 +264,15 @@ impl FreeLists {
     }
 
     /// A buffer of the values. Its memory comes back when it is dropped.
-    pub(crate) fn lend<T: ArrowNativeType>(&self, values: Vec<T>) -> Buffer {
+    pub(crate) fn pooled<T: ArrowNativeType>(&self, values: Vec<T>) -> Buffer {
         if values.capacity() * size_of::<T>() < STEP {
             return Buffer::from_vec(values);
         }
-        Buffer::from(self.lend_bytes(values))
+        Buffer::from(self.pooled_bytes(values))
     }
 
-    /// As [`FreeLists::lend`], as bytes.
-    pub(crate) fn lend_bytes<T: ArrowNativeType>(&self, values: Vec<T>) -> Bytes {
+    /// As [`FreeLists::pooled`], as bytes.
+    pub(crate) fn pooled_bytes<T: ArrowNativeType>(&self, values: Vec<T>) -> Bytes {
         let is_kept = values.capacity() * size_of::<T>() >= STEP;
         let shared = self.0.as_ref().filter(|_| is_kept);
         Bytes::from_owner(PooledBuffer {
@@ -322,8 +321,8 @@ impl SizeClasses {
     /// The smallest vector that fits, and of these the youngest: it may still be in a cache.
     fn take(&mut self, of: TypeId, bytes: RangeInclusive<usize>) -> Option<Box<dyn Any + Send>> {
         let fitting = (of, *bytes.start())..=(of, *bytes.end());
-        let shelf = *self.by_size.range(fitting).next()?.0;
-        let kept = self.take_from(shelf, VecDeque::pop_back)?;
+        let key = *self.by_size.range(fitting).next()?.0;
+        let kept = self.take_from(key, VecDeque::pop_back)?;
         self.by_age.remove(&kept.age);
         Some(kept.vector)
     }
@@ -332,32 +331,32 @@ impl SizeClasses {
     fn take_oldest_until(&mut self, bytes: usize) -> Vec<Box<dyn Any + Send>> {
         let mut gone = Vec::new();
         while self.bytes > bytes {
-            let Some((_, shelf)) = self.by_age.pop_first() else { break };
-            gone.extend(self.take_from(shelf, VecDeque::pop_front).map(|oldest| oldest.vector));
+            let Some((_, key)) = self.by_age.pop_first() else { break };
+            gone.extend(self.take_from(key, VecDeque::pop_front).map(|oldest| oldest.vector));
         }
         gone
     }
 
     fn take_from(
         &mut self,
-        shelf: Shelf,
+        key: FreeListKey,
         pop: fn(&mut VecDeque<FreeBuffer>) -> Option<FreeBuffer>,
     ) -> Option<FreeBuffer> {
-        let all = self.by_size.get_mut(&shelf)?;
+        let all = self.by_size.get_mut(&key)?;
         let kept = pop(all);
         if all.is_empty() {
-            self.by_size.remove(&shelf);
+            self.by_size.remove(&key);
         }
-        self.bytes -= shelf.1;
+        self.bytes -= key.1;
         kept
     }
 
-    fn put(&mut self, shelf: Shelf, vector: Box<dyn Any + Send>) {
+    fn put(&mut self, key: FreeListKey, vector: Box<dyn Any + Send>) {
         let age = self.next;
         self.next += 1;
-        self.by_age.insert(age, shelf);
-        self.by_size.entry(shelf).or_default().push_back(FreeBuffer { age, vector });
-        self.bytes += shelf.1;
+        self.by_age.insert(age, key);
+        self.by_size.entry(key).or_default().push_back(FreeBuffer { age, vector });
+        self.bytes += key.1;
     }
 }
 
@@ -392,7 +391,7 @@ mod tests {
         let mut values: Vec<i64> = free_lists.take(10_000);
         values.extend(0..10_000);
         let place = address(&values);
-        let buffer = free_lists.lend(values);
+        let buffer = free_lists.pooled(values);
         let part = buffer.slice_with_length(8, 16);
         drop(buffer);
         assert_ne!(address(&free_lists.take::<i64>(10_000)), place, "a part of it is still held");
@@ -402,7 +401,7 @@ mod tests {
         assert_ne!(address(&free_lists.take::<i64>(50_000)), place, "too small");
         let again: Vec<i64> = free_lists.take(9_000);
         assert_eq!((address(&again), again.len()), (place, 0));
-        drop(free_lists.lend([again, vec![7; 9_100]].concat()));
+        drop(free_lists.pooled([again, vec![7; 9_100]].concat()));
         assert_eq!(free_lists.take_used::<i64>(9_000), [7; 9_100]);
     }
 
@@ -443,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shelves_agree_whatever_comes_and_goes() {
+    fn the_free_lists_agree_whatever_comes_and_goes() {
         let seed = 11;
         let mut rng = fastrand::Rng::with_seed(seed);
         let max = 4 << 20;
@@ -454,9 +453,9 @@ mod tests {
             if rng.bool() && !held.is_empty() {
                 held.swap_remove(rng.usize(..held.len()));
             } else if rng.bool() {
-                held.push(free_lists.lend(free_lists.take::<i64>(rng.usize(..100_000))));
+                held.push(free_lists.pooled(free_lists.take::<i64>(rng.usize(..100_000))));
             } else {
-                held.push(free_lists.lend(free_lists.take::<u8>(rng.usize(..400_000))));
+                held.push(free_lists.pooled(free_lists.take::<u8>(rng.usize(..400_000))));
             }
             let size_classes = free_lists.shared().lock();
             let counted: usize =
@@ -494,13 +493,13 @@ mod tests {
     fn no_more_is_kept_than_allowed_and_nothing_when_the_read_is_over() {
         let free_lists = FreeLists::new(1 << 20);
         let lent: Vec<Buffer> = (0..64)
-            .map(|_| free_lists.lend(free_lists.take::<i32>((1 << 14) - SLACK / 4)))
+            .map(|_| free_lists.pooled(free_lists.take::<i32>((1 << 14) - SLACK / 4)))
             .collect();
         drop(lent);
         assert_eq!(free_lists.shared().lock().bytes, 1 << 20);
         let mut last: Vec<u8> = free_lists.take(40_000);
         last.push(7);
-        let last = free_lists.lend(last);
+        let last = free_lists.pooled(last);
         let pool = free_lists.0.as_ref().map(Arc::downgrade).unwrap();
         drop(free_lists);
         assert!(pool.upgrade().is_none());

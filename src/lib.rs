@@ -87,7 +87,7 @@
 //!
 //! Names without a link are private modules; their documentation is in the sources.
 //!
-//! Reading is a row of stages, each a value. A stage that needs bytes says which
+//! Reading is a sequence of stages, each a value. A stage that needs bytes says which
 //! ([`read::Tail::needs`]). It is given them ([`read::Tail::supply`]), and returns the next stage.
 //! Writing takes the same stages backwards, mostly in files of the same names. Neither does any
 //! input or output, nor starts a thread: the drivers do. Those of reading are in [`io`]; those of
@@ -104,55 +104,55 @@
 //!
 //! Reading:
 //!
-//! 1. [`read::Tail`] finds the footer, [`read::Footer`] parses it: the schema, and an index of the
-//!    column chunks, which are decoded when asked for ([`format::FooterIndex`]).
+//! 1. [`read::Tail`] finds the footer, and [`read::Footer`] parses it: the schema, and an index of
+//!    the column chunks, which are decoded when asked for ([`format::FooterIndex`]).
 //! 2. [`read::Plan`] decides which leaves and rows are read, and as which Arrow types
-//!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`read::RowGroupOpening`] asks bloom
-//!    filters and page indexes which rows are left, and then for the pages.
-//! 3. [`read::RowGroup`] holds the bytes of a row group. Its batches are decoded window by window,
-//!    a window being the rows of one batch, and leaf by leaf (`read::column_task`), on any thread.
-//!    [`read::RowGroup::next_batch`] does it on the calling one.
-//! 4. `read::chunk` walks the pages of a column chunk. `page::open` opens a page: checksum,
-//!    decryption (`crypt`), decompression (`compress`), and the cut into levels and values.
-//! 5. `read::column` decodes levels (`levels`) and values (`encoding`, `simd`) straight into what
-//!    becomes the Arrow buffers.
+//!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`read::RowGroupOpening`] consults
+//!    bloom filters and page indexes to find the rows that are left, and then asks for their pages.
+//! 3. [`read::RowGroup`] holds the bytes of a row group. Its batches are decoded window by window
+//!    and leaf by leaf (`read::column_task`), on any thread. [`read::RowGroup::next_batch`] does it
+//!    on the calling one.
+//! 4. `read::chunk` walks the pages of a column chunk. `page::open` opens a page: it verifies the
+//!    checksum, decrypts (`crypt`), decompresses (`compress`), and separates levels and values.
+//! 5. `read::column` decodes levels (`levels`) and values (`encoding`, `simd`) straight into the
+//!    buffers of Arrow arrays.
 //! 6. `read::assemble` builds lists, maps and structs around the leaves. `read::batch` makes a
 //!    batch of the columns.
 //! 7. [`io`] drives it: on the calling thread, on a pool of threads, or (feature `async`) where
 //!    bytes come asynchronously. [`Reader::batches`] is where it begins.
 //!
-//! What is read when is decided by `read::scan`, which does nothing itself. A driver asks it what
-//! comes next: to open a row group, which is to fetch the ranges that it wants until its bytes are
-//! there, or to decode a wave. A wave is as many windows, of one row group or several, as fit a
-//! share of the memory; the threads of a pool decode its leaves, the heaviest first, and split a
-//! leaf between pages where one thread would be busy alone. At most two waves are held: the caller
-//! works on the batches of one while the pool decodes the next. All memory is counted by one budget
+//! `read::scan` decides what is read when, and does nothing itself. A driver asks it what comes
+//! next: to open a row group, which is to fetch the ranges that it wants until its bytes are there,
+//! or to decode a wave. The threads of a pool decode the leaves of a wave, the heaviest first, and
+//! split a leaf between pages where one thread would be busy alone. At most two waves are held: the
+//! caller works on the batches of one while the pool decodes the next. One budget counts all memory
 //! ([`Limits::memory_bytes`]).
 //!
-//! A failure says whether the rows can be decoded in another way. A row group whose pages contradict
-//! its page index is opened again without it. Where memory is too little, batches that wait are
-//! given out first, and what was fetched ahead is dropped; then waves become smaller, and at last
-//! batches are made one at a time, of fewer rows. An error of the caller's own code, such as a
+//! A failure says whether the rows can be decoded in another way. A row group whose pages
+//! contradict its page index is opened again without it. If memory runs out, waiting batches are
+//! returned first, and what was fetched ahead is dropped; then waves become smaller, and at last
+//! batches are made one at a time, with fewer rows. An error of the caller's own code, such as a
 //! function of a predicate, ends the read.
 //!
 //! Writing, in `write`:
 //!
-//! 1. Batches wait until a row group is full ([`Writer::write`]): `schedule` says when it is, and
-//!    when one must be written before more rows are held. The driver then has its columns encoded
-//!    by as many threads as there are (`io::encode`).
-//! 2. `shred` makes the levels of each leaf, and finds where its values lie.
-//! 3. `column` gathers the values, looks for a dictionary, measures samples of the encodings that
+//! 1. Batches wait until a row group is full ([`Writer::write`]): `schedule` decides when it is,
+//!    and when one must be written before more rows are held. The driver then encodes its columns
+//!    on as many threads as there are (`io::encode`).
+//! 2. `shred` computes the levels of each leaf, and finds where its values lie.
+//! 3. `column` gathers the values, tries a dictionary, measures samples of the encodings that
 //!    `encoding::choose` lists, encodes page by page, and collects the statistics (`stats`).
 //!    `page::seal` compresses each page, and gives it a checksum and a header.
 //! 4. `encrypt` encrypts the pages of columns that are protected. `file` assembles the file: it
-//!    places the chunks, then bloom filters, indexes and the footer (`footer`). The driver gives
+//!    places the chunks, then bloom filters, indexes and the footer (`footer`). The driver passes
 //!    the bytes to an [`io::Sink`], piece by piece.
 //!
-//! Each module uses those before it, never those after it; so do the files of each folder, by the
-//! list in its `mod.rs`. A test checks that.
+//! Each module uses only those before it, and so does each file of a folder, by the list in its
+//! `mod.rs`. A test checks that.
 //!
 //! ```text
-//!  0 base        error, trace, bytes, calendar, span, simd, free_lists, limits, range_cache, trusted
+//!  0 base        error, trace, bytes, calendar, span, simd, free_lists, limits, range_cache,
+//!                trusted
 //!  1 format      thrift, format
 //!  2 schema      schema
 //!  3 encodings   encoding, compress, crypt
@@ -166,12 +166,28 @@
 //! 11 crates      marquetry-cli, marquetry-datafusion: public items and `engine` only
 //! ```
 //!
+//! # Glossary
+//!
+//! | word | meaning |
+//! |---|---|
+//! | leaf | a primitive node of the Parquet schema ([`schema::Leaf`]); in Parquet a column |
+//! | column | a field of the batches; a nested column has several leaves |
+//! | chunk | a column chunk: the pages of one leaf in one row group |
+//! | slot | a place for a value, which may be null; a data page has one for each level entry |
+//! | piece | consecutive bytes that are read or written in one call |
+//! | part | rows of a read or a large row group that are read by themselves ([`Reader::parts`]) |
+//! | window | the rows of a row group that become one batch |
+//! | wave | the windows, of one row group or several, that are decoded at a time |
+//! | task | one leaf of a row group of a wave, to be decoded |
+//! | share | consecutive windows of a task, decoded by one thread |
+//!
 //! # Untrusted files
 //!
-//! No file can make the crate panic, hang or allocate without bound. Bytes of a file pass through
-//! one cursor (`bytes`), every size that a file states is checked where it is read, and what it may
-//! allocate is capped by [`Limits`] and counted by a budget. An [`Error`] says what kind of fault
-//! it is, which section of the specification was broken, and where: row group, column, page, byte.
+//! No file can make the crate panic, hang or allocate without bound. Bytes of a file are parsed by
+//! one cursor (`bytes`), every size that a file states is checked where it is read, and allocations
+//! of that size are capped by [`Limits`] and counted by a budget. An [`Error`] says what kind of
+//! fault it is, which section of the specification was broken, and where: row group, column, page,
+//! byte.
 //!
 #![doc = include_str!("../docs/migration.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -1,7 +1,7 @@
-//! How much a file may ask for: [`Limits`] are the caps, a [`Budget`] spends them.
+//! [`Limits`] cap how much a file may make a read allocate; a [`Budget`] counts what is allocated.
 //!
-//! Every allocation whose size a file states goes through [`Budget::take`] first; what is given
-//! back when the memory is dropped is a [`Reservation`].
+//! Every allocation whose size comes from a file goes through [`Budget::take`] first; a
+//! [`Reservation`] returns its bytes to the budget when it is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,32 +9,34 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, LimitKind, Result};
 use crate::free_lists::{BufferPool, FreeLists};
 
-/// Caps on what a file may make the reader do.
+/// Limits what a file may make the reader allocate.
 ///
-/// The defaults read every sane file and stop the insane ones; raise them for files that you trust.
+/// The defaults suffice for all usual files and refuse hostile ones; raise them for files that you
+/// trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Largest footer, in bytes. Default 1 GiB.
+    /// Maximum footer, in bytes. Default 1 GiB.
     pub footer_bytes: u64,
-    /// Largest page, uncompressed, in bytes. Default 2 GiB − 1, the most that the format can say.
+    /// Maximum page, uncompressed, in bytes. Default 2 GiB − 1, the maximum of the format.
     pub page_bytes: u64,
-    /// Deepest nesting of the schema: groups around a column, the root among them, where a REPEATED
-    /// group without a LIST or MAP around it counts twice, because Arrow makes a list and a struct
-    /// of it. Default 208; more than [`Limits::MAX_NESTING`] is as much as that.
+    /// Maximum nesting of the schema: groups around a column, the root included; a REPEATED group
+    /// without a LIST or MAP around it counts twice, because it becomes a list and a struct in
+    /// Arrow. Default 208; capped at [`Limits::MAX_NESTING`].
     pub nesting: usize,
-    /// Rows that one read may give of which no column is read: they take no bytes of the file,
-    /// which can state any number. Default 2^36. Counts are not held to it.
+    /// Maximum rows of one read without any column: they take no bytes of the file, which can state
+    /// any number. Default 2^36. Counts are not limited by it.
     pub rows_without_columns: u64,
-    /// Memory that one read may hold at a time, in bytes: fetched column chunks, decompressed
-    /// pages, arrays that are built or wait to be given out. Default 4 GiB.
+    /// Maximum memory that one read may hold at a time, in bytes: fetched column chunks,
+    /// decompressed pages, arrays that are built, and batches that wait to be returned. Default 4
+    /// GiB.
     pub memory_bytes: u64,
 }
 
 impl Limits {
-    /// The most that [`Limits::nesting`] can be raised to, because every level takes stack, in the
-    /// kernels of Arrow more than here: about 3 KiB where Arrow is optimised, two thirds of a
-    /// thread of 1 MiB. Lists or maps nested 100 deep are 201 levels.
+    /// Upper limit of [`Limits::nesting`], because every level takes stack, more in the kernels of
+    /// Arrow than here: about 3 KiB where Arrow is optimised, in all two thirds of a thread of 1
+    /// MiB. Lists or maps nested 100 deep are 201 levels.
     pub const MAX_NESTING: usize = 224;
 
     /// Whether a read within them may use the memory of the process again: with less memory than by
@@ -56,7 +58,7 @@ impl Default for Limits {
     }
 }
 
-/// Counts the bytes that a read holds, and refuses to go over the cap.
+/// Counts the bytes that a read holds, and refuses to exceed the cap.
 ///
 /// Cheap to clone: clones share the count.
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
-//! [`RangeCache`]: ranges of a file that are in memory.
+//! [`RangeCache`]: ranges of a file that are held in memory.
 //!
-//! Used by `read` for page indexes that were loaded, and by the drivers of `io` for what was read
-//! ahead.
+//! `read` keeps loaded page indexes in it, and the drivers of `io` keep bytes that were read ahead.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! [`Reader`]: a file, and what is wanted of it.
+//! [`Reader`]: a file, and the options of a read of it.
 
 mod file;
 mod batch_output;
@@ -45,8 +45,8 @@ pub use file::{Reader, Threads};
 pub use steering::KnownFile;
 
 impl Reader {
-    /// Rows that [`Reader::batches`] will give. With a filter, what it needs is read, but not where
-    /// the metadata say enough.
+    /// Counts the rows that [`Reader::batches`] would return. With a filter, the columns that it
+    /// needs are read, except where the metadata decide.
     ///
     /// # Errors
     /// As [`Reader::batches`] and its batches.
@@ -79,13 +79,13 @@ impl Reader {
         Ok(rows.saturating_sub(offset).min(limit.unwrap_or(u64::MAX)))
     }
 
-    /// Reads rows by their numbers in the file, in any order, and repeatedly if asked: one batch,
-    /// its rows in the order of `rows`.
+    /// Reads rows by their numbers in the file, in any order, and repeatedly if asked, as one batch
+    /// in the order of `rows`.
     ///
     /// Each page is read once. If the file has a page index, only pages that hold a row are read.
-    /// Later reads of this reader and its clones use again the page indexes that were read, and
+    /// Later reads of this reader and its clones reuse the page indexes that were read, and
     /// dictionaries that were decompressed twice: at most 32 MiB in all. Selection, filter, row
-    /// groups, offset and limit of this reader do not count here.
+    /// groups, offset and limit of this reader are ignored.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -108,15 +108,14 @@ impl Reader {
         row_filter::take(&batches.schema(), &found, &places).map_err(|e| self.name(e))
     }
 
-    /// The page index of a column chunk, as it is written: each half is `None` if the file does not
-    /// have it.
+    /// Reads the page index of a column chunk; each half is `None` if the file does not have it.
     ///
-    /// Fetches it, unless it was loaded ([`Reader::load_page_indexes`]); for many chunks, load them
-    /// first.
+    /// It is fetched unless it was loaded ([`Reader::load_page_indexes`]); for many chunks, load
+    /// them first.
     ///
     /// # Errors
-    /// `Usage` if there is no such chunk, `Malformed` if an index lies outside the file or is not
-    /// what the format says, `Io`.
+    /// `Usage` if there is no such chunk, `Malformed` if an index lies outside the file or violates
+    /// the format, `Io`.
     pub fn page_index(&self, row_group: usize, leaf: usize) -> Result<PageIndex> {
         let read = || -> Result<PageIndex> {
             let places = self.metadata.index().index_places(row_group, [leaf])?;
@@ -146,8 +145,8 @@ impl Reader {
         read().map_err(|e| self.name(e.at_row_group(row_group)))
     }
 
-    /// The pages of a column chunk as they are stored: where they lie, and what their headers say.
-    /// The chunk is fetched, and nothing of it is decompressed. Headers of an encrypted column are
+    /// Reads the pages of a column chunk as they are stored: their places and their headers. The
+    /// chunk is fetched, and nothing of it is decompressed. Headers of an encrypted column are
     /// decrypted.
     ///
     /// ```
@@ -185,14 +184,15 @@ impl Reader {
     /// See [`ColumnStatistics`] for an example.
     ///
     /// # Errors
-    /// `Usage` if the file has no such column; as [`Metadata::column_statistics`](crate::Metadata::column_statistics).
+    /// `Usage` if the file has no such column; as
+    /// [`Metadata::column_statistics`](crate::Metadata::column_statistics).
     pub fn column_statistics(&self, column: &str) -> Result<ColumnStatistics> {
         let leaf = self.metadata.schema().leaf_named(column).map_err(|e| self.name(e))?;
         let found = self.metadata.column_statistics(leaf, &self.options.arrow);
         found.map_err(|e| self.name(e))
     }
 
-    /// As [`Reader::column_statistics`], one row for each data page. Fetches the page indexes of
+    /// Like [`Reader::column_statistics`], one row for each data page. Fetches the page indexes of
     /// the column, unless they were loaded.
     ///
     /// ```
@@ -217,8 +217,8 @@ impl Reader {
     }
 
     /// Loads the page indexes of the columns and row groups that the options select, in few reads.
-    /// They stay in the [`Metadata`](crate::Metadata): neither this reader nor others that are opened with the
-    /// metadata fetch them again.
+    /// They stay in the [`Metadata`](crate::Metadata): neither this reader nor others that are
+    /// opened with the metadata fetch them again.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -241,13 +241,13 @@ impl Reader {
         loaded.map_err(|e| self.name(e))
     }
 
-    /// What the read will do: which row groups and pages are left, and what pruned the others,
-    /// bytes and requests. Fetches indexes, as the read will.
+    /// Explains what the read will do: the row groups and pages that are left, what pruned the
+    /// others, bytes and requests. Fetches indexes, as the read will.
     ///
     /// # Errors
-    /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
+    /// As [`Reader::plan`], and any fault of the metadata of the row groups.
     pub fn explain(&self) -> Result<Explanation> {
-        // Without what this reader has read before, so that the answer is always the same.
+        // Without what this reader has read before, so that the result is always the same.
         let plan = self.plan()?.with_page_cache(&PageCache::default());
         Explanation::new(self.indexed_source(), &plan).map_err(|e| self.name(e))
     }

@@ -1,4 +1,4 @@
-//! [`Span`] and [`EndToEnd`]: where byte strings lie.
+//! [`Span`] and [`EndToEnd`] say where byte strings lie.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! [`Writer`]: record batches in, a Parquet file out.
+//! [`Writer`] writes record batches into a Parquet file.
 
 mod row_group_encoder;
 mod file_encoder;

@@ -1,5 +1,5 @@
-//! The layers of the architecture, held against the paths that each file names: a module uses those
-//! below it, a file those above it in the list of its folder.
+//! Tests the layers of the architecture by the paths that each file names: a module uses only
+//! modules below it, a file only files above it in the list of its folder.
 
 #[path = "layers/modules.rs"]
 mod modules;

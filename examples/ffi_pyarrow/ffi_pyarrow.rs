@@ -8,10 +8,11 @@ use std::ptr::null_mut;
 use marquetry::ffi::{FFI_ArrowArrayStream, export, import};
 use marquetry::{Reader, Result, Writer};
 
-/// Reads a Parquet file: puts a stream of its batches at `out`. Gives the text of an error, or null.
+/// Reads a Parquet file: puts a stream of its batches at `out`. Returns the text of an error, or
+/// null.
 ///
 /// # Safety
-/// `path` is a text of C, and `out` has room for a stream that nothing else uses.
+/// `path` must be a C string, and `out` must point to memory for a stream that nothing else uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marquetry_read(
     path: *const c_char,

@@ -1,4 +1,4 @@
-//! BROTLI: one stream of RFC 7932.
+//! BROTLI: a page is one stream of RFC 7932.
 
 use super::output::read_stream;
 use crate::error::{Error, Result, Spec};

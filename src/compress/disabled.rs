@@ -1,4 +1,5 @@
-//! The twins of codecs whose cargo feature is off: making one is an error that names the feature.
+//! Stands in for the codecs whose cargo feature is off: constructing one is an error that names the
+//! feature.
 
 macro_rules! disabled {
     ($($module:ident, $feature:literal, $name:literal;)*) => {$(

@@ -1,4 +1,4 @@
-//! GZIP: members of RFC 1952, one after the other; the portable decoder.
+//! GZIP: a page is one or more members of RFC 1952. This is the portable decoder.
 
 use std::io::Write;
 

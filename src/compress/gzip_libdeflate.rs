@@ -1,5 +1,6 @@
-//! GZIP by libdeflate: one member in one go, about three times as fast. Several members, and sizes
-//! that seem to lie, are left to the portable decoder.
+//! Decompresses GZIP with libdeflate, about three times as fast as the portable decoder. It takes
+//! pages of one member; pages of several members, and sizes that look wrong, go to the portable
+//! decoder.
 
 use super::gzip;
 use super::output::{clear_with_capacity, first_capacity};

@@ -1,4 +1,4 @@
-//! The framing of Hadoop's block codecs.
+//! Parses the framing of Hadoop's block codecs.
 //!
 //! ```text
 //! stream   = section*

@@ -1,5 +1,5 @@
-//! LZ4: the deprecated codec, whose framing the specification leaves undefined. Writers use three,
-//! which are tried one after the other.
+//! LZ4: the deprecated codec, whose framing the specification leaves undefined. Writers use three
+//! framings, which are tried in this order:
 //!
 //! 1. LZ4 frames, by their magic number: old parquet-rs.
 //! 2. Hadoop's sections: parquet-java.

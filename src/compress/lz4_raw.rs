@@ -1,4 +1,4 @@
-//! LZ4_RAW: one block without any framing.
+//! LZ4_RAW: a page is one LZ4 block without framing.
 
 use super::output::exact_len;
 use crate::error::{Error, Result, Spec};

@@ -1,6 +1,6 @@
-//! LZO: no framing is specified. Hadoop's sections around LZO1X blocks are what parquet-java
-//! writes; fastparquet writes those of python-lzo, a byte `F0` or `F1` and the size before one
-//! block.
+//! LZO: the specification defines no framing. parquet-java writes Hadoop's sections around LZO1X
+//! blocks; fastparquet writes one block after the header of python-lzo, which is a byte `F0` or
+//! `F1` and the uncompressed size.
 
 use super::hadoop;
 use super::output::exact_len;

@@ -1,9 +1,9 @@
-//! Codecs: from the compressed body of a page to its bytes, and back.
+//! Codecs compress and decompress the body of a page.
 //!
-//! Spec: Compression.md. Used by `page::open` and `page::seal`. One file for each codec; a codec
-//! whose cargo feature is off is `disabled`, here and nowhere else. Trap: the header of a page
-//! states the size that comes out, and may lie: memory is taken as data arrive, or within what the
-//! codec can expand to.
+//! Spec: Compression.md. Used by `page::open` and `page::seal`. There is one file for each codec; a
+//! codec whose cargo feature is off comes from `disabled`. Trap: a page header states the
+//! uncompressed size, and may lie, so memory is allocated as data arrive, or within what the codec
+//! can expand to.
 
 mod output;
 mod disabled;
@@ -152,7 +152,7 @@ impl Decompressor {
     }
 }
 
-/// A codec to write with, and how hard it tries.
+/// A codec to write with, and its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
@@ -173,7 +173,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The codec that the metadata name.
+    /// The codec as the metadata name it.
     pub fn codec(self) -> CompressionCodec {
         match self {
             Self::Uncompressed => CompressionCodec::Uncompressed,
@@ -229,7 +229,7 @@ impl std::str::FromStr for Compression {
         match &*name {
             "none" | "uncompressed" => without_level(Self::Uncompressed),
             "snappy" => without_level(Self::Snappy),
-            "gzip" => level_in(0..=GZIP_MOST, 6).map(Self::Gzip),
+            "gzip" => level_in(0..=MAX_GZIP_LEVEL, 6).map(Self::Gzip),
             "brotli" => level_in(0..=11, 4).map(Self::Brotli),
             "zstd" => level_in(-7..=22, 3).map(Self::Zstd),
             "lz4_raw" | "lz4" => without_level(Self::Lz4Raw),
@@ -242,7 +242,7 @@ impl std::str::FromStr for Compression {
 }
 
 /// The highest level of GZIP.
-const GZIP_MOST: i32 = if cfg!(feature = "libdeflate") { 12 } else { 9 };
+const MAX_GZIP_LEVEL: i32 = if cfg!(feature = "libdeflate") { 12 } else { 9 };
 
 /// Compresses the pages of one codec; keeps its tables from page to page.
 pub(crate) struct Compressor(Encoder);
@@ -277,7 +277,7 @@ impl Compressor {
     /// Appends `input`, compressed.
     ///
     /// # Errors
-    /// `Usage` if the codec cannot take so many bytes.
+    /// `Usage` if `input` is longer than the codec can compress.
     pub(crate) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match &mut self.0 {
             Encoder::Uncompressed => {

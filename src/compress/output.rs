@@ -1,11 +1,11 @@
-//! The memory that a codec decompresses into. The size that a page states may be a lie: memory is
-//! taken as data arrive, or within what the codec can expand to.
+//! Allocates the memory that a codec decompresses into. The size that a page states may be a lie,
+//! so memory is allocated as data arrive, or within what the codec can expand to.
 
 use crate::error::{Error, LimitKind, Result};
 
-/// Room to give at first for `len` bytes from an input of `input_len`: what usual data need. The
-/// size may be a lie, so the codec gives the rest: where it can expand without bound, when so many
-/// bytes have come.
+/// Initial capacity for `len` bytes from `input_len` bytes of input: enough for usual data. `len`
+/// may be a lie, so a codec that can expand without bound allocates the rest only once that much
+/// has been decompressed.
 pub(crate) fn first_capacity(input_len: usize, len: usize) -> usize {
     len.min(input_len.saturating_mul(32).max(1 << 20))
 }
@@ -33,10 +33,10 @@ pub(super) fn no_memory(len: usize) -> Error {
     )
 }
 
-/// Makes `out` exactly `len` bytes long to be written over, if the codec can expand `input` to so
-/// many.
+/// Makes `out` exactly `len` bytes long, to be overwritten, if the codec can expand `input` to that
+/// length.
 ///
-/// `ratio` is the most bytes that a byte of input can become.
+/// `ratio` is the maximum number of bytes that one byte of input can expand to.
 #[cfg(any(feature = "lz4", feature = "lzo"))]
 pub(super) fn exact_len(
     input: &[u8],

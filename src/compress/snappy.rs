@@ -1,7 +1,7 @@
-//! SNAPPY: one raw block, its length in front; not the framed format.
+//! SNAPPY: a page is one raw block that begins with its uncompressed length, not the framed format.
 //!
-//! Reading is our own ([`crate::simd::snappy`]), because pages of short strings spend most of their
-//! time here, and because a read that wants the first rows of a page can stop early.
+//! The decoder is our own ([`crate::simd::snappy`]), because pages of short strings spend most of
+//! their time here, and because a read that wants the first rows of a page can stop early.
 
 use super::output::{self, check_ratio, set_len};
 use crate::bytes::Cursor;

@@ -1,4 +1,4 @@
-//! Every codec: round trip, wrong sizes, cut and mutated input.
+//! Tests every codec: round trips, wrong sizes, truncated and mutated input.
 
 use std::io::Write;
 

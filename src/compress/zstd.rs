@@ -1,4 +1,4 @@
-//! ZSTD: frames of RFC 8878, skippable ones among them.
+//! ZSTD: a page is a sequence of frames of RFC 8878, which may include skippable frames.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,5 @@
-//! The additional authenticated data (AAD) of a module: its type, and its place in the file.
+//! Builds the additional authenticated data (AAD) of a module from its type and its place in the
+//! file.
 //!
 //! Spec: Encryption.md, "AAD suffix".
 

@@ -1,4 +1,4 @@
-//! Keys that a retriever finds asynchronously, before the blocking stages ask for them.
+//! Retrieves keys asynchronously, before the blocking stages ask for them.
 
 use std::sync::{Arc, PoisonError};
 

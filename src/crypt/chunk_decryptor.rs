@@ -1,4 +1,4 @@
-//! [`ChunkDecryptor`]: opens the modules of a column chunk.
+//! [`ChunkDecryptor`] decrypts the modules of a column chunk.
 //!
 //! Spec: Encryption.md. Used by `read::footer` and `page::open`.
 
@@ -68,7 +68,7 @@ impl ChunkDecryptor {
         !(self.has_ctr_pages && module.is_page_body())
     }
 
-    /// Bytes of a module, encrypted by GCM, of so many bytes.
+    /// Encrypted length, in bytes, of a GCM module whose plaintext has `plain_len` bytes.
     pub(crate) fn stored_len(plain_len: usize) -> usize {
         plain_len.saturating_add(LENGTH_LEN + NONCE_LEN + TAG_LEN)
     }

@@ -1,4 +1,4 @@
-//! Reading: [`Decryption`] has the keys, [`FileDecryptor`] those of one file.
+//! Decrypts files: [`Decryption`] has the keys of a reader, [`FileDecryptor`] those of one file.
 //!
 //! Spec: Encryption.md. Used by `read::footer`.
 
@@ -43,7 +43,7 @@ pub struct Decryption {
 }
 
 impl Decryption {
-    /// Without keys.
+    /// No keys.
     pub fn new() -> Self {
         Self::default()
     }
@@ -64,7 +64,7 @@ impl Decryption {
         self
     }
 
-    /// The retriever of keys that are not given.
+    /// Sets the retriever of keys that are not given here.
     #[must_use]
     pub fn with_retriever(mut self, retriever: impl KeyRetriever + 'static) -> Self {
         self.retriever = Some(Arc::new(retriever));

@@ -1,5 +1,5 @@
-//! Writing: [`Encryption`] says what is protected and by which keys, [`FileEncryptor`] seals the
-//! modules of one file, [`ChunkEncryptor`] those of a column chunk.
+//! Encrypts files: [`Encryption`] says what is protected and by which keys, [`FileEncryptor`]
+//! encrypts the modules of one file, [`ChunkEncryptor`] those of a column chunk.
 //!
 //! Spec: Encryption.md. Used by `write::encrypt` and `write::footer`.
 
@@ -16,7 +16,7 @@ use crate::format::{
 };
 use crate::schema::{Leaf, LeafPath};
 
-/// The algorithm of a file.
+/// The encryption algorithm of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -131,7 +131,7 @@ impl Encryption {
         self
     }
 
-    /// The algorithm. Default: AES_GCM_V1.
+    /// Sets the algorithm. Default: AES_GCM_V1.
     #[must_use]
     pub fn with_algorithm(mut self, algorithm: Algorithm) -> Self {
         self.algorithm = algorithm;

@@ -1,4 +1,5 @@
-//! [`Key`]: the bytes of a key, its cipher, and how often it was used; and where keys come from.
+//! [`Key`] holds the bytes of a key, its cipher, and how often it was used; a [`KeyRetriever`]
+//! finds keys.
 
 use std::fmt;
 use std::pin::Pin;
@@ -35,12 +36,12 @@ struct ScheduledKey {
 }
 
 impl Key {
-    /// Maximum number of modules that a key may encrypt: with more, the chance that two have the
-    /// same nonce, which would break their encryption, is no longer negligible (NIST SP 800-38D,
-    /// section 8.3).
+    /// Maximum number of modules that a key may encrypt. Beyond it, the chance that two modules
+    /// have the same nonce, which would break their encryption, is no longer negligible (NIST SP
+    /// 800-38D, section 8.3).
     pub const MAX_INVOCATIONS: u64 = 1 << 32;
 
-    /// The key of these bytes.
+    /// Makes a key of these bytes.
     ///
     /// # Errors
     /// `Usage` if they are not 16, 24 or 32; `FeatureDisabled` without the feature `encryption`.
@@ -56,7 +57,7 @@ impl Key {
         Ok(Self(Arc::new(ScheduledKey { bytes, cipher, invocations: AtomicU64::new(0) })))
     }
 
-    /// The key of these hexadecimal digits.
+    /// Parses a key in hexadecimal digits.
     ///
     /// # Errors
     /// `Usage` unless `digits` are 32, 48 or 64 hexadecimal digits.
@@ -76,7 +77,7 @@ impl Key {
         Self::new(&bytes)
     }
 
-    /// A new key of `bits` bits, from the random generator of the operating system.
+    /// Generates a key of `bits` bits with the random generator of the operating system.
     ///
     /// # Errors
     /// `Usage` unless `bits` is 128, 192 or 256; `Crypto` if the generator fails.
@@ -90,9 +91,9 @@ impl Key {
     }
 
     /// Adds to the count of encrypted modules those that the key has encrypted before, in other
-    /// processes or as another `Key` of the same bytes: beyond [`Key::MAX_INVOCATIONS`] in all,
-    /// writing fails. Each page takes two modules. Clones share the count; two keys made from the
-    /// same bytes do not.
+    /// processes or as another `Key` of the same bytes: writing fails once the total exceeds
+    /// [`Key::MAX_INVOCATIONS`]. Each page takes two modules. Clones share the count; two keys made
+    /// from the same bytes do not.
     #[must_use]
     pub fn with_invocations(self, modules: u64) -> Self {
         let add = |used: u64| Some(used.saturating_add(modules).min(Self::MAX_INVOCATIONS));

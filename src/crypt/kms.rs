@@ -63,7 +63,7 @@ pub struct KmsKeys {
 }
 
 impl KmsKeys {
-    /// Keys that this KMS unwraps.
+    /// Uses the keys that this KMS unwraps.
     pub fn new(kms: impl Kms + 'static) -> Self {
         Self { kms: Box::new(kms), external: KeyMaterials::default(), keks: KekCache::default() }
     }

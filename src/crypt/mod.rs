@@ -1,4 +1,4 @@
-//! Modular encryption: keys, and the modules of a file that they protect.
+//! Modular encryption: the keys of a file, and the modules that they protect.
 //!
 //! Spec: Encryption.md. Each part of a file that is encrypted is a module: the footer, the metadata
 //! of a column chunk, the header of a page, its body, an index, a bloom filter. A module is

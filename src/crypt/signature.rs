@@ -1,6 +1,6 @@
 //! [`Signature`]: what protects the footer of a file.
 
-/// Whether the footer of a file is what its writer wrote.
+/// Whether the signature of a footer was verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Signature {

@@ -1,4 +1,4 @@
-//! ALP: floats as integers, where they are decimal numbers at heart.
+//! ALP: stores floats that are decimal numbers as scaled integers.
 //!
 //! Spec: AlpEncoding.md. Used by `read::column` for FLOAT and DOUBLE.
 //!
@@ -454,7 +454,7 @@ fn sample<F: Float>(vector: &[F]) -> Vec<F> {
     vector.iter().step_by(vector.len().div_ceil(SAMPLE).max(1)).copied().collect()
 }
 
-/// The pairs that are best for most of some vectors, of which all pairs are tried.
+/// The scale factors that suit most of some sampled vectors; all factors are tried on these.
 fn candidates<F: Float>(isa: Isa, values: &[F]) -> Vec<ScaleFactors> {
     let vectors = values.len().div_ceil(VECTOR);
     let mut votes: Vec<(usize, ScaleFactors)> = Vec::new();

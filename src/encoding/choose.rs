@@ -1,13 +1,13 @@
-//! The writer's policy: which encodings are tried for a column chunk, and which of them is taken.
+//! Chooses the encoding of a column chunk: which encodings are measured, and which one is written.
 //!
-//! The one place of it. `write::column` measures samples of the chunk with every candidate,
-//! compressed as it would be stored, and asks here. What counts is bytes, and by profile what they
-//! cost to read.
+//! This is the only place for that policy. `write::column` measures samples of the chunk with every
+//! candidate encoding, compressed as it would be stored, and asks here. The cost of an encoding is
+//! its bytes, and by profile the time to read them.
 
 use crate::error::{Error, Result};
 use crate::format::{Encoding, Type};
 
-/// What a writer aims at.
+/// The aim of a writer, by which it chooses defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Profile {
@@ -50,8 +50,8 @@ pub(crate) const PLAIN_WORDS_PAGE: usize = 128 << 10;
 /// header and in the page index.
 pub(crate) const MIN_PAGE: usize = 3 << 10;
 
-/// Bytes of a page of byte strings that repeat far apart, at most: ZSTD of level 3 finds what is up to 2 MiB
-/// away (240,000 byte strings of 1400 bytes: 5 % smaller than in pages of 690 KB).
+/// Maximum bytes of a page of byte strings that repeat far apart: ZSTD of level 3 finds repeats up
+/// to 2 MiB away (240,000 byte strings of 1400 bytes: 5 % smaller than in pages of 690 KB).
 pub(crate) const LONG_PAGE: usize = 8 << 20;
 
 /// What a byte in long pages costs beside one in pages of the usual length, because a row that is
@@ -67,11 +67,11 @@ pub(crate) const SPLIT_INTEGERS_COST: f64 = 1.12;
 /// what most writers write.
 pub(crate) const LONG_BLOCKS_COST: f64 = 1.005;
 
-/// What a byte of indices in another layout than the shortest costs beside one in that: their reader
+/// Relative cost of a byte of indices in a layout that is not the shortest, because its reader
 /// decompresses more.
 pub(crate) const LAYOUT_COST: f64 = 1.03;
 
-/// Whether the format has this encoding for values of a type. Dictionaries aside.
+/// Whether the format allows this encoding for values of a type, dictionaries aside.
 pub fn is_legal(encoding: Encoding, physical: Type) -> bool {
     use Type::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
     match encoding {
@@ -100,11 +100,11 @@ pub(super) const WRITTEN: [Encoding; 8] = [
     Encoding::Alp,
 ];
 
-/// An encoding by its name in the specification; `DICTIONARY` and `RLE_DICTIONARY` are a
-/// dictionary.
+/// Finds an encoding by its name in the specification; `DICTIONARY` and `RLE_DICTIONARY` stand for
+/// a dictionary.
 ///
 /// # Errors
-/// `Usage` if there is none of that name, or it is one that is only read.
+/// `Usage` if no encoding has that name, or if it is one that is only read.
 pub fn encoding_named(name: &str) -> Result<Encoding> {
     let wanted = name.to_ascii_uppercase();
     let wanted = if wanted == "DICTIONARY" { "RLE_DICTIONARY" } else { &wanted };

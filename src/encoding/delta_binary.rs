@@ -1,4 +1,4 @@
-//! DELTA_BINARY_PACKED: integers as bit-packed differences.
+//! DELTA_BINARY_PACKED: stores the differences between consecutive integers, bit-packed.
 //!
 //! Spec: Encodings.md, "Delta Encoding". Used by `read::column`, and by the two delta encodings of
 //! strings for their lengths.

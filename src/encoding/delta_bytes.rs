@@ -1,4 +1,5 @@
-//! DELTA_BYTE_ARRAY: each value as the length that it shares with the one before, and the rest.
+//! DELTA_BYTE_ARRAY: stores of each value the length of the prefix that it shares with the previous
+//! value, and its suffix.
 //!
 //! Spec: Encodings.md, "Delta Strings". Used by `read::column` for BYTE_ARRAY and
 //! FIXED_LEN_BYTE_ARRAY.
@@ -36,11 +37,12 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder of `n` values. `previous` is what the first prefix refers to: nothing, but for
-    /// files of old parquet-mr, where it is the last value of the page before (PARQUET-246).
+    /// A decoder of `n` values. `previous` is the value that the first prefix refers to: none,
+    /// except in files of old parquet-mr, where it is the last value of the previous page
+    /// (PARQUET-246).
     ///
     /// # Errors
-    /// `Malformed` if the lengths are broken, or are not so many.
+    /// `Malformed` if the lengths are broken, or if there are not `n` of them.
     pub(crate) fn new(bytes: Bytes, n: usize, previous: Option<Vec<u8>>) -> Result<Self> {
         let suffixes = bytes.slice(delta_binary::end_offset(&bytes)?..);
         let stated = delta_binary::stated_len(&suffixes)?;
@@ -115,11 +117,11 @@ impl Decoder {
         Ok(EndToEnd { lengths: &self.lengths, total, source: &self.values, start, page: None })
     }
 
-    /// Skips the next `n` values: they are spelled out all the same, block by block, as a later one
-    /// may refer to them.
+    /// Skips the next `n` values. They are decoded all the same, block by block, because a later
+    /// value may refer to them.
     ///
     /// # Errors
-    /// As [`Decoder::read_block`], but for the room, of which there is enough.
+    /// As [`Decoder::read_block`], except that the capacity is always sufficient.
     pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         let mut left = n;
         while left > 0 {

@@ -1,4 +1,4 @@
-//! DELTA_LENGTH_BYTE_ARRAY: all lengths first, then all bytes.
+//! DELTA_LENGTH_BYTE_ARRAY: stores the lengths of all values, then their bytes.
 //!
 //! Spec: Encodings.md, "Delta-length byte array". Used by `read::column`, and by DELTA_BYTE_ARRAY
 //! for its suffixes.
@@ -7,7 +7,7 @@
 //! | lengths, DELTA_BINARY_PACKED of INT32 | the bytes of all values, end to end |
 //! ```
 //!
-//! Trap: where the bytes begin, only a walk over the lengths tells.
+//! Trap: only decoding all lengths tells where the bytes begin.
 
 use bytes::Bytes;
 
@@ -34,7 +34,7 @@ impl Decoder {
     /// A decoder of `n` values.
     ///
     /// # Errors
-    /// `Malformed` if the lengths are broken, or are not so many.
+    /// `Malformed` if the lengths are broken, or if there are not `n` of them.
     pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         let payload = bytes.slice(delta_binary::end_offset(&bytes)?..);
         if u32::try_from(payload.len()).is_err() {
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_count_that_lies_is_found_when_read_and_allocates_nothing() {
-        // 2^31 - 1 lengths, of which no block is there.
+        // A header of 2^31 - 1 lengths, without any block.
         let bytes = [0x80, 0x01, 0x04, 0xFF, 0xFF, 0xFF, 0xFF, 0x07, 0x02];
         assert!(Decoder::new(Bytes::copy_from_slice(&bytes), i32::MAX as usize).is_err());
     }

@@ -1,4 +1,5 @@
-//! RLE_DICTIONARY (and PLAIN_DICTIONARY, its old name): indices into the dictionary page.
+//! RLE_DICTIONARY (and PLAIN_DICTIONARY, its deprecated name): stores indices into the dictionary
+//! page.
 //!
 //! Spec: Encodings.md, "Dictionary Encoding". Used by `read::column`.
 //!
@@ -6,8 +7,8 @@
 //! | bit width, 1 byte | hybrid runs of indices, without a length |
 //! ```
 //!
-//! Trap: a page of nulls may have just the width, or nothing; and the width may be 0, when all
-//! indices are.
+//! Trap: a page of nulls may hold just the bit width, or nothing; and the bit width may be 0 if all
+//! indices are 0.
 
 use bytes::{Buf, Bytes};
 

@@ -1,8 +1,8 @@
-//! BIT_PACKED: the deprecated encoding of levels, from the most significant bit on.
+//! BIT_PACKED: the deprecated encoding of levels, packed from the most significant bit on.
 //!
 //! Spec: Encodings.md, "Bit-packed (Deprecated)". Used by `levels`, in pages of version 1 only.
-//! Trap: it runs the other way around than the packed runs of the hybrid, and has neither header
-//! nor padding.
+//! Trap: the bit order is the opposite of the packed runs of the hybrid, and there is neither
+//! header nor padding.
 
 use bytes::Bytes;
 

@@ -1,12 +1,12 @@
-//! Encodings: from the bytes of a page to values, and back. One file each: grammar, decoder,
+//! Encodings decode the values of a page, and encode them. Each has one file: grammar, decoder,
 //! encoder, tests.
 //!
 //! Spec: Encodings.md. Used by `levels` and `read::column`. Every decoder checks its header in
 //! `new`, owns its [`Bytes`](bytes::Bytes), and has three methods: `new(bytes, n)`, `read(n, out)`,
-//! `skip(n)`. `read` gives `n` values or an error; it never gives fewer. Encoders append to a
-//! buffer and cannot fail: `encode_into(values, out)`. Where there is an `encode` too, it is slow
-//! and simple, and tests compare with it. Trap: a legal page may be one run of a hundred million
-//! values: nothing here is allocated by a count of the file, only by what is asked for.
+//! `skip(n)`. `read` returns exactly `n` values, or an error. Encoders append to a buffer and
+//! cannot fail: `encode_into(values, out)`. An `encode` beside it is slow and simple, and tests
+//! compare with it. Trap: a legal page may be one run of a hundred million values, so memory is
+//! allocated for the values that are asked for, never for a count in the file.
 
 mod too_few_values;
 pub(crate) mod choose;

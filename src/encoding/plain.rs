@@ -1,4 +1,4 @@
-//! PLAIN: values one after the other.
+//! PLAIN: stores values one after the other.
 //!
 //! Spec: Encodings.md, "Plain". Used by `read::column` for data pages and for every dictionary
 //! page.
@@ -10,7 +10,8 @@
 //! BYTE_ARRAY                     u32le length, then as many bytes
 //! ```
 //!
-//! Trap: nothing says how many values there are; the levels do, or the bytes run out.
+//! Trap: the number of values is not stored; it follows from the levels, or from the end of the
+//! bytes.
 
 use bytes::Bytes;
 
@@ -203,7 +204,8 @@ impl ByteArrays {
     /// A decoder of at most `n` values.
     ///
     /// # Errors
-    /// `Malformed` if the bytes cannot hold so many lengths, or are more than 32 bits can count.
+    /// `Malformed` if the bytes cannot hold `n` lengths, or are longer than a 32-bit offset can
+    /// address.
     pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         checked_len(&bytes, size_of::<u32>(), n)?;
         if u32::try_from(bytes.len()).is_err() {
@@ -417,7 +419,7 @@ const MIDDLE: usize = 64;
 /// zeros. Spec: Encodings.md, "Plain".
 ///
 /// # Panics
-/// If there are not so many bits.
+/// If `bits` has fewer than `offset + n` bits.
 #[cfg(test)]
 pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
     bitmap::append_aligned(bits, offset, n, out);

@@ -1,11 +1,11 @@
-//! [`TargetReader`]: which encodings the readers of today decode, by physical and logical type. No
+//! [`TargetReader`] lists which encodings current readers decode, by physical and logical type. No
 //! other module knows that.
 //!
-//! Spec: Encodings.md says what is legal. Some legal files are refused by some readers. The table
-//! was found by experiment. For each Arrow type, encoding and page version a file was read with
-//! each of the readers, column by column; its columns were with and without nulls, all null,
-//! constant, in lists and dictionaries. Trap: a reader may decode an encoding for one logical type
-//! and not for another on the same physical type.
+//! Spec: Encodings.md says what is legal. Some readers refuse some legal files. The table was found
+//! by experiment: for each Arrow type, encoding and page version, a file was read with each of the
+//! readers, column by column; its columns were with and without nulls, all null, constant, in lists
+//! and dictionaries. Trap: a reader may decode an encoding for one logical type and not for another
+//! of the same physical type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,11 +32,11 @@ pub enum TargetReader {
 }
 
 impl TargetReader {
-    /// All of them.
+    /// All readers.
     pub const ALL: [Self; 5] =
         [Self::DuckDb, Self::Polars, Self::PyArrow, Self::ParquetJava, Self::Spark];
 
-    /// The name by which [`str::parse`] knows it.
+    /// The name that [`str::parse`] accepts.
     pub fn name(self) -> &'static str {
         match self {
             Self::DuckDb => "duckdb",
@@ -47,7 +47,7 @@ impl TargetReader {
         }
     }
 
-    /// Whether it decodes values of this type in this encoding; RLE_DICTIONARY stands for a
+    /// Whether the reader decodes values of this type in this encoding; RLE_DICTIONARY stands for a
     /// dictionary.
     pub fn reads(self, encoding: Encoding, values: &ValueType<'_>) -> bool {
         !unread_by(encoding, values).contains(&self)

@@ -1,4 +1,4 @@
-//! RLE / bit-packed hybrid: runs of one value, and stretches of packed values.
+//! RLE / bit-packed hybrid: stores runs of one repeated value, and groups of bit-packed values.
 //!
 //! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid". Used for levels, dictionary
 //! indices and booleans.
@@ -63,7 +63,7 @@ enum Current {
     },
 }
 
-/// A part of a run, all of which can be used at once.
+/// A part of a run; all of its values can be used at once.
 #[derive(Debug)]
 pub(crate) enum Run<'a> {
     /// `n` times one value.

@@ -1,4 +1,4 @@
-//! BYTE_STREAM_SPLIT: the first bytes of all values, then the second bytes, and so on.
+//! BYTE_STREAM_SPLIT: stores the first bytes of all values, then the second bytes, and so on.
 //!
 //! Spec: Encodings.md, "Byte Stream Split". Used by `read::column` for words and for
 //! FIXED_LEN_BYTE_ARRAY.

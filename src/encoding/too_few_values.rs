@@ -1,4 +1,4 @@
-//! The error of every decoder that is asked for more values than its page has.
+//! Makes the error of a decoder that is asked for more values than its page has.
 
 use crate::error::{Error, Spec};
 

@@ -1,4 +1,4 @@
-//! [`Export`] and its settings.
+//! [`Export`]: the settings of an export.
 
 use std::fmt;
 use std::fs;
@@ -32,14 +32,14 @@ use crate::write::WriteOptions;
 ///
 /// Rows of a stream keep their order: they go into one file after the other, and no file has rows
 /// of two streams. Files are numbered from 0 without gaps, in the order in which they are begun; a
-/// stream without rows makes none.
+/// stream without rows makes no file.
 ///
-/// It is all or nothing: a file has its name only when it is whole, and after an error (or a panic
-/// of a stream) the files that this run has finished are removed again. A file that exists already
-/// is an error, and is never removed. The folder is left.
+/// An export is all or nothing: a file has its name only once it is whole, and after an error (or a
+/// panic of a stream) the files that this run has finished are removed again. A file that exists
+/// already is an error, and is never removed. The folder stays.
 ///
-/// Streams are those of [`Reader::streams`](crate::Reader::streams),
-/// [`Dataset::streams`](crate::Dataset::streams), or of any engine.
+/// Streams may come from [`Reader::streams`](crate::Reader::streams), from
+/// [`Dataset::streams`](crate::Dataset::streams), or from any engine.
 pub struct Export {
     pub(super) target: Box<dyn Target>,
     pub(super) schema: SchemaRef,
@@ -66,10 +66,10 @@ impl fmt::Debug for Export {
 }
 
 impl Export {
-    /// An export into `folder`, which is made if it is missing, of batches of `schema`.
+    /// Exports batches of `schema` into `folder`, which is created if it is missing.
     ///
     /// # Errors
-    /// `Io` if the folder cannot be made.
+    /// `Io` if the folder cannot be created.
     pub fn to(folder: impl AsRef<Path>, schema: SchemaRef) -> Result<Self> {
         let folder = folder.as_ref().to_path_buf();
         fs::create_dir_all(&folder)
@@ -98,10 +98,11 @@ impl Export {
     /// `country=NL/day=2026-11-22/`, and the files in it leave the columns out. Null is
     /// `__HIVE_DEFAULT_PARTITION__`; characters that Hive escapes in values are percent-encoded.
     ///
-    /// Columns of numbers, booleans, texts, dates, times and timestamps can be partitioned by, also
-    /// as dictionaries or runs. Their text is that of Spark: `12.50`, `1.5`, `2024-01-31`, and
-    /// `2024-01-31 12:00:00` in UTC. Not all readers take it back for the same type: text that
-    /// looks like a number is one to most of them, `1` and `01` the same. Rows that come sorted by them make the fewest files: see [`Export::open_files`].
+    /// Columns of numbers, booleans, strings, dates, times and timestamps can be partitioned by,
+    /// also as dictionaries or runs. Their text is that of Spark: `12.50`, `1.5`, `2024-01-31`, and
+    /// `2024-01-31 12:00:00` in UTC. Not all readers restore the type: most take text that looks
+    /// like a number for one, and `1` and `01` for the same. Rows that are sorted by these columns
+    /// make the fewest files: see [`Export::open_files`].
     ///
     /// ```
     /// use marquetry::{Export, Reader};
@@ -122,78 +123,77 @@ impl Export {
         self
     }
 
-    /// The most files that are open at a time where rows are [partitioned](Export::partition_by),
-    /// in all streams; 16 by default, and at least one for each stream that is worked on. They
-    /// share the memory. The file that was not written to for longest is finished when another must
-    /// be begun, so that rows in no order make more and smaller files.
+    /// Maximum files that are open at a time if rows are [partitioned](Export::partition_by), over
+    /// all streams. Default 16, and at least one for each stream that is worked on. The files share
+    /// the memory. When another file must be begun, the one that was not written to for longest is
+    /// finished, so that rows in no order make more and smaller files.
     #[must_use]
     pub fn open_files(mut self, files: usize) -> Self {
         self.open_files = files.max(1);
         self
     }
 
-    /// The most combinations of values that may be [partitioned by](Export::partition_by), because
-    /// a column of many values would make as many files; 1024 by default.
+    /// Maximum combinations of values that may be [partitioned by](Export::partition_by), because a
+    /// column of many values would make that many files. Default 1024.
     #[must_use]
     pub fn max_partitions(mut self, partitions: usize) -> Self {
         self.max_partitions = partitions;
         self
     }
 
-    /// Whether a file `_metadata` is written, with the row groups of all files: readers plan a scan
-    /// by it without opening each. [`Reader::files_below`](crate::Reader::files_below) reads it, as
-    /// pyarrow and Dask do. None is written if there are no rows. polars 2.1 refuses to scan a folder
-    /// that has such a file; it reads `folder/*.parquet`.
+    /// Whether to write a file `_metadata` with the row groups of all files, so that readers can
+    /// plan a scan without opening each file. [`Reader::files_below`](crate::Reader::files_below)
+    /// reads it, as pyarrow and Dask do. It is not written if there are no rows. polars 2.1 refuses
+    /// to scan a folder that has such a file; it reads `folder/*.parquet`.
     #[must_use]
     pub fn summary(mut self, summary: bool) -> Self {
         self.summary = summary;
         self
     }
 
-    /// How the files are written. Their memory is that of [`Export::memory`].
+    /// Sets how the files are written. Their memory is that of [`Export::memory`].
     #[must_use]
     pub fn options(mut self, options: WriteOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// The bytes that a file should have, about: the next one begins when they are reached. 256 MiB
-    /// by default.
+    /// Target bytes of a file: the next one begins when they are reached. Default 256 MiB.
     #[must_use]
     pub fn file_bytes(mut self, bytes: u64) -> Self {
         self.file_bytes = bytes;
         self
     }
 
-    /// The name of a file by its number; `part-00000.parquet` by default.
+    /// Names a file by its number. Default: `part-00000.parquet`.
     #[must_use]
     pub fn file_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
         self.file_name = Box::new(name);
         self
     }
 
-    /// The streams that are worked on at a time, each on a thread of its own; as many as there are
-    /// cores by default. One alone is encoded on all cores.
+    /// Number of streams that are worked on at a time, each on a thread of its own. Default: the
+    /// number of cores. A single stream is encoded on all cores.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
         self
     }
 
-    /// The memory that all open writers share; what the streams hold is theirs, and the reports
-    /// that [`Export::run`] gives come on top: about 1 KiB for each column of each row group. 512
-    /// MiB by default.
+    /// Memory that all open writers share, in bytes. Default 512 MiB. It excludes what the streams
+    /// hold, and the reports that [`Export::run`] returns: about 1 KiB for each column of each row
+    /// group.
     ///
-    /// An object store takes a third of it for the parts of objects that are on their way, and at
-    /// least 10 MiB for each object that is open, because parts are of 5 MiB or more. Fewer are
-    /// open than [`Export::open_files`] says where there is no memory for them.
+    /// An export into an object store uses a third of it for the parts of objects that are being
+    /// uploaded, and at least 10 MiB for each open object, because parts have 5 MiB or more. Fewer
+    /// objects than [`Export::open_files`] are open if there is no memory for them.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// A handle by which to watch the export, from any thread.
+    /// Returns a handle that reports the progress of the export, from any thread.
     pub fn progress(&self) -> ExportProgress {
         self.progress.clone()
     }

@@ -1,5 +1,5 @@
-//! [`Export`]: many streams of record batches into files of a folder or an object store, in
-//! parallel, within one memory number.
+//! [`Export`] writes many streams of record batches into files of a folder or an object store, in
+//! parallel, within one memory limit.
 
 mod progress;
 mod partition;

@@ -1,8 +1,8 @@
-//! [`Partitioning`]: rows by the values of some columns, and the folders that are named after them.
+//! [`Partitioning`] divides rows by the values of some columns, and names the folders after these.
 //!
-//! The names are those of Hive, which engines take apart again: `key=value`. In values, what Hive
-//! escapes is percent-encoded; in keys, which not all readers decode, only what no folder can hold
-//! or would be misread.
+//! The folder names are those of Hive, `key=value`, which engines parse. In values, the characters
+//! that Hive escapes are percent-encoded; in keys, which not all readers decode, only those that no
+//! folder name can hold or that would be misread.
 
 use std::fmt::Write;
 use std::ops::Range;

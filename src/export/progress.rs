@@ -1,4 +1,4 @@
-//! What an export says of itself: how far it is, and the files that it has written.
+//! Reports the progress of an export, and the files that it has written.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::write::WriteReport;
 
-/// How far an [`Export`](crate::Export) is. Cheap to clone; clones watch the same export, from any thread.
+/// Progress of an [`Export`](crate::Export). Cheap to clone; clones watch the same export, from any
+/// thread.
 #[derive(Debug, Clone, Default)]
 pub struct ExportProgress {
     shared: Arc<ExportCounters>,
@@ -25,7 +26,7 @@ impl ExportProgress {
         self.shared.rows.load(Ordering::Relaxed)
     }
 
-    /// Bytes given to the files so far.
+    /// Bytes written to the files so far.
     pub fn bytes(&self) -> u64 {
         self.shared.bytes.load(Ordering::Relaxed)
     }
@@ -50,13 +51,13 @@ impl ExportProgress {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ExportedFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The number of the stream that its rows came from.
+    /// Number of the stream that its rows came from.
     pub stream: usize,
-    /// The columns that the export is [partitioned by](crate::Export::partition_by), and what all rows of
-    /// the file have in them, as text; `None` is null.
+    /// The columns that the export is [partitioned by](crate::Export::partition_by), and the value
+    /// that all rows of the file have in them, as text; `None` is null.
     pub partition: Vec<(String, Option<String>)>,
-    /// What it holds.
+    /// Report of the written file.
     pub report: WriteReport,
 }

@@ -1,4 +1,4 @@
-//! [`ExportRun`]: an export under way.
+//! [`ExportRun`]: an export that is under way.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -14,20 +14,20 @@ use arrow_array::RecordBatch;
 use super::builder::Export;
 use super::partition::{PartitionKey, Partitioning};
 use super::progress::{ExportProgress, ExportedFile};
-use super::target::{Made, OutFile, Target, lock};
+use super::target::{CreatedFiles, OutFile, Target, lock};
 use crate::error::{Error, Result};
 use crate::write::summary;
 use crate::writer::RowGroupEncoder;
 
 impl Export {
-    /// Writes the streams, and says which files came of them, by number. A stream is taken when a
-    /// thread is free for it.
+    /// Writes the streams, and returns the files in the order of their numbers. A thread takes a
+    /// stream when it is free.
     ///
     /// # Errors
     /// The first error of a stream or of a file, with the number of the stream
-    /// ([`At::stream`](crate::At)): the other streams end at their next batch then, and no file of
-    /// this run is left. `Usage` for settings that do not fit, a name that is no file name, and a
-    /// file that stands there already.
+    /// ([`At::stream`](crate::At)): the other streams then end at their next batch, and no file of
+    /// this run stays. `Usage` for settings that do not fit, a name that is no file name, and a
+    /// file that exists already.
     pub fn run<I, S, E>(self, streams: I) -> Result<Vec<ExportedFile>>
     where
         I: IntoIterator<Item = S>,
@@ -76,7 +76,7 @@ pub(super) struct ExportRun {
     /// The first error.
     error: Mutex<Option<Error>>,
     begun: Mutex<Begun>,
-    made: Made,
+    made: CreatedFiles,
     finished: Mutex<Vec<Finished>>,
 }
 
@@ -118,7 +118,8 @@ impl ExportState {
 }
 
 impl ExportRun {
-    /// For so many workers, which encode on their own threads or on those of a pool.
+    /// Begins the run of `export` with `workers` workers, which encode on their own threads
+    /// (`alone`) or on those of a pool.
     pub(super) fn new(export: Export, workers: usize, alone: bool) -> Result<Self> {
         if export.file_bytes == 0 {
             return Err(Error::usage("the bytes of a file must be more than 0"));
@@ -156,7 +157,7 @@ impl ExportRun {
             stop: AtomicBool::new(false),
             error: Mutex::new(None),
             begun: Mutex::new(Begun::default()),
-            made: Made::default(),
+            made: CreatedFiles::default(),
             finished: Mutex::new(Vec::new()),
         })
     }
@@ -396,7 +397,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// A file that lacks one part in so many is large enough.
+/// A file is large enough if it lacks at most one part in this many of the wanted size.
 const NEAR: u64 = 8;
 
 /// The name of a summary.

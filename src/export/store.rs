@@ -14,7 +14,7 @@ use object_store::{ObjectStore, ObjectStoreExt, path::Path as ObjectPath};
 use super::builder::Export;
 use super::progress::ExportedFile;
 use super::run::{ExportRun, ExportState};
-use super::target::{Later, Made, OutFile, Target, lock};
+use super::target::{CreatedFiles, Later, OutFile, Target, lock};
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::io::{AsyncSink, StoreSink};
@@ -73,7 +73,12 @@ impl Target for StorePrefix {
         })
     }
 
-    fn begin(&self, file: &str, encoder: RowGroupEncoder, _: &Made) -> Result<Box<dyn OutFile>> {
+    fn begin(
+        &self,
+        file: &str,
+        encoder: RowGroupEncoder,
+        _: &CreatedFiles,
+    ) -> Result<Box<dyn OutFile>> {
         let sink = StoreSink::new(self.store.clone(), self.object(file)).with_memory(self.upload);
         Ok(Box::new(AsyncWriter::over(sink, encoder)))
     }
@@ -86,7 +91,7 @@ impl Target for StorePrefix {
         })
     }
 
-    fn remove<'a>(&'a self, made: &'a Made) -> Later<'a, ()> {
+    fn remove<'a>(&'a self, made: &'a CreatedFiles) -> Later<'a, ()> {
         let files = std::mem::take(&mut *lock(&made.files));
         Box::pin(async move {
             for file in files {
@@ -137,7 +142,7 @@ impl OutFile for AsyncWriter<StoreSink> {
 }
 
 impl Export {
-    /// An export of objects whose paths begin with `prefix`, of batches of `schema`: for
+    /// Exports batches of `schema` into objects whose paths begin with `prefix`, with
     /// [`Export::run_async`].
     pub fn to_store(
         store: Arc<dyn ObjectStore>,

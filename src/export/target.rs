@@ -1,5 +1,5 @@
-//! [`Target`] and [`OutFile`]: where the files of an export go. A [`Folder`] is one such place;
-//! those of an object store are in a module of their own.
+//! [`Target`] and [`OutFile`]: where an export creates its files. [`Folder`] is a local target;
+//! `store` has the one for object stores.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -39,13 +39,18 @@ pub(super) trait Target: fmt::Debug + Send + Sync {
     fn is_taken<'a>(&'a self, file: &'a str) -> Later<'a, Result<bool>>;
 
     /// Begins a file.
-    fn begin(&self, file: &str, encoder: RowGroupEncoder, made: &Made) -> Result<Box<dyn OutFile>>;
+    fn begin(
+        &self,
+        file: &str,
+        encoder: RowGroupEncoder,
+        made: &CreatedFiles,
+    ) -> Result<Box<dyn OutFile>>;
 
     /// Writes a whole file.
     fn put<'a>(&'a self, file: &'a str, bytes: Bytes) -> Later<'a, Result<()>>;
 
     /// Removes all that was made. What fails is left.
-    fn remove<'a>(&'a self, made: &'a Made) -> Later<'a, ()>;
+    fn remove<'a>(&'a self, made: &'a CreatedFiles) -> Later<'a, ()>;
 }
 
 /// A file that is being written.
@@ -70,9 +75,9 @@ pub(super) trait OutFile: Send {
     fn abort(self: Box<Self>) -> Later<'static, ()>;
 }
 
-/// What an export has made: removed when it fails.
+/// The files and folders that an export has created, which are removed if it fails.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct CreatedFiles {
     /// Files that are there, or may be.
     pub(super) files: Mutex<Vec<String>>,
     folders: Mutex<HashSet<PathBuf>>,
@@ -108,7 +113,12 @@ impl Target for Folder {
         Box::pin(ready(Ok(self.0.join(file).symlink_metadata().is_ok())))
     }
 
-    fn begin(&self, file: &str, encoder: RowGroupEncoder, made: &Made) -> Result<Box<dyn OutFile>> {
+    fn begin(
+        &self,
+        file: &str,
+        encoder: RowGroupEncoder,
+        made: &CreatedFiles,
+    ) -> Result<Box<dyn OutFile>> {
         let path = self.0.join(file);
         if let Some(parent) = path.parent().filter(|parent| *parent != self.0) {
             make_folders(&self.0, parent, made)?;
@@ -124,7 +134,7 @@ impl Target for Folder {
         })
     }
 
-    fn remove<'a>(&'a self, made: &'a Made) -> Later<'a, ()> {
+    fn remove<'a>(&'a self, made: &'a CreatedFiles) -> Later<'a, ()> {
         for file in std::mem::take(&mut *lock(&made.files)) {
             let _ = fs::remove_file(self.0.join(file));
         }
@@ -139,7 +149,7 @@ impl Target for Folder {
 }
 
 /// Makes the folders from `base` to `folder`, and remembers those that were not there.
-fn make_folders(base: &Path, folder: &Path, made: &Made) -> Result<()> {
+fn make_folders(base: &Path, folder: &Path, made: &CreatedFiles) -> Result<()> {
     let mut known = lock(&made.folders);
     let missing = folder.ancestors().take_while(|above| *above != base);
     let missing: Vec<&Path> = missing.take_while(|above| !known.contains(*above)).collect();

@@ -47,8 +47,8 @@ impl<'a> Checksum<'a> {
         known.unwrap_or(Self::Malformed(text))
     }
 
-    /// Compares it with the checksum of the bytes that a value refers to. An ETAG, or a checksum of
-    /// an unknown algorithm, is not verified.
+    /// Compares it with the checksum of the bytes that a value refers to. An ETAG, and a checksum
+    /// of an unknown algorithm, are not verified.
     ///
     /// # Errors
     /// `Malformed(LogicalTypes("FILE"))` if the bytes have another checksum, or it is malformed
@@ -106,7 +106,7 @@ impl fmt::Display for Checksum<'_> {
     }
 }
 
-/// Bytes written as so many lowercase digits.
+/// Parses exactly `2 * N` lowercase hexadecimal digits.
 fn hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     if pairs.len() != N || !rest.is_empty() {

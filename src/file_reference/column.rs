@@ -1,7 +1,7 @@
-//! [`FileColumn`]: the values of a FILE column in Arrow.
+//! [`FileColumn`] reads the values of a FILE column from Arrow.
 //!
 //! Spec: LogicalTypes.md, FILE.
-//! Trap: below a null struct the children may hold anything.
+//! Trap: below a null struct the children may have any value.
 
 use std::fmt;
 
@@ -31,10 +31,10 @@ pub struct FileColumn<'a> {
 type Values<'a, V> = Box<dyn Fn(usize) -> Option<&'a V> + 'a>;
 
 impl<'a> FileColumn<'a> {
-    /// The values of a struct.
+    /// Reads the values of a struct.
     ///
     /// # Errors
-    /// `Usage` if a child has another name, occurs twice, or is of another type: strings, `offset`
+    /// `Usage` if a child has another name, occurs twice, or has another type: strings, `offset`
     /// and `size` of 64 bits, and `inline` of bytes; in dictionaries or not.
     pub fn new(array: &'a StructArray) -> Result<Self> {
         let (mut uri, mut content_type, mut checksum) = (None, None, None);

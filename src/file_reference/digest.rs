@@ -1,4 +1,4 @@
-//! The digests of checksums.
+//! Computes the digests of checksums.
 
 use md5::{Digest, Md5};
 use sha2::Sha256;

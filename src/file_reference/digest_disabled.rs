@@ -1,4 +1,4 @@
-//! The digests of checksums, where the feature for them is off: none.
+//! Stands in for the digests of checksums where their feature is off.
 
 use crate::error::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! [`FileReference`]: what a FILE value refers to; a [`FileResolver`] fetches its bytes.
+//! [`FileReference`] says what a FILE value refers to; a [`FileResolver`] fetches its bytes.
 //!
 //! Spec: LogicalTypes.md, FILE, "Resolution".
 

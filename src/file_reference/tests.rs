@@ -1,4 +1,4 @@
-//! The resolution table, checksums and ranges.
+//! Tests the resolution table, checksums and ranges.
 
 use std::cell::RefCell;
 use std::ops::Range;

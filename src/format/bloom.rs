@@ -1,13 +1,14 @@
-//! The header of a bloom filter; its bits follow.
+//! The header of a bloom filter, which precedes its bits.
 //!
 //! Spec: BloomFilter.md, `parquet.thrift`. Read by `stats::bloom`.
 //! Each of the three unions has one member so far: split blocks, XXH64, no compression.
-//! Trap: `numBytes` counts the bits only, and is a number of the file: check it before use.
+//! Trap: `numBytes` counts the bits only, and is a number of the file, so it must be checked before
+//! it is used.
 
 use crate::thrift::derive::thrift;
 
 thrift! {
-    /// How the bits of a bloom filter are to be read.
+    /// How the bits of a bloom filter are read.
     #[derive(Eq, Hash)]
     pub struct BloomFilterHeader {
         /// Bytes of the filter after this header.

@@ -1,11 +1,11 @@
-//! The structs of which a wide file has very many, borrowed from the bytes: reading one allocates
+//! Borrowed forms of the structs that a wide file has in large numbers: reading one allocates
 //! nothing.
 //!
 //! Spec: `parquet.thrift`, PageIndex.md. Read by [`FooterIndex`](super::FooterIndex), and where all
 //! nodes of a schema, all column chunks or all page indexes are visited. The fields have the names
-//! that they have in the owning structs. Byte strings are slices; lists and rare structs are
-//! decoded when they are asked for ([`List`], [`Held`]). Trap: unknown fields are not kept, so that
-//! nothing here can be written back.
+//! of those in the owning structs. Byte strings are slices; lists and rare structs are decoded when
+//! they are asked for ([`List`], [`LazyValue`]). Trap: unknown fields are not kept, so nothing here
+//! can be written back.
 
 use super::column::PageEncodingStats;
 use super::crypto::ColumnCryptoMetaData;
@@ -17,7 +17,7 @@ use super::key_value::KeyValue;
 use super::schema::LogicalType;
 use super::statistics::GeospatialStatistics;
 use crate::thrift::derive::thrift;
-use crate::thrift::{Held, List};
+use crate::thrift::{LazyValue, List};
 
 thrift! {
     /// A [`SchemaElement`](super::SchemaElement), borrowed.
@@ -64,7 +64,7 @@ thrift! {
         /// Bytes of the column index.
         7 optional column_index_length: i32,
         /// How the chunk is encrypted, if it is.
-        8 optional crypto_metadata: Held<'a, ColumnCryptoMetaData>,
+        8 optional crypto_metadata: LazyValue<'a, ColumnCryptoMetaData>,
         /// `meta_data`, encrypted with the key of the column.
         9 optional encrypted_column_metadata: &'a [u8],
     }
@@ -114,7 +114,7 @@ thrift! {
         /// Sizes in memory.
         16 optional size_statistics: SizeStatisticsRef<'a>,
         /// Bounds and kinds of the shapes.
-        17 optional geospatial_statistics: Held<'a, GeospatialStatistics>,
+        17 optional geospatial_statistics: LazyValue<'a, GeospatialStatistics>,
     }
 }
 

@@ -1,9 +1,10 @@
-//! A column chunk: the pages of one leaf in one row group, and what the footer says of them.
+//! A column chunk is the pages of one leaf in one row group; these structs are its metadata in the
+//! footer.
 //!
-//! Spec: `parquet.thrift`, README.md "Column chunks". The bulk of a wide footer; read on demand by
-//! `read::row_group`. Offsets are absolute in the file and unchecked here: `read::plan` holds them
-//! against the file's length. Trap: `dictionary_page_offset` and `index_page_offset` may be 0,
-//! which means absent.
+//! Spec: `parquet.thrift`, README.md "Column chunks". Column chunks are the bulk of a wide footer;
+//! `read::row_group` decodes them on demand. Offsets count from the beginning of the file and are
+//! unchecked here: `read::plan` compares them with the file's length. Trap:
+//! `dictionary_page_offset` and `index_page_offset` may be 0, which means absent.
 
 use super::crypto::ColumnCryptoMetaData;
 use super::enums::{CompressionCodec, Encoding, PageType, Type};
@@ -36,7 +37,7 @@ thrift! {
 }
 
 thrift! {
-    /// What is in a column chunk.
+    /// The contents of a column chunk.
     pub struct ColumnMetaData {
         /// Physical type; that of the leaf.
         1 required r#type: Type,

@@ -1,8 +1,9 @@
-//! Encryption: which algorithm and which keys. The modules themselves are for `crypt`.
+//! The structs of encryption name the algorithm and the keys. `crypt` handles the modules
+//! themselves.
 //!
-//! Spec: Encryption.md, `parquet.thrift`. Read by `read::footer`. `FileCryptoMetaData` stands in
-//! plain before an encrypted footer; the other structs stand in the footer. Trap: the key metadata
-//! are opaque to the format; their meaning is for the key retriever.
+//! Spec: Encryption.md, `parquet.thrift`. Read by `read::footer`. `FileCryptoMetaData` precedes an
+//! encrypted footer and is itself not encrypted; the other structs are part of the footer. Trap:
+//! the key metadata are opaque to the format; only the key retriever knows their meaning.
 
 use crate::thrift::derive::thrift;
 
@@ -20,7 +21,7 @@ thrift! {
 }
 
 thrift! {
-    /// Parameters of AES_GCM_CTR_V1: pages in CTR, all else in GCM.
+    /// Parameters of AES_GCM_CTR_V1: page bodies in CTR, all other modules in GCM.
     #[derive(Eq, Hash)]
     pub struct AesGcmCtrV1 {
         /// Prefix of everything that is authenticated.
@@ -44,7 +45,7 @@ thrift! {
 }
 
 thrift! {
-    /// What stands before an encrypted footer.
+    /// The metadata before an encrypted footer.
     #[derive(Eq, Hash)]
     pub struct FileCryptoMetaData {
         /// How the file is encrypted.

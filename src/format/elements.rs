@@ -1,11 +1,11 @@
-//! [`Elements`]: the elements of a schema, which stay where the footer has them.
+//! [`Elements`]: the elements of a schema, decoded on demand from the bytes of the footer.
 //!
 //! Spec: `parquet.thrift`, SchemaElement. Read with [`FileHead`](super::FileHead); `schema` makes a
-//! tree of them. Every element is decoded when the footer is read, or compared with one that was:
-//! so all are known to be sound. 24 bytes are kept of each: where it is, where its name is, and
-//! what a walk over the tree asks of it. The rest is decoded when it is asked for.
-//! Trap: an element with fields that are not known can be nearly as long as the footer, and every
-//! row group asks for it. What takes long to decode is decoded once: see [`LongElement`].
+//! tree of them. Every element is decoded when the footer is read, or compared with one that was,
+//! so that all are known to be valid. Of each, 24 bytes are kept: its place, the place of its name,
+//! and what a walk over the tree asks for. The rest is decoded when it is asked for.
+//! Trap: an element with unknown fields can be nearly as long as the footer, and every row group
+//! asks for it. An element that takes long to decode is decoded once: see [`LongElement`].
 
 use bytes::Bytes;
 
@@ -114,8 +114,8 @@ impl PartialEq for Elements {
     }
 }
 
-/// Where the elements of the schema are in the footer, with what a walk over the tree asks of each.
-/// Two are equal if the elements stand at the same places, whatever their names are.
+/// The places of the schema elements in the footer, with the properties that a walk over the tree
+/// needs. Two are equal if the elements are at the same places, whatever their names are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ElementHeads {
     heads: Box<[ElementHead]>,
@@ -154,7 +154,7 @@ impl<'a> Read<'a> for ElementHeads {
                 None => {
                     let index = u32::try_from(heads.len()).map_err(|_| too_large())?;
                     template
-                        .read_other(reader, |element| long.push(LongElement::of(index, element)))?
+                        .read_other(reader, |element| long.push(LongElement::new(index, element)))?
                 }
             };
             heads.push(head);
@@ -269,7 +269,7 @@ struct LongElement {
 }
 
 impl LongElement {
-    fn of(index: u32, element: SchemaElementRef<'_>) -> Self {
+    fn new(index: u32, element: SchemaElementRef<'_>) -> Self {
         let logical_type = element.logical_type.map(|logical| match logical {
             // A member that is not known counts by its number alone.
             LogicalType::Unrecognized(unknown) => LogicalType::Unrecognized(unknown.first_alone()),
@@ -376,7 +376,10 @@ impl ElementHead {
             r#type: code(element.r#type),
             repetition_type: code(element.repetition_type),
             converted_type: code(element.converted_type),
-            logical: element.logical_type.as_ref().map_or(LogicalKind::Absent, LogicalKind::of),
+            logical: element
+                .logical_type
+                .as_ref()
+                .map_or(LogicalKind::Absent, LogicalKind::from_logical_type),
         };
         Ok((head, name_at, element))
     }
@@ -402,21 +405,21 @@ impl ElementHead {
     /// `SchemaElement::type`. One that is not known may have another number, not known either.
     #[inline]
     pub(crate) fn r#type(&self) -> Option<Type> {
-        of_code(self.r#type)
+        from_code(self.r#type)
     }
 
     /// `SchemaElement::repetition_type`. One that is not known may have another number, not known
     /// either.
     #[inline]
     pub(crate) fn repetition_type(&self) -> Option<FieldRepetitionType> {
-        of_code(self.repetition_type)
+        from_code(self.repetition_type)
     }
 
     /// `SchemaElement::converted_type`. One that is not known may have another number, not known
     /// either.
     #[inline]
     pub(crate) fn converted_type(&self) -> Option<ConvertedType> {
-        of_code(self.converted_type)
+        from_code(self.converted_type)
     }
 
     /// Which logical type it has.
@@ -433,7 +436,7 @@ impl ElementHead {
 }
 
 impl LogicalKind {
-    fn of(logical: &LogicalType) -> Self {
+    fn from_logical_type(logical: &LogicalType) -> Self {
         match logical {
             LogicalType::String => Self::String,
             LogicalType::List => Self::List,
@@ -447,7 +450,7 @@ impl LogicalKind {
     }
 }
 
-/// An enum of the format in one byte: its number, of which all that are known are below these two.
+/// An enum of the format in one byte: its number. All known numbers are below these two.
 fn code(value: Option<impl Into<i32>>) -> u8 {
     match value.map(|value| u8::try_from(value.into())) {
         None => ABSENT,
@@ -457,7 +460,7 @@ fn code(value: Option<impl Into<i32>>) -> u8 {
 }
 
 #[inline]
-fn of_code<T: From<i32>>(code: u8) -> Option<T> {
+fn from_code<T: From<i32>>(code: u8) -> Option<T> {
     (code != ABSENT).then(|| T::from(i32::from(code)))
 }
 

@@ -1,9 +1,9 @@
-//! The enums of the metadata: closed by the specification, open to numbers that it will add.
+//! The enums of the metadata keep numbers that the specification may add later.
 //!
-//! Spec: `parquet.thrift`. Used by every other module of `format`, and by all that read metadata. A
-//! number that is not known is kept as `Unknown`, and is written back as it was; it becomes an
-//! error only where it must be acted on. Trap: never build `Unknown(n)` for a known number, it
-//! would not be equal to the variant; use `from`.
+//! Spec: `parquet.thrift`. Used by every other module of `format`, and by all that read metadata.
+//! An unknown number is kept as `Unknown`, and is written back unchanged; it becomes an error only
+//! where it must be acted on. Trap: `Unknown(n)` of a known number would not equal its variant; use
+//! `from`.
 
 use crate::thrift::derive::thrift;
 
@@ -42,8 +42,8 @@ thrift! {
 }
 
 thrift! {
-    /// The older annotation of a node; [`LogicalType`](crate::format::LogicalType) wins where both
-    /// are there.
+    /// The deprecated annotation of a node; [`LogicalType`](crate::format::LogicalType) wins if
+    /// both are present.
     pub enum ConvertedType {
         /// A string.
         Utf8 = 0 "UTF8",
@@ -141,7 +141,7 @@ thrift! {
 }
 
 thrift! {
-    /// What a page holds.
+    /// The kind of a page.
     pub enum PageType {
         /// Levels and values, compressed together.
         DataPage = 0 "DATA_PAGE",

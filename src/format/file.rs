@@ -1,8 +1,8 @@
-//! The footer: what the whole file says about itself.
+//! The footer is the metadata of the whole file.
 //!
-//! Spec: `parquet.thrift`, README.md "Metadata". The last thing in a file and the first that is
-//! read, by `read::footer`. Reading all of it costs time for every column chunk;
-//! [`FooterIndex`](super::FooterIndex) reads only what is asked for. Trap: `num_rows` is wrong in
+//! Spec: `parquet.thrift`, README.md "Metadata". It is the last part of a file and the first that
+//! is read, by `read::footer`. Reading all of it takes time for every column chunk;
+//! [`FooterIndex`](super::FooterIndex) decodes only what is asked for. Trap: `num_rows` is wrong in
 //! some old files; the row groups are right.
 
 use super::column::ColumnChunk;

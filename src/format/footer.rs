@@ -1,11 +1,11 @@
-//! [`FooterIndex`]: the footer, with column chunks and schema elements that are decoded on demand.
+//! [`FooterIndex`]: the footer, whose column chunks and schema elements are decoded on demand.
 //!
 //! Spec: `parquet.thrift`, FileMetaData. Built by `read::footer`; `read::plan` decodes the chunks
 //! of the leaves that it wants. A wide footer is nearly all column chunks, and a read wants few of
-//! them. One pass decodes the small fields and skips every chunk, keeping 4 bytes for each. So the
-//! time to open a file depends on the bytes that are skipped, not on the values in them. Of the
-//! schema the pass reads every element, and keeps its place (`ElementHeads`). Trap: a chunk that
-//! is malformed inside, but whole on the wire, is noticed only when it is decoded.
+//! them. One pass decodes the small fields and skips every chunk, keeping 4 bytes for each, so the
+//! time to open a file depends on the bytes that are skipped, not on the values in them. The pass
+//! reads every element of the schema, and keeps its place (`ElementHeads`). Trap: a chunk that is
+//! skipped without an error may still be malformed; that is noticed only when it is decoded.
 
 use bytes::Bytes;
 
@@ -18,11 +18,11 @@ use super::key_value::KeyValue;
 use super::orders::ColumnOrders;
 use crate::error::{Error, LimitKind, Result};
 use crate::thrift::derive::thrift;
-use crate::thrift::{Alike, Read, Reader, wire};
+use crate::thrift::{Read, Reader, SimilarStructSkipper, wire};
 
 /// A footer whose schema elements and column chunks are decoded on demand.
 ///
-/// A clone shares the bytes, and copies all else.
+/// A clone shares the bytes, and copies everything else.
 #[derive(Debug, Clone)]
 pub struct FooterIndex {
     bytes: Bytes,
@@ -70,7 +70,7 @@ impl FooterIndex {
         self.bytes.len() + groups.sum::<usize>() + pairs.sum::<usize>() + orders + writer
     }
 
-    /// Bytes that the FileMetaData takes. A signature begins after them.
+    /// Length of the FileMetaData in bytes. A signature begins after it.
     pub fn byte_len(&self) -> usize {
         self.byte_len
     }
@@ -118,7 +118,7 @@ impl FooterIndex {
         row_group: usize,
         columns: impl IntoIterator<Item = usize>,
     ) -> Result<Vec<IndexPlaces>> {
-        let mut alike = Alike::default();
+        let mut alike = SimilarStructSkipper::default();
         let columns = columns.into_iter();
         columns
             .map(|column| {
@@ -186,7 +186,7 @@ pub(crate) struct IndexPlaces {
     pub column_index_offset: Option<i64>,
     /// Bytes of the column index.
     pub column_index_length: Option<i32>,
-    /// Whether the column is encrypted, and so are these.
+    /// Whether the column is encrypted, and its indexes with it.
     pub encrypted: bool,
 }
 
@@ -205,7 +205,7 @@ impl From<&ColumnChunkRef<'_>> for IndexPlaces {
 impl IndexPlaces {
     /// Reads them from a column chunk. Metadata that are like those that were skipped before are
     /// skipped faster.
-    fn read<'a>(reader: &mut Reader<'a>, alike: &mut Alike<'a>) -> Result<Self> {
+    fn read<'a>(reader: &mut Reader<'a>, alike: &mut SimilarStructSkipper<'a>) -> Result<Self> {
         let (mut places, mut id) = (Self::default(), 0);
         while let Some(field) = reader.field(id)? {
             id = field.id;
@@ -306,9 +306,9 @@ impl Read<'_> for ChunkStarts {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let (_, n) = reader.list()?;
-        // A chunk takes at least 4 bytes, so there are at most so many.
+        // A chunk takes at least 4 bytes, which bounds their number.
         let mut starts = Vec::with_capacity(n.min(reader.rest().len() / 4));
-        let mut alike = Alike::default();
+        let mut alike = SimilarStructSkipper::default();
         for _ in 0..n {
             starts.push(u32::try_from(reader.position()).map_err(|_| too_large())?);
             reader.skip_alike(&mut alike)?;

@@ -1,4 +1,4 @@
-//! The page index of a column chunk: where its data pages are, and what bounds they have.
+//! The page index of a column chunk says where its data pages are, and which bounds they have.
 //!
 //! Spec: PageIndex.md, `parquet.thrift`. Fetched by `read::plan` when a filter or a selection can
 //! skip pages. Both indexes count data pages only, in file order. `stats::page_index` checks that

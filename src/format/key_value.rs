@@ -1,4 +1,4 @@
-//! Free text of a writer: pairs that the footer and column chunks hold.
+//! Key-value pairs: free text of the writer in the footer and in column chunks.
 //!
 //! Spec: `parquet.thrift`, "KeyValue".
 

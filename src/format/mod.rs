@@ -1,18 +1,17 @@
 //! The metadata: one Rust type for every thrift type, with the names of the fields in snake case.
 //!
-//! Spec: `parquet.thrift`. Read and written by `thrift`, whose module says what happens to bad
-//! input; used by all that lies above. Optional fields are `Option`; enums keep numbers, unions
-//! members, and structs fields that they do not know. Trap: nothing here is checked beyond the
-//! wire. An offset, a count or a size is checked where it is used.
+//! Spec: `parquet.thrift`. Read and written by `thrift`, which also defines how bad input is
+//! handled; used by all layers above. Optional fields are `Option`. Unknown numbers of enums,
+//! members of unions and fields of structs are kept. Trap: only the wire format is checked here; an
+//! offset, a count or a size is checked where it is used.
 //!
-//! The structs of which a wide file has very many have a second form that borrows, and allocates
-//! for rare fields alone:
-//! [`SchemaElementRef`], [`ColumnChunkRef`] and what is in it, [`OffsetIndexRef`],
+//! Structs that a wide file has in large numbers have a second, borrowed form, which allocates only
+//! for rare fields: [`SchemaElementRef`], [`ColumnChunkRef`] and its parts, [`OffsetIndexRef`],
 //! [`ColumnIndexRef`].
 //!
 //! # Coverage
 //!
-//! *used*: something is decided by it. *kept*: read, shown, written back; decides nothing.
+//! *used*: the library acts on it. *kept*: read, shown and written back, but not acted on.
 //! *skipped*: passed over.
 //!
 //! | struct | used | kept | skipped |
@@ -68,7 +67,7 @@ pub(crate) mod tail;
 #[cfg(test)]
 mod tests;
 
-pub use crate::thrift::{Held, List, ListIter, Thrift, Unknown};
+pub use crate::thrift::{LazyValue, List, ListIter, Thrift, Unknown};
 pub use bloom::{BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader};
 pub use borrowed::{
     ColumnChunkRef, ColumnIndexRef, ColumnMetaDataRef, OffsetIndexRef, SchemaElementRef,

@@ -1,8 +1,8 @@
-//! [`ColumnOrders`]: the column orders of a footer, one byte for each leaf.
+//! [`ColumnOrders`]: the column orders of a footer, stored as one byte for each leaf.
 //!
 //! Spec: `parquet.thrift`, ColumnOrder. Read with [`FileHead`](super::FileHead); `read::footer`
-//! asks for the order of a leaf. As a vector of [`ColumnOrder`], those of a wide file take longer
-//! to fault in than to decode. Trap: a member that is not known may be of any length, so those are
+//! asks for the order of a leaf. A vector of [`ColumnOrder`] for a wide file would take longer to
+//! allocate than to decode. Trap: an unknown member may be of any length, so unknown members are
 //! kept apart.
 
 use std::fmt;
@@ -21,13 +21,13 @@ pub struct ColumnOrders {
 }
 
 impl ColumnOrders {
-    /// How many there are. The file is to have as many as leaves, and may have others.
+    /// Number of orders. A valid file has one for each leaf; others may not.
     #[inline]
     pub fn len(&self) -> usize {
         self.codes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no orders.
     pub fn is_empty(&self) -> bool {
         self.codes.is_empty()
     }

@@ -1,9 +1,8 @@
-//! Page headers: each stands before its page, in the column chunk.
+//! A page header precedes its page in the column chunk.
 //!
 //! Spec: `parquet.thrift`, README.md "Data Pages". Read by `page::open`, which checks every number.
-//! A header has no length: it is read from what follows, and ends where its struct ends. Trap:
-//! version 2 lists the length of the definition levels first, but the repetition levels come first
-//! in the page.
+//! The length of a header is not stored: it ends where its struct ends. Trap: version 2 lists the
+//! length of the definition levels first, but the repetition levels come first in the page.
 
 use super::enums::{Encoding, PageType};
 use super::statistics::Statistics;

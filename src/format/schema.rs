@@ -1,15 +1,15 @@
-//! The schema as it is written: a tree of elements, flattened depth-first, and the logical types.
+//! The schema is stored as a tree of elements, flattened depth-first, with their logical types.
 //!
-//! Spec: `parquet.thrift`, LogicalTypes.md. Read by `read::footer`, made into leaves and shapes by
-//! `schema`. Nothing is validated here but the wire: whether the elements form a tree, and whether
-//! an annotation fits its physical type, is for `schema`. Trap: an empty `logicalType` union occurs
-//! in the wild and is read as none.
+//! Spec: `parquet.thrift`, LogicalTypes.md. Read by `read::footer`; `schema` derives leaves and
+//! shapes. Only the wire format is validated here: `schema` checks whether the elements form a
+//! tree, and whether an annotation fits its physical type. Trap: some writers store an empty
+//! `logicalType` union, which is read as none.
 
 use super::enums::{ConvertedType, EdgeInterpolationAlgorithm, FieldRepetitionType, Type};
 use crate::thrift::derive::thrift;
 
 thrift! {
-    /// One node of the schema tree; the list of them is in depth-first order, the root first.
+    /// A node of the schema tree; the list of nodes is in depth-first order, the root first.
     pub struct SchemaElement {
         /// Physical type; on leaves only.
         1 optional r#type: Type,
@@ -42,7 +42,7 @@ impl SchemaElement {
 }
 
 thrift! {
-    /// What the values of a leaf, or the children of a group, mean.
+    /// The meaning of the values of a leaf, or of the children of a group.
     pub union LogicalType {
         /// UTF-8 text.
         1 String "STRING",
@@ -131,7 +131,7 @@ impl TimeType {
         Self { is_adjusted_to_utc: true, unit }
     }
 
-    /// A time of day on a clock of unknown place, in `unit`.
+    /// A time of day on a clock in an unknown time zone, in `unit`.
     pub const fn local(unit: TimeUnit) -> Self {
         Self { is_adjusted_to_utc: false, unit }
     }
@@ -154,7 +154,7 @@ impl TimestampType {
         Self { is_adjusted_to_utc: true, unit }
     }
 
-    /// The reading of a clock of unknown place, in `unit`.
+    /// The reading of a clock in an unknown time zone, in `unit`.
     pub const fn local(unit: TimeUnit) -> Self {
         Self { is_adjusted_to_utc: false, unit }
     }

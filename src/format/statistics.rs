@@ -1,13 +1,13 @@
-//! Statistics: bounds and counts of a column chunk or page, sizes in memory, and bounds of shapes.
+//! Statistics: bounds and counts of a column chunk or page, sizes in memory, and geospatial bounds.
 //!
-//! Spec: `parquet.thrift`. Made into typed bounds, or into none, by `stats`. Nothing here may be
-//! believed before the column order and the writer's version were looked at. Trap: fields 1 and 2
-//! are max, min in this order, deprecated, and of the wrong order for many types.
+//! Spec: `parquet.thrift`. `stats` makes typed bounds of them, or rejects them. They must not be
+//! trusted before the column order and the writer's version are known. Trap: fields 1 and 2 are max
+//! and min, in this order, deprecated, and in the wrong order of values for many types.
 
 use crate::thrift::derive::thrift;
 
 thrift! {
-    /// Bounds and counts of a column chunk or page. All absent means unknown; an absent count is
+    /// Bounds and counts of a column chunk or page. An absent field is unknown; an absent count is
     /// not 0.
     #[derive(Eq, Hash)]
     pub struct Statistics {
@@ -33,7 +33,7 @@ thrift! {
 }
 
 thrift! {
-    /// What a column chunk will take in memory.
+    /// Sizes of a column chunk in memory.
     #[derive(Eq, Hash)]
     pub struct SizeStatistics {
         /// Bytes of all BYTE_ARRAY values, without lengths and with the dictionary expanded.
@@ -46,7 +46,7 @@ thrift! {
 }
 
 thrift! {
-    /// Bounds and kinds of the shapes in a GEOMETRY or GEOGRAPHY column chunk.
+    /// The box and the types of the geometries in a GEOMETRY or GEOGRAPHY column chunk.
     pub struct GeospatialStatistics {
         /// Box around all shapes.
         1 optional bbox: BoundingBox,
@@ -56,7 +56,7 @@ thrift! {
 }
 
 thrift! {
-    /// A box around shapes. For GEOGRAPHY `xmin > xmax` means that it crosses the antimeridian.
+    /// A box around geometries. For GEOGRAPHY `xmin > xmax` means that it crosses the antimeridian.
     pub struct BoundingBox {
         /// Smallest x: longitude, easting.
         1 required xmin: f64,

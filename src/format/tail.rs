@@ -1,4 +1,4 @@
-//! The last eight bytes of a file: how long the footer is, and whether it is encrypted.
+//! The last eight bytes of a file state how long the footer is, and whether it is encrypted.
 //!
 //! Spec: README.md, "File format". Used by `read::tail`, which fetches the bytes and checks the
 //! leading magic too.
@@ -7,7 +7,7 @@
 //!  | footer length, u32 little-endian | PAR1 or PARE |
 //! ```
 //!
-//! Trap: the length is unsigned, and what it claims must lie between the leading magic and these
+//! Trap: the length is unsigned, and the footer must lie between the leading magic number and these
 //! eight bytes.
 
 use crate::error::{Error, Result, Spec};

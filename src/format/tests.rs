@@ -1,5 +1,5 @@
-//! Every struct of the format against an independent codec, and against a second statement of the
-//! specification.
+//! Tests every struct of the format against an independent codec, and against a second statement of
+//! the specification.
 
 use std::collections::HashMap;
 

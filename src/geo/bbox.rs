@@ -1,15 +1,15 @@
-//! [`GeospatialCollector`]: the statistics of a column chunk of geometries.
+//! [`GeospatialCollector`] collects the statistics of a column chunk of geometries.
 //!
 //! Spec: Geospatial.md, "Statistics"; `parquet.thrift`, GeospatialStatistics and BoundingBox.
-//! Trap: NaN is no coordinate. A dimension in which there is no other value has no bounds, and
-//! without bounds of both x and y there is no box.
+//! Trap: NaN is no coordinate. A dimension without any other value has no bounds, and without
+//! bounds of both x and y there is no box.
 
 use super::wkb::{Coordinates, Dimensions, WkbHeader, coordinate, visit};
 use crate::error::Result;
 use crate::format::{BoundingBox, GeospatialStatistics, LogicalType};
 use crate::schema::Leaf;
 
-/// How two vertices are connected.
+/// How the edge between two vertices runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Edges {
@@ -23,7 +23,7 @@ pub enum Edges {
 
 impl Edges {
     /// Those of a leaf; `None` if it is neither GEOMETRY nor GEOGRAPHY.
-    pub(crate) fn of(leaf: &Leaf) -> Option<Self> {
+    pub(crate) fn for_leaf(leaf: &Leaf) -> Option<Self> {
         match leaf.logical {
             Some(LogicalType::Geometry(_)) => Some(Self::Planar),
             Some(LogicalType::Geography(_)) => Some(Self::Geodesic),
@@ -46,7 +46,7 @@ pub struct GeospatialCollector {
 }
 
 impl GeospatialCollector {
-    /// No value yet.
+    /// Makes a collector without values.
     pub fn new(edges: Edges) -> Self {
         Self { edges, bounds: Bounds::default(), types: 0, is_malformed: false }
     }

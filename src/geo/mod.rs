@@ -19,11 +19,12 @@
 //! # Ok::<(), marquetry::Error>(())
 //! ```
 //!
-//! The writer writes values as they are. A column chunk with a value that is no ISO WKB gets no
-//! statistics: a reader that prunes by a box must not lose rows that the box does not cover.
+//! The writer writes values unchanged. A column chunk with a value that is no ISO WKB gets no
+//! statistics, because a reader that prunes by a box must not lose rows that the box does not
+//! cover.
 //!
 //! Trap: the values come from a file. Each count is compared with the bytes that are left before it
-//! is used, and geometries in collections are visited in a loop, so that no nesting takes stack.
+//! is used, and nested collections are visited in a loop, so that no nesting can exhaust the stack.
 
 mod wkb;
 mod wkt;

@@ -1,8 +1,8 @@
-//! [`Rectangle`]: a box in the plane of x and y, compared with those around values and chunks.
+//! [`Rectangle`]: a box in x and y that is compared with the boxes of values and of column chunks.
 //!
 //! Spec: Geospatial.md, "Bounding Box".
-//! Trap: on the surface of the earth the box around the vertices is not the one around the edges.
-//! Boxes here are never too small; they may be too large.
+//! Trap: on the surface of the earth the box around the vertices differs from the box around the
+//! edges. Boxes here are never too small; they may be too large.
 
 use super::bbox::{Edges, Lanes, Range, is_on_earth};
 use super::wkb::{Coordinates, Dimensions, WkbType, coordinate, visit};
@@ -17,13 +17,13 @@ use crate::format::{BoundingBox, GeospatialStatistics};
 /// order of axes of the coordinate system is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rectangle {
-    /// Least x, or where the wrapping box begins.
+    /// Minimum x, or the west side of a box that wraps.
     pub xmin: f64,
-    /// Least y.
+    /// Minimum y.
     pub ymin: f64,
-    /// Greatest x, or where the wrapping box ends.
+    /// Maximum x, or the east side of a box that wraps.
     pub xmax: f64,
-    /// Greatest y.
+    /// Maximum y.
     pub ymax: f64,
 }
 
@@ -41,14 +41,14 @@ impl Rectangle {
         Self { xmin, ymin, xmax, ymax }
     }
 
-    /// The box around a value in WKB; `None` if it is empty.
+    /// The box around a value in WKB; `None` if the value is empty.
     ///
-    /// With planar edges it is the least box, which never wraps. With geodesic ones it covers the
-    /// edges too, so it may be larger than the least one, and wraps where that makes it narrower:
-    /// points have the narrower of both boxes; anything else has a box that reaches as far to the
-    /// north and south as an edge within its longitudes could. If the longitudes span 180 degrees
-    /// or more, or the coordinates are no longitudes and latitudes (beyond ±180, ±90), the box is
-    /// the whole plane.
+    /// With planar edges it is the smallest box, which never wraps. With geodesic edges it also
+    /// covers the edges, so it may be larger than the smallest box, and wraps if that makes it
+    /// narrower: points have the narrower of both boxes; any other geometry has a box that reaches
+    /// as far north and south as an edge within its longitudes could. If the longitudes span 180
+    /// degrees or more, or the coordinates are no longitudes and latitudes (beyond ±180, ±90), the
+    /// box is the whole plane.
     ///
     /// # Errors
     /// `Malformed(Geospatial)` if `wkb` is no ISO WKB.
@@ -69,7 +69,7 @@ impl Rectangle {
     }
 
     /// The box of the statistics of a column chunk, if it is valid.
-    pub(crate) fn of_statistics(found: &GeospatialStatistics, edges: Edges) -> Option<Self> {
+    pub(crate) fn from_statistics(found: &GeospatialStatistics, edges: Edges) -> Option<Self> {
         let bbox = found.bbox.as_ref()?;
         let &BoundingBox { xmin, xmax, ymin, ymax, .. } = bbox;
         let rectangle = Self { xmin, ymin, xmax, ymax };
@@ -109,7 +109,7 @@ impl Rectangle {
         Ok(())
     }
 
-    /// Whether they have a point in common; of two boxes that wrap, always in x.
+    /// Whether the boxes have a point in common; two boxes that wrap always share an x.
     pub fn intersects(&self, other: &Self) -> bool {
         let meets_y = self.ymin <= other.ymax && other.ymin <= self.ymax;
         meets_y

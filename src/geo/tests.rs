@@ -1,4 +1,4 @@
-//! WKB made piece by piece, held against a reader that is simple and slow; and mutants of it.
+//! Tests WKB that is built piece by piece against a simple, slow reader, and mutations of it.
 
 use fastrand::Rng;
 
@@ -384,20 +384,20 @@ fn mutants_are_read_or_refused() {
             }
         }
         let mut sum = Sum::default();
-        let verdict = visit(&wkb, &mut sum);
+        let visited = visit(&wkb, &mut sum);
         assert!(sum.0 * 8 <= wkb.len(), "seed {seed}, case {case}: more than there is");
         let mut collector = GeospatialCollector::new(Edges::Geodesic);
-        assert_eq!(collector.push(&wkb).is_ok(), verdict.is_ok(), "seed {seed}, case {case}");
+        assert_eq!(collector.push(&wkb).is_ok(), visited.is_ok(), "seed {seed}, case {case}");
         for edges in [Edges::Planar, Edges::Geodesic] {
             let around = Rectangle::around(&wkb, edges);
-            assert_eq!(around.is_ok(), verdict.is_ok(), "seed {seed}, case {case}");
+            assert_eq!(around.is_ok(), visited.is_ok(), "seed {seed}, case {case}");
             if let Ok(Some(around)) = around {
                 assert!(around.check().is_ok(), "seed {seed}, case {case}: {around:?}");
             }
         }
         let text = to_wkt(&wkb, 200);
-        assert!(text.is_ok() || verdict.is_err(), "seed {seed}, case {case}");
-        match verdict {
+        assert!(text.is_ok() || visited.is_err(), "seed {seed}, case {case}");
+        match visited {
             Ok(_) => read += 1,
             Err(e) => {
                 assert_eq!(e.kind(), ErrorKind::Malformed(Spec::Geospatial), "seed {seed}");
@@ -520,7 +520,7 @@ fn statistics_that_are_no_box_are_not_believed() {
         let geospatial_types = Some(types.to_vec());
         let found =
             GeospatialStatistics { bbox: Some(bbox), geospatial_types, ..Default::default() };
-        Rectangle::of_statistics(&found, edges)
+        Rectangle::from_statistics(&found, edges)
     };
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     for (bad, edges) in [

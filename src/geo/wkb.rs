@@ -1,4 +1,4 @@
-//! Well-known binary: the bytes of a geometry, visited in one pass without allocating.
+//! Visits the bytes of a geometry in well-known binary (WKB), in one pass and without allocating.
 //!
 //! Spec: Geospatial.md, "Well-Known Binary"; OGC 06-103r4 and ISO 13249-3 for the layout.
 //!
@@ -12,8 +12,8 @@
 //!  others      | number u32 | geometries |                  each with a byte order of its own
 //! ```
 //!
-//! Trap: a collection of collections may be 100,000 deep. What follows a collection does not depend
-//! on where it ends, so a count of the geometries to come is enough.
+//! Trap: a collection of collections may be 100,000 deep. A loop that counts the geometries to come
+//! is enough, because what follows a collection does not depend on where it ends.
 
 use std::fmt::Display;
 
@@ -130,7 +130,7 @@ impl WkbHeader {
     /// Reads how many parts follow, each of at least `min` bytes.
     ///
     /// # Errors
-    /// `Malformed` if there are not so many bytes left.
+    /// `Malformed` if fewer bytes are left than that.
     #[inline]
     pub(super) fn count(self, cursor: &mut Cursor<'_>, min: usize, what: &str) -> Result<usize> {
         let at = cursor.position();

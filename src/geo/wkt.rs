@@ -1,6 +1,7 @@
-//! Well-known text (WKT): geometries in readable form.
+//! Formats geometries as well-known text (WKT).
 //!
-//! Trap: a value may be far longer than what is shown of it, so that nothing is read beyond that.
+//! Trap: a value may be far longer than the part of it that is shown, so nothing beyond that is
+//! read.
 
 use std::fmt::Write;
 
@@ -8,8 +9,8 @@ use super::wkb::{Dimensions, WkbHeader, WkbType, coordinate, part_header};
 use crate::bytes::Cursor;
 use crate::error::{Result, Spec};
 
-/// The well-known text of a value in WKB. A text longer than `max` bytes is cut there, and `…`
-/// appended.
+/// Formats a value in WKB as well-known text. A text longer than `max` bytes is truncated, and ends
+/// with `…`.
 ///
 /// # Errors
 /// `Malformed(Geospatial)` if `wkb`, as far as it is shown, is no ISO WKB.

@@ -1,5 +1,5 @@
-//! The blocking driver: fetches and decodes what a [`Scan`] asks for, on the thread that calls.
-//! [`Serial`] is all of it; the parallel driver lets a pool call it.
+//! The blocking driver fetches and decodes what a [`Scan`] asks for, on the calling thread.
+//! [`Serial`] is the whole of it; the parallel driver lets a pool call it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,11 @@
-//! Encodes row groups: their columns by many threads, several row groups at a time, given back in
-//! the order in which they came.
+//! Encodes row groups: many threads encode their columns, several row groups at a time, and the
+//! encoded row groups are returned in their order.
 //!
 //! A column of a row group is a job. One queue holds the jobs: those of the older row group first,
-//! and of these the heaviest first. As many threads of the pool as it has take jobs from the queue.
-//! If there are fewer jobs than threads, several threads make the dictionary and the pages of a
-//! column. Trap: the threads of a pool may all be busy elsewhere, and may even wait for the caller.
-//! So the caller never waits for a job that no thread has begun: it does that job itself.
+//! and of these the heaviest first. Every thread of the pool takes jobs from the queue. If there
+//! are fewer jobs than threads, several threads make the dictionary and the pages of a column.
+//! Trap: the threads of a pool may all be busy elsewhere, and may even wait for the caller. So the
+//! caller never waits for a job that no thread has begun: it runs that job itself.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -109,7 +109,8 @@ impl InFlight {
         self.queue.begin(jobs, workers);
     }
 
-    /// The oldest row group once it is encoded, the calling thread helping; `None` if there is none.
+    /// Returns the oldest row group once it is encoded, and helps to encode it; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// `Usage` if a value does not fit its leaf.
@@ -392,7 +393,7 @@ mod tests {
         assert!(!queue.work(Some(&pool)), "all threads are busy");
         lock(&queue.0).busy = 0;
         assert!(!queue.work(Some(&pool)), "no jobs");
-        // Four columns of which each waits for another that is begun.
+        // Four columns that each wait for another one that is begun.
         let (sender, receiver) = std::sync::mpsc::channel();
         let group = Arc::new(Meetings(Default::default(), Mutex::new(sender)));
         let jobs = (0..4).map(|column| Job { group: group.clone(), column });

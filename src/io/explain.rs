@@ -1,7 +1,7 @@
-//! [`Explanation`]: what a read will do, found out without reading a column chunk.
+//! [`Explanation`] describes what a read will do, without reading a column chunk.
 //!
-//! Made by `Reader::explain`. Bloom filters and page indexes are fetched, as the read itself would;
-//! how many rows then pass the filter is not known.
+//! `Reader::explain` makes it. It fetches bloom filters and page indexes, as the read itself would;
+//! it does not find out how many of the remaining rows pass the filter.
 
 use std::fmt;
 use std::future::Future;
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::read::Metadata;
 use crate::read::{Latency, Plan, PruneReport, RowRange, Step};
 
-/// What a read will do. [`Display`](fmt::Display) gives it as text.
+/// Describes what a read will do. [`Display`](fmt::Display) formats it as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -33,31 +33,31 @@ pub struct Explanation {
     pub row_groups: Vec<ExplainedRowGroup>,
 }
 
-/// What becomes of a row group.
+/// What happens to a row group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedRowGroup {
-    /// Its index.
+    /// Index of the row group.
     pub row_group: usize,
-    /// Its rows.
+    /// Number of its rows.
     pub rows: u64,
-    /// Rows that are left to be read.
+    /// Number of rows that are left to be read.
     pub rows_left: u64,
-    /// Why.
+    /// Why they are read, or not.
     pub outcome: Outcome,
-    /// Data pages of the filter's leaves of which the page index told.
+    /// Number of data pages of the filter's leaves that the page index covers.
     pub pages: u64,
-    /// Those of them that hold no row that is left.
+    /// Number of those pages that hold no row that is left.
     pub pages_pruned: u64,
     /// Bytes of the column chunks that are read, all their pages counted.
     pub chunk_bytes: u64,
-    /// Bytes that are fetched of them.
+    /// Bytes of them that are fetched.
     pub fetch_bytes: u64,
     /// Bytes of bloom filters and page indexes that are fetched before.
     pub index_bytes: u64,
-    /// Requests, ranges that lie close joined.
+    /// Number of requests, after joining ranges that lie close.
     pub requests: u64,
-    /// What is wrong with the indexes that are ignored.
+    /// Faults of the indexes that are ignored.
     pub ignored: Vec<String>,
 }
 
@@ -163,17 +163,17 @@ impl Explanation {
         Ok(Self { filter, leaves, row_groups })
     }
 
-    /// Rows that are read, before the filter is evaluated.
+    /// Number of rows that are read, before the filter is evaluated.
     pub fn rows_left(&self) -> u64 {
         self.row_groups.iter().map(|group| group.rows_left).sum()
     }
 
-    /// Bytes that are fetched, the footer left out.
+    /// Bytes that are fetched, without the footer.
     pub fn bytes(&self) -> u64 {
         self.row_groups.iter().map(|group| group.fetch_bytes + group.index_bytes).sum()
     }
 
-    /// Requests, the footer left out.
+    /// Number of requests, without those for the footer.
     pub fn requests(&self) -> u64 {
         self.row_groups.iter().map(|group| group.requests).sum()
     }

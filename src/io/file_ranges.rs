@@ -1,6 +1,6 @@
-//! [`FileRanges`]: reads pieces of column chunks from a local source, while they are decoded, into
-//! memory that is used again. A piece may outlive its page, because arrays of string views point
-//! into it.
+//! [`FileRanges`] reads pieces of column chunks from a local source while they are decoded, into
+//! buffers that are reused. A piece may outlive its page, because arrays of string views point into
+//! it.
 
 use std::fmt;
 use std::ops::Range;

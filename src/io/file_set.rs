@@ -1,4 +1,4 @@
-//! [`FileSet`]: several files as one source, each at a place of its own.
+//! [`FileSet`] presents several files as one source, each at an offset of its own.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! Drivers: the loops that fetch what the stages want, and run them on one thread or on many.
+//! Drivers: loops that fetch the bytes that the stages want, and run the stages on one thread or
+//! many.
 //!
-//! The only part of the crate that knows where bytes come from, and where they go. The drivers of a
-//! read are `blocking`, `parallel` and `stream::driver`: each does what the scheduler of the read
-//! (`read::scan`) asks for next. `ranges` makes requests of the ranges that it wants, `workers` are
+//! Only this module knows where bytes come from, and where they go. The drivers of a read are
+//! `blocking`, `parallel` and `stream::driver`: each does what the scheduler of the read
+//! (`read::scan`) asks for next. `ranges` makes requests of the wanted ranges, and `workers` are
 //! the threads that decode. `encode` drives a write.
 
 #[cfg_attr(not(feature = "parallel"), path = "pool_disabled.rs")]

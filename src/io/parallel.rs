@@ -1,8 +1,9 @@
-//! The parallel driver: a rayon pool decodes waves of windows, whose batches are given out in order.
+//! The parallel driver decodes waves of windows on a rayon pool, and returns their batches in
+//! order.
 //!
 //! While the caller works on the batches of one wave, the pool works on the next: so at most two
 //! waves are held, and a row group larger than a wave is decoded window by window. While a wave is
-//! decoded, the row group that follows is fetched; all threads share the requests of a row group.
+//! decoded, the next row group is fetched; all threads share the requests of a row group.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,4 +1,5 @@
-//! [`Pool`]: the threads that decode and encode; without the feature `parallel`, the one that asks.
+//! [`Pool`]: the threads that decode and encode; without the feature `parallel`, only the calling
+//! thread.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The [`Pool`] of a build without the feature `parallel`: the thread that asks.
+//! The [`Pool`] of a build without the feature `parallel` consists of the calling thread.
 
 use crate::error::{Error, Result};
 

@@ -1,5 +1,5 @@
-//! The requests that bring the ranges of a plan: those that lie close are joined, as a request
-//! costs more than some bytes; long ones are split, where requests run side by side.
+//! Makes requests of the ranges of a plan: ranges that lie close are joined, because a request
+//! costs more than some unneeded bytes; long ranges are split where requests run side by side.
 
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(crate) struct Fetch {
     /// The bytes to read.
     pub range: Range<u64>,
     /// Indices of the wanted ranges in it.
-    pub parts: Vec<usize>,
+    pub indices: Vec<usize>,
 }
 
 /// Maximum bytes of a read that is made by joining, and of a request that a long range is split
@@ -42,9 +42,9 @@ pub(crate) fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
                     && range.end.max(last.range.end) - last.range.start <= LONGEST =>
             {
                 last.range.end = last.range.end.max(range.end);
-                last.parts.push(i);
+                last.indices.push(i);
             }
-            _ => fetches.push(Fetch { range: range.clone(), parts: vec![i] }),
+            _ => fetches.push(Fetch { range: range.clone(), indices: vec![i] }),
         }
     }
     fetches
@@ -103,23 +103,24 @@ impl Requests {
         }
         let mut out = vec![Bytes::new(); self.wanted.len()];
         let mut rest = &bytes[..];
-        for (Fetch { range, parts }, pieces) in self.fetches.iter().zip(self.pieces) {
+        for (Fetch { range, indices }, pieces) in self.fetches.iter().zip(self.pieces) {
             let (pieces, others) = rest.split_at(pieces.min(rest.len()));
             rest = others;
             let bytes = match pieces {
                 [whole] => whole.clone(),
                 pieces => pieces.concat().into(),
             };
-            let wanted = |part: &usize| self.wanted[*part].clone();
-            let wanted_len: u64 = parts.iter().map(wanted).map(|part| part.end - part.start).sum();
+            let wanted = |index: &usize| self.wanted[*index].clone();
+            let wanted_len: u64 =
+                indices.iter().map(wanted).map(|range| range.end - range.start).sum();
             // If most of a read is gaps, the ranges are copied, so that the gaps are not held in
             // memory.
             let is_mostly_gap = range.end - range.start > wanted_len.saturating_mul(2);
-            for &part in parts {
-                let wanted = wanted(&part);
+            for &index in indices {
+                let wanted = wanted(&index);
                 let at = |n: u64| usize::try_from(n - range.start).expect("within bytes in memory");
                 let found = bytes.slice(at(wanted.start)..at(wanted.end));
-                out[part] = if is_mostly_gap { Bytes::copy_from_slice(&found) } else { found };
+                out[index] = if is_mostly_gap { Bytes::copy_from_slice(&found) } else { found };
             }
         }
         Ok(out)
@@ -178,7 +179,7 @@ fn read_over(
 ) -> Result<Bytes> {
     source.read_into(range.clone(), &mut memory)?;
     check_given(&range, memory.len())?;
-    Ok(free_lists.lend_bytes(memory))
+    Ok(free_lists.pooled_bytes(memory))
 }
 
 /// Checks that as many bytes were given as were asked for.
@@ -198,7 +199,7 @@ pub(in crate::io) fn check_given(range: &Range<u64>, given: usize) -> Result<()>
 pub(super) struct FetchedBytes {
     /// In the order of the ranges.
     pub(super) bytes: Vec<Bytes>,
-    /// Bytes of the ranges that were not at hand.
+    /// Bytes of the ranges that were not in memory.
     pub(super) missing_bytes: u64,
 }
 
@@ -224,7 +225,8 @@ pub(super) fn fetch(
         });
     }
     let at_hand = |range: &Range<u64>| {
-        // What is at hand with another length is asked for again, which says what is wrong.
+        // A range that is in memory with another length is fetched, and the fetch reports the
+        // error.
         source.at_hand(range).filter(|found| check_given(range, found.len()).is_ok())
     };
     let at_hand: Vec<_> = ranges.iter().map(at_hand).collect();
@@ -264,12 +266,12 @@ mod tests {
         assert_eq!(
             fetches,
             [
-                Fetch { range: 0..50_010, parts: vec![1, 2] },
-                Fetch { range: 1_000_000..1_000_010, parts: vec![0] }
+                Fetch { range: 0..50_010, indices: vec![1, 2] },
+                Fetch { range: 1_000_000..1_000_010, indices: vec![0] }
             ]
         );
         let fetches = coalesce(&ranges, Latency::STORE);
-        assert_eq!(fetches, [Fetch { range: 0..1_000_010, parts: vec![1, 2, 0] }]);
+        assert_eq!(fetches, [Fetch { range: 0..1_000_010, indices: vec![1, 2, 0] }]);
     }
 
     #[test]

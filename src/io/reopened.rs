@@ -1,4 +1,5 @@
-//! [`ReopenedFile`]: a local file that is opened for each read, so that many can be read from.
+//! [`ReopenedFile`]: a local file that is opened for each read, so that reads may be from many
+//! files.
 
 use std::fs::File;
 use std::ops::Range;

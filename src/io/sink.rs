@@ -1,4 +1,4 @@
-//! [`Sink`]: where the bytes of a file go.
+//! [`Sink`] receives the bytes of a file.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
-/// Something that takes the bytes of a file, one piece after the other.
+/// Receives the bytes of a file, one piece after the other.
 ///
 /// After an error nothing more is written, and [`Sink::finish`] is never called. A sink that is
 /// dropped unfinished should leave nothing that looks like a whole file.
@@ -36,7 +36,7 @@ impl<S: Sink + ?Sized> Sink for Box<S> {
     }
 }
 
-/// A [`Write`] as a sink: a `Vec<u8>`, a socket, standard output. It is flushed at the end.
+/// A [`Write`] as a sink: a `Vec<u8>`, a socket, standard output. Finishing flushes it.
 #[derive(Debug)]
 pub struct WriteSink<W>(pub W);
 
@@ -50,14 +50,15 @@ impl<W: Write + Send> Sink for WriteSink<W> {
     }
 }
 
-/// A file at a path, which holds at every instant what it held before, or the whole new file.
+/// A file at a path, which holds at every instant either its previous contents or the whole new
+/// file.
 ///
 /// Bytes go to a temporary file beside it, `.NAME.PID-N.tmp`, which is synced and renamed at the
-/// end, and removed if the sink is dropped before. A symbolic link is followed. What is no file,
-/// such as a pipe or a device, cannot be replaced: bytes go straight there.
+/// end, and removed if the sink is dropped before. A symbolic link is followed. A path that is no
+/// regular file, such as a pipe or a device, cannot be replaced: bytes go straight there.
 ///
-/// The temporary file is locked while it is written. The one of a killed process is not, and the
-/// next writer of the same file removes it.
+/// The temporary file is locked while it is written. That of a killed process is not, and the next
+/// writer of the same file removes it.
 #[derive(Debug)]
 pub struct PathSink {
     path: PathBuf,
@@ -67,10 +68,10 @@ pub struct PathSink {
 }
 
 impl PathSink {
-    /// A file at `path`; what stands there stays until the new one is whole.
+    /// Begins a file at `path`; an existing file stays until the new one is whole.
     ///
     /// # Errors
-    /// `Io` if no file can be made in the folder, or `path` is a folder.
+    /// `Io` if no file can be created in the folder, or `path` is a folder.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let mut path = path.as_ref().to_path_buf();
         let failed =
@@ -114,7 +115,7 @@ impl PathSink {
     /// The temporary file that bytes go to; `None` if they go straight to the path, or the file is
     /// finished.
     ///
-    /// For a program that is ended from outside, and removes it on the way.
+    /// For a program that is ended by a signal, and removes the file before it ends.
     pub fn temporary(&self) -> Option<&Path> {
         self.temporary.as_deref()
     }

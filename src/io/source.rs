@@ -1,4 +1,4 @@
-//! [`Source`]: where the bytes of a file come from.
+//! [`Source`] provides the bytes of a file.
 
 use std::fs::File;
 use std::ops::Range;
@@ -10,11 +10,11 @@ use crate::error::{Error, Result, Spec};
 use crate::read::{Latency, Metadata};
 use crate::trusted;
 
-/// Something that has the bytes of a file and gives any range of them.
+/// Provides any range of the bytes of a file.
 ///
-/// Shared between threads; reads do not disturb each other, so that there is no current position.
-/// Several may run at a time, on threads of a rayon pool: one that waits for rayon while it holds a
-/// lock may wait for itself.
+/// A source is shared between threads; reads do not disturb each other, so there is no current
+/// position. Several reads may run at a time, on threads of a rayon pool: one that waits for rayon
+/// while it holds a lock may wait for itself.
 #[expect(clippy::len_without_is_empty, reason = "an empty file is no Parquet file")]
 pub trait Source: Send + Sync {
     /// Length of the file, in bytes.

@@ -1,9 +1,9 @@
-//! From levels to the offsets of lists and the validity of nodes, in bulk: once per node, from the
-//! first leaf below it.
+//! Computes the offsets of lists and the validity of nodes from levels, in bulk: once for each
+//! node, from the first leaf below it.
 //!
-//! Spec: README.md, "Nested Encoding" (Dremel). The rules stand at
-//! [`Levels`](crate::schema::Levels). Trap: an empty list and a null list are both one entry
-//! without an element; only the definition level tells them apart.
+//! Spec: README.md, "Nested Encoding" (Dremel). [`Levels`](crate::schema::Levels) states the rules.
+//! Trap: an empty list and a null list are both one entry without an element; only the definition
+//! level tells them apart.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ use crate::trusted::ListOffsets;
 /// The slots of a list node.
 #[derive(Debug)]
 pub(crate) struct Lists<O: OffsetSizeTrait> {
-    /// One more than there are lists.
+    /// Offsets of the lists, one more than there are lists.
     pub offsets: OffsetBuffer<O>,
     /// Which lists are not null.
     pub validity: Validity,
@@ -224,7 +224,7 @@ fn blocks(range: &Range<usize>) -> Range<usize> {
     range.start / BLOCK..range.end.div_ceil(BLOCK)
 }
 
-/// Which entries of a block are within a range, of which it holds some.
+/// Marks the entries of a block that are within `range`, which includes at least one of them.
 #[inline(always)]
 fn shown(range: &Range<usize>, block: usize) -> u64 {
     let at = block * BLOCK;

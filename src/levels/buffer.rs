@@ -1,4 +1,4 @@
-//! [`LevelBuffer`]: levels on the way into a file.
+//! [`LevelBuffer`] collects the levels that are to be written.
 
 /// The levels of consecutive slots: one number where all are equal, a vector otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,8 +1,10 @@
-//! Levels on the page: the hybrid of RLE and bit packing, or the deprecated BIT_PACKED.
+//! Decodes and encodes the levels of a page, as the RLE / bit-packed hybrid or as the deprecated
+//! BIT_PACKED.
 //!
 //! Spec: README.md, "Data Pages"; Encodings.md, RLE and BIT_PACKED. A page of version 1 states the
-//! length of each level block in the block, one of version 2 in its header; `page::open` has cut
-//! them out by then. Trap: a maximum of 0 stores nothing, not even a length.
+//! length of each level block in the block, one of version 2 in its header; `page::open` has
+//! separated the blocks already. Trap: levels whose maximum is 0 are not stored, not even their
+//! length.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! [`LeafLevels`]: the levels of a leaf on their way into a file.
+//! [`LeafLevels`]: the levels of a leaf that is to be written.
 
 use std::ops::Range;
 

@@ -1,10 +1,10 @@
-//! Definition and repetition levels: from the bytes of a page, as bit
-//! [planes](crate::simd::planes), to Arrow validity and offsets; and back, as [`LevelBuffer`]s and
-//! [`LeafLevels`].
+//! Definition and repetition levels: decodes them from a page as bit [planes](crate::simd::planes)
+//! and converts these to Arrow validity and offsets; for writing, collects them in [`LevelBuffer`]s
+//! and [`LeafLevels`].
 //!
 //! Spec: README.md, "Nested Encoding". Used by `read::column`, which decodes levels, and by
-//! `read::assemble`, which turns them into nested arrays. Trap: "all present" is the common case
-//! and is never a vector: one run of the highest level stays one number.
+//! `read::assemble`, which builds nested arrays from them. Trap: "all present" is the common case
+//! and must stay cheap: one run of the highest level stays one number, never a vector.
 
 mod buffer;
 mod leaf;

@@ -1,9 +1,10 @@
-//! [`Order`]: which levels may stand after which; and whether the leaves of a group [`agree`].
+//! [`Order`] checks which levels may follow which; [`agree`] checks that the leaves of a group
+//! agree.
 //!
-//! Spec: README.md, "Nested Encoding". Used by `read::column` before anything is made of levels,
-//! and by `read::assemble`. An entry stands for an element of the innermost list of which it
-//! repeats, or begins a row. With `element(k)` the definition level of an element of the list whose
-//! repetition level is `k`, these may follow one another, and no others:
+//! Spec: README.md, "Nested Encoding". Used by `read::column` before levels are interpreted, and by
+//! `read::assemble`. An entry begins a row, or stands for an element of the innermost list that it
+//! repeats. With `element(k)` the definition level of an element of the list whose repetition level
+//! is `k`, only these entries may follow one another:
 //!
 //! | repetition level | definition level | that of the entry in front | the entry |
 //! |---|---|---|---|
@@ -13,7 +14,7 @@
 //! | `k` > 0 | any | less, or none | would continue a list that is null or empty |
 //!
 //! Trap: `element` grows with `k`, so what holds for the repetition level of an entry holds for all
-//! smaller ones. That is why "at least `k`", a word of 64 entries at a time, says the same as the
+//! smaller ones. That is why testing "at least `k`", for 64 entries at a time, is equivalent to the
 //! table.
 
 use super::validity::Validity;
@@ -38,8 +39,8 @@ impl Order {
         Self { elements: elements.into(), before: 0 }
     }
 
-    /// Checks the entries to come, of which the very first of a chunk, and of a page that was
-    /// sought, must begin a row.
+    /// Checks the entries to come. The first entry of a chunk must begin a row, and so must the
+    /// first entry of a page that was sought.
     ///
     /// # Errors
     /// `Malformed(Levels)` if one may not stand after the one in front of it.
@@ -97,8 +98,7 @@ struct FindWrong<'a> {
 }
 
 impl SimdTask for FindWrong<'_> {
-    /// The first entry that may not stand where it stands, for the outermost list of which that is
-    /// so.
+    /// The first misplaced entry, for the outermost list that has one.
     type Output = Option<usize>;
 
     #[inline(always)]
@@ -135,7 +135,7 @@ pub(crate) struct OfLeaf<'a> {
     pub def: &'a LevelBitPlanes,
     /// Repetition levels.
     pub rep: &'a LevelBitPlanes,
-    /// The highest repetition level that there may be.
+    /// The maximum repetition level.
     pub max_rep: u16,
 }
 
@@ -163,17 +163,17 @@ fn same_up_to(a: &LevelBitPlanes, b: &LevelBitPlanes, max: u16) -> bool {
     }
     (1..=max).all(|level| match (a.uniform(), b.uniform()) {
         (Some(a), Some(b)) => (a >= level) == (b >= level),
-        _ => ops::run(Isa::best(), Same { a, b, level }),
+        _ => ops::run(Isa::best(), SameLevels { a, b, level }),
     })
 }
 
-struct Same<'a> {
+struct SameLevels<'a> {
     a: &'a LevelBitPlanes,
     b: &'a LevelBitPlanes,
     level: u16,
 }
 
-impl SimdTask for Same<'_> {
+impl SimdTask for SameLevels<'_> {
     type Output = bool;
 
     #[inline(always)]
@@ -430,7 +430,7 @@ mod tests {
             let (a, a_steps) = leaf(&mut rng);
             let (mut b, b_steps) = leaf(&mut rng);
             if rng.bool() {
-                // Another valid leaf, of which most likely something differs.
+                // Another valid leaf, which most likely differs.
                 b = random_entries(&b_steps, &mut rng).1;
             }
             let expected = naive_outline(&a, &above) == naive_outline(&b, &above);

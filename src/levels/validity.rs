@@ -1,4 +1,4 @@
-//! [`Validity`]: which slots hold a value; a bitmap only after the first null.
+//! [`Validity`] records which slots hold a value; it allocates a bitmap only at the first null.
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 

@@ -1,8 +1,8 @@
-//! Pages: from the header and the body on disk to levels and values that are cut apart and checked
-//! (`open`), and back (`seal`).
+//! Pages: `open` parses the header and the body of a page and separates levels and values; `seal`
+//! does the reverse.
 //!
-//! Spec: README.md, "Data Pages"; `parquet.thrift`, PageHeader. Used by `read::chunk`. Version 1
-//! and version 2 meet in `open` and nowhere later. Trap: version 2 names the length of the
+//! Spec: README.md, "Data Pages"; `parquet.thrift`, PageHeader. Used by `read::chunk`. Only `open`
+//! distinguishes pages of version 1 and version 2. Trap: version 2 names the length of the
 //! definition levels first but stores the repetition levels first, and compresses neither.
 
 mod open;

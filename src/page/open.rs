@@ -1,5 +1,5 @@
-//! Opens a page: checksum, decompression, and the cut into repetition levels, definition levels and
-//! values.
+//! Opens a page: verifies its checksum, decompresses it, and separates repetition levels,
+//! definition levels and values.
 //!
 //! ```text
 //! V1   [ u32le n | rep levels ][ u32le n | def levels ][ values ]   compressed as a whole
@@ -175,7 +175,7 @@ struct Body {
     memory: PageMemory,
 }
 
-/// What is opened of a page of PLAIN values of which the first slots are wanted.
+/// Layout of a page of PLAIN values that is opened only as far as its first slots.
 struct PartialLayout {
     /// Bytes of what is compressed.
     len: usize,
@@ -276,9 +276,9 @@ impl PageOpener {
         }
     }
 
-    /// Opens a data page as [`PageOpener::open`] does, but its first `slots` slots alone, each of
-    /// which is a row; their values, if there are more, may be cut off. `None` where that saves
-    /// nothing, or something is wrong with the page: it is opened as a whole then.
+    /// Opens only the first `slots` slots of a data page in which a slot is a row; values after
+    /// them may be cut off. Returns `None` if that saves nothing, or if something is wrong with the
+    /// page, which must then be opened as a whole.
     pub(crate) fn open_start(
         &mut self,
         header: &PageHeader,
@@ -302,7 +302,7 @@ impl PageOpener {
             free_lists.give(out);
             return None;
         }
-        let bytes = free_lists.lend_bytes(out);
+        let bytes = free_lists.pooled_bytes(out);
         let mut cursor = Cursor::new(&bytes, Spec::Pages);
         let def = match (levels_v2, header.data_page_header.as_ref()) {
             (Some(_), _) => LevelDecoder::hybrid(body.slice_ref(levels), max_def, slots).ok()?,
@@ -381,7 +381,7 @@ impl PageOpener {
         let free_lists = self.budget.free_lists();
         let mut out = free_lists.take_used(len);
         decryptor.open_into(module, &body, &mut out)?;
-        Ok(Body { bytes: free_lists.lend_bytes(out), memory: Some(memory) })
+        Ok(Body { bytes: free_lists.pooled_bytes(out), memory: Some(memory) })
     }
 
     fn verify_checksum(&self, header: &PageHeader, body: &[u8]) -> Result<()> {
@@ -549,7 +549,7 @@ impl PageOpener {
         let capacity = first_capacity(body.len(), uncompressed_len);
         let mut out = free_lists.take_used(capacity.saturating_add(compress::SLACK));
         decompressor.decompress(&body, uncompressed_len, &mut out)?;
-        Ok((free_lists.lend_bytes(out), memory))
+        Ok((free_lists.pooled_bytes(out), memory))
     }
 }
 
@@ -676,7 +676,7 @@ mod tests {
                     assert_eq!(left_out, 4_000 - slots);
                     assert!(bytes.len() < 8 * slots + 2_000);
                 }
-                // It is no less work, or there are not so many.
+                // Opening a part would not save work, or the page has fewer slots.
                 for slots in [3_999, 4_000, 5_000] {
                     assert!(opened(&numbers, slots, version).is_none());
                 }

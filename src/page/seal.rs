@@ -1,7 +1,7 @@
-//! Seals a page: levels and values are put together, compressed, given a checksum and a header, and
-//! appended to the chunk.
+//! Seals a page: joins levels and values, compresses them, computes the checksum, and appends
+//! header and body to the chunk.
 //!
-//! The inverse of `open`; the layouts of both versions stand there.
+//! This is the inverse of `open`, which draws the layouts of both versions.
 
 use std::ops::Range;
 
@@ -181,7 +181,7 @@ impl Sealer {
         };
         let raw = self.body.len() + page.values.len();
         if self.compression == Compression::Uncompressed {
-            let rest = Rest::of(page.values, values_by_caller);
+            let rest = Rest::new(page.values, values_by_caller);
             return append(header, self.checksums, raw, &self.body, rest, out);
         }
         let level_bytes = self.body.len();
@@ -230,7 +230,7 @@ impl Sealer {
             self.checksums,
             self.body.len() + page.values.len(),
             &self.body,
-            Rest::of(values, values_by_caller),
+            Rest::new(values, values_by_caller),
             out,
         )
     }
@@ -262,7 +262,7 @@ struct Rest<'a> {
 impl<'a> Rest<'a> {
     const NONE: Self = Self { bytes: &[], by_caller: false };
 
-    fn of(bytes: &'a [u8], by_caller: bool) -> Self {
+    fn new(bytes: &'a [u8], by_caller: bool) -> Self {
         Self { bytes, by_caller }
     }
 }

@@ -1,4 +1,4 @@
-//! Arrow arrays of [`LiteralValue`]s: what kernels compare with, and what statistics are given as.
+//! Builds Arrow arrays of [`LiteralValue`]s, for the comparison kernels and for statistics.
 
 use std::sync::Arc;
 

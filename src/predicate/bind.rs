@@ -1,7 +1,7 @@
-//! Binding: the columns of a predicate are found in the schema of a file, or of batches.
+//! Binding finds the columns of a predicate in the schema of a file, or of batches.
 //!
-//! Trap: names in the Parquet tree and in the Arrow schema differ inside of lists, and a target
-//! schema renames at will.
+//! Trap: names in the Parquet tree and in the Arrow schema differ inside lists, and a target schema
+//! can rename columns.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use crate::schema::{
 use crate::variant::{VariantArray, VariantShape};
 
 impl Predicate {
-    /// Holds the predicate against the schema of a file that is read with `options`; `key_values`
-    /// are those of the file.
+    /// Binds the predicate to the schema of a file that is read with `options`; `key_values` are
+    /// those of the file.
     ///
     /// # Errors
-    /// `Usage` if a column is not there, stands for several, or is not of a kind that the test can
-    /// be made of; or if a literal is none of its type.
+    /// `Usage` if a column does not exist, is ambiguous, or does not support the test, or if a
+    /// literal does not fit the type of its column.
     pub fn bind(
         &self,
         schema: &Schema,
@@ -39,7 +39,7 @@ impl Predicate {
         self.bind_with(schema, key_values, options, &|_| false)
     }
 
-    /// The same for a file of which it is known which leaves are null in all rows.
+    /// As `bind`, for a file whose leaves that are null in all rows are known.
     pub(crate) fn bind_with(
         &self,
         schema: &Schema,
@@ -71,8 +71,8 @@ impl Predicate {
         Ok(Bound { root, columns: binder.columns.into(), by_name: target })
     }
 
-    /// Holds the predicate against the schema of batches, without a file: it can be
-    /// evaluated, and prunes nothing.
+    /// Binds the predicate to the schema of batches, without a file: it can be evaluated, and
+    /// prunes nothing.
     ///
     /// # Errors
     /// As for [`Predicate::bind`].
@@ -93,7 +93,7 @@ impl Predicate {
 impl Predicate {
     /// Calls `visit` with every column.
     fn for_each_column(&self, mut visit: impl FnMut(&str)) {
-        for part in self.parts() {
+        for part in self.terms() {
             match part {
                 Term::Test(column, _) => visit(&column.path),
                 Term::Function(columns, _) => columns.iter().for_each(|column| visit(column)),
@@ -107,7 +107,7 @@ impl Predicate {
     }
 }
 
-/// What asks a computed value; where it has no columns, the answer.
+/// Binds a test of a computed value; without columns, its constant result.
 fn node(computed: BoundComputed) -> Result<BoundNode> {
     match computed.columns.is_empty() {
         true => computed.constant().map(BoundNode::Constant),
@@ -139,7 +139,7 @@ impl Binder<'_> {
     fn root(&mut self, predicate: &Predicate) -> Result<Arc<BoundNode>> {
         // What is bound, and how deep it is nested, until it becomes a part of something.
         let mut bound: Vec<(Arc<BoundNode>, usize)> = Vec::new();
-        for part in predicate.parts() {
+        for part in predicate.terms() {
             let n = match part {
                 Term::And(n) | Term::Or(n) => *n,
                 Term::Not => 1,
@@ -206,7 +206,7 @@ impl Binder<'_> {
         };
         let test = bind_test(&subject, test)?;
         let question = Question::Test(Box::new(subject), test);
-        node(BoundComputed::new(bound, question, Predicate::of(term.clone()).to_string()))
+        node(BoundComputed::new(bound, question, Predicate::new(term.clone()).to_string()))
     }
 
     /// A comparison of two values; one without columns is the literal that it is.
@@ -226,7 +226,7 @@ impl Binder<'_> {
         };
         let folded = match (literal(left)?, literal(right)?) {
             (None, None) => {
-                let text = Predicate::of(term.clone()).to_string();
+                let text = Predicate::new(term.clone()).to_string();
                 let (left, right) = (self.expression(left)?, self.expression(right)?);
                 return node(left.compared(op, right, text)?);
             }
@@ -286,7 +286,7 @@ impl Binder<'_> {
             _ => ColumnOrigin::Unknown,
         };
         let edges = match &origin {
-            ColumnOrigin::File(file) => Edges::of(&file.leaf),
+            ColumnOrigin::File(file) => Edges::for_leaf(&file.leaf),
             _ => None,
         };
         let edges = edges.unwrap_or_else(|| match has_geodesic_edges(field) {

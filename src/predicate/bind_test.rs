@@ -1,4 +1,4 @@
-//! Binding one test: its literals become values of the type of its column, once.
+//! Binds one test: its literals become values of the type of its column, once.
 
 use std::sync::Arc;
 

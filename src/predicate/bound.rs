@@ -1,9 +1,9 @@
-//! [`Bound`]: a predicate held against a schema. Its columns are found, its literals are values of
-//! their types.
+//! [`Bound`]: a predicate that is bound to a schema. Its columns are found, and its literals are
+//! values of their types.
 //!
-//! Every column is a way through the Arrow schema (fields by name, elements of lists), and for a
-//! file also its [`ColumnOrigin`]: the leaf that tells of it, with the levels that decide.
-//! Evaluation goes the first way, pruning looks at the second.
+//! Every column is a path through the Arrow schema (fields by name, elements of lists), and for a
+//! file also its [`ColumnOrigin`]: the leaf that has its metadata, and the levels at which it is
+//! null. Evaluation follows the path, pruning uses the origin.
 
 use std::sync::Arc;
 
@@ -14,8 +14,7 @@ use super::computed::BoundComputed;
 use super::expression::Function;
 use crate::schema::Projection;
 
-/// A predicate that was checked against a schema: it can be pruned by, and evaluated. Cheap to
-/// clone.
+/// A predicate that was checked against a schema, and can prune and be evaluated. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Bound {
     pub(super) root: Arc<BoundNode>,
@@ -41,9 +40,9 @@ pub(super) enum BoundNode {
 pub(crate) struct BloomProbe {
     /// Index of the leaf.
     pub leaf: usize,
-    /// Hashes of all literals that the predicate looks for in it, sorted.
-    /// [`Layout::ranges`](crate::stats::bloom::BloomLayout::ranges) says which bytes of the filter
-    /// answer for them.
+    /// Hashes of all literals that the predicate compares it with, sorted.
+    /// [`Layout::ranges`](crate::stats::bloom::BloomLayout::ranges) returns the bytes of the filter
+    /// that decide for them.
     pub hashes: Vec<u64>,
 }
 
@@ -69,7 +68,7 @@ impl Bound {
         leaves
     }
 
-    /// The names of the columns that the predicate needs, as they were said, each once.
+    /// The paths of the columns that the predicate needs, as written, each once.
     pub fn paths(&self) -> Vec<&str> {
         let mut paths = Vec::new();
         self.root.for_each_column(&mut |column| {
@@ -104,13 +103,13 @@ impl Bound {
         Projection::leaves(self.columns())
     }
 
-    /// The predicates all of which must be true: one for each side of the outermost `and`s, in the
-    /// order in which they were said.
+    /// The predicates that must all be true: one for each side of the outermost `and`s, in the
+    /// order of the predicate's text.
     #[cfg(test)]
     pub(crate) fn conjuncts(&self) -> Vec<Self> {
         let of = |root: &Arc<BoundNode>| Self { root: Arc::clone(root), ..self.clone() };
         match &*self.root {
-            BoundNode::And(parts) => parts.iter().map(of).collect(),
+            BoundNode::And(operands) => operands.iter().map(of).collect(),
             _ => vec![self.clone()],
         }
     }
@@ -121,8 +120,8 @@ impl Bound {
             match node {
                 BoundNode::Function(of_function, _) => columns.extend(of_function),
                 BoundNode::Not(inner) => visit(inner, columns),
-                BoundNode::And(parts) | BoundNode::Or(parts) => {
-                    parts.iter().for_each(|part| visit(part, columns));
+                BoundNode::And(operands) | BoundNode::Or(operands) => {
+                    operands.iter().for_each(|operand| visit(operand, columns));
                 }
                 BoundNode::Constant(_) | BoundNode::Test(..) | BoundNode::Computed(_) => {}
             }
@@ -139,13 +138,15 @@ impl Bound {
 }
 
 impl BoundNode {
-    /// Whether it is evaluated only for rows that pass the other parts of a conjunction.
+    /// Whether it is evaluated only for rows that pass the other conjuncts.
     pub(super) fn is_last(&self) -> bool {
         match self {
             Self::Function(_, function) => function.is_last,
             Self::Computed(computed) => computed.may_fail,
             Self::Not(inner) => inner.is_last(),
-            Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.is_last()),
+            Self::And(operands) | Self::Or(operands) => {
+                operands.iter().any(|operand| operand.is_last())
+            }
             Self::Constant(_) | Self::Test(..) => false,
         }
     }
@@ -155,8 +156,8 @@ impl BoundNode {
             Self::Constant(_) => {}
             Self::Test(column, _) => visit(*column),
             Self::Not(inner) => inner.for_each_column(visit),
-            Self::And(parts) | Self::Or(parts) => {
-                parts.iter().for_each(|part| part.for_each_column(visit));
+            Self::And(operands) | Self::Or(operands) => {
+                operands.iter().for_each(|operand| operand.for_each_column(visit));
             }
             Self::Function(columns, _) => columns.iter().for_each(|column| visit(*column)),
             Self::Computed(computed) => computed.columns.iter().for_each(|column| visit(*column)),
@@ -169,8 +170,8 @@ impl BoundNode {
             Self::Constant(_) | Self::Function(..) | Self::Computed(_) => {}
             Self::Test(column, test) => visit(*column, test),
             Self::Not(inner) => inner.for_each_test(visit),
-            Self::And(parts) | Self::Or(parts) => {
-                parts.iter().for_each(|part| part.for_each_test(visit));
+            Self::And(operands) | Self::Or(operands) => {
+                operands.iter().for_each(|operand| operand.for_each_test(visit));
             }
         }
     }

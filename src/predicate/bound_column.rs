@@ -1,5 +1,5 @@
-//! [`BoundColumn`] and [`BoundTest`]: a column that was found in a schema, and a test whose literals
-//! are values of its type.
+//! [`BoundColumn`] and [`BoundTest`]: a column that was found in a schema, and a test whose
+//! literals have the type of the column.
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;

@@ -1,5 +1,5 @@
-//! Comparison by value: where a [`Literal`] lies among the values of a column's type, which need
-//! not have it.
+//! Compares by value: finds where a [`Literal`] lies among the values of a column's type, even if
+//! that type cannot represent it.
 
 use arrow_buffer::i256;
 use arrow_schema::DataType;
@@ -93,7 +93,7 @@ fn read_as(text: &str, data_type: &DataType) -> Placed<Option<Literal>> {
         D::Boolean if text.eq_ignore_ascii_case("false") => Some(false.into()),
         D::Boolean => None,
         D::Float16 | D::Float32 | D::Float64 => number(text).or_else(|| {
-            text.parse::<f64>().ok().map(|value| Literal::of(LiteralKind::Float(value)))
+            text.parse::<f64>().ok().map(|value| Literal::new(LiteralKind::Float(value)))
         }),
         other if other.is_integer() || other.is_decimal() => number(text),
         _ => return Ok(None),

@@ -1,4 +1,4 @@
-//! [`Expression`]: a value that is computed from the columns of a row, to be compared.
+//! [`Expression`]: a value that is computed from the columns of a row, and then compared.
 
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use super::column::Column;
 use super::literal::{Literal, LiteralKind};
 
 /// A value that is computed from the columns of a row: arithmetic, functions and casts of columns
-/// and literals. The [module](crate::predicate#expressions) says what they give.
+/// and literals. The [module](crate::predicate#expressions) defines the values.
 ///
 /// ```
 /// use marquetry::arrow_schema::DataType;
@@ -27,7 +27,7 @@ use super::literal::{Literal, LiteralKind};
 /// # Ok::<(), marquetry::Error>(())
 /// ```
 ///
-/// What it is compared with is compared [by value](Literal::by_value).
+/// Comparisons with it are [by value](Literal::by_value).
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "an expression is not a predicate: compare it with something"]
 pub struct Expression {
@@ -78,27 +78,27 @@ impl Expression {
         self
     }
 
-    /// The text in small letters, one for each character.
+    /// The string in lowercase, character by character.
     pub fn lower(self) -> Self {
         self.unary(Unary::Lower)
     }
 
-    /// The text in capital letters, one for each character.
+    /// The string in uppercase, character by character.
     pub fn upper(self) -> Self {
         self.unary(Unary::Upper)
     }
 
-    /// The number of characters of a string, or of bytes of a byte string.
+    /// Number of characters of a string, or of bytes of a byte string.
     pub fn length(self) -> Self {
         self.unary(Unary::Length)
     }
 
-    /// The number without its sign.
+    /// The absolute value of a number.
     pub fn abs(self) -> Self {
         self.unary(Unary::Abs)
     }
 
-    /// The value as one of another type. Where a row has a value that is none, the read fails.
+    /// The value converted to another type. The read fails if a value cannot be converted.
     pub fn cast(self, data_type: DataType) -> Self {
         self.unary(Unary::Cast(cast_target(data_type)))
     }
@@ -220,11 +220,11 @@ impl Literal {
     fn negated(&self) -> Option<Self> {
         let negated = match &self.kind {
             LiteralKind::Int(value) => match value.checked_neg() {
-                Some(value) => Self::of(LiteralKind::Int(value)),
+                Some(value) => Self::new(LiteralKind::Int(value)),
                 None => Self::decimal(arrow_buffer::i256::from_i128(*value).wrapping_neg(), 0),
             },
             LiteralKind::Decimal(unscaled, scale) => Self::decimal(unscaled.checked_neg()?, *scale),
-            LiteralKind::Float(value) => Self::of(LiteralKind::Float(-value)),
+            LiteralKind::Float(value) => Self::new(LiteralKind::Float(-value)),
             _ => return None,
         };
         Some(Self { by_value: self.by_value, ..negated })

@@ -1,4 +1,4 @@
-//! Coercion: a [`Literal`] becomes a value of a column's type, exactly or not at all.
+//! Coercion converts a [`Literal`] to a value of a column's type, exactly or not at all.
 
 use arrow_buffer::i256;
 use arrow_schema::{DataType, TimeUnit};

@@ -1,4 +1,4 @@
-//! [`Column`]: what a predicate is about, and [`Op`], how values are compared.
+//! [`Column`] names what a predicate tests; [`Op`] says how values are compared.
 
 use std::cmp::Ordering;
 
@@ -67,18 +67,19 @@ pub(super) enum Quantifier {
     All,
 }
 
-/// A column by its name, nested ones by their dotted path, as in
+/// Names a column; a nested one by its dotted path, as in
 /// [`Projection::names`](crate::schema::Projection::names).
 pub fn col(path: impl Into<String>) -> Column {
     Column { path: path.into(), elements: None, part: None }
 }
 
-/// At least one element of a list: what is below it may be named as well, `any("orders.price")`.
+/// Quantifies over the elements of a list: at least one passes. A path may go below the list:
+/// `any("orders.price")`.
 pub fn any(list: impl Into<Column>) -> Column {
     Column { elements: Some(Quantifier::Any), ..list.into() }
 }
 
-/// All elements of a list, also of an empty one.
+/// Quantifies over the elements of a list: all pass, also those of an empty list.
 pub fn all(list: impl Into<Column>) -> Column {
     Column { elements: Some(Quantifier::All), ..list.into() }
 }

@@ -1,7 +1,7 @@
-//! Evaluation of a conjunction part by part, cheapest first by what was learnt.
+//! Evaluates a conjunction conjunct by conjunct, the cheapest first as measured so far.
 //!
-//! A part sees only the rows that are left, if they are few, if it takes long, or if it can fail
-//! for the others.
+//! A conjunct is evaluated only on the rows that passed the conjuncts before it, if these rows are
+//! few, if the conjunct is slow, or if it can fail for other rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,15 +17,16 @@ use super::learn::AdaptiveStats;
 use super::nested_bits::within;
 use crate::error::Result;
 
-/// Of so many rows one must be left, or else the others are taken away before the next part is
-/// evaluated.
+/// Rows that passed are copied to a smaller batch if they are fewer than one in this many, before
+/// the next conjunct is evaluated.
 const FEW: usize = 4;
 
-/// Maximum bytes of the columns of which many rows are copied: no budget counts the copies.
+/// Maximum bytes of the columns whose rows are copied if many passed, because no budget counts the
+/// copies.
 const MAX_COPIED: usize = 4 << 20;
 
 /// About how many nanoseconds it takes, for each row, to take away those that are not left, and to
-/// put the answers back in their places.
+/// put the results back in their places.
 const NANOS_TO_TAKE: f64 = 3.0;
 
 impl Bound {
@@ -36,53 +37,56 @@ impl Bound {
         adaptive: &AdaptiveStats,
     ) -> Result<BooleanArray> {
         let trues = match &*self.root {
-            BoundNode::And(parts) => self.conjunction(parts, |_| true, batch, adaptive)?,
+            BoundNode::And(conjuncts) => self.conjunction(conjuncts, |_| true, batch, adaptive)?,
             root => self.tri_state(root, batch, None, adaptive)?.trues,
         };
         Ok(BooleanArray::new(trues, None))
     }
 
-    /// As [`Bound::evaluate_adaptively`], of some `parts` of the conjunction, ascending; the batch
+    /// As [`Bound::evaluate_adaptively`], of some `conjuncts`, ascending; the batch
     /// need not have the columns of the others.
-    pub(crate) fn evaluate_parts(
+    pub(crate) fn evaluate_conjuncts(
         &self,
-        parts: &[usize],
+        conjuncts: &[usize],
         batch: &RecordBatch,
         adaptive: &AdaptiveStats,
     ) -> Result<BooleanArray> {
         let BoundNode::And(all) = &*self.root else {
             return self.evaluate_adaptively(batch, adaptive);
         };
-        let wanted = |part: usize| parts.binary_search(&part).is_ok();
+        let wanted = |conjunct: usize| conjuncts.binary_search(&conjunct).is_ok();
         Ok(BooleanArray::new(self.conjunction(all, wanted, batch, adaptive)?, None))
     }
 
-    /// Which parts of the conjunction are evaluated only for rows that pass all others.
-    pub(crate) fn last_parts(&self) -> Vec<usize> {
-        let BoundNode::And(parts) = &*self.root else { return Vec::new() };
-        let parts = parts.iter().enumerate().filter(|(_, part)| part.is_last());
-        parts.map(|(i, _)| i).collect()
+    /// Which conjuncts are evaluated only for rows that pass all others.
+    pub(crate) fn last_conjuncts(&self) -> Vec<usize> {
+        let BoundNode::And(conjuncts) = &*self.root else { return Vec::new() };
+        let conjuncts = conjuncts.iter().enumerate().filter(|(_, conjunct)| conjunct.is_last());
+        conjuncts.map(|(i, _)| i).collect()
     }
 
-    /// For each part of a conjunction, which columns of `schema` it is evaluated on. `None` if the
+    /// For each conjunct, which columns of `schema` it is evaluated on. `None` if the
     /// predicate is no conjunction, or a column is none of the schema.
-    pub(crate) fn columns_of_parts(&self, schema: &ArrowSchema) -> Option<Vec<Vec<usize>>> {
-        let BoundNode::And(parts) = &*self.root else { return None };
+    pub(crate) fn columns_of_conjuncts(&self, schema: &ArrowSchema) -> Option<Vec<Vec<usize>>> {
+        let BoundNode::And(conjuncts) = &*self.root else { return None };
         let names = schema.fields().iter().map(|field| field.name().as_str());
         // The first of a name, as where it is looked up.
         let by_name: HashMap<&str, usize> =
             names.enumerate().map(|(i, name)| (name, i)).rev().collect();
-        parts.iter().map(|part| self.columns_of(part, |name| by_name.get(name).copied())).collect()
+        conjuncts
+            .iter()
+            .map(|conjunct| self.columns_of(conjunct, |name| by_name.get(name).copied()))
+            .collect()
     }
 
-    /// The top-level columns that a part needs; `None` if one is not found.
+    /// The top-level columns that a conjunct needs; `None` if one is not found.
     fn columns_of(
         &self,
-        part: &BoundNode,
+        conjunct: &BoundNode,
         find: impl Fn(&str) -> Option<usize>,
     ) -> Option<Vec<usize>> {
         let (mut found, mut are_all) = (Vec::new(), true);
-        part.for_each_column(&mut |column| {
+        conjunct.for_each_column(&mut |column| {
             let column = self.columns.get(column);
             // What the file does not have is null without any.
             if column.is_some_and(|column| column.read == ReadOf::Nothing) {
@@ -102,29 +106,29 @@ impl Bound {
         are_all.then_some(found)
     }
 
-    /// The rows for which all wanted parts are true.
+    /// The rows for which all wanted conjuncts are true.
     fn conjunction(
         &self,
-        parts: &[Arc<BoundNode>],
+        conjuncts: &[Arc<BoundNode>],
         is_wanted: impl Fn(usize) -> bool,
         batch: &RecordBatch,
         adaptive: &AdaptiveStats,
     ) -> Result<BooleanBuffer> {
         let rows = batch.num_rows();
         let (mut left, mut count) = (BooleanBuffer::new_set(rows), rows);
-        for i in adaptive.order(parts).into_iter().filter(|part| is_wanted(*part)) {
-            let Some(part) = parts.get(i).filter(|_| count > 0) else { break };
+        for i in adaptive.order(conjuncts).into_iter().filter(|conjunct| is_wanted(*conjunct)) {
+            let Some(conjunct) = conjuncts.get(i).filter(|_| count > 0) else { break };
             // Many rows are copied only where that takes little memory.
             let is_small = batch.get_array_memory_size() <= MAX_COPIED;
-            let must = part.is_last() && count < rows;
+            let must = conjunct.is_last() && count < rows;
             let pays = must
                 || count < rows.div_ceil(FEW)
-                || (is_small && pays(rows, count, adaptive.nanos(i, part)));
-            let few = if pays { self.few(part, batch, &left)? } else { None };
+                || (is_small && pays(rows, count, adaptive.nanos(i, conjunct)));
+            let few = if pays { self.few(conjunct, batch, &left)? } else { None };
             let start = Instant::now();
             let seen = few.as_ref().unwrap_or(batch);
             let wanted = few.is_none().then_some(&left);
-            let trues = self.tri_state(part, seen, wanted, adaptive)?.trues;
+            let trues = self.tri_state(conjunct, seen, wanted, adaptive)?.trues;
             adaptive.note(i, seen.num_rows(), trues.count_set_bits(), start.elapsed());
             left = match few {
                 Some(_) => within(&left, &trues),
@@ -135,21 +139,21 @@ impl Bound {
         Ok(left)
     }
 
-    /// Of the columns that a part needs, the rows that are left; `None` if they cannot be taken
+    /// Of the columns that a conjunct needs, the rows that are left; `None` if they cannot be taken
     /// out.
     fn few(
         &self,
-        part: &BoundNode,
+        conjunct: &BoundNode,
         batch: &RecordBatch,
         left: &BooleanBuffer,
     ) -> Result<Option<RecordBatch>> {
         let schema = batch.schema();
-        let Some(wanted) = self.columns_of(part, |name| schema.index_of(name).ok()) else {
+        let Some(wanted) = self.columns_of(conjunct, |name| schema.index_of(name).ok()) else {
             return Ok(None);
         };
         // The kernels make other types of runs.
         let mut types = wanted.iter().filter_map(|i| schema.fields().get(*i));
-        if types.any(|field| holds_runs(field.data_type(), part.is_last())) {
+        if types.any(|field| holds_runs(field.data_type(), conjunct.is_last())) {
             return Ok(None);
         }
         let columns = batch.project(&wanted)?;
@@ -157,8 +161,8 @@ impl Bound {
     }
 }
 
-/// Whether a part that takes so many nanoseconds for a row is better evaluated only on the `left`
-/// ones of `rows` rows.
+/// Whether a conjunct that takes `nanos` nanoseconds for each row should be evaluated only on the
+/// `left` rows that passed, rather than on all `rows`.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 fn pays(rows: usize, left: usize, nanos: f64) -> bool {
     nanos * (rows - left) as f64 > NANOS_TO_TAKE * rows as f64
@@ -215,21 +219,21 @@ mod tests {
 
     #[test]
     fn what_leaves_out_more_for_less_comes_first() {
-        let BoundNode::And(parts) = &*Predicate::parse("text like '%3' and n < 10")
+        let BoundNode::And(conjuncts) = &*Predicate::parse("text like '%3' and n < 10")
             .unwrap()
             .bind_to(&batch(1).schema())
             .unwrap()
             .root
         else {
-            panic!("two parts");
+            panic!("two conjuncts");
         };
         let adaptive = AdaptiveStats::default();
-        assert_eq!(adaptive.order(parts), [1, 0], "by guess");
+        assert_eq!(adaptive.order(conjuncts), [1, 0], "by guess");
         adaptive.note(1, 1000, 1000, Duration::from_micros(1));
         adaptive.note(0, 1000, 10, Duration::from_micros(10));
-        assert_eq!(adaptive.order(parts), [0, 1], "what passes all rows is worth nothing");
+        assert_eq!(adaptive.order(conjuncts), [0, 1], "what passes all rows is worth nothing");
         adaptive.note(0, 1000, 1000, Duration::from_millis(100));
-        assert_eq!(adaptive.order(parts), [1, 0], "nor is what takes long");
+        assert_eq!(adaptive.order(conjuncts), [1, 0], "nor is what takes long");
     }
 
     #[test]
@@ -271,8 +275,8 @@ mod tests {
         };
         let predicate = col("n").lt(8).and(col("text").lt("text 050"));
         let bound = predicate.bind_to(&batch(0).schema()).unwrap();
-        let BoundNode::And(parts) = &*bound.root else { panic!("two parts") };
-        let BoundNode::Test(_, test) = &*parts[1] else { panic!("a test") };
+        let BoundNode::And(conjuncts) = &*bound.root else { panic!("two conjuncts") };
+        let BoundNode::Test(_, test) = &*conjuncts[1] else { panic!("a test") };
         let adaptive = AdaptiveStats::default();
         let mut known = Vec::new();
         for i in 0..10 {

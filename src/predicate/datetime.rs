@@ -1,7 +1,7 @@
-//! Dates and times of day as text and as numbers: the proleptic Gregorian calendar, without leap
+//! Parses and formats dates and times of day: the proleptic Gregorian calendar, without leap
 //! seconds.
 //!
-//! Used by literals and by the text form. Years have four digits or more, and a sign where they
+//! Used by literals and by the text form. Years have at least four digits, and a sign where they
 //! need one.
 
 use std::fmt;

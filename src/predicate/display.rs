@@ -1,4 +1,4 @@
-//! The text form of predicates, written: `Display`.
+//! Formats predicates in the text form (`Display`).
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl fmt::Display for Column {
         let path = if plain { &self.path } else { &quoted };
         if let Some(part) = &self.part {
             let way = Literal::from(part.path.to_string());
-            let name = VariantShape::of_type(&part.data_type);
+            let name = VariantShape::from_type(&part.data_type);
             let name = name.map_or_else(|| part.data_type.to_string(), |shape| shape.to_string());
             return write!(f, "variant_get({path}, {way}, '{name}')");
         }
@@ -44,17 +44,17 @@ impl fmt::Display for Column {
 
 /// What is still to be written.
 enum Unwritten {
-    /// A part, by its number.
+    /// A term, by its number.
     Term(usize),
     Text(&'static str),
 }
 
 impl fmt::Display for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<&Term> = self.parts().collect();
-        let starts = starts(&parts);
+        let terms: Vec<&Term> = self.terms().collect();
+        let starts = starts(&terms);
         // What is pushed last is written first.
-        let mut left = vec![Unwritten::Term(parts.len() - 1)];
+        let mut left = vec![Unwritten::Term(terms.len() - 1)];
         while let Some(piece) = left.pop() {
             let at = match piece {
                 Unwritten::Text(text) => {
@@ -63,14 +63,14 @@ impl fmt::Display for Predicate {
                 }
                 Unwritten::Term(at) => at,
             };
-            match parts[at] {
+            match terms[at] {
                 Term::Constant(None) => f.write_str("null")?,
                 Term::Constant(Some(value)) => write!(f, "{value}")?,
                 Term::Test(column, test) => write_test(f, column, test, "")?,
                 Term::Computed(value, test) => write_test(f, value, test, "")?,
                 Term::Comparison(left, op, right) => write!(f, "{left} {op} {right}")?,
                 Term::Function(columns, _) => write!(f, "function({})", columns.join(", "))?,
-                Term::Not => match parts[at - 1] {
+                Term::Not => match terms[at - 1] {
                     Term::Test(column, test) if test.can_be_negated() => {
                         write_test(f, &column.clone().opposite(), test, "not ")?;
                     }
@@ -86,8 +86,8 @@ impl fmt::Display for Predicate {
                         left.push(Unwritten::Term(at - 1));
                     }
                 },
-                Term::And(n) => push_operands(&mut left, &parts, &starts, (at, *n), " and "),
-                Term::Or(n) => push_operands(&mut left, &parts, &starts, (at, *n), " or "),
+                Term::And(n) => push_operands(&mut left, &terms, &starts, (at, *n), " and "),
+                Term::Or(n) => push_operands(&mut left, &terms, &starts, (at, *n), " or "),
             }
         }
         Ok(())
@@ -109,24 +109,24 @@ impl Test {
     }
 }
 
-/// Pushes the `n` operands of the part numbered `at`, the last one first.
+/// Pushes the `n` operands of the term numbered `at`, the last one first.
 fn push_operands(
     left: &mut Vec<Unwritten>,
-    parts: &[&Term],
+    terms: &[&Term],
     starts: &[usize],
     (at, n): (usize, usize),
     operator: &'static str,
 ) {
-    let is_and = matches!(parts[at], Term::And(_));
+    let is_and = matches!(terms[at], Term::And(_));
     let mut end = at;
     for i in (0..n).rev() {
-        let part = end - 1;
-        end = starts[part];
-        match is_and && matches!(parts[part], Term::Or(_)) {
+        let operand = end - 1;
+        end = starts[operand];
+        match is_and && matches!(terms[operand], Term::Or(_)) {
             true => {
-                left.extend([Unwritten::Text(")"), Unwritten::Term(part), Unwritten::Text("(")])
+                left.extend([Unwritten::Text(")"), Unwritten::Term(operand), Unwritten::Text("(")])
             }
-            false => left.push(Unwritten::Term(part)),
+            false => left.push(Unwritten::Term(operand)),
         }
         if i > 0 {
             left.push(Unwritten::Text(operator));
@@ -134,11 +134,11 @@ fn push_operands(
     }
 }
 
-/// For each part, the number of the first of those that it is made of, or its own.
-fn starts(parts: &[&Term]) -> Vec<usize> {
-    let mut starts: Vec<usize> = Vec::with_capacity(parts.len());
-    for (at, step) in parts.iter().enumerate() {
-        let parts = match step {
+/// For each term, the number of the first of those that it is made of, or its own.
+fn starts(terms: &[&Term]) -> Vec<usize> {
+    let mut starts: Vec<usize> = Vec::with_capacity(terms.len());
+    for (at, step) in terms.iter().enumerate() {
+        let operands = match step {
             Term::Constant(_)
             | Term::Test(..)
             | Term::Function(..)
@@ -147,7 +147,7 @@ fn starts(parts: &[&Term]) -> Vec<usize> {
             Term::Not => 1,
             Term::And(n) | Term::Or(n) => *n,
         };
-        starts.push((0..parts).fold(at, |before, _| starts[before - 1]));
+        starts.push((0..operands).fold(at, |before, _| starts[before - 1]));
     }
     starts
 }

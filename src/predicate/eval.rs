@@ -1,9 +1,10 @@
-//! Evaluation: for each row of a batch, whether the predicate is true, false or neither.
+//! Evaluates a predicate: for each row of a batch, whether it is true, false or null.
 //!
-//! [`TriState`] are two bitmaps, of what is true and of what is false; with them SQL's three values
-//! are plain bit operations. Values are compared by the kernels of Arrow, but floats, whose order
-//! is ours. A dictionary is tested once for each entry, runs once for each run.
-//! Trap: below a null struct or list an array may hold anything; what is above decides.
+//! A [`TriState`] is two bitmaps, one of the rows that are true and one of those that are false;
+//! logic on SQL's three values is then plain bit operations. The kernels of Arrow compare values,
+//! except floats, whose order differs here. A dictionary is tested once for each entry, a run once.
+//! Trap: below a null struct or list an array may have any value; the validity of the parent
+//! decides.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -36,22 +37,21 @@ use crate::geo::Rectangle;
 use crate::variant::VariantArray;
 
 impl Bound {
-    /// For each row whether the predicate is true of it; false where it is false or null. Never has
-    /// nulls.
+    /// Evaluates the predicate on each row: the result is true where the predicate is, false where
+    /// it is false or null, and never null.
     ///
     /// The columns are found by name: the batch may have others too, in any order. Their values
-    /// must be of the types that the predicate was bound to; they may be in dictionaries or in
-    /// runs.
+    /// must have the types that the predicate was bound to; they may be in dictionaries or in runs.
     ///
     /// # Errors
-    /// `Usage` if a column is missing or of another type, or a function of the user gives another
-    /// number of rows; and whatever such a function fails with.
+    /// `Usage` if a column is missing or of another type, or a function of the caller returns
+    /// another number of rows; and any error of such a function.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let tri_state = self.tri_state(&self.root, batch, None, &AdaptiveStats::default())?;
         Ok(BooleanArray::new(tri_state.trues, None))
     }
 
-    /// For rows that are not `wanted`, because others decide, null may be answered.
+    /// For rows that are not `wanted`, because others decide, the result may be null.
     pub(super) fn tri_state(
         &self,
         node: &BoundNode,
@@ -66,22 +66,22 @@ impl Bound {
                 self.test(self.column(*column)?, test, batch, adaptive)
             }
             BoundNode::Not(inner) => Ok(self.tri_state(inner, batch, wanted, adaptive)?.not()),
-            BoundNode::And(parts) => {
+            BoundNode::And(operands) => {
                 let mut all = TriState::constant(Some(true), rows);
-                for part in those_that_may_fail_last(parts) {
-                    let wanted = undecided(part, wanted, &all.falses);
-                    all = all.and(&self.tri_state(part, batch, wanted.as_ref(), adaptive)?);
+                for operand in those_that_may_fail_last(operands) {
+                    let wanted = undecided(operand, wanted, &all.falses);
+                    all = all.and(&self.tri_state(operand, batch, wanted.as_ref(), adaptive)?);
                     if all.falses.count_set_bits() == rows {
                         break;
                     }
                 }
                 Ok(all)
             }
-            BoundNode::Or(parts) => {
+            BoundNode::Or(operands) => {
                 let mut any = TriState::constant(Some(false), rows);
-                for part in those_that_may_fail_last(parts) {
-                    let wanted = undecided(part, wanted, &any.trues);
-                    any = any.or(&self.tri_state(part, batch, wanted.as_ref(), adaptive)?);
+                for operand in those_that_may_fail_last(operands) {
+                    let wanted = undecided(operand, wanted, &any.trues);
+                    any = any.or(&self.tri_state(operand, batch, wanted.as_ref(), adaptive)?);
                     if any.trues.count_set_bits() == rows {
                         break;
                     }
@@ -101,7 +101,7 @@ impl Bound {
             Some(part) if column.read != ReadOf::Nothing => {
                 let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
                 let nulls = group.nulls().cloned();
-                VariantArray::of_parts(group, nulls)?.get(&part.path, &part.data_type)
+                VariantArray::from_parts(group, nulls)?.get(&part.path, &part.data_type)
             }
             _ => Ok(array),
         }
@@ -146,32 +146,32 @@ impl Bound {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let schema = Arc::new(ArrowSchema::new(fields));
         let given = RecordBatch::try_new_with_options(schema, arrays, &options)?;
-        let answer = (function.call)(&given).map_err(Error::of_caller)?;
-        if answer.len() != batch.num_rows() {
+        let result = (function.call)(&given).map_err(Error::of_caller)?;
+        if result.len() != batch.num_rows() {
             return Err(Error::usage(format_args!(
-                "the function of a predicate was given {} rows, and answered for {}",
+                "the function of a predicate was given {} rows, and returned {}",
                 batch.num_rows(),
-                answer.len()
+                result.len()
             )));
         }
-        Ok(TriState::of(&answer))
+        Ok(TriState::from_array(&result))
     }
 }
 
-/// The parts in the order in which they are evaluated: those that may fail for a row at the end,
+/// The operands in the order in which they are evaluated: those that may fail for a row at the end,
 /// where the others have decided of most.
-fn those_that_may_fail_last(parts: &[Arc<BoundNode>]) -> impl Iterator<Item = &Arc<BoundNode>> {
-    let first = parts.iter().filter(|part| !part.is_last());
-    first.chain(parts.iter().filter(|part| part.is_last()))
+fn those_that_may_fail_last(operands: &[Arc<BoundNode>]) -> impl Iterator<Item = &Arc<BoundNode>> {
+    let first = operands.iter().filter(|operand| !operand.is_last());
+    first.chain(operands.iter().filter(|operand| operand.is_last()))
 }
 
-/// The rows for which the answer of a part matters: asked only of a part that may fail.
+/// The rows for which the result of an operand matters; only for an operand that may fail.
 fn undecided(
-    part: &BoundNode,
+    operand: &BoundNode,
     wanted: Option<&BooleanBuffer>,
     decided: &BooleanBuffer,
 ) -> Option<BooleanBuffer> {
-    if !part.is_last() {
+    if !operand.is_last() {
         return None;
     }
     let undecided = !decided;
@@ -185,7 +185,7 @@ fn undecided(
 // one that may fail is evaluated only on the rows that are wanted.
 impl Bound {
     /// What an expression is asked, for the rows of a batch; of those that are not `wanted`, null
-    /// may be answered.
+    /// may be null.
     fn computed(
         &self,
         computed: &BoundComputed,
@@ -203,19 +203,19 @@ impl Bound {
             };
             column_values(&array)
         };
-        let answers = computed.answers(&mut load)?;
+        let results = computed.results(&mut load)?;
         Ok(match wanted {
-            None => answers,
+            None => results,
             Some(wanted) => TriState {
-                trues: within(wanted, &answers.trues),
-                falses: within(wanted, &answers.falses),
+                trues: within(wanted, &results.trues),
+                falses: within(wanted, &results.falses),
             },
         })
     }
 }
 
 impl BoundComputed {
-    fn answers(&self, load: &mut Load<'_>) -> Result<TriState> {
+    fn results(&self, load: &mut Load<'_>) -> Result<TriState> {
         let named = |e: Error| match e.get_ref() {
             None => Error::usage(format_args!("{}: {}", self.text, e.message())),
             Some(_) => e,
@@ -230,11 +230,11 @@ impl BoundComputed {
         }
     }
 
-    /// The answer for no column at all.
+    /// The result without any column.
     pub(super) fn constant(&self) -> Result<Option<bool>> {
-        let answers = self.answers(&mut |_| Err(Error::usage("an expression with columns")))?;
+        let results = self.results(&mut |_| Err(Error::usage("an expression with columns")))?;
         let is = |bits: &BooleanBuffer| bits.count_set_bits() > 0;
-        Ok(if is(&answers.trues) { Some(true) } else { is(&answers.falses).then_some(false) })
+        Ok(if is(&results.trues) { Some(true) } else { is(&results.falses).then_some(false) })
     }
 }
 
@@ -265,7 +265,7 @@ impl Evaluator<'_> {
             let Some(part) = &column.part else { return self.test_here(array, outer) };
             let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
             let nulls = NullBuffer::union(outer, group.nulls());
-            let parts = VariantArray::of_parts(group, nulls)?.get(&part.path, &part.data_type)?;
+            let parts = VariantArray::from_parts(group, nulls)?.get(&part.path, &part.data_type)?;
             return self.test_here(&parts, None);
         };
         let nulls = NullBuffer::union(outer, array.nulls());
@@ -276,7 +276,7 @@ impl Evaluator<'_> {
                 self.descend(child, nulls.as_ref(), rest)
             }
             PathStep::Elements => {
-                let lists = ListElements::of(array).ok_or_else(|| missing(column))?;
+                let lists = ListElements::from_array(array).ok_or_else(|| missing(column))?;
                 // What lies in no list is no value, and not looked at by tests that may fail.
                 let may_fail = matches!(self.test, BoundTest::Intersects(_));
                 let inside = may_fail.then(|| lists.inside(nulls.as_ref()));
@@ -303,7 +303,7 @@ impl Evaluator<'_> {
                 });
             }
             (BoundTest::IsEmpty, _) => {
-                let lists = ListElements::of(array).ok_or_else(|| missing(self.column))?;
+                let lists = ListElements::from_array(array).ok_or_else(|| missing(self.column))?;
                 let empty = BooleanBuffer::collect_bool(len, |i| {
                     lists.ends.get(i).is_some_and(|(from, to)| from == to)
                 });
@@ -379,7 +379,7 @@ impl Evaluator<'_> {
                 compare_to_value(array, *op, value, scalar)?.ok_or_else(|| missing(column))?
             }
             BoundTest::Same { scalar, negated } => {
-                let same = TriState::of(&cmp::eq(array, &Scalar::new(Arc::clone(scalar)))?);
+                let same = TriState::from_array(&cmp::eq(array, &Scalar::new(Arc::clone(scalar)))?);
                 if *negated { same.not() } else { same }
             }
             BoundTest::In { set, has_null, .. } => {
@@ -400,7 +400,7 @@ impl Evaluator<'_> {
             }
             BoundTest::Like { pattern, .. } => {
                 let pattern = like_pattern(pattern, array.data_type());
-                TriState::of(&arrow_string::like::like(array, &Scalar::new(pattern))?)
+                TriState::from_array(&arrow_string::like::like(array, &Scalar::new(pattern))?)
             }
             BoundTest::Lowered(of_small) => {
                 let small = lower(array).ok_or_else(|| missing(column))?;
@@ -431,7 +431,7 @@ fn compare_to_value(
         (_, LiteralValue::Float(value)) => Some(compare_to_float(array, op, *value)),
         _ => {
             let scalar = Scalar::new(Arc::clone(scalar));
-            return Ok(Some(TriState::of(&match op {
+            return Ok(Some(TriState::from_array(&match op {
                 Op::Eq => cmp::eq(array, &scalar)?,
                 Op::NotEq => cmp::neq(array, &scalar)?,
                 Op::Lt => cmp::lt(array, &scalar)?,

@@ -1,5 +1,5 @@
-//! [`Predicate`]: an expression over columns, and how it is built. Binding, pruning and evaluation
-//! are elsewhere.
+//! [`Predicate`]: an expression over columns, and the functions that build it. Other modules bind,
+//! prune and evaluate it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::geo::Rectangle;
 use crate::variant::VariantPath;
 
-/// Which rows are wanted. See the [module](crate::predicate) for what is true, and for the text
-/// form, which [`Display`](fmt::Display) gives.
+/// Selects rows. The [module](crate::predicate) defines when it is true, and its text form, which
+/// [`Display`](fmt::Display) writes.
 #[derive(Clone, PartialEq)]
 pub struct Predicate {
     /// In postfix order, each after its operands: a list, because walks over a tree would take
@@ -26,7 +26,7 @@ pub struct Predicate {
     pub(super) root: Term,
 }
 
-/// A part of a predicate.
+/// A node of a predicate.
 #[derive(Clone, PartialEq)]
 pub(super) enum Term {
     /// True, false or null, whatever the row.
@@ -39,11 +39,11 @@ pub(super) enum Term {
     Computed(Expression, Test),
     /// A comparison of two values that are no literals.
     Comparison(Expression, Op, Expression),
-    /// Negates the part before it.
+    /// Negates the term before it.
     Not,
-    /// Joins this many parts before it: at least two, none of them an `And`.
+    /// Joins this many terms before it: at least two, none of them an `And`.
     And(usize),
-    /// Joins this many parts before it: at least two, none of them an `Or`.
+    /// Joins this many terms before it: at least two, none of them an `Or`.
     Or(usize),
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Test {
 #[derive(Clone)]
 pub(super) struct Function {
     pub(super) call: Arc<UserFunction>,
-    /// Whether it is called only for rows that pass the other parts of a conjunction.
+    /// Whether it is called only for rows that pass the other conjuncts.
     pub(super) is_last: bool,
 }
 
@@ -77,7 +77,7 @@ impl PartialEq for Function {
     }
 }
 
-/// The rows for which `predicate` is false. Where it is null, so is this.
+/// True where `predicate` is false; null where it is null.
 pub fn not(predicate: Predicate) -> Predicate {
     let Predicate { mut operands, root } = predicate;
     operands.push(root);
@@ -85,10 +85,10 @@ pub fn not(predicate: Predicate) -> Predicate {
 }
 
 impl Column {
-    /// The part of the values of a VARIANT column that `path` leads to, as `data_type`: null where
-    /// there is none of this type, as [`VariantArray::get`](crate::variant::VariantArray::get) has
-    /// it. The type is one that VARIANT can be shredded as. Only the leaves of the part are read,
-    /// and where it is a column of this type, its statistics prune.
+    /// The part of the values of a VARIANT column at `path`, as `data_type`: null where there is
+    /// none of this type, as in [`VariantArray::get`](crate::variant::VariantArray::get). The type
+    /// must be one that VARIANT can be shredded as. Only the leaves of the part are read, and if it
+    /// is a column of this type, its statistics prune.
     ///
     /// ```
     /// use marquetry::arrow_schema::DataType;
@@ -105,7 +105,7 @@ impl Column {
     }
 
     fn test(self, test: Test) -> Predicate {
-        Predicate::of(Term::Test(self, test))
+        Predicate::new(Term::Test(self, test))
     }
 
     pub(super) fn compare(self, op: Op, other: impl Into<Expression>) -> Predicate {
@@ -147,18 +147,18 @@ impl Column {
         Expression::from(self).between(low, high)
     }
 
-    /// The value is one of these. With a null among them, it is never false; with none at all,
-    /// always.
+    /// The value is one of these. If a null is among them, the result is never false; without
+    /// literals it is always false.
     pub fn is_in<L: Into<Literal>>(self, literals: impl IntoIterator<Item = L>) -> Predicate {
         self.test(Test::In(literals.into_iter().map(Into::into).collect()))
     }
 
-    /// There is no value. Asked of a struct, a list or a map, too.
+    /// The value, struct, list or map is null.
     pub fn is_null(self) -> Predicate {
         self.test(Test::IsNull)
     }
 
-    /// There is a value.
+    /// The value, struct, list or map is not null.
     pub fn is_not_null(self) -> Predicate {
         not(self.opposite().is_null())
     }
@@ -183,51 +183,50 @@ impl Column {
         self.test(Test::StartsWith(prefix.into()))
     }
 
-    /// The string matches a pattern: `%` is any text, `_` any one character, `\` in front of either
-    /// takes it as it stands.
+    /// The string matches a pattern: `%` matches any text, `_` any one character, and `\` before
+    /// either the character itself.
     pub fn like(self, pattern: impl Into<String>) -> Predicate {
         self.test(Test::Like(pattern.into(), Some('\\')))
     }
 
-    /// As [`Column::like`], whether letters are small or capital: both sides are compared in small
-    /// letters, as [`Column::lower`] makes them.
+    /// As [`Column::like`], ignoring case: both sides are compared in lowercase, as
+    /// [`Column::lower`] makes it.
     pub fn ilike(self, pattern: impl Into<String>) -> Predicate {
         self.test(Test::ILike(pattern.into(), Some('\\')))
     }
 
-    /// The text in small letters, one for each character. As all expressions, it prunes nothing.
+    /// The string in lowercase, character by character. Like all expressions, it prunes nothing.
     pub fn lower(self) -> Expression {
         Expression::from(self).lower()
     }
 
-    /// The text in capital letters, one for each character.
+    /// The string in uppercase, character by character.
     pub fn upper(self) -> Expression {
         Expression::from(self).upper()
     }
 
-    /// The number of characters of a string, or of bytes of a byte string.
+    /// Number of characters of a string, or of bytes of a byte string.
     pub fn length(self) -> Expression {
         Expression::from(self).length()
     }
 
-    /// The number without its sign.
+    /// The absolute value of a number.
     pub fn abs(self) -> Expression {
         Expression::from(self).abs()
     }
 
-    /// The value as one of another type. Where a row has a value that is none, the read fails.
+    /// The value converted to another type. The read fails if a value cannot be converted.
     pub fn cast(self, data_type: DataType) -> Expression {
         Expression::from(self).cast(data_type)
     }
 
-    /// The geometry, a value in WKB, may lie in `rectangle`: the box
-    /// [around](Rectangle::around) it and `rectangle` have a point in common. False of an empty
-    /// geometry, which has no box.
+    /// The geometry, a value in WKB, may intersect `rectangle`: the box [around](Rectangle::around)
+    /// it and `rectangle` have a point in common. False for an empty geometry, which has no box.
     ///
-    /// Where edges are planar (GEOMETRY, and byte strings without a logical type), it is the box of
-    /// the value's own coordinates. Where they are geodesic (GEOGRAPHY), the box covers the edges:
-    /// no value that intersects is missed, others may be found. A row group is left out if the box
-    /// in its statistics and `rectangle` have no point in common.
+    /// With planar edges (GEOMETRY, and byte strings without a logical type), it is the box of the
+    /// value's own coordinates. With geodesic edges (GEOGRAPHY), the box covers the edges: no value
+    /// that intersects is missed, others may be found. A row group is skipped if the box in its
+    /// statistics and `rectangle` have no point in common.
     ///
     /// ```
     /// use marquetry::geo::Rectangle;
@@ -243,42 +242,42 @@ impl Column {
         self.test(Test::Intersects(rectangle))
     }
 
-    /// As [`Column::like`], with another character in place of `\`, or with none.
+    /// As [`Column::like`], with another escape character than `\`, or with none.
     pub fn like_escaped(self, pattern: impl Into<String>, escape: Option<char>) -> Predicate {
         self.test(Test::Like(pattern.into(), escape))
     }
 }
 
 impl Predicate {
-    /// All rows.
-    pub const TRUE: Self = Self::of(Term::Constant(Some(true)));
+    /// True for all rows.
+    pub const TRUE: Self = Self::new(Term::Constant(Some(true)));
 
-    /// No row.
-    pub const FALSE: Self = Self::of(Term::Constant(Some(false)));
+    /// True for no row.
+    pub const FALSE: Self = Self::new(Term::Constant(Some(false)));
 
-    /// The rows for which both are true.
+    /// True where both are.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self::all_of([self, other])
     }
 
-    /// The rows for which one or both are true.
+    /// True where at least one of both is.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self::any_of([self, other])
     }
 
-    /// The rows for which all are true; of none, all rows.
+    /// True where all are; without predicates, for all rows.
     pub fn all_of(predicates: impl IntoIterator<Item = Self>) -> Self {
         Self::joined(predicates, Term::And)
     }
 
-    /// The rows for which at least one is true; of none, no row.
+    /// True where at least one is; without predicates, for no row.
     pub fn any_of(predicates: impl IntoIterator<Item = Self>) -> Self {
         Self::joined(predicates, Term::Or)
     }
 
-    /// All of them, joined by `by`; those that are joined so already are joined as their parts.
+    /// All of them, joined by `by`; those that are joined so already are joined as their operands.
     fn joined(predicates: impl IntoIterator<Item = Self>, by: fn(usize) -> Term) -> Self {
         let is_and = by(0) == Term::And(0);
         let (mut operands, mut n) = (Vec::new(), 0);
@@ -288,8 +287,8 @@ impl Predicate {
                 false => operands.extend(predicate.operands),
             }
             match predicate.root {
-                Term::And(parts) if is_and => n += parts,
-                Term::Or(parts) if !is_and => n += parts,
+                Term::And(count) if is_and => n += count,
+                Term::Or(count) if !is_and => n += count,
                 root => {
                     operands.push(root);
                     n += 1;
@@ -304,37 +303,38 @@ impl Predicate {
         Self { operands, root }
     }
 
-    pub(super) const fn of(root: Term) -> Self {
+    pub(super) const fn new(root: Term) -> Self {
         Self { operands: Vec::new(), root }
     }
 
-    /// All parts in postfix order, each after its operands.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &Term> {
+    /// All terms in postfix order, each after its operands.
+    pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
         self.operands.iter().chain(std::iter::once(&self.root))
     }
 
-    /// The rows for which a function of yours is true. It is given batches of the named columns, in
-    /// this order; a nested column is named by its whole path. It must give one boolean or null for
-    /// each row, and depend on nothing but the row.
+    /// True where a function of the caller is. The function is given batches of the named columns,
+    /// in this order; a nested column is named by its whole path. It must return one boolean or
+    /// null for each row, and depend on nothing but the row.
     ///
-    /// Nothing is known of it, so nothing is pruned by it; `and` it with what can be.
+    /// It prunes nothing; `and` it with a predicate that does.
     pub fn function<S: Into<String>>(
         columns: impl IntoIterator<Item = S>,
         function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
     ) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
-        Self::of(Term::Function(columns, Function { call: Arc::new(function), is_last: false }))
+        Self::new(Term::Function(columns, Function { call: Arc::new(function), is_last: false }))
     }
 
-    /// As [`Predicate::function`], of one that can fail for some rows. In a conjunction it is called
-    /// only for rows that pass all other parts, after the functions of this kind before it.
+    /// Like [`Predicate::function`], for a function that can fail for some rows. In a conjunction
+    /// it is called only for rows that pass all other conjuncts, after earlier functions of this
+    /// kind.
     #[cfg(feature = "engine")]
     pub fn last_function(
         columns: Vec<String>,
         function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
     ) -> Self {
         let function = Function { call: Arc::new(function), is_last: true };
-        Self::of(Term::Function(columns.into(), function))
+        Self::new(Term::Function(columns.into(), function))
     }
 }
 
@@ -407,12 +407,12 @@ impl Expression {
         self.test(Test::In(literals.into_iter().map(Into::into).collect()))
     }
 
-    /// There is no value.
+    /// The value is null.
     pub fn is_null(self) -> Predicate {
         self.test(Test::IsNull)
     }
 
-    /// There is a value.
+    /// The value is not null.
     pub fn is_not_null(self) -> Predicate {
         not(self.opposite().is_null())
     }
@@ -427,7 +427,7 @@ impl Expression {
         self.test(Test::Like(pattern.into(), Some('\\')))
     }
 
-    /// The string matches a pattern, whether its letters are small or not, as [`Column::ilike`].
+    /// The string matches a pattern, ignoring case, as [`Column::ilike`].
     pub fn ilike(self, pattern: impl Into<String>) -> Predicate {
         self.test(Test::ILike(pattern.into(), Some('\\')))
     }
@@ -438,19 +438,19 @@ impl Expression {
             (Err(left), Ok(literal)) => left.test(Test::Compare(op, literal)),
             (Ok(literal), Err(right)) => right.test(Test::Compare(op.flipped(), literal)),
             (Ok(left), Ok(literal)) => Self::from(left).test(Test::Compare(op, literal)),
-            (Err(left), Err(right)) => Predicate::of(Term::Comparison(left, op, right)),
+            (Err(left), Err(right)) => Predicate::new(Term::Comparison(left, op, right)),
         }
     }
 
     /// A test of the value: of a column, where it is nothing else.
     pub(super) fn test(self, test: Test) -> Predicate {
         match self.into_column() {
-            Ok(column) => Predicate::of(Term::Test(column, test)),
-            Err(computed) => Predicate::of(Term::Computed(computed, test.by_value())),
+            Ok(column) => Predicate::new(Term::Test(column, test)),
+            Err(computed) => Predicate::new(Term::Computed(computed, test.by_value())),
         }
     }
 
-    /// The column of which a test must be false, if this is a column.
+    /// Turns a bare column into the column that must be false.
     pub(super) fn opposite(self) -> Self {
         match self.into_column() {
             Ok(column) => column.opposite().into(),

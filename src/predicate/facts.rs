@@ -1,10 +1,10 @@
-//! [`ColumnFacts`]: what the metadata of a file say of a leaf in a row group or a page, as far as
-//! it may be believed.
+//! [`ColumnFacts`]: the trusted part of what the metadata of a file say of a leaf in a row group or
+//! a page.
 //!
 //! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Used by
-//! [`prune`](super::prune). Decides which bounds count: those whose order is defined, and known.
-//! Trap: a fact that is absent is unknown, never 0. A fact that contradicts another is not believed
-//! either, and neither is the other.
+//! [`prune`](super::prune). It decides which bounds count: those whose order is defined and known.
+//! Trap: a fact that is absent is unknown, never 0. If two facts contradict each other, neither
+//! counts.
 
 use std::cmp::Ordering;
 
@@ -35,8 +35,8 @@ pub(crate) struct ColumnFacts {
     pub nulls: Option<u64>,
     /// NaNs among the values.
     pub nans: Option<u64>,
-    /// A lower bound of the values, NaNs left out, in the order that predicates compare by; `exact`
-    /// unless it is said not to be.
+    /// A lower bound of the values without NaNs, in the order that predicates compare by; `exact`
+    /// unless the file says that it is not.
     pub min: Option<StoredBound>,
     /// An upper bound.
     pub max: Option<StoredBound>,
@@ -76,7 +76,7 @@ fn trust(leaf: &Leaf, order: Option<&ColumnOrder>) -> BoundsTrust {
     if !leaf.ordered || is_interval(leaf) {
         return BoundsTrust::None;
     }
-    let of_type = ValueOrder::of(leaf, false);
+    let of_type = ValueOrder::for_leaf(leaf, false);
     let is_float = of_type.has_nan();
     let ordered = match order {
         Some(ColumnOrder::TypeOrder) => of_type != ValueOrder::Undefined,
@@ -123,8 +123,8 @@ impl ColumnFacts {
         let mut facts = Self::unknown(rows);
         facts.entries = u64::try_from(meta.num_values).ok();
         facts.def_histogram = histogram.and_then(|counts| histogram_of(counts, leaf));
-        if let (Some(edges), Some(found)) = (Edges::of(leaf), &meta.geospatial_statistics) {
-            facts.rectangle = Rectangle::of_statistics(found, edges);
+        if let (Some(edges), Some(found)) = (Edges::for_leaf(leaf), &meta.geospatial_statistics) {
+            facts.rectangle = Rectangle::from_statistics(found, edges);
         }
         if let Some(statistics) = &meta.statistics {
             facts.nulls = count(statistics.null_count);
@@ -249,7 +249,7 @@ impl PageFacts {
         }
         let believed = matches!(trust(leaf, order), BoundsTrust::Ordered | BoundsTrust::Signed);
         let is_total = matches!(order, Some(ColumnOrder::Ieee754TotalOrder));
-        let order = believed.then(|| ValueOrder::of(leaf, is_total));
+        let order = believed.then(|| ValueOrder::for_leaf(leaf, is_total));
         let levels = usize::from(leaf.max_def) + 1;
         let histograms = match columns.definition_level_histograms.as_deref() {
             None | Some([]) => None,
@@ -348,7 +348,7 @@ impl PageFacts {
         {
             return wrong("nulls of all pages", &of_chunk, &of_pages);
         }
-        let order = ValueOrder::of(leaf, false);
+        let order = ValueOrder::for_leaf(leaf, false);
         let is_integer = matches!(leaf.physical, Physical::Int32 | Physical::Int64);
         if !is_integer || order == ValueOrder::Undefined {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Comparisons of whole arrays that Arrow has no kernels for.
+//! Compares whole arrays where Arrow has no kernel.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Predicates of which some columns are known beforehand: partition columns, whose values stand in
-//! the name of a folder.
+//! Simplifies predicates whose partition columns are known: their values are part of the name of a
+//! folder.
 
 use arrow_array::RecordBatch;
 
@@ -7,11 +7,11 @@ use super::expression::{Predicate, Term, not};
 use crate::error::{Error, Result};
 
 impl Predicate {
-    /// The predicate that is left where the columns of `values`, a batch of one row, are known: it
-    /// names none of them.
+    /// Simplifies the predicate for known columns: `values` is a batch of one row, whose columns do
+    /// not occur in the result.
     ///
-    /// What is decided by them alone becomes `true`, `false` or `null`; [`Predicate::FALSE`] says
-    /// that no row can match.
+    /// Tests of known columns alone become `true`, `false` or `null`; the result is
+    /// [`Predicate::FALSE`] if no row can match.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -27,8 +27,8 @@ impl Predicate {
     /// ```
     ///
     /// # Errors
-    /// `Usage` if `values` is not one row, a literal does not fit the type of a known column, or a
-    /// function takes columns of which some are known and some are not.
+    /// `Usage` if `values` is not one row, a literal does not fit the type of a known column, or
+    /// some but not all columns of a function are known.
     pub fn with_known(&self, values: &RecordBatch) -> Result<Self> {
         if values.num_rows() != 1 {
             return Err(Error::usage(format_args!(
@@ -41,10 +41,10 @@ impl Predicate {
         for part in self.operands.iter().chain([&self.root]) {
             let folded = match part {
                 Term::Test(column, _) if is_known(&column.path) => evaluate(part, values)?,
-                Term::Constant(_) | Term::Test(..) => Self::of(part.clone()),
+                Term::Constant(_) | Term::Test(..) => Self::new(part.clone()),
                 Term::Function(columns, _) => {
                     match columns.iter().filter(|name| is_known(name)).count() {
-                        0 => Self::of(part.clone()),
+                        0 => Self::new(part.clone()),
                         n if n == columns.len() => evaluate(part, values)?,
                         _ => return Err(half_known()),
                     }
@@ -82,7 +82,7 @@ fn left_of(part: Predicate, values: &RecordBatch) -> Result<Predicate> {
 }
 
 fn constant(known: Option<bool>) -> Predicate {
-    Predicate::of(Term::Constant(known))
+    Predicate::new(Term::Constant(known))
 }
 
 /// Parts of an `and`, which false decides, or of an `or`, which true decides.
@@ -104,10 +104,10 @@ fn evaluate(part: &Term, values: &RecordBatch) -> Result<Predicate> {
     let holds = |predicate: Predicate| -> Result<bool> {
         Ok(predicate.bind_to(values.schema_ref())?.evaluate(values)?.value(0))
     };
-    if holds(Predicate::of(part.clone()))? {
+    if holds(Predicate::new(part.clone()))? {
         return Ok(constant(Some(true)));
     }
-    let is_false = holds(not(Predicate::of(part.clone())))?;
+    let is_false = holds(not(Predicate::new(part.clone())))?;
     Ok(constant(is_false.then_some(false)))
 }
 

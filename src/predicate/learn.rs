@@ -1,10 +1,9 @@
-//! [`AdaptiveStats`]: what the batches of a read teach for those that follow.
+//! [`AdaptiveStats`]: measurements of earlier batches of a read, by which later ones are evaluated.
 //!
-//! The parts of a conjunction are evaluated in the order of what a row costs them by what they
-//! leave out, both as measured so far; where few rows are left, a part sees only those. Verdicts on
-//! the entries of a dictionary are kept for the batches that share it.
-//! Trap: only at the top does a conjunction care for nothing but *true*; below a `not`, false and
-//! null differ.
+//! The conjuncts are evaluated by ascending cost per row that they reject, as measured
+//! so far; where few rows are left, a conjunct sees only those. The results of testing the entries
+//! of a dictionary are kept for the batches that share it.
+//! Trap: only at the top of a conjunction are false and null equivalent; below a `not` they differ.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -22,12 +21,12 @@ pub(crate) struct AdaptiveStats {
 
 #[derive(Debug, Default)]
 struct AdaptiveState {
-    /// For each part of the conjunction.
-    parts: Vec<Cost>,
+    /// For each conjunct.
+    conjuncts: Vec<Cost>,
     entries: Vec<DictionaryResults>,
 }
 
-/// What a part cost so far, and how many rows it let pass.
+/// What a conjunct cost so far, and how many rows it let pass.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {
     rows: u64,
@@ -35,16 +34,16 @@ struct Cost {
     time: Duration,
 }
 
-/// What a part of a conjunction has cost for a row that it was evaluated on, and how many of these
+/// What a conjunct has cost for a row that it was evaluated on, and how many of these
 /// rows it let pass.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PartCost {
+pub(crate) struct ConjunctCost {
     pub(crate) nanos: f64,
     /// As a share, from 0 to 1.
     pub(crate) passed: f64,
 }
 
-/// The verdicts on the entries of a dictionary, which is not kept alive.
+/// The results on the entries of a dictionary, which is not kept alive.
 #[derive(Debug)]
 struct DictionaryResults {
     /// The address of the test, which lives as long as the predicate.
@@ -52,52 +51,56 @@ struct DictionaryResults {
     values: Weak<dyn Array>,
     /// Rows whose entries were tested one by one, because that was less.
     rows: usize,
-    /// The verdicts, once it was better to test every entry.
+    /// The results, once it was better to test every entry.
     tri_state: Option<TriState>,
 }
 
-/// Dictionaries of which the verdicts are kept: a few columns in the row groups that are decoded at
-/// a time.
+/// Maximum number of dictionaries whose results are kept: a few columns in the row groups that are
+/// decoded at a time.
 const MAX_DICTIONARIES: usize = 32;
 
 impl AdaptiveStats {
-    /// The parts, cheapest first: what a row costs, by the share of rows that need not be looked at
-    /// any more. Those that must come last do, as they are ordered.
-    pub(super) fn order(&self, parts: &[Arc<BoundNode>]) -> Vec<usize> {
+    /// The conjuncts, cheapest first: what a row costs, by the share of rows that need not be
+    /// looked at any more. Those that must come last do, as they are ordered.
+    pub(super) fn order(&self, conjuncts: &[Arc<BoundNode>]) -> Vec<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.parts.resize(parts.len(), Cost::default());
-        let rank = |(part, cost): (&Arc<BoundNode>, &Cost)| match part.is_last() {
+        state.conjuncts.resize(conjuncts.len(), Cost::default());
+        let rank = |(conjunct, cost): (&Arc<BoundNode>, &Cost)| match conjunct.is_last() {
             true => f64::INFINITY,
-            false => cost.rank(part).min(f64::MAX),
+            false => cost.rank(conjunct).min(f64::MAX),
         };
-        let ranks: Vec<f64> = parts.iter().zip(&state.parts).map(rank).collect();
-        let mut order: Vec<usize> = (0..parts.len()).collect();
+        let ranks: Vec<f64> = conjuncts.iter().zip(&state.conjuncts).map(rank).collect();
+        let mut order: Vec<usize> = (0..conjuncts.len()).collect();
         order.sort_by(|a, b| ranks[*a].total_cmp(&ranks[*b]));
         order
     }
 
-    pub(super) fn note(&self, part: usize, rows: usize, passed: usize, time: Duration) {
+    pub(super) fn note(&self, conjunct: usize, rows: usize, passed: usize, time: Duration) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cost) = state.parts.get_mut(part) {
+        if let Some(cost) = state.conjuncts.get_mut(conjunct) {
             cost.rows += rows as u64;
             cost.passed += passed as u64;
             cost.time += time;
         }
     }
 
-    /// About how many nanoseconds a part takes for a row.
-    pub(super) fn nanos(&self, part: usize, node: &BoundNode) -> f64 {
+    /// About how many nanoseconds a conjunct takes for a row.
+    pub(super) fn nanos(&self, conjunct: usize, node: &BoundNode) -> f64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.parts.get(part).filter(|cost| cost.rows > 0).map_or_else(|| node.guess(), Cost::nanos)
+        state
+            .conjuncts
+            .get(conjunct)
+            .filter(|cost| cost.rows > 0)
+            .map_or_else(|| node.guess(), Cost::nanos)
     }
 
-    /// What is known of each part of the conjunction.
-    pub(crate) fn parts(&self) -> Vec<Option<PartCost>> {
+    /// What is known of each conjunct.
+    pub(crate) fn conjuncts(&self) -> Vec<Option<ConjunctCost>> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.parts.iter().map(Cost::known).collect()
+        state.conjuncts.iter().map(Cost::known).collect()
     }
 
-    /// The verdicts on the entries of a dictionary, if they are known.
+    /// The results on the entries of a dictionary, if they are known.
     pub(super) fn entries(&self, test: &BoundTest, values: &ArrayRef) -> Option<TriState> {
         let test = std::ptr::from_ref(test).addr();
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,11 +108,11 @@ impl AdaptiveStats {
         found.and_then(|entries| entries.tri_state.clone())
     }
 
-    /// Whether to test every entry of a dictionary, of which `rows` more rows are tested now: once
-    /// as many rows were tested one by one as would have been half the work.
+    /// Whether to test every entry of a dictionary, given that `rows` more of its rows are to be
+    /// tested: once testing row by row has cost half as much.
     pub(super) fn pays(&self, test: &BoundTest, values: &ArrayRef, rows: usize) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match state.of(test, values) {
+        let before = match state.entry(test, values) {
             Some(entries) => {
                 let before = entries.rows;
                 entries.rows = before.saturating_add(rows);
@@ -120,10 +123,10 @@ impl AdaptiveStats {
         before.saturating_add(rows) >= values.len() / 2
     }
 
-    /// Keeps the verdicts on the entries of a dictionary.
+    /// Keeps the results on the entries of a dictionary.
     pub(super) fn keep(&self, test: &BoundTest, values: &ArrayRef, tri_state: &TriState) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entries) = state.of(test, values) {
+        if let Some(entries) = state.entry(test, values) {
             entries.tri_state = Some(tri_state.clone());
         }
     }
@@ -131,7 +134,7 @@ impl AdaptiveStats {
 
 impl AdaptiveState {
     /// What is kept of a dictionary; `None` if there are too many.
-    fn of(&mut self, test: &BoundTest, values: &ArrayRef) -> Option<&mut DictionaryResults> {
+    fn entry(&mut self, test: &BoundTest, values: &ArrayRef) -> Option<&mut DictionaryResults> {
         let test = std::ptr::from_ref(test).addr();
         let found = self.entries.iter().position(|entries| entries.are_of(test, values));
         let at = match found {
@@ -159,15 +162,15 @@ impl DictionaryResults {
 
 impl Cost {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    fn known(&self) -> Option<PartCost> {
+    fn known(&self) -> Option<ConjunctCost> {
         let passed = self.passed as f64 / self.rows as f64;
-        (self.rows > 0).then(|| PartCost { nanos: self.nanos(), passed })
+        (self.rows > 0).then(|| ConjunctCost { nanos: self.nanos(), passed })
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    fn rank(&self, part: &BoundNode) -> f64 {
+    fn rank(&self, conjunct: &BoundNode) -> f64 {
         if self.rows == 0 {
-            return part.guess();
+            return conjunct.guess();
         }
         let rows = self.rows as f64;
         let left_out = (rows - self.passed as f64) / rows;
@@ -182,7 +185,7 @@ impl Cost {
 }
 
 impl BoundNode {
-    /// The rank, in nanoseconds, of a part of which nothing is known yet.
+    /// The estimated rank, in nanoseconds, of a conjunct that was not measured yet.
     fn guess(&self) -> f64 {
         match self {
             Self::Constant(_) => 0.0,
@@ -200,7 +203,9 @@ impl BoundNode {
                 BoundTest::Lowered(_) => 60.0,
             },
             Self::Not(inner) => inner.guess() + 1.0,
-            Self::And(parts) | Self::Or(parts) => parts.iter().map(|part| part.guess()).sum(),
+            Self::And(conjuncts) | Self::Or(conjuncts) => {
+                conjuncts.iter().map(|conjunct| conjunct.guess()).sum()
+            }
             Self::Function(..) | Self::Computed(_) => 100.0,
         }
     }

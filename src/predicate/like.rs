@@ -1,8 +1,8 @@
-//! LIKE patterns: `%` is any text, `_` any one character, and the character after the escape
-//! character stands for itself.
+//! LIKE patterns: `%` matches any text, `_` any one character, and a character after the escape
+//! character itself.
 //!
-//! A pattern is taken apart when it is bound: many are an equality or a prefix, which statistics
-//! can answer.
+//! A pattern is parsed when it is bound, because many are an equality or a prefix, for which
+//! statistics can prune.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! [`ListElements`]: the elements of the lists of an array, and tests of them.
+//! [`ListElements`]: the elements of the lists of an array, and the tests of them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) struct ListElements {
 }
 
 impl ListElements {
-    pub(super) fn of(array: &ArrayRef) -> Option<Self> {
+    pub(super) fn from_array(array: &ArrayRef) -> Option<Self> {
         fn by_offsets<O: OffsetSizeTrait>(offsets: &[O], values: &ArrayRef) -> ListElements {
             // Of a slice of an array, only the elements of the slice.
             let first = offsets.first().map_or(0, |first| first.as_usize());

@@ -1,8 +1,8 @@
-//! [`Literal`]: a value that a predicate compares with, not yet of the type of a column.
+//! [`Literal`]: a value that a predicate compares with, before it has the type of a column.
 //!
-//! Made by the user or by the parser; when a predicate is bound, it becomes a value of the column's
-//! Arrow type once, or an error that names it. Numbers are exact: `0.1` is the decimal, whatever
-//! type it came from, and is rounded only where a float column is compared with it.
+//! The user or the parser makes it. Binding converts it once to a value of the column's Arrow type,
+//! or returns an error that names it. Numbers are exact: `0.1` is the decimal, whatever type it
+//! came from, and is rounded only where a float column is compared with it.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,13 +19,13 @@ use arrow_schema::DataType;
 
 use super::datetime::{DAY, Date, Time, Timestamp, nanos_of};
 
-/// A value to compare with: of Rust, of Arrow, or of the text form.
+/// A value to compare with: from Rust, from Arrow, or from the text form.
 ///
 /// | literal | columns that it may be compared with |
 /// |---|---|
 /// | boolean | Boolean |
 /// | number | integers and decimals that hold it exactly; floats (rounded to the nearest) |
-/// | whole number | durations; but in the text form, dates, times and timestamps: a count of their unit |
+/// | whole number | durations; in Rust also dates, times and timestamps: a count of their unit |
 /// | string | strings; byte strings; dates, times, timestamps, UUIDs of 16 bytes, if it is one |
 /// | byte string | byte strings; strings, if it is UTF-8 |
 /// | date | dates; timestamps, as its midnight |
@@ -34,12 +34,12 @@ use super::datetime::{DAY, Date, Time, Timestamp, nanos_of};
 /// | null | all: what is compared with it is neither true nor false |
 /// | anything else of Arrow | columns of exactly its type |
 ///
-/// A timestamp without a zone is in UTC where the column is. One with a zone does not fit a local
-/// column.
+/// A timestamp without a zone is in UTC if the column is. A timestamp with a zone does not fit a
+/// local column.
 ///
-/// A literal that the column's type does not hold is an error, unless it is to be compared
-/// [by value](Literal::by_value), as those of the text form are. Equality of literals does not ask
-/// for that.
+/// A literal that the column's type cannot hold is an error, unless it is compared [by
+/// value](Literal::by_value), like those of the text form. Equality of literals ignores that
+/// setting.
 #[derive(Debug, Clone)]
 pub struct Literal {
     pub(super) kind: LiteralKind,
@@ -74,7 +74,7 @@ pub(super) enum LiteralKind {
     Other(ArrayRef),
 }
 
-/// A [`Literal`] of a value.
+/// Makes a [`Literal`].
 ///
 /// ```
 /// use marquetry::{col, lit};
@@ -86,23 +86,23 @@ pub fn lit(value: impl Into<Literal>) -> Literal {
 }
 
 impl Literal {
-    /// No value.
-    pub const NULL: Self = Self::of(LiteralKind::Null);
+    /// The null literal.
+    pub const NULL: Self = Self::new(LiteralKind::Null);
 
-    pub(super) const fn of(kind: LiteralKind) -> Self {
+    pub(super) const fn new(kind: LiteralKind) -> Self {
         Self { kind, by_value: false }
     }
 
-    /// Compares by value, as SQL does and as the text form of predicates does.
+    /// Compares by value, as SQL and the text form of predicates do.
     ///
-    /// * Numbers need not be of the column's type: no `int8` is greater than 300, every one that is
-    ///   not null is less; that a decimal with two digits is at least 10.245 means that it is at
-    ///   least 10.25. The nearest float still stands for a number that is none.
-    /// * A timestamp finer than the column's unit, or one that is no midnight for a column of
+    /// * A number need not be of the column's type: no `int8` is greater than 300, and all that are
+    ///   not null are less; a decimal with two digits is at least 10.245 if it is at least 10.25. A
+    ///   number still stands for the nearest float.
+    /// * A timestamp finer than the column's unit, or one that is not midnight for a column of
     ///   dates, lies between two values of the column in the same way.
-    /// * A text is read as a value of the column's type, also as a number or a boolean. One that is
-    ///   no such value is an error.
-    /// * A number is no date, no time and no timestamp.
+    /// * A string is parsed as a value of the column's type, also as a number or a boolean. A
+    ///   string that cannot be parsed is an error.
+    /// * A number is never a date, a time or a timestamp.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -123,23 +123,22 @@ impl Literal {
 
     /// The date that lies `days` after 1970-01-01.
     pub fn date(days: i32) -> Self {
-        Self::of(LiteralKind::Date(days))
+        Self::new(LiteralKind::Date(days))
     }
 
     /// The point in time `nanos` nanoseconds after 1970-01-01 00:00 UTC.
     pub fn timestamp_utc(nanos: i64) -> Self {
-        Self::of(LiteralKind::Timestamp(nanos.into(), true))
+        Self::new(LiteralKind::Timestamp(nanos.into(), true))
     }
 
     /// The clock reading `nanos` nanoseconds after 1970-01-01 00:00, in no particular zone.
     pub fn timestamp_local(nanos: i64) -> Self {
-        Self::of(LiteralKind::Timestamp(nanos.into(), false))
+        Self::new(LiteralKind::Timestamp(nanos.into(), false))
     }
 
-    /// The time of day `nanos` nanoseconds after midnight. More than a day has is taken modulo a
-    /// day.
+    /// The time of day `nanos` nanoseconds after midnight, modulo one day.
     pub fn time(nanos: u64) -> Self {
-        Self::of(LiteralKind::Time(
+        Self::new(LiteralKind::Time(
             i64::try_from(nanos % DAY.unsigned_abs()).expect("less than a day"),
         ))
     }
@@ -153,8 +152,8 @@ impl Literal {
             scale -= 1;
         }
         match unscaled.to_i128().filter(|_| scale == 0) {
-            Some(int) => Self::of(LiteralKind::Int(int)),
-            None => Self::of(LiteralKind::Decimal(unscaled, scale)),
+            Some(int) => Self::new(LiteralKind::Int(int)),
+            None => Self::new(LiteralKind::Decimal(unscaled, scale)),
         }
     }
 
@@ -184,12 +183,12 @@ impl Literal {
         };
         match exact() {
             Some(exact) => Some(exact),
-            None => text.parse::<f64>().ok().map(|value| Self::of(LiteralKind::Float(value))),
+            None => text.parse::<f64>().ok().map(|value| Self::new(LiteralKind::Float(value))),
         }
     }
 
     /// The only value of an array.
-    fn of_array(array: &dyn Array) -> Self {
+    fn from_array(array: &dyn Array) -> Self {
         fn first<T: ArrowPrimitiveType>(array: &dyn Array) -> T::Native {
             array.as_primitive::<T>().value(0)
         }
@@ -198,7 +197,7 @@ impl Literal {
         }
         let scaled = |unscaled: i256, scale: i8| match u8::try_from(scale) {
             Ok(scale) => Self::decimal(unscaled, scale),
-            Err(_) => Self::of(LiteralKind::Other(array.slice(0, 1))),
+            Err(_) => Self::new(LiteralKind::Other(array.slice(0, 1))),
         };
         match array.data_type() {
             DataType::Null => Self::NULL,
@@ -231,20 +230,20 @@ impl Literal {
             DataType::Timestamp(unit, zone) => {
                 let count = array.to_data().buffer::<i64>(0)[0];
                 let nanos = i128::from(count) * i128::from(nanos_of(*unit));
-                Self::of(LiteralKind::Timestamp(
+                Self::new(LiteralKind::Timestamp(
                     nanos,
                     zone.as_ref().is_some_and(|zone| !zone.is_empty()),
                 ))
             }
             DataType::Time32(unit) => {
                 let count = array.to_data().buffer::<i32>(0)[0];
-                Self::of(LiteralKind::Time(i64::from(count).saturating_mul(nanos_of(*unit))))
+                Self::new(LiteralKind::Time(i64::from(count).saturating_mul(nanos_of(*unit))))
             }
             DataType::Time64(unit) => {
                 let count = array.to_data().buffer::<i64>(0)[0];
-                Self::of(LiteralKind::Time(count.saturating_mul(nanos_of(*unit))))
+                Self::new(LiteralKind::Time(count.saturating_mul(nanos_of(*unit))))
             }
-            _ => Self::of(LiteralKind::Other(array.slice(0, 1))),
+            _ => Self::new(LiteralKind::Other(array.slice(0, 1))),
         }
     }
 }
@@ -296,7 +295,7 @@ impl fmt::Display for Literal {
 
 impl From<bool> for Literal {
     fn from(value: bool) -> Self {
-        Self::of(LiteralKind::Boolean(value))
+        Self::new(LiteralKind::Boolean(value))
     }
 }
 
@@ -304,7 +303,7 @@ macro_rules! ints {
     ($($int:ty),*) => {$(
         impl From<$int> for Literal {
             fn from(value: $int) -> Self {
-                Self::of(LiteralKind::Int(value.into()))
+                Self::new(LiteralKind::Int(value.into()))
             }
         }
     )*};
@@ -321,7 +320,7 @@ impl From<f64> for Literal {
     /// The decimal that prints as the value does.
     fn from(value: f64) -> Self {
         let exact = if value.is_finite() { Self::number(&format!("{value:e}")) } else { None };
-        exact.unwrap_or_else(|| Self::of(LiteralKind::Float(value)))
+        exact.unwrap_or_else(|| Self::new(LiteralKind::Float(value)))
     }
 }
 
@@ -333,37 +332,37 @@ impl From<f32> for Literal {
 
 impl From<&str> for Literal {
     fn from(value: &str) -> Self {
-        Self::of(LiteralKind::Text(value.to_owned()))
+        Self::new(LiteralKind::Text(value.to_owned()))
     }
 }
 
 impl From<&String> for Literal {
     fn from(value: &String) -> Self {
-        Self::of(LiteralKind::Text(value.clone()))
+        Self::new(LiteralKind::Text(value.clone()))
     }
 }
 
 impl From<String> for Literal {
     fn from(value: String) -> Self {
-        Self::of(LiteralKind::Text(value))
+        Self::new(LiteralKind::Text(value))
     }
 }
 
 impl From<&[u8]> for Literal {
     fn from(value: &[u8]) -> Self {
-        Self::of(LiteralKind::Bytes(value.to_vec()))
+        Self::new(LiteralKind::Bytes(value.to_vec()))
     }
 }
 
 impl<const N: usize> From<&[u8; N]> for Literal {
     fn from(value: &[u8; N]) -> Self {
-        Self::of(LiteralKind::Bytes(value.to_vec()))
+        Self::new(LiteralKind::Bytes(value.to_vec()))
     }
 }
 
 impl From<Vec<u8>> for Literal {
     fn from(value: Vec<u8>) -> Self {
-        Self::of(LiteralKind::Bytes(value))
+        Self::new(LiteralKind::Bytes(value))
     }
 }
 
@@ -375,7 +374,7 @@ impl From<SystemTime> for Literal {
             Ok(after) => nanos(after.as_nanos()),
             Err(before) => -nanos(before.duration().as_nanos()),
         };
-        Self::of(LiteralKind::Timestamp(nanos, true))
+        Self::new(LiteralKind::Timestamp(nanos, true))
     }
 }
 
@@ -387,13 +386,13 @@ impl<T: Into<Self>> From<Option<T>> for Literal {
 
 impl<T: Array> From<Scalar<T>> for Literal {
     fn from(value: Scalar<T>) -> Self {
-        Self::of_array(value.get().0)
+        Self::from_array(value.get().0)
     }
 }
 
 impl From<&ArrayRef> for Literal {
     /// The first value of the array; of an empty one, null.
     fn from(value: &ArrayRef) -> Self {
-        Self::of_array(value)
+        Self::from_array(value)
     }
 }

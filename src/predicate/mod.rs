@@ -1,10 +1,9 @@
-//! Predicates: which rows are wanted, as a typed expression over columns.
+//! Predicates: typed expressions over columns that select rows.
 //!
-//! [`col`] and [`lit`] build a [`Predicate`], or [`Predicate::parse`] reads one.
-//! [`Predicate::bind`] holds it against the schema of a file, and the [`Bound`] predicate does
-//! three things: it says which columns it needs, it prunes row groups and pages by what their
-//! metadata prove, and it is [evaluated](Bound::evaluate) on the rows that are left. Nothing here
-//! reads a file.
+//! [`col`] and [`lit`] build a [`Predicate`]; [`Predicate::parse`] parses one. [`Predicate::bind`]
+//! binds it to the schema of a file. The [`Bound`] predicate says which columns it needs, it prunes
+//! row groups and pages by their metadata, and it is [evaluated](Bound::evaluate) on the rows that
+//! are left. Nothing here reads a file.
 //!
 //! ```
 //! use marquetry::{Predicate, col, not};
@@ -21,55 +20,58 @@
 //!
 //! # What is true
 //!
-//! * **Null.** As in SQL: what is compared with null is neither true nor false, `not` leaves it so,
-//!   `and` is false as soon as one side is, `or` true as soon as one side is. Only rows for which
-//!   the whole is true are kept. `is null` and `is empty` look at the null itself; `is empty` of a
-//!   list that is null is null.
+//! * **Null.** As in SQL: a comparison with null is null, `not` of null is null, `and` is false as
+//!   soon as one side is, `or` is true as soon as one side is. A row is kept only if the whole
+//!   predicate is true. `is null` and `is empty` test the null itself; `is empty` of a null list is
+//!   null.
 //! * **Floats.** Every NaN, whatever its bits, is equal to every other NaN and greater than all
-//!   numbers; −0 and +0 are equal. So PostgreSQL and DuckDB have it; the comparison kernels of
-//!   Arrow differ for −0 and for NaNs with a sign.
+//!   numbers; −0 and +0 are equal. PostgreSQL and DuckDB compare in the same way; the comparison
+//!   kernels of Arrow differ for −0 and for NaNs with a sign.
 //! * **Order.** Strings and byte strings compare by their bytes, booleans false before true.
 //!   Intervals, structs, lists and maps have no order.
-//! * **Lists.** [`any`] is true if some element makes the test true, false if all make it false (so
-//!   of an empty list), else null; [`all`] is the other way round, and true of an empty list. Of a
-//!   list that is null both are null. A path through several lists is any of any, all of all. A
-//!   `not` in the middle belongs to the test of one element: `any(x) not in (1)` asks for an
-//!   element that is not 1, `not any(x) in (1)` for lists without one that is.
+//! * **Lists.** [`any`] is true if the test is true of some element, false if it is false of all
+//!   (so of an empty list), else null; [`all`] is true if the test is true of all elements (so of
+//!   an empty list), false if it is false of some, else null. Both are null for a null list. A path
+//!   through several lists is any of any, or all of all. A `not` in the middle belongs to the test
+//!   of one element: `any(x) not in (1)` asks for an element that is not 1, `not any(x) in (1)` for
+//!   lists without a 1.
 //! * **Geometries** are compared by the boxes around them: see [`intersects`](Column::intersects).
-//!   A value that is no ISO WKB is an error, if it is looked at.
-//! * **Literals** are checked when the predicate is bound. One of Rust must be a value of the
-//!   column's type ([`Literal`] has the table). Those of the text form are compared
-//!   [by value](literal::Literal::by_value), as in SQL: `passengers > 300` is false of every `int8`,
-//!   `fare >= 10.245` exact of a decimal with two digits, `id = '5'` reads the text as the number
-//!   that it is; a bare number is no date and no time.
+//!   A value that is no ISO WKB is an error if it is evaluated.
+//! * **Literals** are checked when the predicate is bound. A literal from Rust must be a value of
+//!   the column's type ([`Literal`] has the table). A literal of the text form is compared [by
+//!   value](literal::Literal::by_value), as in SQL: `passengers > 300` is false for every `int8`,
+//!   `fare >= 10.245` is exact for a decimal with two digits, and `id = '5'` parses the text as a
+//!   number. A bare number is never a date or a time.
 //!
 //! # Expressions
 //!
-//! What is compared may be computed ([`Expression`]): from several columns, by `+ - * / %`, by
-//! `abs`, `lower`, `upper` and `length`, by `cast`. A column compared with a literal is what can be
-//! pruned by and looked up; an expression is evaluated for each row, by the kernels of Arrow.
+//! The operands of a comparison may be computed ([`Expression`]) from several columns, by
+//! `+ - * / %`, by `abs`, `lower`, `upper` and `length`, and by `cast`. Only a column that is
+//! compared with a literal can prune and be looked up in a bloom filter or dictionary; an
+//! expression is evaluated for each row, with the kernels of Arrow.
 //!
 //! * **Null** in an operand gives null.
-//! * **Types.** Integers are computed as `int64`, with an unsigned one of 64 bits as decimals;
-//!   decimals exactly, of up to 76 digits; with a float all is computed as floats, of 32 bits where
-//!   no operand is a `double`. `/` always gives a float, as in DuckDB: `5 / 2` is 2.5, `1 / 0` is
-//!   infinite and `0 / 0` is NaN. The rest of `%` has the sign of its left side. Numbers of any two
-//!   types are compared by value, but as floats where one is a float; dates and timestamps as
-//!   points in time. What else is of two types must be cast, and so must a text that is compared
-//!   with a column of numbers: only literals are read as the type of the other side.
-//! * **Errors.** An overflow, `%` by zero, and a cast of what the type does not have fail the read,
-//!   with the text of the comparison. A part of a predicate that may fail is evaluated after all
-//!   others, and only for rows that they leave undecided.
-//! * **Text.** `lower` and `upper` give one character for each: of `ß` a capital `ẞ`, of letters
-//!   that have no single counterpart the letter itself. `length` counts characters.
-//! * **Casts** to integers round: floats to the nearest even one, decimals away from zero. Texts
-//!   are read as the literals of this form are, numbers without blanks around them; floats, dates
-//!   and times are spelled as DuckDB spells them. Zones are UTC.
+//! * **Types.** Integers are computed as `int64`, and with a `uint64` as decimals; decimals
+//!   exactly, with up to 76 digits. If an operand is a float, all are computed as floats, of 32
+//!   bits if none is a `double`. `/` always gives a float, as in DuckDB: `5 / 2` is 2.5, `1 / 0` is
+//!   infinite and `0 / 0` is NaN. The remainder `%` has the sign of its left side. Numbers of two
+//!   types are compared by value, but as floats if one is a float; dates and timestamps are
+//!   compared as points in time. Operands of other types must be cast, and so must a string column
+//!   that is compared with a column of numbers: only literals take the type of the other side.
+//! * **Errors.** An overflow, `%` by zero, and a cast of a value that the type does not have fail
+//!   the read, with the text of the comparison. A part of a predicate that may fail is evaluated
+//!   after all others, and only for rows that they leave undecided.
+//! * **Text.** `lower` and `upper` map each character to one character: `ß` to the capital `ẞ`, and
+//!   a letter without a single counterpart to itself. `length` counts characters.
+//! * **Casts** to integers round: floats to the nearest even integer, decimals away from zero.
+//!   Strings are parsed as the literals of this form are, numbers without blanks around them;
+//!   floats, dates and times are formatted as DuckDB formats them. Time zones are UTC.
 //!
-//! DuckDB differs where it rounds a timestamp literal to microseconds, or a quoted literal to the column's type (`int_column = '1.5'`,
-//! `date_column = '2024-01-02 03:04:05'`): that is an error here. It compares a `float` column with
-//! `1.1e0` as doubles and with `1.1` as floats, here both are the nearest float. It computes in the
-//! type of the narrower integer, and overflows where this does not.
+//! DuckDB differs in these cases. It rounds a timestamp literal to microseconds, and a quoted
+//! literal to the column's type (`int_column = '1.5'`, `date_column = '2024-01-02 03:04:05'`),
+//! which is an error here. It compares a `float` column with `1.1e0` as doubles and with `1.1` as
+//! floats; here both are the nearest float. It computes in the type of the narrower integer, and
+//! overflows where this library does not.
 //!
 //! # The text form
 //!
@@ -103,8 +105,8 @@
 //!            |  double 'nan', 'inf', '-inf'
 //! ```
 //!
-//! Columns of two sides and expressions need no `table.` in front; other functions and operators
-//! are refused by name. `marq help where` shows examples.
+//! No `table.` precedes a column. Other functions and operators are refused by name.
+//! `marq help where` shows examples.
 //!
 //! [`Literal`]: crate::Literal
 //! [`all`]: crate::all

@@ -1,4 +1,5 @@
-//! [`BooleanBuffer`]s whose bits stand for the set bits of another: [`within`] and [`repeated`].
+//! Combines [`BooleanBuffer`]s whose bits stand for the set bits of another: [`within`] and
+//! [`repeated`].
 
 use arrow_buffer::{BooleanBuffer, Buffer};
 
@@ -7,18 +8,18 @@ use crate::simd::bitmap::deposit;
 
 /// The set bits of `outer` that `inner`, which has a bit for each of them, sets too.
 pub(crate) fn within(outer: &BooleanBuffer, inner: &BooleanBuffer) -> BooleanBuffer {
-    words(outer, inner, |_, answers| answers)
+    words(outer, inner, |_, results| results)
 }
 
-/// Each bit of `answers` from its place, which is a set bit of `first`, up to the next one. What is
-/// before the first place is not set.
+/// Repeats each bit of `results` from its set bit of `first` up to the next one. Bits before the
+/// first set bit are not set.
 #[cfg(any(feature = "engine", test))]
-pub fn repeated(answers: &BooleanBuffer, first: &BooleanBuffer) -> BooleanBuffer {
+pub fn repeated(results: &BooleanBuffer, first: &BooleanBuffer) -> BooleanBuffer {
     let mut carry = false;
-    words(first, answers, |first, answers| {
-        // A bit is set where an answer is, or where the bit before it is and no place: that is how
+    words(first, results, |first, results| {
+        // A bit is set where a result is, or where the bit before it is and no place: that is how
         // an addition carries.
-        let (sum, over) = (answers | !first).overflowing_add(answers);
+        let (sum, over) = (results | !first).overflowing_add(results);
         let (sum, over_again) = sum.overflowing_add(u64::from(carry));
         let carried_in = sum ^ !first;
         carry = over || over_again;
@@ -93,8 +94,8 @@ mod tests {
             let mut of_rows = outer.iter().zip(&found);
             let mut last = false;
             let repeats = BooleanBuffer::collect_bool(len, |_| {
-                let (is_first, answer) = of_rows.next().unwrap();
-                last = if is_first { answer } else { last };
+                let (is_first, result) = of_rows.next().unwrap();
+                last = if is_first { result } else { last };
                 last
             });
             assert_eq!(repeated(&inner, &outer), repeats, "seed {seed}, {case}");

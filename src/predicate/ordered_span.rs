@@ -1,4 +1,4 @@
-//! [`OrderedSpan`]: how values between two bounds may compare.
+//! [`OrderedSpan`] says how values between two bounds may compare.
 
 use std::cmp::Ordering;
 
@@ -29,12 +29,12 @@ impl OrderedSpan {
         let mut may = PossibleResults::NOTHING;
         for between in [Ordering::Less, Ordering::Equal, Ordering::Greater] {
             if low <= between && between <= high {
-                may = may.with(PossibleResults::of(Some(op.holds(between))));
+                may = may.with(PossibleResults::only(Some(op.holds(between))));
             }
         }
         // Numbers are less than NaN, if that is what they are compared with.
         if to.is_nan() {
-            return PossibleResults::of(Some(op.holds(Ordering::Less)));
+            return PossibleResults::only(Some(op.holds(Ordering::Less)));
         }
         // A cut bound is not a value: it does not prove what all are equal to.
         if low == Ordering::Equal && high == Ordering::Equal && !self.exact {

@@ -1,4 +1,4 @@
-//! Where the columns of a predicate come from in a file.
+//! Finds where the columns of a predicate come from in a file.
 
 use super::bound::{BoundLeaf, ColumnOrigin, FactsHold, ListLevels};
 use super::expression::VariantPart;

@@ -1,4 +1,5 @@
-//! [`PossibleResults`]: the verdicts that a predicate may get for some rows.
+//! [`PossibleResults`]: the set of results (true, false, null) that a predicate may have for some
+//! rows.
 
 /// What is proven of some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -11,7 +12,7 @@ pub(crate) enum PruneResult {
     Always,
 }
 
-/// Which verdicts may occur. Nothing but these does.
+/// Set of results that may occur; no others do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PossibleResults(u8);
 
@@ -23,8 +24,8 @@ impl PossibleResults {
     pub(super) const EITHER: Self = Self(3);
     pub(super) const ALL: Self = Self(7);
 
-    pub(super) fn of(verdict: Option<bool>) -> Self {
-        match verdict {
+    pub(super) fn only(result: Option<bool>) -> Self {
+        match result {
             Some(true) => Self::TRUE,
             Some(false) => Self::FALSE,
             None => Self::NULL,
@@ -71,13 +72,13 @@ impl PossibleResults {
         self.not().and(other.not()).not()
     }
 
-    /// Of lists of which the elements may get these: true if one is, false if all are. `empty` and
-    /// `null` say whether lists may be so.
+    /// Results for lists whose elements may have these results, where one true makes the list true
+    /// and all false make it false. `empty` and `null` say whether a list may be empty or null.
     pub(super) fn any(self, empty: bool, null: bool) -> Self {
         self.with_if(empty, Self::FALSE).with_if(null, Self::NULL)
     }
 
-    pub(super) fn answer(self) -> PruneResult {
+    pub(super) fn prune_result(self) -> PruneResult {
         if !self.has(Self::TRUE) {
             PruneResult::Cannot
         } else if self == Self::TRUE {

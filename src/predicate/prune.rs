@@ -1,11 +1,11 @@
-//! Pruning: what the metadata of a file prove of a predicate, without reading a value.
+//! Prunes: finds what the metadata of a file prove of a predicate, without reading a value.
 //!
-//! Each part of a predicate becomes a run of row ranges with its [`PossibleResults`]: the set of
-//! verdicts (true, false, null) that rows of the range may get, never too small. Sets combine as
-//! verdicts do, and at the end [`PruneResult`] is read off: a range without *true* cannot match,
-//! one with nothing else always does. Pages of different leaves need not end at the same rows:
-//! ranges are cut where any of them ends.
-//! Trap: every fact is a number of the file. Where two facts exclude each other, neither counts.
+//! Each node of a predicate becomes a sequence of row ranges with their [`PossibleResults`]: the
+//! set of results (true, false, null) that a row of the range may have, never too small. Sets
+//! combine as results do, and the final set gives a [`PruneResult`]: a range without *true* cannot
+//! match, one with nothing else always does. Pages of different leaves need not end at the same
+//! rows, so ranges are cut wherever a page ends.
+//! Trap: every fact is a number of the file. If two facts exclude each other, neither counts.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use super::value::Probes;
 /// The facts of the chunk and of the pages of a column, where there are any.
 type FactsOf<'f, 'c> = dyn Fn(usize) -> (Option<&'f ColumnFacts>, Option<&'f PageFacts>) + 'c;
 
-/// Outcomes of ranges that follow one another: each with the row after its last.
+/// Possible results of consecutive ranges, each with the row after its last.
 type Segments = Vec<(u64, PossibleResults)>;
 
 impl Bound {
@@ -32,7 +32,7 @@ impl Bound {
     ) -> PruneResult {
         let segments = self.segments(&self.root, rows, &|leaf| (facts(leaf), None));
         let all = segments.iter().fold(PossibleResults::NOTHING, |all, (_, one)| all.with(*one));
-        all.answer()
+        all.prune_result()
     }
 
     /// What is proven of ranges of rows of a row group of `rows` rows, by the pages of its leaves
@@ -47,11 +47,11 @@ impl Bound {
         let segments = self.segments(&self.root, rows, &|leaf| (chunks(leaf), pages(leaf)));
         let mut ranges: Vec<(Range<u64>, PruneResult)> = Vec::new();
         let mut start = 0;
-        for (end, outcomes) in segments {
-            let answer = outcomes.answer();
+        for (end, possible) in segments {
+            let result = possible.prune_result();
             match ranges.last_mut() {
-                Some((last, same)) if *same == answer => last.end = end,
-                _ if start < end => ranges.push((start..end, answer)),
+                Some((last, same)) if *same == result => last.end = end,
+                _ if start < end => ranges.push((start..end, result)),
                 _ => {}
             }
             start = end;
@@ -97,8 +97,8 @@ impl Bound {
         probes
     }
 
-    /// The leaves of which the values are tested, and the Arrow types that they are tested as: what
-    /// the dictionaries of the file can be asked for.
+    /// The leaves whose values are tested, with the Arrow types that they are tested as; the file's
+    /// dictionaries can be asked for these.
     pub(crate) fn tested_leaves(&self) -> Vec<(usize, DataType)> {
         let mut leaves: Vec<(usize, DataType)> = Vec::new();
         self.root.for_each_test(&mut |column, test| {
@@ -118,18 +118,18 @@ impl Bound {
 
     fn segments<'f>(&self, node: &BoundNode, rows: u64, facts: &FactsOf<'f, '_>) -> Segments {
         match node {
-            BoundNode::Constant(value) => vec![(rows, PossibleResults::of(*value))],
+            BoundNode::Constant(value) => vec![(rows, PossibleResults::only(*value))],
             BoundNode::Function(..) | BoundNode::Computed(_) => vec![(rows, PossibleResults::ALL)],
             BoundNode::Not(inner) => {
                 let mut segments = self.segments(inner, rows, facts);
-                segments.iter_mut().for_each(|(_, outcomes)| *outcomes = outcomes.not());
+                segments.iter_mut().for_each(|(_, possible)| *possible = possible.not());
                 segments
             }
-            BoundNode::And(parts) => {
-                self.combined(parts, rows, facts, PossibleResults::TRUE, PossibleResults::and)
+            BoundNode::And(operands) => {
+                self.combined(operands, rows, facts, PossibleResults::TRUE, PossibleResults::and)
             }
-            BoundNode::Or(parts) => {
-                self.combined(parts, rows, facts, PossibleResults::FALSE, PossibleResults::or)
+            BoundNode::Or(operands) => {
+                self.combined(operands, rows, facts, PossibleResults::FALSE, PossibleResults::or)
             }
             BoundNode::Test(column, test) => {
                 let Some(column) = self.columns.get(*column) else {
@@ -151,7 +151,7 @@ impl Bound {
                 let (chunk, pages) = facts(file.leaf.index);
                 let unknown = ColumnFacts::unknown(rows);
                 let chunk = chunk.filter(|chunk| chunk.rows == rows).unwrap_or(&unknown);
-                let whole = Tested { column, file, test, facts: chunk }.outcomes();
+                let whole = Tested { column, file, test, facts: chunk }.possible_results();
                 let sum = |pages: &PageFacts| {
                     pages.pages.iter().try_fold(0u64, |sum, page| sum.checked_add(page.rows))
                 };
@@ -161,8 +161,9 @@ impl Bound {
                         let mut end = 0;
                         let of_page = |page: &ColumnFacts| {
                             end += page.rows;
-                            let outcomes = Tested { column, file, test, facts: page }.outcomes();
-                            (end, outcomes.meet(whole))
+                            let possible =
+                                Tested { column, file, test, facts: page }.possible_results();
+                            (end, possible.meet(whole))
                         };
                         pages.pages.iter().map(of_page).collect()
                     }
@@ -173,15 +174,15 @@ impl Bound {
 
     fn combined<'f>(
         &self,
-        parts: &[std::sync::Arc<BoundNode>],
+        operands: &[std::sync::Arc<BoundNode>],
         rows: u64,
         facts: &FactsOf<'f, '_>,
         first: PossibleResults,
         combine: fn(PossibleResults, PossibleResults) -> PossibleResults,
     ) -> Segments {
         let mut all = vec![(rows, first)];
-        for part in parts {
-            all = merge(&all, &self.segments(part, rows, facts), combine);
+        for operand in operands {
+            all = merge(&all, &self.segments(operand, rows, facts), combine);
         }
         all
     }
@@ -197,10 +198,10 @@ fn merge(
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     while let (Some((a_end, of_a)), Some((b_end, of_b))) = (a.peek(), b.peek()) {
         let end = *a_end.min(b_end);
-        let outcomes = combine(*of_a, *of_b);
+        let possible = combine(*of_a, *of_b);
         match merged.last_mut() {
-            Some((last, same)) if *same == outcomes => *last = end,
-            _ => merged.push((end, outcomes)),
+            Some((last, same)) if *same == possible => *last = end,
+            _ => merged.push((end, possible)),
         }
         if *a_end == end {
             a.next();

@@ -1,4 +1,4 @@
-//! [`ValueSet`]: the values of an `in`, looked up by their bytes.
+//! [`ValueSet`]: the values of an `in`, in a hash set of their bytes.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) enum ValueSet {
     Bytes(Arc<HashSet<Box<[u8]>, RandomState>>),
 }
 
-/// Up to so many values are compared one by one.
+/// Maximum number of values that are compared one by one.
 const FEW: usize = 4;
 
 impl ValueSet {
@@ -106,7 +106,7 @@ impl ValueSet {
     }
 }
 
-/// The answer of `test` for the bytes of each value, nulls included; `None` for types without.
+/// The result of `test` on the bytes of each value, nulls included; `None` for types without.
 pub(super) fn each_value(
     array: &ArrayRef,
     mut test: impl FnMut(&[u8]) -> bool,

@@ -1,10 +1,10 @@
-//! [`ColumnStatistics`]: what the metadata of a file say of a column, as Arrow arrays.
+//! [`ColumnStatistics`]: the statistics of a column in the metadata of a file, as Arrow arrays.
 //!
-//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Made by `Metadata` from
-//! [`ColumnFacts`], which say which bounds count; here they become values of the Arrow type of the
-//! column.
-//! Trap: a bound must stay a bound on the way. Where a conversion or a cut loses something, lower
-//! bounds become smaller, upper ones greater, and neither is exact.
+//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. `Metadata` makes it from
+//! [`ColumnFacts`], which decide which bounds count; here they become values of the Arrow type of
+//! the column.
+//! Trap: a bound must stay a bound. If a conversion or a truncation loses something, lower bounds
+//! become smaller, upper ones greater, and both are marked as not exact.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -22,11 +22,11 @@ use crate::schema::Leaf;
 use crate::schema::convert::{ReadConversion, read_conversion};
 use crate::stats::bounds::{BoundCut, StoredBound};
 
-/// Statistics of one column: one row for each row group, or for each data page, in file order.
+/// The statistics of one column: one row for each row group, or for each data page, in file order.
 ///
-/// What the file does not say, or says in a way that is not to be believed, is null: bounds in an
-/// order that is not defined for the type or not known, bounds that are NaN, that are no values of
-/// the type, or that contradict each other.
+/// A value is null if the file does not state it, or states it in a way that must not be trusted:
+/// bounds in an order that is undefined for the type or unknown, bounds that are NaN, bounds that
+/// are no values of the type, and bounds that contradict each other.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -49,21 +49,21 @@ use crate::stats::bounds::{BoundCut, StoredBound};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ColumnStatistics {
-    /// The row group that each row tells of.
+    /// The row group that each row describes.
     pub row_group: UInt64Array,
     /// Rows of the row group or page.
     pub row_count: UInt64Array,
-    /// Entries without a value; within lists, this counts null and empty lists too.
+    /// Entries without a value; inside lists, this counts null and empty lists too.
     pub null_count: UInt64Array,
     /// NaNs among the values.
     pub nan_count: UInt64Array,
-    /// Lower bounds of the values, NaNs left out, of the Arrow type that the column is read as; of
-    /// a dictionary or of runs, of the type of its values.
+    /// Lower bounds of the values without NaNs, in the Arrow type that the column is read as; for a
+    /// dictionary or runs, in the type of its values.
     pub min: ArrayRef,
     /// Upper bounds.
     pub max: ArrayRef,
-    /// Whether some value is equal to the lower bound; null where there is none, or the file does
-    /// not say.
+    /// Whether some value equals the lower bound; null if there is none, or the file does not state
+    /// it.
     pub min_exact: BooleanArray,
     /// The same for the upper bound.
     pub max_exact: BooleanArray,
@@ -78,20 +78,20 @@ pub(crate) struct StatisticsRow {
 }
 
 impl ColumnStatistics {
-    /// How many row groups or pages there are.
+    /// Number of row groups or pages.
     pub fn len(&self) -> usize {
         self.row_group.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no row groups or pages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The same as a table: a column for each field, by its name.
+    /// Converts the statistics to a batch with a column for each field, by its name.
     ///
     /// # Errors
-    /// `Arrow`, never of arrays as they are made here.
+    /// `Arrow`, never for arrays that this crate made.
     pub fn to_batch(&self) -> Result<RecordBatch> {
         let columns: [(&str, ArrayRef); 8] = [
             ("row_group", Arc::new(self.row_group.clone())),
@@ -177,7 +177,8 @@ impl BoundsOf<'_> {
     ) -> Option<TypedBound> {
         let (bytes, conversion) = (bound?.bytes.as_slice(), self.conversion?);
         let (bytes, is_cut) = of_whole_values(bytes, conversion, side)?;
-        let of = |side| LiteralValue::of_bound(&bytes, self.leaf, conversion, self.data_type, side);
+        let of =
+            |side| LiteralValue::from_bound(&bytes, self.leaf, conversion, self.data_type, side);
         let (value, other) = match side {
             Side::Lower => (of(side)?, of(Side::Upper)),
             Side::Upper => (of(side)?, of(Side::Lower)),
@@ -192,7 +193,7 @@ impl BoundsOf<'_> {
         };
         // Numbers are never cut. Of strings, only the file can tell.
         let is_exact =
-            said.or_else(|| (BoundCut::of(self.leaf) == BoundCut::Never).then_some(true));
+            said.or_else(|| (BoundCut::for_leaf(self.leaf) == BoundCut::Never).then_some(true));
         Some((value, if is_cut || is_rounded { Some(false) } else { is_exact }))
     }
 }

@@ -1,6 +1,6 @@
-//! [`Tested`]: what the facts of a leaf prove of one test.
+//! [`Tested`] says what the facts of a leaf prove of one test.
 //!
-//! Trap: every fact is a number of the file. Where two facts exclude each other, neither counts.
+//! Trap: every fact is a number of the file. If two facts exclude each other, neither counts.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -24,8 +24,8 @@ pub(super) struct Tested<'a> {
 }
 
 impl Tested<'_> {
-    /// The verdicts that rows may get.
-    pub(super) fn outcomes(&self) -> PossibleResults {
+    /// The results that rows may have.
+    pub(super) fn possible_results(&self) -> PossibleResults {
         let of_slots = self.of_slots();
         // From the innermost list outwards.
         let of_rows = self.file.lists.iter().rev().fold(of_slots, |inner, list| {
@@ -61,7 +61,7 @@ impl Tested<'_> {
         u64::from(self.file.leaf.max_def) + 1
     }
 
-    /// The verdicts that slots of the tested column may get: rows, or elements of the innermost
+    /// The results that slots of the tested column may have: rows, or elements of the innermost
     /// list.
     fn of_slots(&self) -> PossibleResults {
         let (may_be_null, may_be_there) = self.presence();
@@ -103,11 +103,11 @@ impl Tested<'_> {
         }
     }
 
-    /// The verdicts that values may get; of what is null nothing is said.
+    /// The results that values may have; of what is null nothing is said.
     fn of_values(&self) -> PossibleResults {
         match self.test {
             BoundTest::Null => return PossibleResults::NULL,
-            BoundTest::Constant(holds) => return PossibleResults::of(Some(*holds)),
+            BoundTest::Constant(holds) => return PossibleResults::only(Some(*holds)),
             BoundTest::Both(both) => {
                 let [first, second] = &**both;
                 let of = |test| Tested { test, ..*self }.of_values();
@@ -130,10 +130,10 @@ impl Tested<'_> {
         };
         match self.test {
             BoundTest::Compare { op, .. } if !wanted.is_empty() && !wanted.iter().any(might) => {
-                PossibleResults::of(Some(*op == Op::NotEq))
+                PossibleResults::only(Some(*op == Op::NotEq))
             }
             BoundTest::In { has_null, .. } if !wanted.iter().any(might) => {
-                PossibleResults::of((!has_null).then_some(false))
+                PossibleResults::only((!has_null).then_some(false))
             }
             _ => PossibleResults::ALL,
         }
@@ -164,7 +164,7 @@ impl Tested<'_> {
                 .with_if(falses > 0, PossibleResults::FALSE)
                 .with_if(answered < entries.len() as u64, PossibleResults::NULL),
         )
-        .filter(|outcomes| *outcomes != PossibleResults::NOTHING)
+        .filter(|possible| *possible != PossibleResults::NOTHING)
     }
 
     /// What the bounds and the number of NaNs say of the test.
@@ -193,11 +193,11 @@ impl Tested<'_> {
     fn of_nan(&self) -> PossibleResults {
         match self.test {
             BoundTest::Compare { op, value: LiteralValue::Float(value), .. } => {
-                PossibleResults::of(Some(op.holds(compare_floats(f64::NAN, *value))))
+                PossibleResults::only(Some(op.holds(compare_floats(f64::NAN, *value))))
             }
             BoundTest::In { values, has_null, .. } => {
                 let found = values.iter().any(LiteralValue::is_nan);
-                PossibleResults::of(if found || !has_null { Some(found) } else { None })
+                PossibleResults::only(if found || !has_null { Some(found) } else { None })
             }
             _ => PossibleResults::ALL,
         }
@@ -211,7 +211,7 @@ impl Tested<'_> {
         let leaf = &self.file.leaf;
         let value = |bound: &Option<StoredBound>, side: Side| {
             let bytes = &bound.as_ref()?.bytes;
-            LiteralValue::of_bound(bytes, leaf, conversion, &self.column.data_type, side)
+            LiteralValue::from_bound(bytes, leaf, conversion, &self.column.data_type, side)
         };
         let exact = |bound: &Option<StoredBound>| bound.as_ref().is_some_and(|bound| bound.exact);
         let (low, high) =
@@ -237,7 +237,7 @@ impl Tested<'_> {
         OrderedSpan { low, high, exact }
     }
 
-    /// The verdicts that values between the bounds may get.
+    /// The results that values between the bounds may have.
     fn between(&self, span: &OrderedSpan) -> PossibleResults {
         match self.test {
             BoundTest::Compare { op, value, .. } => span.compared(*op, value),

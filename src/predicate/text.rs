@@ -1,8 +1,8 @@
-//! The text form of predicates, read: [`Predicate::parse`].
+//! Parses the text form of predicates: [`Predicate::parse`].
 //!
-//! Used by the command-line tool. The grammar is in [`crate::predicate`]. Recursive descent over
-//! tokens with their byte offsets.
-//! Trap: `date`, `any` and the like are keywords only where a string or a parenthesis follows;
+//! Used by the command-line tool. [`crate::predicate`] has the grammar. The parser is a recursive
+//! descent over tokens with their byte offsets.
+//! Trap: `date`, `any` and the like are keywords only if a string or a parenthesis follows, because
 //! columns have such names.
 
 use arrow_schema::DataType;
@@ -22,7 +22,7 @@ use crate::variant::VariantShape;
 const MAX_NESTED: usize = 300;
 
 impl Predicate {
-    /// Reads the text form.
+    /// Parses the text form.
     ///
     /// # Errors
     /// `Usage`, with the place and what was expected there.
@@ -244,8 +244,8 @@ impl PredicateParser<'_> {
         match value.into_column().map_err(Expression::into_literal) {
             Ok(column) => Ok(column.eq(true)),
             Err(Ok(literal)) => match literal.kind {
-                LiteralKind::Boolean(value) => Ok(Predicate::of(Term::Constant(Some(value)))),
-                LiteralKind::Null => Ok(Predicate::of(Term::Constant(None))),
+                LiteralKind::Boolean(value) => Ok(Predicate::new(Term::Constant(Some(value)))),
+                LiteralKind::Null => Ok(Predicate::new(Term::Constant(None))),
                 _ => Err(self.expected("a comparison")),
             },
             Err(Err(_)) => Err(self.expected("a comparison")),
@@ -552,7 +552,7 @@ impl PredicateParser<'_> {
 
 /// A literal whose type is named in front of it.
 fn typed(name: &str, text: &str) -> Option<Literal> {
-    Some(Literal::of(match name {
+    Some(Literal::new(match name {
         "date" => LiteralKind::Date(datetime::parse_date(text)?.try_into().ok()?),
         "time" => LiteralKind::Time(datetime::parse_time(text)?),
         "timestamp" => {

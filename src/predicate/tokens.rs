@@ -1,4 +1,4 @@
-//! The tokens of the text form of predicates.
+//! Splits the text form of predicates into tokens.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -139,8 +139,8 @@ pub(super) fn number(text: &str) -> Option<(usize, &str)> {
     Some((end, text.get(..end)?))
 }
 
-/// What stands between quotes at the begin of a text, two of which are one; and its length with
-/// quotes.
+/// Parses a quoted string at the beginning of `text`; a doubled quote stands for one. Returns its
+/// length, quotes included, and its contents.
 pub(super) fn quoted(text: &str, quote: char) -> Option<(usize, String)> {
     let mut value = String::new();
     let mut chars = text.char_indices().skip(1).peekable();

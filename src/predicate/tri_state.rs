@@ -1,5 +1,5 @@
-//! [`TriState`]: SQL's three values for many rows, as two bitmaps of what is true and of what is
-//! false. Logic on them is plain bit operations.
+//! [`TriState`] holds SQL's three values for many rows, as two bitmaps of the rows that are true
+//! and of those that are false. Logic on it is plain bit operations.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -21,12 +21,12 @@ impl TriState {
         Self { trues: all(value == Some(true)), falses: all(value == Some(false)) }
     }
 
-    /// Of values, all of which are answered.
+    /// From values that are all true or false, none null.
     pub(super) fn total(trues: BooleanBuffer) -> Self {
         Self { falses: !&trues, trues }
     }
 
-    pub(super) fn of(array: &BooleanArray) -> Self {
+    pub(super) fn from_array(array: &BooleanArray) -> Self {
         Self::total(array.values().clone()).masked(array.nulls())
     }
 
@@ -52,7 +52,7 @@ impl TriState {
         Self { trues: &self.trues | &other.trues, falses: &self.falses & &other.falses }
     }
 
-    /// The verdicts on the entries of a dictionary become those on its slots.
+    /// Looks up the results of the entries of a dictionary for its slots.
     pub(super) fn looked_up(&self, dictionary: &dyn AnyDictionaryArray) -> Self {
         let len = dictionary.len();
         if self.trues.is_empty() {
@@ -60,12 +60,12 @@ impl TriState {
         }
         let nulls = dictionary.keys().nulls();
         let entries = self.trues.len();
-        let answered = self.trues.count_set_bits() + self.falses.count_set_bits() == entries;
-        if answered && self.falses.count_set_bits() == entries {
+        let is_total = self.trues.count_set_bits() + self.falses.count_set_bits() == entries;
+        if is_total && self.falses.count_set_bits() == entries {
             return Self::constant(Some(false), len).masked(nulls);
         }
         match dictionary.keys().as_primitive_opt::<Int32Type>() {
-            Some(keys) if answered => {
+            Some(keys) if is_total => {
                 let (bits, offset) = (self.trues.values(), self.trues.offset());
                 // The key of a null may be anything.
                 let is = |key: &i32| {
@@ -92,7 +92,7 @@ impl TriState {
         }
     }
 
-    /// The verdict of `of(i)` for each i; none where that is none.
+    /// The result at `of(i)` for each i; null where that is `None`.
     pub(super) fn gathered(&self, len: usize, of: impl Fn(usize) -> Option<usize>) -> Self {
         let gather = |from: &BooleanBuffer| {
             BooleanBuffer::collect_bool(len, |i| of(i).is_some_and(|at| from.value(at)))
@@ -116,8 +116,8 @@ mod tests {
         for _ in 0..200 {
             let entries = rng.i32(1..200);
             let trues: BooleanBuffer = (0..entries + 3).map(|_| rng.bool()).collect();
-            // The verdicts do not begin at a byte.
-            let verdicts = TriState::total(trues.slice(3, entries as usize));
+            // The results do not begin at a byte.
+            let results = TriState::total(trues.slice(3, entries as usize));
             let mut keys = Vec::new();
             for _ in 0..rng.usize(0..9) {
                 let key = (rng.u8(..) > 60).then(|| rng.i32(0..entries));
@@ -126,9 +126,9 @@ mod tests {
             }
             let values = StringArray::from_iter_values((0..entries).map(|i| i.to_string()));
             let array = DictionaryArray::new(Int32Array::from(keys.clone()), Arc::new(values));
-            let found = verdicts.looked_up(&array);
+            let found = results.looked_up(&array);
             for (i, key) in keys.iter().enumerate() {
-                let expected = key.map(|key| verdicts.trues.value(key as usize));
+                let expected = key.map(|key| results.trues.value(key as usize));
                 let found = (found.trues.value(i), found.falses.value(i));
                 assert_eq!(found, (expected == Some(true), expected == Some(false)), "seed {seed}");
             }

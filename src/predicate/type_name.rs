@@ -1,4 +1,4 @@
-//! [`TypeName`]: types as the text form of predicates and its errors name them.
+//! [`TypeName`]: a type as the text form of predicates and its errors name it.
 
 use std::fmt;
 

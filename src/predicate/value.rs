@@ -1,11 +1,10 @@
-//! [`LiteralValue`]: a literal or a bound in the domain in which the Arrow type of its column is
-//! compared.
+//! [`LiteralValue`]: a literal or a bound, as a value that compares with those of an Arrow type.
 //!
-//! The one place where the bytes of statistics meet literals: both become a `LiteralValue` of the
-//! column's Arrow type, through the same [`ReadConversion`] that its values go. Bounds of a file
-//! are data that may be wrong: whatever does not fit its type is no bound.
-//! Trap: a bound must stay a bound on the way. Where a conversion divides, lower bounds are rounded
-//! down and upper ones up.
+//! Only here do the bytes of statistics meet literals: both become a `LiteralValue` of the column's
+//! Arrow type, through the same [`ReadConversion`] as its values. Bounds of a file may be wrong:
+//! bytes that do not fit their type are no bound.
+//! Trap: a bound must stay a bound. Where a conversion divides, lower bounds are rounded down and
+//! upper ones up.
 
 use std::cmp::Ordering;
 
@@ -64,7 +63,7 @@ impl LiteralValue {
 
     /// The bound that `bytes` of a statistic are of the values of `leaf`, when those are read as
     /// `data_type`; `None` if they are none.
-    pub(super) fn of_bound(
+    pub(super) fn from_bound(
         bytes: &[u8],
         leaf: &Leaf,
         conversion: ReadConversion,
@@ -301,7 +300,7 @@ fn integer_probes(leaf: &Leaf, scale: Scale, value: i128) -> Probes {
     Probes::Hashes(hash.into_iter().collect())
 }
 
-/// The zeros have different bytes, and so have NaNs, of which there are too many to ask for.
+/// Zeros have several byte representations, and NaNs too many to probe for.
 fn float_probes(physical: Physical, value: f64) -> Option<Vec<u64>> {
     if value.is_nan() {
         return None;

@@ -1,9 +1,9 @@
-//! Dremel assembly: from decoded leaves and their levels to nested Arrow arrays, once around each
+//! Dremel assembly builds nested Arrow arrays from decoded leaves and their levels, once for each
 //! node.
 //!
-//! Spec: README.md, "Nested Encoding"; LogicalTypes.md, "Nested Types". The inverse of
+//! Spec: README.md, "Nested Encoding"; LogicalTypes.md, "Nested Types". It is the inverse of
 //! `write::shred`. Trap: all leaves below a list or a struct must agree on where it is null and how
-//! long it is. The first leaf decides, and the levels of the others are checked against its levels.
+//! long it is. The first leaf decides, and the levels of the others are compared with its levels.
 
 use std::sync::Arc;
 
@@ -213,14 +213,14 @@ struct ListNode<'a> {
 }
 
 /// Offsets, validity and elements of a list.
-struct Parts<O: OffsetSizeTrait> {
+struct ListArrays<O: OffsetSizeTrait> {
     offsets: OffsetBuffer<O>,
     nulls: Option<NullBuffer>,
     items: ArrayRef,
 }
 
 impl ListNode<'_> {
-    fn parts<O: OffsetSizeTrait>(&self, leaves: &mut Leaves, len: usize) -> Result<Parts<O>> {
+    fn arrays<O: OffsetSizeTrait>(&self, leaves: &mut Leaves, len: usize) -> Result<ListArrays<O>> {
         let (def, rep) = leaves.levels(leaves.next)?;
         let lists = list_slots::<O>(def, rep, self.shape.levels, self.element, self.rep, len)?;
         if lists.offsets.len() != len + 1 {
@@ -230,7 +230,7 @@ impl ListNode<'_> {
         // A required one is null where a struct around it is.
         let nulls = lists.validity.into_nulls().filter(|_| self.shape.levels.may_be_null());
         let items = assemble(self.item, leaves, elements)?;
-        Ok(Parts { offsets: lists.offsets, nulls, items })
+        Ok(ListArrays { offsets: lists.offsets, nulls, items })
     }
 
     fn list<O: OffsetSizeTrait>(
@@ -239,7 +239,7 @@ impl ListNode<'_> {
         leaves: &mut Leaves,
         len: usize,
     ) -> Result<ArrayRef> {
-        let Parts { offsets, nulls, items } = self.parts::<O>(leaves, len)?;
+        let ListArrays { offsets, nulls, items } = self.arrays::<O>(leaves, len)?;
         array_of(GenericListArray::try_new(field.clone(), offsets, items, nulls))
     }
 
@@ -249,7 +249,7 @@ impl ListNode<'_> {
         leaves: &mut Leaves,
         len: usize,
     ) -> Result<ArrayRef> {
-        let Parts { offsets, nulls, items } = self.parts::<O>(leaves, len)?;
+        let ListArrays { offsets, nulls, items } = self.arrays::<O>(leaves, len)?;
         let sizes: Vec<O> = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let starts = offsets.into_inner().slice(0, len);
         array_of(GenericListViewArray::try_new(field.clone(), starts, sizes.into(), items, nulls))
@@ -262,7 +262,7 @@ impl ListNode<'_> {
         leaves: &mut Leaves,
         len: usize,
     ) -> Result<ArrayRef> {
-        let Parts { offsets, nulls, items } = self.parts::<i32>(leaves, len)?;
+        let ListArrays { offsets, nulls, items } = self.arrays::<i32>(leaves, len)?;
         let entries = items
             .as_any()
             .downcast_ref::<StructArray>()
@@ -279,7 +279,7 @@ impl ListNode<'_> {
         leaves: &mut Leaves,
         len: usize,
     ) -> Result<ArrayRef> {
-        let Parts { offsets, nulls, items } = self.parts::<i64>(leaves, len)?;
+        let ListArrays { offsets, nulls, items } = self.arrays::<i64>(leaves, len)?;
         let wanted = usize::try_from(size)
             .map_err(|_| Error::usage(format_args!("lists cannot have a fixed size of {size}")))?;
         let is_null = |i| nulls.as_ref().is_some_and(|nulls| nulls.is_null(i));

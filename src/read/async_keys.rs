@@ -1,4 +1,4 @@
-//! Keys of a file that are retrieved asynchronously, before its footer is opened.
+//! Retrieves the keys of a file asynchronously, before its footer is opened.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The last stage: a [`RecordBatch`] from the leaves of a window.
+//! Builds a [`RecordBatch`] from the leaves of a window: the last stage of a read.
 
 use std::fmt;
 use std::ops::Range;
@@ -42,7 +42,7 @@ pub(super) struct DecodedLeaves {
     pub(super) keep: Option<BooleanBuffer>,
 }
 
-/// A batch, and its memory until it is given to the caller.
+/// A batch, with its memory until it is returned to the caller.
 #[non_exhaustive]
 pub struct ReservedBatch {
     /// The rows.
@@ -66,7 +66,7 @@ struct BatchMemory {
 
 impl BatchMemory {
     /// Takes over what the leaves have reserved.
-    fn of<'a>(plan: &Plan, leaves: impl Iterator<Item = &'a mut Leaves>) -> Self {
+    fn take_from<'a>(plan: &Plan, leaves: impl Iterator<Item = &'a mut Leaves>) -> Self {
         let mut arrays = plan.budget().reservation("the arrays of a batch");
         let mut dictionaries = Vec::new();
         for memory in leaves.flat_map(Leaves::take_memory) {
@@ -97,7 +97,7 @@ pub(super) fn record_batch(
     let mut early: Vec<(Leaves, KeptRows)> = early.into_iter().map(of_stage).collect();
     let mut late = Leaves::new(late);
     let all = early.iter_mut().map(|(leaves, _)| leaves).chain(std::iter::once(&mut late));
-    let mut memory = BatchMemory::of(plan, all);
+    let mut memory = BatchMemory::take_from(plan, all);
     let mut columns = Vec::with_capacity(width);
     let max = max_bytes(plan.batch_bytes(), window.rows());
     // Without a filter no column is early.
@@ -127,7 +127,7 @@ pub(super) fn record_batch(
     }
     for column in virtual_columns {
         let column = virtual_column(column, row_spans.rows, &row_spans.spans, origin)?;
-        columns.push(late_keep.of(column)?);
+        columns.push(late_keep.apply(column)?);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(window.rows()));
     let batch = RecordBatch::try_new_with_options(plan.schema().clone(), columns, &options)?;
@@ -157,7 +157,7 @@ fn assemble_column(
         arrays.grow(own.saturating_sub(leaves.bytes_since(first)))?;
     }
     arrays.grow(kept.copied_bytes(&column))?;
-    let column = kept.of(column)?;
+    let column = kept.apply(column)?;
     let to = shape.field.data_type();
     // A few dictionary entries may become many bytes of strings.
     let materialized = materialized_bytes(&column, to);
@@ -197,7 +197,7 @@ impl KeptRows {
         Self { rows, keep }
     }
 
-    /// About how many bytes [`KeptRows::of`] copies.
+    /// About how many bytes [`KeptRows::apply`] copies.
     fn copied_bytes(&self, column: &ArrayRef) -> usize {
         let Some(keep) = &self.keep else { return 0 };
         // Rows of dictionaries and of views share most of their bytes, which are not copied.
@@ -210,9 +210,9 @@ impl KeptRows {
         usize::try_from(part).expect("no more than the bytes of the column")
     }
 
-    fn of(&self, column: ArrayRef) -> Result<ArrayRef> {
+    fn apply(&self, column: ArrayRef) -> Result<ArrayRef> {
         match &self.keep {
-            Some(keep) => keep.of(&column),
+            Some(keep) => keep.apply(&column),
             None => Ok(column),
         }
     }

@@ -1,8 +1,8 @@
-//! [`BatchSize`]: how many rows the next batches of a row group have.
+//! [`BatchSize`] decides how many rows the next batches of a row group have.
 //!
-//! The metadata say how much a row takes, and may be wrong. If a batch was too large, the next ones
-//! have fewer rows and are made one at a time, until it is known how many rows fit. If batches are
-//! far smaller than the metadata said, the next ones have more rows.
+//! The metadata state how many bytes a row takes, and may be wrong. If a batch was too large, the
+//! next ones have fewer rows and are made one at a time, until it is known how many rows fit. If
+//! batches are far smaller than the metadata state, the next ones have more rows.
 
 use super::window::Window;
 use crate::bytes::saturated;
@@ -28,7 +28,8 @@ pub(super) struct BatchSize {
 enum Trust {
     /// No batch was too large. Rows and bytes decoded so far.
     Estimated { rows: u64, bytes: u64 },
-    /// So many batches were too large. Batches are made one at a time until their size is `known`.
+    /// `too_large` batches were too large. Batches are made one at a time until their size is
+    /// `known`.
     Measured { too_large: u32, known: bool },
 }
 

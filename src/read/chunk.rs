@@ -1,7 +1,7 @@
-//! [`Pages`]: the pages of a column chunk, one after the other.
+//! [`Pages`] reads the pages of a column chunk, one after the other.
 //!
-//! A walk goes over a [`PageList`]; where rows are known it can also jump. Several walks of one
-//! list are independent, so that several threads can share a chunk.
+//! It walks over a [`PageList`], and can jump if the rows of each page are known. Several walks of
+//! one list are independent, so that several threads can share a chunk.
 
 use std::ops::Range;
 
@@ -244,7 +244,8 @@ impl Pages {
         usize::try_from(last.checked_sub(start)?).ok().filter(|rows| *rows > 0 && last < end)
     }
 
-    /// Opens the page at hand anew, as a whole, after [`Pages::next_page_for`] opened it in part.
+    /// Opens the current page again, as a whole, after [`Pages::next_page_for`] opened a part of
+    /// it.
     ///
     /// # Errors
     /// As [`Pages::next_page`]; `Usage` if the page was opened as a whole.

@@ -1,8 +1,8 @@
 //! [`ChunkBytes`]: the bytes of a column chunk, from one page to the next.
 //!
-//! Where bytes cost next to nothing to get, as from a local file, a large chunk is not fetched
-//! before it is decoded: it is given piece by piece, in memory that is used again. Fetched whole,
-//! it would take fresh pages of memory, which cost more than to decode most of them.
+//! Where bytes are cheap to get, as from a local file, a large chunk is not fetched before it is
+//! decoded: it is read piece by piece, into a buffer that is reused. A whole chunk would need fresh
+//! memory, whose page faults cost more than most decoding.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub(super) struct RawPage {
 
 /// What is left of a chunk, of what precedes its first data page, or of a page of it.
 pub(super) struct ChunkBytes {
-    /// Those that are at hand.
+    /// The bytes that are in memory.
     rest: Bytes,
     /// Where the next page begins in the file; `rest` begins there too.
     offset: u64,
@@ -49,7 +49,7 @@ struct PageStart {
 struct Pieces {
     /// Where the chunk, or the page, ends in the file.
     end: u64,
-    /// The piece at hand, or the one that is wanted.
+    /// The current piece, or the piece that is wanted.
     held: Reservation,
     /// What was asked for and is not given yet.
     wanted: Option<Range<u64>>,
@@ -58,20 +58,20 @@ struct Pieces {
 }
 
 impl ChunkBytes {
-    /// Bytes that begin at `offset` of the file, all of them at hand.
+    /// Bytes that begin at `offset` of the file, all of them in memory.
     pub(super) fn new(bytes: Bytes, offset: u64) -> Self {
         Self { rest: bytes, offset, next: None, pieces: None }
     }
 
-    /// As [`ChunkBytes::new`], of a chunk that goes on up to `end` and is given piece by piece; the
-    /// piece at hand is counted by `budget`.
+    /// As [`ChunkBytes::new`], of a chunk that ends at `end` and is read piece by piece; `budget`
+    /// counts the current piece.
     pub(super) fn in_pieces(bytes: Bytes, offset: u64, end: u64, budget: &Budget) -> Self {
         let held = budget.reservation("a piece of a column chunk");
         let pieces = Some(Pieces { end, held, wanted: None, skips: false });
         Self { rest: bytes, offset, next: None, pieces }
     }
 
-    /// Goes on with the page of this range, of which `bytes` are at hand.
+    /// Continues with the page of this range; `bytes` of it are in memory.
     pub(super) fn move_to(&mut self, bytes: Bytes, range: Range<u64>) {
         (self.rest, self.offset) = (bytes, range.start);
         if let Some(pieces) = &mut self.pieces {
@@ -100,7 +100,7 @@ impl ChunkBytes {
         self.pieces.is_some()
     }
 
-    /// Bytes of the chunk that are not at hand.
+    /// Number of bytes of the chunk that are not in memory.
     fn missing(&self) -> u64 {
         let at_hand = self.offset + self.rest.len() as u64;
         self.pieces.as_ref().map_or(0, |pieces| pieces.end.saturating_sub(at_hand))

@@ -1,8 +1,7 @@
-//! The end of a filtered read: offset and limit count the rows that passed, and small batches are
-//! joined.
+//! Ends a filtered read: applies offset and limit to the rows that passed, and joins small batches.
 //!
-//! Used by `reader`, after any of the drivers. Trap: dictionaries of batches may differ, and their
-//! keys may not have room for the entries of both: such batches stay as they are.
+//! Used by `reader`, after any of the drivers. Trap: batches may have different dictionaries, whose
+//! entries together may exceed the type of their keys; such batches are not joined.
 
 use std::sync::Arc;
 

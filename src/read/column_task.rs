@@ -1,4 +1,4 @@
-//! A leaf of a row group, and the parts of it that threads decode.
+//! A leaf of a row group as a task, and its decoders, one for each share.
 
 use bytes::Bytes;
 
@@ -24,7 +24,7 @@ pub(crate) struct ColumnTask {
     pub(super) chunk: ChunkSource,
     /// Made when they are asked for: in a row group of many small chunks they take more memory than
     /// the chunks.
-    pub(super) parts: Vec<ColumnDecoder>,
+    pub(super) decoders: Vec<ColumnDecoder>,
     /// While the leaf is being split.
     #[cfg(any(feature = "parallel", test))]
     pub(super) search: Option<PageSearch>,
@@ -70,7 +70,7 @@ pub(super) struct ChunkSource {
 }
 
 impl ChunkSource {
-    pub(super) fn part(&self) -> Result<ColumnDecoder> {
+    pub(super) fn decoder(&self) -> Result<ColumnDecoder> {
         let Self { plan, column_index, list, context, row_group } = self;
         let pages = Pages::new(list, context.clone(), plan.budget());
         let spec = plan.leaves().get(*column_index).ok_or_else(|| Error::usage("no such leaf"))?;
@@ -98,7 +98,7 @@ impl ColumnTask {
     pub(super) fn new(chunk: ChunkSource, rows_in_group: u64, work: ChunkWork) -> Self {
         Self {
             chunk,
-            parts: Vec::new(),
+            decoders: Vec::new(),
             #[cfg(any(feature = "parallel", test))]
             search: None,
             may_split: true,
@@ -123,26 +123,26 @@ impl ColumnTask {
         own == step && (*column_index < plan.output_leaves() || !window.is_proven())
     }
 
-    /// What decodes the leaf: one part, or as many as it was split into.
+    /// What decodes the leaf: one decoder, or one for each share.
     ///
     /// # Errors
     /// `Unsupported` if the leaf cannot be read as it is wanted.
-    pub(crate) fn parts(&mut self) -> Result<&mut [ColumnDecoder]> {
-        if self.parts.is_empty() {
-            self.parts = vec![self.chunk.part()?];
+    pub(crate) fn decoders(&mut self) -> Result<&mut [ColumnDecoder]> {
+        if self.decoders.is_empty() {
+            self.decoders = vec![self.chunk.decoder()?];
         }
-        Ok(&mut self.parts)
+        Ok(&mut self.decoders)
     }
 
     /// Drops what has decoded the leaf. If it is decoded again, the window may lie anywhere.
     pub(super) fn restart(&mut self) {
         // The buffers go back to the free lists, for the next leaf.
-        self.parts = Vec::new();
+        self.decoders = Vec::new();
     }
 
     /// What has asked for bytes.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &ColumnDecoder> {
-        self.parts.iter().filter(|part| part.reader.is_waiting())
+        self.decoders.iter().filter(|decoder| decoder.reader.is_waiting())
     }
 }
 
@@ -162,13 +162,13 @@ impl ColumnDecoder {
         given: Option<Bytes>,
     ) -> Result<Step<LeafBatch>> {
         let supplied = given.map_or(Ok(()), |bytes| self.reader.supply(bytes));
-        supplied.and_then(|()| Step::of(self.decode_rows(window, last))).map_err(|e| {
+        supplied.and_then(|()| Step::from_result(self.decode_rows(window, last))).map_err(|e| {
             self.position = None;
             self.place(e)
         })
     }
 
-    /// Says of which page an error is.
+    /// Adds to an error the page that it concerns.
     pub(crate) fn place(&self, error: Error) -> Error {
         let error = error.at_page(self.reader.page()).at_column(self.column.dotted());
         error.at_row_group(self.row_group)
@@ -277,10 +277,10 @@ mod tests {
     }
 
     /// The array and the levels of a window, and how many bytes it asked for.
-    fn decoded(part: &mut ColumnDecoder, window: &Window, file: &Bytes) -> (LeafBatch, u64) {
+    fn decoded(decoder: &mut ColumnDecoder, window: &Window, file: &Bytes) -> (LeafBatch, u64) {
         let (mut given, mut asked) = (None, 0);
         loop {
-            match part.decode(window, false, given).unwrap() {
+            match decoder.decode(window, false, given).unwrap() {
                 Step::Done(batch) => return (batch, asked),
                 Step::NeedsMore(range) => {
                     asked += range.end - range.start;
@@ -305,8 +305,8 @@ mod tests {
                 }
                 whole.split(2, None).unwrap().done().unwrap();
             }
-            let parts = pieces.parts().unwrap().iter_mut().zip(whole.parts().unwrap());
-            for (i, (in_pieces, at_hand)) in parts.enumerate() {
+            let decoders = pieces.decoders().unwrap().iter_mut().zip(whole.decoders().unwrap());
+            for (i, (in_pieces, at_hand)) in decoders.enumerate() {
                 let mut at = i as u64 * ROWS / 2;
                 while at < ROWS - 100 {
                     let mut runs = Vec::new();
@@ -316,7 +316,7 @@ mod tests {
                         runs.extend((at < end).then_some(at..end));
                         at = end + rng.u64(1..most);
                     }
-                    let window = Window::of(runs.into_iter(), u64::MAX);
+                    let window = Window::from_runs(runs.into_iter(), u64::MAX);
                     let (found, _) = decoded(in_pieces, &window, &file);
                     let (expected, asked) = decoded(at_hand, &window, &file);
                     assert_eq!(asked, 0);
@@ -332,15 +332,15 @@ mod tests {
         let (plan, file) = file(5);
         for leaf in 0..3 {
             let mut task = task(&plan, &file, leaf, false);
-            assert!(task.parts.is_empty(), "nothing is made before it is asked for");
+            assert!(task.decoders.is_empty(), "nothing is made before it is asked for");
             let decode = |task: &mut ColumnTask, rows| {
-                let window = Window::of(std::iter::once(rows), u64::MAX);
-                decoded(&mut task.parts().unwrap()[0], &window, &file).0.array
+                let window = Window::from_runs(std::iter::once(rows), u64::MAX);
+                decoded(&mut task.decoders().unwrap()[0], &window, &file).0.array
             };
             let first = decode(&mut task, 0..50_000);
             let second = decode(&mut task, 50_000..ROWS);
             task.restart();
-            assert!(task.parts.is_empty() && task.waiting().next().is_none());
+            assert!(task.decoders.is_empty() && task.waiting().next().is_none());
             assert_eq!(&decode(&mut task, 50_000..ROWS), &second, "leaf {leaf}");
             task.restart();
             assert_eq!(&decode(&mut task, 0..50_000), &first, "leaf {leaf}");
@@ -352,8 +352,8 @@ mod tests {
         let (plan, file) = file(3);
         let mut task = task(&plan, &file, 0, true);
         let mut window = |rows| {
-            let window = Window::of(std::iter::once(rows), u64::MAX);
-            let (batch, asked) = decoded(&mut task.parts().unwrap()[0], &window, &file);
+            let window = Window::from_runs(std::iter::once(rows), u64::MAX);
+            let (batch, asked) = decoded(&mut task.decoders().unwrap()[0], &window, &file);
             assert_eq!(batch.array.as_primitive::<Int64Type>().len(), window.rows());
             asked
         };

@@ -1,26 +1,26 @@
-//! [`FilterCounters`]: what a read did for its filter, for a caller that asks.
+//! [`FilterCounters`] count what a read did for its filter.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What a read has done for its filter. Each count is taken by one caller, who adds up what it
+/// Counts what a read has done for its filter. One caller takes each count, and adds up what it
 /// takes.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct FilterCounters {
-    /// Rows that the filter was evaluated on and that did not pass.
+    /// Rows that did not pass when the filter was evaluated.
     pub rows_removed: Counter,
-    /// Time for evaluating it, in nanoseconds.
+    /// Time for evaluating the filter, in nanoseconds.
     pub row_nanos: Counter,
     /// Values of columns of the output that were decoded for the filter: one for each row and leaf.
     pub shared_decoded: Counter,
-    /// Those of them that the output has.
+    /// Values of these that the output has.
     pub shared_kept: Counter,
     /// Row groups that bloom filters or dictionaries excluded.
     pub bloom_pruned: Counter,
-    /// Row groups that they were asked about and did not exclude.
+    /// Row groups that bloom filters or dictionaries did not exclude.
     pub bloom_matched: Counter,
-    /// Time for asking bloom filters and dictionaries, in nanoseconds.
+    /// Time for probing bloom filters and dictionaries, in nanoseconds.
     pub bloom_nanos: Counter,
     /// Pages of the columns of the filter that page indexes excluded.
     pub pages_pruned: Counter,
@@ -30,7 +30,7 @@ pub struct FilterCounters {
     pub page_rows_pruned: Counter,
     /// Rows that page indexes did not exclude.
     pub page_rows_matched: Counter,
-    /// Time for asking page indexes, in nanoseconds.
+    /// Time for consulting page indexes, in nanoseconds.
     pub page_nanos: Counter,
 }
 
@@ -56,7 +56,7 @@ impl Counter {
         self.add(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// The count, which then begins at 0 again.
+    /// Returns the count, and resets it to 0.
     #[cfg(any(feature = "engine", test))]
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)

@@ -1,7 +1,7 @@
-//! [`DecryptedChunks`]: the metadata and page indexes of encrypted column chunks, decrypted when
-//! they are first asked for, and kept.
+//! [`DecryptedChunks`] keeps the metadata and page indexes of encrypted column chunks, decrypted
+//! when they are first asked for.
 //!
-//! Spec: Encryption.md. Part of [`Footer`](super::Footer), whose callers borrow from it.
+//! Spec: Encryption.md. It is part of [`Footer`](super::Footer), whose callers borrow from it.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

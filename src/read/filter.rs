@@ -1,10 +1,10 @@
-//! A predicate in a read: what it needs decoded, what the footer proves of a row group, and which
-//! rows of a window are left.
+//! The predicate of a read: which columns it needs decoded, what the footer proves of a row group,
+//! and which rows of a window pass.
 //!
 //! Columns that hold a leaf of the predicate are *early*: decoded before it is evaluated, and kept
-//! if they are wanted. The others are *late*: only the rows that are left are decoded, where that
-//! pays. Trap: a struct of which the predicate needs one leaf is early as a whole, or its children
-//! would speak of different rows.
+//! if they are wanted. The others are *late*: only the rows that pass are decoded, where that costs
+//! less. Trap: a struct is early as a whole if the predicate needs one of its leaves, because its
+//! children must have the same rows.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -33,11 +33,11 @@ use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
 #[derive(Debug)]
 pub(super) struct Filter {
     pub(super) bound: Bound,
-    /// What earlier batches have told about the cost of its parts.
+    /// What earlier batches have told about the cost of its conjuncts.
     adaptive: AdaptiveStats,
     /// What it is evaluated on.
     shapes: Vec<Shape>,
-    /// Which of its parts can be decoded and evaluated apart.
+    /// Which of its conjuncts can be decoded and evaluated apart.
     groups: FilterGroups,
     /// For each leaf of the plan, whether it is decoded before the predicate is evaluated.
     early_leaves: Vec<bool>,
@@ -128,14 +128,15 @@ impl Filter {
         &self.early_columns
     }
 
-    /// Whether parts of the predicate can be evaluated before the columns of others are decoded.
+    /// Whether conjuncts of the predicate can be evaluated before the columns of others are
+    /// decoded.
     pub(super) fn has_groups(&self) -> bool {
         self.groups.are_many()
     }
 
     /// Whether it would help to know what a window teaches before the next ones are begun.
     pub(super) fn is_to_learn(&self) -> bool {
-        self.has_groups() && self.adaptive.parts().iter().all(Option::is_none)
+        self.has_groups() && self.adaptive.conjuncts().iter().all(Option::is_none)
     }
 
     /// Counts the rows that passed all stages.
@@ -151,8 +152,8 @@ impl Filter {
         self.groups.stages(&self.adaptive, bytes)
     }
 
-    /// Of which of `rows` decoded rows a stage of the predicate is true; `leaves` are those of the
-    /// stage, in the order of the plan.
+    /// Evaluates a stage of the predicate on `rows` decoded rows; `leaves` are those of the stage,
+    /// in the order of the plan.
     pub(super) fn evaluate(
         &self,
         stage: &FilterStage,
@@ -169,9 +170,9 @@ impl Filter {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(stage.schema.clone(), columns, &options)?;
-        let evaluate = || match &stage.parts {
+        let evaluate = || match &stage.conjuncts {
             None => self.bound.evaluate_adaptively(&batch, &self.adaptive),
-            Some(parts) => self.bound.evaluate_parts(parts, &batch, &self.adaptive),
+            Some(conjuncts) => self.bound.evaluate_conjuncts(conjuncts, &batch, &self.adaptive),
         };
         let Some(counters) = &self.counters else {
             return evaluate();
@@ -212,7 +213,7 @@ impl Filter {
     }
 
     /// What facts prove of all rows of a row group.
-    pub(super) fn answer(&self, rows: u64, facts: &[LeafFacts]) -> PruneResult {
+    pub(super) fn prune_result(&self, rows: u64, facts: &[LeafFacts]) -> PruneResult {
         self.bound.prune_row_group(rows, |leaf| find(facts, leaf).map(|found| &found.facts))
     }
 }

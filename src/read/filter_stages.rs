@@ -1,10 +1,11 @@
-//! [`FilterStages`]: in which steps the columns of a filter are decoded, and what is evaluated
+//! [`FilterStages`]: the steps in which the columns of a filter are decoded, and what is evaluated
 //! after each.
 //!
-//! A conjunction need not have all of its columns decoded for all rows: where one part leaves few
-//! rows, the columns of the others are decoded only for those. Parts that share a column go
-//! together, as a *group*, and so do those that must come last. Which group comes first is decided
-//! for some windows at a time, from what earlier ones have taught; until then all come at once.
+//! The columns of a conjunction need not be decoded for all rows: where one conjunct leaves few
+//! rows, the columns of the others are decoded only for those. Conjuncts that share a column form a
+//! *group*, and so do the conjuncts that must come last. The order of the groups is decided for
+//! some windows at a time, from measurements of earlier ones; until then all groups are decoded at
+//! once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +35,7 @@ const MAX_STAGES: usize = 4;
 /// bytes, which are one.
 const NANOS_PER_VALUE: f64 = 1.0;
 
-/// The parts of a conjunction, in groups of which no two share a column.
+/// The conjuncts, in groups that share no column.
 #[derive(Debug)]
 pub(super) struct FilterGroups {
     columns: FilterColumns,
@@ -49,7 +50,7 @@ type MadeStages = (Vec<Vec<usize>>, Arc<FilterStages>);
 #[derive(Debug, Default)]
 struct Group {
     /// Of the conjunction; none if the predicate is none.
-    parts: Vec<usize>,
+    conjuncts: Vec<usize>,
     /// The columns that it is evaluated on, of those of the filter, ascending.
     shapes: Vec<usize>,
     /// Leaves of the plan that are decoded for it, ascending.
@@ -58,7 +59,7 @@ struct Group {
     columns: Vec<usize>,
     /// Whether it has lists: then unwanted rows cannot be dropped while its leaves are decoded.
     has_list: bool,
-    /// Whether it has parts that are evaluated only for rows that pass all others.
+    /// Whether it has conjuncts that are evaluated only for rows that pass all others.
     is_last: bool,
 }
 
@@ -97,8 +98,8 @@ pub(super) struct FilterStages {
 /// What is evaluated at a time.
 #[derive(Debug)]
 pub(super) struct FilterStage {
-    /// The parts of the conjunction; `None` for all of the predicate.
-    pub(super) parts: Option<Vec<usize>>,
+    /// The conjuncts; `None` for all of the predicate.
+    pub(super) conjuncts: Option<Vec<usize>>,
     /// The columns that they are evaluated on, of those of the filter.
     pub(super) shapes: Vec<usize>,
     pub(super) schema: SchemaRef,
@@ -109,10 +110,11 @@ pub(super) struct FilterStage {
 }
 
 impl FilterGroups {
-    /// The groups of a predicate. One if it is no conjunction, or its parts share their columns.
+    /// The groups of a predicate. One if it is no conjunction, or its conjuncts share their
+    /// columns.
     pub(super) fn new(bound: &Bound, columns: FilterColumns) -> Self {
         let n = columns.shapes.len();
-        let parts = bound.columns_of_parts(&columns.schema);
+        let conjuncts = bound.columns_of_conjuncts(&columns.schema);
         let mut shapes_of_leaf: HashMap<usize, Vec<usize>> = HashMap::new();
         for shape in &columns.shapes {
             for leaf in &shape.leaves {
@@ -124,12 +126,13 @@ impl FilterGroups {
             shapes.flatten().copied().collect()
         };
         let mut together = DisjointSets::new(n);
-        match &parts {
-            Some(parts) => parts.iter().for_each(|of_part| together.join(of_part)),
+        match &conjuncts {
+            Some(conjuncts) => conjuncts.iter().for_each(|of_conjunct| together.join(of_conjunct)),
             None => together.join(&(0..n).collect::<Vec<_>>()),
         }
-        let last_parts = bound.last_parts();
-        let of_last = last_parts.iter().filter_map(|part| parts.as_ref()?.get(*part));
+        let last_conjuncts = bound.last_conjuncts();
+        let of_last =
+            last_conjuncts.iter().filter_map(|conjunct| conjuncts.as_ref()?.get(*conjunct));
         let of_last: Vec<usize> = of_last.flatten().copied().collect();
         together.join(&of_last);
         columns.output.iter().for_each(|output| together.join(&shapes_of(output)));
@@ -152,11 +155,11 @@ impl FilterGroups {
             let of_shape = |shape: &usize| of_first.get(&together.first(*shape)).copied();
             shapes.first().and_then(of_shape).unwrap_or_default()
         };
-        for (part, of_part) in parts.iter().flatten().enumerate() {
-            let is_last = last_parts.contains(&part);
+        for (conjunct, of_conjunct) in conjuncts.iter().flatten().enumerate() {
+            let is_last = last_conjuncts.contains(&conjunct);
             // One that looks at no column goes with the others.
-            let group = &mut groups[group_of(if is_last { &of_last } else { of_part })];
-            group.parts.push(part);
+            let group = &mut groups[group_of(if is_last { &of_last } else { of_conjunct })];
+            group.conjuncts.push(conjunct);
             group.is_last |= is_last;
         }
         for output in &columns.output {
@@ -198,13 +201,14 @@ impl FilterGroups {
 
     /// The groups of each stage.
     fn ordered(&self, adaptive: &AdaptiveStats, bytes: impl Fn(usize) -> f64) -> Vec<Vec<usize>> {
-        let learnt = adaptive.parts();
+        let learnt = adaptive.conjuncts();
         // What a row costs, and the share of rows that pass.
         let of_group = |group: &Group| {
             let decoded = group.leaves.iter().map(|leaf| bytes(*leaf) + NANOS_PER_VALUE);
-            let parts = group.parts.iter().filter_map(|part| learnt.get(*part)?.as_ref());
-            let (nanos, passed) = parts.fold((0.0, 1.0), |(nanos, passed), part| {
-                (nanos + part.nanos, passed * part.passed)
+            let conjuncts =
+                group.conjuncts.iter().filter_map(|conjunct| learnt.get(*conjunct)?.as_ref());
+            let (nanos, passed) = conjuncts.fold((0.0, 1.0), |(nanos, passed), conjunct| {
+                (nanos + conjunct.nanos, passed * conjunct.passed)
             });
             (decoded.sum::<f64>() + nanos, passed)
         };
@@ -268,7 +272,7 @@ impl FilterGroups {
             let place = |leaf: &usize| leaves.binary_search(leaf).unwrap_or(usize::MAX);
             let of_shapes = shapes.iter().flat_map(|shape| &self.columns.shapes[*shape].leaves);
             out.stages.push(FilterStage {
-                parts: (order.len() > 1).then(|| all(|group| &group.parts)),
+                conjuncts: (order.len() > 1).then(|| all(|group| &group.conjuncts)),
                 places: of_shapes.map(place).collect(),
                 schema: projected(&self.columns.schema, &shapes),
                 shared_leaves: leaves.partition_point(|leaf| *leaf < self.columns.output_leaves),

@@ -1,4 +1,4 @@
-//! The footer: the schema, and an index of the column chunks, which are decoded on demand.
+//! Parses the footer: the schema, and an index of the column chunks, which are decoded on demand.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) struct FooterState {
     pub(super) decrypted: Option<DecryptedChunks>,
 }
 
-/// A footer of which it is known how it is encrypted, if it is: its key is looked for next.
+/// A footer whose encryption is known, if it is encrypted; its key is retrieved next.
 pub(crate) struct SealedFooter {
     pub(super) stored: Bytes,
     pub(super) body: FooterBody,
@@ -124,7 +124,7 @@ impl SealedFooter {
                 (*index, false, signature)
             }
         };
-        let schema = Schema::of_elements(index.take_schema(), limits)?;
+        let schema = Schema::from_elements(index.take_schema(), limits)?;
         let quirks = WriterQuirks::parse(index.head().created_by.as_deref().unwrap_or_default());
         let leaves = schema.leaves_len();
         let decrypted =
@@ -136,11 +136,11 @@ impl SealedFooter {
 }
 
 impl Footer {
-    /// Parses the thrift bytes of a footer that is not encrypted. Encrypted columns cannot be read
-    /// then.
+    /// Parses the thrift bytes of a footer that is not encrypted. Encrypted columns then cannot be
+    /// read.
     ///
     /// # Errors
-    /// `Malformed` if they are not a FileMetaData with a sound schema.
+    /// `Malformed` if they are not a FileMetaData with a valid schema.
     pub fn parse(bytes: Bytes, limits: &Limits) -> Result<Self> {
         SealedFooter::new(bytes, false, None)?.open(limits)
     }
@@ -150,8 +150,8 @@ impl Footer {
         self.shared.signature
     }
 
-    /// Whether the file is of AES_GCM_CTR_V1: the bodies of encrypted pages are not authenticated.
-    /// Of a file whose footer is not encrypted, that is known without keys too.
+    /// Whether the file uses AES_GCM_CTR_V1, which does not authenticate the bodies of encrypted
+    /// pages. For a file whose footer is not encrypted, this is known without keys too.
     pub fn has_unauthenticated_pages(&self) -> bool {
         let stated = &self.index().head().encryption_algorithm;
         matches!(stated, Some(EncryptionAlgorithm::AesGcmCtrV1(_)))
@@ -191,12 +191,12 @@ impl Footer {
         &self.shared.schema
     }
 
-    /// The thrift metadata: everything but the chunks decoded, those on demand.
+    /// The thrift metadata; column chunks are decoded on demand.
     pub fn index(&self) -> &FooterIndex {
         &self.shared.index
     }
 
-    /// What stands in plain text before an encrypted footer; `None` if the footer is not encrypted.
+    /// The metadata before an encrypted footer; `None` if the footer is not encrypted.
     pub fn crypto_metadata(&self) -> Option<FileCryptoMetaData> {
         let stored = &self.shared.stored;
         // It was read before the footer was decrypted.
@@ -204,7 +204,7 @@ impl Footer {
         self.is_encrypted().then(read).flatten()
     }
 
-    /// Who wrote the file: the name and the version of a program, as the file states it.
+    /// The name and the version of the program that wrote the file, as the file states them.
     ///
     /// ```
     /// let reader = marquetry::Reader::open("testdata/trips.parquet")?;
@@ -225,10 +225,10 @@ impl Footer {
         self.shared.index.head().row_groups.len()
     }
 
-    /// Rows of a row group.
+    /// Number of rows of a row group.
     ///
     /// # Errors
-    /// `Usage` if there is no such row group, `Malformed` if it says a negative number.
+    /// `Usage` if there is no such row group, `Malformed` if it states a negative number.
     pub fn row_group_rows(&self, row_group: usize) -> Result<u64> {
         let group = self.shared.index.head().row_groups.get(row_group).ok_or_else(|| {
             Error::usage(format_args!(
@@ -242,11 +242,11 @@ impl Footer {
         })
     }
 
-    /// Rows of the file: the sum over its row groups, as the number in the footer is known to be
-    /// wrong in old files.
+    /// Number of rows of the file: the sum over its row groups, because the number in the footer is
+    /// wrong in some old files.
     ///
     /// # Errors
-    /// `Malformed` if a row group says a negative number, or the sum overflows.
+    /// `Malformed` if a row group states a negative number, or the sum overflows.
     pub fn rows(&self) -> Result<u64> {
         (0..self.row_groups()).try_fold(0u64, |sum, i| {
             sum.checked_add(self.row_group_rows(i)?).ok_or_else(|| {
@@ -258,8 +258,8 @@ impl Footer {
         })
     }
 
-    /// Decodes the metadata of a column chunk. Of a chunk that is encrypted with a key that was not
-    /// found, `meta_data` is what can be read without it: no statistics, or nothing.
+    /// Decodes the metadata of a column chunk. If the chunk is encrypted and its key was not found,
+    /// `meta_data` is only what can be read without it: no statistics, or nothing.
     ///
     /// # Errors
     /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Crypto` if they
@@ -411,7 +411,7 @@ impl Footer {
     }
 
     /// Decodes the metadata of all column chunks of a row group, one after the other and without
-    /// copying: the fast way to look at all of a wide file.
+    /// copying: the fast way to visit all of a wide file.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {

@@ -1,4 +1,4 @@
-//! Where the indexes of a row group are, so that those of several are fetched together.
+//! Finds where the indexes of row groups are, so that those of several are fetched together.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
 //! [`LoadedIndexes`]: page indexes and bloom filters that a read has fetched, for a cache of
-//! metadata that is to have them too.
+//! metadata that wants them too.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,10 +9,11 @@ use super::metadata::Metadata;
 use crate::limits::{Budget, Reservation};
 use crate::range_cache::RangeCache;
 
-/// What reads of a file have fetched of its indexes, beyond those that its metadata hold.
+/// The indexes that reads of a file have fetched, beyond those that its metadata hold.
 ///
-/// A driver hands it to reads by [`ReadWiring::loaded_indexes`](super::ReadWiring), and afterwards
-/// puts [`LoadedIndexes::beside`] in its cache of metadata: later reads then fetch no index again.
+/// A driver passes it to reads as [`ReadWiring::loaded_indexes`](super::ReadWiring), and afterwards
+/// puts [`LoadedIndexes::beside`] in its cache of metadata, so that later reads fetch no index
+/// again.
 #[derive(Debug)]
 pub struct LoadedIndexes {
     known: Metadata,
@@ -34,12 +35,13 @@ impl LoadedIndexes {
         Self { known, max_bytes, found: Mutex::default() }
     }
 
-    /// Whether nothing was found that the metadata do not hold.
+    /// Whether no index was fetched that the metadata do not hold.
     pub fn is_empty(&self) -> bool {
         self.lock().bytes == 0
     }
 
-    /// `metadata`, which are of the same file, with what was found; `None` if they have all of it.
+    /// Adds the fetched indexes to `metadata`, which must be of the same file; `None` if they have
+    /// all of them.
     pub fn beside(&self, metadata: &Metadata) -> Option<Metadata> {
         metadata.with_indexes(&self.lock().ranges)
     }

@@ -1,8 +1,8 @@
-//! [`Metadata`]: all that is known of a file before its pages are read, to be kept and used again.
+//! [`Metadata`]: all that is known of a file before its pages are read, kept for later reads.
 //!
-//! Made by the drivers when a file is opened; spec: `parquet.thrift`, PageIndex.md. What a cache of
-//! metadata wants: cheap to clone, it says how much memory it holds, and it can be written down and
-//! read back.
+//! The drivers make it when a file is opened; spec: `parquet.thrift`, PageIndex.md. It suits a
+//! cache of metadata: it is cheap to clone, it says how much memory it holds, and it can be
+//! serialised and read back.
 //!
 //! ```text
 //! MQMETA1 0        8 bytes
@@ -15,8 +15,8 @@
 //! Numbers are u64, and bytes have a u64 length before them.
 //! ```
 //!
-//! Trap: what is read back is as little to be trusted as a file; the checksum is against accidents
-//! only.
+//! Trap: bytes that are read back are as untrusted as a file; the checksum only protects against
+//! accidents.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -41,12 +41,11 @@ use crate::thrift::{self, Read};
 /// The metadata of a file: its footer, its length, and the page indexes that were loaded. Cheap to
 /// clone.
 ///
-/// With it a file is opened without reading its footer again. It stands for its [`Footer`] wherever
-/// one is wanted.
+/// A file is opened with it without reading the footer again. It dereferences to its [`Footer`].
 ///
 /// Trap: the metadata of an encrypted file hold the keys that it was opened with, and what they
-/// decrypt, and give access to all of it: in a cache that serves several users, keep those of one
-/// apart from those of another, or keep [`Metadata::to_bytes`], which holds no key and nothing
+/// decrypted, and give access to all of it. A cache that serves several users must keep the
+/// metadata of each user apart, or keep [`Metadata::to_bytes`], which holds no key and nothing
 /// decrypted.
 #[derive(Clone)]
 pub struct Metadata {
@@ -62,7 +61,7 @@ pub struct Metadata {
 pub struct PageIndexRef<'a> {
     /// Where the data pages are.
     pub offset_index: Option<OffsetIndexRef<'a>>,
-    /// What bounds they have.
+    /// The bounds of the data pages.
     pub column_index: Option<ColumnIndexRef<'a>>,
 }
 
@@ -72,7 +71,7 @@ pub struct PageIndexRef<'a> {
 pub struct PageIndex {
     /// Where the data pages are.
     pub offset_index: Option<OffsetIndex>,
-    /// What bounds they have.
+    /// The bounds of the data pages.
     pub column_index: Option<ColumnIndex>,
 }
 
@@ -82,8 +81,8 @@ impl Metadata {
         Self { footer, file_len, version: None, indexes: Arc::default() }
     }
 
-    /// What tells this version of the file from others: an ETag, or whatever the cache goes by. It
-    /// is kept, and decides nothing.
+    /// Sets what distinguishes this version of the file from others: an ETag, or whatever the cache
+    /// uses. It is kept, and not interpreted.
     #[must_use]
     pub fn with_version(mut self, version: impl Into<Arc<str>>) -> Self {
         self.version = Some(version.into());
@@ -105,7 +104,7 @@ impl Metadata {
         self.file_len
     }
 
-    /// Bytes of memory that it holds; clones share them.
+    /// Bytes of memory that the metadata hold; clones share them.
     pub fn heap_bytes(&self) -> usize {
         let version = self.version.as_ref().map_or(0, |version| version.len());
         self.footer.heap_bytes() + self.indexes.heap_bytes() + version
@@ -120,19 +119,19 @@ impl Metadata {
     ///
     /// # Errors
     /// `Usage` if there is no such chunk, or its index was not loaded; `Malformed` if an index lies
-    /// outside the file or is not what the format says.
+    /// outside the file or violates the format.
     pub fn page_index(&self, row_group: usize, leaf: usize) -> Result<PageIndexRef<'_>> {
         let (offset_index, column_index) =
             self.index_at(row_group, leaf).map_err(|e| e.at_row_group(row_group))?;
         Ok(PageIndexRef { offset_index, column_index })
     }
 
-    /// As [`Metadata::page_index`], of a column chunk that is decoded already: for callers that
-    /// look at all of them.
+    /// Like [`Metadata::page_index`], for a column chunk that is decoded already: for callers that
+    /// visit all of them.
     ///
     /// # Errors
-    /// As [`Metadata::page_index`]; `Usage` if the chunk is encrypted: which it is, must be known
-    /// to decrypt it.
+    /// As [`Metadata::page_index`]; `Usage` if the chunk is encrypted, because its position is
+    /// needed to decrypt it.
     pub fn page_index_of(&self, chunk: &ColumnChunkRef<'_>) -> Result<PageIndexRef<'_>> {
         let places = IndexPlaces::from(chunk);
         if places.encrypted {
@@ -145,7 +144,7 @@ impl Metadata {
     }
 
     /// The statistics of a column, by the index of its leaf: one row for each row group. `options`
-    /// decide the Arrow type of the bounds; a target schema among them has no say.
+    /// decide the Arrow type of the bounds; a target schema in them is ignored.
     ///
     /// # Errors
     /// `Usage` if there is no such column, `Unsupported` if it has no Arrow type, `Malformed` if
@@ -342,8 +341,8 @@ impl Metadata {
         self.indexes.get(range)
     }
 
-    /// Writes it down, for a cache that outlives the process. What is encrypted in the file is so
-    /// here too.
+    /// Serialises the metadata, for a cache that outlives the process. Parts that are encrypted in
+    /// the file stay encrypted.
     pub fn to_bytes(&self) -> Vec<u8> {
         let footer = self.footer.stored_bytes();
         let mut out = Vec::with_capacity(64 + footer.len() + self.index_bytes());
@@ -368,7 +367,7 @@ impl Metadata {
         out
     }
 
-    /// Reads back what [`Metadata::to_bytes`] wrote; the bytes stay shared.
+    /// Deserialises what [`Metadata::to_bytes`] wrote; the bytes stay shared.
     ///
     /// # Errors
     /// `Malformed` if they are something else, or are damaged; `Crypto` if the footer is encrypted;
@@ -377,7 +376,7 @@ impl Metadata {
         Self::read_back(bytes, limits, None)
     }
 
-    /// As [`Metadata::from_bytes`], of a file that may be encrypted.
+    /// Like [`Metadata::from_bytes`], for a file that may be encrypted.
     ///
     /// # Errors
     /// As [`Metadata::from_bytes`] and

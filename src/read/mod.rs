@@ -1,10 +1,9 @@
 //! Reading, stage by stage: tail, footer, plan, row group, chunk, page, column, assemble, batch.
 //!
-//! Stages are values. A stage that wants bytes says which ([`needs`](Tail::needs)) and is given
-//! them ([`supply`](Tail::supply)); what comes back is the next stage. The columns of a row group
-//! may ask while they are decoded: a step of theirs says which bytes they need, and takes those
-//! that the one before asked for. Nothing here reads a file: the loops that do are in
-//! [`crate::io`].
+//! Each stage is a value. A stage that wants bytes says which ([`needs`](Tail::needs)), is given
+//! them ([`supply`](Tail::supply)), and becomes the next stage. The columns of a row group may want
+//! bytes while they are decoded: one step says which bytes it needs, and the next step is given
+//! them. Nothing here reads a file: the loops in [`crate::io`] do.
 //!
 //! Each module uses those that stand above it in the list below.
 

@@ -1,4 +1,4 @@
-//! What a read is asked to do: [`ReadOptions`], one struct with plain defaults.
+//! [`ReadOptions`]: what the user of a read asks for, in one struct with plain defaults.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,70 +13,71 @@ use crate::selection::RowSelection;
 pub use crate::trusted::TrustedUtf8;
 use crate::variant::{VariantPath, VariantShape};
 
-/// What to read, and how.
+/// Says what to read, and how.
 ///
-/// The defaults read everything, verify checksums and UTF-8, and give batches of at most 65,536
+/// The defaults read everything, verify checksums and UTF-8, and return batches of at most 65,536
 /// rows.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// Which columns, in which order. Default: all.
+    /// The columns, in their order. Default: all.
     pub projection: Projection,
-    /// Which row groups, by index, in this order. Default: all.
+    /// The row groups, by index, in this order. Default: all.
     pub row_groups: Option<Vec<usize>>,
-    /// Which rows, by their numbers in the file: it must speak of all of them. Default: all.
+    /// The rows, by their numbers in the file; the selection must cover all rows of the file.
+    /// Default: all.
     pub selection: Option<RowSelection>,
-    /// Which rows, by what is in them. Row groups and pages that cannot hold one are not read.
+    /// The rows, by their values. Row groups and pages that cannot hold a match are not read.
     /// Default: all.
     pub filter: Option<Predicate>,
-    /// When the page index is asked where the pages are. Default: where it may save reading.
+    /// When the page index is used to locate pages. Default: where it may save reading.
     pub page_index: PageIndexUse,
-    /// Rows to skip at the start, counted over the chosen rows of the chosen row groups, and those
-    /// only that pass the filter. Default 0.
+    /// Number of rows to skip, counted over the chosen rows of the chosen row groups, and only
+    /// those that pass the filter. Default 0.
     pub offset: u64,
-    /// Rows to give at most. Default: all.
+    /// Maximum rows to return. Default: all.
     pub limit: Option<u64>,
-    /// Rows of a batch at most; a batch never spans two row groups, unless a filter left few rows
-    /// of each. Fewer are given where rows are so wide that a batch would take more than
-    /// [`ReadOptions::batch_bytes`], or arrays of rows of 64 bytes or more would take more than 4
-    /// MiB each. Default 65,536.
+    /// Maximum rows of a batch; a batch never spans two row groups, unless a filter left few rows
+    /// of each. Batches have fewer rows if these are so wide that a batch would exceed
+    /// [`ReadOptions::batch_bytes`], or if arrays of rows of 64 bytes or more would exceed 4 MiB
+    /// each. Default 65,536.
     pub batch_rows: usize,
-    /// Bytes that a batch should not exceed, by what the metadata say of the width of rows. Where
-    /// they say too little, as of long strings that a dictionary holds once, a batch ends when its
-    /// arrays hold about twice as many. Default 64 MiB, and at most an eighth of
+    /// Target bytes of a batch, by the width of rows that the metadata state. If they state too
+    /// little, as for long strings that a dictionary holds once, a batch ends when its arrays hold
+    /// about twice as many. Default 64 MiB, and at most an eighth of
     /// [`Limits::memory_bytes`](crate::Limits::memory_bytes).
     pub batch_bytes: usize,
     /// How Arrow types are chosen.
     pub arrow: ArrowOptions,
-    /// Whether page checksums are verified where they are there. Default true: it costs next to
+    /// Whether page checksums are verified if they are present. Default true: it costs next to
     /// nothing.
     pub verify_checksums: bool,
-    /// Whether statistics, page indexes, bloom filters and dictionaries are left aside: no rows are
-    /// passed over, and none are given, because of what they claim; the filter is evaluated for
-    /// every row. Default: no; then they are believed, but for rows that are given of columns that
-    /// the filter tests, which it is evaluated for.
+    /// Whether statistics, page indexes, bloom filters and dictionaries are ignored: no rows are
+    /// skipped or returned because of their claims, and the filter is evaluated for every row.
+    /// Default false: they are trusted, but the filter is still evaluated for returned rows whose
+    /// tested columns are read.
     pub verify_statistics: bool,
-    /// Whether a file in which column chunks share bytes may be copied, although the copy may be far
+    /// Whether a file whose column chunks share bytes may be copied, although the copy may be far
     /// larger. Default: no.
     pub shared_bytes: bool,
-    /// What happens to strings that are not UTF-8. Default: they are an error.
+    /// How strings that are not UTF-8 are handled. Default: they are an error.
     pub utf8: Utf8,
-    /// How VARIANT columns are given. Default: as they are stored.
+    /// How VARIANT columns are returned. Default: as they are stored.
     pub variants: VariantOutput,
     /// Parts of VARIANT columns to add as columns of their own, after those of the file. Only the
-    /// leaves are read that they need.
+    /// leaves that they need are read.
     pub variant_columns: Vec<VariantColumn>,
     /// Columns to add that are not in the file.
     pub virtual_columns: Vec<VirtualColumn>,
-    /// What a request for bytes costs. Default: what the source says.
+    /// The cost of a request for bytes. Default: what the source states.
     pub latency: Option<Latency>,
     /// How much an asynchronous read fetches before it is decoded. Default: what keeps a fast
     /// network busy for one reader.
     pub read_ahead: ReadAhead,
-    /// Memory that was used before and is to be used again. Default: [`BufferPool::global`]; a
-    /// private pool if the file is decrypted, or [`Limits::memory_bytes`] is below its default.
+    /// The pool of memory that is reused. Default: [`BufferPool::global`]; a private pool if the
+    /// file is decrypted, or if [`Limits::memory_bytes`] is below its default.
     pub pool: Option<BufferPool>,
-    /// Caps on what the file may ask for.
+    /// Limits of what the file may make the read allocate.
     pub limits: Limits,
 }
 
@@ -108,19 +109,20 @@ impl Default for ReadOptions {
     }
 }
 
-/// How much an asynchronous read fetches before it is decoded, if the memory allows. At least one
-/// row group, or a part of it, is always fetched.
+/// Limits how much an asynchronous read fetches before it is decoded, if the memory allows. At
+/// least one row group, or a part of one, is always fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadAhead {
-    /// Row groups that are fetched side by side, or wait to be decoded. Default 32.
+    /// Maximum row groups that are fetched side by side, or wait to be decoded. Default 32.
     pub row_groups: usize,
-    /// Bytes that are fetched and not decoded. Default 256 MiB: some seconds of a fast network.
+    /// Maximum bytes that are fetched and not decoded. Default 256 MiB: some seconds of a fast
+    /// network.
     pub bytes: u64,
 }
 
 impl ReadAhead {
-    /// At most `row_groups` row groups and `bytes` bytes.
+    /// Allows at most `row_groups` row groups and `bytes` bytes.
     pub const fn new(row_groups: usize, bytes: u64) -> Self {
         Self { row_groups, bytes }
     }
@@ -132,14 +134,14 @@ impl Default for ReadAhead {
     }
 }
 
-/// What a request for bytes costs: by it, ranges that lie close are read in one request or in
-/// several.
+/// The cost of a request for bytes, which decides whether ranges that lie close are read in one
+/// request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Latency {
-    /// Time until the first byte comes.
+    /// Time until the first byte arrives.
     pub per_request: Duration,
-    /// Bytes that then come in a second.
+    /// Bytes per second after that.
     pub bytes_per_second: u64,
 }
 
@@ -152,7 +154,7 @@ impl Latency {
     pub const STORE: Self =
         Self { per_request: Duration::from_millis(30), bytes_per_second: 100_000_000 };
 
-    /// The cost of a request whose first byte comes after `per_request`, the others at
+    /// The cost of a request whose first byte arrives after `per_request`, and the others at
     /// `bytes_per_second`.
     pub const fn new(per_request: Duration, bytes_per_second: u64) -> Self {
         Self { per_request, bytes_per_second }
@@ -168,11 +170,11 @@ impl Latency {
     }
 }
 
-/// When the page index is asked where the pages of a column chunk are.
+/// When the page index is used to locate the pages of a column chunk.
 ///
-/// An index that contradicts the pages which are read is ignored, and counted
-/// ([`Progress::indexes_ignored`](crate::read::Progress::indexes_ignored)). What it says of pages
-/// that are not read cannot be checked.
+/// An index that contradicts the pages that are read is ignored, and counted
+/// ([`Progress::indexes_ignored`](crate::read::Progress::indexes_ignored)). What it states about
+/// pages that are not read cannot be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PageIndexUse {
@@ -186,7 +188,7 @@ pub enum PageIndexUse {
     Never,
 }
 
-/// What happens to strings that are not UTF-8.
+/// How strings that are not UTF-8 are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Utf8 {
@@ -199,7 +201,7 @@ pub enum Utf8 {
     Trusted(TrustedUtf8),
 }
 
-/// A column that says where a row comes from.
+/// A column that tells where a row comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VirtualColumn {
@@ -220,8 +222,8 @@ pub enum VirtualColumn {
     },
 }
 
-/// How the VARIANT columns of a file are given. Those inside of lists, maps and structs are given
-/// as they are stored.
+/// How the VARIANT columns of a file are returned. Those inside lists, maps and structs are
+/// returned as they are stored.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub enum VariantOutput {
@@ -243,16 +245,16 @@ pub enum VariantOutput {
 pub struct VariantColumn {
     /// The VARIANT column: a name, or a path through structs.
     pub column: String,
-    /// The way to the part.
+    /// The path to the part.
     pub path: VariantPath,
-    /// The type that it is wanted as; see [`VariantArray::get`](crate::variant::VariantArray::get).
+    /// The type of the column; see [`VariantArray::get`](crate::variant::VariantArray::get).
     pub data_type: DataType,
     /// The name of the new column.
     pub name: String,
 }
 
 impl VariantColumn {
-    /// What `path` leads to in `column`, as `data_type`, in a column called `name`.
+    /// The part at `path` of `column`, as `data_type`, in a column named `name`.
     pub fn new(
         column: impl Into<String>,
         path: VariantPath,

@@ -1,4 +1,4 @@
-//! [`PageCache`]: offset indexes that were read, and dictionaries of point reads, kept for later
+//! [`PageCache`] keeps offset indexes that were read, and dictionaries of point reads, for later
 //! reads of the same file.
 //!
 //! A filter asks for the pages of its leaves before the row group is planned. Point reads ask for
@@ -103,7 +103,7 @@ const MAX_BYTES: usize = 32 << 20;
 /// The part of the memory of a read that dictionaries which are kept for others may take besides.
 const PART_OF_CAP: u64 = 8;
 
-/// Column chunks of which it is known that their dictionaries were read.
+/// Maximum number of column chunks that are remembered as having had their dictionaries read.
 const MAX_CHUNKS: usize = 1 << 16;
 
 /// Bytes of [`MAX_BYTES`] that dictionaries leave for offset indexes.

@@ -1,8 +1,8 @@
-//! [`PageList`]: what was fetched of a column chunk.
+//! [`PageList`]: the fetched bytes of a column chunk.
 //!
-//! It is the whole chunk, of which nothing more is known, or pages of which each row is known.
-//! Trap: rows come from an index that may lie. What the headers can disprove is refused by
-//! [`PageList::located`], the rest by `LeafReader`.
+//! It is the whole chunk, whose pages are not located, or a list of pages whose rows are known.
+//! Trap: the rows come from an index that may be wrong. [`PageList::located`] refuses what the
+//! headers disprove, `LeafReader` the rest.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) enum PageListKind {
     Whole { bytes: Bytes, offset: u64, slots: u64 },
     /// All of the chunk, given piece by piece while it is decoded.
     InPieces { range: Range<u64>, slots: u64 },
-    /// Pages of which it is known which rows they hold.
+    /// Pages whose rows are known.
     Located {
         head: Bytes,
         offset: u64,
@@ -52,7 +52,7 @@ pub(super) enum RowCountSource {
 /// A data page, and which rows it holds.
 #[derive(Debug, Clone)]
 pub(super) struct LocatedPage {
-    /// Header and body; empty if they are given while they are decoded.
+    /// Header and body; empty if they are fetched while they are decoded.
     pub bytes: Bytes,
     /// Where header and body are in the file.
     pub range: Range<u64>,
@@ -210,7 +210,7 @@ pub(super) fn refers_to_dictionary(header: &PageHeader) -> bool {
     matches!(encoding, Some(Encoding::RleDictionary | Encoding::PlainDictionary))
 }
 
-/// Bytes asked for at a time: so many stay in the cache of a core until they are decoded.
+/// Bytes that are read at a time, few enough to stay in the cache of a core until they are decoded.
 pub(super) const PIECE: usize = 256 << 10;
 
 /// Bytes asked for beyond a page, for the header of the next one.

@@ -1,6 +1,7 @@
-//! [`PageSearch`]: which rows each page of a column chunk holds, by the headers of all its pages.
+//! [`PageSearch`] finds which rows each page of a column chunk holds, from the headers of all its
+//! pages.
 //!
-//! So that several threads can decode one leaf. Nothing is decompressed.
+//! Several threads can then decode one leaf. Nothing is decompressed.
 
 use std::ops::Range;
 use std::sync::Arc;

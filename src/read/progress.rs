@@ -1,4 +1,4 @@
-//! [`Progress`]: counters of a read that is under way.
+//! [`Progress`]: the counters of a read that is under way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,12 +21,12 @@ struct Counters {
 }
 
 impl Progress {
-    /// Rows given out so far.
+    /// Rows returned so far.
     pub fn rows(&self) -> u64 {
         self.shared.rows.load(Ordering::Relaxed)
     }
 
-    /// Rows that will be given out in all; with a filter, the rows that it is evaluated on.
+    /// Rows that will be returned in all; with a filter, the rows that it is evaluated on.
     pub fn rows_total(&self) -> u64 {
         self.shared.rows_total.load(Ordering::Relaxed)
     }

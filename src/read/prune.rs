@@ -1,9 +1,9 @@
-//! [`RowGroupPruner`]: what more is asked of a row group before it is read for a predicate: bloom
-//! filters, dictionaries and page indexes of its leaves.
+//! [`RowGroupPruner`] consults bloom filters, dictionaries and page indexes of a predicate's leaves
+//! before a row group is read.
 //!
-//! Spec: PageIndex.md, BloomFilter.md. Between `Plan` and `PageIndexPlan`; what comes out is the
-//! row range without the pages that cannot hold a match. Trap: all of it may be wrong or missing.
-//! What is not sound is put aside, and the rows stay.
+//! Spec: PageIndex.md, BloomFilter.md. It runs after `Plan` and before `PageIndexPlan`, and returns
+//! the row range without the pages that cannot hold a match. Trap: all of it may be wrong or
+//! missing. Anything unsound is ignored, and the rows stay.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
 use crate::thrift::{self, Read};
 
-/// A row group of which it is asked whether, and where, it may hold what a predicate looks for.
+/// A row group that is being pruned: whether, and where, it may hold a match of a predicate.
 #[derive(Debug)]
 pub(crate) struct RowGroupPruner {
     plan: Plan,
@@ -63,9 +63,9 @@ pub(super) enum IndexRequest {
 /// What was found out about a row group, and by what.
 #[derive(Debug, Default)]
 pub(crate) struct PruneReport {
-    /// Data pages of the predicate's leaves of which the page index told.
+    /// Number of data pages of the predicate's leaves that the page index covers.
     pub pages: u64,
-    /// Those of them none of whose rows are wanted.
+    /// Number of those pages without any wanted row.
     pub pages_pruned: u64,
     /// Whether a bloom filter proved that no row can match.
     pub by_bloom: bool,
@@ -73,7 +73,7 @@ pub(crate) struct PruneReport {
     pub by_dictionary: bool,
     /// Whether the page index proved that no row can match.
     pub by_pages: bool,
-    /// What was wrong with what was put aside.
+    /// Faults of the indexes that were ignored.
     pub ignored: Vec<Error>,
 }
 
@@ -114,14 +114,14 @@ const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 /// What an engine asks of a plan before it reads.
 #[cfg(feature = "engine")]
 impl Plan {
-    /// The parts of row groups of which the metadata claim that all rows pass the filter, each as
-    /// the index of its row group and how many rows it has.
+    /// The parts of row groups whose metadata claim that all rows pass the filter, each as the
+    /// index of its row group and its number of rows.
     pub fn claimed_rows(&self) -> impl Iterator<Item = (usize, u64)> {
         let claimed = self.ranges().iter().filter(|range| range.is_claimed());
         claimed.map(|range| (range.row_group, range.count()))
     }
 
-    /// About how many bytes of column chunks the read wants.
+    /// Estimated bytes of column chunks that the read wants.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
@@ -131,8 +131,8 @@ impl Plan {
         bytes.try_fold(0, |sum: u64, bytes| Ok(sum.saturating_add(bytes?)))
     }
 
-    /// Whether page indexes could exclude rows of none of the row groups that are left, though the
-    /// filter tests columns: statistics prove it of all rows, or no such column has a page index.
+    /// Whether page indexes cannot exclude rows of any remaining row group, though the filter tests
+    /// columns: statistics prove that all rows pass, or no tested column has a page index.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
@@ -357,7 +357,7 @@ impl RowGroupPruner {
         })?;
         let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget());
         let mut reader = LeafReader::new(&leaf, pages, plan.options().utf8, false, plan.budget())?;
-        found.facts.dictionary = Step::of(reader.dictionary())?.done()?;
+        found.facts.dictionary = Step::from_result(reader.dictionary())?.done()?;
         self.dictionary_memory.extend(reader.into_dictionary_memory());
         Ok(())
     }
@@ -390,18 +390,18 @@ impl RowGroupPruner {
         };
         let counters = plan.wiring().counters.as_deref();
         let only_prunes = plan.wiring().only_prunes;
-        let answer = filter.answer(rows, &facts);
+        let result = filter.prune_result(rows, &facts);
         // A row group that is read in parts counts once, and each page with the part that it begins
         // in.
         let part = range.part.clone();
         if let Some(counters) = counters.filter(|_| part.start == 0) {
-            counters.add_row_group(answer == PruneResult::Cannot);
+            counters.add_row_group(result == PruneResult::Cannot);
         }
-        match answer {
+        match result {
             PruneResult::Cannot => {
                 let mut facts = facts;
                 facts.iter_mut().for_each(|found| found.facts.dictionary = None);
-                found.by_bloom = filter.answer(rows, &facts) == PruneResult::Cannot;
+                found.by_bloom = filter.prune_result(rows, &facts) == PruneResult::Cannot;
                 found.by_dictionary = !found.by_bloom;
                 return Ok(Step::Done((None, found.into())));
             }
@@ -425,15 +425,15 @@ impl RowGroupPruner {
             |leaf| pages.iter().find(|(of, _)| *of == leaf).map(|(_, pages)| pages),
         );
         let rows_with = |wanted: &dyn Fn(PruneResult) -> bool| {
-            let ranges = parts.iter().filter(|(_, answer)| wanted(*answer));
+            let ranges = parts.iter().filter(|(_, result)| wanted(*result));
             RowSelection::from_ranges(rows, ranges.map(|(range, _)| range.clone()))
         };
-        let left = rows_with(&|answer| answer != PruneResult::Cannot)?;
+        let left = rows_with(&|result| result != PruneResult::Cannot)?;
         let kept = range.to_selection(rows)?.and(&left)?;
         let proven = match only_prunes {
             true => RowSelection::all(rows),
             false if !filter.trusts_claims() => RowSelection::none(rows),
-            false => rows_with(&|answer| answer == PruneResult::Always)?,
+            false => rows_with(&|result| result == PruneResult::Always)?,
         };
         found.count_pages(&pages, &part, if part == (0..rows) { &kept } else { &left });
         found.by_pages = kept.is_none();

@@ -1,8 +1,8 @@
-//! [`ChunkRegions`]: the bytes of column chunks, which may not be shared.
+//! [`ChunkRegions`]: the byte ranges of column chunks, which must not overlap.
 //!
-//! Used by what copies or encodes a file again (`rewrite`, `marq convert`); spec: README.md, "File
-//! format". Trap: a footer of a few bytes may name the same chunk thousands of times. Reading it is
-//! bounded by limits; a copy would be as many times as large as the file.
+//! Used where a file is copied or encoded again (`rewrite`, `marq convert`); spec: README.md, "File
+//! format". Trap: a footer of a few bytes may name the same chunk thousands of times. Limits bound
+//! the reading of it; a copy would be that many times as large as the file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -45,9 +45,9 @@ impl ChunkRegions {
 }
 
 impl Metadata {
-    /// Checks that no two column chunks share bytes: where they do, a copy of the rows may be far
-    /// larger than the file. Chunks whose metadata are encrypted with a key that is missing are left
-    /// out.
+    /// Checks that no two column chunks share bytes, because a copy of their rows might be far
+    /// larger than the file. Chunks whose metadata are encrypted with a missing key are not
+    /// checked.
     ///
     /// # Errors
     /// `Malformed`, naming the row group and the column.

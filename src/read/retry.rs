@@ -1,8 +1,7 @@
 //! [`Failed`]: why rows were not decoded, and whether they can be decoded in another way.
 //!
-//! How a read goes on is decided by [`Retry`], which is set here and nowhere else. An error of the
-//! caller's own code, such as a function of a predicate or a source, never sets it, whatever kind
-//! of error it is.
+//! Only this module sets [`Retry`], which decides how a read goes on. An error of the caller's own
+//! code, such as a function of a predicate or a source, never sets it, whatever its kind.
 
 use crate::error::{Error, ErrorKind, LimitKind, Spec};
 

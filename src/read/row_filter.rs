@@ -1,8 +1,8 @@
-//! Rows of batches that are made: filtered, and put in another order.
+//! Filters and reorders the rows of finished batches.
 //!
 //! Used by `read::batch`, which leaves out unwanted rows, by `read::coalesce`, which joins batches,
-//! and by `Reader::take`. Trap: the kernels of Arrow give run-end encoded arrays values that may be
-//! null, whatever their type was; those columns are copied run by run.
+//! and by `Reader::take`. Trap: the kernels of Arrow make the values of run-end encoded arrays
+//! nullable, whatever their type was; those columns are copied run by run.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ impl RowFilter {
     }
 
     /// Those rows of an array.
-    pub(super) fn of(&self, array: &ArrayRef) -> Result<ArrayRef> {
+    pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
         if is_copied(array.data_type()) {
             let slices = self.rows.values().set_slices();
             return copy(
@@ -149,7 +149,7 @@ mod tests {
             (0..runs.len()).map(|i| values.value(runs.get_physical_index(i))).collect()
         };
         let keep = BooleanArray::from(vec![true, false, true, true, false, true]);
-        let kept = RowFilter::new(&keep, 1).of(batch.column(0)).unwrap();
+        let kept = RowFilter::new(&keep, 1).apply(batch.column(0)).unwrap();
         let kept = RecordBatch::try_new(schema.clone(), vec![kept]).unwrap();
         assert_eq!(decoded(&kept), [7, 8, 8, 9]);
         let taken = take(&schema, &[batch.clone(), batch], &[11, 0, 6, 3, 3]).unwrap();

@@ -1,4 +1,4 @@
-//! A row group: its leaves, decoded window by window.
+//! Decodes a row group, leaf by leaf and window by window.
 //!
 //! A serial driver asks for batch after batch; a parallel one takes the [`ColumnTask`]s of several
 //! row groups, decodes [`Window`]s of each on any thread, and gives the results to a [`Batcher`].
@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Reservation;
 use crate::predicate::nested_bits::within;
 
-/// A row group whose bytes are there.
+/// A row group whose bytes are in memory.
 pub struct RowGroup {
     pub(super) plan: Plan,
     pub(super) range: RowRange,
@@ -121,7 +121,7 @@ impl RowGroup {
     /// The windows of the next `batches` batches, fewer at the end of the row group. The tasks must
     /// decode them next, in this order.
     pub(super) fn windows(&mut self, batches: usize) -> Vec<Window> {
-        // The same for all of them, those too of which the filter is known to be true: each step is
+        // The same stages for all windows, even where the filter is known to be true: each step is
         // made for one window after the other, and no leaf goes back.
         let stages = self.plan.filter().filter(|_| self.is_filtered()).map(|filter| {
             filter.stages(|leaf| self.row_bytes.get(leaf).copied().unwrap_or_default())
@@ -139,11 +139,11 @@ impl RowGroup {
         let max = self.size.rows as u64;
         let start = self.next_row;
         let mut window = match (self.counted_run(), &self.range.selection) {
-            (Some(run), _) => Window::of(std::iter::once(run), u64::MAX),
-            (None, None) => Window::of(std::iter::once(start..self.range.rows.end), max),
+            (Some(run), _) => Window::from_runs(std::iter::once(run), u64::MAX),
+            (None, None) => Window::from_runs(std::iter::once(start..self.range.rows.end), max),
             (None, Some(selection)) => {
                 let runs = selection.runs_from(start);
-                Window::of(runs.map(|run| run.start.max(start)..run.end), max)
+                Window::from_runs(runs.map(|run| run.start.max(start)..run.end), max)
             }
         };
         self.next_row = window.end();
@@ -162,8 +162,8 @@ impl RowGroup {
         window
     }
 
-    /// For a count: the next rows of which the filter is known to be true, however many. They need
-    /// not be decoded, because there are no columns.
+    /// For a count: the next run of rows for which the filter is known to be true, however long.
+    /// They need not be decoded, because there are no columns.
     fn counted_run(&self) -> Option<Range<u64>> {
         if !self.plan.wiring().counting {
             return None;
@@ -256,13 +256,13 @@ impl RowGroup {
     }
 
     /// Decodes the next batch on this thread; `None` after the last row. With a filter, a batch has
-    /// the rows of a window that pass: it is never empty. One that would take much more than
+    /// the rows of a window that pass, and is never empty. A batch that would take much more than
     /// [`batch_bytes`](super::ReadOptions::batch_bytes), or more than an array or the memory can
     /// hold, is made of fewer rows.
     ///
     /// # Errors
-    /// Whatever is wrong with the pages of the rows; `Limit` if there is no room for a single one,
-    /// which is then tried again by the next call.
+    /// Any fault of the pages of the rows; `Limit` if not even a single row fits, which the next
+    /// call tries again.
     pub fn next_batch(&mut self) -> Result<Option<ReservedBatch>> {
         self.next_step(None)?.done()
     }
@@ -306,11 +306,11 @@ impl RowGroup {
         }
     }
 
-    /// Says of which column and page an error is, if one asked for bytes that could not be read.
+    /// Adds the column and the page to an error that concerns bytes which could not be read.
     pub(super) fn place(&self, error: Error) -> Error {
-        let mut parts = self.tasks.iter().flat_map(ColumnTask::waiting);
-        let error = match parts.next() {
-            Some(part) => part.place(error),
+        let mut decoders = self.tasks.iter().flat_map(ColumnTask::waiting);
+        let error = match decoders.next() {
+            Some(decoder) => decoder.place(error),
             None => error,
         };
         error.at_row_group(self.range.row_group)
@@ -373,8 +373,8 @@ impl RowGroup {
         }
         let wanted = self.tasks.iter_mut().filter(|task| task.is_wanted(step, window));
         for task in wanted.skip(leaves.len()) {
-            let [part, ..] = task.parts()? else { continue };
-            match part.decode(window, last, given.take())? {
+            let [decoder, ..] = task.decoders()? else { continue };
+            match decoder.decode(window, last, given.take())? {
                 Step::Done(leaf) => leaves.push(leaf),
                 Step::NeedsMore(range) => return Ok(Step::NeedsMore(range)),
             }
@@ -391,8 +391,8 @@ fn average(bytes: u64, rows: u64) -> f64 {
     bytes as f64 / rows as f64
 }
 
-/// Maximum rows that a batch is widened to where a filter leaves rows out, because little is known
-/// of columns of which few rows were decoded.
+/// Maximum rows that a batch grows to where a filter leaves rows out, because little is known of
+/// columns that decoded few rows.
 const MAX_FILTERED: usize = 1024;
 
 /// Makes batches of decoded leaves.
@@ -403,9 +403,9 @@ pub(crate) struct Batcher {
 }
 
 impl Batcher {
-    /// Evaluates the next stage of the filter on the rows of a window that are left, given what was
-    /// decoded for it, in the order of [`Plan::leaves`]. Where there is no filter, or it need not be
-    /// evaluated, all rows pass.
+    /// Evaluates the next stage of the filter on the remaining rows of a window, given the leaves
+    /// that were decoded for it, in the order of [`Plan::leaves`]. If there is no filter, or it
+    /// need not be evaluated, all rows pass.
     ///
     /// # Errors
     /// `Malformed` if the columns contradict each other, and whatever a function of the user fails
@@ -429,7 +429,7 @@ impl Batcher {
         let stage = stages.get(number).ok_or_else(evaluated)?;
         let passed = filter.evaluate(stage, &leaves, rows).map_err(|e| {
             let e = e.at_row_group(self.range.row_group);
-            // What is wrong with a value is said of the value: here, of which rows.
+            // An error of a value is reported without its rows; they are added here.
             match (e.kind(), rest.spans()) {
                 (ErrorKind::Malformed(Spec::Geospatial), [first, ..]) => {
                     e.within(format_args!("rows from {} on", first.start))

@@ -1,5 +1,5 @@
-//! What threads that decode a row group together need of it: the tasks, one for each leaf, and the
-//! parts that a task is split into.
+//! State that the threads share while they decode a row group together: the tasks, one for each
+//! leaf, and the shares that a task is split into.
 
 use bytes::Bytes;
 
@@ -34,9 +34,9 @@ impl ColumnTask {
         self.work
     }
 
-    /// How many parts decode the leaf, each on a thread of its own.
+    /// Number of shares of the leaf, each decoded on a thread of its own.
     pub(crate) fn shares(&self) -> usize {
-        self.parts.len().max(1)
+        self.decoders.len().max(1)
     }
 
     /// Whether it may be split: not if it was before, or if the rows of its pages cannot be known.
@@ -44,13 +44,13 @@ impl ColumnTask {
         self.may_split
     }
 
-    /// Lets `parts` threads decode the leaf, each its own pages, if the rows of its pages can be
+    /// Lets `shares` threads decode the leaf, each its own pages, if the rows of its pages can be
     /// known and there is memory for it. Decoders so far are dropped: the next window may lie
     /// anywhere. `given` is what the step before asked for.
     ///
     /// # Errors
-    /// As [`ColumnTask::parts`].
-    pub(crate) fn split(&mut self, parts: usize, given: Option<Bytes>) -> Result<Step<()>> {
+    /// As [`ColumnTask::decoders`].
+    pub(crate) fn split(&mut self, shares: usize, given: Option<Bytes>) -> Result<Step<()>> {
         let ChunkSource { plan, list, context, .. } = &mut self.chunk;
         self.may_split = false;
         // Pages of these writers depend on the page before.
@@ -65,18 +65,18 @@ impl ColumnTask {
         self.search = None;
         let Some(found) = found else { return Ok(Step::Done(())) };
         let max = found.pages().map_or(1, <[_]>::len);
-        if parts < 2 || max < 2 {
+        if shares < 2 || max < 2 {
             return Ok(Step::Done(()));
         }
         *list = found;
-        self.parts.clear();
-        for _ in 0..parts.min(max) {
-            self.parts.push(self.chunk.part()?);
+        self.decoders.clear();
+        for _ in 0..shares.min(max) {
+            self.decoders.push(self.chunk.decoder()?);
         }
         Ok(Step::Done(()))
     }
 
-    /// Says of which column an error is.
+    /// Adds to an error the column that it concerns.
     pub(crate) fn place(&self, error: Error) -> Error {
         let ChunkSource { plan, column_index, row_group, .. } = &self.chunk;
         let error = match plan.leaves().get(*column_index) {

@@ -1,4 +1,4 @@
-//! Bytes that stages want and are given.
+//! Bytes that a stage wants and is given.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::retry::Failed;
 use crate::error::{Error, Result};
 
-/// What comes of a step of a stage: it is done, or goes on once it is given more bytes.
+/// The result of a step of a stage: it is done, or continues once it is given more bytes.
 #[derive(Debug)]
 pub enum Step<T, More = Range<u64>> {
     /// The stage is done.
@@ -35,7 +35,7 @@ impl<T> Step<T> {
     }
 
     /// The step of a column that ended, or stopped.
-    pub(super) fn of(ended: Result<T, Stop>) -> Result<Self> {
+    pub(super) fn from_result(ended: Result<T, Stop>) -> Result<Self> {
         match ended {
             Ok(done) => Ok(Self::Done(done)),
             Err(Stop::NeedsMore(range)) => Ok(Self::NeedsMore(range)),

@@ -1,7 +1,7 @@
-//! The tail of a file: the first thing that is read, and what says where the footer lies.
+//! Reads the tail of a file, which is read first and says where the footer lies.
 //!
-//! Spec: README.md, "File format". [`Tail`] asks for the end of the file, guessed long enough to
-//! hold a usual footer, so that most files are opened with one request; if the footer is longer,
+//! Spec: README.md, "File format". [`Tail`] asks for enough bytes at the end of the file to hold a
+//! usual footer, so that most files are opened with one request; if the footer is longer,
 //! [`FooterTail`] asks for the rest.
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::tail as format_tail;
 use crate::limits::Limits;
 
-/// Wants the end of the file.
+/// The first stage of opening a file; it wants the end of the file.
 #[derive(Debug)]
 pub struct Tail {
     file_len: u64,
@@ -23,7 +23,7 @@ pub struct Tail {
     need: Vec<Range<u64>>,
 }
 
-/// Wants the whole footer, and holds what the guess brought.
+/// The stage that wants the whole footer, and holds the part that was fetched already.
 #[derive(Debug)]
 pub struct FooterTail {
     need: Option<Range<u64>>,
@@ -36,17 +36,17 @@ pub struct FooterTail {
 /// Bytes read first: footers of files with some dozens of columns and row groups fit.
 const GUESS: u64 = 64 << 10;
 
-/// A footer of which the guess has brought little.
+/// A footer that is much longer than the first request.
 const LONG: u64 = 8 * GUESS;
 
 /// Footer length and magic number.
 const TAIL_LEN: usize = 8;
 
 impl Tail {
-    /// The first stage, for a file of `file_len` bytes.
+    /// Makes the first stage for a file of `file_len` bytes.
     ///
     /// # Errors
-    /// `Malformed(Container)` if no file can be so short.
+    /// `Malformed(Container)` if a Parquet file cannot be that short.
     pub fn new(file_len: u64) -> Result<Self> {
         if file_len < 12 {
             return Err(Error::mismatch(
@@ -61,8 +61,8 @@ impl Tail {
         Ok(Self { file_len, need: head.into_iter().chain([end]).collect() })
     }
 
-    /// For a file of which the last `len` bytes are at hand already. The magic number at the head
-    /// is then looked at only if they include it.
+    /// For a file whose last `len` bytes are in memory already. The magic number at the head is
+    /// checked only if they include it.
     ///
     /// # Errors
     /// As [`Tail::new`].
@@ -75,17 +75,17 @@ impl Tail {
         Ok(Self { need: std::iter::once(start..file_len).collect(), ..whole })
     }
 
-    /// The bytes wanted: the magic number at the head, and the end of the file, in one range if
+    /// The wanted bytes: the magic number at the head, and the end of the file, in one range if
     /// they lie close.
     pub fn needs(&self) -> &[Range<u64>] {
         &self.need
     }
 
-    /// Takes the bytes wanted.
+    /// Takes the wanted bytes.
     ///
     /// # Errors
-    /// `Usage` if they are not as many as wanted, `Malformed(Container)` if they do not end as a
-    /// Parquet file ends, `Limit(Footer)` if the footer is too long.
+    /// `Usage` if their number is wrong, `Malformed(Container)` if they do not end as a Parquet
+    /// file ends, `Limit(Footer)` if the footer is too long.
     pub fn supply(self, bytes: &[Bytes], limits: &Limits) -> Result<FooterTail> {
         check_ranges("Tail::supply", &self.need, bytes)?;
         let (Some(head), Some(end)) = (bytes.first(), bytes.last()) else {
@@ -134,20 +134,20 @@ impl Tail {
 }
 
 impl FooterTail {
-    /// The bytes wanted: the part of the footer that the guess missed, `None` if it missed nothing.
+    /// The wanted bytes: the part of the footer that is missing, `None` if none is.
     pub fn needs(&self) -> Option<Range<u64>> {
         self.need.clone()
     }
 
-    /// Takes the bytes wanted (none if nothing was) and parses the footer.
+    /// Takes the wanted bytes (none if none were wanted) and parses the footer.
     ///
     /// # Errors
-    /// `Malformed` if the footer is not what the format says, `Crypto` if it is encrypted.
+    /// `Malformed` if the footer violates the format, `Crypto` if it is encrypted.
     pub fn supply(self, missing: Option<Bytes>, limits: &Limits) -> Result<Footer> {
         self.seal(missing, None)?.open(limits)
     }
 
-    /// As [`FooterTail::supply`], for a file that may be encrypted.
+    /// Like [`FooterTail::supply`], for a file that may be encrypted.
     ///
     /// # Errors
     /// As [`FooterTail::supply`]; `Crypto` if the key of the footer is missing or wrong, the footer

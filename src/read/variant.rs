@@ -1,5 +1,5 @@
-//! VARIANT columns on their way out: as they are stored, put together, in another shape, as JSON
-//! text, or parts of them by path.
+//! Converts VARIANT columns to what the reader asked for: as stored, reconstructed, in another
+//! shape, as JSON text, or the parts at some paths.
 
 use std::sync::Arc;
 
@@ -53,12 +53,12 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Decides what becomes of the columns of `shapes`, and appends those that only parts are
-    /// wanted of.
+    /// Decides how the VARIANT columns of `shapes` are read, and appends the columns that are read
+    /// only in part.
     ///
     /// # Errors
-    /// `Usage` if a column of which a part is wanted is no VARIANT, or the type is none that a part
-    /// can have.
+    /// `Usage` if a part is wanted of a column that is no VARIANT, or if a part cannot have the
+    /// wanted type.
     pub(super) fn new(
         footer: &Footer,
         options: &ReadOptions,
@@ -122,7 +122,7 @@ fn wanted_output(options: &ReadOptions, stored: &FieldRef) -> Result<VariantOutp
     let Some(target) = target.filter(|target| target.data_type() != stored.data_type()) else {
         return Ok(VariantOutput::Stored);
     };
-    let shape = VariantShape::of(target.data_type())?;
+    let shape = VariantShape::from_data_type(target.data_type())?;
     if shape.data_type_like(stored.data_type()) != *target.data_type() {
         return Err(Error::usage(format_args!(
             "column {}: a VARIANT is given as {}, and not as {}",
@@ -204,7 +204,7 @@ impl Output {
                     array = inner.ok_or_else(not_a_group)?;
                     nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
                 }
-                let variant = VariantArray::of_parts(array, nulls)?;
+                let variant = VariantArray::from_parts(array, nulls)?;
                 for (path, data_type) in parts {
                     out.push(variant.get(path, data_type)?);
                 }

@@ -1,9 +1,9 @@
-//! [`StoredPages`]: the pages of a column chunk as they are stored, one after the other. Nothing is
-//! decompressed.
+//! [`StoredPages`] walks the pages of a column chunk as they are stored, without decompressing
+//! them.
 //!
-//! Spec: README.md, "Data Pages". For commands that list or copy pages; `read::chunk` is for those
-//! that decode them. Trap: the size of a chunk may leave out the header of its dictionary page, or
-//! a page without values may follow the last value.
+//! Spec: README.md, "Data Pages". Used by commands that list or copy pages; `read::chunk` walks
+//! those that are decoded. Trap: the size of a chunk may leave out the header of its dictionary
+//! page, or a page without values may follow the last value.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::page::{PageContext, PagePosition, StoredHeader, count};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StoredPage {
-    /// Where its header begins in the file.
+    /// Offset of its header in the file.
     pub offset: u64,
-    /// Bytes of the header as they are stored: encrypted, where the column is.
+    /// Length of the stored header in bytes: encrypted, if the column is.
     pub header_len: usize,
     /// The header.
     pub header: PageHeader,
@@ -110,7 +110,8 @@ impl ChunkWalk {
         self.context.decryptor.as_ref()
     }
 
-    /// Its pages, of which `bytes` are those of [`ChunkWalk::range`], counted by `memory`.
+    /// The pages of the chunk from `bytes`, which are those of [`ChunkWalk::range`]; `memory`
+    /// counts them.
     pub(crate) fn pages(self, bytes: Bytes, memory: Reservation) -> StoredPages {
         StoredPages {
             rest: bytes,
@@ -127,8 +128,8 @@ impl ChunkWalk {
     }
 }
 
-/// The pages of a column chunk, in the order of the file. Made by
-/// [`Reader::stored_pages`](crate::Reader::stored_pages).
+/// The pages of a column chunk, in the order of the file.
+/// [`Reader::stored_pages`](crate::Reader::stored_pages) makes it.
 #[derive(Debug)]
 pub struct StoredPages {
     /// What is left of the chunk.

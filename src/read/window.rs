@@ -1,4 +1,4 @@
-//! [`Window`]: the rows of one batch, and which rows are decoded to get them.
+//! [`Window`]: the rows of one batch, and the spans of rows that are decoded for them.
 //!
 //! If two wanted rows lie close, decoding the rows between them costs less than skipping them.
 //! Outside lists, unwanted rows are left out while a leaf is decoded. Inside lists, they are left
@@ -24,7 +24,8 @@ pub(crate) struct Window {
     rows: usize,
     /// Whether the filter, if there is one, is known to be true of all rows.
     pub(super) is_proven: bool,
-    /// In which steps the columns of the filter are decoded; `None` if there is none, or it need not
+    /// The stages in which the columns of the filter are decoded; `None` without a filter, or if it
+    /// need not be evaluated for any row of the row group.
     /// be evaluated for any row of the row group.
     pub(super) stages: Option<Arc<FilterStages>>,
     /// The first row after the window that may be wanted.
@@ -124,7 +125,7 @@ const MAX_ROWS_FOR_ONE: u64 = 3;
 
 impl Window {
     /// The first `max` rows of `runs`, which are not empty.
-    pub(super) fn of(runs: impl Iterator<Item = Range<u64>>, max: u64) -> Self {
+    pub(super) fn from_runs(runs: impl Iterator<Item = Range<u64>>, max: u64) -> Self {
         let (mut wanted, mut rows) = (Vec::new(), 0u64);
         for Range { start, end } in runs {
             let end = end.min(start.saturating_add(max - rows));
@@ -312,7 +313,7 @@ mod tests {
             }
             let all: Vec<u64> = runs.iter().cloned().flatten().collect();
             let max = rng.u64(1..500);
-            let window = Window::of(runs.iter().cloned(), max);
+            let window = Window::from_runs(runs.iter().cloned(), max);
             let first: Vec<u64> = all.into_iter().take(max as usize).collect();
             assert_eq!(window.rows(), first.len(), "seed {seed}");
             assert_eq!(window.end(), first.last().unwrap() + 1);

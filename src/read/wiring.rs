@@ -1,4 +1,4 @@
-//! [`ReadWiring`]: what a driver adds to a read, beside what its user asks for.
+//! [`ReadWiring`]: what a driver adds to the options of a read.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use super::options::ReadOptions;
 use crate::limits::Budget;
 use crate::selection::RowSelection;
 
-/// How a read is wired to what drives it. [`ReadOptions`] say which rows and columns a user wants;
-/// these settings say what the read shares with others, and what its driver does in its place.
+/// How a driver controls a read. [`ReadOptions`] say which rows and columns a user wants; these
+/// settings say what the read shares with others, and what its driver does in its place.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadWiring {
     /// Whether bloom filters may exclude row groups. Default true.
     pub bloom_filters: bool,
-    /// Whether the filter only decides what is not read, and removes no rows of what is: the caller
-    /// does that. Default false.
+    /// Whether the filter only decides what is not read, and the caller removes the rows that do
+    /// not pass. Default false.
     pub only_prunes: bool,
-    /// Where the read counts what it does for its filter. Default: nowhere.
+    /// The counters of what the read does for its filter. Default: none.
     pub counters: Option<Arc<FilterCounters>>,
-    /// Where the read leaves the indexes that it fetches, for later reads of the file. Default:
-    /// nowhere.
+    /// The place where the read leaves the indexes that it fetches, for later reads of the file.
+    /// Default: none.
     pub loaded_indexes: Option<Arc<LoadedIndexes>>,
-    /// What the read may hold, together with others that have a clone of it. Default: a budget of
+    /// The memory budget of the read, shared with all that have a clone of it. Default: a budget of
     /// its own, of [`Limits::memory_bytes`](crate::Limits::memory_bytes).
     pub budget: Option<Budget>,
     /// The row groups, and their rows, that one part of a divided read has; the other choices of

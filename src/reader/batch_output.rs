@@ -1,4 +1,4 @@
-//! [`BatchOutput`]: what stands between a driver and the caller, blocking or not.
+//! [`BatchOutput`] passes the batches of a driver, blocking or not, to the caller.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! [`Batches`]: the iterator over the batches of a read.
+//! [`Batches`] iterates over the batches of a read.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::io::Parallel;
 use crate::io::Serial;
 
 impl Reader {
-    /// Reads: gives the batches in order.
+    /// Starts the read, and returns its batches in order.
     ///
     /// # Errors
     /// As [`Reader::plan`]. Faults of the data come with the batches.
@@ -32,7 +32,7 @@ impl Reader {
 
 /// The batches of a read, in order. After an error there are no more.
 ///
-/// Dropping it stops the work that is under way.
+/// Dropping it stops the work that is in progress.
 pub struct Batches {
     driver: Driver,
     output: BatchOutput,
@@ -57,10 +57,10 @@ impl Batches {
         self.output.schema().clone()
     }
 
-    /// The next batch, with an error of this crate; `None` after the last.
+    /// Returns the next batch, or an error of this crate; `None` after the last.
     ///
     /// # Errors
-    /// Whatever is wrong with the data, and where.
+    /// Any fault of the data, with its place.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let next = loop {
             if let Some(next) = self.output.end() {

@@ -1,4 +1,4 @@
-//! The options of a [`Reader`], one method each.
+//! The methods of [`Reader`] that set an option each.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::variant::VariantPath;
 impl<S> Reader<S> {
     /// Reads these columns only, in this order: names, and dotted paths of nested fields.
     ///
-    /// A name that is a column wins over a path; names that hold dots can be given exactly with
+    /// A name that is a column wins over a path; names that contain dots can be given exactly with
     /// [`ReadOptions::projection`].
     ///
     /// # Errors
@@ -48,13 +48,13 @@ impl<S> Reader<S> {
         Ok(self)
     }
 
-    /// Reads these rows only, by their numbers in the file; [`Reader::file_rows`] says how many the
-    /// selection must speak of.
+    /// Reads these rows only, by their numbers in the file. The selection must cover
+    /// [`Reader::file_rows`] rows.
     ///
-    /// Pages that hold none of them are not fetched where the file has a page index.
+    /// Pages that hold none of them are not fetched if the file has a page index.
     ///
     /// # Errors
-    /// `Usage` if it does not speak of as many rows as the file has.
+    /// `Usage` if the selection has another length than the file.
     pub fn select(mut self, rows: RowSelection) -> Result<Self> {
         let found = self.file_rows()?;
         if rows.len() != found {
@@ -67,18 +67,18 @@ impl<S> Reader<S> {
         Ok(self)
     }
 
-    /// Reads the rows only for which the predicate is true; a second one is `and`ed.
+    /// Reads only the rows for which the predicate is true; a second predicate is `and`ed.
     ///
     /// The predicate is checked against the schema when the read is planned ([`Reader::schema`],
     /// [`Reader::rows`], [`Reader::batches`] …), because a target schema may still follow;
     /// [`Reader::try_filter`] checks at once.
     ///
-    /// Row groups and pages of which the metadata prove that they hold no such row are not read,
-    /// nor is the predicate evaluated where they prove that it is true. Of the other columns, and of
-    /// those that only later parts of the predicate need, only the rows that are left are decoded
-    /// where that is less work: faults in other rows may go unnoticed, in one read and not in the
-    /// next, because the order of the parts follows measured times. Offset and limit count the rows
-    /// that pass.
+    /// Row groups and pages whose metadata prove that they hold no such row are not read, and the
+    /// predicate is not evaluated where they prove that it is true. Of the other columns, and of
+    /// those that only later parts of the predicate need, only the rows that passed so far are
+    /// decoded, if that is less work. Faults in other rows may thus go unnoticed in one read and
+    /// not in the next, because the order of the parts follows measured times. Offset and limit
+    /// count the rows that pass.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -101,9 +101,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// As [`Reader::filter`], and says at once what is wrong with the predicate: a column that the
-    /// file, or the target schema where one was set before, does not have, or a literal that is
-    /// none of its type.
+    /// Like [`Reader::filter`], but checks the predicate at once: whether the file, or the target
+    /// schema that was set before, has its columns, and whether its literals fit their types.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -139,7 +138,7 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Gives batches of at most this many rows, and of fewer where they are wide: see
+    /// Returns batches of at most this many rows, and of fewer if they are wide: see
     /// [`ReadOptions::batch_rows`].
     #[must_use]
     pub fn batch_rows(mut self, rows: usize) -> Self {
@@ -147,29 +146,29 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Gives batches of about this many bytes at most: see [`ReadOptions::batch_bytes`].
+    /// Returns batches of at most about this many bytes: see [`ReadOptions::batch_bytes`].
     #[must_use]
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
         self.options.batch_bytes = bytes.max(1);
         self
     }
 
-    /// Holds at most this many bytes: fetched column chunks, pages, and batches that are not given
-    /// out yet.
+    /// Holds at most this many bytes: fetched column chunks, pages, and batches that are not
+    /// returned yet.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.options.limits.memory_bytes = bytes;
         self
     }
 
-    /// Decodes with this many threads; 1 keeps everything on the thread that asks.
+    /// Decodes with this many threads; with 1, on the calling thread.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Threads::Exactly(threads.max(1));
         self
     }
 
-    /// Decodes on a pool of the caller's.
+    /// Decodes on the caller's pool.
     #[cfg(feature = "parallel")]
     #[must_use]
     pub fn pool(mut self, pool: Arc<rayon::ThreadPool>) -> Self {
@@ -177,23 +176,23 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Overrides the latency that the source states. Ranges that lie closer than the bytes that
-    /// come in the time of a request are read in one request.
+    /// Overrides the latency that the source states. Ranges closer than the bytes that arrive
+    /// during one request are read in one request.
     #[must_use]
     pub fn latency(mut self, latency: Latency) -> Self {
         self.options.latency = Some(latency);
         self
     }
 
-    /// Fetches no more than this before it is decoded, where bytes come asynchronously: for many
-    /// streams at a time, of which each would otherwise keep the network busy alone.
+    /// Limits what is fetched before it is decoded, if bytes come asynchronously: for many streams
+    /// at a time, each of which would keep the network busy alone.
     #[must_use]
     pub fn read_ahead(mut self, read_ahead: ReadAhead) -> Self {
         self.options.read_ahead = read_ahead;
         self
     }
 
-    /// Gives strings and bytes as views.
+    /// Reads strings and byte strings as views.
     #[must_use]
     pub fn views(mut self, views: bool) -> Self {
         self.options.arrow.views = views;
@@ -214,8 +213,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Reads BYTE_ARRAY columns without annotation as strings, at every depth: those of Impala, and
-    /// of old versions of Spark and Hive. A value that is not UTF-8 is an error that names the
+    /// Reads BYTE_ARRAY columns without annotation as strings, at every depth: columns of Impala,
+    /// and of old versions of Spark and Hive. A value that is not UTF-8 is an error that names the
     /// column, unless [`Reader::lossy_utf8`] is set. Default: bytes.
     ///
     /// ```no_run
@@ -230,7 +229,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// The same for the columns with these names, or below groups with these names.
+    /// Like [`Reader::binary_as_utf8`], for the columns with these names, or below groups with
+    /// these names.
     #[must_use]
     pub fn binary_columns_as_utf8<N: Into<String>>(
         mut self,
@@ -241,11 +241,11 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Reads into this schema: wider types, other orders, columns that the file does not have as
-    /// nulls.
+    /// Reads into this schema: wider types, another order, and nulls for columns that the file does
+    /// not have.
     ///
     /// # Errors
-    /// `Usage`, naming the column, if a type is not reachable without loss.
+    /// `Usage`, naming the column, if a type cannot be reached without loss.
     pub fn target(mut self, schema: SchemaRef, match_by: MatchBy) -> Result<Self> {
         self.options.arrow.target = Some(schema);
         self.options.arrow.match_by = match_by;
@@ -253,8 +253,8 @@ impl<S> Reader<S> {
         Ok(self)
     }
 
-    /// What to do with strings that are not UTF-8: an error (the default), or U+FFFD in their
-    /// place.
+    /// Whether strings that are not UTF-8 get U+FFFD in place of their invalid bytes. Default: they
+    /// are an error.
     #[must_use]
     pub fn lossy_utf8(mut self, lossy: bool) -> Self {
         self.options.utf8 = if lossy { Utf8::Lossy } else { Utf8::Strict };
@@ -268,7 +268,7 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Whether page checksums are verified where a file has them. Default: yes.
+    /// Whether page checksums are verified if a file has them. Default: yes.
     #[must_use]
     pub fn verify_checksums(mut self, verify: bool) -> Self {
         self.options.verify_checksums = verify;
@@ -276,27 +276,27 @@ impl<S> Reader<S> {
     }
 
     /// Whether the filter is evaluated for every row, whatever statistics, page indexes, bloom
-    /// filters and dictionaries claim: for filters that protect something, over files of writers
-    /// that are not trusted. Default: no.
+    /// filters and dictionaries claim: for filters that protect something, over files of untrusted
+    /// writers. Default: no.
     ///
-    /// By default what they claim is believed, as by other readers. Where they lie, rows that pass
-    /// the filter may be missing, and rows that do not may be given if the filter's columns are not
-    /// among those that are read; where they are, the filter is evaluated.
+    /// By default their claims are trusted, as by other readers. If they are wrong, rows that pass
+    /// the filter may be missing, and rows that do not pass may be returned if the filter's columns
+    /// are not among those that are read; if they are, the filter is evaluated.
     #[must_use]
     pub fn verify_statistics(mut self, verify: bool) -> Self {
         self.options.verify_statistics = verify;
         self
     }
 
-    /// Whether a file in which column chunks share bytes may be copied, as by
-    /// `rewrite::recrypt`, although the copy may be far larger than the file. Default: no.
+    /// Whether a file whose column chunks share bytes may be copied, as by `rewrite::recrypt`,
+    /// although the copy may be far larger than the file. Default: no.
     #[must_use]
     pub fn shared_bytes(mut self, shared: bool) -> Self {
         self.options.shared_bytes = shared;
         self
     }
 
-    /// How VARIANT columns are given: put together, in one shape, as JSON text, or as they are
+    /// How VARIANT columns are returned: reconstructed, in one shape, as JSON text, or as they are
     /// stored.
     #[must_use]
     pub fn variants(mut self, output: VariantOutput) -> Self {
@@ -304,9 +304,9 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Adds a column of what `path` leads to in the VARIANT column `column`, as `data_type`, called
-    /// `name`. Only the leaves are read that it needs: where the part is shredded in all rows, one.
-    /// The VARIANT itself is read only if it is projected.
+    /// Adds a column `name` of the part at `path` of the VARIANT column `column`, as `data_type`.
+    /// Only the leaves that it needs are read: one, if the part is shredded in all rows. The
+    /// VARIANT itself is read only if it is projected.
     ///
     /// ```no_run
     /// # fn main() -> marquetry::Result<()> {
@@ -331,14 +331,14 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Adds a column that says where each row comes from.
+    /// Adds a column that tells where each row comes from.
     #[must_use]
     pub fn virtual_column(mut self, column: VirtualColumn) -> Self {
         self.options.virtual_columns.push(column);
         self
     }
 
-    /// Uses memory of `pool`, and gives it back to it: for callers that read one file after the
+    /// Takes memory from `pool`, and returns it there: for callers that read one file after the
     /// other, or keep many batches.
     #[must_use]
     pub fn buffer_pool(mut self, pool: &BufferPool) -> Self {
@@ -353,7 +353,7 @@ impl<S> Reader<S> {
         self
     }
 
-    /// The name that errors and the file name column give; [`Reader::open`] sets the path.
+    /// Sets the name for errors and for the file name column; [`Reader::open`] sets the path.
     #[must_use]
     pub fn file_name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.file_name = Some(name.into());

@@ -1,4 +1,5 @@
-//! [`Dataset`]: several files of one schema, read one after the other, or divided into parts.
+//! [`Dataset`]: several files of one schema that are read one after the other, or divided into
+//! parts.
 
 use std::fmt;
 use std::path::Path;
@@ -8,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
 use super::file::Named;
-use super::parts::{Piece, divide, rows_of};
+use super::parts::{RowCost, divide, rows_of};
 use super::{Batches, Reader};
 use crate::error::{Error, Result};
 use crate::io::{ReopenedFile, Source};
@@ -16,7 +17,7 @@ use crate::predicate::Predicate;
 use crate::read::{Plan, Progress};
 use crate::schema::MatchBy;
 
-/// Several files that are read as one: their rows in the order of the files.
+/// Several files that are read as one: their rows follow in the order of the files.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -37,9 +38,9 @@ use crate::schema::MatchBy;
 /// # }
 /// ```
 ///
-/// All files must give the same columns: names, types and order. Where they differ,
-/// [`Dataset::target`] says into which schema they are read. What else is wanted of each file is
-/// set by [`Dataset::map`], as on a [`Reader`].
+/// All files must have the same columns: names, types and order. If they differ,
+/// [`Dataset::target`] sets the schema that they are read into. [`Dataset::map`] sets other options
+/// of each file, as on a [`Reader`].
 #[derive(Clone)]
 pub struct Dataset<S = Arc<dyn Source>> {
     readers: Vec<Reader<S>>,
@@ -59,8 +60,8 @@ impl<S> fmt::Debug for Dataset<S> {
 }
 
 impl Dataset {
-    /// Opens files by their paths: reads their footers. The files do not stay open, however many
-    /// they are; one that is changed before it is read is an error.
+    /// Opens files by their paths, and reads their footers. The files do not stay open; a file that
+    /// changes before it is read is an error.
     ///
     /// # Errors
     /// As [`Reader::open`].
@@ -75,7 +76,7 @@ impl Dataset {
 }
 
 impl<S> Dataset<S> {
-    /// Files that are open already, with the options that each has.
+    /// Makes a dataset of files that are open already, with the options of each.
     pub fn new(readers: impl IntoIterator<Item = Reader<S>>) -> Self {
         let progress = Progress::default();
         let readers =
@@ -83,7 +84,7 @@ impl<S> Dataset<S> {
         Self { readers: readers.collect(), offset: 0, limit: None, progress }
     }
 
-    /// Sets options of each file.
+    /// Changes the options of each file.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -94,7 +95,7 @@ impl<S> Dataset<S> {
     /// ```
     ///
     /// # Errors
-    /// The first that `with` gives.
+    /// The first error of `with`.
     pub fn map(mut self, with: impl FnMut(Reader<S>) -> Result<Reader<S>>) -> Result<Self> {
         self.readers = self.readers.into_iter().map(with).collect::<Result<_>>()?;
         Ok(self)
@@ -109,7 +110,7 @@ impl<S> Dataset<S> {
         self.map(|reader| reader.project(&names))
     }
 
-    /// Reads the rows only for which the predicate is true, as [`Reader::filter`].
+    /// Reads only the rows for which the predicate is true, as [`Reader::filter`].
     #[must_use]
     pub fn filter(mut self, predicate: Predicate) -> Self {
         let with = |reader: Reader<S>| reader.filter(predicate.clone());
@@ -120,7 +121,7 @@ impl<S> Dataset<S> {
     /// Reads all files into this schema, as [`Reader::target`].
     ///
     /// # Errors
-    /// `Usage`, naming the file and the column, if a type is not reachable without loss.
+    /// `Usage`, naming the file and the column, if a type cannot be reached without loss.
     pub fn target(self, schema: SchemaRef, match_by: MatchBy) -> Result<Self> {
         self.map(|reader| reader.target(schema.clone(), match_by))
     }
@@ -156,8 +157,8 @@ impl<S> Dataset<S> {
         &self.progress
     }
 
-    /// The Arrow schema of the batches: that of the first file, in which a column is nullable if it
-    /// is in any.
+    /// The Arrow schema of the batches: that of the first file, where a column is nullable if it is
+    /// in any file.
     ///
     /// # Errors
     /// `Usage` if there is no file, or if a file has other columns than the first; as
@@ -189,7 +190,7 @@ impl<S> Dataset<S> {
         Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
     }
 
-    /// Rows that the batches will have; with a filter, at most so many.
+    /// Number of rows of the batches; with a filter, their maximum number.
     ///
     /// # Errors
     /// As [`Reader::rows`].
@@ -199,8 +200,8 @@ impl<S> Dataset<S> {
         Ok(rows.min(self.limit.unwrap_or(u64::MAX)))
     }
 
-    /// The cost of all files, as [`Reader::estimated_cost`]. Offset and limit of the dataset do not
-    /// lower it.
+    /// The estimated cost of all files, as [`Reader::estimated_cost`]. Offset and limit of the
+    /// dataset do not reduce it.
     ///
     /// # Errors
     /// As [`Reader::estimated_cost`].
@@ -215,8 +216,8 @@ impl<S> Dataset<S> {
         self.readers.iter().any(|reader| reader.options.filter.is_some())
     }
 
-    /// Offset and limit as those of each file, unless filters must be evaluated first. Files of
-    /// which no row is left are left out, but for the first, which has the schema.
+    /// Turns offset and limit into those of each file, unless filters must be evaluated first.
+    /// Files without any remaining row are left out, except the first, which has the schema.
     fn resolved(&self) -> Result<Self>
     where
         S: Clone,
@@ -274,15 +275,15 @@ impl<S: Clone> Dataset<S> {
         }
         let resolved = self.resolved()?;
         let plans = resolved.readers.iter().map(Reader::plan).collect::<Result<Vec<Plan>>>()?;
-        let (mut pieces, mut places) = (Vec::new(), Vec::new());
+        let (mut costs, mut places) = (Vec::new(), Vec::new());
         for (file, plan) in plans.iter().enumerate() {
             for (index, range) in plan.ranges().iter().enumerate() {
                 let cost = plan.cost(range.row_group, range.count());
-                pieces.push(Piece { cost, rows: range.count() });
+                costs.push(RowCost { cost, rows: range.count() });
                 places.push((file, index));
             }
         }
-        let parts = divide(&pieces, n);
+        let parts = divide(&costs, n);
         let of = parts.len().max(1);
         let part_of = |readers| Self { readers, ..resolved.clone() };
         if parts.is_empty() {
@@ -321,7 +322,8 @@ impl<S: Clone> Dataset<S> {
 }
 
 impl Dataset {
-    /// Reads: gives the batches of all files, in order. A file is opened when its turn comes.
+    /// Starts the read, and returns the batches of all files, in order. A file is opened when its
+    /// turn comes.
     ///
     /// # Errors
     /// As [`Dataset::schema`]. Faults of the data come with the batches.
@@ -404,10 +406,10 @@ impl DatasetBatches {
         self.chain.schema.clone()
     }
 
-    /// The next batch, with an error of this crate; `None` after the last.
+    /// Returns the next batch, or an error of this crate; `None` after the last.
     ///
     /// # Errors
-    /// Whatever is wrong with the data, and where.
+    /// Any fault of the data, with its place.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let next = self.advance();
         if next.is_err() {

@@ -1,10 +1,10 @@
-//! [`Reader::files_below`]: column chunks that lie in other files, as a `_metadata` summary has
-//! them.
+//! [`Reader::files_below`] reads column chunks that lie in other files, as a `_metadata` summary
+//! has them.
 //!
 //! Spec: `ColumnChunk.file_path` of parquet.thrift. The files become one source
-//! ([`FileSet`](crate::io::FileSet)), and the offsets in the metadata those of that source, so that
-//! the rest of a read knows nothing of it. Trap: a path comes from a file, and must not lead out of
-//! the folder that the caller trusts.
+//! ([`FileSet`](crate::io::FileSet)), and the offsets in the metadata those of that source, so the
+//! rest of a read is unaffected. Trap: the path comes from a file, and must not lead out of the
+//! folder that the caller trusts.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
@@ -20,8 +20,8 @@ use crate::thrift::Thrift;
 
 impl Reader {
     /// Finds the column chunks that lie in other files below `base`: for a `_metadata` summary, as
-    /// Spark, Dask and [`Export::summary`](crate::Export::summary) write them, usually the folder
-    /// that it stands in. All files are then read as one.
+    /// Spark, Dask and [`Export::summary`](crate::Export::summary) write it, usually in that
+    /// folder. All files are then read as one.
     ///
     /// ```no_run
     /// # fn main() -> marquetry::Result<()> {
@@ -33,15 +33,15 @@ impl Reader {
     /// # }
     /// ```
     ///
-    /// The paths in a summary are as little to be trusted as the rest of it. One that is absolute,
-    /// has a `..`, or leads out of `base` through a link, is refused, and only regular files are
-    /// opened: when they are read, and they do not stay open. Links are looked at before each of
-    /// those times, not while a file is being opened: in a folder that others may write to, a link
-    /// that is made at that moment can still lead out of it.
+    /// The paths in a summary are as untrusted as the rest of it. A path that is absolute, contains
+    /// `..`, or leads out of `base` through a link, is refused, and only regular files are opened:
+    /// when they are read, and they do not stay open. Links are checked before each of those times,
+    /// not while a file is being opened: in a folder that others may write to, a link that is made
+    /// at that moment can still lead out of it.
     ///
     /// # Errors
-    /// `Unsupported` for such a path, and for encrypted files; `Io` if a file is missing
-    /// or no regular file; `Malformed` if a chunk does not lie in its file.
+    /// `Unsupported` for such a path, and for encrypted files; `Io` if a file is missing or no
+    /// regular file; `Malformed` if a chunk does not lie in its file.
     pub fn files_below(mut self, base: impl AsRef<Path>) -> Result<Self> {
         let found = self.find_files(base.as_ref()).map_err(|e| self.name(e))?;
         if let Some((set, metadata)) = found {

@@ -1,4 +1,4 @@
-//! [`Reader`]: a file that is open, and the options so far.
+//! [`Reader`]: an open file, and the options that were set so far.
 
 use std::fmt;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::schema::Projection;
 use crate::selection::RowSelection;
 use crate::trace;
 
-/// A Parquet file that is open, and what is wanted of it.
+/// An open Parquet file, and the options of a read of it.
 ///
 /// Cheap to clone, and shared freely: the footer is parsed once, and reading does not change the
 /// reader.
@@ -34,8 +34,8 @@ use crate::trace;
 /// # }
 /// ```
 ///
-/// The parameter is where the bytes come from: a blocking [`Source`] unless said otherwise. With
-/// the feature `async`, an `AsyncReader` has the same options, and gives a stream.
+/// The type parameter is the source of the bytes: a blocking [`Source`] by default. With the
+/// feature `async`, an `AsyncReader` has the same options, and returns a stream.
 #[derive(Clone)]
 pub struct Reader<S = Arc<dyn Source>> {
     pub(super) source: S,
@@ -101,7 +101,7 @@ impl Reader {
         Self::at_path(path.as_ref(), |file| Self::with_limits(file, Limits::default()))
     }
 
-    /// Opens anything that gives ranges of bytes: [`bytes::Bytes`], a [`File`], any [`Source`].
+    /// Opens anything that provides ranges of bytes: [`bytes::Bytes`], a [`File`], any [`Source`].
     ///
     /// # Errors
     /// As [`Reader::open`].
@@ -109,10 +109,10 @@ impl Reader {
         Self::with_limits(source, Limits::default())
     }
 
-    /// As [`Reader::new`], with caps on what the file may ask for.
+    /// Like [`Reader::new`], with limits of what the file may make a read allocate.
     ///
     /// # Errors
-    /// As [`Reader::open`], and `Limit` if the footer goes over a cap.
+    /// As [`Reader::open`], and `Limit` if the footer exceeds a limit.
     pub fn with_limits(source: impl Source + 'static, limits: Limits) -> Result<Self> {
         Self::open_source(source, limits, None)
     }
@@ -146,12 +146,12 @@ impl Reader {
     /// # Errors
     /// As [`Reader::open`]; `Crypto` if the key of the footer is missing or wrong, the footer was
     /// changed, or nothing is encrypted (see [`Decryption::with_plaintext_files`]). The key of a
-    /// column is looked for when the column is read.
+    /// column is retrieved when the column is read.
     pub fn open_encrypted(path: impl AsRef<Path>, keys: &Decryption) -> Result<Self> {
         Self::at_path(path.as_ref(), |file| Self::with_keys(file, Limits::default(), keys))
     }
 
-    /// As [`Reader::with_limits`], of an encrypted file.
+    /// Like [`Reader::with_limits`], for an encrypted file.
     ///
     /// # Errors
     /// As [`Reader::with_limits`] and [`Reader::open_encrypted`].
@@ -179,12 +179,11 @@ impl Reader {
         let metadata = Metadata::new(footer, file_len);
         Ok(Self {
             options: ReadOptions { limits, ..ReadOptions::default() },
-            ..Self::of(source, metadata)
+            ..Self::from_metadata(source, metadata)
         })
     }
 
-    /// Opens a file by its path, with metadata that are known from before: its footer is not read
-    /// again.
+    /// Opens a file by its path, with known metadata: its footer is not read again.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -204,13 +203,13 @@ impl Reader {
         Self::at_path(path.as_ref(), |file| Self::with_metadata(file, metadata))
     }
 
-    /// As [`Reader::new`], with metadata that are known from before: nothing is read.
+    /// Like [`Reader::new`], with known metadata: nothing is read.
     ///
-    /// Whether they are those of this very version of the file is for the caller to know
-    /// ([`Metadata::version`]); stale metadata make errors, or rows that the file does not have.
+    /// The caller must know whether they belong to this version of the file
+    /// ([`Metadata::version`]); stale metadata cause errors, or rows that the file does not have.
     ///
     /// # Errors
-    /// `Usage` if the file is of another length, `Io` if that cannot be found out.
+    /// `Usage` if the file has another length, `Io` if its length cannot be determined.
     pub fn with_metadata(source: impl Source + 'static, metadata: Metadata) -> Result<Self> {
         let found = source.len()?;
         if found != metadata.file_len() {
@@ -219,12 +218,12 @@ impl Reader {
                 metadata.file_len()
             )));
         }
-        Ok(Self::of(Arc::new(source), metadata))
+        Ok(Self::from_metadata(Arc::new(source), metadata))
     }
 }
 
 impl<S> Reader<S> {
-    pub(super) fn of(source: S, metadata: Metadata) -> Self {
+    pub(super) fn from_metadata(source: S, metadata: Metadata) -> Self {
         Self {
             source,
             metadata,
@@ -239,7 +238,7 @@ impl<S> Reader<S> {
         }
     }
 
-    /// The same read, wired to a driver. A part of a divided read stays that part.
+    /// Sets the wiring of the read to a driver. A part of a divided read stays that part.
     #[cfg(any(feature = "engine", test))]
     #[must_use]
     pub fn wired(mut self, wiring: ReadWiring) -> Self {
@@ -248,7 +247,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// A budget for reads of this file with the options so far, for several of them to share.
+    /// Makes a budget for reads of this file with the options so far, which several of them can
+    /// share.
     #[cfg(feature = "engine")]
     pub fn new_budget(&self) -> crate::limits::Budget {
         self.metadata.footer().budget(&self.options)
@@ -259,7 +259,7 @@ impl<S> Reader<S> {
         &self.options
     }
 
-    /// The metadata of the file: the footer, and the page indexes that were loaded. A clone of them
+    /// The metadata of the file: the footer, and the page indexes that were loaded. A clone of it
     /// opens the file again.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
@@ -270,7 +270,7 @@ impl<S> Reader<S> {
         self.metadata.file_len()
     }
 
-    /// Where the bytes come from.
+    /// The source of the bytes.
     pub fn source(&self) -> &S {
         &self.source
     }
@@ -283,8 +283,8 @@ impl<S> Reader<S> {
         Ok(self.plan()?.schema().clone())
     }
 
-    /// Rows that [`Reader::batches`] will give, from the metadata alone; with a filter, at most so
-    /// many, and [`Reader::count`] says how many.
+    /// Number of rows that [`Reader::batches`] will return, from the metadata alone; with a filter
+    /// their maximum number, and [`Reader::count`] counts them.
     ///
     /// # Errors
     /// `Malformed` if the metadata contradict themselves.
@@ -297,7 +297,7 @@ impl<S> Reader<S> {
         Ok(rows.min(self.options.limit.unwrap_or(u64::MAX)))
     }
 
-    /// Rows of the file, whatever the options select.
+    /// Number of rows of the file, whatever the options select.
     ///
     /// # Errors
     /// `Malformed` if the metadata contradict themselves.
@@ -310,11 +310,11 @@ impl<S> Reader<S> {
         &self.progress
     }
 
-    /// What the read will do.
+    /// Plans the read.
     ///
     /// # Errors
-    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be
-    /// mapped to Arrow.
+    /// `Usage` if the options name something that the file does not have, `Unsupported` if a column
+    /// cannot be mapped to Arrow.
     pub fn plan(&self) -> Result<Plan> {
         let _span = trace::plan(self.metadata.row_groups());
         self.metadata

@@ -1,9 +1,9 @@
-//! [`Reader::parts`] and [`Reader::streams`]: one read, divided into parts that are read
+//! [`Reader::parts`] and [`Reader::streams`] divide one read into parts that are read
 //! independently.
 //!
-//! Cuts are made where the estimated cost says, at the edge of a row group if one is close, else
-//! between two of its rows. Trap: what the filter will leave is unknown here, beyond what the
-//! footer proves.
+//! Parts have about equal estimated costs; one ends at the edge of a row group if that is close,
+//! else between two rows. Trap: how many rows the filter will leave is unknown here, beyond what
+//! the footer proves.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ impl<S: Clone> Reader<S> {
     /// their own threads, tasks or machines.
     ///
     /// The parts hold all rows of the read, each row once: those of a part come before those of the
-    /// next, in the order in which [`Reader::batches`] gives them. They are about equal in
+    /// next, in the order of [`Reader::batches`]. They are about equal in
     /// [`Reader::estimated_cost`]: none has more than 5/4 of the mean, if the rows of a row group
-    /// cost the same. Where row groups are too large or too few, a part begins or ends within one.
-    /// There are fewer than `n` only if there are fewer rows, or if a row group costs nearly
-    /// nothing; none is empty, unless all are, which is one part.
+    /// cost the same. If row groups are too large or too few, a part begins or ends within one.
+    /// There are fewer than `n` parts only if there are fewer rows, or if a row group costs nearly
+    /// nothing; none is empty, unless the whole read is, which is then one part.
     ///
     /// Offset and limit are resolved here. [`Reader::memory`] is divided among the parts, and so is
-    /// a number of threads; without one, each is decoded by the thread that asks for its batches.
-    /// The progress of this reader counts all parts.
+    /// a number of threads; without one, each part is decoded on the thread that asks for its
+    /// batches. The progress of this reader counts all parts.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -34,9 +34,9 @@ impl<S: Clone> Reader<S> {
     ///
     /// let parts = Reader::open("testdata/trips.parquet")?.project(["id", "fare"])?.parts(3)?;
     /// let mut rows = 0;
-    /// std::thread::scope(|scope| -> marquetry::Result<()> {
+    /// std::thread::scope(|s| -> marquetry::Result<()> {
     ///     let read = |part: &Reader| part.batches()?.collect::<Result<Vec<_>, _>>();
-    ///     let threads: Vec<_> = parts.iter().map(|part| scope.spawn(move || read(part))).collect();
+    ///     let threads: Vec<_> = parts.iter().map(|part| s.spawn(move || read(part))).collect();
     ///     for thread in threads {
     ///         let batches = thread.join().expect("no panic")?;
     ///         rows += batches.iter().map(|batch| batch.num_rows()).sum::<usize>();
@@ -50,19 +50,19 @@ impl<S: Clone> Reader<S> {
     ///
     /// # Errors
     /// As [`Reader::plan`]. `Usage` if `n` is 0, or if there is an offset or a limit beside a
-    /// filter: how many rows of a part pass is only known when it is read.
+    /// filter, because only the read itself finds how many rows of a part pass.
     pub fn parts(&self, n: usize) -> Result<Vec<Self>> {
         self.check_parts(n)?;
         let plan = self.plan()?;
         if n == 1 {
             return Ok(vec![self.part(None, 1)]);
         }
-        let pieces = plan.ranges().iter().map(|range| Piece {
+        let costs = plan.ranges().iter().map(|range| RowCost {
             cost: plan.cost(range.row_group, range.count()),
             rows: range.count(),
         });
-        let pieces: Vec<_> = pieces.collect();
-        let parts = divide(&pieces, n);
+        let costs: Vec<_> = costs.collect();
+        let parts = divide(&costs, n);
         if parts.is_empty() {
             return Ok(vec![self.part(Some(Arc::from([])), 1)]);
         }
@@ -70,9 +70,9 @@ impl<S: Clone> Reader<S> {
         parts.iter().map(|part| Ok(self.part(Some(rows_of(&plan, part)?), of))).collect()
     }
 
-    /// Compressed and uncompressed bytes of what will be read, in all, as the metadata say: the
-    /// columns that are wanted, of the row groups that are not pruned, and of a part of their rows
-    /// that part; and one for each row. By it [`Reader::parts`] divides a read.
+    /// Estimated cost of the read, by which [`Reader::parts`] divides it: the compressed and
+    /// uncompressed bytes of the wanted columns in the row groups that are not pruned, in
+    /// proportion to the rows that are read, as the metadata state; and one for each row.
     ///
     /// # Errors
     /// As [`Reader::plan`].
@@ -121,7 +121,7 @@ impl<S: Clone> Reader<S> {
 impl Reader {
     /// The batches of each of the [`Reader::parts`]: at most `n` independent streams, which can be
     /// sent to other threads. Nothing is read before the first batch is asked for, unless several
-    /// threads were wanted.
+    /// threads were set.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -142,9 +142,9 @@ impl Reader {
     }
 }
 
-/// What cannot be told apart further than by its rows: those of a row group that are wanted.
+/// The wanted rows of a row group, and their estimated cost; all rows are assumed to cost the same.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct RowCost {
     pub(crate) cost: u64,
     pub(crate) rows: u64,
 }
@@ -152,19 +152,19 @@ pub(crate) struct Piece {
 /// A cut may lie this part of the mean cost off, to fall on the edge of a row group.
 const SNAP: u128 = 8;
 
-/// Divides pieces into at most `n` parts of about the same cost, in order: for each part, which
-/// pieces, and which of the wanted rows of each. No part is empty.
-pub(crate) fn divide(pieces: &[Piece], n: usize) -> Vec<Vec<(usize, Range<u64>)>> {
-    let total: u128 = pieces.iter().map(|piece| u128::from(piece.cost)).sum();
-    let rows: u128 = pieces.iter().map(|piece| u128::from(piece.rows)).sum();
+/// Divides row groups into at most `n` parts of about the same cost, in order: each part is a list
+/// of row groups, by index, with a range of their wanted rows. No part is empty.
+pub(crate) fn divide(costs: &[RowCost], n: usize) -> Vec<Vec<(usize, Range<u64>)>> {
+    let total: u128 = costs.iter().map(|group| u128::from(group.cost)).sum();
+    let rows: u128 = costs.iter().map(|group| u128::from(group.rows)).sum();
     let n = (n as u128).min(rows);
     let snap = total / n.max(1) / SNAP;
     let mut parts = Vec::new();
     let mut part = Vec::new();
-    // The end of the part at hand, and the cost of the pieces before this one.
+    // The end of the current part, and the cost of the row groups before this one.
     let (mut number, mut before) = (1u128, 0u128);
-    for (index, piece) in pieces.iter().enumerate() {
-        let cost = u128::from(piece.cost);
+    for (index, group) in costs.iter().enumerate() {
+        let cost = u128::from(group.cost);
         let mut from = 0;
         while number < n {
             let end = total * number / n;
@@ -174,10 +174,10 @@ pub(crate) fn divide(pieces: &[Piece], n: usize) -> Vec<Vec<(usize, Range<u64>)>
             let within = end.saturating_sub(before);
             let row = match within {
                 _ if within <= snap => 0,
-                _ if cost - within <= snap => piece.rows,
+                _ if cost - within <= snap => group.rows,
                 _ => {
-                    let row = within * u128::from(piece.rows) / cost.max(1);
-                    u64::try_from(row).unwrap_or(u64::MAX).min(piece.rows)
+                    let row = within * u128::from(group.rows) / cost.max(1);
+                    u64::try_from(row).unwrap_or(u64::MAX).min(group.rows)
                 }
             };
             let row = row.max(from);
@@ -190,8 +190,8 @@ pub(crate) fn divide(pieces: &[Piece], n: usize) -> Vec<Vec<(usize, Range<u64>)>
             }
             number += 1;
         }
-        if from < piece.rows {
-            part.push((index, from..piece.rows));
+        if from < group.rows {
+            part.push((index, from..group.rows));
         }
         before += cost;
     }
@@ -218,10 +218,10 @@ pub(crate) fn rows_of(
 mod tests {
     use super::*;
 
-    fn cost(pieces: &[Piece], part: &[(usize, Range<u64>)]) -> f64 {
+    fn cost(costs: &[RowCost], part: &[(usize, Range<u64>)]) -> f64 {
         let of = |(index, rows): &(usize, Range<u64>)| {
-            let piece = pieces[*index];
-            piece.cost as f64 * (rows.end - rows.start) as f64 / piece.rows as f64
+            let group = costs[*index];
+            group.cost as f64 * (rows.end - rows.start) as f64 / group.rows as f64
         };
         part.iter().map(of).sum()
     }
@@ -230,16 +230,16 @@ mod tests {
     fn parts_hold_every_row_once_in_order_and_none_costs_more_than_5_4_of_the_mean() {
         for seed in 0..2_000u64 {
             let mut random = fastrand::Rng::with_seed(seed);
-            let pieces: Vec<Piece> = (0..random.usize(0..12))
+            let costs: Vec<RowCost> = (0..random.usize(0..12))
                 .map(|_| {
                     let bits = random.u32(1..40);
                     let rows = random.u64(1..1 << bits);
-                    Piece { cost: rows.saturating_mul(random.u64(1..100)), rows }
+                    RowCost { cost: rows.saturating_mul(random.u64(1..100)), rows }
                 })
                 .collect();
             let n = random.usize(1..20);
-            let parts = divide(&pieces, n);
-            let whole = pieces.iter().enumerate().map(|(i, piece)| (i, 0..piece.rows));
+            let parts = divide(&costs, n);
+            let whole = costs.iter().enumerate().map(|(i, group)| (i, 0..group.rows));
             let mut joined: Vec<(usize, Range<u64>)> = Vec::new();
             for (index, rows) in parts.iter().flatten().cloned() {
                 match joined.last_mut() {
@@ -253,20 +253,20 @@ mod tests {
             assert_eq!(joined, whole.collect::<Vec<_>>(), "seed {seed}");
             assert!(parts.len() <= n, "seed {seed}");
             assert!(parts.iter().all(|part| !part.is_empty()), "seed {seed}");
-            let all: f64 = pieces.iter().map(|piece| piece.cost as f64).sum();
-            let row = pieces.iter().map(|piece| piece.cost as f64 / piece.rows as f64);
+            let all: f64 = costs.iter().map(|group| group.cost as f64).sum();
+            let row = costs.iter().map(|group| group.cost as f64 / group.rows as f64);
             let row = row.fold(0.0, f64::max);
             for part in &parts {
                 // A row is not divided, and there are no more parts than rows.
                 let most = (all / n as f64).max(row) * 1.25 + 2.0 * row + 1.0;
-                assert!(cost(&pieces, part) <= most, "seed {seed}: {parts:?} of {pieces:?}");
+                assert!(cost(&costs, part) <= most, "seed {seed}: {parts:?} of {costs:?}");
             }
         }
     }
 
     #[test]
     fn cuts_fall_on_the_edge_of_a_row_group_that_is_close() {
-        let of = |rows| Piece { cost: rows, rows };
+        let of = |rows| RowCost { cost: rows, rows };
         let parts = divide(&[of(100), of(104), of(96), of(100)], 4);
         let whole: Vec<_> = parts.iter().map(Vec::len).collect();
         assert_eq!(whole, [1, 1, 1, 1], "{parts:?}");

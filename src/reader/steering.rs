@@ -1,4 +1,5 @@
-//! How an engine opens files and steers the streams of their batches: [`crate::engine`].
+//! The methods with which an engine opens files and controls the streams of their batches; see
+//! [`crate::engine`].
 
 use std::task::Context;
 
@@ -8,7 +9,7 @@ use crate::io::{AsyncSource, FileEnd, Streamed};
 use crate::limits::Limits;
 use crate::read::{Metadata, Plan};
 
-/// The metadata of a file, and its end, if that was read for them: small files lie in it whole.
+/// The metadata of a file, and its end, if it was read with them: the whole file, if it is small.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct KnownFile {
@@ -19,8 +20,8 @@ pub struct KnownFile {
 }
 
 impl KnownFile {
-    /// Reads the footer of a file, usually with one request: for the last `size_hint` bytes, or, if
-    /// there is no hint, for as many as footers often have.
+    /// Reads the footer of a file, usually with one request: for the last `size_hint` bytes, or,
+    /// without a hint, for as many as a usual footer has.
     ///
     /// # Errors
     /// As [`AsyncReader::open_async_within`].
@@ -41,12 +42,13 @@ impl From<Metadata> for KnownFile {
 }
 
 impl AsyncReader {
-    /// As [`AsyncReader::open_async_with`]; the end of the file, if it is known, is not read again.
+    /// Like [`AsyncReader::open_async_with`]; the end of the file, if it is known, is not read
+    /// again.
     pub fn open_known(source: impl AsyncSource + 'static, known: KnownFile) -> Self {
         Self { end: known.end, ..Self::open_async_with(source, known.metadata) }
     }
 
-    /// As [`AsyncReader::stream`], of a plan of this reader that was made before.
+    /// Like [`AsyncReader::stream`], for a plan of this reader that was made before.
     ///
     /// # Errors
     /// As [`AsyncReader::stream`].
@@ -59,8 +61,8 @@ impl AsyncReader {
 /// nothing.
 impl BatchStream {
     /// Fetches row groups before their turn, and decodes no batches of them. Indexes are read,
-    /// dictionaries by which row groups are pruned are decoded, and, from a far source, the columns
-    /// of a filter that is evaluated first. The task of `cx` is woken when there is more to do.
+    /// dictionaries that may prune row groups are decoded, and, from a far source, the columns of a
+    /// filter that is evaluated first. The task of `cx` is woken when there is more to do.
     pub fn fetch(&mut self, cx: &mut Context<'_>) {
         if let Some(driver) = &mut self.driver {
             driver.fetch(cx);
@@ -72,8 +74,8 @@ impl BatchStream {
         self.driver.as_ref().is_none_or(Streamed::is_fetched)
     }
 
-    /// Fetches more row groups at a time from now on, as long as no more than `bytes` are held: to
-    /// wait for each small one would take longer than to decode it.
+    /// Fetches more row groups at a time from now on, as long as at most `bytes` are held, because
+    /// waiting for each small one would take longer than decoding it.
     pub fn fetch_small(&mut self, bytes: u64) {
         if let Some(driver) = &mut self.driver {
             driver.fetch_small(bytes);
@@ -87,8 +89,8 @@ impl BatchStream {
         }
     }
 
-    /// Keeps the bytes that are fetched from now on, for a read that may
-    /// [take this one's place](Self::take_over); or keeps nothing more, and frees what was kept.
+    /// Keeps the bytes that are fetched from now on, for a read that may [take this one's
+    /// place](Self::take_over); or keeps no more, and frees those that were kept.
     pub fn keep_fetched(&self, keep: bool) {
         if let Some(driver) = &self.driver {
             driver.keep_fetched(keep);
@@ -104,16 +106,17 @@ impl BatchStream {
         }
     }
 
-    /// Says whether another read holds memory of the same [`Budget`](crate::engine::Budget). If
-    /// there is too little for this one, it is pending and [`lacks_memory`](Self::lacks_memory)
-    /// until the other has given back what it holds, and this is said again.
+    /// Tells whether another read holds memory of the same [`Budget`](crate::engine::Budget). If
+    /// the budget does not suffice for this one, it is pending and
+    /// [`lacks_memory`](Self::lacks_memory) until the other has returned its memory, and this
+    /// method is called again.
     pub fn share_memory(&mut self, with_other: bool) {
         if let Some(driver) = &mut self.driver {
             driver.share_memory(with_other);
         }
     }
 
-    /// Whether another read is to give back the memory that it holds of the same budget.
+    /// Whether another read should return the memory that it holds of the same budget.
     pub fn lacks_memory(&self) -> bool {
         self.driver.as_ref().is_some_and(Streamed::lacks_memory)
     }

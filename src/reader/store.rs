@@ -1,4 +1,4 @@
-//! Files in object stores: opened, and found below a prefix.
+//! Opens files of object stores, and finds them below a prefix.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl AsyncReader {
         Self::open_async(StoreSource::new(store, path)).await.named(name)
     }
 
-    /// As [`Reader::open_store`](crate::Reader::open_store), of an encrypted object.
+    /// Like [`Reader::open_store`](crate::Reader::open_store), for an encrypted object.
     ///
     /// # Errors
     /// As [`Reader::open_async_encrypted`](crate::Reader::open_async_encrypted).
@@ -61,8 +61,8 @@ impl AsyncReader {
         Self::open_async_encrypted(source, Limits::default(), keys).await.named(name)
     }
 
-    /// As [`Reader::files_below`](crate::Reader::files_below), with the objects below `prefix` of
-    /// a store. The length of each is asked for, 16 at a time.
+    /// Like [`Reader::files_below`](crate::Reader::files_below), with the objects below `prefix` of
+    /// a store. The length of each is requested, 16 at a time.
     ///
     /// # Errors
     /// As [`Reader::files_below`](crate::Reader::files_below).

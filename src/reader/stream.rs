@@ -18,13 +18,13 @@ use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, op
 use crate::limits::Limits;
 use crate::read::{Metadata, PageCache, Plan, row_filter};
 
-/// A Parquet file that is open, whose bytes come from an [`AsyncSource`], such as an object store.
+/// An open Parquet file whose bytes come from an [`AsyncSource`], such as an object store.
 ///
 /// It has the options of every [`Reader`], and [`stream`](Reader::stream)s the batches, under any
 /// runtime. Row groups are fetched ahead while the stream is polled, as many as a share of the
 /// [memory](Reader::memory) holds. They are decoded on the [threads](Reader::threads) of a reader,
-/// not on those of the runtime; with one thread, where the stream is polled, so that it can also be
-/// given to an executor of the caller's.
+/// not on those of the runtime; with one thread, where the stream is polled, so that the caller can
+/// choose the executor.
 pub type AsyncReader = Reader<Arc<dyn AsyncSource>>;
 
 impl AsyncReader {
@@ -36,10 +36,10 @@ impl AsyncReader {
         Self::open_async_within(source, Limits::default()).await
     }
 
-    /// As [`Reader::open_async`], with caps on what the file may ask for.
+    /// Like [`Reader::open_async`], with limits of what the file may make a read allocate.
     ///
     /// # Errors
-    /// As [`Reader::open_async`], and `Limit` if the footer goes over a cap.
+    /// As [`Reader::open_async`], and `Limit` if the footer exceeds a limit.
     pub async fn open_async_within(
         source: impl AsyncSource + 'static,
         limits: Limits,
@@ -47,8 +47,8 @@ impl AsyncReader {
         Self::open_source_async(source, limits, None, None).await
     }
 
-    /// As [`Reader::open_async_within`], of an encrypted file. Keys that an asynchronous retriever
-    /// finds are asked for now, each once and side by side.
+    /// Like [`Reader::open_async_within`], for an encrypted file. An asynchronous retriever is
+    /// asked for its keys now, each once and side by side.
     ///
     /// # Errors
     /// As [`Reader::open_async_within`]; `Crypto` if the key of the footer is missing or wrong, the
@@ -69,21 +69,21 @@ impl AsyncReader {
     ) -> Result<Self> {
         let source: Arc<dyn AsyncSource> = Arc::new(source);
         let (footer, end) = open_footer_async(&source, &limits, keys, guess).await?;
-        let mut reader = Self::of(source, Metadata::new(footer, end.file_len));
+        let mut reader = Self::from_metadata(source, Metadata::new(footer, end.file_len));
         reader.options.limits = limits;
         reader.end = Some(end);
         Ok(reader)
     }
 
-    /// Opens a file with metadata that are known from before: nothing is read.
+    /// Opens a file with known metadata: nothing is read.
     ///
-    /// Whether they are those of this very version of the file is for the caller to know, as for
-    /// [`Reader::with_metadata`]; its length is not asked for.
+    /// The caller must know whether they belong to this version of the file, as for
+    /// [`Reader::with_metadata`]; the length of the file is not requested.
     pub fn open_async_with(source: impl AsyncSource + 'static, metadata: Metadata) -> Self {
-        Self::of(Arc::new(source), metadata)
+        Self::from_metadata(Arc::new(source), metadata)
     }
 
-    /// Reads: streams the batches in order.
+    /// Starts the read, and streams its batches in order.
     ///
     /// # Errors
     /// As [`Reader::plan`]. Faults of the data come with the batches.
@@ -115,7 +115,7 @@ impl AsyncReader {
         }
     }
 
-    /// Rows that [`Reader::stream`] will give, as [`Reader::count`] says.
+    /// Counts the rows that [`Reader::stream`] would return, like [`Reader::count`].
     ///
     /// # Errors
     /// As [`Reader::stream`] and its batches.
@@ -143,20 +143,20 @@ impl AsyncReader {
         row_filter::take(&schema, &found, &places).map_err(|e| self.name(e))
     }
 
-    /// What the read will do, as [`Reader::explain`]. Requests are counted row group by row group,
-    /// and may be fewer.
+    /// Explains what the read will do, like [`Reader::explain`]. Requests are counted row group by
+    /// row group, and may be fewer.
     ///
     /// # Errors
-    /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
+    /// As [`Reader::plan`], and any fault of the metadata of the row groups.
     pub async fn explain(&self) -> Result<Explanation> {
         let (source, metadata) = (self.source.clone(), self.metadata.clone());
-        // Without what this reader has read before, so that the answer is always the same.
+        // Without what this reader has read before, so that the result is always the same.
         let plan = self.plan()?.with_page_cache(&PageCache::default());
         let explained = Explanation::new_async(source, metadata, &plan).await;
         explained.map_err(|e| self.name(e))
     }
 
-    /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted, as
+    /// Loads the page indexes of the wanted columns in the wanted row groups, as
     /// [`Reader::load_page_indexes`].
     ///
     /// # Errors
@@ -173,8 +173,8 @@ impl AsyncReader {
 
 /// The batches of an asynchronous read, in order. After an error there are no more.
 ///
-/// Dropping it ends the requests that are under way; a thread of the pool stops at the column at
-/// hand.
+/// Dropping it ends the requests that are under way; a thread of the pool stops after the column
+/// that it decodes.
 pub struct BatchStream {
     pub(super) driver: Option<Streamed>,
     output: BatchOutput,

@@ -1,4 +1,4 @@
-//! [`DatasetStream`], and reads divided into streams: those whose bytes come asynchronously.
+//! [`DatasetStream`], and the division of asynchronous reads into streams.
 
 use std::fmt;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::io::AsyncSource;
 
 impl AsyncReader {
     /// The batches of each of the [`Reader::parts`](crate::Reader::parts), as streams: at most `n`,
-    /// which can be polled by different tasks. Nothing is fetched before they are polled.
+    /// which different tasks can poll. Nothing is fetched before they are polled.
     ///
     /// # Errors
     /// As [`Reader::parts`](crate::Reader::parts).
@@ -26,7 +26,7 @@ impl AsyncReader {
 }
 
 impl Dataset<Arc<dyn AsyncSource>> {
-    /// Reads: streams the batches of all files, in order.
+    /// Starts the read, and streams the batches of all files, in order.
     ///
     /// # Errors
     /// As [`Dataset::schema`]. Faults of the data come with the batches.
@@ -34,8 +34,8 @@ impl Dataset<Arc<dyn AsyncSource>> {
         Ok(DatasetStream { chain: self.chain()?, open: None })
     }
 
-    /// The batches of each of the [`Dataset::parts`], as streams: at most `n`, which can be polled
-    /// by different tasks.
+    /// The batches of each of the [`Dataset::parts`], as streams: at most `n`, which different
+    /// tasks can poll.
     ///
     /// # Errors
     /// As [`Dataset::parts`].

@@ -1,6 +1,6 @@
-//! Whole files made anew from others, page by page: no value is decoded.
+//! Rewrites whole files page by page, without decoding a value.
 //!
-//! [`recrypt`] gives a file another protection: it encrypts, decrypts, or changes keys.
+//! [`recrypt`] changes how a file is protected: it encrypts, decrypts, or changes keys.
 
 mod page_copier;
 mod recrypt;

@@ -1,4 +1,4 @@
-//! [`PageCopier`]: pages under another protection, compressed as they are.
+//! [`PageCopier`] copies pages under another protection, without decompressing them.
 
 use crate::crypt::{ChunkDecryptor, ChunkEncryptor, Module};
 use crate::error::{Error, LimitKind, Result, Spec};

@@ -1,4 +1,4 @@
-//! [`recrypt`]: a file copied page by page, from one protection to another.
+//! [`recrypt`] copies a file page by page, from one protection to another.
 //!
 //! Spec: Encryption.md. The order of the new file is that of [`Writer`](crate::Writer).
 //!
@@ -6,8 +6,8 @@
 //! magic | pages, chunk by chunk | bloom filters | column indexes | offset indexes | footer
 //! ```
 //!
-//! Trap: a checksum covers what is stored, and is made anew where that changes. So it is verified
-//! before, or a page that was damaged would get a checksum that is right.
+//! Trap: a checksum covers the stored bytes, and is computed anew where these change. It is
+//! verified before that, or a damaged page would get a correct checksum.
 
 use std::ops::Range;
 
@@ -30,31 +30,30 @@ use crate::schema::Leaf;
 use crate::thrift::{self, Read};
 use crate::write::{IndexWriter, ModuleSealer, footer, magic};
 
-/// What [`recrypt`] has written.
+/// Describes what [`recrypt`] has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recrypted {
-    /// Rows of the file, as its row groups say.
+    /// Number of rows of the file, by its row groups.
     pub rows: u64,
-    /// Row groups.
+    /// Number of row groups.
     pub row_groups: usize,
-    /// Pages, dictionaries among them.
+    /// Number of pages, dictionary pages included.
     pub pages: u64,
     /// Bytes of the new file.
     pub bytes: u64,
 }
 
 /// Copies the file of `reader` to `sink` with another protection: encrypted as `encryption` says,
-/// or in plain text. The reader has the keys of the file, if it is encrypted; its projection, rows
+/// or not encrypted. The reader has the keys of the file, if it is encrypted; its projection, rows
 /// and filter are ignored.
 ///
-/// Pages are copied as they are compressed; only their encryption, checksums and offsets change.
-/// Page indexes and bloom filters are copied; what a file does not have is not made. All else of
-/// the footer stays: the schema, row groups, statistics, sorting columns, key-values, unknown
-/// fields. `created_by` stays too, because readers tell by it which faults the pages of old writers
-/// have.
+/// Pages stay compressed as they are; only their encryption, checksums and offsets change. Page
+/// indexes and bloom filters are copied, and none are made. The rest of the footer stays: the
+/// schema, row groups, statistics, sorting columns, key-values, unknown fields. `created_by` stays
+/// too, because readers work around the faults of old writers by it.
 ///
-/// A column chunk is held in memory at a time, and a place for each page, within
+/// One column chunk at a time is held in memory, and a place for each page, within
 /// [`Limits::memory_bytes`](crate::Limits::memory_bytes).
 ///
 /// ```
@@ -79,10 +78,10 @@ pub struct Recrypted {
 ///
 /// # Errors
 /// `Crypto` if a key is missing, something is not authentic, the signature of a plaintext footer
-/// was not verified, or there are too many row groups, columns or pages for encryption;
-/// `Malformed` if the file is not what the format says, as far as it is looked at, or column chunks
-/// share bytes ([`Reader::shared_bytes`] allows it);
-/// `Usage` if a key is given for a column that does not exist; `Limit(Memory)`, `Io`.
+/// was not verified, or there are too many row groups, columns or pages for encryption; `Malformed`
+/// if the file violates the format, as far as it is read, or column chunks share bytes
+/// ([`Reader::shared_bytes`] allows it); `Usage` if a key is given for a column that does not
+/// exist; `Limit(Memory)`, `Io`.
 pub fn recrypt(
     reader: &Reader,
     sink: impl Sink,

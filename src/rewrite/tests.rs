@@ -1,4 +1,4 @@
-//! Files from many writers, through every protection and back.
+//! Tests files of many writers, through every protection and back.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,9 +1,10 @@
-//! The annotation in force on a node: which logical type a leaf has, and what a group stands for.
+//! Decides which annotation of a node is in force: the logical type of a leaf, and the kind of a
+//! group.
 //!
 //! Spec: LogicalTypes.md. Called by `node` for leaves and by `nested` for groups, and by
-//! `from_arrow` the other way round. Order: `logicalType` wins over `converted_type`; an annotation
-//! that is unknown, or that may not stand on its physical type, is none, and then the bounds of the
-//! column mean nothing either.
+//! `from_arrow` the other way round. `logicalType` wins over `converted_type`. An annotation that
+//! is unknown, or not allowed on its physical type, is ignored, and then the bounds of the column
+//! are ignored too.
 //! Trap: an annotation that is ignored does not fall back to the converted type beside it.
 
 use super::leaf::Physical;

@@ -1,8 +1,8 @@
-//! [`ArrowOptions`]: what a reader may say about the Arrow types of columns.
+//! [`ArrowOptions`]: the choices of a reader for the Arrow types of columns.
 
 use arrow_schema::{SchemaRef, TimeUnit};
 
-/// How the columns of a file become Arrow fields.
+/// Chooses how the columns of a file become Arrow fields.
 #[derive(Debug, Clone)]
 pub struct ArrowOptions {
     pub(crate) int96: TimeUnit,
@@ -16,7 +16,7 @@ pub struct ArrowOptions {
     pub(crate) match_by: MatchBy,
 }
 
-/// Which columns are read without expanding their dictionaries, as `Dictionary(Int32, _)`.
+/// The columns that are read without expanding their dictionaries, as `Dictionary(Int32, _)`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dictionaries {
@@ -52,7 +52,7 @@ pub(crate) enum HintUse {
     AsParquet,
 }
 
-/// How fields of a target schema find theirs in the file.
+/// How fields of a target schema find their columns in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MatchBy {
@@ -79,7 +79,7 @@ impl Default for ArrowOptions {
 }
 
 impl ArrowOptions {
-    /// The defaults.
+    /// The default options.
     pub fn new() -> Self {
         Self::default()
     }
@@ -114,21 +114,21 @@ impl ArrowOptions {
         self
     }
 
-    /// Restores the Arrow types that the writer noted under `ARROW:schema`, where the annotation of
-    /// the column leaves them open and nothing is lost by it. Default true.
+    /// Restores the Arrow types that the writer stored under `ARROW:schema`, where the annotation
+    /// of the column leaves them open and no value is lost. Default true.
     #[must_use]
     pub fn with_hint(mut self, hint: bool) -> Self {
         self.hint = hint;
         self
     }
 
-    /// Sets the schema that the rows shall have: its fields, in its order, whatever the file has.
+    /// Sets the schema of the rows: its fields, in its order, whatever the file has.
     ///
     /// Types may be wider than those of the file, but nothing may be lost. A nullable field that
-    /// the file does not have is all null; this holds inside of structs, lists and maps too. A
-    /// field that may be null in the file may not be non-null in the target. The target alone
-    /// decides about types: the hint and the other options but `int96` and `match_by` have no say.
-    /// A projection then chooses among the fields of the target.
+    /// the file does not have is all null, also inside structs, lists and maps. A field that may be
+    /// null in the file must be nullable in the target. Only the target decides the types: the hint
+    /// and the other options except `int96` and `match_by` are ignored. A projection then chooses
+    /// among the fields of the target.
     #[must_use]
     pub fn with_target(mut self, target: SchemaRef, match_by: MatchBy) -> Self {
         self.target = Some(target);
@@ -140,17 +140,17 @@ impl ArrowOptions {
 /// What engines want that map schemas by another implementation too.
 #[cfg(feature = "engine")]
 impl ArrowOptions {
-    /// Follows the hint of the writer only as far as the `parquet` crate does: list items and map
+    /// Applies the hint of the writer only as far as the `parquet` crate does: list items and map
     /// entries have the names that they have in the file, and seconds that are stored as
-    /// milliseconds are milliseconds.
+    /// milliseconds stay milliseconds.
     #[must_use]
     pub fn with_hint_as_parquet(mut self) -> Self {
         self.hint_use = HintUse::AsParquet;
         self
     }
 
-    /// Reads these BYTE_ARRAY columns without annotation as strings, and no others; of a group, all
-    /// below it.
+    /// Reads these BYTE_ARRAY columns without annotation as strings, and no others; a group stands
+    /// for all columns below it.
     #[must_use]
     pub fn with_text_columns(mut self, names: Vec<String>) -> Self {
         self.text = TextColumns::Named(names);

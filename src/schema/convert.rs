@@ -1,12 +1,13 @@
 //! Conversions between the physical and logical type of a leaf and an Arrow data type.
 //!
-//! Two tables. [`read_conversion`] is asked by the schema mapping (is a hinted or wanted type
-//! reachable without loss?) and by `read::column` (which kernel is to be fused with the copy?):
+//! There are two tables. The schema mapping asks [`read_conversion`] whether a hinted or wanted
+//! type is reachable without loss; `read::column` asks it which conversion kernel to use while
+//! values are copied:
 //!
 //! | leaf | Arrow types |
 //! |---|---|
 //! | BOOLEAN | Boolean |
-//! | INT32, INT64 with or without INTEGER | integers, Float32, Float64 and decimals that hold the range |
+//! | INT32, INT64 with or without INTEGER | integers, floats and decimals that hold the range |
 //! | INT64 bare | also Duration, Timestamp(s), Date64, UInt32 (checked): see the hint |
 //! | INT32 bare | also Time32(s) |
 //! | DATE | Date32, Date64, Timestamp without zone (checked) |
@@ -23,7 +24,7 @@
 //! | INTERVAL | Interval of any unit (checked) |
 //! | any, UNKNOWN | Null |
 //!
-//! [`write_conversion`] is asked by the writer (what does the leaf store of the values?):
+//! The writer asks [`write_conversion`] how a leaf stores the values of an Arrow type:
 //!
 //! | Arrow | leaves |
 //! |---|---|
@@ -508,7 +509,7 @@ fn rescale(from: &TimeUnit, to: ArrowUnit) -> Option<Scale> {
     (to >= from || (from, to) == (1_000, 1)).then(|| ratio(from, to))
 }
 
-/// What a number of a unit of which `from` are a second becomes where `to` are one.
+/// Scale from a unit that is 1/`from` of a second to a unit that is 1/`to` of a second.
 fn ratio(from: i64, to: i64) -> Scale {
     match from.cmp(&to) {
         Ordering::Less => Scale::Multiply(to / from),

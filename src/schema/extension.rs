@@ -1,10 +1,10 @@
-//! Extension types: what Arrow has no type for, said in the metadata of a field.
+//! Extension types add, in the metadata of a field, the meaning that Arrow has no type for.
 //!
 //! Used by `to_arrow` (from the annotation of a node), by `hint`, and by `from_arrow` (to the
 //! annotation of a node). Specs: Arrow's canonical extension types, GeoArrow's extension metadata,
 //! LogicalTypes.md for the coordinate systems.
-//! Trap: an extension type lives on certain storage types only; on any other (a dictionary, say) it
-//! must go.
+//! Trap: an extension type is valid only on certain storage types; on any other (a dictionary, say)
+//! it must be removed.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
 /// extension type for: `FILE`.
 pub const LOGICAL_TYPE_KEY: &str = "PARQUET:logical_type";
 
-/// What [`LOGICAL_TYPE_KEY`] says on a FILE group.
+/// The value of [`LOGICAL_TYPE_KEY`] on a FILE group.
 pub const FILE: &str = "FILE";
 
 pub(super) const UUID: &str = "arrow.uuid";

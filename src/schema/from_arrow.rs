@@ -1,10 +1,11 @@
-//! From an Arrow schema to the schema of a file, for writers.
+//! [`from_arrow`] derives the schema of a file from an Arrow schema, for writers.
 //!
-//! Specs: LogicalTypes.md for what annotates what. Called when a file is begun; the values follow
-//! by [`write_conversion`](super::convert::write_conversion). What Arrow has and the format has not
-//! (offset widths, dictionaries, zones, seconds) is left to the hint, `ARROW:schema`.
-//! Trap: an extension type counts only on the storage that it lives on; on any other the storage
-//! alone is written.
+//! Specs: LogicalTypes.md for the annotations. Called when a file is begun;
+//! [`write_conversion`](super::convert::write_conversion) converts the values. What Arrow has and
+//! the format has not (offset widths, dictionaries, zones, seconds) is left to the hint,
+//! `ARROW:schema`.
+//! Trap: an extension type counts only on its own storage types; on any other the storage alone is
+//! written.
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, TimeUnit as Unit};
 
@@ -22,7 +23,7 @@ use crate::format::{
 };
 use crate::limits::Limits;
 
-/// How an Arrow schema becomes the schema of a file.
+/// Chooses how an Arrow schema becomes the schema of a file.
 #[derive(Debug, Clone)]
 pub struct FromArrowOptions {
     hint: bool,
@@ -37,28 +38,27 @@ impl Default for FromArrowOptions {
 }
 
 impl FromArrowOptions {
-    /// The defaults.
+    /// The default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Notes the Arrow schema in the file, under `ARROW:schema`, so that readers restore what the
-    /// format cannot say. Default true.
+    /// Stores the Arrow schema in the file, under `ARROW:schema`, so that readers restore what the
+    /// format cannot express. Default true.
     #[must_use]
     pub fn with_hint(mut self, hint: bool) -> Self {
         self.hint = hint;
         self
     }
 
-    /// Whether times of day count as UTC, and not as those of a clock of unknown place. Default
-    /// false.
+    /// Whether times of day are in UTC, and not on a clock in an unknown time zone. Default false.
     #[must_use]
     pub fn with_time_is_utc(mut self, time_is_utc: bool) -> Self {
         self.time_is_utc = time_is_utc;
         self
     }
 
-    /// Stores `Date64` and `Interval` so that every value has a place: as TIMESTAMP(MILLIS) and
+    /// Stores `Date64` and `Interval` so that every value fits: as TIMESTAMP(MILLIS) and
     /// FIXED_LEN_BYTE_ARRAY(16). Default false: as DATE and INTERVAL, which have no parts of days,
     /// no signs and nothing below a millisecond, so that other values are errors.
     #[must_use]
@@ -68,19 +68,19 @@ impl FromArrowOptions {
     }
 }
 
-/// What an Arrow schema is in a file.
+/// The schema of a file that stores an Arrow schema.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Written {
-    /// The schema of the file. Its fields stand in the order of Arrow's, its leaves depth-first in
+    /// The schema of the file. Its fields are in the order of Arrow's, its leaves depth-first in
     /// the order of their values.
     pub schema: Schema,
-    /// What goes into the file's key-values: the metadata of the Arrow schema in order of their
-    /// keys, then the hint.
+    /// The file's key-values: the metadata of the Arrow schema in order of their keys, then the
+    /// hint.
     pub key_values: Vec<KeyValue>,
 }
 
-/// The schema of a file that holds record batches of `schema`.
+/// Derives the schema of a file that holds record batches of `schema`.
 ///
 /// | Arrow | Parquet |
 /// |---|---|
@@ -107,8 +107,8 @@ pub struct Written {
 ///
 /// # What files cannot hold
 ///
-/// Some types have no column in the format. By the hint they come back as they were; other readers,
-/// and reads without the hint, find what they are stored as:
+/// The format has no column for some types. The hint restores them; other readers, and reads
+/// without the hint, find the types that they are stored as:
 ///
 /// | Arrow | stored as | values that are kept |
 /// |---|---|---|
@@ -120,20 +120,19 @@ pub struct Written {
 /// | `Date64` | DATE | whole days, of 32 bits |
 /// | the same, [full range](FromArrowOptions::with_full_range) | TIMESTAMP(MILLIS), local | all |
 /// | `Interval` | INTERVAL | whole milliseconds below 2^32; nothing negative |
-/// | the same, full range | FIXED_LEN_BYTE_ARRAY(16): months, days, nanoseconds, little-endian | all |
+/// | the same, full range | FIXED_LEN_BYTE_ARRAY(16): months, days, nanoseconds, LE | all |
 /// | dictionaries and runs within each other | their values | all, with the outermost keys |
 ///
-/// A value that is not kept is an error when it is written, and never becomes another value. How
-/// values lie in memory is not kept: which keys dictionaries have, and elements that list views
-/// share.
+/// Writing a value that is not kept is an error; it never becomes another value. The layout of
+/// values in memory is not kept: the keys of dictionaries, and elements that list views share.
 ///
-/// These types are errors when the writer is made:
+/// Making a writer with these types is an error:
 ///
 /// | Arrow | what would fit |
 /// |---|---|
 /// | `Union` | `Struct` with a nullable field for each member |
 /// | decimals of negative scale, p − s > 76 | fewer digits, `Float64` |
-/// | `Dictionary`, `RunEndEncoded` of nested values | their values, or dictionaries inside of them |
+/// | `Dictionary`, `RunEndEncoded` of nested values | their values, or dictionaries inside |
 /// | `Map` with keys of `Null` | a list of structs |
 ///
 /// [`LOGICAL_TYPE_KEY`]: super::LOGICAL_TYPE_KEY
@@ -163,12 +162,12 @@ pub struct Written {
 /// ```
 ///
 /// # Errors
-/// `Unsupported`, with the column, for what the format has no way to say, or other readers refuse:
-/// unions, decimals of more than 76 digits once their scale is not negative, dictionaries and runs
-/// of nested values, maps with null keys. `Usage`, with the column, if the schema
-/// contradicts itself: a map that is not of keys and values, a decimal of more digits than its type
-/// has, a field id that is no number, an extension type whose structure or metadata are not what
-/// its specification says. `Limit(Nesting)` if it is deeper than [`Limits::nesting`] is by default.
+/// `Unsupported`, with the column, for types that the format cannot express, or other readers
+/// refuse: unions, decimals of more than 76 digits once their scale is not negative, dictionaries
+/// and runs of nested values, maps with null keys. `Usage`, with the column, if the schema
+/// contradicts itself: a map without keys and values, a decimal of more digits than its type has, a
+/// field id that is no number, an extension type whose structure or metadata violate its
+/// specification. `Limit(Nesting)` if it is deeper than the default of [`Limits::nesting`].
 pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Written> {
     let mut key_values: Vec<KeyValue> = schema
         .metadata()
@@ -330,7 +329,7 @@ impl<'a> SchemaBuilder<'a> {
         Ok(())
     }
 
-    /// Lists a group of so many children, which the caller lists next.
+    /// Lists a group of `children` children, which the caller lists next.
     fn group(
         &mut self,
         mut element: SchemaElement,

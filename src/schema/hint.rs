@@ -1,18 +1,20 @@
-//! `ARROW:schema`: what the writer's Arrow schema was.
+//! The hint `ARROW:schema` holds the writer's Arrow schema.
 //!
-//! Used by `to_arrow` after the natural mapping, and made for `from_arrow`. Specs: Arrow columnar
+//! Used by `to_arrow` after the natural mapping, and written with the schema of `from_arrow`.
+//! Specs: Arrow columnar
 //! format, "Encapsulated message format" and Schema.fbs.
 //!
 //! ```text
 //! | FF FF FF FF | length, i32 LE | flatbuffer Message with a Schema |     in Base64
 //! ```
 //!
-//! The hint is believed only where it fits: columns by position and equal names, children of
-//! structs by name, and where the annotation leaves open what the hint says ([`leaves_open`]), or
-//! the column is what we make of the type that it is marked with ([`stand_in`]).
-//! Anything else in it, and a hint that is broken, is as good as none: it is never an error.
+//! The hint is applied only where it fits: columns by position and equal names, children of structs
+//! by name, and only where the annotation leaves open what the hint says ([`leaves_open`]), or
+//! where the column is the one that we store for the type that it is marked with ([`stand_in`]).
+//! Anything else in it is ignored, and so is a broken hint: neither is an error.
 //! Trap: `arrow_ipc::convert` panics on types that it does not expect, so the verified flatbuffer
 //! is read here. Its tables may share children and strings, so that a short hint stands for endless
+//! data: what is verified, looked at and copied is counted, and past a limit the hint is ignored.
 //! data: what is verified, looked at and copied is counted, and past that the hint is passed over.
 
 mod layout;
@@ -215,7 +217,7 @@ impl<'a> OpenHint<'a> {
         if let (Some(hinted), Some(node)) = (self.field(position), file.field(position))
             && hinted.name() == Some(shape.field.name())
         {
-            self.refine_node(HintPlace::of(node), hinted, &mut shape);
+            self.refine_node(HintPlace::new(node), hinted, &mut shape);
         }
         shape
     }
@@ -267,7 +269,7 @@ impl<'a> OpenHint<'a> {
                 // Schema.fbs: a field without a name has an empty one.
                 let names = fields.iter().map(|field| field.name().unwrap_or_default());
                 let by_name: HashMap<_, _> = numbered(names).zip(0..).collect();
-                let siblings = Siblings::of(place.node);
+                let siblings = Siblings::from_group(place.node);
                 let mut is_whole = fields.len() == children.len();
                 for (position, child) in children.iter_mut().enumerate() {
                     let same = siblings.find(child).and_then(|(node, name)| {
@@ -275,7 +277,7 @@ impl<'a> OpenHint<'a> {
                     });
                     is_whole &= match same {
                         Some((node, at)) => {
-                            self.refine_node(HintPlace::of(node), fields.get(at), child)
+                            self.refine_node(HintPlace::new(node), fields.get(at), child)
                                 && at == position
                         }
                         None => false,
@@ -319,7 +321,7 @@ impl<'a> OpenHint<'a> {
         let (Kind::Struct(pair), Group::Map(map)) = (&mut entries.kind, place.group()) else {
             return None;
         };
-        let places = [HintPlace::inside(map.key), HintPlace::of(map.value)];
+        let places = [HintPlace::inside(map.key), HintPlace::new(map.value)];
         let mut is_whole = true;
         for ((child, place), field) in pair.iter_mut().zip(places).zip(fields) {
             is_whole &= self.refine_node(place, field, child);

@@ -1,4 +1,4 @@
-//! A leaf: a primitive node of the schema, which is a column of the file.
+//! [`Leaf`]: a primitive node of the schema, which is a column of the file.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use crate::format::{ConvertedType, LogicalType, Type};
 
 /// A primitive node of the schema: one column chunk in every row group belongs to it.
 ///
-/// Checked once when the schema is parsed: `type_length` is there and positive where the type needs
-/// it, the levels count the ancestors, and the annotation fits the physical type (one that does not
-/// is gone, and `ordered` is false).
+/// Parsing the schema has checked it: `type_length` is present and positive if the type needs it,
+/// the levels count the ancestors, and the annotation fits the physical type (one that does not is
+/// removed, and `ordered` is false).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Leaf {
@@ -20,12 +20,12 @@ pub struct Leaf {
     /// The physical type.
     pub physical: Physical,
     /// The logical type in force: `logicalType`, else the one that `converted_type` stands for,
-    /// else none. Annotations that are unknown, or not allowed on the physical type, are none.
+    /// else none. An annotation that is unknown, or not allowed on the physical type, is ignored.
     pub logical: Option<LogicalType>,
-    /// The converted type as written; the only place where INTERVAL stands.
+    /// The converted type as written; only this field tells INTERVAL.
     pub converted: Option<ConvertedType>,
-    /// False if the annotation was unknown or misplaced: bounds in statistics must not be believed
-    /// then.
+    /// False if the annotation was unknown or misplaced; then bounds in statistics must not be
+    /// trusted.
     pub ordered: bool,
     /// Highest definition level: OPTIONAL and REPEATED nodes from below the root down to the leaf.
     pub max_def: u16,
@@ -74,7 +74,7 @@ impl Physical {
         }
     }
 
-    /// Bytes of one PLAIN value, where all have the same.
+    /// Bytes of one PLAIN value, if all values have the same length.
     pub fn byte_width(self) -> Option<usize> {
         match self {
             Self::Boolean | Self::ByteArray => None,
@@ -101,7 +101,7 @@ impl fmt::Display for Physical {
     }
 }
 
-/// The names from below the root to a leaf. Names may hold dots, and may be empty.
+/// The names from below the root to a leaf. Names may contain dots, and may be empty.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LeafPath(Arc<[Arc<str>]>);
 
@@ -116,7 +116,7 @@ impl LeafPath {
         &self.0
     }
 
-    /// The dotted form, as an error or a person says it.
+    /// The dotted form, for errors and for people.
     pub fn dotted(&self) -> String {
         self.to_string()
     }

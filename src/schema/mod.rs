@@ -1,12 +1,12 @@
-//! The schema: the Parquet tree, its leaves, and what it becomes in Arrow.
+//! The schema: the Parquet tree, its leaves, and its Arrow types.
 //!
-//! In the order in which a schema passes through: [`Schema`] is the tree of the file, [`Leaf`] one
-//! column of it, a [`Projection`] says what is wanted, and [`to_arrow`] gives the `Shape`s that
-//! the rest of the read works by. The other way, for a writer, is [`from_arrow`].
+//! For a reader, [`Schema`] is the tree of the file, [`Leaf`] one column of it, a [`Projection`]
+//! selects columns, and [`to_arrow`] returns the `Shape`s that the rest of the read uses. For a
+//! writer, [`from_arrow`] goes the other way.
 //!
 //! # The natural types
 //!
-//! What a column is in Arrow if neither a hint (`ARROW:schema`) nor an option nor a wanted schema
+//! The Arrow type of a column if neither a hint (`ARROW:schema`) nor an option nor a wanted schema
 //! says otherwise:
 //!
 //! | Parquet | Arrow |
@@ -16,7 +16,7 @@
 //! | INT32, INT64 as INTEGER of 8 to 64 bits | `Int8` … `Int64`, `UInt8` … `UInt64` |
 //! | INT96 | `Timestamp` without a zone, nanoseconds ([`ArrowOptions::with_int96`]) |
 //! | FLOAT, DOUBLE | `Float32`, `Float64` |
-//! | BYTE_ARRAY | `Binary` ([`ArrowOptions::with_views`], [`ArrowOptions::with_binary_as_string`]) |
+//! | BYTE_ARRAY | `Binary`, or [views](ArrowOptions::with_views), or [strings] |
 //! | FIXED_LEN_BYTE_ARRAY(n) | `FixedSizeBinary(n)`, also for n = 0 |
 //! | STRING, ENUM | `Utf8` |
 //! | JSON | `Utf8`, extension `arrow.json` |
@@ -40,7 +40,9 @@
 //! | repeated node outside LIST and MAP | `List`, neither it nor its elements null |
 //! | LIST, MAP, VARIANT or FILE without the structure that it must have | `Struct` |
 //!
-//! OPTIONAL is nullable. Field ids stand in the metadata of a field under [`FIELD_ID_KEY`].
+//! OPTIONAL is nullable. The metadata of a field have its field id under [`FIELD_ID_KEY`].
+//!
+//! [strings]: ArrowOptions::with_binary_as_string
 
 mod leaf;
 mod annotation;

@@ -1,11 +1,11 @@
-//! [`Lookup`]: the children of the groups of a schema, by name and by position.
+//! [`Lookup`] finds the children of the groups of a schema by name and by position.
 //!
-//! Used by `node`. To index the names of a wide schema costs as much as a few
-//! scans over them, and a read that wants few columns looks up few names. So the first lookups
-//! scan, and the index is built when they have visited so many nodes that it would have paid. What
-//! scans have found is remembered: a read looks its names up twice, when they are given and when it
-//! is planned.
-//! Trap: neither the file nor the projection may make the time grow with their product.
+//! Used by `node`. An index of the names of a wide schema costs as much as a few scans over them,
+//! and a read of few columns looks up few names. So the first lookups scan, and the index is built
+//! once they have visited enough nodes to pay for it. What scans have found is remembered: a read
+//! looks its names up twice, when they are given and when it is planned.
+//! Trap: the time must not grow with the product of the sizes of the file's schema and the
+//! projection.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! The natural mapping: a column's Arrow type by its annotation alone, as the table in
-//! [`crate::schema`] says.
+//! The natural mapping derives a column's Arrow type from its annotation alone, by the table in
+//! [`crate::schema`].
 //!
 //! Trap: the levels of a node follow from the tree of the file. Neither a hint nor a target changes
 //! them.

@@ -1,12 +1,11 @@
-//! What a group is in Arrow: list, map, variant, file reference or plain struct.
+//! Decides what a group is in Arrow: list, map, variant, file reference or plain struct.
 //!
-//! Spec: LogicalTypes.md, "Nested Types", with the rules for files that are older than them. Used
-//! by `to_arrow` and by `projection`, which must agree on what the element of a list is.
-//! Annotations that the group does not live up to are ignored: the group is a struct, and nothing
-//! is lost.
-//! Trap: the five rules for lists are tried in order, and they look at the group as it is in the
-//! file, not at what is left of it after a projection. A group is asked once for each node below
-//! it, so nothing here may depend on how many children it has, or decode an element.
+//! Spec: LogicalTypes.md, "Nested Types", with the backward-compatibility rules. Used by `to_arrow`
+//! and by `projection`, which must agree on what the element of a list is. An annotation whose
+//! structure the group lacks is ignored: the group is a struct, and nothing is lost.
+//! Trap: the five rules for lists are tried in order, on the group as it is in the file, not on
+//! what is left of it after a projection. A group is looked at once for each node below it, so the
+//! time must not depend on its number of children, and no element may be decoded.
 
 use super::annotation::{self, GroupAnnotation};
 use super::node::Node;

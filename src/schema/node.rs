@@ -1,13 +1,13 @@
-//! The tree of a schema: flat, in the order of the file.
+//! [`Schema`] holds the tree of a file, flattened in the order of the file.
 //!
-//! Spec: parquet.thrift, `SchemaElement`. Parsed once when a file is opened; all other parts of
-//! `schema` walk it.
-//! Layout: the elements stay in the bytes of the footer ([`Elements`]); a `Link` holds the place of
-//! each in the tree. Both take 40 bytes a node together. Elements are decoded, and leaves described
+//! Spec: parquet.thrift, `SchemaElement`. It is parsed once when a file is opened; all other parts
+//! of `schema` walk it.
+//! The elements stay in the bytes of the footer ([`Elements`]); a `Link` holds the place of each in
+//! the tree. Both take 40 bytes a node together. Elements are decoded, and leaves described
 //! ([`Leaf`]), only when asked for, so that opening a file with ten thousand columns allocates four
 //! vectors.
-//! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own
-//! among them.
+//! Trap: the depth is limited here, once, so that every later walk may recurse, Arrow's own among
+//! them.
 
 use std::fmt;
 use std::ops::Range;
@@ -23,7 +23,7 @@ use crate::format::{
 
 /// The schema of a file: a tree of named nodes whose leaves are the columns.
 ///
-/// That of a file shares the bytes of its footer, and keeps them in memory.
+/// The schema of a file shares the bytes of its footer, and keeps them in memory.
 #[derive(Clone)]
 pub struct Schema {
     /// Depth-first, the root first. Never empty.
@@ -61,8 +61,8 @@ impl Schema {
         self.node(0)
     }
 
-    /// The elements as the file lists them, depth-first, the root first; with the fields that are
-    /// not known. Each is decoded when the iterator comes to it.
+    /// The elements as the file lists them, depth-first, the root first, with their unknown fields.
+    /// Each is decoded when the iterator reaches it.
     pub fn elements(&self) -> impl ExactSizeIterator<Item = SchemaElement> {
         self.nodes().map(|index| self.elements.get_owned(index))
     }
@@ -78,7 +78,7 @@ impl Schema {
         self.fields.len()
     }
 
-    /// The top-level field at `index`, if there are so many.
+    /// The top-level field at `index`, or `None` if there are fewer.
     pub fn field(&self, index: usize) -> Option<Node<'_>> {
         self.fields.get(index).map(|&node| self.node(node))
     }
@@ -98,15 +98,15 @@ impl Schema {
         (node.link().parent, node.name_bytes())
     }
 
-    /// How many leaves, and so columns, there are.
+    /// Number of leaves, which are the columns.
     pub fn leaves_len(&self) -> usize {
         self.leaves.len()
     }
 
-    /// The description of the leaf at `index`, made on demand.
+    /// Describes the leaf at `index`, on demand.
     ///
     /// # Errors
-    /// `Usage` if there are fewer leaves; `Unsupported` if its type, or a repetition on the way to
+    /// `Usage` if there are fewer leaves; `Unsupported` if its type, or a repetition on the path to
     /// it, is not one that this crate knows.
     pub fn leaf(&self, index: usize) -> Result<Leaf> {
         let node = self.leaf_node(index)?;
@@ -171,7 +171,7 @@ impl PartialEq for Schema {
     }
 }
 
-/// How often a node stands in its parent.
+/// How often a node occurs in its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Repetition {
     /// Exactly once.
@@ -195,7 +195,7 @@ impl<'a> Node<'a> {
         self.schema
     }
 
-    /// The element as the file has it, decoded anew by each call.
+    /// The element as the file has it, decoded again by each call.
     pub fn element(self) -> SchemaElementRef<'a> {
         self.schema.elements.get(self.index)
     }
@@ -205,7 +205,7 @@ impl<'a> Node<'a> {
         self.schema.elements.head(self.index)
     }
 
-    /// The name; may be empty, may hold dots.
+    /// The name; it may be empty, and may contain dots.
     pub fn name(self) -> &'a str {
         self.schema.elements.name(self.index)
     }
@@ -235,8 +235,8 @@ impl<'a> Node<'a> {
         self.index == 0
     }
 
-    /// How often the node stands in its parent. The root is REQUIRED, and so is a node that does
-    /// not say.
+    /// How often the node occurs in its parent. The root is REQUIRED, and so is a node without a
+    /// repetition.
     ///
     /// # Errors
     /// `Unsupported` if the number in the file is none of the three.

@@ -1,8 +1,8 @@
-//! [`Schema::parse`]: from the elements of a footer to a tree that holds together.
+//! [`Schema::parse`] builds a valid tree from the elements of a footer.
 //!
 //! Spec: parquet.thrift, `SchemaElement`.
-//! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own
-//! among them.
+//! Trap: the depth is limited here, once, so that every later walk may recurse, Arrow's own among
+//! them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::format::{
 use crate::limits::Limits;
 
 impl Schema {
-    /// The schema that `elements` list depth-first.
+    /// Builds the schema from `elements`, which are listed depth-first.
     ///
-    /// A type or repetition that this crate does not know is accepted here, and refused when the
-    /// column is asked for. A missing repetition is REQUIRED, as peers read it.
+    /// An unknown type or repetition is accepted here, and refused when the column is asked for. A
+    /// missing repetition is REQUIRED, as other readers take it.
     ///
     /// # Errors
     /// `Malformed(Schema)` if the elements are not exactly one tree, a child count is negative, an
@@ -27,14 +27,14 @@ impl Schema {
     /// if the tree is deeper than `limits.nesting`; `Limit(Memory)` if the paths of all leaves
     /// would take a quarter of `limits.memory_bytes`; `Limit(Footer)` beyond 4 GiB.
     pub fn parse(elements: Vec<SchemaElement>, limits: &Limits) -> Result<Self> {
-        Self::of_elements(Elements::encode(elements)?, limits)
+        Self::from_elements(Elements::encode(elements)?, limits)
     }
 
     /// As [`Schema::parse`], of elements that are in a footer.
     ///
     /// # Errors
     /// As [`Schema::parse`].
-    pub(crate) fn of_elements(elements: Elements, limits: &Limits) -> Result<Self> {
+    pub(crate) fn from_elements(elements: Elements, limits: &Limits) -> Result<Self> {
         if elements.len() == 0 {
             return Err(malformed("the schema has no element, not even a root"));
         }
@@ -482,10 +482,10 @@ mod tests {
     }
 
     /// The schema of a file with these elements.
-    fn of_footer(elements: Vec<SchemaElement>) -> Result<Schema> {
+    fn from_footer(elements: Vec<SchemaElement>) -> Result<Schema> {
         let footer = FileMetaData { schema: elements, ..FileMetaData::default() };
         let mut index = FooterIndex::parse(footer.to_thrift().into()).unwrap();
-        Schema::of_elements(index.take_schema(), &Limits::default())
+        Schema::from_elements(index.take_schema(), &Limits::default())
     }
 
     #[test]
@@ -506,7 +506,7 @@ mod tests {
                 element.field_id = rng.bool().then(|| rng.i32(..));
                 elements.push(element);
             }
-            let (ours, theirs) = (parse(elements.clone()), of_footer(elements.clone()));
+            let (ours, theirs) = (parse(elements.clone()), from_footer(elements.clone()));
             let (ours, theirs) = match (ours, theirs) {
                 (Ok(ours), Ok(theirs)) => (ours, theirs),
                 (Err(ours), Err(theirs)) => {
@@ -549,7 +549,7 @@ mod tests {
         assert_eq!(len, bytes.len());
         assert!(!element.unknown.is_empty());
         let elements = vec![claims("root", 1), element];
-        for schema in [parse(elements.clone()), of_footer(elements.clone())] {
+        for schema in [parse(elements.clone()), from_footer(elements.clone())] {
             assert_eq!(schema.unwrap().elements().collect::<Vec<_>>(), elements);
         }
     }

@@ -1,10 +1,10 @@
-//! Which columns are wanted: by name, by exact path, by column index or by field index.
+//! Selects columns: by name, by exact path, by column index or by field index.
 //!
-//! Called by `to_arrow` when a read is planned. The result, [`ProjectedChildren`], says for every
-//! group which children are wanted. A name is first the exact name of a field; only then its dots
-//! separate the names of nested fields. The nodes that lists and maps need in between (`list`,
+//! Called by `to_arrow` when a read is planned. The result, [`ProjectedChildren`], has the wanted
+//! children of every group. A name is first the exact name of a field; only then do its dots
+//! separate the names of nested fields. The intermediate nodes of lists and maps (`list`,
 //! `element`, `key_value`) may be named or left out.
-//! Trap: names may hold dots themselves, may be empty, and may repeat.
+//! Trap: names may contain dots, may be empty, and may repeat.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,10 +16,10 @@ use crate::error::{Error, Result, quoted};
 
 /// The columns that a read wants, and their order.
 ///
-/// The fields come in the order in which they are first named, at every level of nesting; naming
-/// one twice, or naming a group and something inside of it, reads it once. What is inside of lists
+/// Fields are returned in the order in which they are first named, at every level of nesting; a
+/// field that is named twice, or below a group that is named too, is read once. Fields inside lists
 /// and maps can be chosen too: of a list of structs only the named fields are read, of a map always
-/// the key. Naming nothing reads no column, only the number of rows.
+/// the key. An empty projection reads no column, only the number of rows.
 ///
 /// ```
 /// use marquetry::schema::Projection;
@@ -51,14 +51,14 @@ impl Projection {
 
     /// Fields by name, nested ones by their dotted path: `user.name`.
     ///
-    /// A field whose name is exactly the text wins over a path; so does, on the way, the longest
-    /// name that holds a dot. Where the elements of a list have a field with the name of the
+    /// A field whose name is exactly the text wins over a path; so does, on the path, the longest
+    /// name that contains a dot. If the elements of a list have a field with the name of the
     /// repeated node around them (`tags.list`), the field is meant: the list itself is `tags`.
     pub fn names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         Self::Names(names.into_iter().map(Into::into).collect())
     }
 
-    /// Fields by the exact names on the way to them, for names that hold dots.
+    /// Fields by the exact names on the path to them, for names that contain dots.
     pub fn paths<S: Into<String>, P: IntoIterator<Item = S>>(
         paths: impl IntoIterator<Item = P>,
     ) -> Self {
@@ -152,10 +152,10 @@ impl<S: Into<String>> From<Vec<S>> for Projection {
 }
 
 impl Schema {
-    /// The index of the leaf that `name` stands for, by the rules of [`Projection::names`].
+    /// Finds the index of the leaf with `name`, by the rules of [`Projection::names`].
     ///
     /// # Errors
-    /// `Usage` if it stands for nothing, or for a group of several columns.
+    /// `Usage` if there is none, or if it is a group of several columns.
     pub fn leaf_named(&self, name: &str) -> Result<usize> {
         let leaves = self.node_named(name)?.leaves();
         if leaves.len() != 1 {
@@ -167,10 +167,10 @@ impl Schema {
         Ok(leaves.start)
     }
 
-    /// The node that `name` stands for, by the rules of [`Projection::names`].
+    /// Finds the node with `name`, by the rules of [`Projection::names`].
     ///
     /// # Errors
-    /// `Usage` if it stands for nothing, or for several fields.
+    /// `Usage` if there is none, or if there are several.
     pub fn node_named(&self, name: &str) -> Result<Node<'_>> {
         let mut path = Vec::new();
         if !find_name(self.root(), name, &mut path)? {

@@ -1,5 +1,5 @@
-//! The shape of an Arrow field: how its nodes follow from the levels of its leaves. The one input
-//! of shred and assemble.
+//! [`Shape`]: an Arrow field, and how its nodes follow from the levels of its leaves. Shredding and
+//! assembly work from it alone.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use arrow_schema::{DataType, FieldRef, SchemaRef};
 pub(crate) struct Shape {
     /// The Arrow field that this node becomes.
     pub field: FieldRef,
-    /// The levels that decide.
+    /// The levels at which the node has a slot, and is present.
     pub levels: Levels,
-    /// What the node is.
+    /// The kind of the node.
     pub kind: Kind,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Levels {
     /// the node is required.
     ///
     /// Trap: the key of a map is OPTIONAL in some files, and counts here, though its field is not
-    /// nullable: a null there is an error of the file.
+    /// nullable: a null there is a fault of the file.
     pub present: u16,
     /// Repetition level of the innermost list around the node, 0 outside lists.
     pub rep: u16,
@@ -95,7 +95,7 @@ impl Shape {
     }
 }
 
-/// What a read gives: the Arrow schema, and for each of its fields how it follows from the leaves.
+/// The Arrow schema of a read, and for each of its fields how it follows from the leaves.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Mapping {

@@ -1,10 +1,10 @@
-//! Stand-ins: the types that are stored for those that the format has no column for.
+//! Stand-ins: the types that are stored for Arrow types that the format has no column for.
 //!
-//! `from_arrow` makes the columns of a file from the stand-ins, and the hint says those too, so that
-//! every reader finds what its hint promises. [`TYPE_KEY`] in the metadata of the hinted field says
-//! what a column stands for, and `hint` believes it where the column is what we would have made.
-//! Trap: a mark is as little to be trusted as the rest of a hint. Each conversion from a stand-in
-//! checks the values.
+//! `from_arrow` makes the columns of a file from the stand-ins, and the hint states them too, so
+//! that every reader finds the types that the hint promises. [`TYPE_KEY`] in the metadata of the
+//! hinted field names the type that a column stands for, and `hint` accepts it if the column is the
+//! stand-in of that type. Trap: the mark is as untrusted as the rest of a hint, so each conversion
+//! from a stand-in checks the values.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,12 +1,12 @@
-//! A wanted schema: the rows come out with its fields, in its order, whatever the file has (schema
+//! A target schema decides the fields of the rows and their order, whatever the file has (schema
 //! evolution).
 //!
 //! Used by `to_arrow` in place of the hint. Every target field is looked up among the fields of the
 //! file, by name or field id, and its natural shape is adapted to the target: wider types by
 //! [`read_conversion`], fields in another order, fields that are left out, and fields that the file
 //! does not have ([`Kind::Missing`]).
-//! Trap: a file that may hold nulls is not read into a non-null field. That is known, and refused,
-//! before anything is read.
+//! Trap: a column that may hold nulls is not read into a non-null field. That is refused before
+//! anything is read.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -117,7 +117,7 @@ struct Retarget<'a> {
     file: &'a Schema,
     by: MatchBy,
     groups: Groups,
-    /// Names from the top-level field to the one at hand.
+    /// Names from the top-level field to the current one.
     path: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
-//! A schema as people read it: the message form that the older tools print, and a tree.
+//! Formats a schema as text: the message form that older tools print, and a tree.
 //!
-//! Used by the command-line tool and by error texts. Form: parquet-format has none; this is the one
-//! of parquet-java.
+//! Used by the command-line tool and by error texts. parquet-format defines no text form; this is
+//! the one of parquet-java.
 //!
 //! ```text
 //! message schema {
@@ -36,7 +36,7 @@ impl fmt::Display for Schema {
 }
 
 impl Schema {
-    /// The schema drawn as a tree, one line per node.
+    /// Draws the schema as a tree, one line per node.
     pub fn tree(&self) -> impl fmt::Display {
         SchemaPrinter(self)
     }

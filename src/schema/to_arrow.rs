@@ -1,9 +1,8 @@
-//! From the schema of a file to Arrow: which fields a read gives, and how they follow from levels.
+//! [`to_arrow`] maps the schema of a file to Arrow fields, and says how they follow from levels.
 //!
-//! Called when a read is planned; `read::column` and `levels::assemble` do what the [`Shape`]s say.
-//! Only what is projected is mapped. In order: the natural mapping (the table in
-//! [`crate::schema`]), then `hint`, then the options, or in place of these two the wanted schema
-//! (`target`).
+//! Called when a read is planned; `read::column` and `levels::assemble` follow the [`Shape`]s. Only
+//! projected columns are mapped: by the natural mapping (the table in [`crate::schema`]), then by
+//! `hint`, then by the options; a target schema (`target`) replaces the last two.
 //! Trap: the levels of a node follow from the tree of the file alone. Neither a hint nor a target
 //! changes them.
 

@@ -1,4 +1,4 @@
-//! One schema for files of different ones: [`unite`].
+//! [`unite`] derives one schema for files of different schemas.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,14 +7,15 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUni
 
 use crate::error::{Error, Result};
 
-/// The schema that files of all these schemas can be read into: the columns of all of them by name,
-/// in the order in which they first come, each as wide as it takes to lose nothing.
+/// The schema that files of all these schemas can be read into: all of their columns, by name, in
+/// the order in which they first occur, each with a type that loses nothing.
 ///
-/// Columns that one of them lacks, or may hold nulls in, are nullable. Integers, floats and decimals
-/// become the least type that holds all values of both; dates become timestamps, timestamps get the
-/// finer unit; strings, bytes, dictionaries and views become one layout; structs are united member
-/// by member. Metadata of schema and columns are those of the first that has them. What comes of it
-/// is for [`Reader::target`](crate::Reader::target), with [`MatchBy::Name`](super::MatchBy::Name).
+/// Columns that one of the schemas lacks, or that may hold nulls in one, are nullable. Integers,
+/// floats and decimals become the smallest type that holds all values of both; dates become
+/// timestamps, timestamps get the finer unit; strings, byte strings, dictionaries and views become
+/// one layout; structs are united member by member. Metadata of schema and columns are those of the
+/// first schema that has them. The result suits [`Reader::target`](crate::Reader::target), with
+/// [`MatchBy::Name`](super::MatchBy::Name).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -284,7 +285,7 @@ mod tests {
     use DataType as D;
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
 
-    fn of(a: &DataType, b: &DataType) -> Option<DataType> {
+    fn unite_types(a: &DataType, b: &DataType) -> Option<DataType> {
         let schema = |data_type: &DataType| {
             Arc::new(Schema::new(vec![Field::new("x", data_type.clone(), false)]))
         };
@@ -327,7 +328,7 @@ mod tests {
             (D::Null, D::Boolean, Some(D::Boolean)),
             (D::FixedSizeBinary(3), D::FixedSizeBinary(4), Some(D::Binary)),
         ] {
-            assert_eq!(of(&a, &b), united, "{a} and {b}");
+            assert_eq!(unite_types(&a, &b), united, "{a} and {b}");
         }
     }
 
@@ -341,12 +342,12 @@ mod tests {
             Field::new("y", D::Utf8, true),
             Field::new("z", D::Boolean, true),
         ]);
-        assert_eq!(of(&a, &b), Some(both.clone()));
+        assert_eq!(unite_types(&a, &b), Some(both.clone()));
         let list = |item: &DataType| D::new_list(item.clone(), true);
-        assert_eq!(of(&list(&a), &list(&b)), Some(list(&both)));
-        assert_eq!(of(&list(&a), &b), None);
+        assert_eq!(unite_types(&list(&a), &list(&b)), Some(list(&both)));
+        assert_eq!(unite_types(&list(&a), &b), None);
         let twice = group(vec![Field::new("x", D::Int32, false), Field::new("x", D::Utf8, false)]);
-        assert_eq!(of(&a, &twice), None);
+        assert_eq!(unite_types(&a, &twice), None);
     }
 
     #[test]

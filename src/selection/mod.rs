@@ -1,9 +1,9 @@
-//! [`RowSelection`]: which rows are wanted, as runs or as bits, with an exact algebra; and
-//! [`PageMap`], which pages hold them.
+//! [`RowSelection`]: the rows that are wanted, as runs or as bits, with an exact algebra; and
+//! [`PageMap`]: the pages that hold them.
 //!
-//! Pure: knows no file. Made by the user, by `take`, and by predicates; used by `read::plan`, which
-//! asks for the pages, and by `read::row_group`, which decodes run by run. Trap: a selection has a
-//! length, the rows that it speaks of; two that speak of different rows cannot be combined.
+//! A selection knows no file. The user, `take` and predicates make it; `read::plan` fetches its
+//! pages, and `read::row_group` decodes run by run. Trap: a selection has a length, the number of
+//! rows that it covers; selections of different lengths cannot be combined.
 
 mod runs;
 mod row_selection;

@@ -1,8 +1,8 @@
-//! [`PageMap`]: which bytes of a column chunk hold which rows, by its OffsetIndex.
+//! [`PageMap`]: the bytes of a column chunk that hold its rows, by its OffsetIndex.
 //!
 //! Spec: PageIndex.md. Made by `read::plan`, which asks for the pages that a selection needs. Trap:
-//! an index can lie. What contradicts itself or the chunk is refused here; whether the pages agree
-//! is seen when they are there.
+//! an index may be wrong. One that contradicts itself or the chunk is refused here; whether the
+//! pages agree is checked when they are read.
 
 use std::ops::Range;
 

@@ -9,7 +9,7 @@ use super::runs::Runs;
 use crate::bytes::saturated;
 use crate::error::{Error, LimitKind, Result};
 
-/// Which of the rows 0 to [`len`](RowSelection::len) are wanted. Cheap to clone.
+/// Selects some of the rows 0 to [`len`](RowSelection::len). Cheap to clone.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -43,22 +43,22 @@ pub(super) enum Form {
 const BITS_OF_A_RUN: u64 = 8 * size_of::<Range<u64>>() as u64;
 
 impl RowSelection {
-    /// All of `len` rows.
+    /// Selects all of `len` rows.
     pub fn all(len: u64) -> Self {
         let mut builder = Builder::new(len);
         builder.push(0..len);
         builder.finish()
     }
 
-    /// None of `len` rows.
+    /// Selects none of `len` rows.
     pub fn none(len: u64) -> Self {
         Builder::new(len).finish()
     }
 
-    /// The rows of ranges that ascend and do not overlap, of `len` rows.
+    /// Selects the rows of ranges, which must ascend and not overlap, of `len` rows.
     ///
     /// # Errors
-    /// `Usage` if a range begins before the one in front of it ends, or ends after the last row.
+    /// `Usage` if a range begins before the previous one ends, or ends after the last row.
     pub fn from_ranges(len: u64, ranges: impl IntoIterator<Item = Range<u64>>) -> Result<Self> {
         let mut builder = Builder::new(len);
         let mut end = 0;
@@ -74,10 +74,11 @@ impl RowSelection {
         Ok(builder.finish())
     }
 
-    /// The rows of these numbers, ascending, of `len` rows; a number that comes twice counts once.
+    /// Selects the rows with these numbers, ascending, of `len` rows; a repeated number counts
+    /// once.
     ///
     /// # Errors
-    /// `Usage` if a number is smaller than the one in front of it, or not a row.
+    /// `Usage` if a number is smaller than the previous one, or not a row.
     pub fn from_rows(len: u64, rows: impl IntoIterator<Item = u64>) -> Result<Self> {
         let mut builder = Builder::new(len);
         let mut least = 0;
@@ -93,7 +94,7 @@ impl RowSelection {
         Ok(builder.finish())
     }
 
-    /// The rows whose bits are set.
+    /// Selects the rows whose bits are set.
     pub fn from_bits(bits: BooleanBuffer) -> Self {
         let (mut runs, mut count) = (0u64, 0u64);
         for (start, end) in bits.set_slices() {
@@ -108,40 +109,40 @@ impl RowSelection {
         Self { len, count, form: Form::Runs(runs) }
     }
 
-    /// Rows that it speaks of.
+    /// Number of rows that the selection covers, selected or not.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether it speaks of no rows at all.
+    /// Whether the selection covers no rows at all.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Rows that are wanted.
+    /// Number of selected rows.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether every row is wanted.
+    /// Whether every row is selected.
     pub fn is_all(&self) -> bool {
         self.count == self.len
     }
 
-    /// Whether no row is wanted.
+    /// Whether no row is selected.
     pub fn is_none(&self) -> bool {
         self.count == 0
     }
 
-    /// The runs of rows that are wanted: ascending, none empty, no two touching.
+    /// The runs of selected rows: ascending, none empty, no two adjacent.
     pub fn runs(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         match &self.form {
-            Form::Runs(runs) => Runs::of_ranges(runs),
-            Form::Bits(bits) => Runs::of_bits(bits),
+            Form::Runs(runs) => Runs::from_ranges(runs),
+            Form::Bits(bits) => Runs::from_bits(bits),
         }
     }
 
-    /// The numbers of the rows that are wanted, ascending.
+    /// The numbers of the selected rows, ascending.
     pub fn rows(&self) -> impl Iterator<Item = u64> + '_ {
         self.runs().flatten()
     }
@@ -165,10 +166,10 @@ impl RowSelection {
         self.runs_from(range.start).next().is_some_and(|run| run.start < range.end)
     }
 
-    /// As bits: one for each row, so a byte for eight, however few runs there are.
+    /// Converts the selection to bits: one for each row, however few runs there are.
     ///
     /// # Errors
-    /// `Limit(Memory)` if that many bytes cannot be had.
+    /// `Limit(Memory)` if that much memory cannot be allocated.
     pub fn to_bits(&self) -> Result<BooleanBuffer> {
         let runs = match &self.form {
             Form::Bits(bits) => return Ok(bits.clone()),
@@ -191,10 +192,10 @@ impl RowSelection {
         Ok(set_bits(bits, self.len, runs.iter().cloned()))
     }
 
-    /// The rows that both want.
+    /// Selects the rows that both select.
     ///
     /// # Errors
-    /// `Usage` if they speak of different numbers of rows.
+    /// `Usage` if their lengths differ.
     pub fn and(&self, other: &Self) -> Result<Self> {
         self.same_len(other)?;
         if let (Form::Bits(a), Form::Bits(b)) = (&self.form, &other.form) {
@@ -210,7 +211,7 @@ impl RowSelection {
         Ok(builder.finish())
     }
 
-    /// The rows that either wants.
+    /// Selects the rows that either selects.
     ///
     /// # Errors
     /// As [`RowSelection::and`].
@@ -234,7 +235,7 @@ impl RowSelection {
         }
     }
 
-    /// The rows that are not wanted.
+    /// Selects the rows that are not selected.
     #[must_use]
     pub fn not(&self) -> Self {
         if let Form::Bits(bits) = &self.form {
@@ -250,11 +251,10 @@ impl RowSelection {
         builder.finish()
     }
 
-    /// A selection within this one: of the rows that this one wants, in order, those that `inner`
-    /// wants.
+    /// Selects within the selected rows: `inner` says, in order, which of them stay.
     ///
     /// # Errors
-    /// `Usage` if `inner` does not speak of as many rows as this one wants.
+    /// `Usage` if the length of `inner` is not the number of selected rows.
     pub fn and_then(&self, inner: &Self) -> Result<Self> {
         if inner.len != self.count {
             return Err(Error::usage(format_args!(
@@ -264,7 +264,7 @@ impl RowSelection {
         }
         let mut builder = Builder::new(self.len);
         let mut outer = self.runs();
-        // The outer run at hand, and the number of its first row among those wanted.
+        // The current outer run, and the number of its first row among those wanted.
         let (mut run, mut first) = (outer.next(), 0u64);
         for wanted in inner.runs() {
             let mut at = wanted.start;
@@ -283,7 +283,7 @@ impl RowSelection {
         Ok(builder.finish())
     }
 
-    /// Without the first `rows` that are wanted.
+    /// Drops the first `rows` selected rows.
     #[must_use]
     pub fn offset(&self, rows: u64) -> Self {
         let mut builder = Builder::new(self.len);
@@ -296,7 +296,7 @@ impl RowSelection {
         builder.finish()
     }
 
-    /// Only the first `rows` that are wanted.
+    /// Keeps only the first `rows` selected rows.
     #[must_use]
     pub fn limit(&self, rows: u64) -> Self {
         let mut builder = Builder::new(self.len);
@@ -324,7 +324,7 @@ impl RowSelection {
         builder.finish()
     }
 
-    /// What it says of the rows of `range`, which are counted from 0 then; rows after the last are
+    /// The selection of the rows of `range`, which are then counted from 0; rows after the last are
     /// left out.
     #[must_use]
     pub fn slice(&self, range: Range<u64>) -> Self {
@@ -351,10 +351,10 @@ impl RowSelection {
         (self.slice(0..row), self.slice(row..self.len))
     }
 
-    /// What they say, one after the other.
+    /// Concatenates selections.
     ///
     /// # Errors
-    /// `Usage` if they speak of more rows together than a `u64` counts.
+    /// `Usage` if they cover more rows together than a `u64` can count.
     pub fn concat(parts: impl IntoIterator<Item = Self>) -> Result<Self> {
         let mut builder = Builder::new(0);
         for part in parts {
@@ -376,9 +376,9 @@ impl RowSelection {
         match &self.form {
             Form::Runs(runs) => {
                 let first = runs.partition_point(|run| run.end <= row);
-                Runs::of_ranges(&runs[first..])
+                Runs::from_ranges(&runs[first..])
             }
-            Form::Bits(bits) => Runs::of_bits_from(bits, row),
+            Form::Bits(bits) => Runs::from_bits_after(bits, row),
         }
     }
 
@@ -450,7 +450,8 @@ impl Builder {
     }
 }
 
-/// Bits of `len` rows, of which those of `runs` are set; `bits` is empty, and has room for them.
+/// Sets the bits of `runs` among those of `len` rows; `bits` is empty, and has the capacity for
+/// them.
 fn set_bits(
     mut bits: BooleanBufferBuilder,
     len: u64,

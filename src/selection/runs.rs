@@ -1,4 +1,4 @@
-//! [`Runs`]: the runs of a selection, whichever form it has.
+//! [`Runs`] iterates over the runs of a selection, whichever form it has.
 
 use std::ops::Range;
 
@@ -22,16 +22,16 @@ enum RunsForm<'a> {
 }
 
 impl<'a> Runs<'a> {
-    pub(super) fn of_ranges(runs: &'a [Range<u64>]) -> Self {
+    pub(super) fn from_ranges(runs: &'a [Range<u64>]) -> Self {
         Self(RunsForm::Ranges(runs.iter()))
     }
 
-    pub(super) fn of_bits(bits: &'a BooleanBuffer) -> Self {
+    pub(super) fn from_bits(bits: &'a BooleanBuffer) -> Self {
         Self(RunsForm::Bits { slices: bits.set_slices(), first: 0 })
     }
 
     /// From `row` on: a run that it lies in begins with it.
-    pub(super) fn of_bits_from(bits: &'a BooleanBuffer, row: u64) -> Self {
+    pub(super) fn from_bits_after(bits: &'a BooleanBuffer, row: u64) -> Self {
         let skip = saturated(row).min(bits.len());
         let slices = BitSliceIterator::new(bits.values(), bits.offset() + skip, bits.len() - skip);
         Self(RunsForm::Bits { slices, first: skip as u64 })

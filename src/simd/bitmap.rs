@@ -1,5 +1,5 @@
-//! A bitmap that grows: validity, booleans, selections. The first bit is the lowest of the first
-//! byte, as in Arrow and in the format.
+//! [`Bitmap`] is a growable bitmap for validity, booleans and selections. The first bit is the
+//! lowest of the first byte, as in Arrow and in the format.
 
 use super::Isa;
 
@@ -233,11 +233,11 @@ impl Bitmap {
     }
 }
 
-/// Appends `n` bits that begin at bit `offset` of `bits` as bytes, of which the last is padded with
+/// Appends `n` bits that begin at bit `offset` of `bits` as bytes; the last byte is padded with
 /// zeros.
 ///
 /// # Panics
-/// If there are not so many bits.
+/// If `bits` has fewer than `offset + n` bits.
 pub(crate) fn append_aligned(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
     let bytes = &bits[offset / 8..(offset + n).div_ceil(8)];
     let shift = offset % 8;

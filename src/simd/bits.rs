@@ -1,8 +1,9 @@
-//! The bits of a word moved together, or apart, by a mask, with NEON: in each byte at once by
-//! three rounds of masked moves, then between the bytes, halves and words by as many as are set.
+//! Moves the bits of a word together, or apart, by a mask, with NEON: first within each byte, in
+//! three rounds of masked moves, then between the bytes, halves and words by the number of bits
+//! that are set.
 //!
-//! Which bits move in a round is the sum without carry of the zeros before each: a product of
-//! polynomials (`PMUL`).
+//! The bits that move in a round follow from the carry-less sum of the zeros before each bit, which
+//! is a product of polynomials (`PMUL`).
 
 use std::arch::aarch64::{
     poly8x8_t, uint8x8_t, vadd_u8, vand_u8, vand_u16, vand_u32, vbic_u8, vbsl_u8, vcnt_u8,

@@ -1,8 +1,8 @@
-//! Floats to the integers that ALP stores, a vector at a time: scaled, rounded, and compared with
-//! what the decoder would make of them.
+//! Converts floats to the integers that ALP stores, a vector at a time: scales them, rounds them,
+//! and compares them with what the decoder would return.
 //!
 //! Spec: AlpEncoding.md. Used by its encoder. No branch depends on a value, so that the compiler
-//! makes vectors of all of it.
+//! vectorises all of it.
 
 use super::{Isa, Level};
 

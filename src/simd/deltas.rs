@@ -1,8 +1,8 @@
-//! Differences of neighbours less the smallest of them, a block of 128 at a time: what
-//! DELTA_BINARY_PACKED packs.
+//! Subtracts neighbours, and the smallest difference from all of them, for blocks of 128 values:
+//! the differences that DELTA_BINARY_PACKED packs.
 //!
 //! Spec: Encodings.md, "Delta Encoding". Used by its encoder. No branch depends on a value, so that
-//! the compiler makes vectors of all of it.
+//! the compiler vectorises all of it.
 
 use super::{Isa, Level};
 

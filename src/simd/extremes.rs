@@ -1,4 +1,4 @@
-//! Minimum and maximum of integers, and of floats, which are given as their bits.
+//! Finds the minimum and maximum of integers, and of floats, which are returned as their bits.
 //!
 //! Used by the statistics of pages and chunks. No branch depends on a value. Trap: the instructions
 //! that every x86-64 has cannot compare 64-bit integers, and how well the compiler does without

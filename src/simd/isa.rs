@@ -1,4 +1,4 @@
-//! The instruction set that a kernel runs with, found at run time.
+//! [`Isa`]: the instruction set that a kernel runs with, detected at run time.
 
 /// An instruction set that this machine has.
 ///
@@ -31,10 +31,10 @@ const MAX_ISA: Option<&str> = option_env!("MARQUETRY_ISA");
 
 impl Isa {
     /// The scalar definitions, which every machine runs.
-    pub(crate) const SCALAR: Self = Self::of(Level::Scalar);
+    pub(crate) const SCALAR: Self = Self::at_level(Level::Scalar);
 
     /// With no more than a level says.
-    const fn of(level: Level) -> Self {
+    const fn at_level(level: Level) -> Self {
         Self {
             level,
             #[cfg(target_arch = "aarch64")]
@@ -61,7 +61,7 @@ impl Isa {
                     && has!("avx512bw")
                     && has!("avx512vl");
                 let wide = wide && has!("avx512vbmi") && has!("avx512vbmi2");
-                return Self::of(if wide { Level::Avx512 } else { Level::Avx2 });
+                return Self::at_level(if wide { Level::Avx512 } else { Level::Avx2 });
             }
         }
         // Kernels take vectors as bytes from the lowest on.
@@ -100,6 +100,6 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => &[Level::Scalar, Level::Avx2, Level::Avx512],
         };
-        levels.iter().map(|level| Self::of(*level)).collect()
+        levels.iter().map(|level| Self::at_level(*level)).collect()
     }
 }

@@ -1,10 +1,10 @@
-//! Values that each share a prefix with the one before, spelled out: what DELTA_BYTE_ARRAY stores.
+//! Joins values that share prefixes with the previous value, as DELTA_BYTE_ARRAY stores them.
 
 use super::Isa;
 #[cfg(target_arch = "x86_64")]
 use super::Level;
 
-/// Values of which each is a prefix of the one before and a rest.
+/// Values, each a prefix of the previous value and a rest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rests<'a> {
     /// Bytes that each shares with the one before.
@@ -17,18 +17,19 @@ pub(crate) struct Rests<'a> {
     pub start: usize,
 }
 
-/// Spells out values that each share a prefix with the one before, end to end after `before`,
-/// which the first shares its prefix with.
+/// Appends values that each share a prefix with the previous one, end to end; the first shares its
+/// prefix with `before`.
 ///
-/// `longest` is the length of the longest value or more, `total` the number of bytes of all values.
+/// `longest` is at least the length of the longest value, `total` the number of bytes of all
+/// values.
 ///
-/// The value before is kept in a register and not read back from where it was just written, which
-/// would wait for the stores: a value is those of its bytes that are shared, and after them the
-/// bytes of the source from so many before the rest.
+/// The previous value is kept in a register and not read back from where it was just written, which
+/// would wait for the stores: a value consists of its shared bytes, followed by the bytes of the
+/// source that begin that many bytes before the rest.
 ///
 /// # Panics
-/// If `out` is not empty, a prefix is longer than the value before, a rest reaches beyond the
-/// source, or `total` is not what they add up to.
+/// If `out` is not empty, a prefix is longer than the previous value, a rest reaches beyond the
+/// source, or `total` is not the sum of the lengths.
 pub(crate) fn join(before: &[u8], rests: Rests<'_>, longest: u32, total: usize, out: &mut Vec<u8>) {
     join_with(Isa::best(), before, rests, longest, total, out);
 }
@@ -74,7 +75,7 @@ trait Register<const N: usize>: Copy {
     ///
     /// # Safety
     /// The machine must have what the type is made of; so for all that follow.
-    unsafe fn of(bytes: &[u8; N]) -> Self;
+    unsafe fn load(bytes: &[u8; N]) -> Self;
 
     /// Keeps the first `prefix` bytes, at most all, and takes the others from `window`.
     unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self;
@@ -104,7 +105,7 @@ const WIDEST: usize = 128;
 /// The scalar definition.
 impl<const N: usize, const W: usize> Register<N> for [u64; W] {
     #[inline(always)]
-    unsafe fn of(bytes: &[u8; N]) -> Self {
+    unsafe fn load(bytes: &[u8; N]) -> Self {
         let (words, _) = bytes.as_chunks();
         std::array::from_fn(|i| u64::from_le_bytes(words[i]))
     }
@@ -154,7 +155,7 @@ unsafe fn joined<const N: usize, H: Register<N>>(
     out.extend_from_slice(before);
     let target = out.as_mut_ptr();
     // SAFETY: the caller vouches for the machine.
-    let mut last = unsafe { H::of(&padded(before)) };
+    let mut last = unsafe { H::load(&padded(before)) };
     let (mut previous, mut to) = (before.len(), before.len());
     for (prefix, suffix) in prefixes.iter().zip(suffixes) {
         let (prefix, len) = (prefix.cast_unsigned() as usize, suffix.cast_unsigned() as usize);
@@ -191,7 +192,7 @@ unsafe fn joined<const N: usize, H: Register<N>>(
                 // SAFETY: the `whole` bytes from `to` were just written.
                 let written = unsafe { std::slice::from_raw_parts(target.add(to), whole) };
                 // SAFETY: the caller vouches for the machine.
-                last = unsafe { H::of(&padded(written)) };
+                last = unsafe { H::load(&padded(written)) };
             }
         }
         previous = whole;
@@ -211,7 +212,7 @@ mod x86 {
     macro_rules! joined {
         ($($name:ident($n:literal, $register:ty, $features:literal);)*) => {
             $(
-                /// Spells out values with so many bytes in a register.
+                /// Joins values of at most this many bytes in a register.
                 ///
                 /// # Safety
                 /// The machine must have the features.
@@ -236,7 +237,7 @@ mod x86 {
 
     impl<const N: usize, const V: usize> Register<N> for [__m256i; V] {
         #[inline(always)]
-        unsafe fn of(bytes: &[u8; N]) -> Self {
+        unsafe fn load(bytes: &[u8; N]) -> Self {
             let (vectors, _) = bytes.as_chunks::<32>();
             // SAFETY: 32 bytes are there; the caller vouches for the machine.
             std::array::from_fn(|i| unsafe { _mm256_loadu_si256(vectors[i].as_ptr().cast()) })

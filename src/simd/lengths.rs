@@ -1,4 +1,4 @@
-//! What lengths of byte strings add up to: each block of them is checked before a value is made.
+//! Sums the lengths of byte strings: each block of them is checked before a value is made.
 
 use super::{Isa, Level};
 

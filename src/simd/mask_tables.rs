@@ -1,7 +1,7 @@
-//! Tables by mask: where a byte permutation takes the bytes of each lane from, to spread dense
-//! values to the set bits of a mask, or to move those at the set bits together.
+//! Tables of byte permutations by mask: they spread dense values to the set bits of a mask, or move
+//! the values at the set bits together.
 //!
-//! Used by `expand` and `compact` where there are no instructions for it: AVX2 and NEON.
+//! Used by `expand` and `compact` with AVX2 and NEON, which have no instructions for it.
 
 /// In place of an index: a lane that gets nothing. Byte permutations make it 0.
 pub(super) const NONE: u8 = 0x80;
@@ -49,8 +49,8 @@ const fn rows(wanted: Wanted) -> Rows {
     rows
 }
 
-/// Rows of `LEN` indices for masks of `LEN / PARTS` lanes, of which each has `PARTS` parts; there
-/// are `MASKS` of those.
+/// Rows of `LEN` indices for masks of `LEN / PARTS` lanes of `PARTS` parts each; there are `MASKS`
+/// rows.
 #[expect(clippy::cast_possible_truncation, reason = "below 16, and no conversion is const")]
 const fn parts<const MASKS: usize, const LEN: usize, const PARTS: usize>(
     rows: &Rows,

@@ -1,4 +1,4 @@
-//! Asking for memory ahead of its use: of the cache, and of the operating system.
+//! Asks the cache, and the operating system, for memory ahead of its use.
 
 /// Asks for the line of the cache that item `at` of a slice lies in, if there is one.
 #[inline(always)]

@@ -1,8 +1,9 @@
-//! Kernels: the only home of intrinsics and of memory written before it is initialised.
+//! Kernels: the only module with intrinsics and with memory that is written before it is
+//! initialised.
 //!
 //! Each kernel has a safe function, a scalar definition, and versions for instruction sets that are
-//! picked at run time ([`Isa`]). Where the compiler vectorises the scalar definition well, such a
-//! version is that same code compiled for the wider instruction set.
+//! chosen at run time ([`Isa`]). Where the compiler vectorises the scalar definition well, such a
+//! version is the same code compiled for the wider instruction set.
 
 mod isa;
 mod memory_hints;

@@ -1,4 +1,4 @@
-//! Words from little-endian bytes and back, without a zeroed buffer in between.
+//! Converts words from little-endian bytes and back, without a zeroed buffer in between.
 
 use std::mem::MaybeUninit;
 

@@ -1,5 +1,5 @@
-//! Operations on words of 64 bits that differ by instruction set, and work on such words, compiled
-//! once for each: [`run`].
+//! Operations on 64-bit words that differ by instruction set; [`run`] compiles work on such words
+//! once for each.
 
 use super::{Isa, Level};
 
@@ -13,7 +13,7 @@ pub(crate) fn all(n: usize) -> u64 {
     if n == 0 { 0 } else { u64::MAX >> (BLOCK - n) }
 }
 
-/// Where the `n`th set bit of a word is, the first being the 0th; 64 if there are not so many.
+/// Position of the `n`th set bit of a word, counted from 0; 64 if it has fewer.
 #[inline(always)]
 pub(crate) fn nth_set(word: u64, n: usize) -> usize {
     (0..n.min(BLOCK)).fold(word, |word, _| word & word.wrapping_sub(1)).trailing_zeros() as usize

@@ -1,8 +1,8 @@
-//! Levels as bit planes: bit `p` of 64 levels is one word, so that 64 comparisons are a few
+//! Levels as bit planes: a word holds bit `p` of 64 levels, so that 64 comparisons are a few
 //! operations on words.
 //!
 //! Used by `levels` and `read::column` for definition and repetition levels. Levels that are all
-//! the same stay one number. Trap: `least` may be above what the planes can hold; no level is at
+//! equal stay one number. Trap: `least` may exceed what the planes can hold; then no level is at
 //! least that.
 
 use std::ops::Range;
@@ -89,7 +89,7 @@ impl LevelBitPlanes {
         self.words.capacity() * size_of::<u64>()
     }
 
-    /// Blocks of 64 levels, of which the last may be shorter.
+    /// Number of blocks of 64 levels; the last may be shorter.
     #[inline]
     pub(crate) fn blocks(&self) -> usize {
         self.len.div_ceil(BLOCK)

@@ -1,4 +1,4 @@
-//! The elements of a SNAPPY block: literals, and copies of what came before.
+//! Decodes and encodes the elements of a SNAPPY block: literals, and copies of earlier output.
 //!
 //! ```text
 //! 0b_llllll_00  literal of l + 1 bytes; l of 60 to 63: the next 1 to 4 bytes are its length - 1
@@ -8,10 +8,10 @@
 //! ```
 //!
 //! Most elements are short, and whether the next one is a literal or a copy cannot be predicted.
-//! Both are therefore the same work, without a branch: 16 bytes are copied, from the block or from
-//! the output, and as many as the element has count. What follows is written over, so that the
-//! output needs [`SLACK`]. Elements that are rare, and the last ones, are taken one by one, by code
-//! that checks each access ([`SnappyBlock::step`]): it is the definition, too.
+//! Both therefore do the same work, without a branch: they copy 16 bytes, from the block or from
+//! the output, and advance by the length of the element. The next element overwrites the excess, so
+//! the output needs [`SLACK`]. Rare elements, and the last ones, are decoded one by one, by code
+//! that checks each access ([`SnappyBlock::step`]), which is also the definition.
 
 use std::hint::select_unpredictable;
 
@@ -113,7 +113,7 @@ const RARE: usize = 1 << (usize::BITS - 9);
 /// each other ([`words`]).
 const PART_OF_WORD: usize = 1 << 7;
 
-/// Bytes of the words of which a run is taken in a register.
+/// Bytes of a word; runs of repeated words are handled in a register.
 const WORD: usize = 8;
 
 /// Smaller offsets are a pattern that is repeated within a copy of 8 bytes.
@@ -135,8 +135,9 @@ trait Repeat: Copy {
     /// Copies `len` bytes from `offset` bytes before `to`, each after the one before it.
     ///
     /// # Safety
+    /// # Safety
     /// `offset` must be 1 to 15 and `len` at most 64; there must be `offset` bytes before `to`, and
-    /// [`SLACK`] from `to` on, all of which may be written.
+    /// [`SLACK`] writable bytes from `to` on.
     unsafe fn repeat(self, to: *mut u8, offset: usize, len: usize);
 }
 
@@ -154,10 +155,10 @@ impl SnappyBlock<'_> {
             // Pointers in registers: the compiler cannot know that what is written is not `self`.
             let pointers = (self.block.as_ptr(), self.out.as_mut_ptr());
             while at.written < wanted && at.read < fast_end {
-                // SAFETY: the pointers are those of the block, of which `AHEAD` bytes are left
-                // after `read`, and of `out`, of which more than `NEAR` are written: else the block
-                // has ended, or no more is wanted. `written` is less than `wanted`, which is at
-                // most `max`, and `out` has `SLACK` bytes more than that.
+                // SAFETY: the pointers are those of the block, with `AHEAD` bytes left after
+                // `read`, and of `out`, with more than `NEAR` bytes written: else the block has
+                // ended, or no more is wanted. `written` is less than `wanted`, which is at most
+                // `max`, and `out` has `SLACK` bytes more than that.
                 match unsafe { short(kernel, pointers, at, (fast_end, wanted)) } {
                     Some(next) => at = next,
                     None => break,
@@ -317,7 +318,7 @@ unsafe fn words(
     len: usize,
     (fast_end, wanted): (usize, usize),
 ) -> SnappyProgress {
-    /// The copy after a literal of so many bytes: its tag and the byte after it.
+    /// The copy after a literal of each length: its tag and the byte after it.
     const COPIES: [u64; 5] = {
         let mut copies = [0; 5];
         let mut len = 1;
@@ -388,12 +389,12 @@ impl Repeat for Doubling {
     #[inline(always)]
     unsafe fn repeat(self, to: *mut u8, offset: usize, len: usize) {
         let (mut done, mut distance) = (0, offset);
-        // SAFETY: the caller vouches for `offset` bytes before `to` and `SLACK` from there on. Each
-        // step writes 16 bytes of which the first `distance` are right: what lies there is read
-        // from `offset` before `to`. `done` is less than 16 in the first loop (it is `distance`
-        // less `offset`), and less than `len`, at most 64, in the second, so that at most
-        // `64 + 16` bytes, which is `SLACK`, are written. In the second `distance` is a multiple of
-        // `offset` of at least 16, and the bytes that far before `to + done` are done.
+        // SAFETY: the caller guarantees `offset` bytes before `to` and `SLACK` from there on. Each
+        // step writes 16 bytes, the first `distance` of which are right: these are read from
+        // `offset` before `to`. `done` is less than 16 in the first loop (it is `distance` less
+        // `offset`), and less than `len`, at most 64, in the second, so that at most `64 + 16`
+        // bytes, which is `SLACK`, are written. In the second `distance` is a multiple of `offset`
+        // of at least 16, and the bytes that far before `to + done` are done.
         unsafe {
             let from = to.sub(offset);
             while distance < 16 {
@@ -488,7 +489,7 @@ mod tests {
         let mut next = Vec::new();
         for _ in 0..n {
             if out.len() >= WORD && next.is_empty() && rng.u8(0..9) == 0 {
-                // Words of which the first bytes change, from the last to the first.
+                // Words whose first bytes change, from the last to the first.
                 for _ in 0..rng.usize(0..5) {
                     let changed = rng.usize(1..5);
                     next.push(Element::Copy(WORD - changed, WORD, 1));

@@ -1,4 +1,4 @@
-//! From spans to the bytes and offsets, or the views, of an Arrow array of strings.
+//! Copies spans to the bytes and offsets, or the views, of an Arrow array of strings.
 
 use std::collections::TryReserveError;
 
@@ -36,8 +36,8 @@ pub(crate) fn append_payload(
         let (start, len) = (span.start as usize, span.len as usize);
         if len <= STEP && last_step.is_some_and(|last| start <= last) {
             // SAFETY: `start + STEP <= source.len()`, and `out` has room for `total + STEP` bytes
-            // after its length, of which at most `total` lie before `to + len`; the two do not
-            // overlap, as `out` is borrowed mutably.
+            // after its length, at most `total` of them before `to + len`; the two do not overlap,
+            // as `out` is borrowed mutably.
             unsafe { copy_step(source.as_ptr().add(start), target.add(to)) };
         } else {
             // SAFETY: `start + len <= source.len()` (asserted for all spans), and `to + len` is at

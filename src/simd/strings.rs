@@ -1,9 +1,9 @@
-//! Strings to payload and ends in one pass: a value is copied while its length is at hand, a whole
-//! step at a time.
+//! Splits PLAIN strings into payload and ends in one pass: a value is copied in whole steps as soon
+//! as its length is read.
 //!
 //! A step is one of four numbers of bytes, chosen so that most values take no more. So no branch
-//! depends on their lengths, which cannot be predicted. What a step writes after its value, the
-//! next one overwrites.
+//! depends on their lengths, which cannot be predicted. The next value overwrites what a step
+//! writes after its value.
 
 use bytes::Bytes;
 
@@ -76,7 +76,7 @@ impl<'a, O: OffsetInt> StringTarget<'a, O> {
         Self { to, payload, ends, max, n, done: 0 }
     }
 
-    /// Whether a value of so many bytes has room; for the values that may be appended.
+    /// Whether there is room for a value of `len` bytes; only for values that may be appended.
     #[inline(always)]
     fn fits(&self, len: usize) -> bool {
         // Whatever a page calls a length, this does not overflow: where there are values to append,
@@ -84,7 +84,7 @@ impl<'a, O: OffsetInt> StringTarget<'a, O> {
         len <= self.max - self.to
     }
 
-    /// Appends a value of `len` bytes, at most `N`, of which `step` begins with it.
+    /// Appends a value of `len` bytes, at most `N`; `step` begins with it.
     ///
     /// # Safety
     /// It must fit, with steps of `N` bytes or more, and fewer values must be done than were
@@ -144,7 +144,8 @@ impl<'a, O: OffsetInt> StringTarget<'a, O> {
     }
 }
 
-/// Calls `$kernel::<N>` for the shortest step of so many bytes, or else the longest.
+/// Calls `$kernel::<N>` for the shortest step that holds values of that length, or else the
+/// longest.
 macro_rules! with_step {
     ($bytes:expr, $kernel:ident $(::<$t:ty>)? ($($argument:expr),*)) => {
         match $bytes {
@@ -249,7 +250,7 @@ const SHORT: usize = 16;
 /// Short entries are copied to stretches of their own if they are no more than these.
 const MAX_SHORT_BYTES: usize = 1 << 16;
 
-/// A step of so many bytes costs no more than to tell shorter values from longer ones.
+/// A step of this many bytes costs no more than to tell shorter values from longer ones.
 const CHEAP: usize = 32;
 
 /// In a dictionary of more bytes few entries lie so close to its end that no step fits after their

@@ -1,4 +1,4 @@
-//! Split block bloom filters.
+//! Builds and probes split block bloom filters.
 //!
 //! Spec: BloomFilter.md. A block is 256 bits, eight words; a value sets one bit of each word of one
 //! block.

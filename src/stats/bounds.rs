@@ -1,4 +1,4 @@
-//! Bounds as they are stored: cut where they are long, and true all the same.
+//! Makes bounds for storage: long ones are truncated, and remain true bounds.
 //!
 //! Spec: `parquet.thrift`, Statistics.
 
@@ -27,7 +27,7 @@ pub(crate) enum BoundCut {
 
 impl BoundCut {
     /// How bounds of a leaf may be cut.
-    pub(crate) fn of(leaf: &Leaf) -> Self {
+    pub(crate) fn for_leaf(leaf: &Leaf) -> Self {
         match (&leaf.logical, leaf.physical) {
             (Some(LogicalType::String | LogicalType::Enum | LogicalType::Json), _) => Self::Text,
             (None | Some(LogicalType::Bson), Physical::ByteArray) => Self::Bytes,

@@ -1,4 +1,4 @@
-//! Bounds of dense values.
+//! Collects the bounds of dense values.
 
 use super::order::decimals;
 use crate::simd::Isa;
@@ -16,7 +16,7 @@ pub(crate) struct Extremes {
 }
 
 impl Extremes {
-    fn of(min: impl Into<Vec<u8>>, max: impl Into<Vec<u8>>) -> Self {
+    fn new(min: impl Into<Vec<u8>>, max: impl Into<Vec<u8>>) -> Self {
         Self { bounds: Some((min.into(), max.into())), nans: 0 }
     }
 }
@@ -31,7 +31,7 @@ macro_rules! ints {
                 return Extremes::default();
             }
             let (min, max) = $extremes(Isa::best(), values, flip);
-            Extremes::of((min ^ flip).to_le_bytes(), (max ^ flip).to_le_bytes())
+            Extremes::new((min ^ flip).to_le_bytes(), (max ^ flip).to_le_bytes())
         }
     };
 }
@@ -98,7 +98,7 @@ pub(crate) fn booleans(trues: usize, n: usize) -> Extremes {
     if n == 0 {
         return Extremes::default();
     }
-    Extremes::of([u8::from(trues == n)], [u8::from(trues > 0)])
+    Extremes::new([u8::from(trues == n)], [u8::from(trues > 0)])
 }
 
 /// The first eight bytes as a number. Of two byte strings, the one with the smaller number is the
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn ints_have_a_sign_or_not() {
         let values = [3, -1, 7, i32::MIN];
-        let of = |min: i32, max: i32| Extremes::of(min.to_le_bytes(), max.to_le_bytes());
+        let of = |min: i32, max: i32| Extremes::new(min.to_le_bytes(), max.to_le_bytes());
         assert_eq!(i32s(&values, false), of(i32::MIN, 7));
         assert_eq!(i32s(&values, true), of(3, -1));
         assert_eq!(i64s(&[], true), Extremes::default());

@@ -3,8 +3,8 @@
 //!
 //! Spec: `parquet.thrift` (Statistics, ColumnOrder), PageIndex.md, BloomFilter.md. Collected by
 //! `write::column`.
-//! Trap: a bound that is wrong loses rows in every reader that believes it. Where an order is not
-//! defined there is no bound.
+//! Trap: a wrong bound loses rows in every reader that trusts it. If an order is not defined, there
+//! is no bound.
 
 pub(crate) mod bloom;
 pub(crate) mod bounds;

@@ -1,4 +1,4 @@
-//! [`ValueOrder`]: how the values of a leaf are compared.
+//! [`ValueOrder`] says how the values of a leaf are compared.
 //!
 //! Spec: `parquet.thrift`, ColumnOrder.
 
@@ -33,7 +33,7 @@ pub(crate) enum ValueOrder {
 
 impl ValueOrder {
     /// The order of a leaf; `total` asks for the total order of floats.
-    pub(crate) fn of(leaf: &Leaf, total: bool) -> Self {
+    pub(crate) fn for_leaf(leaf: &Leaf, total: bool) -> Self {
         if !leaf.ordered || is_interval(leaf) {
             return Self::Undefined;
         }

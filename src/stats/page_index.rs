@@ -1,4 +1,4 @@
-//! The column index: collected page by page, and checked where it is read.
+//! Collects the column index page by page for a writer, and checks it for a reader.
 //!
 //! Spec: PageIndex.md.
 

@@ -1,5 +1,5 @@
-//! The one macro of the crate: declares a thrift struct, union or enum, and with it how it is read
-//! and written.
+//! The one macro of the crate declares a thrift struct, union or enum, with the code that reads and
+//! writes it.
 //!
 //! ```text
 //! thrift! {
@@ -12,8 +12,8 @@
 //!
 //! * Needs: `required` (absent is an error), `optional` (an `Option`), `defaulted` (absent is the
 //!   default). Ids ascend, up to 31.
-//! * `closed struct` has no room for unknown fields and can be built from its known fields alone;
-//!   what it loses is kept by the struct around it, see [`Unknown`](super::Unknown).
+//! * `closed struct` keeps no unknown fields and can be built from its known fields alone; the
+//!   struct around it keeps what it loses, see [`Unknown`](super::Unknown).
 //! * `view struct Name of "Thrift"` is read-only: a second type for a thrift struct, with some of
 //!   its fields.
 //! * `view struct Name<'a> of "Thrift"` borrows from the bytes that it is read from.
@@ -146,7 +146,7 @@ macro_rules! thrift {
         }
 
         impl $Name {
-            /// Reads the members up to the stop; `id` is that of the one at hand.
+            /// Reads the members up to the stop; `id` is that of the current one.
             fn read_members(
                 reader: &mut $crate::thrift::Reader<'_>,
                 id: &mut i16,
@@ -312,7 +312,7 @@ macro_rules! thrift {
         )*}
     ) => {
         impl$(<$of_struct>)? $($Name)* {
-            /// Reads the fields up to the stop; `id` is that of the one at hand.
+            /// Reads the fields up to the stop; `id` is that of the current one.
             fn read_fields$(<$of_fn>)?(
                 &mut self,
                 reader: &mut $crate::thrift::Reader<$bytes>,

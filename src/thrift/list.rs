@@ -1,8 +1,8 @@
-//! [`List`] and [`Held`]: what stays on the wire.
+//! [`List`] and [`LazyValue`] decode values from the wire on demand.
 //!
-//! Used by the borrowed structs of `format`, which live in numbers: a vector for each list of each
-//! column chunk is what makes wide footers slow. Reading one decodes every element, so that all of
-//! them are known to be sound, and keeps none; asking for them decodes them again.
+//! Used by the borrowed structs of `format`, which occur in large numbers: a vector for each list
+//! of each column chunk is what makes wide footers slow. Reading one decodes every element, so that
+//! all of them are known to be valid, and keeps none; asking for them decodes them again.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -12,7 +12,7 @@ use super::read::{Read, Reader, elements_fit};
 use super::wire;
 use crate::error::Result;
 
-/// A list as it is on the wire, read through once and found to be sound. Two words.
+/// A list on the wire, which was read once and is valid. Two words.
 pub struct List<'a, T> {
     /// From the header of the list to the end of its last element; nothing at all is an empty list.
     bytes: &'a [u8],
@@ -20,7 +20,7 @@ pub struct List<'a, T> {
 }
 
 impl<'a, T: Read<'a>> List<'a, T> {
-    /// The list that `bytes` are, header and elements, every one of which has been read before.
+    /// The list in `bytes`, header and elements, which were all read before.
     pub(super) fn sound(bytes: &'a [u8]) -> Self {
         Self { bytes, element: PhantomData }
     }
@@ -129,15 +129,14 @@ impl<'a, T: Read<'a> + fmt::Debug> fmt::Debug for List<'a, T> {
     }
 }
 
-/// A value that is rare and large, as it is on the wire; it was read once and found to be sound.
-/// Two words.
-pub struct Held<'a, T> {
+/// A rare and large value on the wire, which was read once and is valid. Two words.
+pub struct LazyValue<'a, T> {
     /// The value, and no more than that; nothing at all is the default.
     bytes: &'a [u8],
     value: PhantomData<fn() -> T>,
 }
 
-impl<'a, T: Read<'a>> Held<'a, T> {
+impl<'a, T: Read<'a>> LazyValue<'a, T> {
     /// The value that `bytes` are, which has been read before.
     pub(super) fn sound(bytes: &'a [u8]) -> Self {
         Self { bytes, value: PhantomData }
@@ -155,7 +154,7 @@ impl<'a, T: Read<'a>> Held<'a, T> {
     }
 }
 
-impl<'a, T: Read<'a>> Read<'a> for Held<'a, T> {
+impl<'a, T: Read<'a>> Read<'a> for LazyValue<'a, T> {
     const TYPE: u8 = T::TYPE;
 
     #[inline]
@@ -175,29 +174,29 @@ impl<'a, T: Read<'a>> Read<'a> for Held<'a, T> {
     }
 }
 
-impl<T> Clone for Held<'_, T> {
+impl<T> Clone for LazyValue<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Held<'_, T> {}
+impl<T> Copy for LazyValue<'_, T> {}
 
-impl<T> Default for Held<'_, T> {
+impl<T> Default for LazyValue<'_, T> {
     /// The default of the value.
     fn default() -> Self {
         Self { bytes: &[], value: PhantomData }
     }
 }
 
-impl<'a, T: Read<'a> + PartialEq> PartialEq for Held<'a, T> {
+impl<'a, T: Read<'a> + PartialEq> PartialEq for LazyValue<'a, T> {
     /// Equal if the values are.
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get()
     }
 }
 
-impl<'a, T: Read<'a> + fmt::Debug> fmt::Debug for Held<'a, T> {
+impl<'a, T: Read<'a> + fmt::Debug> fmt::Debug for LazyValue<'a, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }

@@ -1,11 +1,10 @@
-//! The thrift compact protocol, in which all metadata are written; and the policy for bad input.
+//! Reads and writes the thrift compact protocol of all metadata, with the policy for bad input.
 //!
-//! Spec: `thrift-compact-protocol.md` of Apache Thrift. Used by `format`, which declares every
-//! struct with the one macro of the crate ([`derive`]), and by `read::footer` and `page::open`,
-//! which read them: `PageHeader::read(&mut Reader::new(bytes))`. It borrows, it skips fields that
-//! were not asked for without allocating, and it believes no length before comparing it with what
-//! is left. Trap: a bool has two encodings, the type nibble as a field and a byte in a list.
-//!
+//! Spec: `thrift-compact-protocol.md` of Apache Thrift. `format` declares every struct with the one
+//! macro of the crate ([`derive`]); `read::footer` and `page::open` read them:
+//! `PageHeader::read(&mut Reader::new(bytes))`. The reader borrows, skips unwanted fields without
+//! allocating, and compares every length with the bytes that are left before it is used. Trap: a
+//! bool has two encodings, the type nibble as a field and a byte in a list.
 //! # On the wire
 //!
 //! ```text
@@ -68,10 +67,10 @@ pub(crate) mod oracle;
 #[cfg(test)]
 mod tests;
 
-pub use list::{Held, List, ListIter};
+pub use list::{LazyValue, List, ListIter};
 pub(crate) use read::in_field;
 pub(crate) use read::{Field, Read, Reader};
-pub(crate) use skip::Alike;
+pub(crate) use skip::SimilarStructSkipper;
 pub use unknown::Unknown;
 pub(crate) use write::Write;
 pub(crate) use write::empty_struct_field;

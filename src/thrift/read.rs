@@ -1,6 +1,6 @@
-//! Reading: [`Reader`] takes values from bytes, [`Read`] is what can be taken.
+//! [`Reader`] reads values from bytes; [`Read`] is implemented by what can be read.
 
-use super::skip::{self, Alike, Fault};
+use super::skip::{self, SimilarStructSkipper, SkipError};
 use super::wire;
 use crate::bytes::{Cursor, unzigzag};
 use crate::error::{Error, LimitKind, Result, Spec};
@@ -55,11 +55,12 @@ pub trait Read<'a>: Sized + Default {
     }
 }
 
-/// Takes values of the compact protocol from the front of a slice, without copying what is skipped.
+/// Reads values of the compact protocol from the front of a slice, without copying what is skipped.
 #[derive(Debug)]
 pub struct Reader<'a> {
     cursor: Cursor<'a>,
-    /// Whether a value was read that cannot be written back as it was; see [`Unknown`](super::Unknown).
+    /// Whether a value was read that cannot be written back unchanged; see
+    /// [`Unknown`](super::Unknown).
     lossy: bool,
 }
 
@@ -250,11 +251,11 @@ impl<'a> Reader<'a> {
 
     /// Skips a struct that may be like those that were skipped before it.
     #[inline]
-    pub(crate) fn skip_alike(&mut self, alike: &mut Alike<'a>) -> Result<()> {
+    pub(crate) fn skip_alike(&mut self, alike: &mut SimilarStructSkipper<'a>) -> Result<()> {
         self.move_to(alike.skip(self.rest()))
     }
 
-    /// Reads a struct of which no field is known.
+    /// Reads a struct without any known field.
     #[inline]
     pub(crate) fn empty_struct(&mut self) -> Result<()> {
         if self.rest().first() == Some(&wire::STOP) {
@@ -289,7 +290,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn move_to(&mut self, rest: std::result::Result<&'a [u8], Fault>) -> Result<()> {
+    fn move_to(&mut self, rest: std::result::Result<&'a [u8], SkipError>) -> Result<()> {
         match rest {
             Ok(rest) => self.cursor.skip(self.cursor.remaining().saturating_sub(rest.len())),
             Err(fault) => Err(self.fault(fault)),
@@ -369,12 +370,12 @@ impl<'a> Reader<'a> {
 
     #[cold]
     #[inline(never)]
-    fn fault(&self, fault: Fault) -> Error {
+    fn fault(&self, fault: SkipError) -> Error {
         let what = match fault {
-            Fault::Short => "ends early",
-            Fault::Type => "has a type that does not exist",
-            Fault::Number => "holds a number of more than 10 bytes",
-            Fault::Depth => {
+            SkipError::Short => "ends early",
+            SkipError::Type => "has a type that does not exist",
+            SkipError::Number => "holds a number of more than 10 bytes",
+            SkipError::Depth => {
                 return Error::limit(
                     LimitKind::Nesting,
                     format_args!(

@@ -1,8 +1,9 @@
-//! Passing over a value without reading it: the fast half of the codec.
+//! Skips a value without reading it: the fast half of the codec.
 //!
-//! Used for unknown fields, and by `format::FooterIndex`, which passes over every column chunk of a
-//! footer ([`Alike`]). It works on a slice, keeps no ids, and allocates nothing; a number of up to
-//! 8 bytes costs no branch per byte. Trap: recursion follows the file, so it is counted.
+//! Used for unknown fields, and by `format::FooterIndex`, which skips every column chunk of a
+//! footer ([`SimilarStructSkipper`]). It works on a slice, keeps no ids, and allocates nothing; a
+//! number of up to 8 bytes costs no branch per byte. Trap: recursion follows the file, so its depth
+//! is counted.
 
 use super::wire;
 
@@ -11,7 +12,7 @@ const MAX_DEPTH: u32 = 64;
 
 /// Why a value could not be passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum SkipError {
     /// The bytes end inside the value.
     Short,
     /// A type nibble that no value has.
@@ -22,7 +23,7 @@ pub(crate) enum Fault {
     Depth,
 }
 
-type Rest<'a> = Result<&'a [u8], Fault>;
+type Rest<'a> = Result<&'a [u8], SkipError>;
 
 /// What follows a field value of type `ty` at the start of `bytes`.
 pub(super) fn value(bytes: &[u8], ty: u8) -> Rest<'_> {
@@ -42,7 +43,7 @@ pub(super) fn structure(bytes: &[u8]) -> Rest<'_> {
 /// the same places, it ends after as many bytes; and comparing costs a tenth of walking. The last
 /// few structs that were walked are remembered, with a mask of the bits that matter.
 #[derive(Debug, Default)]
-pub(crate) struct Alike<'a> {
+pub(crate) struct SimilarStructSkipper<'a> {
     /// The one that was of use last is the first.
     templates: [SkipTemplate<'a>; 4],
     /// How many structs in a row were like none of these.
@@ -57,7 +58,7 @@ struct SkipTemplate<'a> {
     mask: Vec<u8>,
 }
 
-impl<'a> Alike<'a> {
+impl<'a> SimilarStructSkipper<'a> {
     /// What follows the struct at the start of `bytes`.
     #[inline]
     pub(super) fn skip(&mut self, bytes: &'a [u8]) -> Rest<'a> {
@@ -167,11 +168,11 @@ impl MaskRecorder for Vec<u8> {
 /// included.
 fn fields<'a>(mut bytes: &'a [u8], depth: u32, mark: &mut impl MaskRecorder) -> Rest<'a> {
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(Fault::Depth);
+        return Err(SkipError::Depth);
     };
     loop {
         let Some((&header, rest)) = bytes.split_first() else {
-            return Err(Fault::Short);
+            return Err(SkipError::Short);
         };
         bytes = rest;
         mark.all(1);
@@ -209,10 +210,10 @@ fn element<'a>(bytes: &'a [u8], ty: u8, depth: u32, mark: &mut impl MaskRecorder
 
 fn list<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl MaskRecorder) -> Rest<'a> {
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(Fault::Depth);
+        return Err(SkipError::Depth);
     };
     let Some((&header, mut bytes)) = bytes.split_first() else {
-        return Err(Fault::Short);
+        return Err(SkipError::Short);
     };
     mark.all(1);
     let mut size = u64::from(header >> 4);
@@ -225,7 +226,7 @@ fn list<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl MaskRecorder) -> Rest<'
     // Every element takes a byte or more.
     let n = match usize::try_from(size) {
         Ok(n) if n <= bytes.len() => n,
-        _ => return Err(Fault::Short),
+        _ => return Err(SkipError::Short),
     };
     match header & 0x0F {
         wire::TRUE | wire::FALSE | wire::I8 => jump(bytes, n, mark),
@@ -239,14 +240,14 @@ fn list<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl MaskRecorder) -> Rest<'
 #[inline(never)]
 fn map<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl MaskRecorder) -> Rest<'a> {
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(Fault::Depth);
+        return Err(SkipError::Depth);
     };
     let (size, bytes) = length(bytes, mark)?;
     if size == 0 {
         return Ok(bytes);
     }
     let Some((&types, bytes)) = bytes.split_first() else {
-        return Err(Fault::Short);
+        return Err(SkipError::Short);
     };
     mark.all(1);
     // Each pair takes two bytes or more, so that the bytes end before the count is out of hand.
@@ -262,7 +263,7 @@ fn fixed<'a>(bytes: &'a [u8], ty: u8, mark: &mut impl MaskRecorder) -> Rest<'a> 
         wire::I8 => 1,
         wire::DOUBLE => 8,
         wire::UUID => 16,
-        _ => return Err(Fault::Type),
+        _ => return Err(SkipError::Type),
     };
     jump(bytes, n, mark)
 }
@@ -270,13 +271,13 @@ fn fixed<'a>(bytes: &'a [u8], ty: u8, mark: &mut impl MaskRecorder) -> Rest<'a> 
 #[inline(always)]
 fn binary<'a>(bytes: &'a [u8], mark: &mut impl MaskRecorder) -> Rest<'a> {
     let (len, bytes) = length(bytes, mark)?;
-    jump(bytes, usize::try_from(len).map_err(|_| Fault::Short)?, mark)
+    jump(bytes, usize::try_from(len).map_err(|_| SkipError::Short)?, mark)
 }
 
 /// Past `n` bytes that may be anything.
 #[inline(always)]
 fn jump<'a>(bytes: &'a [u8], n: usize, mark: &mut impl MaskRecorder) -> Rest<'a> {
-    let rest = bytes.get(n..).ok_or(Fault::Short)?;
+    let rest = bytes.get(n..).ok_or(SkipError::Short)?;
     mark.none(n);
     Ok(rest)
 }
@@ -298,7 +299,7 @@ fn number_end(bytes: &[u8]) -> Rest<'_> {
         if ends != 0 {
             // At most 8, and 8 are there.
             let len = ends.trailing_zeros() as usize / 8 + 1;
-            return bytes.get(len..).ok_or(Fault::Short);
+            return bytes.get(len..).ok_or(SkipError::Short);
         }
     }
     number_end_slow(bytes)
@@ -307,9 +308,9 @@ fn number_end(bytes: &[u8]) -> Rest<'_> {
 #[cold]
 fn number_end_slow(bytes: &[u8]) -> Rest<'_> {
     match bytes.iter().take(10).position(|&byte| byte < 0x80) {
-        Some(last) => bytes.get(last + 1..).ok_or(Fault::Short),
-        None if bytes.len() < 10 => Err(Fault::Short),
-        None => Err(Fault::Number),
+        Some(last) => bytes.get(last + 1..).ok_or(SkipError::Short),
+        None if bytes.len() < 10 => Err(SkipError::Short),
+        None => Err(SkipError::Number),
     }
 }
 
@@ -322,7 +323,7 @@ fn numbers<'a>(mut bytes: &'a [u8], mut n: usize, mark: &mut impl MaskRecorder) 
             let count = ends.count_ones() as usize;
             if (1..=n).contains(&count) {
                 let len = 8 - ends.leading_zeros() as usize / 8;
-                bytes = bytes.get(len..).ok_or(Fault::Short)?;
+                bytes = bytes.get(len..).ok_or(SkipError::Short)?;
                 mark.highest(len);
                 n -= count;
                 continue;
@@ -336,7 +337,7 @@ fn numbers<'a>(mut bytes: &'a [u8], mut n: usize, mark: &mut impl MaskRecorder) 
 
 /// The length of a byte string, or the size of a list, and what follows it.
 #[inline(always)]
-fn length<'a>(bytes: &'a [u8], mark: &mut impl MaskRecorder) -> Result<(u64, &'a [u8]), Fault> {
+fn length<'a>(bytes: &'a [u8], mark: &mut impl MaskRecorder) -> Result<(u64, &'a [u8]), SkipError> {
     let (value, rest) = match bytes.split_first() {
         Some((&first, rest)) if first < 0x80 => (u64::from(first), rest),
         _ => length_slow(bytes)?,
@@ -346,7 +347,7 @@ fn length<'a>(bytes: &'a [u8], mark: &mut impl MaskRecorder) -> Result<(u64, &'a
 }
 
 #[inline(never)]
-fn length_slow(bytes: &[u8]) -> Result<(u64, &[u8]), Fault> {
+fn length_slow(bytes: &[u8]) -> Result<(u64, &[u8]), SkipError> {
     let mut value = 0;
     for (i, &byte) in bytes.iter().take(5).enumerate() {
         value |= u64::from(byte & 0x7F) << (7 * i);
@@ -354,5 +355,5 @@ fn length_slow(bytes: &[u8]) -> Result<(u64, &[u8]), Fault> {
             return Ok((value, bytes.get(i + 1..).unwrap_or_default()));
         }
     }
-    Err(if bytes.len() < 5 { Fault::Short } else { Fault::Number })
+    Err(if bytes.len() < 5 { SkipError::Short } else { SkipError::Number })
 }

@@ -1,10 +1,10 @@
-//! The policy for bad input, line by line.
+//! Tests the policy for bad input, rule by rule.
 
 use fastrand::Rng;
 
 use super::derive::thrift;
 use super::oracle::{self, Tree};
-use super::skip::{Alike, Fault};
+use super::skip::{SimilarStructSkipper, SkipError};
 use super::{List, Read, Reader, Unknown, Write, skip, wire};
 use crate::error::{Error, ErrorKind, LimitKind, Spec};
 use crate::format::{
@@ -188,16 +188,16 @@ fn unknown_field_of_every_type_is_skipped_and_kept() {
 fn type_nibbles_14_and_15_are_malformed() {
     for ty in [14, 15] {
         malformed::<Sample>("Sample", "", &[ty, 80, 0, 0, 0]);
-        assert_eq!(skip::value(&[0x10 | ty, 0, 0], wire::LIST), Err(Fault::Type));
+        assert_eq!(skip::value(&[0x10 | ty, 0, 0], wire::LIST), Err(SkipError::Type));
     }
 }
 
 #[test]
 fn deep_nesting_is_an_error_not_a_stack_overflow() {
     let nest = |open: &[u8], n: usize, close: &[u8]| [open.repeat(n), close.repeat(n)].concat();
-    assert_eq!(skip::structure(&nest(&[0x1C], 1_000_000, &[0])), Err(Fault::Depth));
-    assert_eq!(skip::value(&nest(&[0x19], 1_000_000, &[]), wire::LIST), Err(Fault::Depth));
-    assert_eq!(skip::value(&nest(&[1, 0xBB], 1_000_000, &[]), wire::MAP), Err(Fault::Depth));
+    assert_eq!(skip::structure(&nest(&[0x1C], 1_000_000, &[0])), Err(SkipError::Depth));
+    assert_eq!(skip::value(&nest(&[0x19], 1_000_000, &[]), wire::LIST), Err(SkipError::Depth));
+    assert_eq!(skip::value(&nest(&[1, 0xBB], 1_000_000, &[]), wire::MAP), Err(SkipError::Depth));
     // 63 structs in a field are whole.
     let deep = [&[0x15, 0, 0xFC][..], &nest(&[0x1C], 63, &[0]), &[0, 0]].concat();
     assert_eq!(read::<Sample>(&deep).unknown.fields().count(), 1);
@@ -370,13 +370,13 @@ fn number_that_is_too_long_is_malformed() {
     assert_eq!(read::<Sample>(&[0x15, 0x82, 0x80, 0x80, 0x80, 0x00, 0]).number, 1);
     assert_eq!(read::<Sample>(&[0x15, 0, 0x54, 0xFF, 0xFF, 0x03, 0]).small, Some(i16::MIN));
     // In what is skipped.
-    assert_eq!(skip::value(&[0xFF; 20], wire::I64), Err(Fault::Number));
+    assert_eq!(skip::value(&[0xFF; 20], wire::I64), Err(SkipError::Number));
     assert_eq!(
         skip::value(
             &[0x26, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0],
             wire::LIST
         ),
-        Err(Fault::Number)
+        Err(SkipError::Number)
     );
 }
 
@@ -443,7 +443,11 @@ fn skipping_ends_where_the_value_ends() {
             assert_eq!(skip::structure(&[&bytes, tail].concat()), Ok(tail), "seed {seed}");
         }
         let end = rng.usize(..bytes.len());
-        assert_eq!(skip::structure(&bytes[..end]), Err(Fault::Short), "seed {seed}, {end} bytes");
+        assert_eq!(
+            skip::structure(&bytes[..end]),
+            Err(SkipError::Short),
+            "seed {seed}, {end} bytes"
+        );
     }
 }
 
@@ -466,7 +470,7 @@ fn structs_alike_end_where_a_walk_ends() {
             }
             bytes.extend(like);
         }
-        let (mut alike, mut rest) = (Alike::default(), &bytes[..]);
+        let (mut alike, mut rest) = (SimilarStructSkipper::default(), &bytes[..]);
         while !rest.is_empty() {
             let walked = skip::structure(rest);
             assert_eq!(alike.skip(rest), walked, "seed {seed}");

@@ -1,4 +1,4 @@
-//! What a struct holds that this version of the format does not know.
+//! [`Unknown`] keeps what a struct holds that this version of the format does not know.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use super::wire;
 use super::write::field_header;
 use crate::error::Result;
 
-/// The fields of a struct, or the member of a union, that are not known: kept as they were, so that
-/// they can be written back.
+/// The unknown fields of a struct, or the unknown member of a union, kept so that they can be
+/// written back.
 ///
 /// One word; nothing is allocated while it is empty. It also keeps a *known* field whose value
 /// holds more than its Rust type (a logical type with a parameter that was added later, free text
-/// that is not UTF-8): that is written instead of the Rust value for as long as both say the same.
+/// that is not UTF-8): that is written instead of the Rust value as long as both agree.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Unknown(
     // Fields with long headers, so that each stands for itself, whichever comes before it.

@@ -1,4 +1,4 @@
-//! The types of the wire: the low nibble of a field header.
+//! The types of the wire format, which are the low nibble of a field header.
 
 /// Ends a struct.
 pub(crate) const STOP: u8 = 0;

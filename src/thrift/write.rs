@@ -1,4 +1,4 @@
-//! Writing: [`Write`] is what can be written; the rest are the few forms that the wire has.
+//! [`Write`] is implemented by what can be written; the rest are the few forms of the wire format.
 
 use super::{Read, wire};
 

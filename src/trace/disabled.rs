@@ -1,4 +1,4 @@
-//! No spans.
+//! Stands in for the spans without the feature `tracing`.
 
 /// What a span would be.
 pub(crate) struct NoSpan;

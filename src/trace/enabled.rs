@@ -1,4 +1,4 @@
-//! Spans that subscribers see.
+//! Makes spans for the subscribers of `tracing`.
 
 use tracing::span::EnteredSpan;
 use tracing::{debug_span, trace_span};

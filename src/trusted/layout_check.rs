@@ -1,5 +1,5 @@
-//! What may be wrong where byte strings are laid out as an Arrow array: the type, the validity, the
-//! length, or that there is no memory.
+//! The faults of byte strings that are laid out as an Arrow array: the type, the validity, the
+//! length, or a lack of memory.
 
 use std::collections::TryReserveError;
 

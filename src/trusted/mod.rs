@@ -1,7 +1,8 @@
-//! Arrow arrays built without a second validation, and the few other calls that need a promise.
+//! Builds Arrow arrays without a second validation, and makes the few other calls that need a
+//! proof.
 //!
-//! No function trusts its caller: what it needs is checked in it, or held by a type whose fields
-//! are private to its file. `docs/soundness.md` says of each why it is sound.
+//! No function trusts its caller: it checks its preconditions, or a type whose fields are private
+//! to its file guarantees them. `docs/soundness.md` explains for each why it is sound.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ mod lists;
 mod offsets;
 mod views;
 
-// SAFETY: a number of 16 bits, any of which are one.
+// SAFETY: any 16 bits are a valid number.
 unsafe impl PlainOldData for half::f16 {
     const ZERO: Self = Self::ZERO;
 }
@@ -139,9 +140,9 @@ impl<'a> IpcTables<'a> {
     }
 }
 
-/// What the tables of a flatbuffer of `len` bytes may cost: each byte is visited a few times, as
-/// tables share the lists of where their fields are. After something unsound the next budget counts,
-/// half as large.
+/// Budget for visiting the tables of a flatbuffer of `len` bytes: each byte is visited a few times,
+/// as tables share the lists of where their fields are. If the flatbuffer is not valid within a
+/// budget, the next one counts, which is half as large.
 pub(crate) fn ipc_budgets(len: usize) -> [VerifierOptions; 8] {
     std::array::from_fn(|failures| VerifierOptions {
         max_tables: len >> failures,

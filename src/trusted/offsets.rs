@@ -236,7 +236,7 @@ impl<O: Offset> OffsetStrings<O> {
     /// has no bytes.
     ///
     /// # Panics
-    /// If there are not so many values, or bits that are set.
+    /// If there are fewer than `values` values, or not that many bits are set.
     pub(crate) fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
         self.begin();
         let valid = validity.count_ones(first..first + slots);
@@ -268,7 +268,7 @@ impl<O: Offset> OffsetStrings<O> {
             offsets.last().is_some_and(|end| end.as_usize() == payload.len()),
             "the offsets end with the payload"
         );
-        let (offsets, payload) = (free_lists.lend(offsets), free_lists.lend(payload));
+        let (offsets, payload) = (free_lists.pooled(offsets), free_lists.pooled(payload));
         // SAFETY: the offsets begin with 0 and never fall, by the invariant of this type.
         let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::<O>::from(offsets)) };
         let is_large = matches!(data_type, DataType::LargeUtf8 | DataType::LargeBinary);
@@ -311,7 +311,7 @@ pub(crate) struct Memory<'a>(&'a mut Vec<u8>);
 
 impl<'a> Memory<'a> {
     /// That of a vector.
-    pub(crate) fn of(values: &'a mut Vec<u8>) -> Self {
+    pub(crate) fn new(values: &'a mut Vec<u8>) -> Self {
         Self(values)
     }
 
@@ -360,7 +360,7 @@ impl StringEntries {
     }
 
     /// The values of an array, those of nulls too.
-    pub(crate) fn of_array<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> Self {
+    pub(crate) fn from_array<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> Self {
         let span = |ends: &[i32]| match *ends {
             // Offsets of an array are not negative and never fall.
             [start, end] => {
@@ -480,7 +480,7 @@ mod tests {
         // Nor do those of arrays of bytes.
         let array = BinaryArray::from(vec![&b"\xFF"[..]]);
         strings.payload_memory().try_reserve_exact(1000).unwrap();
-        assert_eq!(strings.append_entries(&StringEntries::of_array(&array), &[0, 0, 1], 1000), 2);
+        assert_eq!(strings.append_entries(&StringEntries::from_array(&array), &[0, 0, 1], 1000), 2);
         assert!(finish(&mut strings, &DataType::Utf8).is_err());
         let views = arrow_array::BinaryViewArray::from(vec![&b"\xFF"[..]]);
         strings.append_views(&views).unwrap();

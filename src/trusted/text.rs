@@ -1,11 +1,11 @@
-//! Whether byte strings are UTF-8: the values of a block and what lies between them are checked in
-//! one go, where that proves each of them.
+//! Checks whether byte strings are UTF-8: the values of a block and the bytes between them in one
+//! call, if that proves each of them.
 
 use crate::encoding::{EndToEnd, Span};
 
 /// The promise that the strings of a file are UTF-8, so that they are not checked.
 ///
-/// There is one way to get one, and it is unsafe.
+/// It can only be made by an unsafe function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrustedUtf8(());
 

@@ -90,7 +90,7 @@ impl ViewStrings {
 
     /// The memory of the values that are copied, to make room in.
     pub(crate) fn copied_memory(&mut self) -> Memory<'_> {
-        Memory::of(&mut self.side)
+        Memory::new(&mut self.side)
     }
 
     /// Puts the dictionary first, where its views point.
@@ -317,7 +317,7 @@ impl ViewStrings {
     /// is an empty value.
     ///
     /// # Panics
-    /// If there are not so many values, or bits that are set.
+    /// If there are fewer than `values` values, or not that many bits are set.
     pub(crate) fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
         let start = self.views.len().checked_sub(values).expect("as many values as are there");
         expand::spread(&mut self.views, start, validity, first, slots);
@@ -343,10 +343,10 @@ impl ViewStrings {
         let Self { views, mut buffers, side, side_index, is_text, .. } =
             std::mem::replace(self, new);
         if let Some(index) = side_index {
-            *buffers.get_mut(index).expect("its place was taken") = free_lists.lend(side);
+            *buffers.get_mut(index).expect("its place was taken") = free_lists.pooled(side);
         }
         let nulls = checked_nulls(nulls, views.len())?;
-        let views = ScalarBuffer::<u128>::from(free_lists.lend(views));
+        let views = ScalarBuffer::<u128>::from(free_lists.pooled(views));
         let buffers: Arc<[Buffer]> = buffers.into();
         Ok(match data_type {
             DataType::Utf8View => {

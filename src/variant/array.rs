@@ -14,8 +14,8 @@ use super::columns::{BytesColumn, ShreddedNode, flat};
 use super::malformed::malformed;
 use crate::error::{Error, Result};
 
-/// A VARIANT column in Arrow: a struct of `metadata`, `value` and `typed_value`, as it is in the
-/// file. It gives the value of each row, reconstructs shredded values ([`VariantArray::unshred`]),
+/// A VARIANT column in Arrow: a struct of `metadata`, `value` and `typed_value`, as in the file. It
+/// returns the value of each row, reconstructs shredded values ([`VariantArray::unshred`]),
 /// extracts parts ([`VariantArray::get`]), and shreds ([`VariantArray::shred`]).
 ///
 /// Spec: VariantShredding.md.
@@ -41,7 +41,7 @@ impl VariantArray {
     /// `Malformed(Variant)` if `metadata` is missing or not binary, or a `typed_value` is of a type
     /// that VARIANT cannot be shredded as.
     pub fn new(array: &StructArray) -> Result<Self> {
-        let column = Self::of_parts(array, array.nulls().cloned())?;
+        let column = Self::from_parts(array, array.nulls().cloned())?;
         column.metadata_array()?;
         if column.root.value.is_none() && column.root.typed.is_none() {
             return Err(malformed("a VARIANT has neither `value` nor `typed_value`"));
@@ -49,8 +49,8 @@ impl VariantArray {
         Ok(column)
     }
 
-    /// A column of which only the leaves for a path were read; `nulls` replaces those of `array`.
-    pub(crate) fn of_parts(array: &StructArray, nulls: Option<NullBuffer>) -> Result<Self> {
+    /// A column whose leaves were read only for a path; `nulls` replaces the nulls of `array`.
+    pub(crate) fn from_parts(array: &StructArray, nulls: Option<NullBuffer>) -> Result<Self> {
         let metadata = match array.column_by_name("metadata") {
             None => None,
             Some(metadata) => {

@@ -1,4 +1,4 @@
-//! [`VariantArrayBuilder`]: a VARIANT column in Arrow, built row by row.
+//! [`VariantArrayBuilder`] builds a VARIANT column in Arrow, row by row.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
-//! [`VariantBuilder`]: builds values.
+//! [`VariantBuilder`] builds values.
 //!
 //! Spec: VariantEncoding.md. The values of an object or array are appended one after another. Its
 //! header is inserted in front of them when it ends, because its widths depend on them.
 //!
-//! Most rows have the same names: the builder keeps those of earlier values, and tries first the
-//! one that followed last time.
+//! Most rows have the same names: the builder keeps those of earlier values, and tries the name
+//! first that followed the last one before.
 
 use super::elements::{MAX_DEPTH, too_deep};
 use super::value::Variant;

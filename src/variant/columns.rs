@@ -223,7 +223,7 @@ impl ScalarArray {
 impl Ranges {
     /// The elements of a row that is not null.
     #[inline]
-    pub(super) fn of(&self, row: usize) -> Range<usize> {
+    pub(super) fn elements(&self, row: usize) -> Range<usize> {
         match self {
             // Offsets of Arrow are not negative.
             Self::Offsets(offsets) => {

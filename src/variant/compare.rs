@@ -1,4 +1,4 @@
-//! Equality and validation of values.
+//! Compares values for equality, and validates them.
 
 use super::elements::{VariantList, VariantObject};
 use super::malformed::malformed;

@@ -1,5 +1,5 @@
-//! Numbers and timestamps of VARIANT values as those of a column, where nothing is lost or the
-//! nearest is meant.
+//! Converts numbers and timestamps of VARIANT values to those of a column, exactly or to the
+//! nearest.
 
 use std::str::FromStr;
 

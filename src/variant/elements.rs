@@ -1,4 +1,4 @@
-//! [`VariantObject`] and [`VariantList`]: where the values inside a value lie, and their names.
+//! [`VariantObject`] and [`VariantList`] find the values inside a value, and their names.
 
 use std::cmp::Ordering;
 
@@ -10,8 +10,8 @@ use crate::error::{Error, LimitKind, Result, quoted};
 /// stack of 1 MiB.
 pub const MAX_DEPTH: usize = 200;
 
-/// Minimum length of a name, in bytes, for which the metadata are searched, where each name is
-/// stored once, rather than the fields, of which many may refer to it.
+/// Minimum length of a name, in bytes, that is searched in the metadata, which store each name
+/// once, rather than in the fields, because many of these may refer to one name.
 const LONG_NAME: usize = 64;
 
 /// An object. Its fields are in the order of their names.

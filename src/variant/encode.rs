@@ -1,4 +1,4 @@
-//! The bytes of values: scalars, and the headers of objects and arrays.
+//! Encodes values: scalars, and the headers of objects and arrays.
 //!
 //! Spec: VariantEncoding.md, "Value encoding". The values of an object or array are written first;
 //! its header, whose widths depend on them, is then put in front of them.

@@ -133,7 +133,7 @@ impl VariantArray {
                     for row in 0..self.len {
                         let valid = typed.is_valid(row)
                             && nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-                        let mut elements = if valid { ranges.of(row) } else { 0..0 };
+                        let mut elements = if valid { ranges.elements(row) } else { 0..0 };
                         rows.push(elements.nth(*index).map(|at| at as u64));
                     }
                     let rows = UInt64Array::from(rows);

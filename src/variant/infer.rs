@@ -1,4 +1,4 @@
-//! [`VariantInference`]: infers a shape from a sample of the values.
+//! [`VariantInference`] infers a shape from a sample of the values.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +32,8 @@ pub enum VariantShredding {
 ///
 /// A field becomes a column if enough of the objects have it, and most of its values are of one
 /// type. The others stay in the `value` column beside it. Whole numbers of any width count as
-/// `int64`, and decimals of different scales as different types, so that `12.50` and `133` come back
-/// as they were; [`VariantInference::with_merged_numbers`] makes one column of them.
+/// `int64`, and decimals of different scales as different types, so that `12.50` and `133` come
+/// back unchanged; [`VariantInference::with_merged_numbers`] makes one column of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VariantInference {
     sample_rows: usize,

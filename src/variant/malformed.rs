@@ -1,4 +1,4 @@
-//! The error of a value that contradicts the specification.
+//! Makes the error of a value that contradicts the specification.
 
 use std::fmt::Display;
 

@@ -1,4 +1,4 @@
-//! The values inside an object or an array.
+//! Iterates over the values inside an object or an array.
 
 use super::elements::{Elements, VariantList, VariantObject, no_name};
 use super::malformed::malformed;

@@ -1,4 +1,4 @@
-//! The leaves of a VARIANT column that a part of its values needs.
+//! Finds the leaves of a VARIANT column that a part of its values needs.
 
 use arrow_schema::DataType;
 

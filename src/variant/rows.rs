@@ -1,4 +1,5 @@
-//! The rows of a [`VariantArray`], one by one or as JSON: reconstructed where they are shredded.
+//! Reads the rows of a [`VariantArray`], one by one or as JSON, and reconstructs those that are
+//! shredded.
 
 use arrow_array::StringArray;
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
@@ -34,7 +35,7 @@ impl VariantArray {
         self.to_json_within(i32::MAX as usize)
     }
 
-    /// The same within so many bytes.
+    /// As JSON within `max` bytes.
     pub(crate) fn to_json_within(&self, max: usize) -> Result<StringArray> {
         let mut unshredder = Unshredder::new(self);
         let mut scratch = Vec::new();

@@ -1,4 +1,4 @@
-//! Columns of one type, filled with the scalars of VARIANT values.
+//! Builds columns of one type from the scalars of VARIANT values.
 //!
 //! Used where values are shredded, which takes only values that are equal in the column, and where
 //! parts of values are extracted, which converts numbers. Rows that are skipped are null.

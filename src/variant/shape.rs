@@ -1,4 +1,4 @@
-//! [`VariantShape`]: which parts of the values are columns of their own.
+//! [`VariantShape`]: the parts of VARIANT values that are stored as columns of their own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub(super) const MAX_DEPTH: usize = 16;
 /// # Ok::<(), marquetry::Error>(())
 /// ```
 ///
-/// Nothing is lost: values of other types stay in the `value` column beside, and so do fields
-/// without a column.
+/// Nothing is lost: values of other types, and fields without a column, stay in the `value` column
+/// beside.
 #[derive(Debug, Clone)]
 pub struct VariantShape(pub(super) ShapeNode, pub(super) Numbers);
 
@@ -150,7 +150,7 @@ impl VariantShape {
     }
 
     /// The shape of a type; `None` if there is none.
-    pub(crate) fn of_type(data_type: &DataType) -> Option<Self> {
+    pub(crate) fn from_type(data_type: &DataType) -> Option<Self> {
         match *data_type == VariantArray::unshredded_type() {
             true => Some(Self::any()),
             false => Self::scalar(data_type.clone()).ok(),
@@ -174,14 +174,15 @@ impl VariantShape {
         self.0 == ShapeNode::Any
     }
 
-    /// The shape of a column by its Arrow type: a struct of `metadata`, `value` and `typed_value`.
+    /// Derives the shape of a column from its Arrow type: a struct of `metadata`, `value` and
+    /// `typed_value`.
     ///
     /// # Errors
-    /// `Usage` if it is no VARIANT, or shredded as a type that is not in the table.
-    pub fn of(data_type: &DataType) -> Result<Self> {
+    /// `Usage` if the type is no VARIANT, or shredded as a type that is not in the table.
+    pub fn from_data_type(data_type: &DataType) -> Result<Self> {
         match data_type {
             DataType::Struct(fields) => {
-                ShapeNode::of_pair(fields, 0).map(|shape| Self(shape, Numbers::Equal))
+                ShapeNode::from_pair(fields, 0).map(|shape| Self(shape, Numbers::Equal))
             }
             other => {
                 Err(Error::usage(format_args!("a VARIANT is a struct in Arrow, found {other}")))
@@ -232,13 +233,13 @@ impl ShapeNode {
         }
     }
 
-    fn of_pair(fields: &Fields, depth: usize) -> Result<Self> {
+    fn from_pair(fields: &Fields, depth: usize) -> Result<Self> {
         if depth > MAX_DEPTH {
             return Err(too_deep());
         }
         let Some((_, typed)) = fields.find("typed_value") else { return Ok(Self::Any) };
         let inner = |field: &FieldRef| match field.data_type() {
-            DataType::Struct(fields) => Self::of_pair(fields, depth + 1),
+            DataType::Struct(fields) => Self::from_pair(fields, depth + 1),
             other => Err(Error::usage(format_args!(
                 "{} of a shredded VARIANT must be a struct, found {other}",
                 quoted(field.name())

@@ -1,4 +1,4 @@
-//! The text form of a [`VariantShape`].
+//! Parses and formats the text form of a [`VariantShape`].
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Values there and back, in every encoding that is allowed, and in many that are not.
+//! Tests values in every encoding that is allowed, and in many that are not.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn built(append: impl FnOnce(&mut VariantBuilder) -> Result<()>) -> VariantBuf {
     builder.finish().unwrap()
 }
 
-fn of_json(text: &str) -> VariantBuf {
+fn from_json(text: &str) -> VariantBuf {
     built(|builder| builder.append_json(text))
 }
 
@@ -35,7 +35,7 @@ fn abc(bytes: &[u8]) -> Result<Variant<'_>> {
 
 #[test]
 fn the_object_of_the_specification_lists_fields_by_name_and_values_as_they_came() {
-    let buf = of_json(r#"{"c":3,"b":2,"a":1}"#);
+    let buf = from_json(r#"{"c":3,"b":2,"a":1}"#);
     assert_eq!(buf.metadata(), b"\x01\x03\x00\x01\x02\x03cba");
     assert_eq!(buf.value(), [2, 3, 2, 1, 0, 4, 2, 0, 6, 12, 3, 12, 2, 12, 1]);
     assert_eq!(buf.as_variant().to_json().unwrap(), r#"{"a":1,"b":2,"c":3}"#);
@@ -272,7 +272,7 @@ fn fields_out_of_order_are_found_and_sorted_and_invalid() {
         assert_eq!(object.get("a").unwrap(), Some(Variant::Int8(2)));
         assert_eq!(object.get("b").unwrap(), None);
         assert_eq!(value.to_json().unwrap(), r#"{"a":2,"c":1}"#);
-        assert_eq!(value, of_json(r#"{"a":2,"c":1}"#).as_variant());
+        assert_eq!(value, from_json(r#"{"a":2,"c":1}"#).as_variant());
         assert_eq!(value.validate().unwrap_err().kind(), malformed_kind());
     }
 }
@@ -280,7 +280,7 @@ fn fields_out_of_order_are_found_and_sorted_and_invalid() {
 /// Java compares strings by UTF-16, where U+10000 and above come before U+E000.
 #[test]
 fn an_object_that_was_sorted_by_utf_16_is_read() {
-    let buf = of_json("{\"\u{10000}\":1,\"\u{ffff}\":2}");
+    let buf = from_json("{\"\u{10000}\":1,\"\u{ffff}\":2}");
     let mut bytes = buf.value().to_vec();
     let Variant::Object(right) = buf.as_variant() else { panic!() };
     assert_eq!(right.name(0).unwrap(), "\u{ffff}");
@@ -427,7 +427,7 @@ fn deep_values_take_a_mebibyte_of_stack_or_are_refused() {
         assert_eq!(value, value);
         assert_eq!(value.to_json().unwrap().len(), 2 * MAX_DEPTH + 4);
         let objects = r#"{"a":"#.repeat(MAX_DEPTH) + "1" + &"}".repeat(MAX_DEPTH);
-        let buf = of_json(&objects);
+        let buf = from_json(&objects);
         let copy = built(|builder| builder.append(buf.as_variant()));
         assert_eq!(copy.as_variant(), buf.as_variant());
         assert_eq!(copy.as_variant().to_json().unwrap(), objects);
@@ -472,12 +472,12 @@ fn equality_goes_by_class_and_not_by_width() {
         assert_ne!(b, a);
     }
     assert_eq!(
-        of_json(r#"{"a":1,"b":[2.50]}"#).as_variant(),
-        of_json(r#"{"b":[2.5],"a":1.0}"#).as_variant()
+        from_json(r#"{"a":1,"b":[2.50]}"#).as_variant(),
+        from_json(r#"{"b":[2.5],"a":1.0}"#).as_variant()
     );
-    assert_ne!(of_json(r#"{"a":1}"#).as_variant(), of_json(r#"{"b":1}"#).as_variant());
-    assert_ne!(of_json("[1,2]").as_variant(), of_json("[2,1]").as_variant());
-    assert_ne!(of_json("[1]").as_variant(), of_json("[1,1]").as_variant());
+    assert_ne!(from_json(r#"{"a":1}"#).as_variant(), from_json(r#"{"b":1}"#).as_variant());
+    assert_ne!(from_json("[1,2]").as_variant(), from_json("[2,1]").as_variant());
+    assert_ne!(from_json("[1]").as_variant(), from_json("[1,1]").as_variant());
 }
 
 /// Metadata of two names that do not ascend, each of `len` bytes, alike but for the last one.
@@ -493,7 +493,7 @@ fn long_names(len: usize) -> Vec<u8> {
     out
 }
 
-/// An object with so many nulls as fields, whose ids alternate.
+/// An object with `fields` nulls as fields, whose ids alternate.
 fn alternating(fields: u32) -> Vec<u8> {
     let mut out = vec![2 | (3 | 16) << 2];
     out.extend_from_slice(&fields.to_le_bytes());
@@ -637,8 +637,8 @@ fn what_is_taken_back_leaves_no_name_in_the_metadata() {
     }
 }
 
-/// The JSON of an object that is shredded into fields `a` and ``, after the column of the latter was
-/// called `name`.
+/// The JSON of an object that is shredded into fields `a` and ``, after the column of the latter
+/// was renamed to `name`.
 fn shredded_with_empty_name_called(name: &str, json: &str) -> Result<String> {
     let mut builder = VariantArrayBuilder::new();
     builder.append_json(json)?;

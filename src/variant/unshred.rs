@@ -208,7 +208,7 @@ impl<'a> Unshredder<'a> {
             TypedKind::List(ranges, element, _) => {
                 let start = out.len();
                 let first = self.offsets.len();
-                for at in ranges.of(row) {
+                for at in ranges.elements(row) {
                     self.offsets.push(encode::offset(out, start)?);
                     let place = NumberedNode { node: element, first_id: place.first_id };
                     if !self.node(place, at, out)? {
@@ -303,8 +303,9 @@ fn is_made_up(name: &str) -> bool {
     name.strip_prefix("element").is_some_and(|n| n.parse::<u32>().is_ok())
 }
 
-/// The id of the empty name, for a field whose own is not in the metadata, but made up in its place:
-/// DuckDB 2.0.0 writes `element2` for the second field of an object if its name is empty.
+/// The id of the empty name, for a field whose own name is not in the metadata because the writer
+/// made one up: DuckDB 2.0.0 writes `element2` for the second field of an object if its name is
+/// empty.
 #[cold]
 fn nameless_id(name: &str, metadata: VariantMetadata<'_>) -> Result<u32> {
     let id = metadata.find("").filter(|_| is_made_up(name));

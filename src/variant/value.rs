@@ -5,7 +5,8 @@ use super::malformed::malformed;
 use super::metadata::VariantMetadata;
 use crate::error::{Error, Result};
 
-/// A value. Numbers of different widths are different members, but may be equal: see `PartialEq`.
+/// A value. Numbers of different widths are different variants of the enum, but may be equal: see
+/// `PartialEq`.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Variant<'a> {

@@ -1,4 +1,4 @@
-//! [`EncoderContext`]: memory and codec tables that the chunks of a file share, on any thread.
+//! [`EncoderContext`]: buffers and codec tables that the chunks of a file share, on any thread.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

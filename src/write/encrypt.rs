@@ -1,8 +1,8 @@
-//! Encrypts what was encoded: the pages of a column chunk, its metadata and indexes.
+//! Encrypts encoded column chunks: their pages, metadata and indexes.
 //!
-//! Spec: Encryption.md. Between the encoding of a chunk and its place in the file: the modules of a
-//! chunk are authenticated with the numbers of its row group and column, so the row group must be
-//! known.
+//! Spec: Encryption.md. It runs after a chunk is encoded and before it is placed in the file: the
+//! modules of a chunk are authenticated with the numbers of its row group and column, so the row
+//! group must be known.
 
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
-//! [`FileAssembler`]: encoded row groups in, the bytes of a file out, in the order of the file.
+//! [`FileAssembler`] assembles the bytes of a file from encoded row groups, in the order of the
+//! file.
 //!
 //! ```text
-//! magic | row groups: pages, chunk by chunk | bloom filters | column indexes | offset indexes | footer
+//! magic | row groups: pages, chunk by chunk | bloom filters | column and offset indexes | footer
 //! ```
 //!
 //! Spec: README.md, "File format"; Encryption.md. It decides where everything is in the file, and

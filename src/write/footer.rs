@@ -1,4 +1,4 @@
-//! The end of a file: indexes, bloom filters, the footer, the tail.
+//! Builds the end of a file: indexes, bloom filters, the footer, the tail.
 
 use super::column::EncodedChunk;
 use super::encrypt;
@@ -219,7 +219,7 @@ fn protect(
     Ok(())
 }
 
-/// A `_metadata` summary: a file of a footer alone, which has the row groups of several files,
+/// Builds a `_metadata` summary: a file of only a footer, with the row groups of several files,
 /// given by their footers and their paths relative to the summary, with `/` between names.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! [`FileLayout`]: what is settled of files of one schema before their first row.
+//! [`FileLayout`]: the settings of all files of one schema, resolved before their first row.
 
 use std::sync::Arc;
 
@@ -204,8 +204,9 @@ impl FileLayout {
             key_values.push(pair.clone());
         }
         let leaves = self.row_groups.leaves.iter().zip(&self.row_groups.settings);
-        let orders = leaves
-            .map(|(leaf, settings)| ValueOrder::of(leaf, settings.total_order).column_order());
+        let orders = leaves.map(|(leaf, settings)| {
+            ValueOrder::for_leaf(leaf, settings.total_order).column_order()
+        });
         Ok(FileMetaData {
             version: 2,
             schema: self.schema.elements().collect(),

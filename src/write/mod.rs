@@ -1,4 +1,4 @@
-//! Writing: from record batches to the bytes of a file, stage by stage.
+//! Writing turns record batches into the bytes of a file, stage by stage.
 //!
 //! ```text
 //!  batch ── shred ───── column ───────── page ─────── chunk ──── row group ── file ───── footer
@@ -7,9 +7,9 @@
 //!                       statistics
 //! ```
 //!
-//! A row group is encoded when all of its rows are there: leaf by leaf, on any thread. `schedule`
-//! says when that is, and `file` assembles the bytes of the file. Nothing here starts a thread, or
-//! knows where the bytes go: the drivers do, [`Writer`](crate::Writer) and `AsyncWriter`.
+//! A row group is encoded once it has all of its rows: leaf by leaf, on any thread. `schedule`
+//! decides when, and `file` assembles the bytes of the file. Nothing here starts a thread, or knows
+//! where the bytes go: the drivers do, [`Writer`](crate::Writer) and `AsyncWriter`.
 
 pub(crate) mod sorting;
 pub(crate) mod options;

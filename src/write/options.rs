@@ -1,4 +1,4 @@
-//! [`WriteOptions`]: how a file is written, and what differs for single columns.
+//! [`WriteOptions`]: the settings of a file, and those that differ for single columns.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::page::PageVersion;
 use crate::schema::{Leaf, Schema};
 use crate::variant::{VariantArray, VariantShredding};
 
-/// How much is collected of the values.
+/// Which statistics are collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum StatisticsLevel {
@@ -34,16 +34,17 @@ impl StatisticsLevel {
     }
 }
 
-/// A bloom filter that is wanted.
+/// The settings of a bloom filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct BloomOptions {
-    /// The share of absent values that the filter takes for present.
+    /// The false positive probability: the share of absent values that the filter takes for
+    /// present.
     pub fpp: f64,
 }
 
 impl BloomOptions {
-    /// Sets the share of absent values that the filter takes for present, between 0 and 1.
+    /// Sets the false positive probability, between 0 and 1.
     #[must_use]
     pub const fn with_fpp(mut self, fpp: f64) -> Self {
         self.fpp = fpp;
@@ -57,8 +58,8 @@ impl Default for BloomOptions {
     }
 }
 
-/// Pages whose bounds follow from the content: an edit changes the pages around it and no others.
-/// Pages of different columns begin at different rows then.
+/// Pages whose bounds follow from the content, so that an edit changes only the pages around it.
+/// Pages of different columns then begin at different rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChunkingOptions {
@@ -81,7 +82,7 @@ impl Default for ChunkingOptions {
     }
 }
 
-/// How a file is written. The defaults make small files that every engine reads fast: ZSTD,
+/// Settings of a written file. The defaults make small files that every engine reads fast: ZSTD,
 /// encodings chosen from the data, statistics, the page index, checksums.
 ///
 /// ```
@@ -142,7 +143,7 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// The defaults.
+    /// The default settings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -159,14 +160,14 @@ impl WriteOptions {
         self
     }
 
-    /// What the writer aims at.
+    /// Sets the aim of the writer.
     #[must_use]
     pub fn with_profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
     }
 
-    /// The readers that the file is for; all that are known by default. A column gets only
+    /// The readers that the file is for; by default all that are known. A column gets only
     /// encodings that each of them decodes for its type, so that a shorter list may give smaller
     /// files:
     ///
@@ -177,7 +178,7 @@ impl WriteOptions {
     /// | [`Spark`](TargetReader::Spark) | BYTE_STREAM_SPLIT of unsigned 32 and 64 bits |
     /// | [`PyArrow`](TargetReader::PyArrow) | DELTA encodings of dictionary arrays |
     ///
-    /// Encodings that are [asked for](ColumnOptions::with_encoding) are written for any reader.
+    /// Encodings that are [set](ColumnOptions::with_encoding) are written for any reader.
     ///
     /// ```
     /// use marquetry::{TargetReader, WriteOptions};
@@ -191,21 +192,21 @@ impl WriteOptions {
         self
     }
 
-    /// The codec of all columns; that of the profile otherwise.
+    /// The codec of all columns; by default that of the profile.
     #[must_use]
     pub fn with_compression(mut self, compression: Compression) -> Self {
         self.all = self.all.with_compression(compression);
         self
     }
 
-    /// The layout of data pages; that of the profile otherwise.
+    /// The layout of data pages; by default that of the profile.
     #[must_use]
     pub fn with_page_version(mut self, version: PageVersion) -> Self {
         self.page_version = Some(version);
         self
     }
 
-    /// Whether dictionaries are used where they make the file smaller (the default).
+    /// Whether dictionaries are used if they make the file smaller (the default).
     #[must_use]
     pub fn with_dictionary(mut self, dictionary: bool) -> Self {
         self.all = self.all.with_dictionary(dictionary);
@@ -220,7 +221,7 @@ impl WriteOptions {
     }
 
     /// Maximum bytes of a data page before compression, about; by default that of the profile, and
-    /// more for byte strings of which longer pages are much smaller once compressed.
+    /// more for byte strings whose longer pages are much smaller once compressed.
     #[must_use]
     pub fn with_page_bytes(mut self, bytes: usize) -> Self {
         self.all = self.all.with_page_bytes(bytes);
@@ -228,8 +229,8 @@ impl WriteOptions {
     }
 
     /// Maximum rows of a data page. Pages of all columns begin at multiples of it, or of a half, a
-    /// quarter … of it. By default that of the profile, or twice or four times as many where next
-    /// to nothing is left of them.
+    /// quarter … of it. By default that of the profile, or two or four times that for pages that
+    /// encode to next to nothing.
     #[must_use]
     pub fn with_page_rows(mut self, rows: usize) -> Self {
         self.all = self.all.with_page_rows(rows);
@@ -243,30 +244,30 @@ impl WriteOptions {
         self
     }
 
-    /// The bytes that a row group should take in the file, about.
+    /// Target bytes of a row group in the file.
     #[must_use]
     pub fn with_row_group_bytes(mut self, bytes: u64) -> Self {
         self.row_group_bytes = bytes;
         self
     }
 
-    /// The memory that the writer may hold: batches that are not encoded yet, and what is made of
-    /// them.
+    /// Memory that the writer may hold, in bytes: batches that are not encoded yet, and encoded row
+    /// groups.
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// How much is collected of the values; bounds of pages by default.
+    /// Which statistics are collected; by default the bounds of pages.
     #[must_use]
     pub fn with_statistics(mut self, level: StatisticsLevel) -> Self {
         self.all = self.all.with_statistics(level);
         self
     }
 
-    /// Whether floats have the total order of IEEE 754 instead of the type-defined order, in which
-    /// NaNs have no place.
+    /// Whether floats have the total order of IEEE 754 instead of the type-defined order, which
+    /// excludes NaNs.
     #[must_use]
     pub fn with_total_order(mut self, total_order: bool) -> Self {
         self.all = self.all.with_total_order(total_order);
@@ -280,41 +281,42 @@ impl WriteOptions {
         self
     }
 
-    /// Pages whose bounds follow from the content, for stores that keep equal pieces of files once;
-    /// the limits of pages by rows and bytes do not count then.
+    /// Ends pages where the content says so, for stores that deduplicate equal pieces of files; the
+    /// limits of pages by rows and bytes are then ignored.
     #[must_use]
     pub fn with_content_defined_chunking(mut self, chunking: ChunkingOptions) -> Self {
         self.chunking = Some(chunking);
         self
     }
 
-    /// Maximum bytes of a bound in statistics and page index; longer ones are cut.
+    /// Maximum bytes of a bound in statistics and page index; longer ones are truncated.
     #[must_use]
     pub fn with_bound_bytes(mut self, bytes: usize) -> Self {
         self.bound_bytes = bytes;
         self
     }
 
-    /// Whether the Arrow schema is kept under `ARROW:schema` (the default). What Parquet has no
-    /// type for is then read as it was.
+    /// Whether the Arrow schema is stored under `ARROW:schema` (the default), which restores types
+    /// that Parquet does not have.
     #[must_use]
     pub fn with_hint(mut self, hint: bool) -> Self {
         self.hint = hint;
         self
     }
 
-    /// Whether `Date64` and `Interval` are stored so that every value has a place: as
-    /// TIMESTAMP(MILLIS), and as the 16 bytes of months, days and nanoseconds. This crate reads them
-    /// as they were, other readers as timestamps and bytes. Not by default: then they are DATE and
-    /// INTERVAL, and a time of day, a sign, or nanoseconds are errors. What else files cannot hold
-    /// says [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold).
+    /// Whether `Date64` and `Interval` are stored so that every value fits: as TIMESTAMP(MILLIS),
+    /// and as 16 bytes of months, days and nanoseconds. This library restores them; other readers
+    /// read timestamps and bytes. Off by default: then they are DATE and INTERVAL, and a time of
+    /// day, a sign, or nanoseconds are errors.
+    /// [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold) lists what else files
+    /// cannot hold.
     #[must_use]
     pub fn with_full_range(mut self, full_range: bool) -> Self {
         self.full_range = full_range;
         self
     }
 
-    /// What the file says of its writer.
+    /// Sets the name of the writer in the file.
     #[must_use]
     pub fn with_created_by(mut self, created_by: impl Into<String>) -> Self {
         self.created_by = created_by.into();
@@ -329,13 +331,13 @@ impl WriteOptions {
         self
     }
 
-    /// Says that the rows of each row group are sorted by these columns, so that engines need not
+    /// States that the rows of each row group are sorted by these columns, so that engines need not
     /// sort them again. The rows are checked for this order, but not sorted. Without this option,
-    /// the file states an order only where one column without nulls has one.
+    /// the file states an order only if a column without nulls has one.
     ///
-    /// Floats must be in their total order: -0 before 0, NaN at an end. A column that is not there,
-    /// that lies in a list or has no order is an error (`Usage`) when the writer is made, rows that
-    /// are not in order one when they are written.
+    /// Floats must be in their total order: -0 before 0, NaN at an end. A column that does not
+    /// exist, lies in a list or has no order is an error (`Usage`) when the writer is made; rows
+    /// that are not in order are an error when they are written.
     ///
     /// ```
     /// use marquetry::{SortColumn, WriteOptions};
@@ -352,8 +354,8 @@ impl WriteOptions {
         self
     }
 
-    /// As [`WriteOptions::with_sort_order`], but unchecked: a reader of a file that is not
-    /// sorted as it says may get wrong results.
+    /// Like [`WriteOptions::with_sort_order`], but unchecked: readers of a file that is not sorted
+    /// as it states may get wrong results.
     #[must_use]
     pub fn with_unchecked_sort_order(
         mut self,
@@ -363,9 +365,9 @@ impl WriteOptions {
         self
     }
 
-    /// Sets what differs for the columns that a pattern names: a dotted path, the name of a
-    /// top-level column for all below it, or either with `*` for any text. Later settings win. A
-    /// pattern that names no column is an error when the writer is made.
+    /// Sets options for the columns that match a pattern: a dotted path, the name of a top-level
+    /// column for all below it, or either with `*` for any text. Later settings win. A pattern
+    /// without any column is an error when the writer is made.
     #[must_use]
     pub fn with_column(
         mut self,
@@ -376,11 +378,11 @@ impl WriteOptions {
         self
     }
 
-    /// Says which parts of the values of a VARIANT column become columns of their own: that of this
-    /// name, or all whose names fit a pattern with `*` for any text. Later settings win. Columns in
-    /// structs and lists are not shredded. Default: none is, and values that come shredded stay as
-    /// they are. Settings for single leaves of a shape that is inferred cannot be made, as they are
-    /// looked for before: name the whole column.
+    /// Sets which parts of the values of a VARIANT column become columns of their own: for the
+    /// column with this name, or for all whose names match a pattern with `*` for any text. Later
+    /// settings win. Columns in structs and lists are not shredded. Default: none is, and values
+    /// that come shredded stay shredded. Options for single leaves of a shape that is inferred
+    /// cannot be set, because the leaves are not known yet: name the whole column.
     ///
     /// ```
     /// use marquetry::WriteOptions;
@@ -507,7 +509,7 @@ fn usable(compression: Compression) -> Compression {
     if compression.is_built() { compression } else { Compression::Uncompressed }
 }
 
-/// What differs for some columns; what is not set is as for all.
+/// Options that differ for some columns; the others are those of the file.
 #[derive(Debug, Clone, Default)]
 pub struct ColumnOptions {
     encoding: Option<Encoding>,
@@ -521,8 +523,8 @@ pub struct ColumnOptions {
 }
 
 impl ColumnOptions {
-    /// The encoding of the values; without a dictionary then. RLE_DICTIONARY stands for a
-    /// dictionary whatever its size.
+    /// The encoding of the values, without a dictionary. RLE_DICTIONARY stands for a dictionary of
+    /// any size.
     #[must_use]
     pub fn with_encoding(mut self, encoding: Encoding) -> Self {
         self.encoding = Some(encoding);
@@ -536,21 +538,21 @@ impl ColumnOptions {
         self
     }
 
-    /// Whether a dictionary is used where it makes the chunk smaller.
+    /// Whether a dictionary is used if it makes the chunk smaller.
     #[must_use]
     pub fn with_dictionary(mut self, dictionary: bool) -> Self {
         self.dictionary = Some(dictionary);
         self
     }
 
-    /// A bloom filter.
+    /// Adds a bloom filter.
     #[must_use]
     pub fn with_bloom(mut self, bloom: BloomOptions) -> Self {
         self.bloom = Some(bloom);
         self
     }
 
-    /// How much is collected of the values.
+    /// Which statistics are collected.
     #[must_use]
     pub fn with_statistics(mut self, level: StatisticsLevel) -> Self {
         self.statistics = Some(level);

@@ -1,16 +1,16 @@
-//! [`WriteReport`]: what was written. Table formats put it into their manifests, so that no reader
-//! has to open the file for it.
+//! [`WriteReport`] describes the written file. Table formats put it into their manifests, so that
+//! readers need not open the file for it.
 
 use crate::format::{CompressionCodec, Encoding, FileMetaData, GeospatialStatistics};
 use crate::variant::VariantShape;
 
-/// What a finished file holds.
+/// Describes a finished file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteReport {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub bytes: u64,
     /// The row groups, in order.
     pub row_groups: Vec<RowGroupReport>,
@@ -21,13 +21,13 @@ pub struct WriteReport {
     pub shapes: Vec<(String, VariantShape)>,
 }
 
-/// What a row group holds.
+/// Describes a row group.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RowGroupReport {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Where it begins: a place to split the file at.
+    /// Offset of its first byte, at which the file can be split.
     pub offset: u64,
     /// Bytes of its pages.
     pub bytes: u64,
@@ -35,7 +35,7 @@ pub struct RowGroupReport {
     pub columns: Vec<ColumnReport>,
 }
 
-/// What a column chunk holds.
+/// Describes a column chunk.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ColumnReport {
@@ -47,39 +47,39 @@ pub struct ColumnReport {
     pub values: u64,
     /// Entries without a value.
     pub nulls: u64,
-    /// NaNs, where there can be some.
+    /// NaNs, if the type can have some.
     pub nans: Option<u64>,
-    /// Distinct values, where a dictionary told.
+    /// Distinct values, if a dictionary counted them.
     pub distinct: Option<u64>,
-    /// The lower bound as the footer has it: PLAIN, perhaps cut.
+    /// The lower bound as the footer has it: PLAIN, perhaps truncated.
     pub min: Option<Vec<u8>>,
     /// The upper bound.
     pub max: Option<Vec<u8>>,
-    /// The box around the values of a GEOMETRY or GEOGRAPHY column, and their types. None where
+    /// The box around the values of a GEOMETRY or GEOGRAPHY column, and their types. `None` if
     /// there is no value, or one that is no ISO WKB.
     pub geospatial: Option<GeospatialStatistics>,
     /// Bytes of the pages as stored.
     pub bytes: u64,
     /// Bytes of the pages before compression.
     pub uncompressed_bytes: u64,
-    /// Where the first page begins in the file.
+    /// Offset of the first page in the file.
     pub offset: u64,
     /// The encodings of the pages.
     pub encodings: Vec<Encoding>,
     /// The codec.
     pub codec: CompressionCodec,
-    /// Data pages.
+    /// Number of data pages.
     pub pages: usize,
 }
 
 impl WriteReport {
-    /// The columns of all row groups that have a field id: what table formats key their metrics by.
+    /// The columns of all row groups with this field id, by which table formats key their metrics.
     pub fn by_field_id(&self, field_id: i32) -> impl Iterator<Item = &ColumnReport> {
         let columns = self.row_groups.iter().flat_map(|row_group| &row_group.columns);
         columns.filter(move |column| column.field_id == Some(field_id))
     }
 
-    /// Where the row groups begin: places to split the file at.
+    /// Offsets of the row groups, at which the file can be split.
     pub fn split_offsets(&self) -> Vec<u64> {
         self.row_groups.iter().map(|row_group| row_group.offset).collect()
     }

@@ -1,4 +1,4 @@
-//! A row group: its batches while they come in, and its chunks once they are encoded.
+//! A row group: its batches while they arrive, and its chunks once they are encoded.
 
 use std::fmt;
 use std::sync::Arc;
@@ -167,7 +167,7 @@ pub(crate) struct BatchColumn {
     pub(crate) leaves: std::ops::Range<usize>,
 }
 
-/// Bytes of the rows of a batch. Of a slice, only its own rows count.
+/// Bytes of the rows of a batch; a slice counts only its own rows.
 pub fn batch_bytes(batch: &RecordBatch) -> u64 {
     batch.columns().iter().map(array_bytes).sum()
 }
@@ -232,9 +232,9 @@ fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
 /// the way down the tree.
 const LEVEL_BYTES: u64 = 8;
 
-/// A row group that is ready to be appended to a file. Made by
-/// [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread. It does not copy values that are
-/// stored as they are, but holds the arrays that they lie in.
+/// An encoded row group that can be appended to a file. A
+/// [`RowGroupEncoder`](crate::RowGroupEncoder) makes it, on any thread. Values that are stored as
+/// they are in memory are not copied; it holds their arrays.
 pub struct EncodedRowGroup {
     pub(crate) rows: usize,
     /// What it was encoded by.
@@ -254,7 +254,7 @@ impl fmt::Debug for EncodedRowGroup {
 }
 
 impl EncodedRowGroup {
-    /// Rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }

@@ -1,8 +1,8 @@
-//! [`WriteSchedule`]: batches in; out comes what is to be done next with their rows.
+//! [`WriteSchedule`] takes batches, and decides what is done next with their rows.
 //!
 //! It decides how many rows a row group has, by their number, their bytes in the file and the
 //! memory, and when a row group that is being encoded must be written before more rows are held. It
-//! starts no thread and writes nothing: its caller does what a [`WriteStep`] says.
+//! starts no thread and writes nothing: its caller carries out each [`WriteStep`].
 
 use std::collections::VecDeque;
 

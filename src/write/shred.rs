@@ -1,9 +1,9 @@
-//! Shredding: from the arrays of a batch to the levels of its leaves, and where their values lie.
-//! The inverse of `read::assemble`.
+//! Shredding computes the levels of the leaves of a batch from its arrays, and finds where their
+//! values lie. It is the inverse of `read::assemble`.
 //!
-//! Spec: README.md, "Nested Encoding" (Dremel). Node by node from the top: a stream of level
-//! entries goes down the tree, of which some are *live*: all nodes so far are there, and the entry
-//! has a slot in the array of the node. A null ends an entry, a list makes several of it.
+//! Spec: README.md, "Nested Encoding" (Dremel). A stream of level entries goes down the tree, node
+//! by node. An entry is *live* as long as no node was null or empty, and has a slot in the array of
+//! the node. A null ends an entry, a list makes several of it.
 //! Trap: what lies below a null may be anything in Arrow, lists with elements included; only live
 //! slots are looked at.
 

@@ -1,7 +1,7 @@
-//! [`SortColumn`]: the order that rows have, as the caller says, and the check of it.
+//! [`SortColumn`]: the order that the caller states for the rows, and the check of it.
 //!
 //! Spec: `parquet.thrift`, `RowGroup.sorting_columns`. It is a claim about the rows of each row
-//! group. Trap: an engine that believes a false one gives wrong results.
+//! group. Trap: an engine that trusts a false claim gives wrong results.
 
 use std::cmp::Ordering;
 
@@ -16,8 +16,8 @@ use crate::format::SortingColumn;
 use crate::schema::Leaf;
 use crate::stats::order::ValueOrder;
 
-/// A column by which the rows of each row group are sorted. Those that are equal in it are sorted
-/// by the next one.
+/// A column by which the rows of each row group are sorted. Rows that are equal in it are sorted by
+/// the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SortColumn {
     path: String,
@@ -26,17 +26,17 @@ pub struct SortColumn {
 }
 
 impl SortColumn {
-    /// Small values first, nulls last. `path` is the dotted path of a leaf that is in no list.
+    /// Ascending, nulls last. `path` is the dotted path of a leaf that is in no list.
     pub fn ascending(path: impl Into<String>) -> Self {
         Self { path: path.into(), descending: false, nulls_first: false }
     }
 
-    /// Large values first, nulls last.
+    /// Descending, nulls last.
     pub fn descending(path: impl Into<String>) -> Self {
         Self { descending: true, ..Self::ascending(path) }
     }
 
-    /// Nulls before all values.
+    /// Puts nulls before all values.
     #[must_use]
     pub fn nulls_first(mut self) -> Self {
         self.nulls_first = true;
@@ -92,7 +92,7 @@ impl CheckedSortOrder {
             if leaf.max_rep > 0 {
                 return wrong("it lies in a list");
             }
-            if ValueOrder::of(leaf, true) == ValueOrder::Undefined {
+            if ValueOrder::for_leaf(leaf, true) == ValueOrder::Undefined {
                 return wrong("its values have no order");
             }
             if by.iter().any(|by| by.path == *path) {
@@ -159,7 +159,7 @@ impl CheckedSortOrder {
             .collect()
     }
 
-    /// Checks two rows, of which the second is row `row` of the row group.
+    /// Checks that row `b`, which is row `row` of the row group, may follow row `a`.
     fn is_in_order(&self, by: &[DynComparator], a: usize, b: usize, row: usize) -> Result<()> {
         for (comparator, by) in by.iter().zip(&self.by) {
             match comparator(a, b) {

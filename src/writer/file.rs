@@ -1,4 +1,4 @@
-//! [`Writer`]: record batches in, a Parquet file out, on the calling thread or on several.
+//! [`Writer`] writes record batches into a Parquet file, on the calling thread or on several.
 
 use std::fmt;
 use std::path::Path;
@@ -32,11 +32,11 @@ use crate::write::{EncodedRowGroup, WriteOptions, WriteReport};
 ///
 /// Rows are held until a row group is full. All threads then encode it, column by column, while the
 /// next one is filled, as far as the [memory](WriteOptions::with_memory) allows; row groups reach
-/// the sink in their order, and the file is the same for any number of threads. So an error in a
-/// value may be given by a later call than the one that took the value.
+/// the sink in their order, and the file is the same for any number of threads. So a later call
+/// than the one that took a value may return the error of that value.
 ///
-/// What becomes of each Arrow type, and what files cannot hold, says
-/// [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold).
+/// [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold) lists the Parquet type of
+/// each Arrow type, and what files cannot hold.
 ///
 /// The first error poisons the writer: every later call fails, and no footer is written. A writer
 /// that is dropped unfinished leaves no file that looks whole.
@@ -54,17 +54,17 @@ impl<S: Sink> fmt::Debug for Writer<S> {
 }
 
 impl Writer<PathSink> {
-    /// A writer of the file at `path`, with the default options. What stands there stays until the
-    /// new file is whole.
+    /// Makes a writer of the file at `path`, with the default options. An existing file stays until
+    /// the new one is whole.
     ///
     /// # Errors
-    /// `Io` if no file can be made there, `Unsupported` if the schema has a type that Parquet has
-    /// no place for.
+    /// `Io` if no file can be created there, `Unsupported` if the schema has a type that Parquet
+    /// does not have.
     pub fn create(path: impl AsRef<Path>, schema: SchemaRef) -> Result<Self> {
         Self::create_with(path, schema, WriteOptions::default())
     }
 
-    /// As [`Writer::create`], with options.
+    /// Like [`Writer::create`], with options.
     ///
     /// # Errors
     /// As [`Writer::create`]; `Usage` if an option does not fit the schema.
@@ -80,7 +80,7 @@ impl Writer<PathSink> {
 }
 
 impl<W: std::io::Write + Send> Writer<WriteSink<W>> {
-    /// A writer into anything that is [`std::io::Write`], with the default options.
+    /// Makes a writer into anything that is [`std::io::Write`], with the default options.
     ///
     /// # Errors
     /// As [`Writer::create`].
@@ -88,7 +88,7 @@ impl<W: std::io::Write + Send> Writer<WriteSink<W>> {
         Self::new(WriteSink(inner), schema, WriteOptions::default())
     }
 
-    /// Finishes the file, and gives back what it was written into.
+    /// Finishes the file, and returns the inner writer.
     ///
     /// # Errors
     /// As [`Writer::finish`].
@@ -99,7 +99,7 @@ impl<W: std::io::Write + Send> Writer<WriteSink<W>> {
 }
 
 impl<S: Sink> Writer<S> {
-    /// A writer into any sink.
+    /// Makes a writer into any sink.
     ///
     /// # Errors
     /// As [`Writer::create_with`].
@@ -107,7 +107,7 @@ impl<S: Sink> Writer<S> {
         Ok(Self::over(sink, RowGroupEncoder::new(schema, options)?))
     }
 
-    /// A writer into any sink, with an encoder that is shared with others.
+    /// Makes a writer into any sink, with an encoder that is shared with others.
     pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
         Self { sink, file: FileEncoder::new(encoder), failure: None }
     }
@@ -117,13 +117,13 @@ impl<S: Sink> Writer<S> {
         self.file.schema()
     }
 
-    /// What encodes row groups for this file: clone it to encode on threads of your own, and
+    /// The encoder of row groups for this file: clone it to encode on threads of your own, and
     /// [`Writer::append`] the results.
     pub fn encoder(&self) -> &RowGroupEncoder {
         &self.file.encoder
     }
 
-    /// Bytes given to the sink so far.
+    /// Bytes passed to the sink so far.
     pub fn bytes_written(&self) -> u64 {
         self.file.bytes_written()
     }
@@ -133,12 +133,12 @@ impl<S: Sink> Writer<S> {
         self.file.rows_pending()
     }
 
-    /// Bytes that the file would have if it were finished now, about.
+    /// Estimated bytes of the file if it were finished now.
     pub fn estimated_bytes(&self) -> u64 {
         self.file.estimated_bytes()
     }
 
-    /// Memory that indexes of finished row groups take until the end of the file.
+    /// Bytes of memory that the indexes of finished row groups take until the end of the file.
     pub fn index_bytes(&self) -> usize {
         self.file.index_bytes()
     }
@@ -166,9 +166,9 @@ impl<S: Sink> Writer<S> {
     /// Appends the rows of a batch. They are held until a row group is full.
     ///
     /// # Errors
-    /// `Usage` if the batch has another schema; nothing of it is taken then. `Usage` if a value of
-    /// this or an earlier row group does not fit, `Io` if the sink fails: nothing more is written
-    /// then, see [`Writer`].
+    /// `Usage` if the batch has another schema; none of its rows are then taken. `Usage` if a value
+    /// of this or an earlier row group does not fit, `Io` if the sink fails: nothing more is then
+    /// written, see [`Writer`].
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check_open()?;
         self.file.check(batch)?;
@@ -176,7 +176,7 @@ impl<S: Sink> Writer<S> {
         self.put_all(FileEncoder::next)
     }
 
-    /// Ends the row group: what is held is encoded and written, whatever its size.
+    /// Ends the row group: the rows that are held are encoded and written, whatever their number.
     ///
     /// # Errors
     /// As [`Writer::write`].
@@ -197,7 +197,7 @@ impl<S: Sink> Writer<S> {
         self.poison(put)
     }
 
-    /// Writes what is held, the indexes and the footer, and makes the file whole.
+    /// Writes the rows that are held, the indexes and the footer, and completes the file.
     ///
     /// # Errors
     /// As [`Writer::write`].

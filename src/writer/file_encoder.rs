@@ -1,5 +1,5 @@
-//! [`FileEncoder`]: batches in, the bytes of a file out. The writers drive it; they differ in where
-//! the bytes go.
+//! [`FileEncoder`] turns batches into the bytes of a file. The writers drive it; they differ in
+//! where the bytes go.
 
 use std::fmt;
 

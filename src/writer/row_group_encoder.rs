@@ -1,4 +1,4 @@
-//! [`RowGroupEncoder`]: encodes row groups of one schema, for one file or for many.
+//! [`RowGroupEncoder`] encodes row groups of one schema, for one file or for many.
 
 use std::fmt;
 #[cfg(feature = "parallel")]
@@ -45,16 +45,16 @@ impl fmt::Debug for RowGroupEncoder {
 }
 
 impl RowGroupEncoder {
-    /// An encoder of batches of `schema`.
+    /// Makes an encoder of batches of `schema`.
     ///
     /// # Errors
-    /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option
-    /// does not fit it.
+    /// `Unsupported` if the schema has a type that Parquet does not have, `Usage` if an option does
+    /// not fit it.
     pub fn new(schema: SchemaRef, options: WriteOptions) -> Result<Self> {
         FileLayout::new(schema, options).map(Self::with_layout)
     }
 
-    /// An encoder of batches of `arrow` into files of the Parquet schema `schema`.
+    /// Makes an encoder of batches of `arrow` into files of the Parquet schema `schema`.
     ///
     /// # Errors
     /// `Usage` if the values of a column cannot be stored in its place, or the two have other
@@ -72,9 +72,9 @@ impl RowGroupEncoder {
         Self { file, threads: EncodeThreads::default() }
     }
 
-    /// The same encoder with a shape for each VARIANT column that is to have one
-    /// [inferred](crate::variant::VariantShredding::Infer), found in these batches. A
-    /// [`Writer`](crate::Writer) does it with the rows of its first row group.
+    /// Returns the encoder with a shape for each VARIANT column whose shape is
+    /// [inferred](crate::variant::VariantShredding::Infer) from these batches. A
+    /// [`Writer`](crate::Writer) infers it from the rows of its first row group.
     ///
     /// # Errors
     /// `Usage` if a batch has another schema, `Malformed(Variant)` if a value is none.
@@ -89,8 +89,8 @@ impl RowGroupEncoder {
         self.file.shapes()
     }
 
-    /// Encodes on this many threads: 1 is the calling one alone, more are others than that. All
-    /// cores by default.
+    /// Encodes on this many threads; with 1, on the calling thread, else on other threads. Default:
+    /// all cores.
     ///
     /// # Errors
     /// `Io` if the threads cannot be started.
@@ -99,7 +99,7 @@ impl RowGroupEncoder {
         Ok(self)
     }
 
-    /// Encodes on a pool of the caller's.
+    /// Encodes on the caller's pool.
     #[cfg(feature = "parallel")]
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<rayon::ThreadPool>) -> Self {

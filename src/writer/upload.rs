@@ -1,4 +1,4 @@
-//! [`AsyncWriter`]: record batches in, a Parquet file out to where bytes go asynchronously.
+//! [`AsyncWriter`] writes record batches into a Parquet file whose bytes go out asynchronously.
 
 use std::any::Any;
 use std::fmt;
@@ -22,13 +22,13 @@ use crate::write::{EncodedRowGroup, WriteOptions, WriteReport};
 /// Writes one Parquet file into an [`AsyncSink`], such as an object of an object store, under any
 /// runtime.
 ///
-/// The file is that of a [`Writer`](crate::Writer), encoded in parallel by the threads of a pool, never by those
-/// of the runtime, unless the encoder [has one thread](RowGroupEncoder::with_threads). Bytes are on
-/// their way while rows are encoded and written.
+/// The file is that of a [`Writer`](crate::Writer), encoded in parallel by the threads of a pool,
+/// never by those of the runtime, unless the encoder [has one
+/// thread](RowGroupEncoder::with_threads). Bytes are uploaded while rows are encoded and written.
 ///
-/// The first error poisons the writer and aborts what was begun. A call whose future is dropped
-/// before its end poisons it too. A writer that is dropped unfinished leaves no file that looks
-/// whole; [`AsyncWriter::abort`] also removes what an upload has left out of sight.
+/// The first error poisons the writer and aborts the upload. A call whose future is dropped before
+/// its end poisons it too. A writer that is dropped unfinished leaves no file that looks whole;
+/// [`AsyncWriter::abort`] also removes uploaded parts that listings do not show.
 pub struct AsyncWriter<S: AsyncSink> {
     sink: S,
     /// With the pool while it works; gone after an error.
@@ -51,8 +51,8 @@ struct Worked<T> {
 
 #[cfg(feature = "object_store")]
 impl AsyncWriter<crate::io::StoreSink> {
-    /// A writer of the object at `path`, with the default options. What stands there stays until
-    /// the new object is whole.
+    /// Makes a writer of the object at `path`, with the default options. An existing object stays
+    /// until the new one is whole.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> marquetry::Result<()> {
@@ -103,20 +103,20 @@ impl AsyncWriter<crate::io::StoreSink> {
 /// What an engine asks of a writer whose memory it counts.
 #[cfg(all(feature = "engine", feature = "object_store"))]
 impl AsyncWriter<crate::io::StoreSink> {
-    /// Bytes of memory that are held: rows that wait, those that are being encoded and about what
-    /// becomes of them, the indexes, and what is on its way to the store.
+    /// Bytes of memory that are held: waiting rows, rows that are being encoded and their estimated
+    /// output, the indexes, and bytes that are being uploaded.
     pub fn bytes_held(&self) -> u64 {
         self.file.as_ref().map_or(0, FileEncoder::bytes_held) + self.sink.bytes_held()
     }
 
     /// Lets the parts of a large object grow beyond the memory of its
-    /// [sink](crate::io::StoreSink::with_memory), if they need to and `has_memory` says that
-    /// there is room for two of them: it is given their bytes.
+    /// [sink](crate::io::StoreSink::with_memory), if they need to and `has_memory`, which is called
+    /// with the bytes of two parts, returns true.
     pub fn grow_parts(&mut self, has_memory: impl FnOnce(u64) -> bool) {
         self.sink.grow_parts(has_memory);
     }
 
-    /// Waits until no bytes are on their way to the store.
+    /// Waits until no bytes are being uploaded.
     ///
     /// # Errors
     /// As [`AsyncWriter::write`].
@@ -129,17 +129,17 @@ impl AsyncWriter<crate::io::StoreSink> {
 }
 
 impl<S: AsyncSink> AsyncWriter<S> {
-    /// A writer into any sink.
+    /// Makes a writer into any sink.
     ///
     /// # Errors
-    /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option
-    /// does not fit it.
+    /// `Unsupported` if the schema has a type that Parquet does not have, `Usage` if an option does
+    /// not fit it.
     pub fn new(sink: S, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
         Ok(Self::over(sink, RowGroupEncoder::new(schema, options)?))
     }
 
-    /// A writer into any sink, with an encoder whose threads were chosen, or that is shared with
-    /// others.
+    /// Makes a writer into any sink, with an encoder whose threads were chosen, or that is shared
+    /// with others.
     pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
         let pool = encoder.threads.pool_of_jobs();
         let file = FileEncoder::new(encoder);
@@ -151,12 +151,12 @@ impl<S: AsyncSink> AsyncWriter<S> {
         &self.schema
     }
 
-    /// Bytes given to the sink so far.
+    /// Bytes passed to the sink so far.
     pub fn bytes_written(&self) -> u64 {
         self.file.as_ref().map_or(0, FileEncoder::bytes_written)
     }
 
-    /// Bytes that the file would have if it were finished now, about.
+    /// Estimated bytes of the file if it were finished now.
     pub fn estimated_bytes(&self) -> u64 {
         self.file.as_ref().map_or(0, FileEncoder::estimated_bytes)
     }
@@ -188,7 +188,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
         }
     }
 
-    /// Writes what is held, the indexes and the footer, and makes the file whole.
+    /// Writes the rows that are held, the indexes and the footer, and completes the file.
     ///
     /// # Errors
     /// As [`AsyncWriter::write`].
@@ -207,10 +207,10 @@ impl<S: AsyncSink> AsyncWriter<S> {
         }
     }
 
-    /// Gives up: nothing is left of the file.
+    /// Aborts: nothing of the file stays.
     ///
     /// # Errors
-    /// `Io` if something may be left.
+    /// `Io` if something may stay.
     pub async fn abort(mut self) -> Result<()> {
         self.file = None;
         self.sink.abort().await

@@ -1,8 +1,7 @@
-//! The C Stream interface, held against pyarrow: `tests/ffi/pyarrow_test.py` writes tables of
+//! Tests the C Stream interface against pyarrow: `tests/ffi/pyarrow_test.py` writes tables of
 //! pyarrow through `examples/ffi_pyarrow`, and reads them back both ways.
 //!
-//! It needs a Python with pyarrow, and so is one of the tests that are ignored unless they are asked
-//! for:
+//! It needs a Python with pyarrow, so it is one of the tests that are ignored by default:
 //!
 //! ```text
 //! cargo test --features full --test ffi -- --ignored

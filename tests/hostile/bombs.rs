@@ -1,4 +1,4 @@
-//! Small files that ask for much: each built here, read in every way, and held to the time, the
+//! Tests small files that demand much: each is built here, read in every way, and checked for time,
 //! memory and the kind of error.
 
 use crate::support::filled;
@@ -24,7 +24,7 @@ use FieldRepetitionType::{Optional, Repeated};
 enum End {
     /// As malformed, or over a limit.
     Refused,
-    /// With so many rows.
+    /// A file of this many rows.
     Rows(usize),
     /// With this error, in the page of this number, or in none.
     Error(ErrorKind, Option<usize>),
@@ -264,7 +264,7 @@ fn headers_that_claim_more_values_than_there_are_are_refused() {
     let max = i32::MAX as usize;
     for r#type in TYPES {
         for encoding in ENCODINGS {
-            // Nothing; a header of each delta encoding that says so many; noise.
+            // Nothing; a header of each delta encoding that states 2^32 - 1 values; noise.
             let many = [&[0x80, 1, 4][..], &varint(u64::from(u32::MAX)), &[0]].concat();
             for body in [&[][..], &many, &[0xFF; 40], &[0; 40]] {
                 let pages = [v1(max, encoding, body), v2(max, 0, max, encoding, &[], &[], body)];

@@ -1,7 +1,6 @@
-//! Files that are made to hurt end in rows or in errors, within the memory, the time and the stack
-//! that they are given.
+//! Tests that hostile files end in rows or in errors, within the limits of memory, time and stack.
 //!
-//! A binary of its own: it counts what is allocated.
+//! This is a binary of its own, because it counts what is allocated.
 
 #![allow(
     unreachable_pub,

@@ -1,5 +1,4 @@
-//! Mutants that are wrong below the codecs: a few of them here; `fuzz/` makes as many as one
-//! likes.
+//! Tests a few mutants that are wrong below the codecs; `fuzz/` makes as many as wanted.
 
 use crate::support::mutants::{mutant, note_panics, read_every_way, rng, seeds};
 use crate::{HEAP, alone};

@@ -1,5 +1,5 @@
-//! What is nested as deep as the limits can be raised to takes no more than 1 MiB of stack, in
-//! every way of reading and writing.
+//! Tests that values nested as deep as the highest limits take at most 1 MiB of stack, in every way
+//! of reading and writing.
 
 use std::thread;
 

@@ -1,5 +1,5 @@
-//! The integration tests: one binary, a folder for each subject. ../README.md says where a
-//! test goes, and which holds which section of the specification.
+//! The integration tests: one binary, a folder for each subject. ../README.md says where a test
+//! goes, and which test covers which section of the specification.
 
 #![allow(
     unreachable_pub,

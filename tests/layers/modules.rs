@@ -1,4 +1,4 @@
-//! The modules of the crate: their order in the lists of their folders, and which use which.
+//! Finds the modules of the crate: their order in the lists of their folders, and which use which.
 
 use std::collections::HashMap;
 use std::fs;

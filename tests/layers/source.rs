@@ -1,4 +1,4 @@
-//! The code of a source file, each line at its place: without comments, and without tests.
+//! Strips a source file of comments and tests; each line keeps its number.
 
 /// `code` without the items that tests alone have, wherever they stand; lines keep their numbers.
 pub(crate) fn without_tests(code: &str) -> String {

@@ -1,6 +1,6 @@
-//! How much of the heap reading and writing take.
+//! Tests how much heap reading and writing take.
 //!
-//! A binary of its own: it counts what is allocated.
+//! This is a binary of its own, because it counts what is allocated.
 
 #![allow(
     unreachable_pub,

@@ -1,5 +1,5 @@
-//! The peak of the heap does not follow the size of the file: a file twice as long with the same
-//! row groups takes the same. And whatever a small file expands to stays within the limit, or is
+//! Tests that the peak of the heap does not grow with the file: a file twice as long with the same
+//! row groups takes the same. Whatever a small file expands to stays within the limit, or is
 //! refused.
 
 use crate::support::filled;
@@ -139,7 +139,8 @@ fn dictionary_bomb(r#type: Type, rows: usize, entries: usize, len: usize) -> Byt
     one_column(r#type, rows, chunk)
 }
 
-/// Reads `bytes` in every way, each of which must end within the limit, and says which ended well.
+/// Reads `bytes` in every way, each within the limit, and returns the names of those that
+/// succeeded.
 fn every_way(name: &str, bytes: &Bytes, data_type: &DataType) -> Vec<&'static str> {
     type Way = fn(Reader, DataType) -> marquetry::Result<u64>;
     fn all(reader: Reader) -> marquetry::Result<u64> {

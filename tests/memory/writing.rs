@@ -1,5 +1,5 @@
-//! The heap of an export, and of a writer, stays within its memory number, however many rows or
-//! columns go through. `MARQUETRY_EXPORT_BYTES` raises the amount.
+//! Tests that the heap of an export, and of a writer, stays within its memory limit, for any number
+//! of rows or columns. `MARQUETRY_EXPORT_BYTES` raises the amount.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn batch(kind: Rows, rng: &mut fastrand::Rng) -> RecordBatch {
     RecordBatch::try_from_iter(columns).expect("a batch")
 }
 
-/// The most heap that an export of so many bytes takes.
+/// The peak heap of an export of `bytes` bytes.
 fn peak(kind: Rows, threads: usize, bytes: u64, seed: u64) -> usize {
     let of_one = batch(kind, &mut fastrand::Rng::with_seed(0));
     let batches = bytes / STREAMS / of_one.get_array_memory_size() as u64 + 1;
@@ -125,7 +125,7 @@ enum Keys {
     Sorted { values: i32 },
 }
 
-/// Batch `number` of so many: mixed rows beside the column that they are partitioned by.
+/// Batch `number` of `of` batches: mixed rows beside the column that they are partitioned by.
 fn keyed_batch(keys: Keys, number: u64, of: u64, rng: &mut fastrand::Rng) -> RecordBatch {
     let rows = batch(Rows::Mixed, rng);
     let n = rows.num_rows();
@@ -322,7 +322,7 @@ fn an_export_to_a_slow_store_stays_within_its_memory() {
     }
 }
 
-/// 256 rows of so many columns: numbers that differ, and texts of which some repeat.
+/// 256 rows of `columns` columns: numbers that differ, and texts that partly repeat.
 fn wide_batch(columns: usize, rng: &mut fastrand::Rng) -> RecordBatch {
     let column = |i: usize| -> (String, ArrayRef) {
         let array: ArrayRef = match i % 4 {

@@ -1,5 +1,5 @@
-//! Arrays as rows of plain values, and those shredded to levels: slow, obvious, and written without
-//! a look at the crate.
+//! Converts arrays to rows of plain values, and shreds these to levels: slow, obvious, and
+//! independent of the library.
 
 use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::types::*;

@@ -1,5 +1,5 @@
-//! The bodies of pages, encoded in the plainest way that the specification allows: what the
-//! decoders are held against.
+//! Encodes the bodies of pages in the simplest way that the specification allows, to compare the
+//! decoders with.
 
 /// Bits of every value up to `max`.
 pub fn bit_width(max: u32) -> u32 {

@@ -1,4 +1,4 @@
-//! What the tests share: a builder of files byte by byte, and a printer of batches.
+//! Builds files byte by byte, and prints batches.
 
 use bytes::Bytes;
 use marquetry::arrow_array::cast::AsArray;
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::encode::{bit_width, rle};
 
-/// A struct of the format with these fields, the others as they are by default or in a base. Outside
-/// of the library there are no literals of such structs, because they may get more fields.
+/// A struct of the format with these fields; the others are those of a base, or their defaults.
+/// Outside the library there are no literals of such structs, because they may get more fields.
 macro_rules! filled {
     (@field $name:ident) => { $name };
     (@field $name:ident $value:expr) => { $value };

@@ -1,5 +1,5 @@
-//! Random tables for the tests of writing: nested schemas, arrays of every type with everything
-//! that Arrow allows in them, and options.
+//! Generates random tables for the tests of writing: nested schemas, arrays of every type with
+//! everything that Arrow allows in them, and options.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,8 +44,8 @@ pub struct Wishes {
     pub blooms: Vec<usize>,
 }
 
-/// Looks at so many cases, or as many as MARQUETRY_CASES says, and says how many; at all of them,
-/// before a failure is told.
+/// Checks the default number of cases, or MARQUETRY_CASES, and returns how many; all of them are
+/// checked before a failure is reported.
 pub fn every_case(default: u64, check: impl Fn(u64) + std::panic::RefUnwindSafe) -> usize {
     let asked = std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok());
     let n = asked.unwrap_or(default);

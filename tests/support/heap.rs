@@ -1,4 +1,4 @@
-//! An allocator that counts: what is allocated, and the most that was at a time.
+//! An allocator that counts the allocated bytes and their peak.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

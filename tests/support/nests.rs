@@ -1,4 +1,4 @@
-//! Files and arrays that are nested deep.
+//! Makes deeply nested files and arrays.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ pub fn deep(nest: Nest, depth: usize) -> Bytes {
     file(schema, 2, vec![chunk]).into()
 }
 
-/// An array of two rows, of one value and one null, with so many levels around it. Names are those
-/// of the format: a hint that is nested deeper than 64 tables is not heeded.
+/// An array of two rows, one value and one null, with `levels` levels around it. Names are those of
+/// the format: a hint that is nested deeper than 64 tables is ignored.
 pub fn nested(nest: Nest, levels: usize) -> ArrayRef {
     let mut array: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None]));
     for _ in 0..levels {

@@ -1,4 +1,4 @@
-//! Files whose rows tell their numbers, and what stands in a folder.
+//! Makes files whose rows are numbered, and lists the contents of folders.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -226,8 +226,8 @@ fn name(i: usize) -> String {
     format!("c{i:02}")
 }
 
-/// The keys of column 0 run from 0 to so many in every row group: no row group can be pruned by its
-/// statistics.
+/// The keys of column 0 run from 0 to `KEYS` in every row group, so that no row group can be pruned
+/// by its statistics.
 const KEYS: i64 = ROWS;
 
 fn file() -> Bytes {

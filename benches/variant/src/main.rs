@@ -107,7 +107,8 @@ fn main() {
     );
 }
 
-/// Panics unless the rival puts together what we shredded to the same JSON, and we what it shredded.
+/// Panics unless the rival reconstructs the JSON that we shredded, and we the JSON that it
+/// shredded.
 fn check(events: &[String], shape: &str) {
     let same = |ours: &str, theirs: &str| {
         let value = |text| serde_json::from_str::<serde_json::Value>(text).unwrap();

@@ -25,10 +25,10 @@ pub struct Measured {
     peak: u64,
 }
 
-/// Runs `work` so many times, and gives what it gave last.
+/// Runs `work` `iterations` times, and returns its last result.
 ///
-/// What the process has freed before is given back to the system first: every task faults its
-/// memory in anew, wherever it is done.
+/// Memory that the process has freed before is returned to the system first, so that every task
+/// pays for its page faults, wherever it runs.
 pub fn measure<T>(iterations: usize, mut work: impl FnMut() -> Result<T>) -> Result<(Measured, T)> {
     let mut measured = Measured::default();
     let before = trimmed_resident_bytes()?;

@@ -38,9 +38,9 @@ struct Table {
 }
 
 impl Work {
-    /// Work whose reads share a pool of so many bytes, if the variable `MARQUETRY_POOL` says so.
-    /// Without it every read begins with memory that is fresh from the system, as those of the
-    /// contenders whose allocator can be told to give memory back.
+    /// Work whose reads share a pool of `MARQUETRY_POOL` bytes, if that variable is set. Without it
+    /// every read begins with fresh memory from the system, like those of the contenders whose
+    /// allocator can be told to return memory.
     pub fn from_env() -> Result<Self> {
         let bytes = match std::env::var("MARQUETRY_POOL") {
             Ok(bytes) => Some(bytes.parse()?),

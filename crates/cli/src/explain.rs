@@ -1,4 +1,4 @@
-//! `explain` says what a read will do, before it is done.
+//! `explain` describes what a read will do, without doing it.
 
 use std::time::Duration;
 

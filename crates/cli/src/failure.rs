@@ -1,4 +1,4 @@
-//! Says what is wrong, and with which exit code a command ends.
+//! Reports what is wrong, and chooses the exit code of a command.
 
 use std::borrow::Cow;
 use std::process::ExitCode;

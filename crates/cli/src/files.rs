@@ -1,9 +1,9 @@
-//! Finds the files that a command works on: those that are named, and those that folders and globs
-//! stand for.
+//! Finds the files that a command works on: those that are named, and those in folders or matched
+//! by globs.
 //!
-//! A file that is named is taken whatever it is called. Of folders and globs, regular files are
-//! taken, each once, whatever links lead to it; names that begin with `_` or `.` are passed over,
-//! as Spark, Hive and pyarrow do (`_delta_log`, `_temporary`, `.crc`).
+//! A named file is taken whatever its name is. Of folders and globs, regular files are taken, each
+//! once, whatever links lead to it; names that begin with `_` or `.` are skipped, as Spark, Hive
+//! and pyarrow do (`_delta_log`, `_temporary`, `.crc`).
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Component, Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Makes partition columns of folders named `KEY=VALUE` on the way to a file.
+//! Derives partition columns from the folders named `KEY=VALUE` in the path of a file.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -235,7 +235,7 @@ impl Opened {
     }
 }
 
-/// Opens a file of which rows are counted or read: those that meet the filter.
+/// Opens a file whose rows are counted or read: those that pass the filter.
 pub(crate) fn open_filtered(input: &Input, global: &Global) -> Result<Reader> {
     filtered(open(&input.path, global)?, input, global)
 }

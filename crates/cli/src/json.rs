@@ -1,7 +1,7 @@
-//! Takes JSON texts apart, one level at a time.
+//! Parses JSON texts one level at a time.
 //!
-//! Numbers keep the digits that they are written with, and an object keeps all members of one name:
-//! neither is so of `serde_json::Value`.
+//! Numbers keep the digits that they are written with, and an object keeps all members of one name,
+//! unlike in `serde_json::Value`.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};

@@ -1,5 +1,4 @@
-//! Makes the keys for reading and writing encrypted files from the flags. No message
-//! shows a key.
+//! Makes the keys for reading and writing encrypted files from the flags. No message shows a key.
 
 use std::fs::File;
 use std::io::Read;

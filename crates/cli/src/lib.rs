@@ -1,7 +1,7 @@
 //! `marq` inspects Parquet files, and converts them to and from other formats.
 //!
-//! [`run`] is the whole tool, so that others can bring it along; it is outside semver. One module
-//! per command. Only data go to standard output; messages go to standard error.
+//! [`run`] is the whole tool, for programs that bundle it; it is outside semver. Each command has
+//! one module. Only data go to standard output; messages go to standard error.
 
 #![forbid(unsafe_code)]
 
@@ -49,7 +49,7 @@ use std::process::ExitCode;
 use crate::args::{Args, Command};
 use crate::failure::Result;
 
-/// Runs the command line `args`, of which the first is the name of the program.
+/// Runs the command line `args`, which begins with the name of the program.
 ///
 /// Signals are handled from then on: one that ends the process leaves nothing half written.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {

@@ -1,4 +1,4 @@
-//! The program `marq`.
+//! Runs the program `marq`.
 
 use std::process::ExitCode;
 

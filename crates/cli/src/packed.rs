@@ -16,7 +16,7 @@ pub(crate) enum Packing {
 
 impl Packing {
     /// By the first bytes.
-    pub(crate) fn of_magic(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_magic(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),

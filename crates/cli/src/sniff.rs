@@ -1,4 +1,4 @@
-//! Recognises a file that is not Parquet by its first bytes, for an error that says what to do.
+//! Recognises a file that is not Parquet by its first bytes, so that the error can say what to do.
 
 use marquetry::io::Source;
 

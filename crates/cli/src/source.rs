@@ -1,4 +1,4 @@
-//! Detects the format of a file, and gives its rows as record batches.
+//! Detects the format of a file, and reads its rows as record batches.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -116,7 +116,7 @@ fn check_same_columns(first: &Source, other: &Source) -> Result<()> {
     Err(error.at_file(other.name.as_str()).into())
 }
 
-/// Refuses files in which column chunks share bytes, of which a copy may be far larger.
+/// Refuses files whose column chunks share bytes, because a copy may be far larger.
 fn check_shared_bytes(readers: &[Option<Reader>], files: &[Content]) -> Result<()> {
     for (reader, file) in readers.iter().zip(files) {
         let Some(reader) = reader else { continue };
@@ -477,7 +477,7 @@ impl Content {
             packing: None,
             max_record_bytes: (memory / PARTS_OF_MEMORY).max(1),
         };
-        file.packing = Packing::of_magic(&file.magic()?);
+        file.packing = Packing::from_magic(&file.magic()?);
         file.form = match form {
             Some(form) => form,
             None => file.recognised()?,

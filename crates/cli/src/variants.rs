@@ -1,5 +1,5 @@
-//! Says which fields of JSON lines become one, how they are shredded,
-//! and which part of them is shown.
+//! Chooses which fields of JSON lines become VARIANT, how they are shredded, and which part of them
+//! is shown.
 
 use std::sync::Arc;
 

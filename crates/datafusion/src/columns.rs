@@ -1,4 +1,4 @@
-//! [`Columns`]: what of a file is decoded for the expressions of a scan.
+//! [`Columns`]: the columns of a file that are decoded for the expressions of a scan.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +28,7 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// The columns of these expressions; of a struct, only the fields that they look at.
-    pub(crate) fn of<'a>(
+    pub(crate) fn for_expressions<'a>(
         exprs: impl Iterator<Item = &'a Arc<dyn PhysicalExpr>>,
         physical: &Schema,
     ) -> Self {
@@ -99,7 +99,7 @@ impl RowNumberColumns {
     ///
     /// # Errors
     /// `NotImplemented` for virtual columns of another kind.
-    pub(crate) fn of(table: &TableSchema) -> Result<Self> {
+    pub(crate) fn from_table(table: &TableSchema) -> Result<Self> {
         let first = table.schema_without_virtual_columns().fields().len();
         let fields = table.virtual_columns().to_vec();
         match fields.iter().find(|field| !is_row_number(field)) {

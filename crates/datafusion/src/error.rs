@@ -1,4 +1,4 @@
-//! Errors of marquetry as those of DataFusion, and back.
+//! Converts errors of marquetry to those of DataFusion, and back.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Evaluation of the expressions of DataFusion.
+//! Evaluates expressions of DataFusion.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow_select::concat::concat;
 use datafusion_common::Result;
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
-/// Of which rows a filter is true.
+/// Evaluates a filter: the result is true for the rows that pass.
 ///
 /// # Errors
 /// Those of the expression.

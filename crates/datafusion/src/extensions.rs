@@ -1,8 +1,9 @@
-//! Rows that a table provider chose of a file: the extensions of a [`PartitionedFile`].
+//! Reads the row selection that a table provider attached to a file: the extensions of a
+//! [`PartitionedFile`].
 //!
-//! Our own is a [`RowSelection`] of all rows of the file. With the feature `replace`,
-//! those of DataFusion's own source are understood too, and extensions that choose no rows are left
-//! alone, as that source does; without it, they cannot be told apart, and are refused.
+//! Our own is a [`RowSelection`] of all rows of the file. With the feature `replace`, those of
+//! DataFusion's own source are understood too, and extensions that select no rows are left alone,
+//! as that source does; without it, they cannot be told apart, and are refused.
 
 use datafusion_common::{DataFusionError, Result};
 use datafusion_datasource::PartitionedFile;
@@ -89,7 +90,7 @@ mod stock {
         extensions.len() == known.iter().filter(|known| **known).count()
     }
 
-    /// The rows of runs, each of so many rows and skipped or not, which must be all of `rows`.
+    /// The rows of runs, each with a length and skipped or not; together they must cover `rows`.
     fn of_runs(
         file: &PartitionedFile,
         rows: u64,

@@ -1,8 +1,8 @@
-//! Whether the evaluation of an expression can fail for some values.
+//! Finds out whether the evaluation of an expression can fail for some values.
 //!
-//! DataFusion evaluates the parts of a conjunction from left to right, and most often only where
-//! those before were true. A scan that evaluates them in another order must not fail for rows that
-//! the query spares: what can fail is evaluated last.
+//! DataFusion evaluates the parts of a conjunction from left to right, and usually only where the
+//! earlier parts were true. A scan that evaluates them in another order must not fail for rows that
+//! the query spares, so parts that can fail are evaluated last.
 
 use std::sync::Arc;
 

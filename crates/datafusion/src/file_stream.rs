@@ -1,9 +1,9 @@
-//! [`FileStream`]: the batches of one file.
+//! [`FileStream`] streams the batches of one file.
 //!
-//! The filters become a [`Predicate`], and an [`AsyncReader`] reads what is left, decoded where the
-//! stream is polled. Filters that are learned while the query runs are taken as they are when a row
-//! group is opened. What is held is reserved from the memory pool of DataFusion, which also
-//! says how much is fetched ahead.
+//! The filters become a [`Predicate`], and an [`AsyncReader`] reads the rows that are left, decoded
+//! where the stream is polled. Filters that are learned while the query runs are used in their
+//! state when a row group is opened. Memory is reserved from the memory pool of DataFusion, which
+//! also limits how much is fetched ahead.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -118,8 +118,8 @@ struct PlanCounts {
 struct RowGroupCounts {
     left: usize,
     pruned: usize,
-    /// Row groups of which all rows pass.
-    sure: usize,
+    /// Number of row groups in which all rows pass.
+    fully_matched: usize,
     /// Whether page indexes could exclude nothing more.
     skips_page_indexes: bool,
 }
@@ -127,11 +127,11 @@ struct RowGroupCounts {
 impl RowGroupCounts {
     fn new(plan: &Plan, page_index: PageIndexUse, groups: usize) -> Result<Self> {
         let left = row_groups_of(plan).len();
-        let sure = plan.claimed_rows().count();
+        let fully_matched = plan.claimed_rows().count();
         let skips_page_indexes = page_index != PageIndexUse::Never
             && plan.skips_page_indexes().map_err(to_datafusion)?;
         let pruned = groups.saturating_sub(left);
-        Ok(Self { left, pruned, sure: sure.min(left), skips_page_indexes })
+        Ok(Self { left, pruned, fully_matched: fully_matched.min(left), skips_page_indexes })
     }
 }
 
@@ -245,7 +245,7 @@ impl FileStream {
             Evaluation::Batches(parts) => parts.clone(),
             Evaluation::Reader | Evaluation::Above => Vec::new(),
         };
-        let columns = Columns::of(outputs.iter().chain(&in_batches), &physical);
+        let columns = Columns::for_expressions(outputs.iter().chain(&in_batches), &physical);
         let late = columns.positions.iter().filter(|column| !filter_columns.contains(column));
         let late = late.filter_map(|column| physical.fields().get(*column));
         filter.saved = late.map(|field| pushdown::decode_nanos(field.data_type())).sum();
@@ -466,7 +466,8 @@ impl FileStream {
         }
     }
 
-    /// The read, or, if the row groups of which all rows pass are enough for the limit, only those.
+    /// The read; if the row groups in which all rows pass suffice for the limit, a read of only
+    /// those.
     fn within_limit(
         &self,
         reader: AsyncReader,
@@ -504,7 +505,7 @@ impl FileStream {
             self.metrics.predicate_errors.add(1);
             return;
         };
-        let RowGroupCounts { left, pruned, sure, skips_page_indexes } = counts;
+        let RowGroupCounts { left, pruned, fully_matched, skips_page_indexes } = counts;
         if self.is_first || self.filter.filters.learned.is_empty() {
             self.metrics.row_groups_pruned.add_pruned(pruned);
             self.metrics.row_groups_pruned.add_matched(left);
@@ -513,7 +514,7 @@ impl FileStream {
             self.metrics.row_groups_pruned.add_matched(left + pruned);
             self.metrics.row_groups_pruned_dynamic.add(pruned);
         }
-        self.metrics.row_groups_pruned.add_fully_matched(sure);
+        self.metrics.row_groups_pruned.add_fully_matched(fully_matched);
         if skips_page_indexes {
             self.metrics.skipped_page_indexes();
         }
@@ -668,7 +669,7 @@ const READ_AHEAD: ReadAhead = ReadAhead::new(2, 64 << 20);
 /// longer than to decode it.
 const SMALL: u64 = 1 << 20;
 
-/// One stream fetches ahead at most one part of so many of a memory pool.
+/// Maximum part of a memory pool (one in this many) that one stream fetches ahead.
 const POOL_PART: u64 = 8;
 
 /// The row groups that a plan reads.

@@ -1,4 +1,4 @@
-//! [`Files`]: the files of one partition of a scan, each planned, and its batches streamed.
+//! [`Files`] plans the files of one partition of a scan, and streams their batches.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! [`MarquetryFormat`]: the file format, and the factory that a session makes it with.
+//! [`MarquetryFormat`]: the file format, and the factory by which a session makes it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -56,8 +56,8 @@ impl MarquetryFormatFactory {
         self
     }
 
-    /// Hands these settings on to its formats, but for their options, which are those of the session
-    /// or of [`with_options`](Self::with_options).
+    /// Passes these settings to its formats. Their options are those of the session or of
+    /// [`with_options`](Self::with_options).
     #[must_use]
     pub fn with_settings(mut self, settings: ScanSettings) -> Self {
         self.settings = settings;

@@ -1,4 +1,4 @@
-//! [`install!`](crate::install!): the one call.
+//! [`install!`](crate::install!) registers the format in a session with one call.
 //!
 //! It is a macro, because the type of a session is that of the whole engine, which this crate does
 //! not depend on.

@@ -1,7 +1,7 @@
-//! [`KeySet`]: which keys of a range pass a filter, one bit for each.
+//! [`KeySet`]: the keys of a range that pass a filter, one bit for each.
 //!
-//! Joins look keys up in hash tables. Where rows are many and the keys lie close together, each key
-//! that there may be is looked up once, and rows only test bits.
+//! Joins look keys up in hash tables. If there are many rows and the keys lie close together, each
+//! possible key is looked up once, and rows only test bits.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! [`LearnedFilter`]: a filter that DataFusion learns while the query runs, whether it may be
-//! believed, and whether it pays.
+//! trusted, and whether it pays.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -234,8 +234,8 @@ struct Known {
 }
 
 impl Known {
-    fn of(expr: &Arc<dyn PhysicalExpr>, generation: u64, range: Option<KeyRange>) -> Self {
-        let routed = Routed::of(expr).map(Arc::new);
+    fn new(expr: &Arc<dyn PhysicalExpr>, generation: u64, range: Option<KeyRange>) -> Self {
+        let routed = Routed::from_case(expr).map(Arc::new);
         let bounds = routed.as_ref().map_or(Some(Arc::clone(expr)), |routed| routed.bounds());
         let range = range.or_else(|| bounds.as_ref().and_then(key_range).map(|it| it.1));
         let looks_up = !is_comparison(expr);
@@ -258,13 +258,13 @@ impl LearnedFilter {
     /// `expr`, whose columns are those of the batches. Where a `range` is given, rows with a key
     /// outside it need not pass.
     pub(crate) fn new(expr: Arc<dyn PhysicalExpr>, range: Option<KeyRange>, usage: Usage) -> Self {
-        let known = Mutex::new(Known::of(&expr, 0, range));
+        let known = Mutex::new(Known::new(&expr, 0, range));
         Self { expr, usage, known }
     }
 
-    /// Of which rows it is true; all of them where finding out does not pay, or fails: the filter
-    /// spares work, and a row that it cannot be evaluated for may be one that another filter takes
-    /// away.
+    /// Evaluates the filter: true for the rows that pass. All rows pass if evaluation does not pay,
+    /// or fails: the filter only saves work, and a row that it cannot be evaluated for may be one
+    /// that another filter rejects.
     pub(crate) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
         self.test(batch).unwrap_or_else(|_| vec![true; batch.num_rows()].into())
     }
@@ -324,7 +324,7 @@ impl LearnedFilter {
     fn known(&self, expr: &Arc<dyn PhysicalExpr>, generation: u64) -> Known {
         let mut known = self.lock();
         if known.generation != generation {
-            *known = Known::of(expr, generation, None);
+            *known = Known::new(expr, generation, None);
         }
         known.clone()
     }
@@ -352,7 +352,7 @@ impl LearnedFilter {
     }
 }
 
-/// The only column of which `expr` has bounds, and the range that they give the keys that pass.
+/// The only column that `expr` bounds, and the range of its keys that pass.
 pub(crate) fn key_range(expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, KeyRange)> {
     match &bounds_of(expr)[..] {
         [bounds] => {

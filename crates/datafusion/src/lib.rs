@@ -17,16 +17,16 @@
 //!   to the workers of distributed engines; `MarquetryCodecWith` puts them in front of the codecs
 //!   of an engine.
 //!
-//! Filters are evaluated in the scan, all of them and by default: those that [`Predicate`] can say
-//! with the very same meaning prune row groups and pages, and are evaluated on encoded values; the
-//! others are evaluated by DataFusion's own expressions, on the columns that they need, before
-//! other columns are decoded. Parts of a conjunction that can fail for some values (division, casts,
+//! All filters are evaluated in the scan, by default. Those that [`Predicate`] can express with
+//! exactly the same meaning prune row groups and pages, and are evaluated on encoded values;
+//! DataFusion's own expressions evaluate the others, on the columns that they need, before other
+//! columns are decoded. Parts of a conjunction that can fail for some values (division, casts,
 //! `abs`, functions of users) are evaluated last, in the order of the query, and only for rows that
 //! passed the others: a filter fails in the scan for no row for which it would not fail above it.
-//! Filters that DataFusion learns while the query runs (joins, `ORDER BY
-//! … LIMIT`) are looked at again before each row group.
+//! Filters that DataFusion learns while the query runs (joins, `ORDER BY … LIMIT`) are looked at
+//! again before each row group.
 //!
-//! The parts of DataFusion that this needs are its small crates, without SQL and optimizer; their
+//! The crate depends on the small crates of DataFusion only, without SQL and optimizer; their
 //! version is 55.2.
 //!
 //! [`Predicate`]: marquetry::Predicate

@@ -1,7 +1,7 @@
 //! [`LocalSource`]: a file of the local store of DataFusion, whose ranges are read by one call.
 //!
-//! An object of any other store is a [`StoreSource`](marquetry::io::StoreSource), which asks for ranges
-//! side by side, and for the version of the object that it began with.
+//! An object of any other store is a [`StoreSource`](marquetry::io::StoreSource), which requests
+//! ranges side by side, and all of the same version of the object.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! The metadata of a file: read once, and kept in the cache of DataFusion, with the page indexes
+//! The metadata of a file are read once, and kept in the cache of DataFusion, with the page indexes
 //! and bloom filters that queries have fetched.
 //!
 //! Trap: DataFusion's own source keeps values of another type under the same path. Ours then lie
-//! under a path of their own, so that neither evicts the other at each query.
+//! under another path, so that neither evicts the other at each query.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -82,8 +82,8 @@ pub(crate) struct IndexKeeper {
     loaded: Arc<LoadedIndexes>,
 }
 
-/// The indexes of one file take at most one part in so many of a cache, because other files are to
-/// have their footers there.
+/// Maximum part of a cache (one in this many) that the indexes of one file take, because footers of
+/// other files must fit too.
 const INDEX_PART: usize = 8;
 
 impl IndexKeeper {

@@ -1,4 +1,4 @@
-//! Metrics of a scan of one file, under the names that DataFusion's own source gives them.
+//! Metrics of the scan of one file, under the names that DataFusion's own source gives them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Codecs: our scans, sinks and tables in the plans that distributed engines send.
+//! Encodes and decodes our scans, sinks and tables in the plans that distributed engines send.
 //!
 //! ```text
 //!  | MQSCAN1 | a ParquetScanExecNode, as DataFusion writes its own, and what it has no place for |
@@ -482,7 +482,7 @@ fn decode_table(buf: &[u8], schema: &SchemaRef) -> Result<Arc<dyn TableProvider>
         }
     };
     let urls = message.paths.iter().enumerate().map(path).collect::<Result<Vec<_>>>()?;
-    let table = MarquetryTable::of_urls(Arc::new(of_file), &urls, partitions.collect(), format)?;
+    let table = MarquetryTable::from_urls(Arc::new(of_file), &urls, partitions.collect(), format)?;
     Ok(Arc::new(table))
 }
 

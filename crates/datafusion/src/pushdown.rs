@@ -1,10 +1,10 @@
-//! Filters of DataFusion as a [`Predicate`].
+//! Converts filters of DataFusion to a [`Predicate`].
 //!
-//! What both mean alike becomes a typed test, which prunes and is evaluated on encoded values. All
-//! else becomes a function that evaluates the expression of DataFusion itself.
+//! A test that means the same in both becomes a typed test, which prunes and is evaluated on
+//! encoded values. All others become functions that evaluate the expression of DataFusion itself.
 //! Trap: floats. The kernels of Arrow compare them by IEEE 754 totalOrder, where −0 is less than +0
 //! and a NaN with a sign less than all numbers; a [`Predicate`] has one zero, and one NaN above all
-//! numbers. A test that is true of too many rows prunes beside the function that decides.
+//! numbers. A test that is true of too many rows prunes; the function beside it decides.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ pub(crate) fn learned_predicate(
         _ if !usage.trust.allows(&current) => Ok(Predicate::TRUE),
         _ => {
             translation.range = key_range(&current);
-            let bounds = Routed::of(&current).and_then(|routed| routed.bounds());
+            let bounds = Routed::from_case(&current).and_then(|routed| routed.bounds());
             let found = translation.predicate(&current)?;
             Ok(match bounds {
                 Some(bounds) => translation.predicate(&bounds)?.and(found),
@@ -135,7 +135,7 @@ struct Translation<'a> {
     schema: &'a Schema,
     /// Set if the filter may be left out where it does not pay.
     learned: Option<&'a Usage>,
-    /// The only column of which a learned filter has bounds, and where its keys lie.
+    /// The only column that a learned filter bounds, and the range of its keys.
     range: Option<(usize, KeyRange)>,
 }
 

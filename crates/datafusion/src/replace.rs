@@ -1,7 +1,7 @@
-//! [`ReplaceParquet`]: scans of DataFusion's own source become scans of ours.
+//! [`ReplaceParquet`] replaces scans of DataFusion's own source by ours.
 //!
-//! Trap: a scan that asks for anything which is not understood here stays as it is: extensions of
-//! files that are not known, readers of the caller's, keys, columns that the reader makes up.
+//! Trap: a scan with a request that is not understood here stays unchanged: unknown extensions of
+//! files, readers of the caller's, keys, columns that the reader makes up.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -159,7 +159,7 @@ fn is_understood(config: &FileScanConfig, source: &ParquetSource) -> bool {
     let mut files = config.file_groups.iter().flat_map(|group| group.iter());
     check_options(options).is_ok()
         && TypeOptions::new(&options.global).is_ok()
-        && RowNumberColumns::of(source.table_schema()).is_ok()
+        && RowNumberColumns::from_table(source.table_schema()).is_ok()
         && source.parquet_file_reader_factory().is_none_or(|factory| is_stock(factory))
         && files.all(extensions::are_known)
 }

@@ -1,10 +1,11 @@
-//! [`Routed`]: the filter that a join of several partitions learns.
+//! [`Routed`]: a filter that a join of several partitions learns.
 //!
-//! It is a CASE: the hash of a row's keys, modulo the number of partitions, says which of them the
-//! row would be joined in, and the branch of that partition says whether its keys are there.
-//! DataFusion evaluates such a CASE by comparing and merging arrays for each branch; here rows are
-//! handed out to the branches once. A branch that looks keys up need not compare them with their
-//! bounds too. The filter may be left out at all, so all that counts is that no row is lost.
+//! It is a CASE: the hash of a row's keys, modulo the number of partitions, selects the partition
+//! in which the row would be joined, and the branch of that partition tells whether its keys are
+//! there. DataFusion evaluates such a CASE by comparing and merging arrays for each branch; here
+//! rows are distributed to the branches once. A branch that looks keys up need not compare them
+//! with their bounds too. The filter may be left out entirely, so the only requirement is that no
+//! row is lost.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ const MAX_PARTITIONS: u64 = 1 << 12;
 
 impl Routed {
     /// The branches of `expr`; `None` if it is of another form.
-    pub(crate) fn of(expr: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+    pub(crate) fn from_case(expr: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let case = expr.downcast_ref::<CaseExpr>()?;
         let route = case.expr()?.downcast_ref::<BinaryExpr>()?;
         if *route.op() != Operator::Modulo {
@@ -68,7 +69,7 @@ impl Routed {
         self.bounds.clone()
     }
 
-    /// Of which rows the filter is true, and perhaps of a few more.
+    /// Evaluates the filter: true for the rows that pass, and perhaps for a few more.
     ///
     /// # Errors
     /// Those of the expressions.

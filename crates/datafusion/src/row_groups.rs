@@ -1,4 +1,4 @@
-//! Which row groups of a file a scan reads, and in which order.
+//! Chooses which row groups of a file a scan reads, and in which order.
 //!
 //! DataFusion splits a large file by ranges of bytes: each row group belongs to the range that has
 //! its middle.

@@ -1,4 +1,4 @@
-//! [`Scan`]: from a file of a plan to what is read of it, in its own terms.
+//! [`Scan`] translates a file of a plan to a read of it.
 //!
 //! ```text
 //!  PartitionedFile ─ Prepared ─── KnownFile ─ OfFile ──── FileStream
@@ -6,8 +6,8 @@
 //!                    pruned file  (pending)   of the file
 //! ```
 //!
-//! The expressions of the query are put into terms of the file: partition values, columns that it
-//! has not, types that differ. Planning takes the thread; only the metadata are waited for.
+//! The expressions of the query are adapted to the file: partition values, missing columns, types
+//! that differ. Planning blocks the thread; only the metadata are awaited.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -209,7 +209,7 @@ impl Scan {
     }
 }
 
-/// Columns of which statistics say that all rows of the file have the same value.
+/// Columns in which all rows of the file have the same value, as statistics say.
 fn constant_columns(
     statistics: Option<&Statistics>,
     schema: &Schema,

@@ -1,7 +1,7 @@
-//! Schemas: what a table of files has, and as what one file is read for it.
+//! The schema of a table of files, and the schema in which one file is read for it.
 //!
 //! DataFusion adapts expressions to the schema of a file, with casts where types differ. Strings
-//! and byte strings need none: they are read as what the table has, views or not.
+//! and byte strings need none: they are read in the type of the table, views or not.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

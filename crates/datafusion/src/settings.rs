@@ -1,4 +1,4 @@
-//! [`ScanSettings`]: how files are read, whatever makes the scan.
+//! [`ScanSettings`] say how files are read, whatever plans the scan.
 
 use datafusion_common::config::{ParquetOptions, TableParquetOptions};
 use datafusion_common::{DataFusionError, Result};

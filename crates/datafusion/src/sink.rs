@@ -1,10 +1,10 @@
-//! [`MarquetrySink`]: what `COPY` and `INSERT` write, one file per task.
+//! [`MarquetrySink`] writes the rows of `COPY` and `INSERT`, one file per task.
 //!
 //! Rows wait until a row group is full, are encoded while the next ones come, and go out in parts;
-//! their bytes are reserved from the memory pool of DataFusion meanwhile. If the pool has no room,
-//! the parts that are on their way are waited for, and then the row group ends early. No file
-//! appears before all of them are written: if one fails, or the query does, the others are given up
-//! too.
+//! meanwhile their bytes are reserved from the memory pool of DataFusion. If the pool is exhausted,
+//! the sink waits for the parts that are being uploaded, and then ends the row group early. No file
+//! appears before all of them are written: if one fails, or the query does, the others are
+//! discarded too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -173,8 +173,8 @@ impl FileSink for MarquetrySink {
     }
 }
 
-/// The parts of a file on their way take at most one part in so many of a memory pool, if that is
-/// enough for two.
+/// Maximum part of a memory pool (one in this many) for the parts of a file that are being
+/// uploaded, if that is enough for two.
 const POOL_PART: u64 = 8;
 
 /// What all tasks give, and the first error. No task is ended by the error of another.
@@ -236,7 +236,7 @@ impl OneFile {
         });
     }
 
-    /// Reserves so many bytes more.
+    /// Reserves `bytes` more bytes.
     async fn reserve(&mut self, bytes: usize) -> Result<()> {
         if self.reservation.try_grow(bytes).is_ok() {
             return Ok(());

@@ -40,18 +40,17 @@ use marquetry::read::PageIndexUse;
 /// Scans Parquet files for DataFusion.
 ///
 /// Filters are evaluated in the scan unless [`ScanSettings::with_pushdown`] says otherwise; row
-/// groups and pages that they exclude are not read in any case. Of the options of DataFusion, those
-/// decide that say what is read, and by what it is pruned: `binary_as_string`, `coerce_int96`,
+/// groups and pages that they exclude are not read in any case. These options of DataFusion have an
+/// effect, because they decide what is read and what prunes it: `binary_as_string`, `coerce_int96`,
 /// `coerce_int96_tz`, `enable_page_index`, `pruning`, `bloom_filter_on_read` and
-/// `metadata_size_hint`. Those that only say how the source works that DataFusion has itself
-/// have no effect.
+/// `metadata_size_hint`. Options that only tune DataFusion's own source have none.
 ///
-/// Footers, and the page indexes and bloom filters that queries have fetched, are kept in the cache
-/// of file metadata, which a session has. Of one file, indexes take at most an eighth of it.
-/// What lies there counts against the limit of that cache, which is the option
-/// `datafusion.runtime.metadata_cache_limit`, with all the memory that it takes, indexes included,
-/// and not against the memory pool. Indexes that a scan has fetched and is to put there are reserved
-/// from the pool until the scan of the file ends.
+/// Footers, and the page indexes and bloom filters that queries have fetched, are kept in the file
+/// metadata cache of the session. The indexes of one file take at most an eighth of it. All of it
+/// counts against the limit of that cache, which is the option
+/// `datafusion.runtime.metadata_cache_limit`, indexes included, and not against the memory pool.
+/// Indexes that a scan has fetched for the cache are reserved from the pool until the scan of the
+/// file ends.
 ///
 /// Filters that a query learns are used while they pay. Those that may be bounds which DataFusion
 /// 55.2 learns for MIN and MAX are not, because it forgets other aggregates of the same query that
@@ -196,7 +195,7 @@ impl MarquetrySource {
         partition: usize,
     ) -> Result<Files> {
         check_options(self.settings.options())?;
-        let row_numbers = RowNumberColumns::of(&self.table)?;
+        let row_numbers = RowNumberColumns::from_table(&self.table)?;
         if self.filter.as_ref().is_some_and(|filter| row_numbers.are_in(filter)) {
             return Err(DataFusionError::NotImplemented(
                 "marquetry: a filter by a virtual column in a scan: put it above the scan"

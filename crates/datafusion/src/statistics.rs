@@ -1,9 +1,9 @@
-//! Statistics and the sort order of a file, as DataFusion plans by them.
+//! Converts the statistics and the sort order of a file to those that DataFusion plans by.
 //!
-//! Trap: what is called exact answers queries. Bounds are exact only where the file says so; of
-//! floats, only where it also says that there are no NaNs, which no bound tells of, and of zeros
-//! never, because −0 and +0 share a bound. A table may declare another type than the file has:
-//! bounds and orders hold only where the cast keeps the order of values.
+//! Trap: DataFusion answers queries from statistics that are called exact. Bounds are exact only
+//! where the file says so; for floats, only where it also says that there are no NaNs, which bounds
+//! ignore, and for zeros never, because −0 and +0 share a bound. A table may declare another type
+//! than the file has: bounds and orders hold only if the cast keeps the order of values.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

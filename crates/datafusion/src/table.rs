@@ -84,11 +84,11 @@ impl MarquetryTable {
         partitions: impl IntoIterator<Item = (String, DataType)>,
         format: MarquetryFormat,
     ) -> Result<Self> {
-        Self::of_urls(schema, &urls(paths)?, partitions.into_iter().collect(), format)
+        Self::from_urls(schema, &urls(paths)?, partitions.into_iter().collect(), format)
     }
 
     /// As [`MarquetryTable::with_schema`], of paths that are parsed.
-    pub(crate) fn of_urls(
+    pub(crate) fn from_urls(
         schema: SchemaRef,
         urls: &[ListingTableUrl],
         partitions: Vec<(String, DataType)>,

@@ -1,8 +1,7 @@
-//! Options of DataFusion as [`WriteOptions`].
+//! Converts options of DataFusion to [`WriteOptions`].
 //!
-//! What has the value that DataFusion has by default is left to this crate, because it says nothing
-//! of what the user wants. What is set and has no counterpart here is an error that names the
-//! option.
+//! An option that has DataFusion's default is left to this crate, because it expresses no wish of
+//! the user. An option that is set and has no counterpart here is an error that names it.
 
 use std::fmt;
 

@@ -2,7 +2,8 @@
 //! findings; exit status 1 if there are some.
 //!
 //! ```text
-//! cargo run --bin structure -- --count 200000 [--series 1] [--from 0] [--seeds FOLDER] [--keep FOLDER] [--skip PATH,…]
+//! cargo run --bin structure -- --count 200000 [--series 1] [--from 0] [--seeds FOLDER]
+//!     [--keep FOLDER] [--skip PATH,…]
 //! cargo run --bin structure -- --file PATH [--series 1] [--from 0] [--count 1]
 //! ```
 //!

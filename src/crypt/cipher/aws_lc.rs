@@ -1,4 +1,5 @@
-//! By AWS-LC, which is several times as fast where the processor has vector instructions for AES.
+//! Implements the ciphers with AWS-LC, which is several times as fast as `portable` where the
+//! processor has vector instructions for AES.
 
 use aws_lc_rs::aead::{AES_128_GCM, AES_192_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{

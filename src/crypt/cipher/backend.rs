@@ -1,4 +1,4 @@
-//! [`Cipher`]: what each of the libraries gives.
+//! [`Cipher`]: the operations that each cryptographic library provides.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! No cipher, so that no key can be made.
+//! Stands in for the ciphers without the feature `encryption`: no key can be made.
 
 use super::backend::{Cipher, NONCE_LEN, TAG_LEN, check_enabled};
 use crate::error::Result;

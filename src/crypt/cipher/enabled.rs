@@ -1,4 +1,4 @@
-//! The cipher of this build, by AWS-LC where there is a choice, and the random generator.
+//! Selects the ciphers of this build, AWS-LC if it is available, and the random generator.
 
 #[cfg(feature = "aws-lc")]
 pub(in crate::crypt) use super::aws_lc::AwsLcAes as Aes;

@@ -1,5 +1,5 @@
-//! AES-GCM and AES-CTR, by a library: `aes-gcm` and `ctr`, or AWS-LC with the cargo feature
-//! `aws-lc`. Without the feature `encryption` there is neither.
+//! AES-GCM and AES-CTR, provided by the crates `aes-gcm` and `ctr`, or by AWS-LC with the cargo
+//! feature `aws-lc`. Without the feature `encryption` there is neither.
 //!
 //! Spec: Encryption.md, "Encryption algorithms"; NIST SP 800-38A and 800-38D. Tags are compared in
 //! constant time by the library.

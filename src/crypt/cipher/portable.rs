@@ -1,5 +1,5 @@
-//! By the crates `aes-gcm` and `ctr`, which use the instructions of the processor where it has
-//! them. The schedule of a key is zeroized when it is dropped.
+//! Implements the ciphers with the crates `aes-gcm` and `ctr`, which use the AES instructions of
+//! the processor if it has them. The key schedule is zeroized when it is dropped.
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::aead::consts::U12;

@@ -1,4 +1,4 @@
-//! [`KeyMaterial`]: how a data encryption key is wrapped, and its JSON.
+//! [`KeyMaterial`] describes how a data encryption key is wrapped, and is stored as JSON.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

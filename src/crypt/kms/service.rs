@@ -1,4 +1,4 @@
-//! [`Kms`], and the one that holds its master keys in memory.
+//! [`Kms`] wraps and unwraps keys; a [`KeyRing`] does so with master keys that it holds in memory.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Keys wrapped with other keys: nonce, ciphertext and tag of AES-GCM as Base64.
+//! Wraps keys with other keys: nonce, ciphertext and tag of AES-GCM, encoded as Base64.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The encoder of DELTA_BINARY_PACKED.
+//! Encodes DELTA_BINARY_PACKED.
 
 use super::int::Int;
 use crate::simd::Isa;

@@ -1,4 +1,4 @@
-//! [`Int`]: the integers of either width, and the kernels for them.
+//! [`Int`]: the kernels of DELTA_BINARY_PACKED for integers of 32 and of 64 bits.
 
 use crate::simd::Isa;
 use crate::simd::deltas::{BLOCK, Differences};
@@ -41,8 +41,8 @@ pub(crate) trait Int: Native + Ord + TryFrom<i64> + Into<i64> {
     /// The differences of a block of 2 to 129 values, less the smallest of them.
     fn differences(isa: Isa, values: &[Self], out: &mut [Self::Delta; BLOCK]) -> Differences<Self>;
 
-    /// Adds the difference of two of the smallest to differences less the smaller one, and gives the
-    /// bits that they take then.
+    /// Rebases deltas that are relative to the minimum `from` onto the smaller minimum `to`, and
+    /// returns their bit width.
     fn raise(isa: Isa, deltas: &mut [Self::Delta], from: Self, to: Self) -> u8;
 
     /// Appends packed differences.

@@ -1,4 +1,4 @@
-//! [`BitWidth`]: how many bits a packed value takes.
+//! [`BitWidth`]: the number of bits of a packed value.
 
 use crate::error::{Error, Result, Spec};
 

@@ -1,4 +1,4 @@
-//! The hybrid, written: runs where they pay, all else packed.
+//! Encodes the hybrid: repeated values become runs where a run is shorter, all others are packed.
 //!
 //! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid". Trap: a run can only begin where
 //! a group of 8 packed values ends.
@@ -46,7 +46,7 @@ pub(crate) fn encode_run_into(value: u32, n: usize, width: BitWidth, out: &mut V
 /// runs of equal bytes as runs, all else as it is.
 ///
 /// # Panics
-/// If there are not so many bits.
+/// If `bits` has fewer than `offset + n` bits.
 pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
     let shifted;
     // Every group of the stream begins at a byte; the last one is padded with zeros, which a bitmap
@@ -153,7 +153,7 @@ fn paying_run(width: BitWidth) -> usize {
 enum Segment<'a, T> {
     /// As many times the value.
     Run(T, usize),
-    /// Values of which all but the last stretch are a multiple of 8.
+    /// Values to be packed; the length of every stretch but the last is a multiple of 8.
     Packed(&'a [T]),
 }
 

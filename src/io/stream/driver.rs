@@ -1,9 +1,9 @@
-//! The asynchronous driver: fetches row groups side by side for a [`Scan`], and decodes waves by a
-//! pool, or where the stream is polled.
+//! The asynchronous driver fetches row groups side by side for a [`Scan`], and decodes waves on a
+//! pool, or on the thread that polls the stream.
 //!
-//! Requests run while the stream is polled; a thread of the runtime never waits. As many row groups
-//! are on their way as fit a share of the memory. While a wave is decoded, requests go on. The
-//! indexes of many row groups are fetched together.
+//! Requests run while the stream is polled; a thread of the runtime never blocks. As many row
+//! groups are fetched at a time as fit a share of the memory. Requests go on while a wave is
+//! decoded. The indexes of many row groups are fetched together.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -372,7 +372,7 @@ impl Drop for Streamed {
     }
 }
 
-/// The row groups of a plan; large ones in parts, each of which is fetched for itself.
+/// The row groups of a plan. Large ones are divided into parts, which are fetched one by one.
 fn parts(plan: &Plan) -> Arc<[RowRange]> {
     let bytes = PART_BYTES.min(plan.budget().cap() / 8).min(plan.options().read_ahead.bytes);
     let bytes = bytes.max(SMALLEST_PART);
@@ -439,7 +439,7 @@ impl StreamState {
             }
             indexes.extend(of_group.indexes);
         }
-        // Parts of a row group have the same. Those that are at hand are not held twice.
+        // Parts of a row group need the same ranges. Those that are in memory are not held twice.
         needs.sort_by_key(|need| (need.start, need.end));
         needs.dedup();
         needs.retain(|need| !self.source.holds(need));

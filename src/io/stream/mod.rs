@@ -1,5 +1,5 @@
-//! Where bytes come and go asynchronously (feature `async`): sources, sinks, the objects of object
-//! stores (feature `object_store`), and the driver that reads.
+//! Asynchronous input and output (feature `async`): sources, sinks, the objects of object stores
+//! (feature `object_store`), and the driver that reads.
 
 mod sink;
 mod source;

@@ -1,7 +1,7 @@
-//! [`PartSizes`]: how long the parts of an object are that is uploaded.
+//! [`PartSizes`] decides how long the parts of a multipart upload are.
 //!
-//! How large the object will be is not known, and stores take at most [`MAX_PARTS`] parts: so later
-//! parts are longer than the first ones.
+//! The size of the object is not known in advance, and stores take at most [`MAX_PARTS`] parts, so
+//! later parts are longer than the first ones.
 
 use crate::error::{Error, LimitKind, Result};
 
@@ -18,7 +18,8 @@ const MAX_PART_BYTES: u64 = 5 << 30;
 /// the last of one length: objects of 32 GB, with parts of 8 MiB.
 const EQUAL_PARTS: usize = 4000;
 
-/// Parts after which they double: with so many, objects of 5 TiB have fewer than [`MAX_PARTS`].
+/// Number of parts after which their length doubles, because then an object of 5 TiB has fewer than
+/// [`MAX_PARTS`] parts.
 const PARTS_OF_A_LENGTH: usize = 600;
 
 /// How long parts are, by how many went before.

@@ -1,4 +1,4 @@
-//! [`AsyncSink`]: where the bytes of a file go, asynchronously.
+//! [`AsyncSink`] receives the bytes of a file asynchronously.
 
 use std::task::{Context, Poll};
 
@@ -7,7 +7,7 @@ use futures_core::future::BoxFuture;
 
 use crate::error::Result;
 
-/// Something that takes the bytes of a file, one piece after the other, each after a while.
+/// Receives the bytes of a file asynchronously, one piece after the other.
 ///
 /// After an error nothing more is written, and [`AsyncSink::abort`] is called. A sink that is
 /// dropped unfinished must leave nothing that looks like a whole file.

@@ -1,4 +1,4 @@
-//! [`AsyncSource`]: where the bytes of a file come from, asynchronously; and what is kept of them.
+//! [`AsyncSource`] provides the bytes of a file asynchronously; some of them are kept in memory.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +14,10 @@ use crate::io::source::Source;
 use crate::range_cache::RangeCache;
 use crate::read::{Latency, Metadata};
 
-/// An asynchronous source of the bytes of a file, which gives any range of them.
+/// Provides any range of the bytes of a file asynchronously.
 ///
-/// Its futures run under any runtime, as far as this crate is concerned. Whether a request is tried
-/// again is for the source to decide.
+/// This crate lets its futures run under any runtime. The source decides whether a failed request
+/// is retried.
 #[expect(clippy::len_without_is_empty, reason = "an empty file is no Parquet file")]
 pub trait AsyncSource: Send + Sync {
     /// Length of the file, in bytes.

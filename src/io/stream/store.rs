@@ -1,4 +1,4 @@
-//! [`StoreSource`] and [`StoreSink`]: an object of an object store.
+//! [`StoreSource`] and [`StoreSink`] read and write an object of an object store.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -22,8 +22,8 @@ use crate::error::{Error, Result};
 
 /// An object of an object store.
 ///
-/// If the object is replaced while it is read, the read fails: parts of two files are never mixed,
-/// where the store gives entity tags.
+/// If the object is replaced while it is read, the read fails: parts of two versions are never
+/// mixed if the store has entity tags.
 #[derive(Debug)]
 pub struct StoreSource {
     store: Arc<dyn ObjectStore>,
@@ -40,8 +40,8 @@ impl StoreSource {
         Self { store, path, tag: OnceLock::new(), listed: None }
     }
 
-    /// The object that a listing told of. If it was replaced since then, it is not read: what else
-    /// is known of it, such as its footer, may be that of the object before.
+    /// The object that a listing returned. If it was replaced since then, the read fails, because
+    /// metadata such as its footer may be those of the earlier version.
     pub fn listed(store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
         Self { listed: Some(meta.clone()), ..Self::new(store, meta.location) }
     }
@@ -62,15 +62,15 @@ impl StoreSource {
     }
 }
 
-/// The error of a read that finds another object in the place of the one that was listed.
+/// The error of a read that finds another object than the one that was listed.
 #[cold]
 pub fn replaced(path: &Path) -> object_store::Error {
     let source = "the object was replaced after it was listed: plan the read again".into();
     object_store::Error::Precondition { path: path.to_string(), source }
 }
 
-/// Whether an object is another than the one that was listed: by their tags if both have one, else
-/// by their lengths.
+/// Whether an object differs from the one that was listed: by their entity tags if both have one,
+/// else by their lengths.
 pub fn is_replaced(listed: &ObjectMeta, found: &ObjectMeta) -> bool {
     // Listings of some stores leave out the quotes of a tag, or say that it is a weak one.
     fn bare(tag: &str) -> &str {
@@ -121,9 +121,9 @@ impl AsyncSource for StoreSource {
 /// An object that is being written: in parts that are uploaded side by side, or, if it is small, at
 /// once.
 ///
-/// The object appears when it is whole; an object of the same name stays until then. A sink that is
-/// dropped unfinished may leave parts that listings do not show. [`AsyncSink::abort`] removes them,
-/// as a lifecycle rule of most stores does.
+/// The object appears when it is whole; an existing object of the same name stays until then. A
+/// sink that is dropped unfinished may leave parts that listings do not show. [`AsyncSink::abort`]
+/// removes them, as a lifecycle rule of most stores does.
 #[derive(Debug)]
 pub struct StoreSink {
     store: Arc<dyn ObjectStore>,
@@ -200,13 +200,13 @@ impl StoreSink {
         }
     }
 
-    /// Uploads parts of this many bytes, all but the last of one length, as some stores want them.
-    /// At least 5 MiB. Stores take at most 10,000 parts: more are an error.
+    /// Uploads parts of `bytes` bytes, all but the last of one length, as some stores require. At
+    /// least 5 MiB. Stores take at most 10,000 parts: more are an error.
     ///
-    /// By default the first 4,000 parts have 8 MiB; then they double after each 600, because it is
-    /// not known how large the object will be. Objects of 5 TiB are possible. Two parts at least
-    /// are held: beyond 100 GB those have 128 MiB and more. A store that wants parts of one length
-    /// needs this option for objects of more than 31 GiB.
+    /// By default the first 4,000 parts have 8 MiB; then they double after each 600, because the
+    /// size of the object is not known in advance. Objects of 5 TiB are possible. At least two
+    /// parts are held in memory: beyond 100 GB those have 128 MiB and more. A store that requires
+    /// parts of one length needs this option for objects of more than 31 GiB.
     #[must_use]
     pub fn with_part_bytes(mut self, bytes: usize) -> Self {
         self.sizes = PartSizes::equal(bytes);
@@ -214,9 +214,9 @@ impl StoreSink {
         self
     }
 
-    /// Takes about `memory` bytes, at least 10 MiB: parts are smaller where that is little, and
-    /// fewer are on their way; parts grow no more than there is memory. Default 72 MiB,
-    /// which is nine parts of 8 MiB.
+    /// Limits the memory to about `memory` bytes, at least 10 MiB: with less memory parts are
+    /// smaller, fewer are uploaded at a time, and parts grow only as far as it allows. Default 72
+    /// MiB, which is nine parts of 8 MiB.
     #[must_use]
     pub fn with_memory(self, memory: u64) -> Self {
         let memory = saturated(memory);

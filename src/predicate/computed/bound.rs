@@ -1,5 +1,5 @@
-//! Binding of expressions: columns are numbers, and each step knows what its operands are converted
-//! to.
+//! Binds expressions: columns become numbers, and each step knows the types that its operands are
+//! converted to.
 
 use std::sync::Arc;
 

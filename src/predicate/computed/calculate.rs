@@ -1,4 +1,4 @@
-//! One step of an expression, by the kernels of Arrow.
+//! Computes one step of an expression with the kernels of Arrow.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub(super) fn applied(function: &Unary, array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn absolute(array: &ArrayRef) -> Result<ArrayRef> {
-    fn of<T: ArrowPrimitiveType>(
+    fn map_values<T: ArrowPrimitiveType>(
         array: &ArrayRef,
         absolute: impl Fn(T::Native) -> Result<T::Native, ArrowError>,
     ) -> Result<ArrayRef> {
@@ -93,14 +93,16 @@ fn absolute(array: &ArrayRef) -> Result<ArrayRef> {
         Ok(Arc::new(done.with_data_type(array.data_type().clone())))
     }
     match array.data_type() {
-        DataType::Int64 => of::<Int64Type>(array, |x| if x < 0 { x.neg_checked() } else { Ok(x) }),
+        DataType::Int64 => {
+            map_values::<Int64Type>(array, |x| if x < 0 { x.neg_checked() } else { Ok(x) })
+        }
         DataType::Decimal128(..) => {
-            of::<Decimal128Type>(array, |x| if x < 0 { x.neg_checked() } else { Ok(x) })
+            map_values::<Decimal128Type>(array, |x| if x < 0 { x.neg_checked() } else { Ok(x) })
         }
-        DataType::Decimal256(..) => {
-            of::<Decimal256Type>(array, |x| if x.is_negative() { x.neg_checked() } else { Ok(x) })
-        }
-        DataType::Float32 => of::<Float32Type>(array, |x| Ok(x.abs())),
-        _ => of::<Float64Type>(array, |x| Ok(x.abs())),
+        DataType::Decimal256(..) => map_values::<Decimal256Type>(array, |x| {
+            if x.is_negative() { x.neg_checked() } else { Ok(x) }
+        }),
+        DataType::Float32 => map_values::<Float32Type>(array, |x| Ok(x.abs())),
+        _ => map_values::<Float64Type>(array, |x| Ok(x.abs())),
     }
 }

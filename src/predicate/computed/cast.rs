@@ -1,4 +1,4 @@
-//! Casts: a value becomes one of another type, or the read fails.
+//! Casts values to another type; a value that the type does not have fails the read.
 
 use std::sync::Arc;
 

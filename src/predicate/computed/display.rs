@@ -1,4 +1,4 @@
-//! The text form of expressions, written: `Display`.
+//! Formats expressions in the text form (`Display`).
 
 use std::fmt;
 

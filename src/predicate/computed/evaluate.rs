@@ -1,4 +1,4 @@
-//! Evaluation of expressions on batches, and comparison of what they give.
+//! Evaluates expressions on batches, and compares their values.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ pub(in crate::predicate) fn compare(
         ComparedAs::Type(to) => Ok(with_one_zero(cast(&array, to)?)),
     };
     let (left, right) = (left.map(converted)?, right.map(converted)?);
-    let answers = left.with(&right, |left, right| match op {
+    let results = left.with(&right, |left, right| match op {
         Op::Eq => cmp::eq(left, right),
         Op::NotEq => cmp::neq(left, right),
         Op::Lt => cmp::lt(left, right),
@@ -83,7 +83,7 @@ pub(in crate::predicate) fn compare(
         Op::Gt => cmp::gt(left, right),
         Op::GtEq => cmp::gt_eq(left, right),
     })?;
-    Ok(TriState::of(&answers))
+    Ok(TriState::from_array(&results))
 }
 
 /// Floats with one zero and one NaN, as which the kernels of Arrow have several.

@@ -1,4 +1,4 @@
-//! Functions of text: [`lower`], [`upper`] and [`length`].
+//! The functions of text: [`lower`], [`upper`] and [`length`].
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
-//! Computed values: an [`Expression`](super::calculation::Expression) is bound to types ([`bound`]),
-//! which says what each step is converted to ([`types`]), and then evaluated on batches by the
-//! kernels of Arrow ([`evaluate`]). Nothing is known of it beforehand: it prunes nothing.
+//! Computed values: an [`Expression`](super::calculation::Expression) is bound to types
+//! ([`bound`]), which decides what each step converts its operands to ([`types`]), and is then
+//! evaluated on batches with the kernels of Arrow ([`evaluate`]). It prunes nothing, because
+//! nothing is known of its values before they are computed.
 
 mod functions;
 mod temporal;

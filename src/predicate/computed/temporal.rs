@@ -1,4 +1,4 @@
-//! Dates, times and timestamps as nanoseconds, in 128 bits: no unit overflows them.
+//! Converts dates, times and timestamps to nanoseconds in 128 bits, which no unit overflows.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Tests of predicates: what is said in the module docs, line by line; then `random` holds
-//! everything against a naive twin.
+//! Tests the rules of the module docs, one by one; `random` then compares everything with a naive
+//! twin.
 
 pub(super) mod random;
 mod rules;
@@ -543,7 +543,7 @@ fn random_predicate(rng: &mut fastrand::Rng, depth: u8) -> Predicate {
         4 => column.starts_with("it's"),
         5 => column.starts_with(&[1u8, 255]),
         6 => column.between(random_literal(rng), random_literal(rng)),
-        7 => Predicate::of(Term::Constant(*rng.choice(&[None, Some(true), Some(false)]).unwrap())),
+        7 => Predicate::new(Term::Constant(*rng.choice(&[None, Some(true), Some(false)]).unwrap())),
         8 => column.eq(true),
         _ => {
             let ops = [Op::Eq, Op::NotEq, Op::Lt, Op::LtEq, Op::Gt, Op::GtEq];

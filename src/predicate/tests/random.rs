@@ -1,6 +1,6 @@
-//! Random tables are written to files, and random predicates on them are held against a naive twin:
-//! row by row when they are evaluated, and range by range when row groups and pages are pruned, by
-//! the metadata as written and by any other that would be lawful.
+//! Tests random predicates on random files against a naive twin: row by row when they are
+//! evaluated, and range by range when row groups and pages are pruned, by the metadata as written
+//! and by any other that would be legal.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::selection::RowSelection;
 use crate::stats::bloom::{Blocks, Bloom, BloomLayout};
 use crate::stats::bounds::{BoundCut, StoredBound, lower, upper};
 
-/// So many cases, or as many as MARQUETRY_CASES says.
+/// Number of random cases: `default`, or MARQUETRY_CASES if it is set.
 pub(in crate::predicate) fn cases(default: u64) -> u64 {
     std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
@@ -52,7 +52,7 @@ fn lawful(rng: &mut Rng, facts: &ColumnFacts, leaf: &crate::schema::Leaf) -> Col
         facts.bloom = None;
     }
     let max = rng.usize(1..6);
-    let cut = match BoundCut::of(leaf) {
+    let cut = match BoundCut::for_leaf(leaf) {
         BoundCut::Never => None,
         cut => Some(cut),
     };
@@ -83,17 +83,17 @@ fn lawful(rng: &mut Rng, facts: &ColumnFacts, leaf: &crate::schema::Leaf) -> Col
 }
 
 fn check(
-    answers: &[(Range<u64>, PruneResult)],
+    results: &[(Range<u64>, PruneResult)],
     tri_state: &[Option<bool>],
     context: &dyn Fn() -> String,
 ) -> [u64; 2] {
     let mut proven = [0; 2];
     let mut at = 0;
-    for (range, answer) in answers {
+    for (range, result) in results {
         assert_eq!(range.start, at, "{}", context());
         at = range.end;
         let rows = &tri_state[range.start as usize..range.end as usize];
-        match answer {
+        match result {
             PruneResult::Cannot => {
                 assert!(!rows.contains(&Some(true)), "cannot {range:?}: {rows:?} {}", context());
                 proven[0] += rows.len() as u64;
@@ -110,7 +110,7 @@ fn check(
         }
     }
     assert_eq!(at, tri_state.len() as u64, "{}", context());
-    assert!(answers.windows(2).all(|pair| pair[0].1 != pair[1].1), "{}", context());
+    assert!(results.windows(2).all(|pair| pair[0].1 != pair[1].1), "{}", context());
     proven
 }
 
@@ -133,7 +133,7 @@ fn filtered(
     context: &impl Fn() -> String,
 ) {
     let mut wanted: Vec<i64> = Vec::new();
-    let trues = (0..).zip(tri_state).filter(|(_, verdict)| **verdict == Some(true));
+    let trues = (0..).zip(tri_state).filter(|(_, result)| **result == Some(true));
     wanted.extend(trues.map(|(row, _)| row));
     let names: Vec<String> =
         reader.schema().unwrap().fields().iter().map(|f| f.name().clone()).collect();
@@ -204,7 +204,7 @@ fn one_case(seed: u64, tally: &mut Tally) {
         let predicate = twin.predicate();
         let context = || format!("seed {seed}: {predicate} on {}", batch.schema());
         let tri_state: Vec<Option<bool>> =
-            (0..batch.num_rows()).map(|i| twin.of(&cell(&whole, i))).collect();
+            (0..batch.num_rows()).map(|i| twin.evaluate(&cell(&whole, i))).collect();
         let bound = predicate.bind(footer.schema(), footer.key_values(), &ArrowOptions::default());
         let bound = bound.unwrap_or_else(|e| panic!("{e}: {}", context()));
         // As it is in memory.
@@ -299,8 +299,8 @@ fn one_case(seed: u64, tally: &mut Tally) {
                 }));
                 facts.push(known);
             }
-            let answer = bound.prune_row_group(rows, |leaf| facts.get(leaf));
-            let one = check(&[(0..rows, answer)], tri_state, &context);
+            let result = bound.prune_row_group(rows, |leaf| facts.get(leaf));
+            let one = check(&[(0..rows, result)], tri_state, &context);
             let ranges = bound.prune_pages(
                 rows,
                 |leaf| facts.get(leaf),
@@ -333,8 +333,8 @@ fn one_case(seed: u64, tally: &mut Tally) {
                         })
                     })
                     .collect();
-                let answer = bound.prune_row_group(rows, |leaf| facts.get(leaf));
-                check(&[(0..rows, answer)], tri_state, &context);
+                let result = bound.prune_row_group(rows, |leaf| facts.get(leaf));
+                check(&[(0..rows, result)], tri_state, &context);
                 let ranges = bound.prune_pages(
                     rows,
                     |leaf| facts.get(leaf),

@@ -1,4 +1,4 @@
-//! The rules by which metadata are believed, one by one.
+//! Tests the rules by which metadata are trusted, one by one.
 
 use std::sync::Arc;
 
@@ -65,8 +65,8 @@ fn bounded(min: impl AsRef<[u8]>, max: impl AsRef<[u8]>) -> Statistics {
     }
 }
 
-/// What ten rows with these statistics are answered.
-fn answer(
+/// What these statistics prove of ten rows.
+fn pruned(
     text: &str,
     schema: &Schema,
     order: Option<&ColumnOrder>,
@@ -103,17 +103,17 @@ fn bounds_answer_comparisons() {
         ("x > 5 and x < 15", Might),
         ("true or x = 15", Always),
     ] {
-        assert_eq!(answer(text, &schema, TYPE, &statistics), expected, "{text}");
+        assert_eq!(pruned(text, &schema, TYPE, &statistics), expected, "{text}");
     }
     // Without an order there are no bounds, nor with one that is unknown or is not for the type.
     for order in [None, TOTAL, INT96, Some(&ColumnOrder::default())] {
-        assert_eq!(answer("x = 9", &schema, order, &statistics), Might, "{order:?}");
+        assert_eq!(pruned("x = 9", &schema, order, &statistics), Might, "{order:?}");
     }
     // Bounds that exclude each other, or have another length.
     for wrong in
         [bounded(20i32.to_le_bytes(), 10i32.to_le_bytes()), bounded([1], 20i32.to_le_bytes())]
     {
-        assert_eq!(answer("x = 100", &schema, TYPE, &wrong), Might);
+        assert_eq!(pruned("x = 100", &schema, TYPE, &wrong), Might);
     }
 }
 
@@ -121,13 +121,13 @@ fn bounds_answer_comparisons() {
 fn a_cut_bound_proves_no_equality() {
     let schema = leaf(Type::ByteArray, Some(LogicalType::String), None);
     let mut statistics = bounded("abc", "abc");
-    assert_eq!(answer("x = 'abc'", &schema, TYPE, &statistics), Always);
-    assert_eq!(answer("x in ('abc', 'b')", &schema, TYPE, &statistics), Always);
+    assert_eq!(pruned("x = 'abc'", &schema, TYPE, &statistics), Always);
+    assert_eq!(pruned("x in ('abc', 'b')", &schema, TYPE, &statistics), Always);
     statistics.is_max_value_exact = Some(false);
-    assert_eq!(answer("x = 'abc'", &schema, TYPE, &statistics), Might);
-    assert_eq!(answer("x <> 'abc'", &schema, TYPE, &statistics), Might);
-    assert_eq!(answer("x in ('abc', 'b')", &schema, TYPE, &statistics), Might);
-    assert_eq!(answer("x = 'abd'", &schema, TYPE, &statistics), Cannot);
+    assert_eq!(pruned("x = 'abc'", &schema, TYPE, &statistics), Might);
+    assert_eq!(pruned("x <> 'abc'", &schema, TYPE, &statistics), Might);
+    assert_eq!(pruned("x in ('abc', 'b')", &schema, TYPE, &statistics), Might);
+    assert_eq!(pruned("x = 'abd'", &schema, TYPE, &statistics), Cannot);
     let statistics = bounded("prefix-a", "prefix-c");
     for (text, expected) in [
         ("starts_with(x, 'prefix-')", Always),
@@ -140,7 +140,7 @@ fn a_cut_bound_proves_no_equality() {
         ("x not like 'q%b'", Always),
         ("x like '%'", Always),
     ] {
-        assert_eq!(answer(text, &schema, TYPE, &statistics), expected, "{text}");
+        assert_eq!(pruned(text, &schema, TYPE, &statistics), expected, "{text}");
     }
 }
 
@@ -170,7 +170,7 @@ fn floats_have_nans_and_two_zeros() {
             ("x in (5, double 'nan')", None, Might),
         ] {
             assert_eq!(
-                answer(text, &schema, order, &of(1.0, 2.0, nans)),
+                pruned(text, &schema, order, &of(1.0, 2.0, nans)),
                 expected,
                 "{text} {nans:?}"
             );
@@ -178,15 +178,15 @@ fn floats_have_nans_and_two_zeros() {
     }
     // A bound of +0 does not exclude -0, and the other way round.
     for zero in [0.0, -0.0] {
-        assert_eq!(answer("x = 0", &schema, TYPE, &of(zero, 1.0, Some(0))), Might);
-        assert_eq!(answer("x = 0", &schema, TYPE, &of(-1.0, zero, Some(0))), Might);
-        assert_eq!(answer("x = 0", &schema, TYPE, &of(zero, -zero, Some(0))), Always);
-        assert_eq!(answer("x < 0", &schema, TYPE, &of(zero, 1.0, Some(0))), Cannot);
+        assert_eq!(pruned("x = 0", &schema, TYPE, &of(zero, 1.0, Some(0))), Might);
+        assert_eq!(pruned("x = 0", &schema, TYPE, &of(-1.0, zero, Some(0))), Might);
+        assert_eq!(pruned("x = 0", &schema, TYPE, &of(zero, -zero, Some(0))), Always);
+        assert_eq!(pruned("x < 0", &schema, TYPE, &of(zero, 1.0, Some(0))), Cannot);
     }
     // A bound that is NaN is none; the other stays.
-    assert_eq!(answer("x < 1", &schema, TYPE, &of(1.0, f64::NAN, Some(0))), Cannot);
-    assert_eq!(answer("x > 9", &schema, TYPE, &of(1.0, f64::NAN, Some(0))), Might);
-    assert_eq!(answer("x = 3", &schema, TYPE, &of(f64::NAN, f64::NAN, None)), Might);
+    assert_eq!(pruned("x < 1", &schema, TYPE, &of(1.0, f64::NAN, Some(0))), Cannot);
+    assert_eq!(pruned("x > 9", &schema, TYPE, &of(1.0, f64::NAN, Some(0))), Might);
+    assert_eq!(pruned("x = 3", &schema, TYPE, &of(f64::NAN, f64::NAN, None)), Might);
 }
 
 #[test]
@@ -195,36 +195,36 @@ fn orders_are_those_of_the_types() {
         |bits, signed| Some(LogicalType::Integer(IntType { bit_width: bits, is_signed: signed }));
     let unsigned = leaf(Type::Int32, int(32, false), None);
     let statistics = bounded(1u32.to_le_bytes(), u32::MAX.to_le_bytes());
-    assert_eq!(answer("x = 4000000000", &unsigned, TYPE, &statistics), Might);
-    assert_eq!(answer("x = 0", &unsigned, TYPE, &statistics), Cannot);
+    assert_eq!(pruned("x = 4000000000", &unsigned, TYPE, &statistics), Might);
+    assert_eq!(pruned("x = 0", &unsigned, TYPE, &statistics), Cannot);
     // Outside of its range an INTEGER(8) is read as something else.
     let narrow = leaf(Type::Int32, int(8, true), None);
     let wide = bounded(300i32.to_le_bytes(), 300i32.to_le_bytes());
-    assert_eq!(answer("x = 44", &narrow, TYPE, &wide), Might);
+    assert_eq!(pruned("x = 44", &narrow, TYPE, &wide), Might);
     // Decimals in bytes, of unequal lengths.
     let decimal = Some(LogicalType::Decimal(DecimalType { precision: 6, scale: 2 }));
     let bytes = leaf(Type::ByteArray, decimal.clone(), None);
     let statistics = bounded([0xFF], [0x01, 0x00]);
-    assert_eq!(answer("x > 2.56", &bytes, TYPE, &statistics), Cannot);
-    assert_eq!(answer("x >= -0.01", &bytes, TYPE, &statistics), Always);
+    assert_eq!(pruned("x > 2.56", &bytes, TYPE, &statistics), Cannot);
+    assert_eq!(pruned("x >= -0.01", &bytes, TYPE, &statistics), Always);
     let fixed = leaf(Type::FixedLenByteArray, decimal, Some(3));
-    assert_eq!(answer("x > 2.56", &fixed, TYPE, &statistics), Might, "of the wrong length");
+    assert_eq!(pruned("x > 2.56", &fixed, TYPE, &statistics), Might, "of the wrong length");
     // INT96: only in the order of time.
     let int96 = leaf(Type::Int96, None, None);
     let day = |day: i32| [&0u64.to_le_bytes()[..], &day.to_le_bytes()].concat();
     let statistics = bounded(day(2_440_588), day(2_440_589));
     let late = "x > timestamp '1970-01-03 00:00:00'";
-    assert_eq!(answer(late, &int96, TYPE, &statistics), Might);
-    assert_eq!(answer(late, &int96, INT96, &statistics), Cannot);
+    assert_eq!(pruned(late, &int96, TYPE, &statistics), Might);
+    assert_eq!(pruned(late, &int96, INT96, &statistics), Cannot);
     // Of an annotation that is unknown, the order is too.
     let odd = leaf(Type::Int32, Some(LogicalType::Uuid), None);
     let statistics = bounded(1i32.to_le_bytes(), 2i32.to_le_bytes());
-    assert_eq!(answer("x = 5", &odd, TYPE, &statistics), Might);
+    assert_eq!(pruned("x = 5", &odd, TYPE, &statistics), Might);
     // Without an order there is nothing.
     let mut elements = leaf(Type::FixedLenByteArray, None, Some(12)).elements().collect::<Vec<_>>();
     elements[1].converted_type = Some(ConvertedType::Interval);
     let interval = Schema::parse(elements, &Limits::default()).unwrap();
-    assert_eq!(answer("x is null", &interval, TYPE, &bounded([0; 12], [0; 12])), Cannot);
+    assert_eq!(pruned("x is null", &interval, TYPE, &bounded([0; 12], [0; 12])), Cannot);
 }
 
 #[test]
@@ -236,19 +236,19 @@ fn deprecated_bounds_count_for_signed_orders_only() {
     };
     let numbers = || old(10i32.to_le_bytes().to_vec(), 20i32.to_le_bytes().to_vec());
     let int = leaf(Type::Int32, None, None);
-    assert_eq!(answer("x = 9", &int, None, &numbers()), Cannot);
-    assert_eq!(answer("x = 9", &int, TYPE, &numbers()), Cannot);
+    assert_eq!(pruned("x = 9", &int, None, &numbers()), Cannot);
+    assert_eq!(pruned("x = 9", &int, TYPE, &numbers()), Cannot);
     let unsigned = Some(LogicalType::Integer(IntType { bit_width: 32, is_signed: false }));
-    assert_eq!(answer("x = 9", &leaf(Type::Int32, unsigned, None), TYPE, &numbers()), Might);
+    assert_eq!(pruned("x = 9", &leaf(Type::Int32, unsigned, None), TYPE, &numbers()), Might);
     let text = leaf(Type::ByteArray, Some(LogicalType::String), None);
-    assert_eq!(answer("x = 'z'", &text, TYPE, &old(b"a".to_vec(), b"b".to_vec())), Might);
+    assert_eq!(pruned("x = 'z'", &text, TYPE, &old(b"a".to_vec(), b"b".to_vec())), Might);
     let decimal = Some(LogicalType::Decimal(DecimalType { precision: 4, scale: 0 }));
     assert_eq!(
-        answer("x = 9", &leaf(Type::Int32, decimal.clone(), None), None, &numbers()),
+        pruned("x = 9", &leaf(Type::Int32, decimal.clone(), None), None, &numbers()),
         Cannot
     );
     let fixed = leaf(Type::FixedLenByteArray, decimal, Some(2));
-    assert_eq!(answer("x = 9", &fixed, TYPE, &old(vec![0, 1], vec![0, 2])), Might);
+    assert_eq!(pruned("x = 9", &fixed, TYPE, &old(vec![0, 1], vec![0, 2])), Might);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn counts_answer_for_nulls() {
         ("x = 1", Some(10), Cannot),
         ("x > 0 or x is null", None, Might),
     ] {
-        assert_eq!(answer(text, &schema, TYPE, &of(nulls)), expected, "{text} {nulls:?}");
+        assert_eq!(pruned(text, &schema, TYPE, &of(nulls)), expected, "{text} {nulls:?}");
     }
     let leaf = schema.leaf(0).unwrap();
     let with = |histogram: Vec<i64>, nulls: Option<i64>| {
@@ -321,7 +321,7 @@ fn histograms_tell_null_lists_from_empty_ones() {
     .unwrap();
     let leaf = schema.leaf(0).unwrap();
     // Levels: 0 null, 1 empty, 2 a null element, 3 an element.
-    let answer = |text: &str, histogram: [i64; 4]| {
+    let pruned = |text: &str, histogram: [i64; 4]| {
         let mut meta =
             chunk(bounded(1i32.to_le_bytes(), 2i32.to_le_bytes()), histogram.iter().sum());
         meta.size_statistics = Some(SizeStatistics {
@@ -348,7 +348,7 @@ fn histograms_tell_null_lists_from_empty_ones() {
         ("any(l.list.element) is null", [1, 1, 0, 9], Cannot),
         ("not any(l) > 5", [0, 1, 0, 9], Always),
     ] {
-        assert_eq!(answer(text, histogram), expected, "{text} {histogram:?}");
+        assert_eq!(pruned(text, histogram), expected, "{text} {histogram:?}");
     }
     // Without histogram, a count of no nulls does not say that there are no empty lists.
     let meta = chunk(

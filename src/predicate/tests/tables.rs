@@ -1,4 +1,4 @@
-//! Random tables of all types, files of them, and what can be asked of them.
+//! Makes random tables of all types, files of them, and predicates on them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The twin of a predicate: it sees the values of a row, one by one, and knows nothing of arrays.
+//! The twin of a predicate evaluates one row at a time, value by value, without arrays.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ pub(super) enum TwinTest {
     Like(String),
 }
 
-/// The order of predicates, said another way: by a key of which the first part is whether it is
+/// The order of predicates, stated in another way: by a key that begins with whether the value is
 /// NaN.
 pub(super) fn naive_order(cell: &Cell, value: &LiteralValue) -> Ordering {
     match (cell, value) {
@@ -156,7 +156,7 @@ pub(super) fn naive_and(parts: impl Iterator<Item = Option<bool>>) -> Option<boo
 }
 
 impl TwinTest {
-    pub(super) fn of(
+    pub(super) fn evaluate(
         &self,
         cell: &Cell,
         elements: Option<Quantifier>,
@@ -166,7 +166,7 @@ impl TwinTest {
             ([], cell) => self.here(cell),
             (["*", ..], Cell::Null) => None,
             (["*", rest @ ..], Cell::List(items)) => {
-                let each = items.iter().map(|item| self.of(item, elements, rest));
+                let each = items.iter().map(|item| self.evaluate(item, elements, rest));
                 match elements.unwrap() {
                     Quantifier::All => naive_and(each),
                     Quantifier::Any => naive_and(each.map(|one| one.map(|b| !b))).map(|b| !b),
@@ -178,7 +178,7 @@ impl TwinTest {
             }
             ([name, rest @ ..], Cell::Group(fields)) => {
                 let field = &fields.iter().find(|(other, _)| other == name).unwrap().1;
-                self.of(field, elements, rest)
+                self.evaluate(field, elements, rest)
             }
             other => panic!("{other:?}"),
         }
@@ -226,21 +226,21 @@ impl TwinTest {
 }
 
 impl Twin {
-    pub(super) fn of(&self, row: &Cell) -> Option<bool> {
+    pub(super) fn evaluate(&self, row: &Cell) -> Option<bool> {
         match self {
             Self::Constant(value) => *value,
-            Self::Test(target, elements, test) => test.of(row, *elements, target.path_steps),
-            Self::Not(inner) => inner.of(row).map(|b| !b),
-            Self::And(parts) => naive_and(parts.iter().map(|part| part.of(row))),
+            Self::Test(target, elements, test) => test.evaluate(row, *elements, target.path_steps),
+            Self::Not(inner) => inner.evaluate(row).map(|b| !b),
+            Self::And(parts) => naive_and(parts.iter().map(|part| part.evaluate(row))),
             Self::Or(parts) => {
-                naive_and(parts.iter().map(|part| part.of(row).map(|b| !b))).map(|b| !b)
+                naive_and(parts.iter().map(|part| part.evaluate(row).map(|b| !b))).map(|b| !b)
             }
         }
     }
 
     pub(super) fn predicate(&self) -> Predicate {
         match self {
-            Self::Constant(value) => Predicate::of(Term::Constant(*value)),
+            Self::Constant(value) => Predicate::new(Term::Constant(*value)),
             Self::Not(inner) => not(inner.predicate()),
             Self::And(parts) => Predicate::all_of(parts.iter().map(Self::predicate)),
             Self::Or(parts) => Predicate::any_of(parts.iter().map(Self::predicate)),
@@ -271,7 +271,7 @@ pub(super) fn literal(value: &LiteralValue, data_type: &DataType) -> Literal {
     match (value, data_type) {
         (LiteralValue::Int(v), DataType::Boolean) => (*v != 0).into(),
         (LiteralValue::Int(v), _) => (*v).into(),
-        (LiteralValue::Float(v), _) if v.is_nan() => Literal::of(LiteralKind::Float(*v)),
+        (LiteralValue::Float(v), _) if v.is_nan() => Literal::new(LiteralKind::Float(*v)),
         (LiteralValue::Float(v), _) => (*v).into(),
         (
             LiteralValue::Wide(v),

@@ -1,4 +1,4 @@
-//! [`PageCursor`]: walks the pages of a column chunk, and holds the one that is being read.
+//! [`PageCursor`] walks the pages of a column chunk, and holds the page that is being read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -210,7 +210,7 @@ impl PageCursor {
     }
 }
 
-/// Maximum entries of a dictionary page of so many bytes.
+/// Maximum entries of a dictionary page of `byte_len` bytes.
 fn max_entries(physical: Physical, byte_len: usize) -> usize {
     match physical {
         Physical::Boolean => byte_len.saturating_mul(8),

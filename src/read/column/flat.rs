@@ -1,4 +1,4 @@
-//! Rows outside lists: one slot each.
+//! Decodes rows outside lists, where a row is one slot.
 
 use super::reader::{LeafReader, too_few_rows};
 use super::rows::{DecodedRows, RowOutput};

@@ -1,8 +1,8 @@
-//! [`materialize`]: strings that were read for a filter, as a dictionary or as views, converted to
+//! [`materialize`] converts strings that were read for a filter, as a dictionary or as views, to
 //! the type that the caller asked for.
 //!
-//! Used by `read::batch` after the filter, so that only values of rows that passed are copied, each
-//! once.
+//! `read::batch` uses it after the filter, so that only values of rows that passed are copied, once
+//! each.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ fn viewed(dictionary: &dyn AnyDictionaryArray, to: &DataType) -> Result<ArrayRef
     }
 }
 
-/// Views of the entries that the keys of a dictionary array name, none of which is null.
+/// Views of the dictionary entries that the keys refer to; none of them is null.
 fn named<T: ByteArrayType<Offset = i32>>(
     dictionary: &dyn AnyDictionaryArray,
     values: &GenericByteArray<T>,

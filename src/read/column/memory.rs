@@ -1,5 +1,5 @@
-//! [`ColumnMemory`]: what the arrays, the pages and the dictionary of a leaf take of the memory of
-//! a read.
+//! [`ColumnMemory`] counts what the arrays, the pages and the dictionary of a leaf take of the
+//! memory of a read.
 
 use std::sync::Arc;
 

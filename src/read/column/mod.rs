@@ -1,4 +1,4 @@
-//! A column: levels and values of one column chunk, decoded row by row into Arrow arrays.
+//! Decodes the levels and values of one column chunk, row by row, into Arrow arrays.
 //!
 //! Spec: README.md, "Nested Encoding", "Data Pages". A `LeafReader` (`reader`) decodes the rows of
 //! a leaf. It has three loops: `flat` for rows outside lists, `nested` for rows inside lists,

@@ -1,4 +1,4 @@
-//! Rows inside lists: levels are decoded ahead until the row after the last one begins.
+//! Decodes rows inside lists: levels are decoded ahead until the row after the last one begins.
 
 use super::cursor::misplaced;
 use super::reader::{LeafReader, too_few_rows};

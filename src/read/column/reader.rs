@@ -1,4 +1,4 @@
-//! [`LeafReader`]: levels and values of one column chunk, decoded row by row into Arrow arrays.
+//! [`LeafReader`] decodes the levels and values of one column chunk, row by row, into Arrow arrays.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) struct LeafBatch {
     pub rep: LevelBitPlanes,
     /// The highest repetition level.
     pub max_rep: u16,
-    /// The memory of array and levels, until the batch is given to the caller.
+    /// The memory of array and levels, until the batch is returned to the caller.
     pub memory: Reservation,
     /// The memory of the dictionary, where the array points into it.
     pub dictionary_memory: Option<Arc<Reservation>>,
@@ -68,7 +68,7 @@ pub(in crate::read) struct LeafReader {
     pub(super) rows: DecodedRows,
     /// The next row, counted from the first of the row group.
     pub(super) next_row: u64,
-    /// Rows of the step at hand that are decoded or have begun: not 0 between two steps if the
+    /// Rows of the current step that are decoded or have begun; not 0 between two steps if the
     /// first stopped for bytes.
     pub(super) rows_begun: usize,
     /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many
@@ -154,7 +154,7 @@ impl LeafReader {
     #[cfg(test)]
     pub(in crate::read) fn read(&mut self, rows: usize) -> Result<LeafBatch> {
         self.reserve(rows);
-        Step::of(self.append(rows))?.done()?;
+        Step::from_result(self.append(rows))?.done()?;
         self.take()
     }
 
@@ -226,7 +226,7 @@ impl LeafReader {
     /// # Errors
     /// `Limit` if they do not fit an array, `Usage` if something was wrong with them.
     pub(in crate::read) fn take(&mut self) -> Result<LeafBatch> {
-        Step::of(self.guarded(|reader| Ok(reader.take_batch()?)))?.done()
+        Step::from_result(self.guarded(|reader| Ok(reader.take_batch()?)))?.done()
     }
 
     fn take_batch(&mut self) -> Result<LeafBatch> {
@@ -455,7 +455,8 @@ mod tests {
             let pages = Pages::new(&list, context, plan.budget());
             let utf8 = plan.options().utf8;
             let mut reader = LeafReader::new(leaf, pages, utf8, false, plan.budget()).unwrap();
-            let mut append = |rows| Step::of(reader.append(rows)).map(drop).map_err(|e| e.kind());
+            let mut append =
+                |rows| Step::from_result(reader.append(rows)).map(drop).map_err(|e| e.kind());
             append(1_500).unwrap();
             assert!(matches!(append(1_500).unwrap_err(), ErrorKind::Malformed(_)));
             assert_eq!(append(1).unwrap_err(), ErrorKind::Usage);

@@ -1,4 +1,4 @@
-//! Rows that are decoded and not yet an array; and levels that are decoded ahead of them.
+//! Rows that are decoded but not yet an array, and levels that are decoded ahead of them.
 
 use crate::levels::{LevelDecoder, Validity, rows};
 use crate::simd::planes::LevelBitPlanes;

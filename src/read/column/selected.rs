@@ -1,8 +1,8 @@
-//! Some rows of many: a block of rows is decoded, and the wanted ones are moved together while the
-//! block is in the L1 cache.
+//! Decodes selected rows: a block of rows is decoded, and the wanted ones are moved together while
+//! the block is in the L1 cache.
 //!
 //! Used where a filter or a selection leaves rows that lie so close that skipping between them
-//! costs more than decoding them. Only outside lists, where a row is a slot. Longer gaps are
+//! costs more than decoding them, and only outside lists, where a row is a slot. Longer gaps are
 //! skipped, whole pages included.
 
 use std::ops::Range;

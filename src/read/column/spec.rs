@@ -1,4 +1,4 @@
-//! [`ColumnSpec`]: a leaf that is read, and what it becomes.
+//! [`ColumnSpec`]: a leaf that is read, and the Arrow type that it is read as.
 
 use arrow_schema::DataType;
 

@@ -1,8 +1,8 @@
-//! [`ChunkPlan`]: which bytes of a column chunk are wanted.
+//! [`ChunkPlan`]: the bytes of a column chunk that are wanted.
 //!
-//! Spec: `ColumnMetaData` of parquet.thrift, PageIndex.md. Between `Plan::row_group`, which finds
-//! the chunk in the metadata, and `PageList`, which walks its pages. Trap: the metadata may state
-//! any place; what lies outside of the file is refused here.
+//! Spec: `ColumnMetaData` of parquet.thrift, PageIndex.md. `Plan::row_group` finds the chunk in the
+//! metadata; `PageList` walks its pages. Trap: the metadata may state any offset; one outside the
+//! file is refused here.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ pub(super) struct ChunkPlan {
     pub(super) dictionary: DictionaryFetch,
 }
 
-/// When the dictionary page of a chunk is fetched, of which not all pages are wanted. Writers give
-/// a dictionary up after some pages; those that follow are read without it.
+/// When to fetch the dictionary page of a chunk if only some of its pages are wanted. Writers give
+/// a dictionary up after some pages; later pages are read without it.
 #[derive(Debug)]
 pub(super) enum DictionaryFetch {
     /// With the pages.

@@ -1,5 +1,5 @@
-//! The plan of a read: which leaves, which row groups, which rows of them, and the bytes that each
-//! row group needs.
+//! The plan of a read: its leaves, its row groups, their rows, and the bytes that each row group
+//! needs.
 
 mod rows;
 mod scan;
@@ -14,4 +14,4 @@ pub(crate) use self::row_group::{PageIndexPlan, RowGroupPlan};
 pub use self::rows::RowRange;
 pub use self::scan::Plan;
 #[cfg(any(feature = "parallel", test))]
-pub(super) use self::scan::share;
+pub(super) use self::scan::proportion;

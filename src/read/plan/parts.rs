@@ -1,7 +1,7 @@
-//! Large row groups in parts, each of which is fetched for itself.
+//! Divides large row groups into parts, which are fetched one by one.
 
 use super::rows::RowRange;
-use super::scan::{Plan, share};
+use super::scan::{Plan, proportion};
 use crate::error::Result;
 use crate::read::options::PageIndexUse;
 use crate::selection::RowSelection;
@@ -16,7 +16,7 @@ impl Plan {
     pub(crate) fn parts(&self, range: &RowRange, bytes: u64) -> Result<Vec<RowRange>> {
         let row_group = self.row_group(range)?;
         let rows = row_group.rows_in_group;
-        let wanted = share(row_group.chunk_bytes(), range.rows.end - range.rows.start, rows);
+        let wanted = proportion(row_group.chunk_bytes(), range.rows.end - range.rows.start, rows);
         let n = wanted / bytes.max(1);
         let never = self.options().page_index == PageIndexUse::Never;
         if n < 2 || never || self.footer().quirks().carries_prefix {

@@ -1,5 +1,5 @@
-//! [`PageIndexPlan`] and [`RowGroupPlan`]: from a row group of a plan to the pages of its chunks.
-//! Says what to fetch; what decodes the pages is not made here.
+//! [`PageIndexPlan`] and [`RowGroupPlan`] find the pages of the chunks of a planned row group, and
+//! say what to fetch. They decode nothing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::chunk::{
     ChunkPlan, DictionaryFetch, Listed, PlannedChunk, WantedPages, byte_range, needs, not_negative,
 };
 use super::rows::RowRange;
-use super::scan::{Plan, WORTH_AN_INDEX, share};
+use super::scan::{Plan, WORTH_AN_INDEX, proportion};
 use crate::crypt::{Module, opened};
 use crate::error::{Error, Result};
 use crate::format::OffsetIndex;
@@ -22,8 +22,8 @@ use crate::read::supplied::{Step, check_ranges, same_number};
 use crate::selection::PageMap;
 use crate::thrift::{self, Read};
 
-/// One row group of a plan, of which it is known where the column chunks are: wants the indexes of
-/// their pages, if they may help.
+/// One row group of a plan whose column chunks are located. It wants the page indexes, if they may
+/// help.
 #[derive(Debug)]
 pub(crate) struct PageIndexPlan {
     pub(super) plan: Plan,
@@ -184,7 +184,7 @@ impl Plan {
 }
 
 impl PageIndexPlan {
-    /// The bytes wanted: offset indexes of chunks of which not all rows are wanted; often none.
+    /// The wanted bytes: offset indexes of chunks that are read in part; often none.
     pub(crate) fn needs(&self) -> &[Range<u64>] {
         &self.needs
     }
@@ -196,7 +196,7 @@ impl PageIndexPlan {
 
     /// About how many bytes of the column chunks are wanted.
     pub(crate) fn wanted_bytes(&self) -> u64 {
-        share(self.chunk_bytes(), self.range.count(), self.rows_in_group)
+        proportion(self.chunk_bytes(), self.range.count(), self.rows_in_group)
     }
 
     /// Bytes of the column chunks, all pages counted.
@@ -337,9 +337,11 @@ impl RowGroupPlan {
                     let compressed = match &chunk.pages {
                         Some(_) => pages.bytes(),
                         // Of a chunk that is read whole, or in pieces, the part of the rows wanted.
-                        None => {
-                            share(chunk.bytes.end - chunk.bytes.start, rows, self.rows_in_group)
-                        }
+                        None => proportion(
+                            chunk.bytes.end - chunk.bytes.start,
+                            rows,
+                            self.rows_in_group,
+                        ),
                     };
                     let per_row = chunk.arrow_bytes / self.rows_in_group.max(1);
                     let work = ChunkWork {

@@ -1,4 +1,4 @@
-//! [`RowRange`]: which rows of which row groups are read, before any page index is asked.
+//! [`RowRange`]: the rows of a row group that are read, before any page index is consulted.
 
 use std::ops::Range;
 
@@ -11,13 +11,14 @@ use crate::read::window::GAP;
 use crate::read::wiring::ReadWiring;
 use crate::selection::RowSelection;
 
-/// Rows of one row group that are wanted.
+/// The wanted rows of one row group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RowRange {
     /// Index of the row group.
     pub row_group: usize,
-    /// From the first row of it that is wanted to the one after the last, counted from its first.
+    /// From the first wanted row to the one after the last, counted from the first row of the row
+    /// group.
     pub rows: Range<u64>,
     /// Which of its rows, all counted; `None` if they are all of `rows`.
     pub(crate) selection: Option<RowSelection>,
@@ -120,7 +121,7 @@ pub(super) fn prune(footer: &Footer, filter: &Filter, ranges: Vec<RowRange>) -> 
     for range in ranges {
         let rows = footer.row_group_rows(range.row_group)?;
         let facts = filter.facts(footer, range.row_group, rows);
-        match filter.answer(rows, &facts) {
+        match filter.prune_result(rows, &facts) {
             PruneResult::Cannot => pruned.push(range.row_group),
             PruneResult::Might => kept.push(range),
             PruneResult::Always => kept.push(range.with_claim(filter, rows)),
@@ -132,10 +133,10 @@ pub(super) fn prune(footer: &Footer, filter: &Filter, ranges: Vec<RowRange>) -> 
 /// Bytes of the shortest page with values, its header included.
 const SHORTEST_PAGE: u64 = 16;
 
-/// Checks that a file of `file_len` bytes can hold so many rows: each takes a slot of every leaf,
-/// and a page has fewer than 2^31 of them.
+/// Checks that a file of `file_len` bytes can hold `rows` rows: each takes a slot of every leaf,
+/// and a page has fewer than 2^31 slots.
 ///
-/// A page may well be one run of so many nulls; but 2^63 rows, say, could never be read.
+/// One page may well be a run of that many nulls; but 2^63 rows, say, could never be read.
 fn check_rows(footer: &Footer, row_group: usize, rows: u64, file_len: u64) -> Result<()> {
     let max = (file_len / SHORTEST_PAGE).saturating_add(1).saturating_mul(i32::MAX as u64);
     if rows <= max || footer.schema().leaves_len() == 0 {
@@ -152,8 +153,8 @@ fn check_rows(footer: &Footer, row_group: usize, rows: u64, file_len: u64) -> Re
     .at_row_group(row_group))
 }
 
-/// Which rows of which row groups: offset and limit count over the chosen row groups, unless a
-/// filter is to choose first.
+/// Chooses the rows of the row groups: offset and limit count over the chosen row groups, unless a
+/// filter must choose first.
 pub(super) fn row_ranges(
     footer: &Footer,
     options: &ReadOptions,

@@ -1,4 +1,4 @@
-//! [`Plan`]: which leaves a read wants, which row groups, and which rows of them.
+//! [`Plan`]: the leaves, the row groups, and the rows of them that a read wants.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::schema::{Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
 
-/// Everything that a read does, decided before the first column chunk is fetched. Cheap to clone.
+/// All decisions of a read, made before the first column chunk is fetched. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Plan {
     shared: Arc<PlanState>,
@@ -49,9 +49,9 @@ struct PlanState {
     /// The same for each leaf.
     drops_rows: Vec<bool>,
     ranges: Vec<RowRange>,
-    /// Rows of which no leaf is read.
+    /// Number of rows that are read without any leaf.
     bare_rows: u64,
-    /// Row groups of which the footer proves that the filter is true of no row.
+    /// Row groups in which the filter is true of no row, as the footer proves.
     pruned: Vec<usize>,
     budget: Budget,
     file_len: u64,
@@ -206,8 +206,8 @@ impl Plan {
         if range.is_proven() { self.shared.output_leaves } else { self.leaves().len() }
     }
 
-    /// Checks that the rows of which no leaf is read are not too many: their number is all that the
-    /// file says of them, and nothing else ends the read.
+    /// Checks that rows without any leaf are not too many: the file states only their number, and
+    /// nothing else ends the read.
     pub(super) fn check_bare_rows(&self, range: &RowRange) -> Result<()> {
         // The page index may have proved more of a row group than the footer.
         let (options, rows) = (self.options(), self.shared.bare_rows.max(range.count()));
@@ -241,7 +241,8 @@ impl Plan {
         self.shared.column_drops_rows.get(column).copied().unwrap_or_default()
     }
 
-    /// Whether there are columns that are decoded after the filter, of which rows are not left out.
+    /// Whether there are columns that are decoded after the filter, and whose rows are not left
+    /// out.
     pub(in crate::read) fn has_late_lists(&self) -> bool {
         let early = self.filter().map(Filter::early_columns).unwrap_or_default();
         let mut columns = self.shared.column_drops_rows.iter().enumerate();
@@ -256,7 +257,7 @@ impl Plan {
         self.shared.file_len
     }
 
-    /// The row groups that are read, and which rows of them.
+    /// The row groups that are read, and the rows of them.
     pub fn ranges(&self) -> &[RowRange] {
         &self.shared.ranges
     }
@@ -267,14 +268,15 @@ impl Plan {
         &self.shared.pruned
     }
 
-    /// Rows that the read gives; with a filter, those among which it chooses, offset and limit left
-    /// out.
+    /// Number of rows that the read returns; with a filter, the number of rows among which it
+    /// chooses, without offset and limit.
     pub fn rows(&self) -> u64 {
         self.shared.ranges.iter().map(RowRange::count).fold(0u64, u64::saturating_add)
     }
 
-    /// About what it costs to read so many rows of a row group: bytes of the leaves that are read,
-    /// compressed and uncompressed, and one for each row. What the metadata leave open counts as 0.
+    /// Estimated cost of reading `rows` rows of a row group: bytes of the leaves that are read,
+    /// compressed and uncompressed, and one for each row. What the metadata do not state counts as
+    /// 0.
     pub(crate) fn cost(&self, row_group: usize, rows: u64) -> u64 {
         let all = self.footer().row_group_rows(row_group).unwrap_or_default();
         let of_column = |column: &ColumnSpec| {
@@ -285,7 +287,7 @@ impl Plan {
             Some(sizes.fold(0, u64::saturating_add))
         };
         let bytes = self.leaves().iter().filter_map(of_column).fold(0, u64::saturating_add);
-        share(bytes, rows, all).saturating_add(rows)
+        proportion(bytes, rows, all).saturating_add(rows)
     }
 
     /// Which rows of its row group a range of [`Plan::ranges`] wants.
@@ -293,8 +295,8 @@ impl Plan {
         range.to_selection(self.footer().row_group_rows(range.row_group)?)
     }
 
-    /// Bytes that a batch should not exceed: [`ReadOptions::batch_bytes`], or a part of the memory,
-    /// of which several batches must be held.
+    /// Target bytes of a batch: [`ReadOptions::batch_bytes`], or a part of the memory, which must
+    /// hold several batches.
     pub(crate) fn batch_bytes(&self) -> usize {
         let part = usize::try_from(self.budget().cap() / BATCHES_IN_MEMORY).unwrap_or(usize::MAX);
         self.options().batch_bytes.min(part)
@@ -464,10 +466,10 @@ fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> SchemaR
     Arc::new(ArrowSchema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// What `rows` of `all` rows take of so many bytes, if they are all alike.
-pub(in crate::read) fn share(bytes: u64, rows: u64, all: u64) -> u64 {
-    let share = u128::from(bytes) * u128::from(rows) / u128::from(all.max(1));
-    u64::try_from(share).unwrap_or(u64::MAX)
+/// Share of `bytes` that `rows` of `all` rows take, if all rows take the same.
+pub(in crate::read) fn proportion(bytes: u64, rows: u64, all: u64) -> u64 {
+    let result = u128::from(bytes) * u128::from(rows) / u128::from(all.max(1));
+    u64::try_from(result).unwrap_or(u64::MAX)
 }
 
 /// Minimum batches that the memory should hold, because two waves share it with the pages that they

@@ -1,6 +1,6 @@
-//! How the threads of a pool decode a [`Wave`]: leaf by leaf, the heaviest first, each by the thread
-//! that is free first. A leaf that would keep one thread busy when the others are done is split
-//! between pages.
+//! Decodes a [`Wave`] on the threads of a pool: leaf by leaf, the heaviest first, each by the first
+//! free thread. A leaf that would keep one thread busy after the others are done is split between
+//! pages.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::shares::{WaveTask, share_out};
-use super::wave::{Part, Wave};
+use super::wave::{Wave, WaveGroup};
 use crate::error::{Error, Result};
 use crate::read::batch::ReservedBatch;
 use crate::read::column::LeafBatch;
 use crate::read::column_task::ColumnDecoder;
 use crate::read::filter_stages::DecodeStep;
-use crate::read::plan::share;
+use crate::read::plan::proportion;
 use crate::read::retry::Failed;
 use crate::read::row_group::{Batcher, FilteredWindow};
 use crate::read::supplied::drive;
@@ -48,8 +48,8 @@ pub(crate) trait Workers: Sync {
 
 /// A window of a wave, and what was decoded of it.
 struct WaveWindow {
-    /// Which part of the wave it is of.
-    part: usize,
+    /// Which group of the wave it is of.
+    group: usize,
     filtered: FilteredWindow,
     /// The leaves of the current step, in the order of the plan.
     leaves: Vec<LeafBatch>,
@@ -57,7 +57,7 @@ struct WaveWindow {
 
 /// Windows of one leaf that a thread decodes.
 struct DecodeJob<'a> {
-    /// The part and the leaf.
+    /// The group and the leaf.
     place: (usize, usize),
     cost: u64,
     decoder: &'a mut ColumnDecoder,
@@ -79,12 +79,12 @@ impl Wave {
     /// Whatever is wrong with the pages or the filter.
     pub(crate) fn decode(&mut self, workers: &impl Workers) -> Result<Vec<ReservedBatch>, Failed> {
         self.split(workers)?;
-        let batchers: Vec<_> = self.parts.iter().map(|part| part.row_group.batcher()).collect();
+        let batchers: Vec<_> = self.groups.iter().map(|group| group.row_group.batcher()).collect();
         let mut windows = Vec::new();
-        for (part, Part { windows: of_part, .. }) in self.parts.iter().enumerate() {
-            windows.extend(of_part.iter().map(|window| {
+        for (group, WaveGroup { windows: of_group, .. }) in self.groups.iter().enumerate() {
+            windows.extend(of_group.iter().map(|window| {
                 let filtered = FilteredWindow::new(window.clone());
-                WaveWindow { part, filtered, leaves: Vec::new() }
+                WaveWindow { group, filtered, leaves: Vec::new() }
             }));
         }
         let stages = windows.iter().map(|window| window.filtered.rest().filter_stages()).max();
@@ -94,8 +94,8 @@ impl Wave {
         }
         self.decode_step(workers, DecodeStep::Output, &mut windows)?;
         windows.retain(|window| window.filtered.rest().rows() > 0);
-        workers.map(windows, |WaveWindow { part, mut filtered, leaves }| {
-            Ok(batchers[part].batch(&mut filtered, leaves)?)
+        workers.map(windows, |WaveWindow { group, mut filtered, leaves }| {
+            Ok(batchers[group].batch(&mut filtered, leaves)?)
         })
     }
 
@@ -103,19 +103,19 @@ impl Wave {
     fn split(&mut self, workers: &impl Workers) -> Result<(), Failed> {
         let threads = workers.threads();
         let mut wave = Vec::new();
-        for Part { row_group, windows, .. } in &mut self.parts {
+        for WaveGroup { row_group, windows, .. } in &mut self.groups {
             let rows = windows.iter().map(|window| window.rows() as u64).sum();
             let (all, may_split, n) = (row_group.rows(), row_group.may_split(), windows.len());
             wave.extend(row_group.tasks().iter().map(|task| {
                 let (work, shares) = (task.work(), task.shares());
                 let max_shares =
                     if may_split && task.may_split() { threads.min(n) } else { shares };
-                let (cost, entry) = (share(work.rows, rows, all), work.entry);
+                let (cost, entry) = (proportion(work.rows, rows, all), work.entry);
                 WaveTask { cost, entry, windows: n, shares, max_shares }
             }));
         }
         share_out(&mut wave, threads);
-        let tasks = self.parts.iter_mut().flat_map(|part| part.row_group.tasks());
+        let tasks = self.groups.iter_mut().flat_map(|group| group.row_group.tasks());
         for (task, WaveTask { shares, .. }) in tasks.zip(wave) {
             if shares > task.shares() {
                 let split =
@@ -135,9 +135,9 @@ impl Wave {
     ) -> Result<(), Failed> {
         let mut jobs = Vec::new();
         let mut all = windows.iter().map(|window| window.filtered.rest()).enumerate();
-        for (i, part) in self.parts.iter_mut().enumerate() {
-            let of_part: Vec<_> = all.by_ref().take(part.windows.len()).collect();
-            part.add_jobs(i, step, &of_part, &mut jobs)?;
+        for (i, group) in self.groups.iter_mut().enumerate() {
+            let of_group: Vec<_> = all.by_ref().take(group.windows.len()).collect();
+            group.add_jobs(i, step, &of_group, &mut jobs)?;
         }
         // The heaviest first, so that all threads end at about the same time.
         jobs.sort_by_key(|job| Reverse(job.cost));
@@ -161,22 +161,22 @@ impl Wave {
             let rest = window.filtered.rest();
             rest.rows() > 0 && stage < rest.filter_stages()
         });
-        let apply = |WaveWindow { part, filtered, leaves }: &mut WaveWindow| {
-            Ok(batchers[*part].apply_filter(filtered, std::mem::take(leaves))?)
+        let apply = |WaveWindow { group, filtered, leaves }: &mut WaveWindow| {
+            Ok(batchers[*group].apply_filter(filtered, std::mem::take(leaves))?)
         };
         // Without a filter there is nothing to do that is worth a thread.
-        if self.parts.iter().any(|part| part.row_group.is_filtered()) {
+        if self.groups.iter().any(|group| group.row_group.is_filtered()) {
             return workers.map(wanted.collect(), apply).map(drop);
         }
         wanted.try_for_each(apply)
     }
 }
 
-impl Part {
-    /// Adds the jobs of a step; `windows` are those of this part, by their place in the wave.
+impl WaveGroup {
+    /// Adds the jobs of a step; `windows` are those of this group, by their place in the wave.
     fn add_jobs<'a>(
         &'a mut self,
-        part: usize,
+        group: usize,
         step: DecodeStep,
         windows: &[(usize, &'a Window)],
         jobs: &mut Vec<DecodeJob<'a>>,
@@ -190,7 +190,7 @@ impl Part {
             if !wanted.contains(&true) {
                 continue;
             }
-            let decoders = task.parts()?;
+            let decoders = task.decoders()?;
             let n = decoders.len();
             for (i, decoder) in decoders.iter_mut().enumerate() {
                 let share_of = windows.len() * i / n..windows.len() * (i + 1) / n;
@@ -201,8 +201,8 @@ impl Part {
                 let windows: Vec<_> = own.collect();
                 if !windows.is_empty() {
                     let rows = windows.iter().map(|(_, window, _)| window.rows() as u64).sum();
-                    let cost = share(work, rows, all_rows);
-                    jobs.push(DecodeJob { place: (part, leaf), cost, decoder, windows });
+                    let cost = proportion(work, rows, all_rows);
+                    jobs.push(DecodeJob { place: (group, leaf), cost, decoder, windows });
                 }
             }
         }

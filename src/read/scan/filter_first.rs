@@ -1,9 +1,9 @@
-//! [`Opening`]: a row group that is being opened. If that pays, the columns of the filter are
-//! fetched and decoded first, and then of the others only the pages of the rows that pass.
+//! [`Opening`]: a row group that is being opened. If it saves bytes, the columns of the filter are
+//! fetched and decoded first, and then only those pages of the others that hold rows that pass.
 //!
-//! It pays where bytes cost time: where the source is neither memory nor a local file. Trap: each
-//! row group costs one more round trip. If the rows that pass lie in all pages, nothing is saved;
-//! [`FilterFirst`] learns that as the read goes on.
+//! It can save time only where bytes are slow: where the source is neither memory nor a local file.
+//! Trap: each row group costs one more round trip. If the rows that pass lie in all pages, nothing
+//! is saved; [`FilterFirst`] learns that as the read goes on.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -145,17 +145,17 @@ impl Opening {
         let OpenContext { plan, progress, filter_first, .. } = &**context;
         if without_index {
             let opening = RowGroupOpening::without_index(plan, range, progress)?;
-            return Ok(Self::of(context.clone(), opening, Phase::AllColumns));
+            return Ok(Self::at_phase(context.clone(), opening, Phase::AllColumns));
         }
         let opening = RowGroupOpening::new(plan, range, progress)?;
         let phase = match filter_first {
             Some(_) => Phase::Undecided,
             None => Phase::AllColumns,
         };
-        Ok(Self::of(context.clone(), opening, phase))
+        Ok(Self::at_phase(context.clone(), opening, phase))
     }
 
-    fn of(context: Arc<OpenContext>, opening: RowGroupOpening, phase: Phase) -> Self {
+    fn at_phase(context: Arc<OpenContext>, opening: RowGroupOpening, phase: Phase) -> Self {
         let (kept, missing) = (RangeCache::default(), Vec::new());
         Self { context, opening, phase, kept, missing }.settled()
     }

@@ -1,8 +1,8 @@
-//! The scheduler of a read: which row groups are opened, which are decoded, and what is done again
-//! in another way.
+//! The scheduler of a read decides which row groups are opened, which are decoded, and what is
+//! retried in another way.
 //!
-//! [`Scan`] knows the state of a read and does nothing itself. A driver of [`crate::io`] fetches
-//! the bytes of each [`Opening`], and decodes each [`Wave`] on its threads.
+//! [`Scan`] only keeps the state of a read. A driver of [`crate::io`] fetches the bytes of each
+//! [`Opening`], and decodes each [`Wave`] on its threads.
 
 mod opening;
 mod filter_first;

@@ -1,4 +1,4 @@
-//! [`RowGroupOpening`]: the steps from the rows of a plan to a row group whose bytes are there. A
+//! [`RowGroupOpening`] leads from the rows of a plan to a row group whose bytes are in memory. A
 //! driver fetches the bytes.
 
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::read::supplied::Step;
 /// A row group that is being opened.
 ///
 /// A driver makes one for each of [`Plan::ranges`]. It fetches the bytes of [`needs`](Self::needs)
-/// and gives them to [`supply`](Self::supply), often several times. Bloom filters and indexes come
+/// and passes them to [`supply`](Self::supply), often several times. Bloom filters and indexes come
 /// first, if they may decide the filter; then the pages.
 pub struct RowGroupOpening {
     plan: Plan,
@@ -66,7 +66,7 @@ impl RowGroupOpening {
         Ok(Self::at(plan, rest, progress, Stage::Pages(pages.into())))
     }
 
-    /// Opens a row group of which it is known which rows are left.
+    /// Opens a row group that was pruned already, so that its remaining rows are known.
     ///
     /// # Errors
     /// As [`RowGroupOpening::new`].
@@ -108,7 +108,7 @@ impl RowGroupOpening {
         }
     }
 
-    /// The bytes wanted; none if there is nothing to ask at this stage.
+    /// The wanted bytes; none if this stage needs none.
     pub fn needs(&self) -> &[Range<u64>] {
         match &self.stage {
             Stage::Prune(pruner) => pruner.needs(),
@@ -127,12 +127,12 @@ impl RowGroupOpening {
         self.rows
     }
 
-    /// Takes the bytes wanted, in the same order. The step is done with the row group; with `None`
-    /// if indexes prove that the filter is true of none of its rows.
+    /// Takes the wanted bytes, in the same order. When it is done, the step has the row group, or
+    /// `None` if indexes prove that the filter is true for none of its rows.
     ///
     /// # Errors
-    /// Whatever is wrong with the metadata and indexes; `Limit(Memory)` if the budget has no room
-    /// for the bytes.
+    /// Any fault of the metadata and indexes; `Limit(Memory)` if the budget does not suffice for
+    /// the bytes.
     pub fn supply(mut self, bytes: Vec<Bytes>) -> Result<Step<Option<Box<RowGroup>>, Self>> {
         self.stage = match self.stage {
             Stage::Prune(pruner) => match pruner.supply(&bytes)? {

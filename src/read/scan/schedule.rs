@@ -1,8 +1,9 @@
-//! [`Scan`]: which row groups of a plan are opened next, which are decoded next, and what is done
-//! again in another way.
+//! [`Scan`] decides which row groups of a plan are opened next, which are decoded next, and what is
+//! retried in another way.
 //!
-//! A driver asks for the [`Next`] thing to do, does it, and says what came of it. It may do several
-//! things at a time: row groups are decoded in the order of the read, whenever their bytes come.
+//! A driver asks for the [`Next`] thing to do, does it, and reports the result. It may do several
+//! things at a time: row groups are decoded in the order of the read, whatever order their bytes
+//! come in.
 //!
 //! ```text
 //!             ┌──────────── without the index that its pages contradict ◄──┐
@@ -17,7 +18,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::filter_first::{OpenContext, Opening};
-use super::wave::{Entry, Part, Wave, WaveSize};
+use super::wave::{Entry, Wave, WaveGroup, WaveSize};
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::read::batch::ReservedBatch;
@@ -53,7 +54,7 @@ struct Queued {
 enum State {
     /// It is to be opened.
     Planned,
-    /// It is being opened, for which about so many bytes are fetched. `alone`: no memory is held
+    /// It is being opened; about `bytes` bytes are fetched for it. `alone`: no other memory is held
     /// that it could wait for.
     Opening { bytes: u64, alone: bool },
     /// Its bytes are there.
@@ -100,7 +101,7 @@ pub(crate) enum Next {
 const MAX_WINDOWS: u64 = 256;
 
 /// Maximum row groups of a wave, because each that is opened is compared with those before it.
-const MAX_PARTS: usize = 1024;
+const MAX_GROUPS: usize = 1024;
 
 /// Maximum windows of a wave that shows which columns of a filter are better decoded later.
 const WINDOWS_TO_LEARN: u64 = 4;
@@ -113,8 +114,8 @@ const GROWTH: u64 = 4;
 #[cfg(feature = "async")]
 const DEPTH_AT_FIRST: usize = 2;
 
-/// Maximum row groups that are opened at a time if they are small: those of which no column is read
-/// take no bytes, and a file can have very many of them.
+/// Maximum number of small row groups that are opened at a time: without columns they take no
+/// bytes, and a file can have very many of them.
 pub(crate) const MAX_SMALL: usize = 64;
 
 impl Prefetch {
@@ -286,26 +287,26 @@ impl Scan {
         };
         match retry {
             Some(Retry::WithoutIndex) if wave.trusts_index() => {
-                for mut part in wave.parts.into_iter().rev() {
-                    if part.entry.ignores_index {
-                        part.row_group.restart_at(part.first_row);
-                        self.requeue(part);
+                for mut group in wave.groups.into_iter().rev() {
+                    if group.entry.ignores_index {
+                        group.row_group.restart_at(group.first_row);
+                        self.requeue(group);
                         continue;
                     }
                     self.context.progress.ignored_indexes(1);
-                    let range = part.row_group.rest_from(part.first_row);
-                    let entry = Entry { range, ignores_index: true, ..part.entry };
+                    let range = group.row_group.rest_from(group.first_row);
+                    let entry = Entry { range, ignores_index: true, ..group.entry };
                     self.queue.push_front(Queued { entry, state: State::Planned });
                 }
             }
             Some(retry @ (Retry::WithLessMemory | Retry::WithFewerRows))
                 if self.make_room(&mut wave, retry) =>
             {
-                wave.parts.into_iter().rev().for_each(|part| self.requeue(part));
+                wave.groups.into_iter().rev().for_each(|group| self.requeue(group));
             }
             _ => {
                 let state = State::Failed(error);
-                if let Some(Part { entry, .. }) = wave.parts.into_iter().next() {
+                if let Some(WaveGroup { entry, .. }) = wave.groups.into_iter().next() {
                     self.queue.push_front(Queued { entry, state });
                 }
             }
@@ -330,8 +331,8 @@ impl Scan {
         has_freed || !is_single
     }
 
-    /// Frees the memory of a row group of which nothing was decoded, and opens none before its turn
-    /// any more. Says whether there was one.
+    /// Frees the memory of a row group that has not begun to decode, and opens no more before their
+    /// turn. Returns whether there was one.
     fn drop_ahead(&mut self) -> bool {
         self.prefetch = match self.prefetch {
             Prefetch::Never | Prefetch::One => Prefetch::Never,
@@ -406,7 +407,7 @@ impl Scan {
 
     /// Keeps what the last row group of a wave has left; `is_at_end` if it gave no more rows.
     fn keep_rest(&mut self, mut wave: Wave, is_at_end: bool) {
-        let Some(mut last) = wave.parts.pop().filter(|_| !is_at_end) else { return };
+        let Some(mut last) = wave.groups.pop().filter(|_| !is_at_end) else { return };
         // A batch that was made by itself has told already.
         if !last.windows.is_empty() {
             let max_rows = last.row_group.max_batch_rows();
@@ -417,8 +418,8 @@ impl Scan {
         }
     }
 
-    fn requeue(&mut self, part: Part) {
-        let Part { entry, row_group, .. } = part;
+    fn requeue(&mut self, group: WaveGroup) {
+        let WaveGroup { entry, row_group, .. } = group;
         self.queue.push_front(Queued { entry, state: State::Open(row_group) });
     }
 
@@ -431,7 +432,8 @@ impl Scan {
         Some(self.queue.len() - 1)
     }
 
-    /// Opens a row group of the queue. `None` if its metadata are broken, which is said in its turn.
+    /// Opens a row group of the queue. `None` if its metadata are broken, which is reported in its
+    /// turn.
     fn open(&mut self, at: usize, alone: bool, bytes: u64) -> Option<(usize, Opening)> {
         let Queued { entry, state } = self.queue.get_mut(at)?;
         match Opening::new(&self.context, &entry.range, entry.ignores_index) {
@@ -461,7 +463,7 @@ impl Scan {
             }
             bytes = bytes.saturating_add(row_group.bytes_left());
             windows = windows.saturating_sub(row_group.batches_left());
-            let is_full = bytes >= self.size.bytes || windows == 0 || at + 1 == MAX_PARTS;
+            let is_full = bytes >= self.size.bytes || windows == 0 || at + 1 == MAX_GROUPS;
             if is_full || self.is_made_alone(row_group) {
                 return None;
             }
@@ -528,14 +530,14 @@ impl Scan {
     /// wanted. A wave has at least one window, however small it is.
     fn gather(&mut self, waits: bool) -> Wave {
         let (mut bytes, mut windows_left) = (0u64, self.max_windows());
-        let mut parts = Vec::new();
-        while (parts.is_empty() || bytes < self.size.bytes)
+        let mut groups = Vec::new();
+        while (groups.is_empty() || bytes < self.size.bytes)
             && windows_left > 0
-            && parts.len() < MAX_PARTS
+            && groups.len() < MAX_GROUPS
             && let Some((entry, mut row_group)) = self.pop_open()
         {
             let is_single = self.is_made_alone(&row_group);
-            if is_single && !parts.is_empty() {
+            if is_single && !groups.is_empty() {
                 self.queue.push_front(Queued { entry, state: State::Open(row_group) });
                 break;
             }
@@ -552,13 +554,13 @@ impl Scan {
                 windows_left -= n;
             }
             let ends_here = is_single || !row_group.is_done();
-            parts.push(Part { entry, row_group, first_row, windows });
+            groups.push(WaveGroup { entry, row_group, first_row, windows });
             if ends_here {
                 break;
             }
         }
         self.waves = self.waves.saturating_add(1);
         self.is_decoding = true;
-        Wave { parts, overlaps: waits }
+        Wave { groups, overlaps: waits }
     }
 }

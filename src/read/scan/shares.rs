@@ -1,9 +1,9 @@
-//! [`share_out`]: into how many shares the tasks of a wave are split, so that no thread is busy
-//! alone at its end.
+//! [`share_out`] decides into how many shares the tasks of a wave are split, so that all threads
+//! end at about the same time.
 //!
-//! The page that two shares meet in is decompressed by both, and so is the dictionary. So tasks are
-//! split only where the threads would not end at about the same time otherwise, and where decoding
-//! that page and the dictionary again costs less than the split saves.
+//! Two shares that meet in a page both decompress it, and both decode the dictionary. So a task is
+//! split only if the threads would otherwise end at different times, and if decoding that page and
+//! the dictionary twice costs less than the split saves.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,11 +26,11 @@ pub(super) struct WaveTask {
 /// Threads that end this part of the time apart are no reason to split a task.
 const TOLERANCE: u64 = 16;
 
-/// Work that is not worth a thread of its own: about so many bytes.
+/// Minimum work of a share, in bytes: less is not worth a thread of its own.
 const SMALLEST_SHARE: u64 = 64 << 10;
 
 impl WaveTask {
-    /// About how much work a share of so many windows is.
+    /// Estimated work of a share of `windows` windows.
     fn cost_of(&self, windows: usize) -> u64 {
         let cost = u128::from(self.cost) * windows as u128 / self.windows.max(1) as u128;
         let entry = if self.shares > 1 { self.entry } else { 0 };
@@ -106,7 +106,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// The shares of tasks of `(cost, windows)`, none of which is split yet.
+    /// The shares of tasks of `(cost, windows)`, before any is split.
     fn shared_out(tasks: &[(u64, usize)], threads: usize) -> Vec<usize> {
         of_pages(tasks, threads, 0)
     }

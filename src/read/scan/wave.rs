@@ -1,7 +1,7 @@
-//! [`Wave`]: what is decoded at a time. A window is the rows of one batch; a wave is as many
-//! windows, of as many row groups, as fit a share of the memory.
+//! [`Wave`]: the windows that are decoded at a time. A window is the rows of one batch; a wave is
+//! as many windows, of as many row groups, as fit a share of the memory.
 //!
-//! [`WaveSize`] says how much that is. The metadata say how much a wave will take, and may be
+//! [`WaveSize`] limits its bytes. The metadata state how many bytes a wave will take, and may be
 //! wrong: after memory ran out, [`WaveSize::shrink`] says how the rows are decoded again.
 
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::read::window::Window;
 
 /// Row groups, and the windows of each that are decoded together.
 pub(crate) struct Wave {
-    pub(super) parts: Vec<Part>,
+    pub(super) groups: Vec<WaveGroup>,
     /// Whether batches of the wave before it were not given out when it began.
     pub(super) overlaps: bool,
 }
@@ -33,7 +33,7 @@ pub(super) struct Entry {
 }
 
 /// The windows of one row group in a wave.
-pub(super) struct Part {
+pub(super) struct WaveGroup {
     pub(super) entry: Entry,
     pub(super) row_group: Box<RowGroup>,
     /// The first row that the wave may decode of it.
@@ -77,7 +77,7 @@ impl WaveSize {
 
     /// Makes the next waves smaller, because `wave` failed.
     fn shrink(&mut self, wave: &Wave, retry: Retry) -> Smaller {
-        let windows: usize = wave.parts.iter().map(|part| part.windows.len()).sum();
+        let windows: usize = wave.groups.iter().map(|group| group.windows.len()).sum();
         let is_single = windows <= 1 && !wave.overlaps;
         if retry != Retry::WithLessMemory || is_single || wave.is_overweight() {
             return Smaller::Batches;
@@ -95,7 +95,7 @@ impl WaveSize {
     /// says whether other memory was freed for it.
     pub(super) fn rewind(&mut self, wave: &mut Wave, retry: Retry, has_freed: bool) {
         let smaller = if has_freed { Smaller::Waves } else { self.shrink(wave, retry) };
-        for Part { row_group, first_row, .. } in &mut wave.parts {
+        for WaveGroup { row_group, first_row, .. } in &mut wave.groups {
             row_group.restart_at(*first_row);
             if smaller == Smaller::Batches {
                 row_group.size.distrust();
@@ -108,34 +108,36 @@ impl Wave {
     /// The next batch of one row group, made on the thread that asks; `None` if the wave has
     /// windows, which may be decoded side by side.
     pub(crate) fn as_single(&mut self) -> Option<SingleBatch<'_>> {
-        match &mut self.parts[..] {
-            [Part { row_group, windows, .. }] if windows.is_empty() => Some(SingleBatch(row_group)),
+        match &mut self.groups[..] {
+            [WaveGroup { row_group, windows, .. }] if windows.is_empty() => {
+                Some(SingleBatch(row_group))
+            }
             _ => None,
         }
     }
 
     /// Index of the first row group.
     pub(crate) fn row_group(&self) -> usize {
-        self.parts.first().map_or(0, |part| part.entry.range.row_group)
+        self.groups.first().map_or(0, |group| group.entry.range.row_group)
     }
 
     /// About how many bytes the batches take that its last row group has after it.
     pub(super) fn bytes_left(&self) -> u64 {
-        self.parts.last().map_or(u64::MAX, |part| part.row_group.bytes_left())
+        self.groups.last().map_or(u64::MAX, |group| group.row_group.bytes_left())
     }
 
     /// Whether a row group of it is read with its page index.
     pub(super) fn trusts_index(&self) -> bool {
-        self.parts.iter().any(|part| !part.entry.ignores_index)
+        self.groups.iter().any(|group| !group.entry.ignores_index)
     }
 
     /// Whether a batch of it holds more than it should.
     fn is_overweight(&self) -> bool {
-        let is_overweight = |part: &Part| {
-            let batch_bytes = part.row_group.plan().batch_bytes();
-            part.windows.iter().any(|window| window.is_overweight(batch_bytes))
+        let is_overweight = |group: &WaveGroup| {
+            let batch_bytes = group.row_group.plan().batch_bytes();
+            group.windows.iter().any(|window| window.is_overweight(batch_bytes))
         };
-        self.parts.iter().any(is_overweight)
+        self.groups.iter().any(is_overweight)
     }
 }
 

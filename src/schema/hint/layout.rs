@@ -1,7 +1,8 @@
-//! Layouts that the hint says in the metadata of a field: run ends and list views.
+//! Layouts that the hint states in the metadata of a field: run ends and list views.
 //!
-//! polars 2.1 refuses all columns of a file whose hint has such a type. So the hint says the plain
-//! type, and [`LAYOUT_KEY`] what we make of it. Hints of other writers have the types themselves.
+//! polars 2.1 refuses all columns of a file whose hint has such a type. So the hint has the plain
+//! type, and [`LAYOUT_KEY`] the layout to make of it. Hints of other writers have the types
+//! themselves.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where in the file the shapes of a hint come from.
+//! Finds where in the file the shapes of a hint come from.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(super) struct HintPlace<'a> {
 }
 
 impl<'a> HintPlace<'a> {
-    pub(super) fn of(node: Node<'a>) -> Self {
+    pub(super) fn new(node: Node<'a>) -> Self {
         Self { node, is_element: false }
     }
 
@@ -36,7 +36,7 @@ impl<'a> HintPlace<'a> {
             return None;
         };
         Some(match (list.element, list.repeated.children().next()) {
-            (Element::Child, Some(child)) => Self::of(child),
+            (Element::Child, Some(child)) => Self::new(child),
             _ => Self::inside(list.repeated),
         })
     }
@@ -64,7 +64,7 @@ pub(super) struct Siblings<'a> {
 }
 
 impl<'a> Siblings<'a> {
-    pub(super) fn of(group: Node<'a>) -> Self {
+    pub(super) fn from_group(group: Node<'a>) -> Self {
         let names = numbered(group.children().map(Node::name));
         let children = group.children().zip(names);
         Self { children: children.filter(|(node, _)| !node.leaves().is_empty()).collect() }

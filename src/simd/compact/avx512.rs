@@ -1,4 +1,4 @@
-//! The compress instructions of AVX-512: 4 to 64 values at a time.
+//! Compacts with the compress instructions of AVX-512: 4 to 64 values at a time.
 
 use std::arch::x86_64::{
     _mm512_loadu_si512, _mm512_maskz_compress_epi8, _mm512_maskz_compress_epi16,

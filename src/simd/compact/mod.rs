@@ -1,8 +1,8 @@
-//! Keeps some values and drops the others, in place: the opposite of [`expand`](super::expand).
+//! Keeps selected values and drops the others, in place: the opposite of [`expand`](super::expand).
 //!
-//! By words of 64 bits: all kept is one move, none kept nothing, and of a mixed word each kept
-//! value is moved, or each vector: AVX-512 has an instruction that moves lanes together, AVX2 and
-//! NEON permute them by a table.
+//! It goes by words of 64 bits. A word whose bits are all set is one move, one without bits
+//! nothing; of any other, each kept value is moved. With vectors, AVX-512 has an instruction that
+//! moves lanes together, AVX2 and NEON permute them by a table.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vectors;
@@ -14,10 +14,10 @@ use super::native::PlainOldData;
 use super::{Isa, Level};
 
 /// Of the values from `start` on, keeps those whose bits of `keep`, from `first` on, are set; bits
-/// that are not there are not set.
+/// beyond the end count as not set.
 ///
 /// # Panics
-/// If there are not so many values.
+/// If `keep` has more bits than there are values.
 pub(crate) fn compact<T: PlainOldData>(
     values: &mut Vec<T>,
     start: usize,

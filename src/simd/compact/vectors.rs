@@ -1,4 +1,5 @@
-//! AVX2 and NEON: permutations by a table that has a row for each mask of 2 to 8 values.
+//! Compacts with AVX2 and NEON: permutations by a table that has a row for each mask of 2 to 8
+//! values.
 
 use crate::simd::bitmap::WORD;
 use crate::simd::native::PlainOldData;
@@ -12,7 +13,7 @@ use crate::simd::native::PlainOldData;
 /// `compress` must read and write no more than `LANES` values, which divide 64.
 ///
 /// # Panics
-/// If `to` is after `at`, or there are not so many values.
+/// If `to` is after `at`, or there are fewer than 64 values from `at` on.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "a mask is a byte")]
 unsafe fn by_vectors<T: PlainOldData, const LANES: usize>(

@@ -1,5 +1,5 @@
-//! NEON: table look-ups (`TBL`) by a table that has a row for each mask of 2 to 8 slots; an index
-//! that is none gives 0, or (`TBX`) what was there before.
+//! Expands with NEON: look-ups (`TBL`) in a table that has a row for each mask of 2 to 8 slots; an
+//! index out of range gives 0, or (`TBX`) keeps what was there.
 
 use std::arch::aarch64::{
     vdupq_n_u32, vdupq_n_u64, vld1_u8, vld1q_u8, vqtbl1q_u8, vqtbx1q_u8, vreinterpretq_u8_u32,

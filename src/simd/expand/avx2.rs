@@ -1,4 +1,4 @@
-//! AVX2: permutations by a table that has a row for each mask of 2 to 8 slots.
+//! Expands with AVX2: permutations by a table that has a row for each mask of 2 to 8 slots.
 
 use std::arch::x86_64::{
     __m256i, _mm_loadl_epi64, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storel_epi64,

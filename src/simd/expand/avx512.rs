@@ -1,4 +1,4 @@
-//! The expand instructions of AVX-512: 4 to 64 slots at a time.
+//! Expands with the expand instructions of AVX-512: 4 to 64 slots at a time.
 
 use std::arch::x86_64::{
     _mm512_loadu_si512, _mm512_maskz_expand_epi8, _mm512_maskz_expand_epi16,

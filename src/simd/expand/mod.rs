@@ -1,8 +1,9 @@
 //! Spreads dense values to their slots, in place, from the back.
 //!
-//! By words of 64 slots: all valid is one move, all null one fill, and the values of a mixed word
-//! are moved one by one from a copy of them. With vectors nothing is copied aside: AVX-512 has an
-//! instruction for it, AVX2 and NEON permute a few slots at a time, by a table.
+//! It goes by words of 64 slots. A word whose slots are all valid is one move, one of nulls one
+//! fill; the values of any other are moved one by one from a copy of them. With vectors no copy is
+//! needed: AVX-512 has an instruction for it, AVX2 and NEON permute a few slots at a time, by a
+//! table.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vectors;

@@ -6,7 +6,7 @@ use crate::simd::native::PlainOldData;
 /// A block of values with room after it, so that a vector can be read from any of the 64.
 pub(super) type Block<T> = [T; 2 * WORD];
 
-/// Spreads the values at the front of `block` to the set bits of `word`, none of which is beyond
+/// Spreads the values at the front of `block` to the set bits of `word`, none of them beyond
 /// `target`.
 #[inline]
 pub(super) fn expand<T: PlainOldData>(block: &Block<T>, mut word: u64, target: &mut [T]) {

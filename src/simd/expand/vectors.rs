@@ -1,4 +1,4 @@
-//! The walk over words for kernels that expand a few slots at a time: in place, from the back.
+//! Walks over words for kernels that expand a few slots at a time: in place, from the back.
 
 use crate::simd::bitmap::WORD;
 use crate::simd::native::PlainOldData;
@@ -51,9 +51,9 @@ pub(super) unsafe fn by_vectors<T: PlainOldData, const LANES: usize>(
         for lane in (0..WORD).step_by(LANES).rev() {
             let mask = bits_of::<LANES>(bits, lane);
             dense -= mask.count_ones() as usize;
-            // Of the slots before `at + lane`, no more than so many have values from `at` on:
-            // `dense <= at + lane`, and a vector from either is within the word that ends at `at +
-            // WORD`, which is in the region.
+            // At most `at + lane` of the slots before `at + lane` have values from `at` on:
+            // `dense <= at + lane`, and a vector from either is within the word that ends at
+            // `at + WORD`, which is in the region.
             expand(target.wrapping_add(dense), target.wrapping_add(at + lane), mask);
         }
     }

@@ -1,5 +1,5 @@
-//! AVX2: small tables lie in registers, of which each holds 32 bytes; of several, the bits of the
-//! index above those of a register say which.
+//! AVX2: small tables lie in registers of 32 bytes each; the bits of an index above those within a
+//! register select the register.
 
 use std::arch::x86_64::{
     __m256i, _mm_loadu_si128, _mm256_add_epi32, _mm256_blendv_ps, _mm256_castps_si256,
@@ -32,8 +32,8 @@ pub(super) unsafe fn gather<T: PlainOldData>(
     out.reserve(indices.len());
     let start = out.len();
     let to = out.spare_capacity_mut().as_mut_ptr().cast::<T>();
-    // SAFETY: `reserve` made room for all indices, of which none is beyond the table; a table of
-    // so many entries has no more than the registers hold.
+    // SAFETY: `reserve` made room for all indices, and none is beyond the table; a table with this
+    // number of entries fits the registers.
     let done = unsafe {
         match (size_of::<T>(), table.len()) {
             (4, ..=8) => by_vectors(vectors, &registers::<T, 1>(table), to),
@@ -103,7 +103,7 @@ unsafe fn by_vectors<T, const N: usize>(
     LANES * indices.len()
 }
 
-/// Words of a table; the bits of `which` from `bit` on say of which register.
+/// Looks words up in a table; the bits of `which` from `bit` on select the register.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn look_up<const N: usize>(

@@ -1,5 +1,5 @@
-//! AVX-512: indices are looked up as they are cut out of their bytes; small tables lie in
-//! registers, where a look-up is a permutation.
+//! AVX-512: indices are looked up while they are unpacked; small tables lie in registers, where a
+//! look-up is a permutation.
 
 use std::arch::x86_64::{
     __m512i, _mm512_castsi512_si256, _mm512_cvtepu32_epi64, _mm512_extracti64x4_epi64,
@@ -15,8 +15,8 @@ use crate::simd::unpack::avx512::Cut;
 /// Indices of a vector.
 const LANES: usize = 16;
 
-/// Whether a table of so many entries is looked up faster than by AVX2: in registers, or, if its
-/// entries are no words, in memory.
+/// Whether a table of `entries` entries is looked up faster than by AVX2: in registers, or in
+/// memory if its entries are not words.
 pub(super) const fn fits<T>(entries: usize) -> bool {
     match size_of::<T>() {
         4 => entries <= 128,
@@ -62,7 +62,7 @@ pub(super) unsafe fn gather_packed<T: PlainOldData>(
     in_range
 }
 
-/// Indices that are looked up in a table of so many entries.
+/// Packed indices that are looked up in a table of `entries` entries.
 struct PackedIndices<'a> {
     bytes: &'a [u8],
     cut: Cut,
@@ -160,8 +160,8 @@ impl PackedIndices<'_> {
     unsafe fn permute_64(&self, table: *const i64, to: *mut i64) -> bool {
         let mut pair = [0i64; 16];
         let (from, copy) = (table.cast::<u8>(), pair.as_mut_ptr().cast::<u8>());
-        // SAFETY: the caller vouches for so many entries, at most 16, of 8 bytes; as bytes, for
-        // they need not be aligned as words are.
+        // SAFETY: the caller guarantees `entries` entries, at most 16, of 8 bytes; they are copied
+        // as bytes, because they need not be aligned as words are.
         unsafe { std::ptr::copy_nonoverlapping(from, copy, size_of::<i64>() * self.entries) };
         // SAFETY: a half has 8 entries of 8 bytes.
         let [low, high] =

@@ -1,4 +1,4 @@
-//! Looks indices up in a table: the dictionary step.
+//! Looks indices up in a table, to decode dictionary-encoded values.
 //!
 //! Small tables lie in registers with AVX2 and AVX-512, where a look-up is a permutation.
 

@@ -1,6 +1,6 @@
-//! AVX-512 VBMI: a shift by lane puts each value at its place within a byte, and two byte
-//! permutations put the lanes end to end: from 8 bits on, a byte is shared by no more than two
-//! values. Narrower values are bytes first, out of which BMI2 takes the bits.
+//! AVX-512 VBMI: a shift by lane moves each value to its place within a byte, and two byte
+//! permutations put the lanes end to end, because from 8 bits on a byte is shared by at most two
+//! values. Narrower values become bytes first, and BMI2 extracts their bits.
 
 use std::arch::x86_64::{
     __m512i, _mm_cvtsi128_si64, _mm_extract_epi64, _mm256_loadu_si256, _mm512_and_si512,
@@ -32,7 +32,7 @@ struct PackPlan {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "below 64, and no conversion is const")]
-/// Plans for lanes of `lane` bytes, of which a vector has `64 / lane`; those of less than 8 bits
+/// Plans for lanes of `lane` bytes, `64 / lane` of them in a vector; those for widths below 8 bits
 /// are not used.
 const fn plans<const N: usize>(lane: usize) -> [PackPlan; N] {
     const EMPTY: PackPlan =

@@ -17,7 +17,7 @@ use super::{Isa, Level};
 use scalar::SLACK;
 
 /// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)`
-/// bytes, of which the last is padded with zeros. Higher bits of a value are left out.
+/// bytes, the last padded with zeros. Higher bits of a value are dropped.
 ///
 /// # Panics
 /// If `width` is over 32.
@@ -43,7 +43,7 @@ pub(crate) fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<
 }
 
 /// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)`
-/// bytes, of which the last is padded with zeros. Higher bits of a value are left out.
+/// bytes, the last padded with zeros. Higher bits of a value are dropped.
 ///
 /// # Panics
 /// If `width` is over 64.

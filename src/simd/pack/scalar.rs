@@ -1,5 +1,5 @@
-//! The definition: value `i` of a block begins at bit `i * w` of its `w` words of 32 bits.
-//! Unrolled, so that all shifts are constants and no loop is left.
+//! The definition: value `i` of a block begins at bit `i * w` of its `w` words of 32 bits. The loop
+//! is unrolled, so that all shifts are constants.
 
 use super::BLOCK;
 use crate::simd::unpack::unroll;

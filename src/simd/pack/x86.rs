@@ -1,4 +1,4 @@
-//! The scalar definition, compiled for AVX2 where that is faster: from the widths on at which two
+//! Compiles the scalar definition for AVX2 where that is faster: from the widths on at which two
 //! values fill a lane.
 
 use super::BLOCK;

@@ -1,5 +1,5 @@
-//! AVX-512: a vector is summed in itself by shifting lanes; packed differences are summed as they
-//! are cut out of their bytes.
+//! AVX-512: a vector is summed in itself by shifting lanes; packed differences are summed while
+//! they are unpacked.
 
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_add_epi64, _mm512_alignr_epi32, _mm512_alignr_epi64,

@@ -1,9 +1,9 @@
-//! Running sums: the second half of DELTA decoding.
+//! Computes running sums: the second half of DELTA decoding.
 //!
-//! The scalar definition adds the step outside the chain from value to value, which is one addition
-//! for each. In vectors each is summed in itself first, by shifting lanes, so that the chain is one
-//! addition a vector. With AVX-512 packed differences are summed as they are cut out of their
-//! bytes.
+//! The scalar definition adds the minimum delta outside the chain from value to value, which is one
+//! addition for each value. With vectors, each vector is summed in itself first, by shifting lanes,
+//! so that the chain is one addition for each vector. With AVX-512, packed differences are summed
+//! while they are unpacked.
 
 mod packed_deltas;
 #[cfg(target_arch = "aarch64")]

@@ -1,4 +1,4 @@
-//! Differences as they are in a page.
+//! [`PackedDeltas`]: the packed differences of a page.
 
 /// Packed differences, the first at bit 0.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Byte transposes: the streams of BYTE_STREAM_SPLIT to values, and back.
+//! Transposes bytes: the streams of BYTE_STREAM_SPLIT to values, and back.
 //!
 //! 4 and 8 streams are interleaved 16 bytes at a time by instructions that every x86-64 and every
 //! aarch64 has; other widths, and other machines, go through the scalar definition, by blocks that

@@ -1,6 +1,6 @@
 //! NEON: a table look-up (`TBL`) brings the bytes of each value into its lane, a shift by lane and
-//! a mask cut the value out. Where that takes more instructions, the scalar definition: of widths
-//! that divide a word or are narrow, the compiler makes vectors of it.
+//! a mask extract the value. For widths that divide a word or are narrow, the compiler vectorises
+//! the scalar definition into fewer instructions, so that is used.
 
 use std::arch::aarch64::{
     uint32x4_t, uint64x2_t, vandq_u32, vandq_u64, vdupq_n_u32, vdupq_n_u64, vld1q_u8, vld1q_u32,

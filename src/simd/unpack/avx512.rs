@@ -1,5 +1,5 @@
 //! AVX-512 VBMI: a byte permutation brings the bytes of each value into its lane, a shift by lane
-//! and a mask cut the value out.
+//! and a mask extract the value.
 
 use std::arch::x86_64::{
     __m512i, _mm256_storeu_si256, _mm512_and_si512, _mm512_cvtepi64_epi32, _mm512_loadu_si512,
@@ -22,7 +22,7 @@ struct UnpackPlan {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "below 64, and no conversion is const")]
-/// Plans for lanes of `lane` bytes, of which a vector has `64 / lane`.
+/// Plans for lanes of `lane` bytes, `64 / lane` of them in a vector.
 const fn plans<const N: usize>(lane: usize) -> [UnpackPlan; N] {
     const EMPTY: UnpackPlan = UnpackPlan { bytes: [0; 64], shifts_32: [0; 16], shifts_64: [0; 8] };
     let mut plans = [const { EMPTY }; N];
@@ -91,7 +91,7 @@ impl Cut {
         Self { index, shifts, keep, step: width as usize }
     }
 
-    /// The bytes of the next vector of values, of which those that are not there are 0.
+    /// The bytes of the next vector of values; bytes beyond the end are 0.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
     fn packed(&self, bytes: &[u8]) -> __m512i {

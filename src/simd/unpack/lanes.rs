@@ -29,7 +29,8 @@ pub(super) const fn part_start(width: usize, part: usize, parts: usize) -> usize
     width * part / parts
 }
 
-/// How many of `blocks` blocks can be read in vectors, of which the last reaches beyond its group.
+/// Number of blocks, at most `blocks`, that can be read in vectors; the last vector reaches beyond
+/// its group.
 pub(super) fn readable_blocks(len: usize, width: usize, parts: usize, blocks: usize) -> usize {
     let reach = 3 * width + part_start(width, parts - 1, parts) + VECTOR;
     len.checked_sub(reach).map_or(0, |spare| spare / (BLOCK / 8 * width) + 1).min(blocks)

@@ -1,8 +1,8 @@
 //! Unpacks values of 0 to 64 bits, packed from the least significant bit of the first byte.
 //!
 //! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid" and "Delta Encoding". Used by
-//! both. The definition has one kernel for each width, unrolled over a block of 32 values, so that
-//! every shift is a constant; the width is matched once a call. Where bytes can be permuted by a
+//! both decoders. The definition has one kernel for each width, unrolled over a block of 32 values,
+//! so that every shift is a constant; the width is matched once a call. With byte permutations by a
 //! table (AVX2, AVX-512 VBMI, NEON), one permutation puts the bytes of each value into its lane,
 //! and one shift by lane does the rest, for all widths alike.
 

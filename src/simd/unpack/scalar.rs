@@ -1,6 +1,6 @@
 //! The definition: a block is `w` words of 32 bits (or `w` halves of words of 64), and value `i`
-//! begins at bit `i * w`. Unrolled, so that all shifts are constants, but for those
-//! of which the compiler makes vectors.
+//! begins at bit `i * w`. Loops are unrolled, so that all shifts are constants, except where the
+//! compiler vectorises the loop.
 
 use super::{BLOCK, unroll};
 
@@ -78,8 +78,8 @@ pub(super) fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) {
     ]);
 }
 
-/// As [`blocks_u64`], of a width that divides that of a half, of which the compiler makes vectors,
-/// or that is too wide for lanes.
+/// As [`blocks_u64`], for a width that divides that of a half, which the compiler vectorises, or
+/// that is too wide for lanes.
 #[inline(always)]
 pub(super) fn even_blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) {
     match width {

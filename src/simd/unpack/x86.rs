@@ -1,6 +1,6 @@
 //! AVX2: a byte permutation brings the bytes of each value into its lane, a shift by lane and a
-//! mask cut the value out. Of widths that divide a word, and those that no lane holds, the scalar
-//! definition compiled for AVX2: constant shifts of whole vectors.
+//! mask extract the value. For widths that divide a word, and those that no lane holds, it is the
+//! scalar definition compiled for AVX2: constant shifts of whole vectors.
 
 use std::arch::x86_64::{
     __m256i, _mm_loadu_si128, _mm256_and_si256, _mm256_castps_si256, _mm256_castsi256_ps,

@@ -1,4 +1,4 @@
-//! The names of one value after another.
+//! Keeps the names of one value after another.
 
 use std::cmp::Ordering;
 
@@ -27,7 +27,7 @@ pub(super) struct NameDictionary {
     used: usize,
     /// Those of them that were in the dictionary by a guess, in the order of their first use.
     guessed: Vec<u32>,
-    /// Number of the value at hand, below `u32::MAX`.
+    /// Number of the current value, below `u32::MAX`.
     value: u32,
     /// The name that was asked for last.
     last: Option<u32>,
@@ -59,8 +59,8 @@ struct Entry {
     next: u32,
 }
 
-/// From so many bytes or names on they are forgotten when a value is finished, so that values of
-/// ever new names take no memory for good.
+/// From this many bytes or names on, names are forgotten when a value is finished, so that values
+/// of ever new names do not take memory forever.
 const MAX_TEXT: usize = 1 << 20;
 const MAX_NAMES: usize = 1 << 14;
 
@@ -161,7 +161,7 @@ impl NameDictionary {
         fields.is_sorted_by(|a, b| a.0 != b.0)
     }
 
-    /// The error for sorted fields of which two have one name.
+    /// The error for two sorted fields of the same name.
     #[cold]
     pub(super) fn twice(&self, fields: &[(u32, u32)]) -> Error {
         let twice =

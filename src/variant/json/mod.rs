@@ -1,4 +1,4 @@
-//! JSON text of values, and values of JSON text.
+//! Converts values to JSON text, and JSON text to values.
 //!
 //! Spec: VariantEncoding.md; RFC 8259 for JSON.
 

@@ -1,4 +1,4 @@
-//! [`VariantBuilder::append_json`]: parses JSON text into a value.
+//! [`VariantBuilder::append_json`] parses JSON text into a value.
 //!
 //! The text is read once, and appended as it is read. Open objects and arrays are kept by the
 //! builder, so that no text can exhaust the stack.

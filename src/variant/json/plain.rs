@@ -1,4 +1,4 @@
-//! Which characters of a string stand for themselves.
+//! Finds the characters of a string that need no escape.
 
 /// Where a quote, a backslash or a control character stands, from `at` on; the end if there is
 /// none.

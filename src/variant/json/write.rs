@@ -1,4 +1,4 @@
-//! [`Variant::to_json`]: a value as JSON text.
+//! [`Variant::to_json`] formats a value as JSON text.
 
 use std::fmt::Write as _;
 use std::io;
@@ -48,7 +48,7 @@ impl Variant<'_> {
     /// Appends the text of [`to_json`](Self::to_json).
     ///
     /// # Errors
-    /// As [`to_json`](Self::to_json); `out` is as it was then.
+    /// As [`to_json`](Self::to_json); `out` is then unchanged.
     pub fn write_json(&self, out: &mut String) -> Result<()> {
         self.write_json_within(out, out.len().saturating_add(MAX_BYTES))
     }

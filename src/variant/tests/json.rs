@@ -1,11 +1,11 @@
-//! JSON text there and back.
+//! Tests JSON text in both directions.
 
 use fastrand::Rng;
 use serde_json::Value;
 
 use super::super::{Variant, VariantBuilder, VariantJsonOptions};
 use super::twin::{Tree, encode, tree};
-use super::{VariantBuf, VariantMetadata, built, of_json};
+use super::{VariantBuf, VariantMetadata, built, from_json};
 use crate::error::{ErrorKind, Result, Spec};
 
 fn json(value: Variant<'_>) -> String {
@@ -34,7 +34,7 @@ fn json_comes_back_as_it_was() {
         "-128",
         "\"grün 🐢 \u{7f}\"",
     ] {
-        let buf = of_json(text);
+        let buf = from_json(text);
         buf.as_variant().validate().unwrap();
         assert_eq!(json(buf.as_variant()), text);
     }
@@ -56,7 +56,7 @@ fn numbers_become_what_holds_them_exactly() {
         ("100000000000000000000000000000000000000", Variant::Double(1e38), None),
         ("0.000000000000000000000000000000000000001", Variant::Double(1e-39), None),
     ] {
-        assert_eq!(format!("{:?}", of_json(text).as_variant()), format!("{exact:?}"), "{text}");
+        assert_eq!(format!("{:?}", from_json(text).as_variant()), format!("{exact:?}"), "{text}");
         let other = built(|builder| builder.append_json_with(text, &doubles));
         let expected = with_doubles.map_or(exact, Variant::Double);
         assert_eq!(format!("{:?}", other.as_variant()), format!("{expected:?}"), "{text}");
@@ -65,7 +65,7 @@ fn numbers_become_what_holds_them_exactly() {
 
 #[test]
 fn escapes_and_blanks_are_read() {
-    let buf = of_json(" { \"\\u00e9\\uD83D\\uDC22\\/\" :\t[ 1 , \"\\\\\\\"\" ]\r\n} ");
+    let buf = from_json(" { \"\\u00e9\\uD83D\\uDC22\\/\" :\t[ 1 , \"\\\\\\\"\" ]\r\n} ");
     assert_eq!(json(buf.as_variant()), "{\"é🐢/\":[1,\"\\\\\\\"\"]}");
 }
 
@@ -121,7 +121,7 @@ fn a_name_twice_is_an_error_or_the_last_one_counts() {
     let buf = built(|builder| builder.append_json_with(text, &last));
     buf.as_variant().validate().unwrap();
     assert_eq!(json(buf.as_variant()), r#"{"a":5,"b":{"c":2}}"#);
-    assert_eq!(buf.value().len(), of_json(r#"{"b":{"c":2},"a":5}"#).value().len());
+    assert_eq!(buf.value().len(), from_json(r#"{"b":{"c":2},"a":5}"#).value().len());
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn any_value_is_shown_as_json_that_another_parser_reads() {
         let text = value.to_json().unwrap();
         assert_shown(&tree, &serde_json::from_str(&text).unwrap());
         let pretty = value.to_json_pretty().unwrap();
-        let [a, b] = [&text, &pretty].map(|text| of_json(text));
+        let [a, b] = [&text, &pretty].map(|text| from_json(text));
         assert_eq!(a.as_variant(), b.as_variant());
         // Exact numbers come back as they were, and so does JSON of JSON.
         assert_eq!(a.as_variant().to_json().unwrap(), json(b.as_variant()));
@@ -233,7 +233,7 @@ fn any_value_is_shown_as_json_that_another_parser_reads() {
 fn the_pretty_form_is_the_usual_one() {
     let text = r#"{"a":[],"b":{},"c":[1,{"d":null}]}"#;
     let value: Value = serde_json::from_str(text).unwrap();
-    let pretty = of_json(text).as_variant().to_json_pretty().unwrap();
+    let pretty = from_json(text).as_variant().to_json_pretty().unwrap();
     assert_eq!(pretty, serde_json::to_string_pretty(&value).unwrap());
 }
 

@@ -1,4 +1,4 @@
-//! Bytes of values that were changed: each is read in every way, and ends in a value or an error.
+//! Tests mutated values: each is read in every way, and ends in a value or an error.
 
 use fastrand::Rng;
 

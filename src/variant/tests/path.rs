@@ -1,7 +1,7 @@
-//! Paths as text.
+//! Tests paths as text.
 
 use super::super::{Variant, VariantPath, VariantStep};
-use super::of_json;
+use super::from_json;
 use crate::error::ErrorKind;
 
 #[test]
@@ -74,7 +74,7 @@ fn any_name_comes_back() {
 
 #[test]
 fn a_path_leads_to_a_part_or_to_none() {
-    let buf = of_json(r#"{"a":[1,{"b c":"here"}],"n":null}"#);
+    let buf = from_json(r#"{"a":[1,{"b c":"here"}],"n":null}"#);
     let at = |path: &str| buf.as_variant().get_path(&path.parse().unwrap()).unwrap();
     assert_eq!(at("$.a[1]['b c']"), Some(Variant::String("here")));
     assert_eq!(at("a[0]"), Some(Variant::Int8(1)));

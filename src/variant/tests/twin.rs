@@ -1,5 +1,5 @@
-//! A slow twin: values as a tree, encoded with any choice that the specification leaves, and shown
-//! as JSON by hand.
+//! A slow twin of the encoder: values as a tree, encoded with any choice that the specification
+//! leaves, and formatted as JSON by hand.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The slots of an array that hold values: where they lie, some at a time.
+//! [`Arrays`] finds the slots of arrays that hold values, some at a time.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub(super) struct Slots<'a, 'b> {
 }
 
 impl<'a> Slots<'a, 'a> {
-    pub(super) fn of(part: &'a ArrayPart) -> Self {
+    pub(super) fn new(part: &'a ArrayPart) -> Self {
         Self { array: part.array.as_ref(), nulls: part.nulls.as_ref(), slots: &part.slots }
     }
 }
@@ -225,11 +225,11 @@ pub(super) fn for_each_part<'a>(
         begin = of_part.end;
         let of_both = of_part.start.max(values.start)..of_part.end.min(values.end);
         if of_both == of_part {
-            visit(part, Slots::of(part))?;
+            visit(part, Slots::new(part))?;
         } else if !of_both.is_empty() {
             let skipped = of_both.start - of_part.start;
             let slots = slots_of(part, skipped, of_both.len());
-            visit(part, Slots { slots: &slots, ..Slots::of(part) })?;
+            visit(part, Slots { slots: &slots, ..Slots::new(part) })?;
         }
     }
     Some(())

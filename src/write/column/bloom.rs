@@ -1,4 +1,4 @@
-//! The bloom filter of a chunk, while its pages are made.
+//! Builds the bloom filter of a chunk while its pages are made.
 
 use std::ops::Range;
 

@@ -50,7 +50,7 @@ impl Ends<'_> {
     }
 
     /// Those of a range of values.
-    fn of(&self, range: Range<usize>) -> Self {
+    fn slice(&self, range: Range<usize>) -> Self {
         match self {
             Self::Small(ends) => Self::Small(
                 ends.get(range.start..=range.end).expect("runs lie within their offsets"),
@@ -263,7 +263,7 @@ fn segments_of<'s, 'a>(
     some.iter().map(move |segment| {
         let start = range.start.saturating_sub(segment.first);
         let end = (range.end - segment.first).min(segment.ends.values());
-        (segment.bytes, segment.ends.of(start..end))
+        (segment.bytes, segment.ends.slice(start..end))
     })
 }
 

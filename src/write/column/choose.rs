@@ -1,4 +1,4 @@
-//! [`ChunkEncoder::choose`]: in which form a chunk is written.
+//! [`ChunkEncoder::choose`] decides in which form a chunk is written.
 
 use super::arrays::bytes_layout;
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern, intern_parts, unify};

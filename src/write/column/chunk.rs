@@ -1,4 +1,4 @@
-//! A column chunk: its form is chosen, its pages are made, and what they came to is noted.
+//! Encodes a column chunk: chooses its form, makes its pages, and records their statistics.
 
 use bytes::Bytes;
 

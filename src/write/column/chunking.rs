@@ -1,8 +1,9 @@
-//! Content-defined chunking: pages begin where the content says so, not where a count does, so that
-//! an edit in the middle of a column changes the pages around it and no others.
+//! Content-defined chunking: the content decides where a page begins, not a count, so that an edit
+//! in the middle of a column changes only the pages around it.
 //!
-//! A gear hash rolls over the levels and values of a leaf; where its highest bits are 0, a page
-//! ends with the row. Stores that keep equal pieces of files once profit from it, and so do diffs.
+//! A gear hash rolls over the levels and values of a leaf; where its highest bits are 0, the page
+//! ends with the row. Stores that deduplicate equal pieces of files benefit from it, and so do
+//! diffs.
 
 use super::values::LeafValues;
 use crate::levels::LeafLevels;

@@ -1,7 +1,7 @@
-//! Conversion: the values of an array are appended to those of a leaf, in its physical type.
+//! Converts the values of an array to the physical type of a leaf, and appends them.
 //!
-//! The inverse of the reader's conversions; which there are, `schema::convert` says.
-//! Trap: a value may fail on a way that its type has; the error names the value.
+//! It is the inverse of the reader's conversions; `schema::convert` lists them. Trap: a value may
+//! not be convertible even if its type is; the error names the value.
 
 use std::ops::Range;
 

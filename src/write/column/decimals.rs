@@ -1,6 +1,6 @@
-//! Decimals: of any Arrow width, into the width of the leaf.
+//! Converts decimals of any Arrow width to the width of the leaf.
 //!
-//! Trap: a decimal may have more digits than the leaf allows; it is refused, and never cut.
+//! Trap: a decimal may have more digits than the leaf allows; it is refused, and never truncated.
 
 use arrow_buffer::i256;
 

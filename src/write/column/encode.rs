@@ -1,4 +1,4 @@
-//! Values to bytes: the one place where the writer matches type and encoding.
+//! Encodes values: the only place where the writer matches type and encoding.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! [`ChunkEncoder`]: what is known of a chunk before it is written, and the [`ChunkForm`] that its
-//! values are brought into.
+//! [`ChunkEncoder`] knows a chunk before it is written; [`ChunkForm`] is the form that its values
+//! are converted to.
 
 use super::dictionary::ValueDictionary;
 use super::encode::CodeLayout;

@@ -1,5 +1,5 @@
-//! Gathering: all values of a leaf at once, from the arrays of the batches. Those of dictionary and
-//! run-end arrays stay keys.
+//! Gathers all values of a leaf from the arrays of the batches. Values of dictionary and run-end
+//! arrays stay keys.
 
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ pub(super) fn gather<'a>(
             None => base + of,
             Some(rank) => base + rank[*of as usize],
         };
-        Slots::of(part).for_each_run(|run| keys.extend(of_slots[run].iter().map(key)));
+        Slots::new(part).for_each_run(|run| keys.extend(of_slots[run].iter().map(key)));
         free_lists.give(of_slots);
     }
     Ok(GatheredValues::Keyed { entries: values, keys })

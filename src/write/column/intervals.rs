@@ -1,4 +1,4 @@
-//! Intervals: as INTERVAL, or as the 16 bytes that have a place for every one of Arrow's.
+//! Converts intervals to INTERVAL, or to the 16 bytes that can hold every Arrow interval.
 
 use arrow_schema::IntervalUnit;
 
@@ -6,7 +6,7 @@ use super::arrays::Slots;
 use crate::error::Result;
 
 impl Slots<'_, '_> {
-    /// The 12 bytes of INTERVAL: months, days, milliseconds, none of which has a sign.
+    /// Appends the 12 bytes of INTERVAL: months, days and milliseconds, all unsigned.
     pub(super) fn intervals(&self, unit: IntervalUnit, out: &mut Vec<u8>) -> Result<()> {
         let unsigned = |v: i32| u32::try_from(v).ok();
         let mut values: Vec<[u32; 3]> = Vec::new();

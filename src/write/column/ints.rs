@@ -1,4 +1,4 @@
-//! [`Ints`]: numbers end to end, gathered, or where they lie in an array.
+//! [`Ints`]: numbers end to end, gathered, or borrowed from an array.
 
 use std::ops::{Deref, Range};
 

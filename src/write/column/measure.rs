@@ -1,5 +1,5 @@
-//! Measuring: what an encoding takes of a chunk, by samples that lie all over it and are compressed
-//! as pages will be.
+//! Measures the bytes that an encoding of a chunk takes, by samples from all over it that are
+//! compressed as pages will be.
 
 use std::ops::Range;
 
@@ -25,8 +25,9 @@ pub(super) struct EncodingChoice<'a> {
     pub(super) bytes: usize,
 }
 
-/// Maximum share of a chunk that a useful codec leaves: more is not worth the time to write and read
-/// it, and less is what a file of a writer that always compresses is smaller by.
+/// Maximum ratio of compressed to uncompressed bytes at which a chunk is stored compressed: a
+/// higher one is not worth the time to write and read it, although a writer that always compresses
+/// makes a smaller file.
 const MAX_USEFUL_RATIO: f64 = 0.985;
 
 /// Values of a sample, and the stretches it is made of: they lie all over the chunk, as its
@@ -162,7 +163,7 @@ impl ChunkEncoder<'_> {
         Ok((bytes.len(), stored))
     }
 
-    /// How many of `n` values a sample has, which take so many bytes as PLAIN.
+    /// Number of values of a sample of `n` values, which take `plain_bytes` bytes as PLAIN.
     pub(super) fn sample_len(&self, n: usize, plain_bytes: usize) -> usize {
         let is_tuned = self.settings.compression != Compression::Uncompressed
             && matches!(
@@ -271,14 +272,14 @@ pub(super) fn times(all: usize, some: usize) -> f64 {
     if some == 0 { 1.0 } else { all as f64 / some as f64 }
 }
 
-/// How many of `n` values are different, at the least but for chance, if so many of `some` are. As
-/// if all were equally likely: if they are not, there are more.
+/// Lower-bound estimate of the distinct values among `n`, if `some` of them have `different`
+/// distinct ones. It assumes that all values are equally likely; if they are not, there are more.
 pub(super) fn distinct(different: usize, some: usize, n: f64) -> f64 {
     let seen_before = some.saturating_sub(different) as f64;
     let by_chance = 2.0 * seen_before.sqrt() + 1.0;
     let some = some as f64;
     let at_least = (some - seen_before - by_chance).max(1.0);
-    // Of `k` values, so many are among `some` of them.
+    // Of `k` distinct values, this many are expected among `some` values.
     let seen = |k: f64| k * -(-some / k).exp_m1();
     let (mut least, mut max) = (different.max(1) as f64, n.max(1.0));
     while max > least * 1.001 {

@@ -1,5 +1,5 @@
-//! [`EncodedChunk`]: the bytes of a column chunk, and what the footer, the indexes and the report
-//! will say of it.
+//! [`EncodedChunk`]: the bytes of a column chunk, with its metadata for the footer, the indexes and
+//! the report.
 
 use bytes::Bytes;
 
@@ -72,8 +72,8 @@ impl WrittenPages {
         self.byte_array_bytes.push(byte_array_bytes);
     }
 
-    /// The chunk, of which `summary` says what the values are, and `entries` how many level entries
-    /// there are.
+    /// Finishes the chunk; `summary` describes its values, and `entries` is its number of level
+    /// entries.
     pub(super) fn finish(
         self,
         leaf: &Leaf,

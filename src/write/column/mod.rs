@@ -1,14 +1,13 @@
-//! A leaf of a row group, from its arrays to the bytes of its column chunk.
+//! Encodes a leaf of a row group, from its arrays to the bytes of its column chunk.
 //!
 //! The whole row group is in memory when a leaf is written. So the encoding is chosen from all of
-//! the data, and is the same for all pages; and no bytes are written of a dictionary that
-//! does not pay.
+//! the data, and is the same for all pages; and a dictionary that does not pay is never written.
 //!
-//! `encoder` is what is known of a chunk, `chunk` encodes it. `choose` chooses the form of the
-//! values: it looks for a `dictionary`, and `select` compares what `measure` finds of samples.
-//! `pages` encodes the values, which a `source` gives page by page, converted from Arrow by
-//! `convert`. `statistics`, `sorted` and `bloom` look at each page. `metadata` is what the footer
-//! says of the finished chunk. `page_lengths` cuts it into pages.
+//! `encoder` describes a chunk, `chunk` encodes it. `choose` chooses the form of the values: it
+//! tries a `dictionary`, and `select` compares the samples that `measure` encodes. `pages` encodes
+//! the values, which a `source` provides page by page, converted from Arrow by `convert`.
+//! `page_lengths` decides where pages begin. `statistics`, `sorted` and `bloom` look at each page.
+//! `metadata` is the footer's part of the finished chunk.
 
 mod parallelism;
 mod ints;

@@ -1,8 +1,8 @@
-//! Where the pages of a chunk begin.
+//! Decides where the pages of a chunk begin.
 //!
-//! At most so many rows and bytes, as the settings have it. Where they are not the caller's, they
-//! are a beginning: pages that nothing is left of are joined, because each takes some 60 bytes by
-//! itself; and pages of byte strings are longer where the codec finds repeats farther apart.
+//! The settings limit the rows and bytes of a page. If the caller did not set them, the defaults
+//! are adapted: pages that encode to almost nothing are joined, because each takes some 60 bytes by
+//! itself; and pages of byte strings are longer if the codec finds repeats farther apart.
 
 use super::chunking::{cuts, roll_value};
 use super::dictionary::ValueDictionary;
@@ -189,7 +189,7 @@ impl<'a> ChunkEncoder<'a> {
             }
             ChunkForm::Plain { values, .. } => {
                 let total = self.settings.total_order;
-                let order = ValueOrder::of(self.leaf, total);
+                let order = ValueOrder::for_leaf(self.leaf, total);
                 if order == ValueOrder::Undefined {
                     return Ok(false);
                 }

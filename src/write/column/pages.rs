@@ -1,4 +1,4 @@
-//! Encodes the pages of a chunk, by one thread or in runs by several. The bytes are the same,
+//! Encodes the pages of a chunk, on one thread or in runs on several. The bytes are the same,
 //! because no page depends on another.
 
 use std::ops::Range;
@@ -167,12 +167,12 @@ impl<'a> ChunkEncoder<'a> {
                 let is_ready = page.is_ready;
                 let values = encoder.take_bytes(is_ready, sealed.bytes_left_to_caller)?;
                 before += bytes.len() + values.len();
-                pieces.push(free_lists.lend_bytes(std::mem::take(&mut bytes)));
+                pieces.push(free_lists.pooled_bytes(std::mem::take(&mut bytes)));
                 pieces.push(values);
             }
         }
         if !bytes.is_empty() {
-            pieces.push(free_lists.lend_bytes(bytes));
+            pieces.push(free_lists.pooled_bytes(bytes));
         }
         self.context.give_sealer(sealer);
         let (sort_detector, bloom) = encoder.finish();
@@ -336,7 +336,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         let free_lists = &self.encoder.context.free_lists;
         let bytes = match &mut self.cursor {
             Some(cursor) if is_ready => cursor.take_bytes(free_lists),
-            _ => Some(free_lists.lend_bytes(std::mem::take(&mut self.buffer))),
+            _ => Some(free_lists.pooled_bytes(std::mem::take(&mut self.buffer))),
         };
         bytes
             .filter(|bytes| bytes.len() == len)

@@ -1,5 +1,5 @@
-//! Bounds: the least and the greatest of some values, or of some indices into a dictionary whose
-//! entries were ranked before.
+//! Finds the bounds of some values, or of some indices into a dictionary whose entries were ranked
+//! before.
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -1,9 +1,10 @@
-//! Selection: the encodings of a chunk, measured as far as is needed to tell which is best.
+//! Selects the encoding of a chunk; each is measured only as far as is needed to tell which is
+//! best.
 //!
 //! A small sample excludes the encodings that are far from the best; a larger one compares the
-//! rest. Trap: building a dictionary is the most expensive part of writing. Values that repeat in a
-//! sample tell how many distinct values there are, and so the least that a dictionary takes, before
-//! it is built.
+//! Trap: building a dictionary is the most expensive part of writing. Values that repeat in a
+//! sample give a lower bound for the number of distinct values, and so for the size of a
+//! dictionary, before it is built.
 
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern};
 use super::encode::CodeLayout;

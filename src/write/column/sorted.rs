@@ -1,4 +1,4 @@
-//! [`SortDetector`]: whether the values of a chunk rise or fall.
+//! [`SortDetector`] finds out whether the values of a chunk ascend or descend.
 
 use std::cmp::Ordering;
 use std::ops::Range;

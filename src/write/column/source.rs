@@ -1,5 +1,5 @@
-//! [`ValueSource`]: where the values of a chunk come from while its pages are made, and the
-//! [`ValueCursor`] that goes through them.
+//! [`ValueSource`] provides the values of a chunk while its pages are made; a [`ValueCursor`] goes
+//! through them.
 //!
 //! Values that need not be seen all at once are gathered page by page: they are still in the
 //! nearest cache when they are encoded, checked and measured.
@@ -110,7 +110,7 @@ fn payload(part: &ArrayPart, leaf: &Leaf) -> usize {
     };
     let mut bytes = 0;
     // `None` for a type without byte strings, which the conversion will refuse.
-    let _ = Slots::of(part).for_each_byte_run(layout, |run| {
+    let _ = Slots::new(part).for_each_byte_run(layout, |run| {
         bytes += match run {
             ByteRun::Between(_, ends) => ends.bounds().len(),
             ByteRun::One(_, _, len) => len,

@@ -1,4 +1,4 @@
-//! Collects what the footer and the indexes say of a chunk, page by page.
+//! Collects the statistics of a chunk for the footer and the indexes, page by page.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -39,8 +39,8 @@ pub(super) struct StatisticsCollector<'s, 'a> {
     bounds: Option<(Vec<u8>, Vec<u8>)>,
     nulls: u64,
     nans: u64,
-    /// Of GEOMETRY and GEOGRAPHY: the box and the types. With a dictionary, those of its entries,
-    /// each of which occurs.
+    /// The box and the types of GEOMETRY and GEOGRAPHY values. With a dictionary, those of its
+    /// entries, because each of them occurs.
     geospatial: Option<GeospatialCollector>,
 }
 
@@ -68,8 +68,8 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         settings: &'s LeafSettings,
         dictionary: Option<(&'s ValueDictionary<'a>, bool)>,
     ) -> Self {
-        let order = ValueOrder::of(leaf, settings.total_order);
-        let cut = BoundCut::of(leaf);
+        let order = ValueOrder::for_leaf(leaf, settings.total_order);
+        let cut = BoundCut::for_leaf(leaf);
         let builder = (settings.statistics == StatisticsLevel::Page)
             .then(|| ColumnIndexBuilder::new(order, leaf.physical, cut, settings.bound_bytes));
         let wanted = settings.statistics.bounds() && order != ValueOrder::Undefined;
@@ -105,7 +105,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         self.dictionary.as_ref().is_some_and(by_codes)
     }
 
-    /// What is to be said of a page of these level entries, of which `count` have values; see
+    /// The statistics of a page of these level entries, if `count` of them have values; see
     /// [`StatisticsCollector::add`].
     pub(super) fn page(
         &self,
@@ -279,7 +279,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
 
 /// What collects the statistics of a leaf of geometries, if any are wanted.
 fn geospatial_collector(leaf: &Leaf, settings: &LeafSettings) -> Option<GeospatialCollector> {
-    let edges = Edges::of(leaf)?;
+    let edges = Edges::for_leaf(leaf)?;
     settings.statistics.bounds().then(|| GeospatialCollector::new(edges))
 }
 

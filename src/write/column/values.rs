@@ -108,9 +108,9 @@ impl<'a> LeafValues<'a> {
     /// are left.
     pub(super) fn take_bytes(&mut self, free_lists: &FreeLists) -> Option<Bytes> {
         Some(match self {
-            Self::Words32(words) => free_lists.lend_bytes(std::mem::take(words.own())),
-            Self::Words64(words) => free_lists.lend_bytes(std::mem::take(words.own())),
-            Self::Fixed { bytes, .. } => free_lists.lend_bytes(std::mem::take(bytes.own())),
+            Self::Words32(words) => free_lists.pooled_bytes(std::mem::take(words.own())),
+            Self::Words64(words) => free_lists.pooled_bytes(std::mem::take(words.own())),
+            Self::Fixed { bytes, .. } => free_lists.pooled_bytes(std::mem::take(bytes.own())),
             Self::Bits(_) | Self::Bytes(_) => return None,
         })
     }
@@ -206,7 +206,7 @@ impl<'a> LeafValues<'a> {
 
     /// The values of some ranges, concatenated.
     pub(super) fn sample(&self, ranges: &[Range<usize>]) -> Self {
-        fn of<T: Copy>(values: &[T], ranges: &[Range<usize>]) -> Vec<T> {
+        fn copied_ranges<T: Copy>(values: &[T], ranges: &[Range<usize>]) -> Vec<T> {
             ranges.iter().flat_map(|range| &values[range.clone()]).copied().collect()
         }
         match self {
@@ -215,8 +215,8 @@ impl<'a> LeafValues<'a> {
                 ranges.iter().for_each(|range| taken.append_range(bits, range.clone()));
                 Self::Bits(taken)
             }
-            Self::Words32(values) => Self::Words32(of(values, ranges).into()),
-            Self::Words64(values) => Self::Words64(of(values, ranges).into()),
+            Self::Words32(values) => Self::Words32(copied_ranges(values, ranges).into()),
+            Self::Words64(values) => Self::Words64(copied_ranges(values, ranges).into()),
             Self::Bytes(byte_arrays) => {
                 let taken =
                     ranges.iter().flat_map(|range| byte_arrays.iter(range.clone())).collect();

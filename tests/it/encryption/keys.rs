@@ -1,4 +1,4 @@
-//! Where keys come from, and what can be read without them.
+//! Tests where keys come from, and what can be read without them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Modular encryption (Encryption.md): files of pyarrow, our own in every mode, keys, and
+//! Tests of modular encryption (Encryption.md): files of pyarrow, our own in every mode, keys, and
 //! tampering.
 
 mod keys;

@@ -1,4 +1,4 @@
-//! Encrypted files that were changed: nothing of what the key protects is believed.
+//! Tests encrypted files that were changed: nothing that the key protects is trusted.
 
 use std::ops::Range;
 

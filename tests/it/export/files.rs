@@ -1,5 +1,5 @@
-//! Exports: all rows of all streams, in order, in whole files of the size that was asked for, or
-//! nothing.
+//! Tests that an export writes all rows of all streams, in order, in whole files of the requested
+//! size, or nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Exports: many streams to many files.
+//! Tests of exports: many streams to many files.
 
 mod files;
 mod partitions;

@@ -1,5 +1,5 @@
-//! Exports that are partitioned: every row in the folder of its values, whatever the order, within
-//! the files that may be open, in a folder or in an object store.
+//! Tests partitioned exports: every row is in the folder of its values, whatever the order, with a
+//! limited number of open files, in a folder or in an object store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

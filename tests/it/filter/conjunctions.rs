@@ -1,5 +1,5 @@
-//! The columns of a conjunction, decoded part by part: where one part leaves few rows, those of the
-//! others are decoded only for these.
+//! Tests that the columns of a conjunction are decoded part by part: where one part leaves few
+//! rows, those of the others are decoded only for these.
 
 use std::sync::Arc;
 

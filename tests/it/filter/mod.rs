@@ -1,4 +1,4 @@
-//! Filters: the rows that pass, and what need not be read for them.
+//! Tests of filters: the rows that pass, and what need not be read for them.
 
 mod conjunctions;
 mod pruning;

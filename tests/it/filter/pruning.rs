@@ -1,5 +1,5 @@
-//! What is left unread: by dictionaries, by limits, by indexes read before; and that an index that
-//! lies never costs a row.
+//! Tests what is left unread by dictionaries, by limits and by cached indexes, and that a wrong
+//! index never costs a row.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn write(batch: &RecordBatch, options: WriteOptions) -> bytes::Bytes {
     writer.into_inner().expect("a file").1.into()
 }
 
-/// Four row groups of 20,000 rows: cities of which the third row group has no "city 7", and numbers
+/// Four row groups of 20,000 rows: cities, without a "city 7" in the third row group, and numbers
 /// that take most of the bytes.
 fn cities() -> RecordBatch {
     let n = 80_000usize;

@@ -1,5 +1,5 @@
-//! Rows that pass a filter are those of a full read for which a naive twin says so: whatever the
-//! file, the predicate, the driver and the limits.
+//! Tests that the rows that pass a filter are those of a full read for which a naive twin is true,
+//! whatever the file, the predicate, the driver and the limits.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub enum Twin {
 }
 
 impl Twin {
-    fn of(&self, all: &[Vec<Cell>], row: usize) -> Option<bool> {
+    fn evaluate(&self, all: &[Vec<Cell>], row: usize) -> Option<bool> {
         match self {
             Self::Compare(column, holds, to) => {
                 let order = match (&all[*column][row], to) {
@@ -44,13 +44,13 @@ impl Twin {
                 Some(holds(order))
             }
             Self::IsNull(column) => Some(all[*column][row] == Cell::Null),
-            Self::Not(inner) => inner.of(all, row).map(|verdict| !verdict),
-            Self::And(both) => match (both[0].of(all, row), both[1].of(all, row)) {
+            Self::Not(inner) => inner.evaluate(all, row).map(|result| !result),
+            Self::And(both) => match (both[0].evaluate(all, row), both[1].evaluate(all, row)) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
                 _ => None,
             },
-            Self::Or(both) => match (both[0].of(all, row), both[1].of(all, row)) {
+            Self::Or(both) => match (both[0].evaluate(all, row), both[1].evaluate(all, row)) {
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (Some(false), Some(false)) => Some(false),
                 _ => None,
@@ -128,11 +128,11 @@ fn filtered_rows_are_those_of_a_full_read() {
         let (predicate, twin) = random(rng, &targets, &all, 3);
         let name = format!("{predicate}: {}", case.name);
         let mut wanted: Vec<usize> =
-            (0..n).filter(|row| twin.of(&all, *row) == Some(true)).collect();
+            (0..n).filter(|row| twin.evaluate(&all, *row) == Some(true)).collect();
         let max = [5, 50, 500][rng.usize(0..3)];
         // From far away, what the filter needs is fetched first.
         let reader =
-            if rng.bool() { Reader::new(Far::of(case.file)).expect("a file") } else { reader };
+            if rng.bool() { Reader::new(Far::new(case.file)).expect("a file") } else { reader };
         let mut reader = reader
             .filter(predicate)
             .virtual_column(VirtualColumn::RowNumber { name: "number".into() })
@@ -177,7 +177,7 @@ struct Far {
 }
 
 impl Far {
-    fn of(file: Bytes) -> Self {
+    fn new(file: Bytes) -> Self {
         Self { file, read: Arc::default() }
     }
 }
@@ -240,7 +240,7 @@ fn what_cannot_match_is_not_fetched() {
     let plan = word.explain().expect("a plan");
     assert!(plan.row_groups.iter().all(|group| group.outcome == Outcome::ByBloomFilter), "{plan}");
     assert_eq!(word.count().expect("a count"), 0);
-    // What is sure is counted without its pages.
+    // Rows that surely pass are counted without their pages.
     let proven = Reader::new(table()).expect("a file");
     let proven = proven.filter(col("key").gt_eq(10_000).and(col("word").is_not_null()));
     assert_eq!(proven.count().expect("a count"), 30_000);
@@ -255,7 +255,7 @@ fn of_columns_that_the_filter_does_not_need_only_pages_that_pass_are_fetched() {
     let expected = expected.expect("rows");
     assert_eq!(expected.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
     for threads in [1, 2] {
-        let source = Far::of(table());
+        let source = Far::new(table());
         let read = source.read.clone();
         let reader = Reader::new(source).expect("a file").threads(threads);
         let text = reader.metadata().schema().leaves_len() - 1;

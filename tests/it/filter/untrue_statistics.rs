@@ -1,5 +1,5 @@
-//! Statistics that lie: rows that fail a filter are not given where its columns are read, and
-//! `Reader::verify_statistics` believes nothing but values.
+//! Tests wrong statistics: rows that fail a filter are not returned where its columns are read, and
+//! `Reader::verify_statistics` trusts nothing but values.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Codecs, through whole files; their framings and faults are unit tests of `compress`.
+//! Tests codecs through whole files; unit tests of `compress` test their framings and faults.
 
 use marquetry::ErrorKind;
 use marquetry::format::{CompressionCodec, Encoding, Type};

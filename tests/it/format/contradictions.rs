@@ -1,5 +1,5 @@
-//! What a file or a source says that cannot be: it is refused with the place, or read where there
-//! is no doubt; and it ends.
+//! Tests contradictions of a file or a source: they are refused with their place, or read where
+//! there is no doubt; and every read ends.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -178,8 +178,7 @@ fn a_struct_and_a_list_in_it_agree_on_where_it_is_null() {
     assert_eq!(siblings(schema(), (a, 0, 1), (b, 1, 2)), Some(LEVELS));
 }
 
-/// A file of one row group that says that it has so many rows, all nulls, with statistics that
-/// prove it.
+/// A file of one row group that states `rows` rows, all null, with statistics that prove it.
 fn nulls(rows: i64, page_slots: i32) -> Bytes {
     let mut run = Vec::new();
     let mut header = u64::from(page_slots.unsigned_abs()) << 1;
@@ -326,7 +325,7 @@ fn under_every_limit_of_memory_a_stream_gives_all_rows_or_an_error() {
     }
 }
 
-/// Gives so many bytes more than it is asked for, or all but so many, once it is told to.
+/// Returns more bytes than it is asked for, or fewer, once it is told to.
 struct Wrong {
     file: Bytes,
     lies: AtomicBool,

@@ -1,5 +1,5 @@
-//! Encodings, through whole files: each with values, without, of nulls alone, across pages, and
-//! skipped into. What is inside a page are unit tests of `encoding`.
+//! Tests encodings through whole files: with values, without, with nulls alone, across pages, and
+//! skipped into. Unit tests of `encoding` test the contents of a page.
 
 use marquetry::format::*;
 use marquetry::{ErrorKind, Reader};

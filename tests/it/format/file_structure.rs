@@ -1,5 +1,5 @@
-//! Container and thrift, through whole files; what concerns single bytes of thrift are unit tests
-//! of `thrift` and `format`.
+//! Tests the file structure and thrift through whole files; unit tests of `thrift` and `format`
+//! test single bytes of thrift.
 
 use bytes::Bytes;
 use marquetry::format::*;

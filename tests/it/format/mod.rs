@@ -1,4 +1,4 @@
-//! What the bytes of a file mean: its structure, pages, encodings, codecs, and what cannot be.
+//! Tests of the file format: structure, pages, encodings, codecs, and contradictions.
 
 mod codecs;
 mod contradictions;

@@ -1,4 +1,4 @@
-//! Levels and pages.
+//! Tests levels and pages.
 
 use marquetry::ErrorKind;
 use marquetry::format::*;

@@ -1,5 +1,5 @@
-//! Values of no bytes, FIXED_LEN_BYTE_ARRAY(0): their number is nowhere but in counts, so that
-//! whatever counts bytes loses them.
+//! Tests values of no bytes, FIXED_LEN_BYTE_ARRAY(0): only counts tell their number, so that code
+//! which counts bytes loses them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! C streams: what comes out is what went in, and errors keep their text and their number.
+//! Tests C streams: the batches come out unchanged, and errors keep their text and their number.
 
 use std::ffi::CStr;
 use std::sync::Arc;

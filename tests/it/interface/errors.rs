@@ -1,5 +1,5 @@
-//! The kind and the place of an error survive every way that errors travel: the loop of the README,
-//! a `dyn RecordBatchReader`, the stream, and chains of causes.
+//! Tests that the kind and the place of an error survive every way that errors travel: the loop of
+//! the README, a `dyn RecordBatchReader`, the stream, and chains of causes.
 
 use std::error::Error as _;
 use std::fs;

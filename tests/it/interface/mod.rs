@@ -1,4 +1,4 @@
-//! The interface of the library as a whole: its stages and types, errors, C streams, spans.
+//! Tests of the library's interface as a whole: its stages and types, errors, C streams, spans.
 
 #[cfg(feature = "ffi")]
 mod c_streams;

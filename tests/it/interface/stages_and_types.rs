@@ -1,5 +1,5 @@
-//! The public surface as a user meets it: the stages driven by hand, and what every public type can
-//! do.
+//! Tests the public interface as users meet it: the stages driven by hand, and the traits of every
+//! public type.
 
 use std::fmt::Debug;
 use std::ops::Range;

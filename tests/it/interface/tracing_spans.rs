@@ -1,4 +1,4 @@
-//! Spans of a read and a write, as a subscriber sees them.
+//! Tests the spans of a read and a write, as a subscriber sees them.
 
 use std::sync::{Arc, Mutex};
 

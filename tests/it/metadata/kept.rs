@@ -1,5 +1,5 @@
-//! Metadata that are kept: a file opens with them unread, page indexes are loaded for the columns
-//! that are wanted, and what is written down comes back.
+//! Tests cached metadata: a file opens with them unread, page indexes are loaded for the wanted
+//! columns, and serialised metadata come back unchanged.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ const GROUP: usize = 100;
 const PAGE: usize = 20;
 const ROW_GROUPS: usize = 2;
 
-/// So many columns of numbers, with a page index.
+/// `columns` columns of numbers, with a page index.
 fn wide(columns: usize) -> Bytes {
     let rows = GROUP * ROW_GROUPS;
     let numbers = |column: usize| (0..rows).map(move |row| (row * 7 + column) as i32);

@@ -1,4 +1,4 @@
-//! Metadata without rows: kept ones, statistics as arrays, wide footers.
+//! Tests of metadata without rows: cached metadata, statistics as arrays, wide footers.
 
 mod kept;
 mod statistics;

@@ -1,5 +1,5 @@
-//! Statistics as Arrow arrays: what they say is true of the rows, and what the file does not say is
-//! null.
+//! Tests statistics as Arrow arrays: they are true of the rows, and null where the file states
+//! none.
 
 use crate::support::filled;
 use std::cmp::Ordering;
@@ -131,7 +131,7 @@ fn statistics_of_files_of_other_writers_are_true() {
     assert!(bounds > 50, "{bounds} bounds");
 }
 
-/// A column of three values 0, of which the footer says these statistics.
+/// A column of three values 0, with these statistics in the footer.
 fn said(
     element: SchemaElement,
     statistics: Statistics,
@@ -153,7 +153,7 @@ fn said(
     Reader::new(Bytes::from(file)).expect("a file").column_statistics("v").expect("statistics")
 }
 
-fn of(min: &[u8], max: &[u8]) -> Statistics {
+fn min_max(min: &[u8], max: &[u8]) -> Statistics {
     filled!(Statistics { min_value: Some(min.to_vec()), max_value: Some(max.to_vec()) })
 }
 
@@ -184,7 +184,7 @@ fn decimals_of_every_physical_form_have_bounds() {
         (decimal(Type::ByteArray, None), be(low.into(), 3), be(high.into(), 4)),
         (decimal(Type::FixedLenByteArray, Some(5)), be(low.into(), 5), be(high.into(), 5)),
     ] {
-        let found = said(element.clone(), of(&min, &max), Some(ColumnOrder::TypeOrder));
+        let found = said(element.clone(), min_max(&min, &max), Some(ColumnOrder::TypeOrder));
         assert_eq!(*found.min.data_type(), DataType::Decimal128(9, 2));
         assert_eq!(found.min.as_primitive::<Decimal128Type>().value(0), low.into());
         assert_eq!(found.max.as_primitive::<Decimal128Type>().value(0), high.into());
@@ -195,7 +195,7 @@ fn decimals_of_every_physical_form_have_bounds() {
             Some(Type::Int64) => 9_999_999_999i64.to_le_bytes().to_vec(),
             _ => be(9_999_999_999, 5),
         };
-        let found = said(element, of(&min, &wide), Some(ColumnOrder::TypeOrder));
+        let found = said(element, min_max(&min, &wide), Some(ColumnOrder::TypeOrder));
         assert!(found.min.is_valid(0) && found.max.is_null(0) && found.max_exact.is_null(0));
     }
 }
@@ -208,11 +208,11 @@ fn orders_decide_which_bounds_count() {
     );
     let (low, high) = (1u32.to_le_bytes(), 4_000_000_000u32.to_le_bytes());
     let by_type = || Some(ColumnOrder::TypeOrder);
-    let found = said(unsigned.clone(), of(&low, &high), by_type());
+    let found = said(unsigned.clone(), min_max(&low, &high), by_type());
     assert_eq!(found.max.as_primitive::<UInt32Type>().value(0), 4_000_000_000);
     // Without the list of orders, and in the deprecated fields, it is not known how they were
     // compared.
-    let found = said(unsigned.clone(), of(&low, &high), None);
+    let found = said(unsigned.clone(), min_max(&low, &high), None);
     assert!(found.min.is_null(0) && found.max.is_null(0));
     let old = filled!(Statistics { min: Some(low.to_vec()), max: Some(high.to_vec()) });
     assert!(said(unsigned, old.clone(), by_type()).max.is_null(0));
@@ -227,9 +227,9 @@ fn orders_decide_which_bounds_count() {
     // INT96: only in the order made for it.
     let day = |days: u32| [&0u64.to_le_bytes()[..], &(2_440_588 + days).to_le_bytes()].concat();
     let int96 = required("v", Type::Int96);
-    let found = said(int96.clone(), of(&day(0), &day(2)), Some(ColumnOrder::TypeOrder));
+    let found = said(int96.clone(), min_max(&day(0), &day(2)), Some(ColumnOrder::TypeOrder));
     assert!(found.min.is_null(0) && found.max.is_null(0));
-    let found = said(int96, of(&day(0), &day(2)), Some(ColumnOrder::Int96TimestampOrder));
+    let found = said(int96, min_max(&day(0), &day(2)), Some(ColumnOrder::Int96TimestampOrder));
     assert_eq!(*found.max.data_type(), DataType::Timestamp(Unit::Nanosecond, None));
     let nanos = found.max.as_primitive::<TimestampNanosecondType>().value(0);
     assert_eq!(nanos, 2 * 86_400_000_000_000);
@@ -240,7 +240,7 @@ fn orders_decide_which_bounds_count() {
         converted_type: Some(ConvertedType::Interval),
         ..required("v", Type::FixedLenByteArray)
     });
-    assert!(said(interval, of(&[0; 12], &[9; 12]), by_type()).min.is_null(0));
+    assert!(said(interval, min_max(&[0; 12], &[9; 12]), by_type()).min.is_null(0));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn bounds_that_are_nan_are_none_and_zeros_are_both() {
     let double = || required("v", Type::Double);
     let bytes = |v: f64| v.to_le_bytes();
     let by_type = || Some(ColumnOrder::TypeOrder);
-    let found = said(double(), of(&bytes(f64::NAN), &bytes(1.0)), by_type());
+    let found = said(double(), min_max(&bytes(f64::NAN), &bytes(1.0)), by_type());
     assert!(found.min.is_null(0) && found.min_exact.is_null(0));
     assert_eq!(found.max.as_primitive::<Float64Type>().value(0), 1.0);
     let bits = |found: &ColumnStatistics| {
@@ -257,12 +257,12 @@ fn bounds_that_are_nan_are_none_and_zeros_are_both() {
     };
     let both = (f64::to_bits(-0.0), f64::to_bits(0.0));
     for (min, max) in [(0.0, -0.0), (0.0, 0.0), (-0.0, -0.0)] {
-        let found = said(double(), of(&bytes(min), &bytes(max)), by_type());
+        let found = said(double(), min_max(&bytes(min), &bytes(max)), by_type());
         assert_eq!(bits(&found), both, "{min} {max}");
     }
     // In the total order they are two.
     let total = Some(ColumnOrder::Ieee754TotalOrder);
-    let found = said(double(), of(&bytes(0.0), &bytes(0.0)), total);
+    let found = said(double(), min_max(&bytes(0.0), &bytes(0.0)), total);
     assert_eq!(bits(&found), (0, 0));
 }
 
@@ -271,30 +271,31 @@ fn cut_bounds_are_not_exact_and_stay_values() {
     let text = || with_logical(Type::ByteArray, LogicalType::String);
     let by_type = || Some(ColumnOrder::TypeOrder);
     // The file does not say whether they are cut.
-    let found = said(text(), of(b"ab", b"cd"), by_type());
+    let found = said(text(), min_max(b"ab", b"cd"), by_type());
     assert_eq!(found.min.as_string::<i32>().value(0), "ab");
     assert!(found.min_exact.is_null(0) && found.max_exact.is_null(0));
     for (flag, expected) in [(true, true), (false, false)] {
         let exact = filled!(Statistics {
             is_min_value_exact: Some(flag),
             is_max_value_exact: Some(!flag),
-            ..of(b"ab", b"cd")
+            ..min_max(b"ab", b"cd")
         });
         let found = said(text(), exact, by_type());
         assert_eq!((found.min_exact.value(0), found.max_exact.value(0)), (expected, !expected));
     }
     // Cut within a character: what is left of a lower bound is one still, of an upper bound not.
-    let found = said(text(), of("aé".as_bytes().split_last().unwrap().1, &[b'b', 0xC3]), by_type());
+    let found =
+        said(text(), min_max("aé".as_bytes().split_last().unwrap().1, &[b'b', 0xC3]), by_type());
     assert_eq!(found.min.as_string::<i32>().value(0), "a");
     assert!(!found.min_exact.value(0) && found.max.is_null(0));
     // Of bytes of one length: what is missing is zeros.
     let fixed =
         filled!(SchemaElement { type_length: Some(4), ..required("v", Type::FixedLenByteArray) });
-    let found = said(fixed.clone(), of(&[1, 2], &[1, 3]), by_type());
+    let found = said(fixed.clone(), min_max(&[1, 2], &[1, 3]), by_type());
     assert_eq!(found.min.as_fixed_size_binary().value(0), [1, 2, 0, 0]);
     assert_eq!(found.max.as_fixed_size_binary().value(0), [1, 3, 0, 0]);
     assert!(!found.min_exact.value(0) && !found.max_exact.value(0));
-    assert!(said(fixed, of(&[1; 5], &[2; 4]), by_type()).min.is_null(0));
+    assert!(said(fixed, min_max(&[1; 5], &[2; 4]), by_type()).min.is_null(0));
 }
 
 #[test]
@@ -305,7 +306,7 @@ fn bounds_of_endless_values_are_refused_and_not_allocated() {
     });
     let chunk = || {
         let mut chunk = crate::support::Chunk::new(Type::FixedLenByteArray, 0, &[]);
-        chunk.meta.statistics = Some(of(&[1], &[2]));
+        chunk.meta.statistics = Some(min_max(&[1], &[2]));
         chunk
     };
     let groups = (0..1_000).map(|_| (0, vec![chunk()])).collect();
@@ -321,8 +322,8 @@ fn bounds_of_endless_values_are_refused_and_not_allocated() {
 fn what_is_no_value_of_the_type_is_no_bound_and_what_is_missing_is_null() {
     let by_type = || Some(ColumnOrder::TypeOrder);
     let int = || required("v", Type::Int32);
-    assert!(said(int(), of(&[1, 2, 3], &[1; 4]), by_type()).min.is_null(0));
-    let found = said(int(), of(&ints(&[5]), &ints(&[4])), by_type());
+    assert!(said(int(), min_max(&[1, 2, 3], &[1; 4]), by_type()).min.is_null(0));
+    let found = said(int(), min_max(&ints(&[5]), &ints(&[4])), by_type());
     assert!(found.min.is_null(0) && found.max.is_null(0), "a lower bound above the upper one");
     let found = said(int(), Statistics::default(), by_type());
     assert!(found.min.is_null(0) && found.max.is_null(0) && found.nan_count.is_null(0));

@@ -1,4 +1,4 @@
-//! What a footer of some hundred KB can make us do grows with its length, not with its square.
+//! Tests that the work for a footer of some hundred KB grows with its length, not with its square.
 
 use crate::support::filled;
 use std::sync::Arc;

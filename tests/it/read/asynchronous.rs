@@ -1,5 +1,5 @@
-//! What is read asynchronously is what is read otherwise, however slow or faulty the source; and
-//! how many requests that takes.
+//! Tests that asynchronous reads return what other reads do, however slow or faulty the source, and
+//! how many requests they make.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -427,7 +427,8 @@ fn random_filters_of_a_far_table_give_the_rows_of_the_blocking_reader() {
             assert!(columns(&schema, &found) == expected, "{name}");
         });
     };
-    // Windows of which the filter is known to be true stand beside others that it is evaluated on.
+    // Windows for which the filter is known to be true stand beside windows that it is evaluated
+    // on.
     check(2052);
     every_case(60, check);
 }

@@ -1,4 +1,5 @@
-//! Batches end where they are large enough, whatever the metadata say of the width of rows.
+//! Tests that batches end where they are large enough, whatever the metadata say of the width of
+//! rows.
 
 use std::sync::Arc;
 

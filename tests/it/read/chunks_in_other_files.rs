@@ -1,5 +1,5 @@
-//! Chunks in other files: a `_metadata` summary reads as its files do, and no path leads out of the
-//! folder that the caller trusts.
+//! Tests chunks in other files: a `_metadata` summary reads as its files do, and no path leads out
+//! of the folder that the caller trusts.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A divided read gives what the whole one gives: of one file or many, whatever is selected, on as
-//! many threads as there are parts.
+//! Tests that a divided read returns what the whole one does: of one file or many, whatever is
+//! selected, on as many threads as there are parts.
 
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ fn the_parts_of_a_dataset_are_the_rows_of_its_files_in_order() {
     });
 }
 
-/// Rows of two columns, one of which takes more and more bytes.
+/// Rows of two columns; one of them takes more and more bytes.
 fn growing(rows: usize) -> RecordBatch {
     let ids = Int64Array::from_iter_values((0..rows).map(|i| (i as i64).wrapping_mul(0x9E37_79B9)));
     let texts = StringArray::from_iter_values((0..rows).map(|i| "x".repeat(i * 64 / rows)));

@@ -1,6 +1,6 @@
-//! Few rows of large pages: pages are opened as far as the last row that is wanted, and few entries
-//! of a dictionary are looked up in its page. What comes out is what a full read has there, however
-//! wrong the guess of where a page can be cut off.
+//! Tests reads of few rows of large pages: pages are opened only as far as the last wanted row, and
+//! few entries of a dictionary are looked up in its page. The rows are those of a full read,
+//! however wrong the guess where a page can be cut off.
 
 use std::sync::Arc;
 

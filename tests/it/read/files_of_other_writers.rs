@@ -1,5 +1,5 @@
-//! The files of `testdata/` by other writers: every row as pyarrow reads it, in every way of
-//! reading.
+//! Tests the files of `testdata/` by other writers: every row is read as pyarrow reads it, in every
+//! way of reading.
 
 use std::fs;
 use std::sync::Arc;

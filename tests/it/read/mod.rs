@@ -1,4 +1,4 @@
-//! Reading: which rows, in which batches, on how many threads, from which source.
+//! Tests of reading: which rows, in which batches, on how many threads, from which source.
 
 #[cfg(feature = "object_store")]
 mod asynchronous;

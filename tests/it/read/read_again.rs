@@ -1,5 +1,5 @@
-//! What is read again, and what is not: an error of the caller's own code ends a read, whatever it
-//! looks like.
+//! Tests what is read again, and what is not: an error of the caller's own code ends a read,
+//! whatever its kind.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Some rows of a file are those rows of the whole file: whatever is selected, by whichever way, on
-//! however many threads.
+//! Tests that selected rows are those rows of the whole file, however they are selected, on any
+//! number of threads.
 
 use std::sync::{Arc, OnceLock};
 

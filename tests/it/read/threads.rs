@@ -1,5 +1,5 @@
-//! Several threads read what one reads: with tasks that are split in the first wave or in a later
-//! one, with a row group fetched before its turn, and with little memory.
+//! Tests that several threads read what one reads: with tasks that are split in the first wave or
+//! in a later one, with a row group fetched before its turn, and with little memory.
 
 use std::ops::Range;
 use std::sync::Arc;

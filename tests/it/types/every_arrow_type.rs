@@ -1,5 +1,5 @@
-//! Every Arrow type at its edges: what is written comes back as it was, by the hint, or is refused
-//! before a wrong value stands in the file. The table is that of `schema::from_arrow`.
+//! Tests every Arrow type at its extremes: written values come back unchanged, by the hint, or are
+//! refused before a wrong value is in the file. The table is that of `schema::from_arrow`.
 
 use std::sync::Arc;
 

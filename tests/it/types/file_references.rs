@@ -1,4 +1,5 @@
-//! FILE columns: marked in Arrow, their children ordinary columns, there and back.
+//! Tests FILE columns in both directions: they are marked in Arrow, and their children are ordinary
+//! columns.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Geometries: their statistics as they are written, and which rows and row groups a box leaves.
+//! Tests geometries: their statistics as written, and which rows and row groups a box leaves.
 
 use crate::support::filled;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Arrow: hints, kept encodings, target schemas.
+//! Tests hints, kept encodings and target schemas.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Logical types, through whole files; the mapping itself has its tables in the unit tests of
-//! `schema`.
+//! Tests logical types through whole files; unit tests of `schema` test the mapping itself.
 
 use marquetry::arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use marquetry::format::*;

@@ -1,4 +1,5 @@
-//! Types: logical and physical ones of Parquet, those of Arrow, and what maps one to the other.
+//! Tests of types: logical and physical ones of Parquet, those of Arrow, and the mapping between
+//! them.
 
 mod every_arrow_type;
 mod file_references;

@@ -1,3 +1,3 @@
-//! VARIANT columns.
+//! Tests of VARIANT columns.
 
 mod shredding;

@@ -1,4 +1,4 @@
-//! VARIANT columns that are shredded: reconstruction, writing, parts by path; held against values
+//! Tests shredded VARIANT columns: reconstruction, writing, parts by path, compared with values
 //! that were never shredded.
 
 use std::sync::Arc;
@@ -147,7 +147,11 @@ fn shredding_and_reconstruction_are_the_identity() {
         let column = random_column(&mut rng, rows);
         let shape = random_shape(&mut rng, 0);
         let shredded = VariantArray::new(&column).unwrap().shred(&shape).unwrap();
-        assert_eq!(VariantShape::of(shredded.data_type()).unwrap(), shape, "case {case}");
+        assert_eq!(
+            VariantShape::from_data_type(shredded.data_type()).unwrap(),
+            shape,
+            "case {case}"
+        );
         assert_eq!(*shredded.data_type(), shape.data_type());
         let again = VariantArray::new(&shredded).unwrap();
         assert_same(&column, &again.unshred().unwrap());
@@ -327,7 +331,7 @@ fn a_shape_is_inferred_from_the_first_row_group_and_reported() {
     let stored = read_column(&reader);
     let mut first = 0;
     for array in &stored {
-        assert_eq!(VariantShape::of(array.data_type()).unwrap().to_string(), shape);
+        assert_eq!(VariantShape::from_data_type(array.data_type()).unwrap().to_string(), shape);
         assert_same(&column.slice(first, array.len()), array.as_struct());
         first += array.len();
     }
@@ -347,7 +351,7 @@ fn random_columns_survive_a_file_in_every_output() {
         let (_, bytes) = write(&[batch_of(column.clone())], options);
         let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
         let stored = &read_column(&reader)[0];
-        assert_eq!(VariantShape::of(stored.data_type()).unwrap(), shape, "case {case}");
+        assert_eq!(VariantShape::from_data_type(stored.data_type()).unwrap(), shape, "case {case}");
         assert_same(&column, stored.as_struct());
         let plain = &read_column(&reader.clone().variants(VariantOutput::Unshredded))[0];
         assert_eq!(*plain.data_type(), VariantArray::unshredded_type());
@@ -538,7 +542,7 @@ fn statistics_of_a_part_prune_only_where_all_of_it_is_shredded() {
     let column = rows.finish().unwrap();
     let shape = VariantShredding::Shape(VariantShape::parse("{at: int64}").unwrap());
     let read = |text: &str| rows_where(&column, shape.clone(), text);
-    // One of five row groups by its bounds, and the last, of which they do not tell.
+    // One of five row groups by its bounds, and the last, which they do not cover.
     assert_eq!(read("variant_get(v, '$.at', 'int64') = 1500"), (vec![1_500], 2));
     assert_eq!(read("variant_get(v, '$.at', 'string') = 'late'").0, [4_500]);
     assert_eq!(read("variant_get(v, '$.at', 'int64') is null").0, [4_500]);
@@ -583,7 +587,7 @@ fn group(columns: &[(&str, ArrayRef)]) -> StructArray {
     StructArray::try_new(fields.into(), columns, None).unwrap()
 }
 
-/// Metadata of the names `a` and `b`, for so many rows.
+/// Metadata of the names `a` and `b`, for `rows` rows.
 fn names(rows: usize) -> (&'static str, ArrayRef) {
     ("metadata", binary(&vec![Some(&b"\x11\x02\x00\x01\x02ab"[..]); rows]))
 }
@@ -745,7 +749,7 @@ fn shapes_are_read_as_they_are_written() {
         let mut rng = Rng::with_seed(seed.wrapping_add(case as u64));
         let shape = random_shape(&mut rng, 0);
         assert_eq!(shape.to_string().parse::<VariantShape>().unwrap(), shape, "case {case}");
-        assert_eq!(VariantShape::of(&shape.data_type()).unwrap(), shape);
+        assert_eq!(VariantShape::from_data_type(&shape.data_type()).unwrap(), shape);
     }
     for (text, part) in [
         ("", "byte 0"),

@@ -1,5 +1,5 @@
-//! What is written asynchronously is the file of the blocking writer, whole or not there, whatever
-//! fails.
+//! Tests that an asynchronous writer writes the file of the blocking writer, whole or not at all,
+//! whatever fails.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What single columns take: no more than other writers make of them.
+//! Tests that single columns take no more bytes than other writers need.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ fn runs_are_left_out_where_a_codec_does_better_without() {
 #[test]
 fn a_codec_that_saves_a_twentieth_is_used_and_one_that_saves_nothing_is_not() {
     let mut rng = fastrand::Rng::with_seed(31);
-    // Bytes of which some are zero, besides those that happen to be.
+    // Bytes with some zeros, besides those that happen to be zero.
     let mut codec_of = |zeros: u8| {
         let keys = (0..40_000).map(|_| -> [u8; 20] {
             std::array::from_fn(|_| if rng.u8(..) < zeros { 0 } else { rng.u8(..) })

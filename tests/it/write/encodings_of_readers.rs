@@ -1,5 +1,5 @@
-//! What is written by default is decoded by every reader that is known: for every Arrow type,
-//! profile and page version.
+//! Tests that every known reader decodes what is written by default: for every Arrow type, profile
+//! and page version.
 
 use crate::support::filled;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Sinks that fail: what stands at the path is the old file or the new one, and errors are told.
+//! Tests sinks that fail: the file at the path is the old one or the new one, and errors are
+//! reported.
 
 use std::fs;
 use std::io::{self, Write};

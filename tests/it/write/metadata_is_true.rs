@@ -1,5 +1,5 @@
-//! What the metadata of a file state is true: everything is recomputed from the rows that are read
-//! back, and from the headers of the pages.
+//! Tests that the metadata of a written file are true: everything is recomputed from the rows that
+//! are read back, and from the headers of the pages.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! Writing: the rules of the specification, what comes out, and where it goes.
+//! Tests of writing: the rules of the specification, the files, and where they go.
 
 #[cfg(feature = "object_store")]
 mod asynchronous;

@@ -1,5 +1,5 @@
-//! What is written comes back: random tables through the writer and the reader, and through the
-//! reader of the `parquet` crate.
+//! Tests that written rows come back: random tables through the writer and the reader, and through
+//! the reader of the `parquet` crate.
 
 use marquetry::Reader;
 use marquetry::arrow_array::*;

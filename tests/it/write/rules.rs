@@ -1,4 +1,4 @@
-//! What is written follows the rules of the specification for writers.
+//! Tests that written files follow the rules of the specification for writers.
 
 use std::sync::Arc;
 
@@ -536,7 +536,7 @@ fn the_dictionary_of_several_threads_is_that_of_one() {
     let rows = 420_000;
     let mut dictionaries = 0;
     for kind in 0..7 {
-        // Few, many, and so many that the dictionary is given up, early or late.
+        // Few, many, and enough that the dictionary is given up, early or late.
         let distinct = [50, 20_000, 90_000, 200_000][(kind + rng.usize(0..4)) % 4];
         let percent = [0, 10][rng.usize(0..2)];
         let numbers: Vec<Option<u64>> = (0..rows)

@@ -1,5 +1,5 @@
-//! What a copy may cost, and what it may show: chunks that share bytes, permissions while a file is
-//! written, many equal names.
+//! Tests what a copy may cost, and what it may show: chunks that share bytes, permissions while a
+//! file is written, many equal names.
 
 use marquetry::{ErrorKind, Reader};
 

@@ -1,5 +1,5 @@
-//! The codecs by their own crates, and levels, so that pages are taken apart and put together
-//! without the library that is tested.
+//! Calls the crates of the codecs, and codes levels, so that pages are taken apart and put together
+//! without the library under test.
 
 use std::io::{Read, Write};
 

@@ -1,4 +1,4 @@
-//! A file in parts, and a file of parts.
+//! Takes a file apart, and assembles a file of parts.
 
 use bytes::Bytes;
 use marquetry::format::*;

@@ -1,4 +1,4 @@
-//! Mutants that are wrong below the codecs: what a random change of the bytes never reaches.
+//! Makes mutants that are wrong below the codecs, which a random change of the bytes never reaches.
 //!
 //! A file is taken apart ([`file`]), its pages decompressed; levels, values, headers, indexes and
 //! metadata are changed ([`mutate`]), and it is put together again with sizes, offsets and

@@ -1,4 +1,4 @@
-//! Changes of the parts of a file, each named for the report.
+//! Changes the parts of a file; each change has a name for the report.
 
 use std::mem;
 

@@ -1,5 +1,5 @@
-//! The ways in which a mutant is read, and what must hold in each: no panic, no invalid array, no
-//! more time and memory than is given.
+//! Reads a mutant in many ways, and checks each: no panic, no invalid array, no more time and
+//! memory than allowed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! Where seeds come from: a folder, or the random tables of the tests, written by the library
+//! Provides the seeds: files of a folder, or the random tables of the tests, written by the library
 //! itself.
 
 use std::path::Path;

@@ -158,8 +158,8 @@ pub(crate) struct Global {
     /// Do not make columns of folders named KEY=VALUE.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) no_hive: bool,
-    /// What the values in names of folders are: integers or dates where all are such, or text, which
-    /// tells 1 and 01 apart.
+    /// How values in the names of folders are typed: as integers or dates if all of them are such,
+    /// or as text, which tells 1 and 01 apart.
     #[arg(long, global = true, value_name = "infer|text", default_value = "infer", hide_default_value = true, help_heading = READING)]
     pub(crate) hive_types: HiveTypes,
     /// Unit of INT96 timestamps.
@@ -168,8 +168,8 @@ pub(crate) struct Global {
     /// Threads that decode. Default: all cores.
     #[arg(short = 'j', long, global = true, value_name = "N", help_heading = READING)]
     pub(crate) threads: Option<usize>,
-    /// Memory limit of reading and of reports, such as 512MiB; writing Parquet takes as much again at
-    /// most.
+    /// Memory limit of reading and of reports, such as 512MiB; writing Parquet takes at most as
+    /// much again.
     #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = READING)]
     pub(crate) mem: Option<u64>,
     /// Maximum length of a footer. Default: 1GiB.

@@ -58,8 +58,8 @@ enum CellKind<'a> {
     Indirect(Box<dyn Fn(usize) -> usize + 'a>, Box<Values<'a>>),
 }
 
-/// Whether a column is shown as VARIANT values. One of which only other parts are read is shown as
-/// they are.
+/// Whether a column is shown as VARIANT values. If only other parts of it are read, these are shown
+/// as they are.
 fn is_shown_as_variant(array: &dyn Array, field: &Field) -> bool {
     VariantArray::is_variant(field)
         && array.as_struct_opt().is_some_and(|group| group.column_by_name("metadata").is_some())

@@ -1,4 +1,4 @@
-//! Dates, times and durations as text in ISO 8601, in the form of Arrow, also beyond its calendar
+//! Formats dates, times and durations in ISO 8601, in the form of Arrow, also beyond its calendar
 //! and in time zones that it does not know.
 
 use arrow_array::cast::AsArray;

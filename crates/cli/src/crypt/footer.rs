@@ -1,4 +1,4 @@
-//! Reads the encryption metadata of a file that are there without keys.
+//! Reads the encryption metadata of a file that are readable without keys.
 
 use marquetry::Reader;
 use marquetry::crypt::kms::{KeyMaterial, KeyMaterials};

@@ -1,5 +1,5 @@
-//! CSV (RFC 4180): null is nothing, or the text of `--null`; text that looks like it is quoted, so
-//! that an empty text is `""`.
+//! Writes CSV (RFC 4180): null is an empty cell, or the text of `--null`; text that looks like it
+//! is quoted, so that an empty text is `""`.
 
 use std::io::Write;
 

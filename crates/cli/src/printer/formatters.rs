@@ -1,4 +1,4 @@
-//! Runs threads that make text of batches, and gives the texts in the order of the batches.
+//! Runs threads that format batches, and returns the texts in the order of the batches.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -256,7 +256,7 @@ impl Printer {
         self.out.close()
     }
 
-    /// Shows what came before a failure; a file of which this is not all does not stay.
+    /// Shows the rows before a failure; an incomplete file is removed.
     pub(crate) fn give_up(mut self) -> Result<()> {
         self.end_table()?;
         self.drain()?;

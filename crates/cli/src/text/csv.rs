@@ -176,8 +176,8 @@ impl<R: BufRead> Iterator for CsvBatches<R> {
     }
 }
 
-/// The schema with times that all have an offset as instants in UTC, and times of which some have
-/// one as text.
+/// The schema in which times that all have an offset are instants in UTC, and times that sometimes
+/// have one are text.
 fn zones(
     found: &Schema,
     file: Rewritten<impl BufRead>,

@@ -1,9 +1,8 @@
-//! Tells null from the empty text of CSV, which the decoder below takes for the same.
+//! Tells null from the empty text of CSV, which the CSV decoder does not.
 //!
-//! Convention: a cell without quotes that is nothing, or one of the texts of `--null`, is null; a
-//! cell in quotes never is. The cells are rewritten on their way to the decoder, which takes
-//! nothing for null: nulls become nothing, empty texts become a mark that is taken out again after
-//! it.
+//! A cell without quotes that is empty, or one of the texts of `--null`, is null; a cell in quotes
+//! never is. The cells are rewritten for the decoder, which takes empty cells for null: nulls
+//! become empty cells, empty texts become a mark that is removed again after decoding.
 
 use std::io::{self, BufRead, Read};
 

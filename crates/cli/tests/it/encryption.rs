@@ -1,4 +1,4 @@
-//! `marq crypt`, and keys on the command line.
+//! Tests `marq crypt`, and keys on the command line.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

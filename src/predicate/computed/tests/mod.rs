@@ -1,5 +1,5 @@
-//! What expressions give, line by line; then everything against a twin that sees one value at a
-//! time.
+//! Tests the values of expressions, case by case, and then at random against a twin that sees one
+//! value at a time.
 
 mod twin;
 

@@ -1,4 +1,4 @@
-//! Random expressions against a twin that computes one row at a time, and knows nothing of arrays.
+//! Tests random expressions against a twin that computes one row at a time, without arrays.
 
 use std::sync::Arc;
 
@@ -210,11 +210,12 @@ fn spelled(cell: &Cell) -> String {
 }
 
 impl Twin {
-    fn of(&self, row: &Row) -> Result<Cell, Fails> {
-        let one = |inner: &Self, map: &dyn Fn(Cell) -> Result<Cell, Fails>| match inner.of(row)? {
-            Cell::Null => Ok(Cell::Null),
-            cell => map(cell),
-        };
+    fn evaluate(&self, row: &Row) -> Result<Cell, Fails> {
+        let one =
+            |inner: &Self, map: &dyn Fn(Cell) -> Result<Cell, Fails>| match inner.evaluate(row)? {
+                Cell::Null => Ok(Cell::Null),
+                cell => map(cell),
+            };
         let negated = |cell: Cell| match cell {
             Cell::Int(value) if value == i64::MIN.into() => Err(Fails),
             Cell::Int(value) => Ok(Cell::Int(-value)),
@@ -244,7 +245,7 @@ impl Twin {
                 one(inner, &|cell| Ok(Cell::Int(text(cell).chars().count() as i128)))
             }
             Self::ToText(inner) => one(inner, &|cell| Ok(Cell::Text(text(cell)))),
-            Self::Calculate(op, left, right) => match (left.of(row)?, right.of(row)?) {
+            Self::Calculate(op, left, right) => match (left.evaluate(row)?, right.evaluate(row)?) {
                 (Cell::Null, _) | (_, Cell::Null) => Ok(Cell::Null),
                 (left, right) => calculate(*op, &left, &right),
             },
@@ -286,9 +287,10 @@ fn order(left: &Cell, right: &Cell) -> std::cmp::Ordering {
 }
 
 impl Condition {
-    fn of(&self, row: &Row) -> Result<Option<bool>, Fails> {
+    fn evaluate(&self, row: &Row) -> Result<Option<bool>, Fails> {
         let all = |parts: &[Self], decides: bool| {
-            let parts: Vec<_> = parts.iter().map(|part| part.of(row)).collect::<Result<_, _>>()?;
+            let parts: Vec<_> =
+                parts.iter().map(|part| part.evaluate(row)).collect::<Result<_, _>>()?;
             Ok(if parts.contains(&Some(decides)) {
                 Some(decides)
             } else if parts.contains(&None) {
@@ -298,12 +300,14 @@ impl Condition {
             })
         };
         match self {
-            Self::Compare(op, left, right) => Ok(match (left.of(row)?, right.of(row)?) {
-                (Cell::Null, _) | (_, Cell::Null) => None,
-                (left, right) => Some(op.holds(order(&left, &right))),
-            }),
-            Self::IsNull(value) => Ok(Some(value.of(row)? == Cell::Null)),
-            Self::Not(inner) => Ok(inner.of(row)?.map(|holds| !holds)),
+            Self::Compare(op, left, right) => {
+                Ok(match (left.evaluate(row)?, right.evaluate(row)?) {
+                    (Cell::Null, _) | (_, Cell::Null) => None,
+                    (left, right) => Some(op.holds(order(&left, &right))),
+                })
+            }
+            Self::IsNull(value) => Ok(Some(value.evaluate(row)? == Cell::Null)),
+            Self::Not(inner) => Ok(inner.evaluate(row)?.map(|holds| !holds)),
             Self::And(parts) => all(parts, false),
             Self::Or(parts) => all(parts, true),
         }
@@ -320,7 +324,7 @@ impl Condition {
     }
 }
 
-/// Of so many cases most can be computed, and are.
+/// Most of the cases can be computed, and are.
 #[test]
 fn expressions_as_the_twin_computes_them() {
     let (mut compared, mut failed) = (0, 0);
@@ -334,7 +338,8 @@ fn expressions_as_the_twin_computes_them() {
         assert_eq!(parsed, predicate, "seed {seed}: {text}");
         let table = table(&rows);
         let found = parsed.bind_to(&table.schema()).and_then(|bound| bound.evaluate(&table));
-        let expected: Result<Vec<_>, Fails> = rows.iter().map(|row| condition.of(row)).collect();
+        let expected: Result<Vec<_>, Fails> =
+            rows.iter().map(|row| condition.evaluate(row)).collect();
         match (found, expected) {
             (Ok(found), Ok(expected)) => {
                 let found: Vec<bool> = found.values().iter().collect();

@@ -1,4 +1,4 @@
-//! BOOLEAN: bits to bits.
+//! Reads BOOLEAN values as bits.
 
 use std::sync::Arc;
 

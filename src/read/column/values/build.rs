@@ -1,4 +1,4 @@
-//! [`value_reader`]: matches physical type and conversion, once for a column chunk.
+//! [`value_reader`] matches physical type and conversion, once for a column chunk.
 
 use arrow_schema::DataType;
 

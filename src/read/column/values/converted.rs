@@ -1,4 +1,5 @@
-//! Values that are converted from bytes: INT96, decimals in byte arrays, FLOAT16 and intervals.
+//! Reads values that are converted from bytes: INT96, decimals in byte arrays, FLOAT16 and
+//! intervals.
 
 use std::marker::PhantomData;
 
@@ -33,33 +34,34 @@ pub(super) fn converted_reader(
 ) -> Result<Box<dyn ValueReader>> {
     let target = ConvertedColumn { physical, data_type, carries_prefix };
     Ok(match conversion {
-        ReadConversion::Int96(unit) => target.of(Int96 { unit }),
+        ReadConversion::Int96(unit) => target.reader(Int96 { unit }),
         ReadConversion::Decimal { exponent, to } => match to {
-            Storage::I32 => target.of(Decimal::<i32>::new(exponent)?),
-            Storage::I64 => target.of(Decimal::<i64>::new(exponent)?),
-            Storage::I128 => target.of(Decimal::<i128>::new(exponent)?),
-            _ => target
-                .of(Decimal256 { factor: i256::from_i128(10).wrapping_pow(u32::from(exponent)) }),
+            Storage::I32 => target.reader(Decimal::<i32>::new(exponent)?),
+            Storage::I64 => target.reader(Decimal::<i64>::new(exponent)?),
+            Storage::I128 => target.reader(Decimal::<i128>::new(exponent)?),
+            _ => target.reader(Decimal256 {
+                factor: i256::from_i128(10).wrapping_pow(u32::from(exponent)),
+            }),
         },
         ReadConversion::DecimalQuotient { exponent, to } => match to {
-            Storage::I32 => target.of(DecimalQuotient::<i32>::new(exponent)),
-            Storage::I64 => target.of(DecimalQuotient::<i64>::new(exponent)),
-            Storage::I128 => target.of(DecimalQuotient::<i128>::new(exponent)),
-            _ => target.of(DecimalQuotient::<i256>::new(exponent)),
+            Storage::I32 => target.reader(DecimalQuotient::<i32>::new(exponent)),
+            Storage::I64 => target.reader(DecimalQuotient::<i64>::new(exponent)),
+            Storage::I128 => target.reader(DecimalQuotient::<i128>::new(exponent)),
+            _ => target.reader(DecimalQuotient::<i256>::new(exponent)),
         },
-        ReadConversion::Float { to: Storage::F16 } => target.of(Half),
-        ReadConversion::Float { to: Storage::F32 } => target.of(HalfTo32),
-        ReadConversion::Float { .. } => target.of(HalfTo64),
+        ReadConversion::Float { to: Storage::F16 } => target.reader(Half),
+        ReadConversion::Float { to: Storage::F32 } => target.reader(HalfTo32),
+        ReadConversion::Float { .. } => target.reader(HalfTo64),
         ReadConversion::Interval(unit) if physical.byte_width() == Some(SIGNED_INTERVAL_BYTES) => {
             match unit {
-                IntervalUnit::MonthDayNano => target.of(SignedMonthDayNano),
-                IntervalUnit::DayTime => target.of(SignedDayTime),
-                IntervalUnit::YearMonth => target.of(SignedYearMonth),
+                IntervalUnit::MonthDayNano => target.reader(SignedMonthDayNano),
+                IntervalUnit::DayTime => target.reader(SignedDayTime),
+                IntervalUnit::YearMonth => target.reader(SignedYearMonth),
             }
         }
-        ReadConversion::Interval(IntervalUnit::MonthDayNano) => target.of(MonthDayNano),
-        ReadConversion::Interval(IntervalUnit::DayTime) => target.of(DayTime),
-        ReadConversion::Interval(IntervalUnit::YearMonth) => target.of(YearMonth),
+        ReadConversion::Interval(IntervalUnit::MonthDayNano) => target.reader(MonthDayNano),
+        ReadConversion::Interval(IntervalUnit::DayTime) => target.reader(DayTime),
+        ReadConversion::Interval(IntervalUnit::YearMonth) => target.reader(YearMonth),
         _ => {
             return Err(Error::usage(format_args!("{physical} cannot be read as {data_type}")));
         }
@@ -73,7 +75,7 @@ struct ConvertedColumn<'a> {
 }
 
 impl ConvertedColumn<'_> {
-    fn of<C: FromBytes + 'static>(self, convert: C) -> Box<dyn ValueReader> {
+    fn reader<C: FromBytes + 'static>(self, convert: C) -> Box<dyn ValueReader> {
         match self.physical.byte_width() {
             Some(width) => {
                 let decoder = FixedBytesDecoder::new(width, self.carries_prefix);

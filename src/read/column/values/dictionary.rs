@@ -1,4 +1,4 @@
-//! Dictionary arrays: the keys come from the data pages, the values from the dictionary page.
+//! Reads dictionary arrays: the data pages have the keys, the dictionary page has the values.
 
 use std::marker::PhantomData;
 
@@ -19,21 +19,21 @@ pub(super) fn dictionary_reader(
     value: &DataType,
     values: Box<dyn ValueReader>,
 ) -> Result<Box<dyn ValueReader>> {
-    fn of<K: ArrowDictionaryKeyType>(
+    fn boxed<K: ArrowDictionaryKeyType>(
         value: &DataType,
         values: Box<dyn ValueReader>,
     ) -> Box<dyn ValueReader> {
         IndexReader::boxed(FromKeys::<K>(PhantomData), value, values)
     }
     Ok(match key {
-        DataType::Int8 => of::<types::Int8Type>(value, values),
-        DataType::Int16 => of::<types::Int16Type>(value, values),
-        DataType::Int32 => of::<types::Int32Type>(value, values),
-        DataType::Int64 => of::<types::Int64Type>(value, values),
-        DataType::UInt8 => of::<types::UInt8Type>(value, values),
-        DataType::UInt16 => of::<types::UInt16Type>(value, values),
-        DataType::UInt32 => of::<types::UInt32Type>(value, values),
-        DataType::UInt64 => of::<types::UInt64Type>(value, values),
+        DataType::Int8 => boxed::<types::Int8Type>(value, values),
+        DataType::Int16 => boxed::<types::Int16Type>(value, values),
+        DataType::Int32 => boxed::<types::Int32Type>(value, values),
+        DataType::Int64 => boxed::<types::Int64Type>(value, values),
+        DataType::UInt8 => boxed::<types::UInt8Type>(value, values),
+        DataType::UInt16 => boxed::<types::UInt16Type>(value, values),
+        DataType::UInt32 => boxed::<types::UInt32Type>(value, values),
+        DataType::UInt64 => boxed::<types::UInt64Type>(value, values),
         other => {
             return Err(Error::usage(format_args!("{other} cannot be the key of a dictionary")));
         }
@@ -59,7 +59,7 @@ impl<K: ArrowDictionaryKeyType> FromIndices for FromKeys<K> {
         }
         let mut keys = free_lists.take(indices.len());
         keys.extend(indices.iter().map(|&index| K::Native::usize_as(index as usize)));
-        let keys = PrimitiveArray::<K>::try_new(free_lists.lend(keys).into(), nulls)?;
+        let keys = PrimitiveArray::<K>::try_new(free_lists.pooled(keys).into(), nulls)?;
         trusted::dictionary_array(keys, values)
     }
 }

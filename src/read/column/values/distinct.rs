@@ -1,5 +1,4 @@
-//! [`distinct`]: the values of an array that equal one another, so that each needs one entry of a
-//! dictionary.
+//! [`distinct`] finds equal values of an array, so that they need only one entry of a dictionary.
 
 use std::hash::BuildHasher;
 
@@ -14,7 +13,7 @@ use hashbrown::hash_table::Entry;
 /// Finds equal values. Gives the position of the first of each distinct value, and for every value
 /// its index among those. The first `entries` values are kept even if they are equal.
 pub(super) fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
-    let bytes = DistinctBytes::of(values);
+    let bytes = DistinctBytes::from_array(values);
     // With a seed that no file can know, as values may be made to collide.
     let state = RandomState::default();
     let mut table: HashTable<(u64, u32)> = HashTable::new();
@@ -69,7 +68,7 @@ enum DistinctBytes<'a> {
 }
 
 impl<'a> DistinctBytes<'a> {
-    fn of(array: &'a ArrayRef) -> Self {
+    fn from_array(array: &'a ArrayRef) -> Self {
         match array.data_type() {
             DataType::Utf8 => {
                 let array = array.as_string::<i32>();

@@ -1,7 +1,7 @@
-//! [`EmptyBinaryReader`]: BYTE_ARRAY that stands for values of no bytes, `FixedSizeBinary(0)`.
+//! [`EmptyBinaryReader`] reads BYTE_ARRAY as values of no bytes, `FixedSizeBinary(0)`.
 //!
-//! FIXED_LEN_BYTE_ARRAY(0) is refused by other readers, so writers store byte strings that are empty.
-//! Trap: that they are is what a hint says, so it is checked.
+//! Other readers refuse FIXED_LEN_BYTE_ARRAY(0), so writers store empty byte strings instead. Trap:
+//! only a hint says that they are empty, so it is checked.
 
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;

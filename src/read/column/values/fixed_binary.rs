@@ -1,4 +1,4 @@
-//! [`FixedBinaryReader`]: FIXED_LEN_BYTE_ARRAY as it is.
+//! [`FixedBinaryReader`] reads FIXED_LEN_BYTE_ARRAY without conversion.
 
 use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, UInt32Array};
 use arrow_buffer::{Buffer, NullBuffer};
@@ -79,7 +79,7 @@ impl ValueReader for FixedBinaryReader {
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        self.dictionary = Some(SparseDictionary::of_width(page, self.width)?);
+        self.dictionary = Some(SparseDictionary::with_width(page, self.width)?);
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl ValueReader for FixedBinaryReader {
         let out = std::mem::take(&mut self.out);
         let width = i32::try_from(self.width)
             .map_err(|_| Error::unsupported("FIXED_LEN_BYTE_ARRAY", "a length beyond 2^31"))?;
-        let out = self.free_lists.lend(out);
+        let out = self.free_lists.pooled(out);
         let array = FixedSizeBinaryArray::try_new_with_len(width, out, nulls, slots)?;
         Ok(std::sync::Arc::new(array))
     }

@@ -1,4 +1,4 @@
-//! [`FixedBytesDecoder`]: byte strings of one length, from any encoding that has them.
+//! [`FixedBytesDecoder`] decodes byte strings of one length, from any encoding that has them.
 
 use bytes::Bytes;
 

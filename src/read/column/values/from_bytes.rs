@@ -1,4 +1,4 @@
-//! [`FromBytes`]: from the bytes of a stored value to the value of an array.
+//! [`FromBytes`] converts the bytes of a stored value to the value of an array.
 
 use arrow_buffer::ArrowNativeType;
 

@@ -1,9 +1,9 @@
-//! [`IndexReader`]: values as indices into those that are distinct, of which dictionary arrays and
-//! run-end arrays are made.
+//! [`IndexReader`] reads values as indices into the distinct values, from which dictionary arrays
+//! and run-end arrays are built.
 //!
-//! A chunk may fall back to other encodings after some pages, or have no dictionary at all. Values
-//! of such pages are appended to the dictionary of the batch; at its end those that are equal
-//! become one entry, so that few values need few keys, whatever the writer chose.
+//! A chunk may fall back to other encodings after some pages, or have no dictionary at all. The
+//! values of such pages are appended to the dictionary of the batch; at its end, equal values
+//! become one entry, so that few distinct values need few keys, whatever the writer chose.
 
 use std::ops::Range;
 

@@ -1,6 +1,7 @@
-//! Intervals: the 12 bytes of INTERVAL, and the 16 in which every interval of Arrow has a place.
+//! Converts between the 12 bytes of INTERVAL, and the 16 bytes that can hold every Arrow interval.
 //!
-//! Trap: Arrow's units have no place for each other's parts; what does not fit is an error.
+//! Trap: no Arrow interval type can hold the parts of all others; a value that does not fit is an
+//! error.
 
 use super::from_bytes::{FromBytes, wrong_length};
 use crate::error::{Error, Result};

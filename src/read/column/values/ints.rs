@@ -1,5 +1,5 @@
-//! INT32, INT64, FLOAT, DOUBLE: integers of 4 or 8 bytes, kept, widened, narrowed or scaled on
-//! their way.
+//! Reads INT32, INT64, FLOAT and DOUBLE as integers of 4 or 8 bytes, which are kept, widened,
+//! narrowed or scaled.
 //!
 //! Floats are handled as their bits; only ALP computes with them.
 

@@ -1,5 +1,4 @@
-//! From the values of pages to the values of Arrow arrays: one [`ValueReader`] for each kind of
-//! array.
+//! Decodes the values of pages into Arrow arrays: one [`ValueReader`] for each kind of array.
 //!
 //! Values are decoded densely, straight into the buffer that becomes the Arrow buffer. Where there
 //! are nulls, they are then spread to their slots in place.

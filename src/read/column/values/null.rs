@@ -1,4 +1,4 @@
-//! Values of an UNKNOWN leaf: none.
+//! Reads an UNKNOWN leaf, which has no values.
 
 use arrow_array::{ArrayRef, NullArray};
 use arrow_buffer::NullBuffer;

@@ -1,4 +1,4 @@
-//! [`PrimitiveReader`]: fixed-width values, from pages of any encoding.
+//! [`PrimitiveReader`] reads fixed-width values, from pages of any encoding.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::{ArrowNativeType, NullBuffer};
@@ -148,7 +148,7 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         self.dictionary = match self.source.entry_width() {
-            Some(width) => PrimitiveDictionary::Sparse(SparseDictionary::of_width(page, width)?),
+            Some(width) => PrimitiveDictionary::Sparse(SparseDictionary::with_width(page, width)?),
             None => {
                 let mut entries = vec_for(page.values)?;
                 self.source.read_dictionary(&page, &mut entries)?;

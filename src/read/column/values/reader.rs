@@ -1,5 +1,5 @@
-//! [`ValueReader`]: the values of a leaf on their way to an Arrow array, whatever their type; and
-//! what its implementations share.
+//! [`ValueReader`] decodes the values of a leaf to an Arrow array, whatever their type; with what
+//! its implementations share.
 
 use arrow_array::{ArrayRef, make_array};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
@@ -29,8 +29,8 @@ pub(in crate::read::column) trait ValueReader: Send {
         false
     }
 
-    /// Maximum bytes of what is built from a dictionary page of so many entries and bytes: by
-    /// [`ValueReader::set_dictionary`], or later while reading.
+    /// Maximum bytes that are allocated for a dictionary page of `entries` entries and `byte_len`
+    /// bytes: by [`ValueReader::set_dictionary`], or later while reading.
     fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize;
 
     /// Takes the dictionary of the chunk, after [`ValueReader::dictionary_bytes`] were reserved.
@@ -145,7 +145,7 @@ pub(in crate::read::column) fn fixed_width_array<T: ArrowNativeType>(
 ) -> Result<ArrayRef> {
     let data = ArrayData::builder(data_type.clone())
         .len(values.len())
-        .add_buffer(free_lists.lend(values))
+        .add_buffer(free_lists.pooled(values))
         .nulls(nulls)
         .build()?;
     Ok(make_array(data))

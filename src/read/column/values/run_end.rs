@@ -1,4 +1,4 @@
-//! Run-end arrays: equal neighbours become one run, and repeated entries are never expanded.
+//! Reads run-end arrays: equal neighbours become one run, and repeated entries are never expanded.
 //!
 //! Runs are found in the dictionary indices of a batch. Equal values of pages without a dictionary
 //! have one index at the end of the batch (see `DictionaryIndices::finish`), so that they form runs

@@ -1,5 +1,5 @@
-//! [`SparseDictionary`]: looks up few entries in the dictionary page, which costs less than to
-//! prepare all of it.
+//! [`SparseDictionary`] looks up a few entries in the dictionary page, which costs less than to
+//! decode all of it.
 
 use bytes::Bytes;
 
@@ -18,14 +18,15 @@ pub(super) struct SparseDictionary {
 
 /// Where the entries lie.
 enum Places {
-    /// One after the other, of so many bytes each.
+    /// Values of this many bytes each, one after the other.
     OfWidth(usize),
     /// Each after its length: the spans of the first, up to the highest that was wanted, and the
     /// decoder of the others.
     AfterLengths(Vec<Span>, plain::ByteArrays),
 }
 
-/// One entry in so many is looked up by itself, before the whole dictionary is prepared.
+/// Share of the entries (one in this many) that are looked up one by one, before the whole
+/// dictionary is decoded.
 const PART_OF_DICTIONARY: usize = 16;
 
 impl SparseDictionary {
@@ -33,16 +34,16 @@ impl SparseDictionary {
     ///
     /// # Errors
     /// `Malformed` if the page does not hold them all.
-    pub(super) fn of_width(page: DictionaryPage, width: usize) -> Result<Self> {
+    pub(super) fn with_width(page: DictionaryPage, width: usize) -> Result<Self> {
         whole_values(&page, width)?;
         Ok(Self { page, wanted: 0, places: Places::OfWidth(width) })
     }
 
-    /// Of byte strings.
+    /// A dictionary of byte strings.
     ///
     /// # Errors
-    /// `Malformed` if the page cannot hold so many.
-    pub(super) fn of_strings(page: DictionaryPage) -> Result<Self> {
+    /// `Malformed` if the page cannot hold as many entries as its header states.
+    pub(super) fn of_byte_strings(page: DictionaryPage) -> Result<Self> {
         let rest = plain::ByteArrays::new(page.bytes.clone(), page.values)?;
         Ok(Self { page, wanted: 0, places: Places::AfterLengths(Vec::new(), rest) })
     }

@@ -1,9 +1,9 @@
-//! Interning of byte strings, straight from the buffers that they lie in.
+//! Interns byte strings, straight from the buffers that they lie in.
 //!
 //! A slot of the table has a part of the hash, a code, and the entry's bytes if there are at most
-//! 16, else their place: up to 128 are copied to one vector, where they lie closer together than in
-//! the rows. Short ones are padded with zeros. Trap: strings may be made to collide; a lookup gives
-//! up after a while.
+//! 16, else their place: entries of up to 128 bytes are copied to one vector, where they lie closer
+//! together than in the rows. Short ones are padded with zeros. Trap: strings may be made to
+//! collide; a lookup gives up after a while.
 
 use arrow_buffer::ArrowNativeType;
 
@@ -47,7 +47,7 @@ impl ShortValue {
     /// A value of at most `8 * N` bytes that stands at this place; `None` if the buffer ends too
     /// soon after it.
     #[inline(always)]
-    fn of<const N: usize>(buffer: &[u8], start: usize, len: usize) -> Option<Self> {
+    fn from_buffer<const N: usize>(buffer: &[u8], start: usize, len: usize) -> Option<Self> {
         let mut words = Self(MASKS.get(len)?.0);
         let found = load::<N>(buffer.get(start..)?)?;
         for (i, word) in words.0.iter_mut().enumerate() {
@@ -175,14 +175,14 @@ struct Lookup<'v> {
 
 impl<'v> Lookup<'v> {
     #[inline(always)]
-    fn of(buffer: &'v [u8], start: usize, len: usize) -> Option<Self> {
+    fn new(buffer: &'v [u8], start: usize, len: usize) -> Option<Self> {
         let value = buffer.get(start..start.checked_add(len)?)?;
         if len > MAX_SHORT {
             // The format has 2 GiB at most.
             i32::try_from(len).ok()?;
             return Some(Self { words: ShortValue::default(), hash: hash_long(value)?, value });
         }
-        let words = match ShortValue::of::<4>(buffer, start, len) {
+        let words = match ShortValue::from_buffer::<4>(buffer, start, len) {
             Some(words) => words,
             None => ShortValue::at_the_end(value)?,
         };
@@ -253,7 +253,7 @@ impl<'v> ByteArrayBuilder<'v> {
     /// up.
     #[inline(always)]
     pub(super) fn push(&mut self, buffer: &'v [u8], start: usize, len: usize) -> Option<()> {
-        *self.block.get_mut(self.filled)? = Lookup::of(buffer, start, len)?;
+        *self.block.get_mut(self.filled)? = Lookup::new(buffer, start, len)?;
         self.filled += 1;
         if self.filled == self.wanted { self.flush() } else { Some(()) }
     }
@@ -325,7 +325,7 @@ impl<'v> DictionaryBuilder for ByteArrayBuilder<'v> {
         let mut block = [Lookup::default(); AHEAD];
         for some in entries.chunks(AHEAD) {
             for (entry, wanted) in some.iter().zip(&mut block) {
-                *wanted = Lookup::of(entry, 0, entry.len())?;
+                *wanted = Lookup::new(entry, 0, entry.len())?;
             }
             let of_some = self.table.codes_of(block.get(..some.len())?)?;
             codes.extend_from_slice(of_some.get(..some.len())?);
@@ -385,7 +385,7 @@ impl<'v> ByteArrayTable<'v> {
         self.reserve()?;
         let mut block = [HeldLookup::default(); AHEAD];
         for ((start, len), wanted) in places.zip(&mut block) {
-            let Some(words) = ShortValue::of::<2>(buffer, start, len) else {
+            let Some(words) = ShortValue::from_buffer::<2>(buffer, start, len) else {
                 return Some(false);
             };
             *wanted = HeldLookup { words, hash: words.hash::<2>(len), start, len };
@@ -419,7 +419,7 @@ impl<'v> ByteArrayTable<'v> {
         self.reserve()?;
         let mut codes = [0; AHEAD];
         for ((start, len), code) in places.zip(&mut codes) {
-            let Some(words) = ShortValue::of::<N>(buffer, start, len) else {
+            let Some(words) = ShortValue::from_buffer::<N>(buffer, start, len) else {
                 // Those that were looked up already will be found again.
                 return Some(false);
             };

@@ -1,4 +1,4 @@
-//! The hash of dictionary builders.
+//! Computes the hash of dictionary builders.
 
 /// Odd numbers without a pattern.
 pub(super) const MIX: [u64; 4] =

@@ -1,4 +1,4 @@
-//! Interning of integers: those in a narrow range through a table, the others through a hash table.
+//! Interns integers: those in a narrow range through a table, the others through a hash table.
 
 use super::hash::{MIX, fold};
 use super::limits::{

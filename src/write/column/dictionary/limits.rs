@@ -1,4 +1,4 @@
-//! How large a dictionary may grow, and when to give it up.
+//! Decides how large a dictionary may grow, and when to give it up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,16 +88,16 @@ impl DictionaryGrowth {
         Self { max_bytes: limits.bytes, stop, watch }
     }
 
-    /// Whether to go on after `seen` values, with so many entries, of so many bytes as PLAIN. To be
-    /// asked at each multiple of [`BLOCK`], and at the end.
+    /// Whether to go on after `seen` values, given the entries and their bytes as PLAIN. Must be
+    /// called at each multiple of [`BLOCK`], and at the end.
     pub(super) fn goes_on(&mut self, seen: usize, entries: usize, bytes: usize) -> bool {
         self.fits(entries, bytes)
             && !self.stop.load(Ordering::Relaxed)
             && self.pays(Progress { seen, entries })
     }
 
-    /// Whether a dictionary of so many entries is within the limits. If one of a part is not, that
-    /// of all values is not either.
+    /// Whether a dictionary of this size is within the limits. If the dictionary of a part is not,
+    /// that of all values is not either.
     pub(super) fn fits(&self, entries: usize, bytes: usize) -> bool {
         let fits = entries <= MAX_ENTRIES && bytes <= self.max_bytes;
         if !fits {
@@ -142,7 +142,8 @@ impl ShareWatch {
             // All values since half the way here were new: 16,384 of them tell enough.
             return is_first || seen < FIRST_LOOK * 4;
         }
-        // If all values are equally likely, of `k` so many are new after `x` others: e^(-x/k).
+        // If all values are equally likely, the number of new ones among `k` after `x` others is k
+        // * e^(-x/k).
         let distinct = before / -fresh.ln();
         distinct < self.n as f64 * MAX_DISTINCT_SHARE
             || (entries as f64) < half as f64 * MAX_DISTINCT_SHARE

@@ -1,7 +1,7 @@
-//! Interning: finds the distinct values of a leaf, and which of them each value is.
+//! Interning finds the distinct values of a leaf, and the index of each value among them.
 //!
-//! Trap: data without repetition must be found early, because interning is the most expensive part
-//! of writing.
+//! Trap: data without repetition must be recognised early, because interning is the most expensive
+//! part of writing.
 
 mod limits;
 mod hash;

@@ -1,10 +1,11 @@
-//! Interning by several threads: each builds the dictionary of a part, and they become one.
+//! Interns with several threads: each builds the dictionary of a part, and the dictionaries are
+//! then merged.
 //!
-//! That of the first part goes on with the entries of the second, then with those of the third:
-//! new ones are added in the order of their first occurrence, as one thread adds them. Trap: it
-//! must be given up exactly where one thread gives it up. So each part notes how it grew. Until
-//! they are one, each part holds a table and entries of its own, which the limits bound, and four
-//! bytes a value.
+//! The entries of the second part are added to the dictionary of the first, then those of the
+//! third: in the order of their first occurrence, as one thread would add them. Trap: the
+//! dictionary must be given up exactly where one thread would give it up, so each part records how
+//! its dictionary grew. Until the merge, each part holds a table and entries of its own, which the
+//! limits bound, and four bytes a value.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,8 +62,8 @@ pub(super) struct PartedValues<'p> {
 }
 
 impl PartedValues<'_> {
-    /// Interns them: `new` begins a dictionary for so many values, `push` looks some of them up.
-    /// `None` if the dictionary is given up.
+    /// Interns the values of all parts: `new` begins a dictionary for a number of values, `push`
+    /// looks some values up. `None` if the dictionary is given up.
     pub(super) fn intern<B: DictionaryBuilder>(
         &self,
         new: impl Fn(usize, DictionaryGrowth) -> B + Sync,
@@ -181,7 +182,7 @@ mod tests {
     use crate::write::column::parallelism::SingleThread;
     use crate::write::column::values::LeafValues;
 
-    /// So many threads, which take the parts in any order.
+    /// This many threads, which take the parts in any order.
     struct Threads(usize);
 
     impl Parallelism for Threads {
@@ -305,8 +306,8 @@ mod tests {
 
     #[test]
     fn a_dictionary_that_grows_too_fast_in_a_later_part_is_given_up() {
-        // Of two parts, each repeats enough by itself. After the second, a quarter of all values
-        // were new since the first: so many are not expected to repeat often enough.
+        // Each of two parts repeats enough by itself. After the second, a quarter of all values
+        // were new since the first, so the entries are not expected to repeat often enough.
         let n = 1 << 15;
         let first = (0..n).map(|i| i % 8_500 * 1_000_003);
         let second = (0..n).map(|i| i % 8_000 * 1_000_003 + 1);

@@ -1,5 +1,4 @@
-//! The control side of `marq`: signals, flags that go together, folders as columns, what errors
-//! say.
+//! Tests signals, flags that go together, folders as columns, and the texts of errors.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -85,7 +84,8 @@ mod signals {
                 let args = ["convert", "-", "--from", "jsonl", "--infer-rows", "10", "-o", out];
                 let mut child = begun(&folder, &args);
                 send(signal, &child);
-                // `wait` closes the input otherwise, and what has all of it may end before the signal.
+                // `wait` closes the input otherwise, and a program that has all of it may end
+                // before the signal.
                 let _input = child.stdin.take();
                 let status = child.wait().expect("an end");
                 assert_eq!(status.code(), Some(code.cast_signed()), "{signal}, {out}");

@@ -1,5 +1,5 @@
-//! The tool as people type it: flags by the names that they know, help that fits, messages that say
-//! what to do.
+//! Tests flags by the names that users know from other tools, the help, and messages that say what
+//! to do.
 
 use std::path::Path;
 use std::process::{Command, Output};

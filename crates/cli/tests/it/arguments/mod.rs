@@ -1,4 +1,4 @@
-//! What is typed: flags, conditions, help, and what is said of mistakes.
+//! Tests of the command line: flags, conditions, help, and messages about mistakes.
 
 mod flags;
 mod help_and_messages;

@@ -1,4 +1,4 @@
-//! The language of `--where`, as it is typed: its help, its errors, and its answers for a file with
+//! Tests the language of `--where`: its help, its errors, and its results for a file with
 //! statistics beside those for the rows themselves.
 
 use std::path::Path;

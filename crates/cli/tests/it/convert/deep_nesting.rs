@@ -1,4 +1,4 @@
-//! What is nested deep is shown and converted on 1 MiB of stack.
+//! Tests that deeply nested values are shown and converted on 1 MiB of stack.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -21,8 +21,8 @@ fn marq(folder: &Path, args: &str) -> Output {
         .unwrap()
 }
 
-/// An Arrow IPC file, or a stream, of one column with so many levels around it; made where there is
-/// stack enough.
+/// An Arrow IPC file, or a stream, of one column with `levels` levels around it; made on a thread
+/// with enough stack.
 fn ipc(nest: Nest, levels: usize, is_file: bool) -> Vec<u8> {
     let make = move || {
         let batch = RecordBatch::try_from_iter([("c", nested(nest, levels))]).unwrap();
@@ -53,7 +53,7 @@ fn marq_converts_what_arrow_files_nest_or_refuses_it_on_a_small_stack() {
                     let said = String::from_utf8_lossy(&output.stderr).into_owned();
                     let code = output.status.code();
                     let name = format!("{nest:?} {levels} {name} {to}");
-                    // Arrow's own readers follow 64 tables, of which some stand around the column.
+                    // Arrow's own readers follow 64 tables; some of these stand around the column.
                     let wanted = if levels <= 50 { 0 } else { 3 };
                     assert_eq!(code, Some(wanted), "{name}: {said}");
                 }

@@ -1,4 +1,5 @@
-//! Full disks and processes that are killed: what stands at the path is the old file or the new one.
+//! Tests full disks and killed processes: the file at the path is the old one or the new one,
+//! whole.
 
 use std::fs;
 use std::path::Path;

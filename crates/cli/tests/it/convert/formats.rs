@@ -1,4 +1,4 @@
-//! `marq convert`: every form to every form, and what is refused.
+//! Tests `marq convert` from every format to every format, and what it refuses.
 
 use std::io::Write;
 use std::process::{Output, Stdio};

@@ -1,4 +1,4 @@
-//! `marq convert`.
+//! Tests of `marq convert`.
 
 #[cfg(unix)]
 mod deep_nesting;

@@ -1,4 +1,4 @@
-//! What a copy may cost.
+//! Tests that a file whose column chunks share bytes is not copied unless the user says so.
 
 use std::process::Command;
 

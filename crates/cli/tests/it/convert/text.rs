@@ -1,4 +1,4 @@
-//! `marq` and text: JSON lines that come back as they were, and values with several forms.
+//! Tests JSON lines that come back unchanged, and values with several text forms.
 
 use std::process::Command;
 use std::sync::Arc;

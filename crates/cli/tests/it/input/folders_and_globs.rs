@@ -1,4 +1,4 @@
-//! Folders and globs in `marq`: which files are found, and the columns that their folders say.
+//! Tests which files `marq` finds by folders and globs, and the columns that folder names add.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

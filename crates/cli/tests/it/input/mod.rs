@@ -1,3 +1,3 @@
-//! Which files are read.
+//! Tests of input: the files that are read.
 
 mod folders_and_globs;

@@ -1,4 +1,5 @@
-//! What `marq` shows to people and writes as text: tables, escapes, every value at its extremes.
+//! Tests what `marq` shows to people and writes as text: tables, escapes, every value at its
+//! extremes.
 //!
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The command-line tool: outputs, forms, exit codes.
+//! Tests the output formats and the exit codes of the tool.
 
 use std::process::{Command, Output};
 

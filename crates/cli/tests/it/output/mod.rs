@@ -1,4 +1,4 @@
-//! What is shown and written of files.
+//! Tests of what is shown and written of files.
 
 mod display;
 mod forms;

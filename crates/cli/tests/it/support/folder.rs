@@ -1,4 +1,4 @@
-//! A folder of files, and `marq` in it.
+//! A temporary folder of files in which tests run `marq`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

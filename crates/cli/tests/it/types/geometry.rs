@@ -1,4 +1,4 @@
-//! Geometries as `marq` shows and filters them.
+//! Tests how `marq` shows and filters geometries.
 
 use std::path::Path;
 use std::process::Command;

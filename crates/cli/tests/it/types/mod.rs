@@ -1,4 +1,4 @@
-//! Types with forms of their own.
+//! Tests of types with output forms of their own.
 
 mod geometry;
 mod variant;

@@ -1,5 +1,5 @@
-//! VARIANT on the command line: shown as JSON, made of JSON lines, shredded, looked into. Only with
-//! the feature `cli`.
+//! Tests VARIANT on the command line: shown as JSON, made of JSON lines, shredded, filtered by
+//! paths.
 
 use marquetry::Reader;
 use marquetry::format::{FileMetaData, Thrift as _};

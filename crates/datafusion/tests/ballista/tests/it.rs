@@ -1,4 +1,4 @@
-//! A cluster of Ballista that reads and writes Parquet through marquetry, held against DataFusion
+//! Tests a cluster of Ballista that reads and writes Parquet through marquetry against DataFusion
 //! in one process with its own Parquet source.
 
 use std::path::Path;

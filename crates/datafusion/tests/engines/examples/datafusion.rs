@@ -1,4 +1,4 @@
-//! DataFusion with marquetry: tables, queries, `COPY`.
+//! Shows DataFusion with marquetry: tables, queries, `COPY`.
 //!
 //! `cargo run --example datafusion -- FILE.parquet`, in `crates/datafusion/tests/engines`.
 

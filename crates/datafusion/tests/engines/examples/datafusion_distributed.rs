@@ -1,7 +1,8 @@
-//! A scan of ours on a cluster: here two workers of datafusion-distributed in this process. On
+//! Runs a scan of ours on a cluster: here two workers of datafusion-distributed in this process. On
 //! machines of their own, run `worker` on each, and name their URLs in `Workers`.
 //!
-//! `cargo run --example datafusion_distributed -- FILE.parquet`, in `crates/datafusion/tests/engines`.
+//! In `crates/datafusion/tests/engines`:
+//! `cargo run --example datafusion_distributed -- FILE.parquet`.
 
 use datafusion::error::Result;
 use datafusion::execution::{SessionState, SessionStateBuilder};

@@ -100,7 +100,7 @@ pub fn write_tpch(folder: &Path, scale: f64) {
 /// Rows of a row group of the tables of TPC-H.
 const TPCH_ROW_GROUP: usize = 1 << 20;
 
-/// Writes batches with the writer of the `parquet` crate: SNAPPY, and all else as it has by default.
+/// Writes batches with the writer of the `parquet` crate, with SNAPPY and otherwise its defaults.
 pub fn write<E: std::fmt::Debug>(
     path: &Path,
     batches: impl Iterator<Item = std::result::Result<RecordBatch, E>>,

@@ -1,4 +1,4 @@
-//! [`SpanDecoder`]: where the byte strings of a page lie, in any encoding.
+//! [`SpanDecoder`] finds where the byte strings of a page lie, in any encoding.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! [`Layout`]: how byte strings become an array; and where the bytes of a block lie.
+//! [`Layout`] says how byte strings become an array, and where the bytes of a block lie.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::NullBuffer;
@@ -52,7 +52,7 @@ pub(super) trait Layout: Send {
 
     fn reserve(&mut self, slots: usize);
 
-    /// Maximum bytes of what [`Layout::set_dictionary`] builds from so many entries.
+    /// Maximum bytes that [`Layout::set_dictionary`] allocates for `entries` entries.
     fn dictionary_bytes(entries: usize) -> usize;
 
     /// Takes the dictionary of the chunk; false if it should be text and is not.
@@ -161,18 +161,18 @@ mod tests {
         let free_lists = FreeLists::none();
         // One long value, where a million are announced.
         let mut values = Vec::new();
-        reserve_payload(Memory::of(&mut values), 1 << 20, 3 << 20, 1, 1 << 20, &free_lists)
+        reserve_payload(Memory::new(&mut values), 1 << 20, 3 << 20, 1, 1 << 20, &free_lists)
             .unwrap();
         assert!((1 << 20..4 << 20).contains(&values.capacity()), "{}", values.capacity());
         // What is there already is never too much.
         let mut values = Vec::new();
-        reserve_payload(Memory::of(&mut values), 1 << 20, 0, 1, 1 << 20, &free_lists).unwrap();
+        reserve_payload(Memory::new(&mut values), 1 << 20, 0, 1, 1 << 20, &free_lists).unwrap();
         assert!((1 << 20..2 << 20).contains(&values.capacity()));
         // Where they must move, both places count.
         let held = values.capacity();
         values.resize(1 << 20, 0);
         let mut grow = |max_bytes| {
-            reserve_payload(Memory::of(&mut values), 1 << 20, max_bytes, 2, 1 << 20, &free_lists)
+            reserve_payload(Memory::new(&mut values), 1 << 20, max_bytes, 2, 1 << 20, &free_lists)
         };
         grow(held + (2 << 20) - 1).unwrap_err();
         grow(held + (2 << 20)).unwrap();

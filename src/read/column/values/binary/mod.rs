@@ -1,9 +1,9 @@
-//! Byte strings: every encoding says where they lie ([`Span`](crate::encoding::Span)s), every
-//! layout takes them from there.
+//! Byte strings: every encoding says where they lie ([`Span`](crate::encoding::Span)s), and every
+//! layout builds its array from the spans.
 //!
 //! `find` decodes the spans of a page. `offsets` and `views` are the layouts, and `sparse` looks up
-//! few entries of a dictionary. Text is checked in bulk (`text`): a dictionary once, other pages by
-//! the block.
+//! a few entries of a dictionary. `text` checks UTF-8 in bulk: a dictionary once, other pages block
+//! by block.
 
 mod layout;
 mod find;

@@ -1,4 +1,4 @@
-//! Offsets into one buffer: the payload is copied.
+//! The layout with offsets into one buffer, to which the bytes are copied.
 
 use arrow_array::ArrayRef;
 use arrow_array::types::{ByteArrayType, ByteViewType};
@@ -77,7 +77,7 @@ impl<O: Offset> OffsetsMemory<O> {
     }
 }
 
-/// Values that are at hand, as an array.
+/// Builds an array of the values that were appended.
 impl<O: Offset> Offsets<O> {
     pub(in crate::read::column) fn new() -> Self {
         let strings = OffsetStrings::new();
@@ -92,7 +92,7 @@ impl<O: Offset> Offsets<O> {
         entries: &GenericByteArray<T>,
     ) -> Result<()> {
         self.memory.slots = indices.len();
-        self.memory.append_entries(&StringEntries::of_array(entries), indices, usize::MAX)
+        self.memory.append_entries(&StringEntries::from_array(entries), indices, usize::MAX)
     }
 
     /// Appends the values of an array of views.

@@ -1,5 +1,5 @@
-//! [`BinaryReader`]: two phases, block by block: find the spans, then copy the payload (offsets) or
-//! point at it (views).
+//! [`BinaryReader`] reads block by block, in two phases: it finds the spans, then copies the bytes
+//! (offsets) or refers to them (views).
 
 use arrow_array::ArrayRef;
 use arrow_buffer::NullBuffer;
@@ -48,7 +48,7 @@ impl BinaryReader<Views> {
         utf8: Option<Utf8>,
         carries_prefix: bool,
     ) -> Box<dyn ValueReader> {
-        fn of<L: Layout + 'static>(
+        fn boxed<L: Layout + 'static>(
             values: SpanDecoder,
             utf8: Option<Utf8>,
             layout: L,
@@ -67,9 +67,9 @@ impl BinaryReader<Views> {
         }
         let values = SpanDecoder::new(physical, carries_prefix);
         match layout {
-            BytesLayout::Offsets32 => of(values, utf8, Offsets::<i32>::new(), data_type),
-            BytesLayout::Offsets64 => of(values, utf8, Offsets::<i64>::new(), data_type),
-            BytesLayout::Views => of(values, utf8, Views::new(), data_type),
+            BytesLayout::Offsets32 => boxed(values, utf8, Offsets::<i32>::new(), data_type),
+            BytesLayout::Offsets64 => boxed(values, utf8, Offsets::<i64>::new(), data_type),
+            BytesLayout::Views => boxed(values, utf8, Views::new(), data_type),
         }
     }
 }
@@ -126,7 +126,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         // Views point into the whole dictionary. Offsets copy, and can look up single entries.
         if !L::DICTIONARY_FIRST && self.values.physical == Physical::ByteArray {
-            self.sparse = Some(SparseDictionary::of_strings(page)?);
+            self.sparse = Some(SparseDictionary::of_byte_strings(page)?);
             return Ok(());
         }
         set_whole_dictionary(self, page)

@@ -1,4 +1,4 @@
-//! What happens to byte strings that should be text and are not UTF-8.
+//! Handles byte strings that should be text and are not UTF-8.
 
 use crate::encoding::Span;
 use crate::error::{Error, Result, Spec};
@@ -20,10 +20,10 @@ pub(super) struct Lossy {
     pub(super) spans: Vec<Span>,
 }
 
-/// What becomes of values of which one is not UTF-8.
+/// Replaces or refuses values if one of them is not UTF-8.
 ///
 /// # Errors
-/// `Malformed`, with the first that is not, unless the caller takes them with replacements.
+/// `Malformed`, with the first invalid value, unless the caller accepts replacement characters.
 pub(super) fn mended(utf8: Option<Utf8>, source: &[u8], spans: &[Span]) -> Result<Lossy> {
     if utf8 != Some(Utf8::Lossy) {
         let wrong = spans

@@ -1,4 +1,5 @@
-//! Views: short values inside them, long ones in the buffers of pages and dictionaries.
+//! The layout with views: short values are inside them, long ones in the buffers of pages and
+//! dictionaries.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::NullBuffer;

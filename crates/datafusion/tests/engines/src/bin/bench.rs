@@ -1,4 +1,4 @@
-//! Times of queries, DataFusion's own source beside ours in the same process, in turns.
+//! Times queries with DataFusion's own source and with ours, in turns, in the same process.
 //!
 //! ```text
 //! cargo run --release --bin bench -- [--tpch FOLDER] [--scale 1] [--hits FILE] [--rounds 15]

@@ -1,14 +1,15 @@
-//! Runs sqllogictest files of DataFusion with its own source and with ours, and holds the answers
-//! against each other.
+//! Runs sqllogictest files of DataFusion with its own source and with ours, and compares the
+//! results.
 //!
 //! ```text
 //! cargo run --bin slt -- FOLDER [NAME …]
 //! ```
 //!
 //! FOLDER holds `test_files` (the package `datafusion-sqllogictest` does); without names, all files
-//! that name Parquet are run. PARQUET_TESTING may name a copy of apache/parquet-testing. Each of the two runs in a copy of its own, because the files write.
-//! Plans are not compared: they name the source. Statements that fail with both are counted apart:
-//! most of those are meant to fail, others need data of other repositories.
+//! that name Parquet are run. PARQUET_TESTING may name a copy of apache/parquet-testing. Each
+//! engine runs in a copy of its own, because the files write. Plans are not compared: they name the
+//! source. Statements that fail with both are counted apart: most of those are meant to fail,
+//! others need data of other repositories.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

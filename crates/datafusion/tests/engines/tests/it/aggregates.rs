@@ -1,4 +1,4 @@
-//! Bounds that DataFusion learns for one aggregate, and the rows that others need.
+//! Tests bounds that DataFusion learns for one aggregate while other aggregates need more rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ fn write(path: &Path) {
     engines::write(path, [batch].into_iter(), 1000);
 }
 
-/// Queries of which one aggregate is of a bare column, and another is not or has no bound yet; and
-/// what they give.
+/// Queries with an aggregate of a bare column, and another that is not bare or has no bound yet;
+/// and their results.
 const QUERIES: [(&str, &str); 8] = [
     ("select max(a), min(b + 1) from t", "19999|1"),
     ("select max(a), min(cast(c as bigint)) from t", "19999|0"),

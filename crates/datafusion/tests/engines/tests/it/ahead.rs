@@ -1,4 +1,5 @@
-//! Row groups that are fetched before their turn: what they count, and the memory that they take.
+//! Tests row groups that are fetched before their turn: their metrics, and the memory that they
+//! take.
 
 use std::fmt;
 use std::path::Path;
@@ -252,7 +253,7 @@ async fn what_is_fetched_ahead_and_what_is_decoded_share_one_limit() {
     let path = folder.path().join("t.parquet");
     let schema = wide(&path, &[false; 4]);
     let mut seen = 0;
-    // A row group takes 4 MiB as it is fetched, and a quarter of it more when a page is decompressed.
+    // A row group takes 4 MiB as it is fetched, and another quarter when a page is decompressed.
     for memory in (8..32).step_by(6).map(|mib| mib << 20) {
         let (peak, is_ahead) = read_within(&path, &schema, memory).await;
         println!("{memory} bytes: {peak} at most, ahead: {is_ahead}");

@@ -1,5 +1,5 @@
-//! What a file says of its values and of their order, where the table or the file is not as simple
-//! as that: types that differ, row groups that overlap, counts that are estimates.
+//! Tests statistics and orders of files in the cases that are not simple: types that differ, row
+//! groups that overlap, counts that are estimates.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is kept between queries: footers, page indexes and bloom filters.
+//! Tests what is kept between queries: footers, page indexes and bloom filters.
 
 use std::path::Path;
 use std::sync::Arc;

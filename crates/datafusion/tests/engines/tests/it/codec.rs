@@ -1,4 +1,4 @@
-//! What the codecs carry, and what they make of bytes that they did not write.
+//! Tests what the codecs carry, and how they handle bytes that they did not write.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

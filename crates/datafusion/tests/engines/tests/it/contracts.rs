@@ -1,5 +1,5 @@
-//! What DataFusion expects of a source beyond the rows: options with effect, metrics that count,
-//! plans that tell.
+//! Tests what DataFusion expects of a source beyond the rows: options with effect, metrics that
+//! count, plans that tell.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Scans that travel: the codecs, and a cluster of two workers in this process.
+//! Tests scans that travel: the codecs, and a cluster of two workers in this process.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Expressions that can fail for some rows, which other parts of the filter take away.
+//! Tests expressions that can fail for some rows, which other parts of the filter reject.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,8 +39,7 @@ fn write(path: &Path, row_group: usize) {
     engines::write(path, [Ok::<_, std::convert::Infallible>(table())].into_iter(), row_group);
 }
 
-/// Filters of which a part fails for some of the rows that another takes away, and how many rows
-/// pass.
+/// Filters with a part that fails for some rows which another part rejects, and how many rows pass.
 fn filters() -> Vec<(&'static str, usize)> {
     let of_good = |test: fn(i32) -> bool| (0..ROWS).filter(|i| i % 10 == 3 && test(*i)).count();
     vec![

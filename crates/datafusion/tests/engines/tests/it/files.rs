@@ -1,4 +1,4 @@
-//! Many files, parts of files, folders, nested columns, schemas that changed.
+//! Tests many files, parts of files, folders, nested columns, and schemas that changed.
 
 use std::sync::Arc;
 

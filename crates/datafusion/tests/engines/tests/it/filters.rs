@@ -1,4 +1,5 @@
-//! Filters of every type give the rows that DataFusion gives for the same rows in memory.
+//! Tests that filters of every type return the rows that DataFusion returns for the same rows in
+//! memory.
 
 use std::path::Path;
 use std::sync::Arc;

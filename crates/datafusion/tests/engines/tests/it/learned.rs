@@ -1,4 +1,5 @@
-//! Filters that are learned while a query runs: what they leave out, and what is fetched meanwhile.
+//! Tests filters that are learned while a query runs: what they leave out, and what is fetched
+//! meanwhile.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -72,7 +73,7 @@ impl Scan {
         Self { filter, column, plan, stream }
     }
 
-    /// Learns that only rows are wanted of which the column is `from` or more.
+    /// Learns that only rows are wanted in which the column is at least `from`.
     pub fn learn(&self, from: i64) {
         let test = BinaryExpr::new(Arc::clone(&self.column), Operator::GtEq, lit(from));
         self.filter.update(Arc::new(test)).unwrap();

@@ -1,4 +1,4 @@
-//! DataFusion with marquetry in place of its own Parquet, held against DataFusion as it is.
+//! Tests DataFusion with marquetry in place of its own Parquet source, against DataFusion as it is.
 
 mod aggregates;
 mod ahead;
@@ -35,7 +35,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// With so many partitions, and files split however small they are.
+    /// An engine with `partitions` partitions, which splits even the smallest files.
     pub fn new(partitions: usize) -> Self {
         let mut config = SessionConfig::new().with_target_partitions(partitions);
         config = config.with_repartition_file_min_size(1);

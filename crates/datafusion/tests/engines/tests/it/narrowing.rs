@@ -1,5 +1,5 @@
-//! Filters that narrow while a scan runs, at any moment: no row that passes is skipped, and none is
-//! given that a filter of the query itself excludes.
+//! Tests filters that narrow while a scan runs, at any moment: no row that passes is skipped, and
+//! no row is returned that a filter of the query itself excludes.
 
 use std::sync::Arc;
 use std::task::Poll;

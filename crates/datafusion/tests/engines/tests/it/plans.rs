@@ -1,5 +1,5 @@
-//! What DataFusion plans by, and what it is told: statistics, orders, metrics, caches, learned
-//! filters.
+//! Tests what DataFusion plans by, and what it is told: statistics, orders, metrics, caches,
+//! learned filters.
 
 use std::sync::Arc;
 
@@ -121,7 +121,7 @@ async fn the_first_of_many_rows_are_found_without_reading_all() {
     for order in ["id desc", "id", "wild desc, id", "name desc, id", "float"] {
         pair.same_order(&format!("select id, wild from t order by {order} limit 7")).await;
     }
-    // DataFusion's own source loses the NaN, of which no bound tells, to a pruned row group.
+    // DataFusion's own source loses the NaN, which no bound covers, to a pruned row group.
     let found = query(&pair.ours, "select id from t order by float desc limit 2").await;
     assert_eq!(engines::rows(&found), ["5", "19999"]);
     let (plan, _) = run(&pair.ours, "select id, wild from t order by id desc limit 7").await;

@@ -1,8 +1,8 @@
-//! Random queries over random tables, by both sources and over the same rows in memory.
+//! Tests random queries over random tables, with both sources and over the same rows in memory.
 //!
-//! `MARQUETRY_CASES` says how many queries, `MARQUETRY_SEED` where the random numbers begin.
-//! A query differs if ours gives other rows than those in memory do, or fails where one of the
-//! others answers. Where DataFusion's own source does, it is listed.
+//! `MARQUETRY_CASES` is the number of queries, `MARQUETRY_SEED` the seed of the random numbers. A
+//! query fails the test if ours returns other rows than those in memory do, or fails where one of
+//! the others succeeds. Differences of DataFusion's own source are listed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -242,7 +242,7 @@ fn in_memory(of_file: &RecordBatch, schema: &SchemaRef) -> RecordBatch {
     RecordBatch::try_new(schema.clone(), columns).expect("the columns of the table")
 }
 
-/// All rows, so many in a batch.
+/// All rows, in batches of `step` rows.
 fn parts(schema: &SchemaRef, found: &[RecordBatch], step: usize) -> Vec<Vec<RecordBatch>> {
     let all = concat_batches(schema, found).expect("batches of one schema");
     let at = (0..all.num_rows()).step_by(step);

@@ -1,4 +1,4 @@
-//! The rule that swaps scans of DataFusion's own source, and when it does not.
+//! Tests the rule that replaces scans of DataFusion's own source, and the scans that it leaves.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! An object store in memory that counts what is asked of it.
+//! An object store in memory that counts its requests.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! All queries of TPC-H, on small tables; and queries on the file of the bench, if it is named.
+//! Tests all queries of TPC-H on small tables, and queries on the file of the bench, if it is
+//! named.
 
 use engines::{TPCH_TABLES, hits_queries, tpch_queries, write_tpch};
 

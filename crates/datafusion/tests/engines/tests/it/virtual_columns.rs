@@ -1,4 +1,4 @@
-//! Columns of a table that stand in no file: the number of a row.
+//! Tests columns of a table that are in no file: the number of a row.
 
 use std::sync::Arc;
 

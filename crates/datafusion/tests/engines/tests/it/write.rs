@@ -1,4 +1,4 @@
-//! `COPY` and `INSERT` write what can be read back, by both engines, as the options say.
+//! Tests that both engines read back what `COPY` and `INSERT` write, and that options have effect.
 
 use std::path::Path;
 use std::sync::Arc;
