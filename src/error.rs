@@ -45,6 +45,10 @@ pub enum ErrorKind {
     Arrow,
     /// The caller asked for something that does not exist or does not fit.
     Usage,
+    /// This crate is at fault: no file and no caller should be able to cause it. Please report it.
+    Internal,
+    /// The work was given up before its end, because nobody waits for it any more.
+    Cancelled,
 }
 
 /// Where in the specification the broken rule stands. The text names the section.
@@ -179,6 +183,18 @@ impl Error {
         Self::new(ErrorKind::Usage, message.to_string())
     }
 
+    /// An invariant is broken that no file and no caller should be able to break.
+    #[cold]
+    pub fn internal(message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Internal, message.to_string())
+    }
+
+    /// `what` was given up before its end, because nobody waits for it any more.
+    #[cold]
+    pub fn cancelled(what: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Cancelled, format!("{what} was cancelled"))
+    }
+
     /// An I/O failure, with what was being done.
     #[cold]
     pub fn io(what: impl fmt::Display, source: std::io::Error) -> Self {
@@ -297,6 +313,7 @@ impl fmt::Display for Error {
         match kind {
             ErrorKind::Malformed(spec) => write!(f, " ({spec})"),
             ErrorKind::Unsupported(what) => write!(f, " (unsupported: {what})"),
+            ErrorKind::Internal => f.write_str(" (a fault of marquetry: please report it)"),
             _ => Ok(()),
         }
     }
@@ -465,6 +482,19 @@ mod tests {
             "row group 3, column a.b.list.element, page 7, byte 41288: values in the run: expected 10, found 12 (Parquet format, Encodings.md, RLE)"
         );
         assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Encodings("RLE")));
+    }
+
+    #[test]
+    fn a_fault_of_our_own_says_so() {
+        let error = Error::internal("levels and values disagree").at_column("a");
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        assert_eq!(
+            error.to_string(),
+            "column a: levels and values disagree (a fault of marquetry: please report it)"
+        );
+        let error = Error::cancelled("the read");
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert_eq!(error.to_string(), "the read was cancelled");
     }
 
     #[test]

@@ -229,6 +229,8 @@ pub mod schema;
 mod selection;
 mod simd;
 mod span;
+#[cfg(test)]
+mod steps;
 mod free_lists;
 mod stats;
 mod thrift;

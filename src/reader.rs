@@ -260,3 +260,6 @@ impl Reader {
         Arc::new(Indexed::new(self.source.clone(), self.metadata.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests;

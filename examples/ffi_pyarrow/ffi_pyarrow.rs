@@ -18,10 +18,10 @@ pub unsafe extern "C" fn marquetry_read(
     path: *const c_char,
     out: *mut FFI_ArrowArrayStream,
 ) -> *mut c_char {
-    // SAFETY: the caller vouches for the text.
+    // SAFETY: the caller guarantees the text.
     let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
     let read = || export(Reader::open(&*path)?.batches()?);
-    // SAFETY: the caller vouches for the room.
+    // SAFETY: the caller guarantees the capacity.
     answer(read().map(|stream| unsafe { out.write(stream) }))
 }
 
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn marquetry_write(
     path: *const c_char,
     stream: *mut FFI_ArrowArrayStream,
 ) -> *mut c_char {
-    // SAFETY: the caller vouches for the text, and for the stream.
+    // SAFETY: the caller guarantees the text and the stream.
     let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
     // SAFETY: the caller hands over a stream that is theirs, as the C stream interface has it.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream) };

@@ -152,7 +152,7 @@ impl Encoder {
             let mut source = zstd_safe::InBuffer::around(part);
             match self.context.compress_stream2(&mut target, &mut source, directive) {
                 Ok(0) => Ok(()),
-                Ok(_) => Err(Error::usage("ZSTD wants more room than its bound")),
+                Ok(_) => Err(Error::internal("ZSTD wants more room than its bound")),
                 Err(code) => Err(refused(code)),
             }
         };

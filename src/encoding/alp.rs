@@ -79,7 +79,7 @@ pub(crate) trait Float: Copy + Default + Send + Word {
     fn pack(isa: Isa, integers: &[Self::Int], frame: Self::Int, width: u32, out: &mut Vec<u8>);
 }
 
-/// What values are scaled by: 10^exponent, then 10^-factor.
+/// The factors by which values are scaled: 10^exponent, then 10^-factor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ScaleFactors {
     exponent: u8,
@@ -195,7 +195,7 @@ const NEGATIVE_64: [f64; 19] = [
 /// Bytes of the header; offsets are counted from its end.
 const HEADER: usize = 7;
 
-/// The number of values that a page says it has.
+/// The number of values that a page states.
 ///
 /// # Errors
 /// `Malformed` if the header is cut or the number negative.
@@ -258,8 +258,8 @@ impl<F: Float> Decoder<F> {
     /// A decoder of `n` values.
     ///
     /// # Errors
-    /// `Malformed` if the header breaks a rule, or says another number; `Unsupported` if it names a
-    /// mode of the future.
+    /// `Malformed` if the header breaks a rule, or states another number; `Unsupported` if it names
+    /// an unknown mode.
     pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         let mut cursor = Cursor::new(&bytes, SPEC);
         let (mode, integer_encoding, log_vector) = (cursor.u8()?, cursor.u8()?, cursor.u8()?);

@@ -49,7 +49,7 @@ impl Decoder {
         Ok(Self { lengths, payload, next: 0, scratch: Vec::new() })
     }
 
-    /// What the spans lie in.
+    /// The buffer that the spans refer to.
     pub(crate) fn buffer(&self) -> &Bytes {
         &self.payload
     }

@@ -33,7 +33,7 @@ pub struct Explanation {
     pub row_groups: Vec<ExplainedRowGroup>,
 }
 
-/// What happens to a row group.
+/// The fate of a row group in a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedRowGroup {
@@ -104,7 +104,7 @@ impl Explanation {
         // The future is ready at once, because the source blocks.
         match explained.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(explained) => explained,
-            Poll::Pending => Err(Error::usage("a source that blocks gives all it is asked for")),
+            Poll::Pending => Err(Error::internal("a source that blocks gives all it is asked for")),
         }
     }
 

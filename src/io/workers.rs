@@ -15,7 +15,7 @@ use crate::trace;
 pub(super) struct Workers<'a> {
     #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "asked between leaves"))]
     pub(super) cancelled: &'a AtomicBool,
-    /// What large chunks are read from while they are decoded.
+    /// The source of large chunks that are read while they are decoded.
     pub(super) pieces: Option<&'a FileRanges>,
 }
 
@@ -39,7 +39,7 @@ impl Workers<'_> {
     fn piece(&self, range: Range<u64>) -> Result<Bytes> {
         match self.pieces {
             Some(pieces) => pieces.read(range),
-            None => Err(Error::usage("a stage whose bytes are there asks for more")),
+            None => Err(Error::internal("a stage whose bytes are there asks for more")),
         }
     }
 }

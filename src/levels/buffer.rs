@@ -9,7 +9,7 @@ pub(crate) struct LevelBuffer {
     mixed: Vec<u16>,
 }
 
-/// What a buffer holds.
+/// The levels of a buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LevelView<'a> {
     /// All slots have this level, also if there are none.

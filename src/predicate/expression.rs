@@ -432,7 +432,7 @@ impl Expression {
         self.test(Test::ILike(pattern.into(), Some('\\')))
     }
 
-    /// A comparison in the simplest form that says it: with a literal, a test.
+    /// A comparison in its simplest form: with a literal, a test.
     pub(super) fn compare(self, op: Op, other: Self) -> Predicate {
         match (self.into_literal(), other.into_literal()) {
             (Err(left), Ok(literal)) => left.test(Test::Compare(op, literal)),

@@ -22,7 +22,7 @@ pub(super) struct Pages {
     bytes: u64,
     source: ChunkBytes,
     opener: PageOpener,
-    /// Slots that no page has accounted for yet; the chunk's metadata said how many there are.
+    /// Slots that no page has accounted for yet, of those that the chunk's metadata state.
     slots_left: u64,
     /// Data pages given or skipped so far.
     page: usize,
@@ -31,7 +31,7 @@ pub(super) struct Pages {
     dictionary_read: bool,
     /// The dictionary page, until a page that is read refers to it: few pages of many may not.
     dictionary: Option<RawPage>,
-    /// Whether it is given before all others instead.
+    /// Whether it is returned before all others instead.
     dictionary_first: bool,
     /// Whether a data page was given.
     data_seen: bool,
@@ -119,7 +119,7 @@ impl Pages {
         self
     }
 
-    /// Gives the dictionary page, if there is one, before all others, whether they refer to it or
+    /// Returns the dictionary page, if there is one, before all others, whether they refer to it or
     /// not.
     #[must_use]
     pub(super) fn with_dictionary_first(mut self) -> Self {
@@ -180,7 +180,7 @@ impl Pages {
                 None => {}
                 Some(Page::Dictionary(dictionary, memory)) => {
                     self.note_dictionary(offset)?;
-                    // What was hardly compressed is as soon decompressed again.
+                    // A page that hardly compressed is decompressed again as quickly.
                     let pays = compressed < dictionary.bytes.len() / 8 * 7;
                     if let Some(kept) = self.kept.as_ref().filter(|_| pays) {
                         let verified = self.opener.context().verify_checksums;
@@ -248,9 +248,9 @@ impl Pages {
     /// it.
     ///
     /// # Errors
-    /// As [`Pages::next_page`]; `Usage` if the page was opened as a whole.
+    /// As [`Pages::next_page`]; `Internal` if the page was opened as a whole.
     pub(super) fn open_again(&mut self) -> Result<DataPage> {
-        let whole = || Error::usage("a page that was opened as a whole cannot be opened again");
+        let whole = || Error::internal("a page that was opened as a whole cannot be opened again");
         let RawPage { header, body, module, offset } = self.in_part.take().ok_or_else(whole)?;
         // Its checksum was verified when its start was opened.
         let page = self.opener.open_verified(&header, body, module);
@@ -260,8 +260,8 @@ impl Pages {
         }
     }
 
-    /// Skips the next page if it is a data page of at most `max_slots` slots; says of how many. Its
-    /// body is neither opened nor asked for. Only where rows are not known.
+    /// Skips the next page if it is a data page of at most `max_slots` slots; returns how many.
+    /// Its body is neither opened nor asked for. Only where rows are not known.
     ///
     /// # Errors
     /// As [`Pages::next_page`].
@@ -296,7 +296,7 @@ impl Pages {
         self.source.are_in_pieces()
     }
 
-    /// Whether it is known which rows each page holds.
+    /// Whether the rows of each page are known.
     pub(super) fn are_located(&self) -> bool {
         self.located.is_some()
     }
@@ -306,11 +306,10 @@ impl Pages {
         self.located.as_ref().map(|located| (located.rows.clone(), located.row_count_source))
     }
 
-    /// Goes on with the page that holds `row`, and says which row it begins with; only where rows
-    /// are known.
+    /// Continues with the page that holds `row`, and returns its first row; only if rows are known.
     ///
     /// # Errors
-    /// `Usage` if that page is not among those of the list.
+    /// `Internal` if that page is not among those of the list.
     pub(super) fn seek(&mut self, row: u64) -> Result<u64> {
         let found = self.located.as_mut().and_then(|located| {
             let pages = located.list.pages()?;
@@ -320,7 +319,7 @@ impl Pages {
             (first <= row).then_some(first)
         });
         found.ok_or_else(|| {
-            Error::usage(format_args!("row {row} lies in no page that was asked for"))
+            Error::internal(format_args!("row {row} lies in no page that was asked for"))
         })
     }
 
@@ -345,7 +344,7 @@ impl Pages {
             // ours.
             None if self.slots_left == 0 => return Ok(None),
             None => {}
-            // What stands before the first data page comes first; and what was asked for.
+            // The bytes before the first data page come first; and those that were asked for.
             Some(_) if self.source.has_begun() => {}
             Some(located) => {
                 let Some(page) = located.list.pages().and_then(|pages| pages.get(located.next))
@@ -353,7 +352,7 @@ impl Pages {
                     return Ok(None);
                 };
                 if page.rows.start != located.expected {
-                    return Err(Error::usage(format_args!(
+                    return Err(Error::internal(format_args!(
                         "row {} lies in no page that was asked for",
                         located.expected
                     ))
@@ -393,8 +392,7 @@ impl Pages {
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {
-        // Of located pages, the head has been checked, and the dictionary may be opened after data
-        // pages.
+        // The head of located pages was checked, and the dictionary may be opened after data pages.
         let may_follow = self.located.is_some() && !self.dictionary_first;
         if self.dictionary_seen || (self.data_seen && !may_follow) {
             return Err(Error::malformed(

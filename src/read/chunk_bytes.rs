@@ -20,13 +20,13 @@ use crate::page::{PageContext, PagePosition, StoredHeader};
 pub(super) struct RawPage {
     pub header: Box<PageHeader>,
     pub body: Bytes,
-    /// What the body is, if it is encrypted.
+    /// The module of the body, if it is encrypted.
     pub module: Option<Module>,
     /// Where its header begins in the file.
     pub offset: u64,
 }
 
-/// What is left of a chunk, of what precedes its first data page, or of a page of it.
+/// The rest of a chunk, of the part before its first data page, or of a page of it.
 pub(super) struct ChunkBytes {
     /// The bytes that are in memory.
     rest: Bytes,
@@ -45,13 +45,13 @@ struct PageStart {
     module: Option<Module>,
 }
 
-/// What is still to be given of a chunk.
+/// The bytes of a chunk that are still to be read.
 struct Pieces {
     /// Where the chunk, or the page, ends in the file.
     end: u64,
     /// The current piece, or the piece that is wanted.
     held: Reservation,
-    /// What was asked for and is not given yet.
+    /// The range that was asked for and is not supplied yet.
     wanted: Option<Range<u64>>,
     /// Whether the page before was skipped, so that this one may be, too.
     skips: bool,
@@ -109,7 +109,7 @@ impl ChunkBytes {
     /// Asks for at least `len` bytes from the next page on, or for all that there are.
     fn ask_for(&mut self, len: usize) -> Stop {
         let Some(pieces) = &mut self.pieces else {
-            return Error::usage("a column chunk that is at hand lacks bytes").into();
+            return Error::internal("a column chunk that is at hand lacks bytes").into();
         };
         let end = self.offset.saturating_add(len as u64).min(pieces.end);
         // Before the next piece, so that its memory can be used again.

@@ -33,9 +33,9 @@ use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
 #[derive(Debug)]
 pub(super) struct Filter {
     pub(super) bound: Bound,
-    /// What earlier batches have told about the cost of its conjuncts.
+    /// The measured costs of its conjuncts.
     adaptive: AdaptiveStats,
-    /// What it is evaluated on.
+    /// The shapes of the columns that it is evaluated on.
     shapes: Vec<Shape>,
     /// Which of its conjuncts can be decoded and evaluated apart.
     groups: FilterGroups,
@@ -70,7 +70,7 @@ impl Filter {
         let mapping =
             to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &options.arrow)?;
         let (mapping, before) = cheap_strings(mapping, &bound, footer, options, shapes)?;
-        // What is decoded anyway is asked: statistics may lie, and values do not.
+        // A column that is decoded anyway is tested: statistics may be wrong, values are not.
         let output: HashSet<usize> = leaves.iter().map(|column| column.leaf.index).collect();
         let mut tested = bound.columns().into_iter();
         let trusts_claims = wiring.only_prunes
@@ -134,7 +134,7 @@ impl Filter {
         self.groups.are_many()
     }
 
-    /// Whether it would help to know what a window teaches before the next ones are begun.
+    /// Whether the next windows should wait until the current one has been measured.
     pub(super) fn is_to_learn(&self) -> bool {
         self.has_groups() && self.adaptive.conjuncts().iter().all(Option::is_none)
     }
@@ -146,8 +146,8 @@ impl Filter {
         }
     }
 
-    /// In which steps the next windows are decoded; `bytes` gives the compressed bytes of a row of
-    /// a leaf of the plan.
+    /// The stages in which the next windows are decoded; `bytes` returns the compressed bytes of a
+    /// row of a leaf of the plan.
     pub(super) fn stages(&self, bytes: impl Fn(usize) -> f64) -> Arc<FilterStages> {
         self.groups.stages(&self.adaptive, bytes)
     }
@@ -196,8 +196,8 @@ impl Filter {
         self.asks_metadata
     }
 
-    /// What the footer says of the leaves of the predicate in a row group. Metadata that cannot be
-    /// read give no facts.
+    /// The facts of the predicate's leaves in a row group, from the footer. Metadata that cannot be
+    /// read provide none.
     pub(super) fn facts(&self, footer: &Footer, row_group: usize, rows: u64) -> Vec<LeafFacts> {
         let facts = |leaf: usize| {
             let meta = footer.column_chunk(row_group, leaf).ok()?.meta_data?;
@@ -212,7 +212,7 @@ impl Filter {
         asked.filter_map(facts).collect()
     }
 
-    /// What facts prove of all rows of a row group.
+    /// Proves what holds for all rows of a row group.
     pub(super) fn prune_result(&self, rows: u64, facts: &[LeafFacts]) -> PruneResult {
         self.bound.prune_row_group(rows, |leaf| find(facts, leaf).map(|found| &found.facts))
     }
@@ -258,8 +258,8 @@ fn add_leaves(
 }
 
 /// Strings are read with their dictionaries, if all of their pages use one, so that an entry is
-/// tested once; else as views, so that no value is copied that does not pass. Gives those leaves
-/// too, with the types that they had.
+/// tested once; else as views, so that no value is copied that does not pass. Returns those leaves
+/// too, with their original types.
 fn cheap_strings(
     mut mapping: Mapping,
     bound: &Bound,
@@ -331,16 +331,16 @@ fn is_view_of(views: &DataType, values: &DataType) -> bool {
 
 #[cold]
 fn missing() -> Error {
-    Error::usage("fewer leaves were decoded than the predicate needs")
+    Error::internal("fewer leaves were decoded than the predicate needs")
 }
 
-/// What is known of a leaf in a row group.
+/// The facts of a leaf in a row group.
 #[derive(Debug)]
 pub(super) struct LeafFacts {
     pub(super) leaf: usize,
     pub(super) facts: ColumnFacts,
     pub(super) meta: ColumnMetaData,
-    /// What opens its indexes and its dictionary, if they are encrypted.
+    /// The decryptor of its indexes and its dictionary, if they are encrypted.
     pub(super) decryptor: Option<ChunkDecryptor>,
 }
 

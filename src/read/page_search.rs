@@ -57,8 +57,8 @@ impl PageSearch {
         }
     }
 
-    /// The same pages, with the rows of each, if the headers tell them, the chunk is not unusual in
-    /// any way, and the budget has room for the dictionary page.
+    /// Returns the same pages with the rows of each, if the headers state them, the chunk is not
+    /// unusual in any way, and the budget suffices for the dictionary page.
     pub(super) fn step(
         &mut self,
         context: &PageContext,
@@ -155,7 +155,7 @@ impl PageSearch {
         n > MAX_TINY && (self.rest.start - self.head.end) / n < SLACK as u64
     }
 
-    /// Goes on behind the page of this header. False if it should not be where it is.
+    /// Continues after the page of this header. False if the page should not be there.
     fn take(&mut self, bytes: Bytes, header: &Header) -> bool {
         self.position.is_first = false;
         let page = self.rest.start..self.rest.start.saturating_add(header.len as u64);
@@ -170,7 +170,7 @@ impl PageSearch {
         let left = self.slots_left.checked_sub(header.slots);
         let end = header.rows.and_then(|rows| self.row.checked_add(rows));
         let Some((left, end)) = left.zip(end) else { return false };
-        // A page without rows has nothing to give.
+        // A page without rows is skipped.
         if end > self.row {
             let rows = self.row..end;
             self.found.push(LocatedPage { bytes, range: page, rows, index });

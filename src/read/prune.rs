@@ -56,11 +56,11 @@ pub(super) enum IndexRequest {
     Dictionary { leaf: usize, data_type: DataType },
     /// A column index; the offset index of the same leaf follows.
     ColumnIndex { leaf: usize },
-    /// That offset index.
+    /// Its offset index.
     OffsetIndex,
 }
 
-/// What was found out about a row group, and by what.
+/// The findings of pruning a row group, and the indexes that they come from.
 #[derive(Debug, Default)]
 pub(crate) struct PruneReport {
     /// Number of data pages of the predicate's leaves that the page index covers.
@@ -100,8 +100,7 @@ impl PruneReport {
     }
 }
 
-/// What comes of the bytes that a pruner wanted: the rows that are left, `None` if there are none,
-/// and what was found out.
+/// The result of supplying a pruner: the remaining rows, `None` if there are none, and the report.
 pub(crate) type PruneStep = Step<(Option<RowRange>, Box<PruneReport>), Box<RowGroupPruner>>;
 
 /// Maximum size of a dictionary that is fetched for pruning, as a fraction (1/16) of the bytes to
@@ -111,7 +110,7 @@ const DICTIONARY_SHARE: u64 = 16;
 /// Maximum bytes of such a dictionary page.
 const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 
-/// What an engine asks of a plan before it reads.
+/// The methods by which an engine inspects a plan before it reads.
 #[cfg(feature = "engine")]
 impl Plan {
     /// The parts of row groups whose metadata claim that all rows pass the filter, each as the
@@ -273,8 +272,8 @@ impl RowGroupPruner {
             if let Err(e) = read {
                 let column = self.plan.footer().schema().leaf(leaf)?.path.dotted();
                 let e = e.at_column(column).at_row_group(self.range.row_group);
-                // A failed authentication ends the read. Some writers leave bloom filters in plain
-                // text where the column is encrypted: they are not believed, and end nothing.
+                // A failed authentication ends the read. Some writers leave bloom filters
+                // unencrypted although the column is encrypted: those are ignored.
                 let is_plain_filter = is_bloom && e.kind() != ErrorKind::Crypto;
                 if e.is_of_encryption() && !is_plain_filter {
                     return Err(e);
@@ -288,7 +287,7 @@ impl RowGroupPruner {
         self.finish()
     }
 
-    /// Reads a bloom filter as far as it is there, or asks for the blocks that tell.
+    /// Reads a bloom filter as far as it was fetched, or asks for the probed blocks.
     fn bloom(&mut self, leaf: usize, hashes: &[u64], start: u64, bytes: &[u8]) -> Result<()> {
         let decrypted = self.decryptor(leaf).map(|opener| decrypted_bloom(opener, bytes));
         let decrypted = decrypted.transpose()?;
@@ -327,7 +326,7 @@ impl RowGroupPruner {
         Ok(())
     }
 
-    /// What opens the modules of a leaf, if they are encrypted.
+    /// The decryptor of the modules of a leaf, if they are encrypted.
     fn decryptor(&self, leaf: usize) -> Option<&ChunkDecryptor> {
         find(&self.facts, leaf).and_then(|found| found.decryptor.as_ref())
     }

@@ -139,13 +139,13 @@ struct Recryptor<'a, S> {
     regions: ChunkRegions,
 }
 
-/// What is known of a chunk until its indexes are written.
+/// The metadata of a copied chunk, until its indexes are written.
 struct CopiedChunk {
     /// Where its bloom filter is in the old file.
     bloom: Option<i64>,
     /// With the places in the new file.
     offset_index: Option<OffsetIndex>,
-    /// What its uncompressed size grew by.
+    /// The growth of its uncompressed size.
     grown: i64,
 }
 
@@ -178,7 +178,7 @@ impl<S: Sink> Recryptor<'_, S> {
         Ok(Recrypted { rows, row_groups, pages: self.pages, bytes: self.out.written })
     }
 
-    /// Copies the pages of a row group, and says in its metadata where they are.
+    /// Copies the pages of a row group, and updates their places in its metadata.
     fn row_group(&mut self, ordinal: usize, row_group: &mut RowGroup) -> Result<Vec<CopiedChunk>> {
         if row_group.columns.len() != self.leaves.len() {
             let (expected, found) = (self.leaves.len(), row_group.columns.len());
@@ -201,7 +201,7 @@ impl<S: Sink> Recryptor<'_, S> {
         Ok(copied)
     }
 
-    /// Copies the pages of a chunk. Gives its metadata with their new places, and in plain text.
+    /// Copies the pages of a chunk. Returns its metadata with their new places, not encrypted.
     fn chunk(&mut self, row_group: usize, leaf: &Leaf) -> Result<(ColumnChunk, CopiedChunk)> {
         let limits = &self.reader.read_options().limits;
         let file_len = self.reader.file_len();

@@ -88,8 +88,7 @@ impl Mapper<'_> {
         self.field(node, None, Outer::default())
     }
 
-    /// Maps a node with its repetition. `inner` says what is wanted of the nodes below; `None` is
-    /// all.
+    /// Maps a node with its repetition. `inner` selects the nodes below; `None` is all.
     fn field(
         &self,
         node: Node<'_>,
@@ -297,7 +296,7 @@ impl Mapper<'_> {
         })
     }
 
-    /// The Arrow field that stands for `node`.
+    /// The Arrow field of `node`.
     fn named(
         &self,
         node: Node<'_>,
@@ -327,7 +326,7 @@ impl Mapper<'_> {
     }
 }
 
-/// The BYTE_ARRAY leaves that count as strings although nothing in the file says so.
+/// The BYTE_ARRAY leaves that count as strings although the file does not annotate them.
 pub(super) fn text_leaves(schema: &Schema, columns: &TextColumns) -> Result<HashSet<usize>> {
     let mut leaves = HashSet::new();
     let names = match columns {
@@ -359,7 +358,7 @@ fn is_bare_byte_array(leaf: Node<'_>) -> bool {
         && !in_variant()
 }
 
-/// What the metadata of a field say about its type.
+/// The type that the metadata of a field name.
 enum Marker {
     Extension(Extension),
     LogicalType(&'static str),
@@ -405,8 +404,8 @@ pub(super) fn int_type(bit_width: i32, is_signed: bool) -> Option<DataType> {
     })
 }
 
-/// Whether there is anything to read of `node`. Groups without columns are left out, as other
-/// readers do, because the file does not say where they are null.
+/// Whether `node` has any column. Groups without columns are left out, as other readers do, because
+/// the file does not store where they are null.
 pub(super) fn has_columns(node: Node<'_>) -> bool {
     !node.leaves().is_empty()
 }

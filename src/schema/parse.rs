@@ -44,7 +44,7 @@ impl Schema {
         let mut fields = Vec::with_capacity(children.unwrap_or(0).min(elements.len()));
         let mut leaves = Vec::with_capacity(elements.len());
         let mut leaves_before = 0;
-        // Each leaf is told by its whole path: few bytes of a deep and wide tree stand for many.
+        // Each leaf has its whole path: few bytes of a deep and wide tree stand for many.
         let (mut path_bytes, max_path_bytes) = (0u64, limits.memory_bytes / 4);
         // The groups around the next element, with how many children each still waits for.
         let mut open = Vec::<OpenGroup>::new();

@@ -10,18 +10,18 @@ use crate::error::{Error, LimitKind, Result};
 
 #[cold]
 pub(super) fn wrong_type(data_type: &DataType) -> Error {
-    Error::usage(format_args!("byte strings cannot be laid out as {data_type}"))
+    Error::internal(format_args!("byte strings cannot be laid out as {data_type}"))
 }
 
 #[cold]
 pub(super) fn not_text() -> Error {
-    Error::usage("byte strings that were not checked to be UTF-8 cannot become text")
+    Error::internal("byte strings that were not checked to be UTF-8 cannot become text")
 }
 
 /// The nulls of `len` slots.
 pub(super) fn checked_nulls(nulls: Option<NullBuffer>, len: usize) -> Result<Option<NullBuffer>> {
     match nulls {
-        Some(nulls) if nulls.len() != len => Err(Error::usage(format_args!(
+        Some(nulls) if nulls.len() != len => Err(Error::internal(format_args!(
             "{len} slots of byte strings were given the validity of {}",
             nulls.len()
         ))),

@@ -52,10 +52,10 @@ impl Offset for i64 {
     }
 }
 
-/// Byte strings on their way to an array with offsets.
+/// Byte strings that are to become an array with offsets.
 ///
-/// Whatever is asked of it, the offsets begin with 0, never fall, and end at the length of the
-/// payload; and `is_text` is true only while every value is UTF-8. That is all that
+/// Whatever is called, the offsets begin with 0, never fall, and end at the length of the payload;
+/// and `is_text` is true only while every value is UTF-8. That is all that
 /// [`OffsetStrings::finish`] needs to make an array without looking at the values again.
 pub(crate) struct OffsetStrings<O> {
     /// The end of every value, after the 0 that the first begins at; empty before the first.
@@ -75,7 +75,7 @@ impl<O: Offset> OffsetStrings<O> {
         }
     }
 
-    /// Makes room for the ends of `slots` values.
+    /// Reserves memory for the ends of `slots` values.
     pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) {
         free_lists.reserve(&mut self.offsets, slots.saturating_add(1));
         self.begin();
@@ -139,7 +139,7 @@ impl<O: Offset> OffsetStrings<O> {
     /// are not.
     ///
     /// # Errors
-    /// `Limit` if an end does not fit the offsets; `Usage` if the lengths are not those of what
+    /// `Limit` if an end does not fit the offsets; `Internal` if the lengths are not those of what
     /// they lie in.
     pub(crate) fn append_lengths(
         &mut self,
@@ -163,7 +163,7 @@ impl<O: Offset> OffsetStrings<O> {
         Ok(true)
     }
 
-    /// Appends up to `n` next values of a PLAIN page, and says how many: up to the first that is
+    /// Appends up to `n` next values of a PLAIN page, and returns how many: up to the first that is
     /// not there, does not fit into the memory of the payload, or would end after `max` bytes of
     /// it. None if they should be text and are not.
     pub(crate) fn append_plain(
@@ -194,8 +194,8 @@ impl<O: Offset> OffsetStrings<O> {
         }
     }
 
-    /// Appends the entries that indices stand for, and says of how many: up to the first that does
-    /// not fit into the memory of the payload, would end after `max` bytes of it, or is no entry.
+    /// Appends the entries of indices, and returns how many: up to the first that does not fit into
+    /// the memory of the payload, would end after `max` bytes of it, or is no entry.
     pub(crate) fn append_entries(
         &mut self,
         entries: &StringEntries,
@@ -227,7 +227,7 @@ impl<O: Offset> OffsetStrings<O> {
         for i in 0..array.len() {
             self.payload.extend_from_slice(array.value(i).as_ref());
         }
-        // The type of the array says what it holds.
+        // The type of the array decides whether it holds text.
         self.is_text &= V::IS_UTF8;
         Ok(())
     }
@@ -249,7 +249,7 @@ impl<O: Offset> OffsetStrings<O> {
     /// The array of the values so far; the next one begins empty.
     ///
     /// # Errors
-    /// `Usage` if the type is none of strings or bytes with these offsets, or one of text where not
+    /// `Internal` if the type is none of strings or bytes with these offsets, or one of text where not
     /// all values are known to be, or the nulls are not as many as the values.
     pub(crate) fn finish(
         &mut self,
@@ -310,7 +310,7 @@ fn end_to_end<'a>(source: &'a [u8], spans: &[Span], place: Place) -> Option<&'a 
 pub(crate) struct Memory<'a>(&'a mut Vec<u8>);
 
 impl<'a> Memory<'a> {
-    /// That of a vector.
+    /// The memory of a vector.
     pub(crate) fn new(values: &'a mut Vec<u8>) -> Self {
         Self(values)
     }
@@ -332,7 +332,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Makes room for `n` bytes more.
+    /// Reserves memory for `n` bytes more.
     pub(crate) fn try_reserve_exact(&mut self, n: usize) -> Result<(), TryReserveError> {
         self.0.try_reserve_exact(n)
     }
@@ -384,7 +384,7 @@ impl StringEntries {
         self.entries.len()
     }
 
-    /// Bytes of the entries that `indices` stand for; indices beyond the entries stand for none.
+    /// Bytes of the entries of `indices`; indices beyond the entries count as none.
     pub(crate) fn total(&self, indices: &[u32]) -> u64 {
         self.entries.total(indices)
     }
@@ -392,7 +392,7 @@ impl StringEntries {
 
 #[cold]
 pub(super) fn wrong_lengths() -> Error {
-    Error::usage("the lengths of byte strings must add up to the bytes that they lie in")
+    Error::internal("the lengths of byte strings must add up to the bytes that they lie in")
 }
 
 #[cfg(test)]
@@ -452,7 +452,7 @@ mod tests {
             [(&[5][..], 4, 0), (&[5], 6, 0), (&[5], 5, whole - 4), (&[5], 5, u32::MAX - 2)]
         {
             let error = append(lengths, total, start).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+            assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         }
         assert!(append(&[-1], whole, 0).is_err(), "too long for the offsets");
         assert!(append(&[-1, 1], 0, 0).is_err(), "too long for the offsets");
@@ -475,7 +475,7 @@ mod tests {
         assert!(!append(&mut strings, TextCheck::Utf8));
         assert!(append(&mut strings, TextCheck::Bytes));
         let error = finish(&mut strings, &DataType::Utf8).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         assert_eq!(finish(&mut strings, &DataType::Utf8).unwrap().len(), 0, "it begins anew");
         // Nor do those of arrays of bytes.
         let array = BinaryArray::from(vec![&b"\xFF"[..]]);
@@ -512,6 +512,6 @@ mod tests {
         strings.spread(&validity, 0, 4, 2);
         let nulls = Some(NullBuffer::from(vec![true, true, false]));
         let wrong = strings.finish(&DataType::Utf8, nulls, &FreeLists::none()).unwrap_err();
-        assert_eq!(wrong.kind(), ErrorKind::Usage, "{wrong}");
+        assert_eq!(wrong.kind(), ErrorKind::Internal, "{wrong}");
     }
 }

@@ -155,7 +155,10 @@ impl<'a> VariantMetadata<'a> {
         if id >= self.len() {
             return None;
         }
-        self.names.get(self.end(id)?..self.end(id + 1)?)
+        let name = self.names.get(self.end(id)?..self.end(id + 1)?)?;
+        #[cfg(test)]
+        crate::steps::add(name.len());
+        Some(name)
     }
 
     /// The id of a name.

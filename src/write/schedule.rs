@@ -12,11 +12,11 @@ use super::options::WriteOptions;
 use super::row_group::{PendingRowGroup, batch_bytes, level_bytes};
 use crate::bytes::saturated;
 
-/// What is to be done next.
+/// The next action.
 pub(crate) enum WriteStep {
     /// These rows are a row group: begin to encode it, and ask again.
     Encode(PendingRowGroup),
-    /// Wait for the oldest row group that is being encoded, write it, say so
+    /// Wait for the oldest row group that is being encoded, write it, report it
     /// ([`WriteSchedule::encoded`]), and ask again.
     Wait,
     /// Nothing: all rows are held, or in row groups that may wait.
@@ -166,7 +166,7 @@ impl WriteSchedule {
         self.estimated(self.in_flight_bytes() + self.pending.bytes())
     }
 
-    /// Bytes of memory that the rows take, and about what becomes of those that are being encoded.
+    /// Bytes of memory of the rows, and the estimated output of those that are being encoded.
     #[cfg(all(feature = "engine", feature = "object_store"))]
     pub(crate) fn bytes_held(&self) -> u64 {
         let in_flight: u64 = self.in_flight.iter().map(|group| group.memory).sum();
@@ -209,7 +209,7 @@ impl WriteSchedule {
 /// Encoded bytes for each byte of Arrow arrays, in the row groups so far.
 #[derive(Debug)]
 struct SizeRatio {
-    /// What is expected before any is known.
+    /// The expected value before any is known.
     expected: f64,
     /// Bytes as Arrow arrays and in the file, both summed up from the first row group on.
     row_groups: Vec<(u64, u64)>,

@@ -121,7 +121,7 @@ impl RowGroupEncoder {
         in_flight.begin(&self.file.row_groups, pending, None);
         match in_flight.next()? {
             Some(row_group) => Ok(row_group),
-            None => Err(Error::usage("a row group that was begun is given back")),
+            None => Err(Error::internal("a row group that was begun is given back")),
         }
     }
 }

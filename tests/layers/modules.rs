@@ -39,25 +39,32 @@ pub(crate) struct Crate {
 }
 
 /// Names of modules that tests alone have.
-const TESTS: [&str; 3] = ["tests", "samples", "oracle"];
+const TESTS: [&str; 4] = ["tests", "samples", "oracle", "steps"];
 
 impl Crate {
     pub(crate) fn library() -> &'static Self {
-        static LIBRARY: LazyLock<Crate> = LazyLock::new(Crate::read);
+        static LIBRARY: LazyLock<Crate> = LazyLock::new(|| Crate::read("src"));
         &LIBRARY
     }
 
-    fn read() -> Self {
+    /// The crate whose sources are below this folder.
+    pub(crate) fn read(sources_below: &str) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = root.join(sources_below);
         let mut files = Vec::new();
-        files_below(&root.join("src"), &mut files);
+        files_below(&folder, &mut files);
+        // What only starts a library is no module of it.
+        files.retain(|path| *path != folder.join("main.rs"));
         files.sort();
         let mut sources = Vec::new();
         for path in files {
-            let inside = path.strip_prefix(root).expect("below the root");
-            let file = inside.to_string_lossy().replace('\\', "/");
+            let name = |root: &Path| {
+                let inside = path.strip_prefix(root).expect("below the root");
+                inside.to_string_lossy().replace('\\', "/")
+            };
+            let (file, inside) = (name(root), name(&folder));
             let mut module: Module =
-                file.trim_end_matches(".rs").split('/').skip(1).map(str::to_owned).collect();
+                inside.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
             if module.last().is_some_and(|name| name == "mod" || name == "lib") {
                 module.pop();
             }

@@ -78,7 +78,7 @@ fn twice_the_file_takes_the_same_memory() {
     }
 }
 
-/// What the small files of these tests may take.
+/// Memory that the small files of these tests may take.
 const LIMIT: usize = 64 << 20;
 
 /// What is not counted one by one: memory that is kept to be used again, tables of codecs, stacks

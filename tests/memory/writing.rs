@@ -18,7 +18,7 @@ const MEMORY: usize = 64 << 20;
 
 const STREAMS: u64 = 4;
 
-/// What rows are like.
+/// The kind of the rows.
 #[derive(Clone, Copy, Debug)]
 enum Rows {
     /// Numbers and texts that differ, and some that repeat.
@@ -31,7 +31,7 @@ enum Rows {
     Lists,
 }
 
-/// About 1 MiB as it is, or as it is spelled out.
+/// About 1 MiB as stored, or once decoded.
 fn batch(kind: Rows, rng: &mut fastrand::Rng) -> RecordBatch {
     let columns: Vec<(&str, ArrayRef)> = match kind {
         Rows::Mixed => {

@@ -37,7 +37,7 @@ const LATENCY: Duration = Duration::from_millis(30);
 const BYTES_PER_SECOND: f64 = 100e6;
 const ROUNDS: usize = 5;
 
-/// What is guessed of the length of the footer: the same for both.
+/// The guessed length of the footer, the same for both.
 const GUESS: usize = 512 << 10;
 
 #[derive(Clone)]
@@ -109,7 +109,7 @@ impl AsyncFileReader for Store {
     }
 }
 
-/// What is read: columns, and the rows whose key is below a number.
+/// A read: columns, and the rows whose key is below a number.
 struct Case {
     name: &'static str,
     columns: Vec<usize>,

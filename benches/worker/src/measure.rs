@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::Result;
 
-/// What was measured: an entry for each iteration, times in seconds.
+/// The measurements: an entry for each iteration, times in seconds.
 #[derive(Debug, Default, Serialize)]
 pub struct Measured {
     wall: Vec<f64>,
@@ -79,7 +79,7 @@ impl Counters {
     }
 }
 
-/// Gives freed memory back, sets the mark of the most resident bytes back, and says how many are
+/// Gives freed memory back, sets the mark of the most resident bytes back, and returns how many are
 /// resident.
 fn trimmed_resident_bytes() -> Result<u64> {
     #[cfg(target_env = "gnu")]

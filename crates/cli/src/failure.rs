@@ -32,7 +32,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// What is wrong with the content of a file that is not Parquet.
+    /// An error in the content of a file that is not Parquet.
     pub(crate) fn content(file: &str, line: Option<u64>, message: impl ToString) -> Self {
         Self::Content { file: file.to_owned(), line, message: message.to_string(), hint: None }
     }
@@ -107,6 +107,10 @@ impl Failure {
                 | ErrorKind::Unsupported(_)
                 | ErrorKind::Limit(_)
                 | ErrorKind::FeatureDisabled(_) => 3,
+                // As after the signal of an interrupt.
+                ErrorKind::Cancelled => 130,
+                // The system, or a fault of ours, which the message tells apart: nothing is wrong
+                // with the file, and nothing with the command line.
                 _ => 1,
             },
         }
@@ -157,7 +161,7 @@ impl Failure {
         })
     }
 
-    /// What the operating system, or Arrow, said.
+    /// The message of the operating system, or of Arrow.
     fn cause(&self) -> Option<String> {
         match self {
             Self::File(error) => error.get_ref().map(ToString::to_string),
@@ -203,8 +207,8 @@ impl Failure {
     }
 }
 
-/// The text with escapes, but for the line breaks of a message that ends in a line of a predicate
-/// and a mark below it. The mark moves as far as the escapes before it are longer.
+/// Escapes the text, except the line breaks of a message that ends in a line of a predicate and a
+/// mark below it. The mark moves right by the length of the escapes before it.
 fn escape_marked(text: &str) -> Cow<'_, str> {
     let marked = text.rsplit_once('\n').and_then(|(above, mark)| {
         let (message, line) = above.rsplit_once('\n')?;
@@ -216,7 +220,7 @@ fn escape_marked(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}\n{}\n{:width$}^", escape(message), escape(line), ""))
 }
 
-/// What the library's messages call by a name of its own, and the flag that does it here.
+/// Names that the library's messages use, and the flags that do it here.
 const FLAGS: [(&str, &str); 12] = [
     ("Reader::shared_bytes(true) (marq: --shared-bytes)", "--shared-bytes"),
     ("Decryption::with_plaintext_files(true) (marq: --allow-plain)", "--allow-plain"),
@@ -256,6 +260,27 @@ impl From<arrow_schema::ArrowError> for Failure {
         match error {
             arrow_schema::ArrowError::IoError(_, error) => Self::Output(error),
             other => Self::File(other.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_follows_the_kind_of_the_error() {
+        for (error, code) in [
+            (Error::from(std::io::Error::other("gone")), 1),
+            (Error::internal("levels and values disagree"), 1),
+            (Error::usage("no such column"), 2),
+            (Error::malformed(Spec::Container, "no magic number"), 3),
+            (Error::unsupported("a codec", "none that is known"), 3),
+            (Error::crypto("no key"), 6),
+            (Error::malformed(Spec::Encryption, "a wrong tag"), 6),
+            (Error::cancelled("the read"), 130),
+        ] {
+            assert_eq!(Failure::File(error).code(), code);
         }
     }
 }

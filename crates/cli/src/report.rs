@@ -13,7 +13,8 @@ use crate::output::{self, Sink};
 use crate::printer::csv::CsvForm;
 use crate::table::{Align, Cell, Style, Table, TableColumn, width};
 
-/// What a command found. Its JSON is that of the record, with the name of its schema in front.
+/// The findings of a command. Their JSON is that of the record, with the name of its schema in
+/// front.
 pub(crate) trait Report: Serialize {
     /// Name of the command; `marq/1/NAME` is the name of the schema.
     const COMMAND: &'static str;
@@ -97,7 +98,7 @@ pub(crate) struct Column<'a, T> {
     content: CellContent<T>,
 }
 
-/// What a column shows; numbers stand on the right.
+/// The content of a column; numbers are aligned right.
 enum CellContent<T> {
     Text(fn(&T) -> String),
     Number(fn(&T) -> String),
@@ -141,14 +142,14 @@ impl<'a, T> Column<'a, T> {
 
     fn for_table(&self) -> TableColumn {
         let (name, align) = (self.header.to_owned(), self.align());
-        // Of a report, all columns are wanted.
+        // A report shows all columns.
         let least = if align == Align::Right { 30 } else { 10 };
         let is_path = matches!(self.header, "column" | "file");
         TableColumn { name, type_name: String::new(), align, least, is_path }
     }
 
-    /// The width at which the column says enough: numbers whole, texts up to 24 characters, which
-    /// is a date with its time of day, or the ends of a path.
+    /// The width at which the column is useful: numbers whole, texts up to 24 characters, which is
+    /// a date with its time of day, or the ends of a path.
     fn wanted_width(&self, widest: usize) -> usize {
         let most = if self.align() == Align::Right { usize::MAX } else { 24 };
         // The frame: `│ ` and ` `.
@@ -214,7 +215,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Prints what is known of a file, a line for each name.
+    /// Prints facts about a file, a line for each name.
     pub(crate) fn about(&mut self, file: &str, lines: &[(&str, String)]) -> Result<()> {
         let name = Column::text("file", |line: &(&str, String)| line.0.to_owned());
         self.show("", &[name, Column::text(file, |line| line.1.clone())], lines, &[])

@@ -239,7 +239,7 @@ fn text(
 struct AllLeaves {
     /// Leaves that many files have are there once.
     schemas: Vec<(Vec<LeafRecord>, Vec<String>)>,
-    /// Of each file, which of them it has.
+    /// The files, and the index of the schema of each.
     files: Vec<(String, usize)>,
 }
 
@@ -370,7 +370,7 @@ fn sql(reader: &Reader, path: &str, dialect: Dialect, partitions: &[FieldRef]) -
     let mut lines = Vec::new();
     for field in reader.schema()?.fields().iter().chain(partitions) {
         let type_name = sql_type(field, dialect)?;
-        // In ClickHouse the type says so.
+        // In ClickHouse the type states it.
         let has_null = field.is_nullable() || dialect == Dialect::ClickHouse;
         let not_null = if has_null { "" } else { " NOT NULL" };
         lines.push(format!("    {} {type_name}{not_null}", dialect.quote(field.name())));

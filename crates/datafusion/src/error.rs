@@ -12,9 +12,13 @@ use marquetry::{Error, ErrorKind};
 /// such as that of an expression, comes out as it was.
 #[cold]
 pub(crate) fn to_datafusion(error: Error) -> DataFusionError {
-    match error.get_ref().and_then(|cause| cause.downcast_ref::<Passing>()) {
-        Some(Passing(cause)) => DataFusionError::Shared(Arc::clone(cause)),
-        None => DataFusionError::External(Box::new(error)),
+    if let Some(Passing(cause)) = error.get_ref().and_then(|cause| cause.downcast_ref()) {
+        return DataFusionError::Shared(Arc::clone(cause));
+    }
+    match error.kind() {
+        ErrorKind::Internal => DataFusionError::Internal(error.to_string()),
+        ErrorKind::Cancelled => DataFusionError::Execution(error.to_string()),
+        _ => DataFusionError::External(Box::new(error)),
     }
 }
 
@@ -29,7 +33,7 @@ pub(crate) fn settings_error(error: Error) -> DataFusionError {
     }
 }
 
-/// An error of DataFusion on its way through a read.
+/// An error of DataFusion that passes through a read.
 #[derive(Debug)]
 struct Passing(Arc<DataFusionError>);
 
@@ -45,4 +49,22 @@ impl StdError for Passing {}
 #[cold]
 pub(crate) fn to_marquetry(error: DataFusionError) -> Error {
     ArrowError::ExternalError(Box::new(Passing(Arc::new(error)))).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variant_of_datafusion_follows_the_kind() {
+        use DataFusionError as D;
+        let internal = to_datafusion(Error::internal("levels and values disagree"));
+        assert!(matches!(internal, D::Internal(_)), "{internal}");
+        let cancelled = to_datafusion(Error::cancelled("the read"));
+        assert!(matches!(cancelled, D::Execution(_)), "{cancelled}");
+        let usage = to_datafusion(Error::usage("no such column"));
+        assert!(matches!(&usage, D::External(e) if e.is::<Error>()), "{usage}");
+        let passing = to_datafusion(to_marquetry(D::Plan("none".to_owned())));
+        assert!(matches!(&passing, D::Shared(e) if matches!(**e, D::Plan(_))), "{passing}");
+    }
 }

@@ -81,8 +81,3 @@ pub use settings::ScanSettings;
 pub use sink::MarquetrySink;
 pub use source::MarquetrySource;
 pub use table::MarquetryTable;
-
-/// A number of bytes or rows as a `usize`; the largest one for those that do not fit.
-fn saturated(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
-}

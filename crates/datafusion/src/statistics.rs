@@ -16,7 +16,6 @@ use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 
 use crate::error::to_datafusion;
-use crate::saturated;
 use crate::schema::{arrow_types, is_bytes, is_text, plain_options};
 use marquetry::schema::Physical;
 use marquetry::{ColumnStatistics, Metadata};
@@ -40,7 +39,7 @@ pub(crate) fn of_file(metadata: &Metadata, table: &Schema) -> Result<Statistics>
             column.byte_size = stored_bytes(metadata, node.leaves());
         }
         if node.is_leaf() && node.max_rep() == 0 {
-            // What is wrong with the metadata comes to light where they are read.
+            // A fault of the metadata is reported where they are read.
             let leaf = node.leaves().start;
             if let Ok(found) = metadata.column_statistics(leaf, &plain_options()) {
                 fill(column, &found, field.data_type());
@@ -75,7 +74,7 @@ fn fill(column: &mut FileColumn, found: &ColumnStatistics, data_type: &DataType)
         false if nulls.iter().any(Option::is_some) => Precision::Inexact(known),
         false => Precision::Absent,
     };
-    // Of a dictionary, the bounds are values.
+    // Bounds of a dictionary are values.
     let data_type = match data_type {
         DataType::Dictionary(_, values) => values,
         other => other,
@@ -146,8 +145,8 @@ fn decimal_scale(data_type: &DataType) -> Option<i8> {
     }
 }
 
-/// The bound of all row groups, and whether some value is equal to it. `None` if a row group may
-/// have values that no bound tells of.
+/// The bound of all row groups, and whether some value equals it. `None` if a row group may have
+/// values that its bounds exclude.
 fn extreme(
     found: &ColumnStatistics,
     values: &dyn Array,
@@ -178,7 +177,7 @@ fn extreme(
 }
 
 /// The largest count of distinct values of a row group, if three of four row groups have one: the
-/// estimate that DataFusion's own source gives. Never exact, because writers estimate it.
+/// estimate of DataFusion's own source. It is never exact, because writers estimate it.
 fn distinct_count(metadata: &Metadata, leaf: usize) -> Precision<usize> {
     let groups = metadata.row_groups();
     let counts: Vec<usize> = (0..groups)
@@ -297,4 +296,9 @@ fn overlap(metadata: &Metadata, leaf: usize, options: SortOptions) -> Option<Ord
         before = Some(high);
     }
     Some(out)
+}
+
+/// A number of bytes or rows as a `usize`; the largest one for those that do not fit.
+pub(crate) fn saturated(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
 }

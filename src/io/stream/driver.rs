@@ -35,7 +35,7 @@ use crate::read::{
 };
 
 /// Reads the footer of a file, with one request if the guess of its length is right, which the
-/// caller may know better; gives what was read of the end too.
+/// caller may know better; returns what was read of the end too.
 ///
 /// # Errors
 /// `Io`, or whatever is wrong with the footer.
@@ -66,8 +66,8 @@ pub(crate) async fn open_footer_async(
     Ok((footer.open(limits)?, end))
 }
 
-/// Loads the page indexes of these leaves: a few requests, whatever their number. What is loaded
-/// already is not fetched again.
+/// Loads the page indexes of these leaves with a few requests, whatever their number. Indexes that
+/// are loaded already are not fetched again.
 ///
 /// # Errors
 /// `Io`; or as [`Metadata::index_needs`].
@@ -87,7 +87,7 @@ pub(crate) async fn load_indexes_async(
     metadata.supply_indexes(&needs, bytes)
 }
 
-/// What comes after the footer.
+/// Bytes after the footer: its length, and the magic number.
 const TAIL_BYTES: u64 = 8;
 
 /// The guess may cost a quarter of a request, because a wrong guess costs a whole one.
@@ -109,12 +109,12 @@ pub(crate) struct Streamed {
     ready: VecDeque<ReservedBatch>,
     /// The memory of what was taken over, until the first row group is open.
     taken_over: Option<Reservation>,
-    /// Whether another read holds memory of the same budget, which it can give back.
+    /// Whether another read holds memory of the same budget, which it can return.
     shares_memory: bool,
     done: bool,
 }
 
-/// What came of a row group, and its number.
+/// The number of a row group, and the result of opening it.
 type OpenedRowGroup = (usize, Result<Option<Box<RowGroup>>, Failed>);
 
 /// A wave, and what came of it.
@@ -131,8 +131,8 @@ struct StreamState {
     cancelled: AtomicBool,
 }
 
-/// What a request to a source takes at least, if fetching is slow beside decoding, so that it pays
-/// to fetch the columns of a filter before the others.
+/// Minimum latency of a source at which fetching is slow beside decoding, so that it pays to fetch
+/// the columns of a filter first.
 const FAR: Duration = Duration::from_millis(1);
 
 /// Bytes of a large row group that are fetched at a time, if the budget allows.
@@ -188,7 +188,7 @@ impl Streamed {
         }
     }
 
-    /// Whether another read is to give back the memory that it holds of the same budget.
+    /// Whether another read should return the memory that it holds of the same budget.
     pub(crate) fn lacks_memory(&self) -> bool {
         self.shares_memory && self.scan.lacks_memory()
     }
@@ -240,8 +240,8 @@ impl Streamed {
         Poll::Ready(Ok(()))
     }
 
-    /// Lets the pool decode a wave, or decodes it here. False if that gave nothing: the next may
-    /// give nothing either, and other tasks may want the thread.
+    /// Lets the pool decode a wave, or decodes it here. False if it has no batches: the next wave
+    /// may have none either, and other tasks may want the thread.
     fn decode(&mut self, mut wave: Wave) -> bool {
         let shared = self.shared.clone();
         let decode = move || {
@@ -306,8 +306,8 @@ impl Streamed {
     }
 }
 
-/// What an engine may ask and say of a read: the engine's own docs are at
-/// [`BatchStream`](crate::BatchStream).
+/// The methods by which an engine controls a read; [`BatchStream`](crate::BatchStream) documents
+/// them.
 #[cfg(feature = "engine")]
 impl Streamed {
     pub(crate) fn is_fetched(&self) -> bool {
@@ -336,7 +336,7 @@ impl Streamed {
 
     pub(crate) fn take_over(&mut self, other: Self) {
         let Some(kept) = other.shared.source.take_kept() else { return };
-        // What it holds of the same budget is given back.
+        // Returns its memory to the shared budget.
         drop(other);
         let budget = self.shared.context.plan.budget();
         if let Ok(memory) = budget.take_for("what was fetched ahead", kept.byte_len()) {

@@ -46,7 +46,7 @@ pub(in crate::read) fn materialize(array: ArrayRef, to: &DataType) -> Result<Arr
         (DataType::Utf8View, DataType::LargeUtf8) => copied::<StringViewType, i64>(&array, to),
         (DataType::BinaryView, DataType::Binary) => copied::<BinaryViewType, i32>(&array, to),
         (DataType::BinaryView, DataType::LargeBinary) => copied::<BinaryViewType, i64>(&array, to),
-        (from, to) => Err(Error::usage(format_args!("{from} was read where {to} is wanted"))),
+        (from, to) => Err(Error::internal(format_args!("{from} was read where {to} is wanted"))),
     }
 }
 

@@ -24,11 +24,11 @@ const BLOCK: usize = 2048;
 const GAP: usize = 256;
 
 impl LeafReader {
-    /// Decodes the rows whose bits are set. Bit `range.start` of `keep` stands for row `row`. The
+    /// Decodes the rows whose bits are set. Bit `range.start` of `keep` is that of row `row`. The
     /// next row is then the one after the last that was decoded.
     ///
     /// # Errors
-    /// As [`LeafReader::read`]; `Usage` for a leaf within lists.
+    /// As [`LeafReader::read`]; `Internal` for a leaf within lists.
     pub(crate) fn append_selected(
         &mut self,
         row: u64,
@@ -36,7 +36,7 @@ impl LeafReader {
         range: Range<usize>,
     ) -> Result<(), Stop> {
         if self.cursor.max_rep > 0 {
-            return Err(Error::usage("rows of a list cannot be selected by their slots").into());
+            return Err(Error::internal("rows of a list cannot be selected by their slots").into());
         }
         self.guarded(|reader| reader.append_runs(row, keep, range))
     }

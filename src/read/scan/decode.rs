@@ -25,7 +25,7 @@ pub(crate) trait Workers: Sync {
     /// Number of threads.
     fn threads(&self) -> usize;
 
-    /// Does work for each item, and gives the results in the order of the items. The first items
+    /// Does work for each item, and returns the results in the order of the items. The first items
     /// are begun first.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ struct DecodeJob<'a> {
     windows: Vec<(usize, &'a Window, bool)>,
 }
 
-/// What came of a job.
+/// The result of a job.
 struct DecodedLeaf {
     place: (usize, usize),
     /// The leaf of each window, and which window that is.
@@ -216,7 +216,7 @@ impl DecodeJob<'_> {
         let Self { place, decoder, windows, .. } = self;
         let decode = |(at, window, ends): (usize, &Window, bool)| {
             if workers.is_cancelled() {
-                return Err(Failed::at_last(Error::usage("the read was cancelled")));
+                return Err(Failed::at_last(Error::cancelled("the read")));
             }
             let decoded = drive(
                 |range| workers.read(range),

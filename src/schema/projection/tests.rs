@@ -265,11 +265,12 @@ fn a_member_with_the_name_of_the_repeated_node_is_meant_where_the_elements_have_
 #[test]
 fn a_path_of_very_many_parts_is_refused_at_once() {
     let schema = file();
-    let start = std::time::Instant::now();
-    for path in [vec!["a"; 10_000].join("."), vec![""; 10_000].join(".")] {
-        let error = schema.node_named(&path).expect_err("no such column");
-        assert_eq!(error.kind(), ErrorKind::Usage);
-        assert!(error.to_string().len() < 1_000, "{} bytes", error.to_string().len());
+    for path in [vec!["a"; 1_000].join("."), vec![""; 1_000].join(".")] {
+        let steps = crate::steps::taken_by(|| {
+            let error = schema.node_named(&path).expect_err("no such column");
+            assert_eq!(error.kind(), ErrorKind::Usage);
+            assert!(error.to_string().len() < 1_000, "{} bytes", error.to_string().len());
+        });
+        assert!(steps < 100_000, "{steps} names looked up");
     }
-    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
 }

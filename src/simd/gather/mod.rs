@@ -29,8 +29,8 @@ pub(crate) fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) ->
         // SAFETY: `index <= highest < table.len()`.
         slot.write(unsafe { *table.get_unchecked(index as usize) });
     }
-    // SAFETY: `reserve` made room for `indices.len()` values, and the loop has written that many
-    // after the length.
+    // SAFETY: `reserve` reserved memory for `indices.len()` values, and the loop has written that
+    // many after the length.
     unsafe { out.set_len(out.len() + indices.len()) };
     true
 }

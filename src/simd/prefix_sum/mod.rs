@@ -86,7 +86,7 @@ fn sum_packed_i32_with(
         // SAFETY: an `Isa` of this level exists only where the features were found.
         return unsafe { avx512::sum_packed_i32(packed, step, last, out) };
     }
-    // What wraps at 64 bits wraps at 32 too.
+    // A sum that wraps at 64 bits wraps at 32 too.
     let mut sums = Sums { step: step.into(), last: last.into() };
     // Vectors are faster to unpack first.
     let done = if isa == Isa::SCALAR { sums.groups(bytes, width, n, out, truncated) } else { 0 };
@@ -115,8 +115,8 @@ struct Sums {
 }
 
 impl Sums {
-    /// Sums packed differences up while they are cut out of their bytes, a word for each: whole
-    /// groups, as long as there are bytes for words. Says how many.
+    /// Sums packed differences while they are unpacked, a word for each: whole groups, as long as
+    /// there are bytes for words. Returns how many.
     fn groups<T: Copy>(
         &mut self,
         bytes: &[u8],
@@ -125,7 +125,7 @@ impl Sums {
         out: &mut Vec<T>,
         give: impl Fn(i64) -> T,
     ) -> usize {
-        /// Of a width that is a constant, so that all places and shifts are.
+        /// A kernel for a constant width, so that all places and shifts are constants.
         macro_rules! of_width {
             ($($width:literal)*) => {
                 match width {
@@ -160,7 +160,7 @@ impl Sums {
                 let word = words[at..].first_chunk().expect("the furthest ends with the words");
                 u64::from_le_bytes(*word)
             };
-            // Of the narrow widths, a word holds the whole group.
+            // For narrow widths, a word holds the whole group.
             let whole = word(0);
             let sums: [T; GROUP] = std::array::from_fn(|i| {
                 let delta = match W {

@@ -111,7 +111,7 @@ impl<'a> ChunkEncoder<'a> {
             values.push(next);
         }
         if next != chosen.form.len() {
-            return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
+            return Err(Error::internal("levels and values disagree"));
         }
         let in_pieces = self.in_pieces(chosen, rows.len() - 1);
         Ok(PagePlan { rows, entries, values, in_pieces })

@@ -26,7 +26,7 @@ pub(super) fn as_plain<'v>(values: &'v LeafValues<'_>, range: Range<usize>) -> O
 /// Appends the values of `range` in an encoding; DELTA_BINARY_PACKED in `blocks`.
 ///
 /// # Errors
-/// `Usage` if the format has no such encoding for the type.
+/// `Internal` if the format has no such encoding for the type.
 pub(super) fn encode(
     values: &LeafValues<'_>,
     range: Range<usize>,
@@ -149,8 +149,8 @@ fn split_words<T: Word>(values: &[T], width: usize, out: &mut Vec<u8>) {
 pub(super) enum CodeLayout {
     /// In the bits of the largest index; runs where they save bytes.
     Runs,
-    /// In the same bits, without runs: what a codec makes of them may be smaller, because runs hide
-    /// the rhythm of what is around them.
+    /// In the same bits, without runs: a codec may compress them better, because runs hide the
+    /// rhythm of the values around them.
     Packed,
     /// In whole bytes: a codec sees equal indices as equal bytes, finds what repeats, and gives
     /// short codes to frequent ones.
@@ -160,7 +160,7 @@ pub(super) enum CodeLayout {
 /// Appends indices into a dictionary: their bit width, then runs and packed values.
 pub(super) fn encode_codes(codes: &[u32], layout: CodeLayout, out: &mut Vec<u8>) -> Result<()> {
     let width = code_width(codes.iter().copied().max().unwrap_or(0), layout);
-    out.push(u8::try_from(width.bits()).map_err(|_| Error::usage("more than 32 bits"))?);
+    out.push(u8::try_from(width.bits()).map_err(|_| Error::internal("more than 32 bits"))?);
     match layout {
         CodeLayout::Packed => rle::encode_packed_into(codes, width, out),
         CodeLayout::Runs | CodeLayout::Bytes => rle::encode_into(codes, width, out),
@@ -182,5 +182,5 @@ pub(super) fn code_width(max: u32, layout: CodeLayout) -> BitWidth {
 
 #[cold]
 fn illegal(encoding: Encoding, physical: Physical) -> Error {
-    Error::usage(format_args!("{encoding} is no encoding of {}", physical.format_type()))
+    Error::internal(format_args!("{encoding} is no encoding of {}", physical.format_type()))
 }

@@ -143,7 +143,7 @@ fn dictionary_keys<K: ArrowPrimitiveType>(
     free_lists: &FreeLists,
 ) -> Result<Vec<u32>> {
     let Some(keys) = keys.as_primitive_opt::<K>() else {
-        return Err(Error::usage("a dictionary array of other keys than it says"));
+        return Err(Error::internal("a dictionary array of other keys than it says"));
     };
     let last = u32::try_from(values.len().saturating_sub(1)).map_err(|_| too_many())? as usize;
     #[expect(clippy::cast_possible_truncation, reason = "not above the last one, of 32 bits")]
@@ -157,7 +157,7 @@ fn runs<R: arrow_array::types::RunEndIndexType>(
     array: Option<&RunArray<R>>,
 ) -> Result<(&dyn Array, Vec<u32>)> {
     let Some(array) = array else {
-        return Err(Error::usage("a run-end array of another type than it says"));
+        return Err(Error::internal("a run-end array of another type than it says"));
     };
     let ends = array.run_ends();
     let (offset, len) = (ends.offset(), ends.len());

@@ -340,10 +340,10 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         };
         bytes
             .filter(|bytes| bytes.len() == len)
-            .ok_or_else(|| Error::usage("values that are not there; this is a fault of marquetry"))
+            .ok_or_else(|| Error::internal("values that are not there"))
     }
 
-    /// What was found out of all pages; the memory is given back.
+    /// Returns the findings over all pages, and the memory to its pool.
     fn finish(self) -> (Option<SortDetector<'a>>, Option<BloomBuilder>) {
         let free_lists = &self.encoder.context.free_lists;
         free_lists.give(self.buffer);

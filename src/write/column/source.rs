@@ -22,7 +22,7 @@ use crate::write::shred::ArrayPart;
 pub(super) enum ValueSource<'a> {
     /// All of them, gathered.
     Whole(LeafValues<'a>),
-    /// Those of arrays, gathered page by page. No array is a dictionary or run-end array.
+    /// Values of arrays, gathered page by page. No array is a dictionary or run-end array.
     Parts(&'a [ArrayPart]),
 }
 
@@ -77,7 +77,7 @@ impl<'a> ValueSource<'a> {
     /// A cursor over the values from number `begin` on. One step takes at most `max`.
     ///
     /// # Errors
-    /// `Usage` if there are fewer.
+    /// `Internal` if there are fewer.
     pub(super) fn read<'s>(
         &'s self,
         leaf: &'s Leaf,
@@ -92,7 +92,7 @@ impl<'a> ValueSource<'a> {
         Ok(cursor)
     }
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     pub(super) fn give(self, free_lists: &FreeLists) {
         if let Self::Whole(values) = self {
             values.give(free_lists);
@@ -170,7 +170,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
         Ok((&self.gathered, 0..n))
     }
 
-    /// Whether [`ValueCursor::take_bytes`] may give something.
+    /// Whether [`ValueCursor::take_bytes`] may return bytes.
     pub(super) fn has_own(&self) -> bool {
         matches!(self.source, ValueSource::Parts(_))
     }
@@ -184,7 +184,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
             .filter(|_| matches!(self.source, ValueSource::Parts(_)))
     }
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     pub(super) fn give(self, free_lists: &FreeLists) {
         self.gathered.give(free_lists);
     }
@@ -212,7 +212,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
         let mut taken: Vec<Range<usize>> = Vec::new();
         while n > 0 {
             let Some(part) = parts.get(self.part) else {
-                return Err(Error::usage("fewer values than levels; this is a fault of marquetry"));
+                return Err(Error::internal("fewer values than levels"));
             };
             taken.clear();
             while n > 0

@@ -468,7 +468,7 @@ fn the_parquet_crate_reads_what_we_encrypt_and_we_what_it_encrypts() {
                 let one = reader.filter(col("id").eq(777));
                 let progress = one.progress().clone();
                 assert_eq!(rows(&read_with(one).unwrap()), rows(&[ids.slice(777, 1)]));
-                // It leaves bloom filters in plain text, which are not believed.
+                // It leaves bloom filters in plain text, which are not trusted.
                 assert_eq!(progress.indexes_ignored(), 1);
             }
         }

@@ -231,7 +231,7 @@ fn lie_about_bounds(rng: &mut Rng, index: &mut ColumnIndex, rows_of_page: i64) {
             index.max_values.rotate_left(1);
             let outermost = index.min_values.iter().zip(&index.null_pages);
             if outermost.into_iter().all(|(_, null)| !null) {
-                // Bounds of other pages are believed where they could be true: undone.
+                // Bounds of other pages are trusted where they could be true: undone.
                 index.min_values.rotate_right(1);
                 index.max_values.rotate_right(1);
             }

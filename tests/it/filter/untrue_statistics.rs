@@ -21,7 +21,7 @@ fn value(row: i32) -> Option<i32> {
     [None, Some(65_536), Some(1)][row as usize % 3]
 }
 
-/// What lies in the file.
+/// The contents of the file.
 #[derive(Debug, Clone, Copy)]
 enum Lie {
     RowGroup,

@@ -45,7 +45,7 @@ impl Watched {
         Self { bytes: bytes.clone(), read: Arc::default(), in_memory: false }
     }
 
-    /// What was read since the last call.
+    /// The ranges that were read since the last call.
     fn take(&self) -> Vec<Range<u64>> {
         std::mem::take(&mut self.read.lock().expect("a lock"))
     }

@@ -1,5 +1,4 @@
-//! Tests of metadata without rows: cached metadata, statistics as arrays, wide footers.
+//! Tests of metadata without rows: cached metadata and statistics as arrays.
 
 mod kept;
 mod statistics;
-mod wide_footers;

@@ -118,7 +118,7 @@ fn what_is_no_regular_file_is_not_opened() {
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     std::fs::create_dir(base.path().join("folder.parquet")).unwrap();
-    // Opening a pipe that nobody writes to would wait for ever.
+    // Opening a pipe without a writer would wait forever.
     for path in ["pipe.parquet", "folder.parquet"] {
         let error = with_path(base.path(), path).expect_err(path);
         assert_eq!(error.kind(), ErrorKind::Io, "{path}: {error}");

@@ -124,7 +124,7 @@ fn chunk(reader: &Reader, row_group: usize, leaf: usize) -> ColumnMetaData {
     chunk.meta_data.expect("metadata")
 }
 
-/// What must be said of points, found the slow way.
+/// The expected statistics of points, computed the slow way.
 fn expected(codes: &[i32], points: &[(u32, Vec<f64>)]) -> GeospatialStatistics {
     let range = |place: fn(u32) -> Option<usize>| {
         let values = points.iter().filter_map(|(d, p)| p.get(place(*d)?).copied());

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -43,7 +43,7 @@ struct Faulty {
     writes: Arc<AtomicUsize>,
     begun: Arc<AtomicUsize>,
     aborted: Arc<AtomicUsize>,
-    /// Parts on their way, and the most at a time.
+    /// Parts that are being uploaded, and their maximum at a time.
     parts: Arc<AtomicUsize>,
     most_parts: Arc<AtomicUsize>,
 }
@@ -282,8 +282,8 @@ fn wherever_it_fails_no_object_is_left_and_the_old_one_stays() {
 struct Noted {
     bytes: Vec<u8>,
     ended: Arc<AtomicUsize>,
-    /// Never comes back from writing.
-    hangs: bool,
+    /// Never comes back from writing; whether it was asked to write.
+    hanging: Option<Arc<AtomicBool>>,
 }
 
 const FINISHED: usize = 1;
@@ -292,7 +292,8 @@ const ABORTED: usize = 2;
 impl AsyncSink for Noted {
     fn write(&mut self, bytes: Vec<Bytes>) -> BoxFuture<'_, Result<()>> {
         async move {
-            if self.hangs {
+            if let Some(asked) = &self.hanging {
+                asked.store(true, Ordering::Relaxed);
                 std::future::pending::<()>().await;
             }
             self.bytes.extend(bytes.concat());
@@ -340,11 +341,19 @@ fn an_error_of_the_rows_aborts_and_poisons() {
 fn a_call_that_is_dropped_ends_the_file() {
     run(async {
         let ended = Arc::new(AtomicUsize::new(0));
-        let sink = Noted { ended: ended.clone(), hangs: true, ..Noted::default() };
+        let asked = Arc::new(AtomicBool::new(false));
+        let hanging = Some(asked.clone());
+        let sink = Noted { ended: ended.clone(), hanging, ..Noted::default() };
         let mut writer = AsyncWriter::new(sink, rows(0, 1).schema(), WriteOptions::new()).unwrap();
         writer.write(&rows(0, 10)).await.unwrap();
-        let flush = tokio::time::timeout(Duration::from_millis(50), writer.flush()).await;
-        assert!(flush.is_err(), "the sink never comes back");
+        {
+            let mut flush = Box::pin(writer.flush());
+            while !asked.load(Ordering::Relaxed) {
+                let done = futures_util::future::poll_immediate(&mut flush).await;
+                assert!(done.is_none(), "the sink never comes back");
+                tokio::task::yield_now().await;
+            }
+        }
         let error: Error = writer.write(&rows(10, 10)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage);
         assert_eq!(ended.load(Ordering::Relaxed), 0);

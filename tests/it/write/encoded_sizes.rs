@@ -192,7 +192,7 @@ fn dictionaries_of_hashes_take_no_more_than_by_the_first_level() {
     assert!(file.bytes() * 100 <= first.bytes() * 101, "{} {}", file.bytes(), first.bytes());
 }
 
-/// What a sample of next to nothing takes is mostly what a page takes by itself: a dictionary of
+/// A sample of almost nothing takes mostly what a page takes by itself: a dictionary of
 /// one entry is not seen to be the best.
 #[test]
 fn constants_are_dictionaries_of_one_entry() {

@@ -26,7 +26,7 @@ use marquetry::{
 
 use super::mutate;
 
-/// What a way of reading was found to do.
+/// The findings of a way of reading.
 #[derive(Debug)]
 pub struct Finding {
     pub path: &'static str,
@@ -36,7 +36,7 @@ pub struct Finding {
 /// Counts the heap, where the program can.
 #[derive(Clone, Copy)]
 pub struct Heap {
-    /// Begins to count, and says how much there is.
+    /// Begins to count, and returns how much there is.
     pub start: fn() -> usize,
     /// The most that there was since.
     pub peak: fn() -> usize,
@@ -53,12 +53,12 @@ const MAX_TIME: Duration = Duration::from_secs(4);
 const MAX_ROWS: usize = 1 << 20;
 const ENOUGH_TIME: Duration = Duration::from_millis(500);
 /// Rows and bytes that are kept to be compared: they count as memory that the path takes.
-const MOST_KEPT_ROWS: usize = 1 << 14;
-const MOST_KEPT_BYTES: usize = 4 << 20;
+const MAX_KEPT_ROWS: usize = 1 << 14;
+const MAX_KEPT_BYTES: usize = 4 << 20;
 
 type Path = fn(&Bytes, &mut Rng) -> Result<Check>;
 
-/// What a path has seen, where it ended well.
+/// The observations of a path, if it ended well.
 #[derive(Default)]
 struct Check {
     invalid: Option<String>,
@@ -235,7 +235,7 @@ impl Seen {
         self.rows += batch.num_rows();
         // Bytes that batches share count again and again: fewer are kept then.
         self.bytes = self.bytes.saturating_add(batch.get_array_memory_size());
-        if self.rows <= MOST_KEPT_ROWS && self.bytes <= MOST_KEPT_BYTES {
+        if self.rows <= MAX_KEPT_ROWS && self.bytes <= MAX_KEPT_BYTES {
             self.batches.push(batch);
         } else {
             self.keeps = false;
@@ -424,14 +424,14 @@ fn stream(file: &Bytes, _: &mut Rng) -> Result<Check> {
 /// Writes what was read, and reads that: few bytes, as what the writer holds is no matter of the
 /// reader's limit.
 fn write(file: &Bytes, rng: &mut Rng) -> Result<Check> {
-    let reader = open(file)?.batch_bytes(MOST_KEPT_BYTES);
+    let reader = open(file)?.batch_bytes(MAX_KEPT_BYTES);
     let mut batches = reader.batches()?;
     let mut written = Vec::new();
     let options = WriteOptions::new().with_dictionary(rng.bool());
     let mut writer = Writer::new(WriteSink(&mut written), batches.schema(), options)?;
     let (mut rows, mut bytes, start) = (0, 0, Instant::now());
     while rows < 10_000
-        && bytes < MOST_KEPT_BYTES
+        && bytes < MAX_KEPT_BYTES
         && start.elapsed() < ENOUGH_TIME
         && let Some(batch) = batches.next_batch()?
     {

@@ -89,7 +89,7 @@ impl Tally {
         }
     }
 
-    /// The same counts of other values; `changed` gives those.
+    /// Converts the counted values with `changed`.
     pub(super) fn map<E>(
         &mut self,
         changed: impl Fn(&Value) -> Result<Box<[u8]>, E>,
@@ -156,8 +156,8 @@ impl Tally {
         self.is_exact() && self.values > 1 && self.counts.len() as u64 == self.values
     }
 
-    /// The most frequent values, and how often they are there, at the least. Those that others may
-    /// surpass that were forgotten are left out.
+    /// The most frequent values, with lower bounds of their counts. Values that forgotten ones may
+    /// surpass are left out.
     pub(super) fn most_frequent(&self, n: usize) -> Vec<(&Value, u64)> {
         let known = self.counts.iter().map(|(value, times)| (value, *times));
         let mut known: Vec<(&Value, u64)> =
@@ -242,7 +242,7 @@ mod tests {
             found.iter().map(|(value, _)| text(value)).collect()
         };
         assert_eq!(names(&exact, 2), ["common", "second"], "seed {seed}");
-        // None of the rare values is said to be frequent.
+        // No rare value is listed as frequent.
         assert_eq!(names(&small, 5), ["common", "second"], "seed {seed}");
         for ((_, least), (_, true_count)) in
             small.most_frequent(2).iter().zip(exact.most_frequent(2))

@@ -6,7 +6,7 @@
 
 use std::io::{self, BufRead, Read};
 
-/// What is null, and what separates cells.
+/// The texts of null, and the delimiter of cells.
 #[derive(Debug, Clone)]
 pub(super) struct Convention {
     pub(super) delimiter: u8,
@@ -15,7 +15,7 @@ pub(super) struct Convention {
     pub(super) nulls: Vec<Vec<u8>>,
     /// Columns in which an empty text is a value; the others have none.
     pub(super) texts: Vec<bool>,
-    /// What stands for an empty text.
+    /// The mark for an empty text.
     pub(super) mark: String,
     /// The longest record.
     pub(super) max_record_bytes: u64,
@@ -30,7 +30,7 @@ pub(super) fn mark() -> String {
 pub(super) struct Rewritten<R> {
     inner: R,
     convention: Convention,
-    /// What is rewritten and not yet asked for.
+    /// Bytes that are rewritten and not read yet.
     out: Vec<u8>,
     given: usize,
     /// Where the last record begins of those in `out`.

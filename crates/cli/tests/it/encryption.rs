@@ -1,7 +1,7 @@
 //! Tests `marq crypt`, and keys on the command line.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::ops::Deref;
+use std::process::Output;
 
 use marquetry::crypt::kms::{KeyMaterials, KeyRing, KmsEncryption};
 use marquetry::crypt::{Algorithm, Encryption, Key};
@@ -10,6 +10,7 @@ use marquetry::rewrite::recrypt;
 use marquetry::{BloomOptions, PageVersion, Reader, WriteOptions, Writer};
 use serde_json::Value;
 
+use crate::support::folder::{self, error};
 use crate::support::testdata;
 
 /// Keys in hexadecimal digits.
@@ -17,20 +18,25 @@ const FOOTER: &str = "000102030405060708090a0b0c0d0e0f";
 const COLUMN: &str = "f0e1d2c3b4a5968778695a4b3c2d1e0ff0e1d2c3b4a59687";
 const OTHER: &str = "aabbccddeeff00112233445566778899aabbccddeeff00112233445566778899";
 
-/// A folder, and `marq` in it.
-struct Folder(tempfile::TempDir);
+/// A folder, and `marq` in it, which has the keys in its environment.
+struct Folder(folder::Folder);
+
+impl Deref for Folder {
+    type Target = folder::Folder;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
 
 impl Folder {
     fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn put(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), content).expect("a file");
+        let folder = folder::Folder::new().with_variable("FOOTER_KEY", FOOTER);
+        Self(folder.with_variable("COLUMN_KEY", COLUMN).with_variable("OTHER_KEY", OTHER))
     }
 
     fn bytes(&self, name: &str) -> Vec<u8> {
@@ -38,28 +44,21 @@ impl Folder {
     }
 
     fn run(&self, args: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-        command.args(args.split_whitespace()).current_dir(&self.0);
-        command.env("FOOTER_KEY", FOOTER).env("COLUMN_KEY", COLUMN).env("OTHER_KEY", OTHER);
-        command.output().expect("marq runs")
+        self.0.run(&words(args))
     }
 
     /// Runs `marq`, which succeeds.
     fn done(&self, args: &str) -> String {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args}: {}", error(&output));
-        String::from_utf8(output.stdout).expect("text")
+        self.text(&words(args))
     }
 
     fn json(&self, args: &str) -> Value {
-        serde_json::from_str(&self.done(args)).expect("JSON")
+        self.0.json(&words(args))
     }
 
-    /// Runs `marq`, which fails with this code; gives what it says.
+    /// Runs `marq`, which fails with this code; returns what it says.
     fn refused(&self, args: &str, code: i32) -> String {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(code), "{args}: {}", error(&output));
-        error(&output)
+        self.0.refused(code, &words(args))
     }
 
     /// Some columns of trips.parquet in small pages, with bloom filters: `plain.parquet`.
@@ -84,10 +83,6 @@ impl Folder {
         let reader = Reader::open(self.path("plain.parquet")).unwrap();
         recrypt(&reader, PathSink::create(self.path(name)).unwrap(), Some(encryption)).unwrap();
     }
-}
-
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn key(hex: &str) -> Key {
@@ -190,7 +185,7 @@ fn a_file_that_was_changed_leaves_no_output() {
             assert!(!folder.path("out.parquet").exists());
         }
     }
-    let left = std::fs::read_dir(&folder.0).unwrap().count();
+    let left = folder.names("").len();
     assert_eq!(left, 3, "no temporary file is left");
 }
 
@@ -472,11 +467,8 @@ fn an_audit_for_people_fits_on_the_screen() {
         &of.with_column_key_and_metadata("id", key(COLUMN), long).with_plaintext_footer(true),
     );
     for file in ["plain.parquet", "a.parquet", "plain.parquet a.parquet"] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-        command
-            .args(["crypt", "audit", "-f", "table"])
-            .args(file.split(' '))
-            .current_dir(&folder.0);
+        let args = [words("crypt audit -f table"), words(file)].concat();
+        let mut command = folder.command(&args);
         let output = command.env("COLUMNS", "80").output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

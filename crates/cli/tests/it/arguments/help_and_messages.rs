@@ -1,28 +1,16 @@
 //! Tests flags by the names that users know from other tools, the help, and messages that say what
 //! to do.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use crate::support::testdata;
+use crate::support::folder::{Folder, error, marq};
 
-/// The tool, started in a folder, on a screen of 80 columns.
-fn marq(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-    command.current_dir(folder).env("COLUMNS", "80").args(args).output().expect("marq runs")
-}
-
-fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// A folder with trips.parquet, and a key.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::copy(testdata("trips.parquet"), folder.path().join("trips.parquet")).expect("copied");
+/// A folder with trips.parquet, and a key; the screen has 80 columns.
+fn folder() -> Folder {
+    let folder = Folder::new().with_variable("COLUMNS", "80");
+    folder.copy("trips.parquet");
     for key in ["key.hex", "new.hex"] {
-        std::fs::write(folder.path().join(key), "00112233445566778899aabbccddeeff").expect("a key");
+        folder.put(key, "00112233445566778899aabbccddeeff");
     }
     folder
 }
@@ -31,9 +19,8 @@ fn folder() -> tempfile::TempDir {
 fn limits_are_said_as_people_know_them() {
     let folder = folder();
     let ids = |args: &[&str]| {
-        let output =
-            marq(folder.path(), &[args, &["trips.parquet", "-c", "id", "-f", "csv"]].concat());
-        stdout(&output)
+        folder
+            .text(&[args, &["trips.parquet", "-c", "id", "-f", "csv"]].concat())
             .lines()
             .skip(1)
             .map(|id| id.parse().expect("a number"))
@@ -53,20 +40,15 @@ fn limits_are_said_as_people_know_them() {
         assert_eq!(ids(args), expected, "{args:?}");
     }
     assert_eq!(ids(&["sample", "-4"]).len(), 4);
-    let refused = marq(folder.path(), &["tail", "--skip", "1", "trips.parquet"]);
-    assert_eq!(refused.status.code(), Some(2));
-    stdout(&marq(
-        folder.path(),
-        &["convert", "trips.parquet", "-o", "out.parquet", "--compression", "snappy"],
-    ));
+    folder.refused(2, &["tail", "--skip", "1", "trips.parquet"]);
+    folder.text(&["convert", "trips.parquet", "-o", "out.parquet", "--compression", "snappy"]);
 }
 
 #[test]
 fn a_quoted_name_may_have_a_comma() {
     let folder = folder();
-    std::fs::write(folder.path().join("t.csv"), "\"a,b\",\"say \"\"x\"\"\",c\n1,2,3\n")
-        .expect("written");
-    stdout(&marq(folder.path(), &["convert", "t.csv", "-o", "t.parquet"]));
+    folder.put("t.csv", "\"a,b\",\"say \"\"x\"\"\",c\n1,2,3\n");
+    folder.text(&["convert", "t.csv", "-o", "t.parquet"]);
     for (columns, expected) in [
         (r#""a,b""#, r#"{"a,b":1}"#),
         (r#"c,"a,b""#, r#"{"c":3,"a,b":1}"#),
@@ -74,17 +56,15 @@ fn a_quoted_name_may_have_a_comma() {
         (r#"!"a,b",!c"#, r#"{"say \"x\"":2}"#),
         ("c", r#"{"c":3}"#),
     ] {
-        let output = marq(folder.path(), &["cat", "t.parquet", "-c", columns]);
-        assert_eq!(stdout(&output).trim(), expected, "{columns}");
+        let text = folder.text(&["cat", "t.parquet", "-c", columns]);
+        assert_eq!(text.trim(), expected, "{columns}");
     }
 }
 
 #[test]
 fn the_tool_alone_fits_one_screen() {
     let folder = folder();
-    let output = marq(folder.path(), &[]);
-    assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&output.stderr);
+    let text = folder.refused(2, &[]);
     assert!(text.lines().count() < 24, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 88), "{text}");
 }
@@ -98,22 +78,21 @@ fn help_lists_the_flags_that_a_command_heeds() {
         (&["head"], &["--where", "--threads", "--skip"], &["--raw"]),
         (&["crypt", "decrypt"], &["--verbose"], &["--where", "--wide"]),
     ] {
-        let help = stdout(&marq(folder.path(), &[command, &["--help"]].concat()));
+        let help = folder.text(&[command, &["--help"]].concat());
         let lists = |flag: &str| {
             help.split([' ', ',', '\n']).any(|word| word.trim_end_matches('.') == flag)
         };
         assert!(heeded.iter().all(|flag| lists(flag)), "{help}");
         assert!(!other.iter().any(|flag| lists(flag)), "{help}");
     }
-    let refused = marq(folder.path(), &["info", "--where", "id = 1", "trips.parquet"]);
-    assert_eq!(refused.status.code(), Some(2));
+    folder.refused(2, &["info", "--where", "id = 1", "trips.parquet"]);
 }
 
 #[test]
 #[cfg(unix)]
 fn the_examples_of_each_help_run() {
     let folder = folder();
-    let bin = Path::new(env!("CARGO_BIN_EXE_marq")).parent().expect("a folder").to_owned();
+    let bin = std::path::Path::new(marq(&[]).get_program()).parent().expect("a folder").to_owned();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let mut run = 0;
     for command in [
@@ -133,14 +112,14 @@ fn the_examples_of_each_help_run() {
         &["crypt", "decrypt"],
         &["crypt", "rekey"],
     ] {
-        let help = stdout(&marq(folder.path(), &[command, &["--help"]].concat()));
+        let help = folder.text(&[command, &["--help"]].concat());
         let (_, examples) = help.split_once("Examples:\n").expect("examples");
         let script = examples.replace("\\\n", " ");
         for line in script.lines().map(str::trim).filter(|line| line.starts_with("marq ")) {
             let mut shell = Command::new("sh");
-            shell.current_dir(folder.path()).env("PATH", &path).args(["-c", line]);
+            shell.current_dir(folder.path("")).env("PATH", &path).args(["-c", line]);
             let output = shell.output().expect("a shell");
-            assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{line}: {}", error(&output));
             run += 1;
         }
     }
@@ -150,13 +129,12 @@ fn the_examples_of_each_help_run() {
 #[test]
 fn other_forms_are_called_by_their_names() {
     let folder = folder();
-    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes);
-    write("t.csv", b"a,b\n1,2\n").expect("written");
-    write("t.dat", b"{\"a\": 1}\n{\"a\": 2}\n").expect("written");
-    write("empty.parquet", b"").expect("written");
-    write("t.arrow", b"ARROW1\0\0 and more").expect("written");
-    let whole = std::fs::read(testdata("trips.parquet")).expect("a file");
-    write("cut.parquet", &whole[..whole.len() / 2]).expect("written");
+    folder.put("t.csv", b"a,b\n1,2\n");
+    folder.put("t.dat", b"{\"a\": 1}\n{\"a\": 2}\n");
+    folder.put("empty.parquet", b"");
+    folder.put("t.arrow", b"ARROW1\0\0 and more");
+    let whole = std::fs::read(folder.path("trips.parquet")).expect("a file");
+    folder.put("cut.parquet", &whole[..whole.len() / 2]);
     for (file, said) in [
         ("t.csv", "is CSV, not Parquet: marq convert reads it"),
         ("t.dat", "is JSON"),
@@ -164,13 +142,11 @@ fn other_forms_are_called_by_their_names() {
         ("empty.parquet", "is empty"),
         ("cut.parquet", "was cut off"),
     ] {
-        let output = marq(folder.path(), &["head", file]);
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{file}: {text}");
+        let text = folder.refused(3, &["head", file]);
         assert!(text.contains(said), "{file}: {text}");
     }
-    let output = marq(folder.path(), &["convert", "trips.parquet", "-o", "t.xlsx"]);
-    let text = String::from_utf8_lossy(&output.stderr);
+    let output = folder.run(&["convert", "trips.parquet", "-o", "t.xlsx"]);
+    let text = error(&output);
     assert!(text.contains(".jsonl") && text.contains(".csv"), "{text}");
 }
 
@@ -185,43 +161,37 @@ fn reports_keep_what_matters_at_80_columns() {
         &["pages", "-f", "table", "-c", "id"],
         &["info", "-f", "table"],
     ] {
-        let text = stdout(&marq(folder.path(), &[args, &["trips.parquet"]].concat()));
+        let text = folder.text(&[args, &["trips.parquet"]].concat());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
-    let stats = stdout(&marq(folder.path(), &["stats", "-f", "table", "trips.parquet"]));
+    let stats = folder.text(&["stats", "-f", "table", "trips.parquet"]);
     for path in ["lement.name", "element.lat", "element.lon"] {
         assert!(stats.contains(path), "{stats}");
     }
-    let explain = stdout(&marq(
-        folder.path(),
-        &["explain", "-f", "table", "--where", "id > 300", "trips.parquet"],
-    ));
+    let explain = folder.text(&["explain", "-f", "table", "--where", "id > 300", "trips.parquet"]);
     assert!(explain.contains("pruned by statistics") && explain.contains("rows left"), "{explain}");
 }
 
 #[test]
 fn messages_name_flags_where_the_library_names_itself() {
     let folder = folder();
-    stdout(&marq(
-        folder.path(),
-        &[
-            "crypt",
-            "encrypt",
-            "trips.parquet",
-            "-o",
-            "secret.parquet",
-            "--encrypt-footer-key",
-            "@key.hex",
-        ],
-    ));
+    folder.text(&[
+        "crypt",
+        "encrypt",
+        "trips.parquet",
+        "-o",
+        "secret.parquet",
+        "--encrypt-footer-key",
+        "@key.hex",
+    ]);
     for args in [
         &["head", "secret.parquet"][..],
         &["head", "trips.parquet", "--footer-key", "@key.hex"],
         &["head", "trips.parquet", "--mem", "1KiB"],
         &["head", "trips.parquet", "--limit-footer", "100"],
     ] {
-        let output = marq(folder.path(), args);
-        let text = String::from_utf8_lossy(&output.stderr);
+        let output = folder.run(args);
+        let text = error(&output);
         assert!(!output.status.success(), "{args:?}");
         assert!(
             !text.contains("::") && !text.contains("Decryption") && text.contains("--"),
@@ -233,16 +203,16 @@ fn messages_name_flags_where_the_library_names_itself() {
 #[test]
 fn a_create_table_says_which_elements_may_be_null() {
     let folder = folder();
-    let sql = stdout(&marq(folder.path(), &["schema", "trips.parquet", "--as", "sql:clickhouse"]));
+    let sql = folder.text(&["schema", "trips.parquet", "--as", "sql:clickhouse"]);
     assert!(sql.contains("Array(Tuple(`name` Nullable(String)"), "{sql}");
     assert!(sql.contains("Map(String, Nullable(String))"), "{sql}");
-    std::fs::write(folder.path().join("v.jsonl"), "{\"v\": {\"a\": 1}}\n").expect("written");
-    stdout(&marq(folder.path(), &["convert", "v.jsonl", "-o", "v.parquet", "--variant", "v"]));
+    folder.put("v.jsonl", "{\"v\": {\"a\": 1}}\n");
+    folder.text(&["convert", "v.jsonl", "-o", "v.parquet", "--variant", "v"]);
     for (dialect, name) in
         [("duckdb", "VARIANT"), ("spark", "VARIANT"), ("bigquery", "JSON"), ("postgres", "jsonb")]
     {
         let form = format!("sql:{dialect}");
-        let sql = stdout(&marq(folder.path(), &["schema", "v.parquet", "--as", &form]));
+        let sql = folder.text(&["schema", "v.parquet", "--as", &form]);
         assert!(sql.contains(name) && !sql.contains("STRUCT"), "{sql}");
     }
 }
@@ -253,9 +223,9 @@ fn the_mark_of_a_filter_stands_below_the_fault() {
     for (filter, place) in
         [("fare => 3", "> 3"), ("vendor = '日本' nand fare > 1", "nand"), ("fare >\n= 2", "= 2")]
     {
-        let output = marq(folder.path(), &["count", "trips.parquet", "--where", filter]);
+        let output = folder.run(&["count", "trips.parquet", "--where", filter]);
         assert_eq!(output.status.code(), Some(2), "{filter}");
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        let message = error(&output);
         let lines: Vec<&str> = message.lines().collect();
         let [.., line, mark] = &lines[..] else { panic!("no mark: {message}") };
         let before = line.split(place).next().expect("a part");
@@ -265,6 +235,6 @@ fn the_mark_of_a_filter_stands_below_the_fault() {
         assert!(mark.ends_with('^') && mark.trim() == "^", "{message}");
     }
     // Line breaks of names stay escaped.
-    let output = marq(folder.path(), &["head", "a\nb.parquet"]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("a\\nb.parquet"));
+    let output = folder.run(&["head", "a\nb.parquet"]);
+    assert!(error(&output).contains("a\\nb.parquet"));
 }

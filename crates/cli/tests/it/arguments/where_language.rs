@@ -2,7 +2,7 @@
 //! statistics beside those for the rows themselves.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -13,22 +13,17 @@ use fastrand::Rng;
 use marquetry::io::WriteSink;
 use marquetry::{Predicate, Reader, WriteOptions, Writer};
 
+use crate::support::folder::{Folder, error, marq};
 use crate::support::testdata;
 
-fn marq(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-    command.args(arguments).output().expect("marq runs")
-}
-
 fn count(file: &Path, filter: &str) -> Output {
-    marq(&["count", file.to_str().expect("a path"), "--where", filter])
+    let args = ["count", file.to_str().expect("a path"), "--where", filter];
+    marq(&args).output().expect("marq runs")
 }
 
 #[test]
 fn the_examples_of_the_help_are_true_of_some_rows() {
-    let help = marq(&["help", "where"]);
-    assert!(help.status.success());
-    let help = String::from_utf8(help.stdout).expect("text");
+    let help = Folder::new().text(&["help", "where"]);
     assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
     let (_, examples) = help.split_once("Examples").expect("examples");
     let mut run = 0;
@@ -36,8 +31,7 @@ fn the_examples_of_the_help_are_true_of_some_rows() {
         let filter = line.split("--").next().unwrap_or_default().trim();
         let output = count(&testdata("trips.parquet"), filter);
         let found = String::from_utf8_lossy(&output.stdout).into_owned();
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{filter}: {error}");
+        assert!(output.status.success(), "{filter}: {}", error(&output));
         assert_ne!(found.trim(), "0", "{filter}");
         run += 1;
     }

@@ -1,24 +1,20 @@
 //! Tests that deeply nested values are shown and converted on 1 MiB of stack.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::thread;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use marquetry::Limits;
 
+use crate::support::folder::{Folder, error, limited};
 use crate::support::nests::{NESTS, Nest, deep, deepest, nested};
 
 /// The tool itself, with a stack of 1 MiB for every thread.
-fn marq(folder: &Path, args: &str) -> Output {
-    let script = format!("ulimit -s 1024; exec {} {args}", env!("CARGO_BIN_EXE_marq"));
-    Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(folder)
-        .env("RUST_MIN_STACK", "1048576")
-        .output()
-        .unwrap()
+fn marq(folder: &Folder, args: &str) -> Output {
+    let args: Vec<&str> = args.split(' ').collect();
+    let mut command = limited("ulimit -s 1024", &folder.command(&args));
+    command.env("RUST_MIN_STACK", "1048576").output().expect("a shell")
 }
 
 /// An Arrow IPC file, or a stream, of one column with `levels` levels around it; made on a thread
@@ -43,14 +39,14 @@ fn ipc(nest: Nest, levels: usize, is_file: bool) -> Vec<u8> {
 
 #[test]
 fn marq_converts_what_arrow_files_nest_or_refuses_it_on_a_small_stack() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for nest in [Nest::Structs, Nest::Lists] {
         for (is_file, name) in [(true, "in.arrow"), (false, "in.arrows")] {
             for levels in [10, 50, 63, 100, 300, 1000, 5000] {
-                std::fs::write(folder.path().join(name), ipc(nest, levels, is_file)).unwrap();
+                folder.put(name, ipc(nest, levels, is_file));
                 for to in ["out.parquet", "out.arrow", "out.jsonl"] {
-                    let output = marq(folder.path(), &format!("convert {name} -o {to}"));
-                    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                    let output = marq(&folder, &format!("convert {name} -o {to}"));
+                    let said = error(&output);
                     let code = output.status.code();
                     let name = format!("{nest:?} {levels} {name} {to}");
                     // Arrow's own readers follow 64 tables; some of these stand around the column.
@@ -64,11 +60,10 @@ fn marq_converts_what_arrow_files_nest_or_refuses_it_on_a_small_stack() {
 
 #[test]
 fn marq_shows_and_converts_what_is_nested_deep_on_a_small_stack() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let folder = Folder::new();
     for nest in NESTS {
         let name = format!("{nest:?}.parquet");
-        write(&name, &deep(nest, deepest(nest, Limits::default().nesting)));
+        folder.put(&name, deep(nest, deepest(nest, Limits::default().nesting)));
         for command in [
             "info",
             "schema",
@@ -87,8 +82,8 @@ fn marq_shows_and_converts_what_is_nested_deep_on_a_small_stack() {
             "convert -o x.arrow",
             "convert -o x.parquet",
         ] {
-            let output = marq(folder.path(), &format!("{command} {name}"));
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let output = marq(&folder, &format!("{command} {name}"));
+            let said = error(&output);
             let code = output.status.code();
             assert!(matches!(code, Some(0 | 1 | 3)), "{name} {command}: {code:?} {said}");
         }
@@ -98,9 +93,9 @@ fn marq_shows_and_converts_what_is_nested_deep_on_a_small_stack() {
     };
     for n in [60, 120, 1000, 100_000] {
         for (open, close) in [("[", "]"), ("{\"b\":", "}"), ("[{\"b\":", "}]")] {
-            write("in.jsonl", deep(n, open, close).as_bytes());
-            let output = marq(folder.path(), "convert in.jsonl -o y.parquet");
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            folder.put("in.jsonl", deep(n, open, close));
+            let output = marq(&folder, "convert in.jsonl -o y.parquet");
+            let said = error(&output);
             let code = output.status.code();
             assert!(matches!(code, Some(0..=3)), "{n} of {open}: {code:?} {said}");
         }

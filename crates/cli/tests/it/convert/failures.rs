@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use marquetry::{Reader, WriteOptions, Writer};
 
+use crate::support::folder::{error, limited, marq};
 use crate::support::numbered::{names, numbers, rows, write_file};
 
 fn convert(from: &Path, to: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-    command.arg("convert").arg(from).arg("-o").arg(to).stderr(Stdio::piped());
+    let mut command = marq(&["convert", "-o"]);
+    command.arg(to).arg(from).stderr(Stdio::piped());
     command
 }
 
@@ -43,15 +44,9 @@ fn a_full_disk_leaves_the_old_file_or_none() {
         }
         let old = fs::read(&to).ok();
         for blocks in [0, 1, 2, last / 2, last - 1, last] {
-            let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
-            let plain = convert(&from, &to);
-            let output = Command::new("sh")
-                .args(["-c", &limited, "sh"])
-                .arg(plain.get_program())
-                .args(plain.get_args())
-                .output()
-                .unwrap();
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            let script = format!("trap '' XFSZ; ulimit -f {blocks}");
+            let output = limited(&script, &convert(&from, &to)).output().unwrap();
+            let told = error(&output);
             assert!(output.status.code().is_some_and(|code| code != 0), "{blocks}: {told}");
             assert!(told.contains("too large"), "{blocks}: {told}");
             assert_eq!(fs::read(&to).ok(), old, "{blocks}");

@@ -1,6 +1,5 @@
 //! Tests JSON lines that come back unchanged, and values with several text forms.
 
-use std::process::Command;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
@@ -12,7 +11,7 @@ use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, TimeUnit};
 use marquetry::Reader;
 
-use crate::support::folder::Folder;
+use crate::support::folder::{Folder, fed};
 
 impl Folder {
     /// The first batch of a Parquet file.
@@ -143,7 +142,7 @@ fn maps_are_objects_and_are_read_in_both_forms() {
     folder.columns("t.parquet", vec![("m", Arc::new(twice.finish()))]);
     let line = "{\"m\":[{\"key\":\"a\",\"value\":1},{\"key\":\"a\",\"value\":1}]}\n";
     assert_eq!(folder.text(&["cat", "t.parquet"]), line);
-    // Names that change from row to row are keys; a struct of thousands helps nobody.
+    // Names that change from row to row are keys; a struct of thousands is of no use.
     let lines: String = (0..500).map(|i| format!("{{\"m\":{{\"k{i}\":{i}}}}}\n")).collect();
     folder.put("k.jsonl", &lines);
     folder.text(&["convert", "k.jsonl", "-o", "k.parquet"]);
@@ -292,7 +291,6 @@ fn compressed_text_and_arrays_go_in_and_out() {
 
 #[test]
 fn a_record_takes_no_more_than_its_part_of_the_memory() {
-    use std::io::Write as _;
     let folder = Folder::new();
     let long = "x".repeat(9 << 20);
     folder.put("long.jsonl", format!("{{\"a\":1}}\n{{\"a\":\"{long}\"}}\n"));
@@ -307,26 +305,9 @@ fn a_record_takes_no_more_than_its_part_of_the_memory() {
         folder.text(&["convert", name, "--to", "csv"]);
     }
     // What types are inferred from is held, where it cannot be read twice.
-    let mut child = Command::new(env!("CARGO_BIN_EXE_marq"))
-        .args([
-            "convert",
-            "-",
-            "--from",
-            "csv",
-            "--mem",
-            "1MiB",
-            "--infer-rows",
-            "0",
-            "--to",
-            "csv",
-        ])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("marq runs");
-    let _ = child.stdin.take().expect("a pipe").write_all("abcdefg\n".repeat(100_000).as_bytes());
-    let output = child.wait_with_output().expect("an answer");
+    let args =
+        ["convert", "-", "--from", "csv", "--mem", "1MiB", "--infer-rows", "0", "--to", "csv"];
+    let output = fed(&mut folder.command(&args), "abcdefg\n".repeat(100_000).as_bytes());
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("--infer-rows"), "{said}");

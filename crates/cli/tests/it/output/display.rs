@@ -3,7 +3,7 @@
 //!
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::Arc;
 
 use arrow_array::*;
@@ -100,7 +100,7 @@ fn what_cannot_be_read_is_said_after_the_rows_of_the_others() {
     }
 }
 
-/// What `marq` writes to a terminal of its own.
+/// The output of `marq` on a terminal of its own.
 #[cfg(unix)]
 fn on_terminal(folder: &Folder, args: &[&str]) -> String {
     use std::io::Read as _;
@@ -113,8 +113,8 @@ fn on_terminal(folder: &Folder, args: &[&str]) -> String {
     let name = ptsname(&main, Vec::new()).expect("a terminal").into_bytes();
     let name = PathBuf::from(std::ffi::OsString::from_vec(name));
     let terminal = std::fs::File::options().read(true).write(true).open(name).expect("a terminal");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-    command.args(args).arg("--no-color").current_dir(folder.path("")).stdout(terminal);
+    let mut command = folder.command(args);
+    command.arg("--no-color").stdout(terminal);
     let mut marq = command.spawn().expect("marq runs");
     // It ends once no process writes to it.
     drop(command);

@@ -1,13 +1,14 @@
 //! Tests the output formats and the exit codes of the tool.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
+use crate::support::folder::{self, error, fed};
 use crate::support::testdata;
 
 fn marq(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_marq")).args(args).output().expect("marq runs")
+    folder::marq(args).output().expect("marq runs")
 }
 
 fn path(name: &str) -> String {
@@ -15,14 +16,12 @@ fn path(name: &str) -> String {
 }
 
 fn json(args: &[&str]) -> Value {
-    let output = marq(args);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON in a pipe")
+    serde_json::from_str(&text(args)).expect("JSON in a pipe")
 }
 
 fn text(args: &[&str]) -> String {
     let output = marq(args);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{args:?}: {}", error(&output));
     String::from_utf8(output.stdout).expect("text")
 }
 
@@ -176,17 +175,8 @@ fn convert_writes_every_form_and_files_appear_whole() {
 
 #[test]
 fn standard_input_is_a_file_named_dash() {
-    use std::io::Write;
-    use std::process::Stdio;
-    let mut child = Command::new(env!("CARGO_BIN_EXE_marq"))
-        .args(["count", "-f", "json", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("marq runs");
     let bytes = std::fs::read(path("trips.parquet")).expect("a file");
-    child.stdin.take().expect("a pipe").write_all(&bytes).expect("written");
-    let output = child.wait_with_output().expect("an answer");
+    let output = fed(&mut folder::marq(&["count", "-f", "json", "-"]), &bytes);
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["rows"], 1000);
 }
 

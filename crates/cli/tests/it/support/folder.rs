@@ -1,5 +1,6 @@
-//! A temporary folder of files in which tests run `marq`.
+//! Starts `marq`, in a temporary folder of files where a test has some.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -10,16 +11,56 @@ use serde_json::Value;
 
 use crate::support::testdata;
 
+/// `marq`, with nothing on its standard input, on a screen of unknown width.
+pub fn marq(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
+    command.args(args).stdin(Stdio::null()).env_remove("COLUMNS");
+    command
+}
+
+/// What a command ends with that is given `input` on its standard input.
+pub fn fed(command: &mut Command, input: &[u8]) -> Output {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("marq runs");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    std::thread::scope(|scope| {
+        // It may end before it has read all.
+        scope.spawn(move || _ = pipe.write_all(input));
+        child.wait_with_output().expect("an end")
+    })
+}
+
+/// A command below a shell that `script` has set the limits of.
+pub fn limited(script: &str, plain: &Command) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{script}; exec \"$@\""), "sh"]);
+    command.arg(plain.get_program()).args(plain.get_args());
+    if let Some(folder) = plain.get_current_dir() {
+        command.current_dir(folder);
+    }
+    command
+}
+
 /// A scratch folder, in which `marq` runs.
-pub struct Folder(tempfile::TempDir);
+pub struct Folder {
+    folder: tempfile::TempDir,
+    /// Variables of its environment.
+    variables: Vec<(&'static str, &'static str)>,
+}
 
 impl Folder {
     pub fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
+        Self { folder: tempfile::tempdir().expect("a folder"), variables: Vec::new() }
+    }
+
+    /// The same with a variable in the environment of `marq`.
+    pub fn with_variable(mut self, name: &'static str, value: &'static str) -> Self {
+        self.variables.push((name, value));
+        self
     }
 
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     /// Makes a file, and the folders above it.
@@ -43,10 +84,10 @@ impl Folder {
         writer.finish().expect("finished");
     }
 
-    /// `marq`, with nothing on its standard input, on a screen of unknown width.
+    /// As [`marq`], in this folder.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-        command.args(args).current_dir(&self.0).stdin(Stdio::null()).env_remove("COLUMNS");
+        let mut command = marq(args);
+        command.current_dir(&self.folder).envs(self.variables.iter().copied());
         command
     }
 
@@ -54,7 +95,7 @@ impl Folder {
         self.command(args).output().expect("marq runs")
     }
 
-    /// What a command that succeeds prints.
+    /// The output of a command that succeeds.
     pub fn text(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?}: {}", error(&output));
@@ -66,7 +107,7 @@ impl Folder {
         serde_json::from_str(&self.text(args)).expect("JSON")
     }
 
-    /// What a command says that fails with this code.
+    /// The message of a command that fails with this code.
     pub fn refused(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(args);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", error(&output));
@@ -89,13 +130,13 @@ impl Folder {
         schema.field_with_name(column).expect("a column").data_type().clone()
     }
 
-    /// What stands in a folder below, sorted.
+    /// The entries of a folder below, sorted.
     pub fn names(&self, folder: &str) -> Vec<String> {
         crate::support::numbered::names(&self.path(folder))
     }
 }
 
-/// What a command says on standard error.
+/// The standard error of a command.
 pub fn error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -1,13 +1,14 @@
 //! Tests how `marq` shows and filters geometries.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use marquetry::{WriteOptions, Writer};
 use serde_json::{Value, json};
+
+use crate::support::folder::Folder;
 
 /// ISO WKB of a point, or of a line with this number of points.
 fn wkb(kind: u32, points: Option<u32>, coordinates: &[f64]) -> Vec<u8> {
@@ -34,8 +35,7 @@ fn write(path: &Path, values: &[Option<Vec<u8>>]) {
 
 #[test]
 fn marq_shows_boxes_types_and_texts_and_filters_by_a_box() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("geo.parquet");
+    let folder = Folder::new();
     let values = [
         Some(wkb(1, None, &[30.0, 10.0])),
         None,
@@ -43,13 +43,8 @@ fn marq_shows_boxes_types_and_texts_and_filters_by_a_box() {
         Some(wkb(1001, None, &[50.0, 60.0, 7.0])),
         Some(wkb(1, None, &[f64::NAN; 2])),
     ];
-    write(&path, &values);
-    let run = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
-        let output = command.args(args).arg(&path).output().expect("marq runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("text")
-    };
+    write(&folder.path("geo.parquet"), &values);
+    let run = |args: &[&str]| folder.text(&[args, &["geo.parquet"]].concat());
     let parsed = |args: &[&str]| serde_json::from_str::<Value>(&run(args)).expect("JSON");
     let sides = json!({
         "xmin": 1.0, "xmax": 50.0, "ymin": 2.0, "ymax": 60.0, "zmin": 7.0, "zmax": 7.0,

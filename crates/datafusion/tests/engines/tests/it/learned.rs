@@ -81,7 +81,7 @@ impl Scan {
 
     /// The first and the last id of the next batch.
     pub async fn next(&mut self) -> Option<(i64, i64)> {
-        // What is on its way comes meanwhile.
+        // The bytes that are being fetched arrive meanwhile.
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         let batch = self.stream.next().await?.unwrap();
         let ids = batch.column(0).as_any().downcast_ref::<Int64Array>().unwrap();

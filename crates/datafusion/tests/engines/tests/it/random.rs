@@ -232,7 +232,7 @@ fn columns(
     (columns, rows)
 }
 
-/// What a table has of a file.
+/// The columns of a file in a table.
 fn in_memory(of_file: &RecordBatch, schema: &SchemaRef) -> RecordBatch {
     let column = |field: &Arc<Field>| match of_file.column_by_name(field.name()) {
         Some(column) => cast(column, field.data_type()).expect("a wider type"),

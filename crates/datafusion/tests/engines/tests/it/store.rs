@@ -20,7 +20,7 @@ pub struct CountingStore {
     pub uploads: Arc<Uploads>,
 }
 
-/// What is on its way to a store.
+/// The bytes that are being written to a store.
 #[derive(Debug, Default)]
 pub struct Uploads {
     bytes: AtomicUsize,
