@@ -91,7 +91,7 @@ impl AsyncReader {
         self.stream_of(self.plan()?)
     }
 
-    /// As [`Reader::stream`], of a plan that was made before.
+    /// Like [`Reader::stream`], for a plan that was made before.
     pub(super) fn stream_of(&self, plan: Plan) -> Result<BatchStream> {
         let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);

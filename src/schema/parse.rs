@@ -30,7 +30,7 @@ impl Schema {
         Self::from_elements(Elements::encode(elements)?, limits)
     }
 
-    /// As [`Schema::parse`], of elements that are in a footer.
+    /// Like [`Schema::parse`], for elements that are in a footer.
     ///
     /// # Errors
     /// As [`Schema::parse`].

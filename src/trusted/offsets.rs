@@ -249,8 +249,8 @@ impl<O: Offset> OffsetStrings<O> {
     /// The array of the values so far; the next one begins empty.
     ///
     /// # Errors
-    /// `Internal` if the type is none of strings or bytes with these offsets, or one of text where not
-    /// all values are known to be, or the nulls are not as many as the values.
+    /// `Internal` if the type is none of strings or bytes with these offsets, or one of text where
+    /// not all values are known to be, or the nulls are not as many as the values.
     pub(crate) fn finish(
         &mut self,
         data_type: &DataType,

@@ -143,8 +143,8 @@ impl ViewStrings {
     /// Appends the entries of the next `n` indices.
     ///
     /// # Errors
-    /// `Malformed` if there are fewer, or one is beyond the dictionary; `Internal` if the dictionary
-    /// came after other values, or there is none.
+    /// `Malformed` if there are fewer, or one is beyond the dictionary; `Internal` if the
+    /// dictionary came after other values, or there is none.
     pub(crate) fn append_entries(&mut self, indices: &mut Indices, n: usize) -> Result<()> {
         let (entries, views) = self.entries()?;
         indices.gather(n, entries, views)
@@ -333,8 +333,8 @@ impl ViewStrings {
     /// The array of the values so far; the next one begins empty, with the same dictionary.
     ///
     /// # Errors
-    /// `Internal` if the type is none of views, or one of text where not all values are known to be,
-    /// or the nulls are not as many as the values.
+    /// `Internal` if the type is none of views, or one of text where not all values are known to
+    /// be, or the nulls are not as many as the values.
     pub(crate) fn finish(
         &mut self,
         data_type: &DataType,

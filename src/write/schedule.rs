@@ -91,7 +91,7 @@ impl WriteSchedule {
         WriteStep::Done
     }
 
-    /// As [`WriteSchedule::next`], where no row is to be held, and no row group to be encoded.
+    /// Like [`WriteSchedule::next`], if no row is to be held, and no row group to be encoded.
     pub(crate) fn flush(&mut self) -> WriteStep {
         match (self.pending.is_empty(), self.in_flight.is_empty()) {
             (false, _) => self.encode(),

@@ -592,7 +592,7 @@ fn names(rows: usize) -> (&'static str, ArrayRef) {
     ("metadata", binary(&vec![Some(&b"\x11\x02\x00\x01\x02ab"[..]); rows]))
 }
 
-/// What unshredding says of a column, as JSON or the kind of the error.
+/// The result of unshredding a column, as JSON or the kind of the error.
 fn outcome(column: &StructArray) -> std::result::Result<Vec<Option<String>>, ErrorKind> {
     let column = VariantArray::new(column).map_err(|e| e.kind())?;
     let unshredded = column.unshred().map_err(|e| e.kind())?;

@@ -176,7 +176,7 @@ pub fn theirs_with(
     ours.and_then(Iterator::collect).map_err(|e| e.to_string())
 }
 
-/// What the `parquet` crate of version 60.1 says of files that it cannot read.
+/// The errors of version 60.1 of the `parquet` crate for files that it cannot read.
 const NOT_THEIRS: [&str; 9] = [
     "NYI: The codec type LZO",
     "MonthDayNano intervals not supported",

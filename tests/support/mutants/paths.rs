@@ -44,7 +44,7 @@ pub struct Heap {
 
 /// The memory that a read is given.
 pub const MEMORY: u64 = 64 << 20;
-/// What it may take beyond.
+/// Bytes that it may take beyond.
 const SLACK: usize = 16 << 20;
 /// How long a path may keep the processors, in a build without optimisation.
 const MAX_TIME: Duration = Duration::from_secs(4);

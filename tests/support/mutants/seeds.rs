@@ -16,7 +16,7 @@ pub fn generated(cases: u64) -> Vec<Seed> {
 /// The files of a folder and of those below it, sorted.
 ///
 /// # Errors
-/// What reading the folder ends with.
+/// The result of reading the folder.
 pub fn folder(path: &Path) -> std::io::Result<Vec<Seed>> {
     let mut paths: Vec<_> =
         std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
