@@ -189,7 +189,7 @@ impl Scan {
             let (at, bytes) = match (first, self.prefetch) {
                 (Some(State::Postponed), _) if is_idle => (0, 0),
                 (_, Prefetch::Never | Prefetch::One) if self.is_decoding => return None,
-                // There may be memory for it now, beside the batches that are not given out.
+                // There may be memory for it now, beside the batches that wait to be returned.
                 (Some(State::Postponed), Prefetch::Never | Prefetch::One) => {
                     if !self.size.may_overlap {
                         return None;
@@ -259,7 +259,7 @@ impl Scan {
             && !self.is_decoding
             && !matches!(self.prefetch, Prefetch::Many { .. })
         {
-            // There is none for it beside the batches that are not given out.
+            // There is none for it beside the batches that wait to be returned.
             self.size.may_overlap = false;
         }
         self.queue[at].state =
