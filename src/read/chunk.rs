@@ -155,23 +155,7 @@ impl Pages {
         next_wanted_row: u64,
     ) -> Result<Option<Page>, Stop> {
         self.in_part = None;
-        loop {
-            let Some(pending) = self.pending()? else {
-                return Ok(None);
-            };
-            let may_wait = self.located.is_some() && !self.dictionary_first;
-            let waits = may_wait && !self.dictionary_seen && self.dictionary.is_none();
-            if waits && pending.header.r#type == PageType::DictionaryPage {
-                self.dictionary = Some(pending);
-                continue;
-            }
-            let pending = match self.dictionary.take_if(|_| refers_to_dictionary(&pending.header)) {
-                None => pending,
-                Some(dictionary) => {
-                    self.next = Some(pending);
-                    dictionary
-                }
-            };
+        while let Some(pending) = self.pending_or_dictionary()? {
             if let Some(slots) = self.expected_of(&pending, expected, next_wanted_row)
                 && let Some(data) = self.opener.open_start(&pending.header, &pending.body, slots)
             {
@@ -210,6 +194,29 @@ impl Pages {
                 }
             }
         }
+        Ok(None)
+    }
+
+    /// The next page; the dictionary, where it may wait, before the first page that refers to it.
+    fn pending_or_dictionary(&mut self) -> Result<Option<RawPage>, Stop> {
+        while let Some(pending) = self.pending()? {
+            let may_wait = self.located.is_some() && !self.dictionary_first;
+            let waits = may_wait && !self.dictionary_seen && self.dictionary.is_none();
+            if waits && pending.header.r#type == PageType::DictionaryPage {
+                self.dictionary = Some(pending);
+                continue;
+            }
+            return Ok(Some(
+                match self.dictionary.take_if(|_| refers_to_dictionary(&pending.header)) {
+                    None => pending,
+                    Some(dictionary) => {
+                        self.next = Some(pending);
+                        dictionary
+                    }
+                },
+            ));
+        }
+        Ok(None)
     }
 
     /// The dictionary that another read has decompressed.

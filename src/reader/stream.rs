@@ -107,7 +107,7 @@ impl AsyncReader {
         match &self.threads {
             _ if plan.leaves().is_empty() => Ok(None),
             Threads::Auto if self.file_len() < PARALLEL_FROM => Ok(None),
-            Threads::Auto => Ok(Some(Pool::Global)),
+            Threads::Auto => Ok(cfg!(feature = "parallel").then_some(Pool::Global)),
             Threads::Exactly(1) => Ok(None),
             Threads::Exactly(n) => Pool::new(*n).map(Some),
             #[cfg(feature = "parallel")]
