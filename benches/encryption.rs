@@ -1,4 +1,5 @@
-//! What encryption costs: a table like lineitem, written and read in plain text and encrypted, by
+//! Measures the cost of encryption: a table like lineitem, written and read in plain text and
+//! encrypted, by
 //! us and by the `parquet` crate 60.1, in turns, in one process, on one thread.
 //!
 //! `cargo bench --bench encryption --features encryption` prints two Markdown tables; with the

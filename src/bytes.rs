@@ -6,8 +6,8 @@
 
 use crate::error::{Error, Result, Spec};
 
-/// A number of bytes, rows or values as one that memory is counted by. What is beyond all memory is
-/// all of it: there is never so much, and never room for it.
+/// Converts a number of bytes, rows or values to `usize` for counting memory. A number that does
+/// not fit becomes the maximum, which no memory can hold.
 #[inline]
 pub(crate) fn saturated(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
@@ -15,8 +15,8 @@ pub(crate) fn saturated(n: u64) -> usize {
 
 /// A slice of a file, read from the front.
 ///
-/// Carries the section of the specification that the bytes belong to, so that "ends early" can say
-/// whose rule was broken.
+/// Carries the section of the specification that the bytes belong to, so that the error of an early
+/// end can name the broken rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -48,7 +48,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// What is left, without reading it.
+    /// Returns the rest of the bytes, without reading it.
     #[inline]
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
@@ -134,10 +134,10 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// Reads a little-endian `u32` that counts bytes which follow, and those bytes.
+    /// Reads a little-endian `u32` length, and that many bytes.
     ///
     /// # Errors
-    /// `Malformed` if the count is more than what is left.
+    /// `Malformed` if the length exceeds the bytes that are left.
     #[inline]
     pub(crate) fn prefixed(&mut self) -> Result<&'a [u8]> {
         let n = self.u32()?;

@@ -1,4 +1,5 @@
-//! What engines need, and the crates that are published together with this one (feature `engine`).
+//! Interfaces for engines, and for the crates that are published together with this one (feature
+//! `engine`).
 //!
 //! **Outside semver**: any version may change the items of this module, and the methods that this
 //! feature adds to other types. Depend on one version (`marquetry = "=0.1.0"`).

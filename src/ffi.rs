@@ -134,8 +134,8 @@ impl RecordBatchReader for ImportedBatches {
     }
 }
 
-/// What Arrow's export asks for batches. Neither a panic nor a null byte may reach it, because it
-/// is called from C, where both would end the process.
+/// The batches, as Arrow's export wants them. Neither a panic nor a null byte may reach it, because
+/// C calls it, where both would end the process.
 struct Exported {
     schema: SchemaRef,
     /// Gone at the end, and after an error.

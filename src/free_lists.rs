@@ -118,7 +118,7 @@ struct SharedLists {
 /// Vectors that are not in use, by type and size. Their contents have no meaning.
 #[derive(Debug, Default)]
 struct SizeClasses {
-    /// Of all vectors.
+    /// Bytes of all vectors.
     bytes: usize,
     /// By type and size, and of these the oldest first. No class is empty.
     by_size: BTreeMap<FreeListKey, VecDeque<FreeBuffer>>,
@@ -159,7 +159,7 @@ impl FreeLists {
         Self(Some(Arc::new(SharedLists { max: max.into(), size_classes: Mutex::default() })))
     }
 
-    /// Lists that keep nothing, for what is not told which to use.
+    /// Lists that keep nothing, the default.
     pub(crate) fn none() -> Self {
         Self(None)
     }
@@ -184,7 +184,7 @@ impl FreeLists {
         values
     }
 
-    /// As [`FreeLists::take`], but the vector keeps stale contents, which can be overwritten
+    /// Like [`FreeLists::take`], but the vector keeps stale contents, which can be overwritten
     /// without being filled first.
     pub(crate) fn take_used<T: Send + 'static>(&self, n: usize) -> Vec<T> {
         self.take_within(n, |bytes| bytes.saturating_mul(PART))
@@ -213,7 +213,7 @@ impl FreeLists {
         })
     }
 
-    /// Gives a vector back, to be taken again.
+    /// Returns a vector to the lists, to be taken again.
     pub(crate) fn give<T: Send + 'static>(&self, values: Vec<T>) {
         if let Some(shared) = &self.0 {
             shared.give(values);
@@ -224,7 +224,7 @@ impl FreeLists {
         self.0.as_ref()?.find(bytes, max)
     }
 
-    /// Makes room for `n` values more. An empty vector takes its memory from the lists.
+    /// Reserves memory for `n` values more. An empty vector takes its memory from the lists.
     pub(crate) fn reserve<T: ArrowNativeType>(&self, values: &mut Vec<T>, n: usize) {
         if values.capacity() == 0 {
             *values = self.take(n);
@@ -232,7 +232,7 @@ impl FreeLists {
         values.reserve_exact(n);
     }
 
-    /// As [`Vec::reserve`], but grows into memory of the lists, if there is some.
+    /// Like [`Vec::reserve`], but grows into memory of the lists, if there is some.
     #[inline]
     pub(crate) fn grow<T: Send + 'static>(&self, values: &mut Vec<T>, n: usize) {
         if values.capacity() - values.len() < n {

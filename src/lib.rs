@@ -172,7 +172,7 @@
 //! | word | meaning |
 //! |---|---|
 //! | leaf | a primitive node of the Parquet schema ([`schema::Leaf`]); in Parquet a column |
-//! | column | a field of the batches; a nested column has several leaves |
+//! | column | a field of the batches; in Parquet's terms (column chunk, column index) a leaf |
 //! | chunk | a column chunk: the pages of one leaf in one row group |
 //! | slot | a place for a value, which may be null; a data page has one for each level entry |
 //! | piece | consecutive bytes that are read or written in one call |

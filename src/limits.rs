@@ -108,12 +108,12 @@ impl Budget {
         Ok(reservation)
     }
 
-    /// A reservation of nothing yet; `purpose` is what errors say that the memory is for.
+    /// A reservation of nothing yet; errors name the `purpose` of the memory.
     pub(crate) fn reservation(&self, purpose: &'static str) -> Reservation {
         Reservation { budget: self.clone(), bytes: 0, purpose }
     }
 
-    /// Takes `bytes` as [`Budget::take`]; errors say that they are for `purpose`.
+    /// Takes `bytes` as [`Budget::take`]; errors name their `purpose`.
     pub(crate) fn take_for(&self, purpose: &'static str, bytes: usize) -> Result<Reservation> {
         let mut reservation = self.reservation(purpose);
         reservation.grow(bytes)?;
@@ -149,7 +149,7 @@ impl Budget {
 pub(crate) struct Reservation {
     budget: Budget,
     bytes: u64,
-    /// What the memory is for.
+    /// The purpose of the memory, for errors.
     purpose: &'static str,
 }
 
@@ -174,7 +174,7 @@ impl Reservation {
         self.budget.reservation(self.purpose)
     }
 
-    /// Gives all of it away, and goes on with nothing.
+    /// Moves all of the reservation to the returned one, and keeps nothing.
     pub(crate) fn split_off(&mut self) -> Self {
         let empty = self.empty();
         std::mem::replace(self, empty)
@@ -186,10 +186,10 @@ impl Reservation {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 
-    /// Changes the size to `bytes`, giving back or taking the difference.
+    /// Changes the size to `bytes`, and returns or takes the difference.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the difference is more than what is left.
+    /// `Limit(Memory)` if the difference exceeds the rest of the budget.
     pub(crate) fn resize(&mut self, bytes: usize) -> Result<()> {
         match (bytes as u64).checked_sub(self.bytes) {
             Some(more) => self.grow(usize::try_from(more).unwrap_or(usize::MAX)),

@@ -16,7 +16,7 @@ impl Span {
     #[inline]
     pub(crate) fn slice(self, buffer: &[u8]) -> &[u8] {
         let (start, len) = (self.start as usize, self.len as usize);
-        // What is not there is no part of the value: kernels assert before that all is.
+        // Bytes that do not exist are no part of the value: kernels assert before that all do.
         buffer.get(start..start.saturating_add(len)).unwrap_or_default()
     }
 }
@@ -28,7 +28,7 @@ pub(crate) struct EndToEnd<'a> {
     pub lengths: &'a [i32],
     /// Bytes of all of them.
     pub total: u32,
-    /// What they lie in, from `start`; all of them do.
+    /// The bytes that contain all values, from `start`.
     pub source: &'a [u8],
     /// Where the first begins.
     pub start: u32,
@@ -47,14 +47,14 @@ impl<'a> EndToEnd<'a> {
         })
     }
 
-    /// Whether all that they are said to lie in is there, where 32 bits can count it. Nothing is
-    /// said of the lengths.
+    /// Whether all bytes of the values exist, and 32 bits can address them. The lengths are not
+    /// checked.
     pub(crate) fn is_whole(self) -> bool {
         let end = self.start.checked_add(self.total);
         end.is_some_and(|end| end as usize <= self.source.len())
     }
 
-    /// The bytes of all of them; none if not all are there, which [`EndToEnd::is_whole`] says.
+    /// The bytes of all of them; none if not all exist, which [`EndToEnd::is_whole`] checks.
     pub(crate) fn all_bytes(self) -> &'a [u8] {
         let start = self.start as usize;
         self.source.get(start..start.saturating_add(self.total as usize)).unwrap_or_default()

@@ -18,24 +18,24 @@ pub unsafe extern "C" fn marquetry_read(
     path: *const c_char,
     out: *mut FFI_ArrowArrayStream,
 ) -> *mut c_char {
-    // SAFETY: the caller vouches for the text.
+    // SAFETY: the caller guarantees the text.
     let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
     let read = || export(Reader::open(&*path)?.batches()?);
-    // SAFETY: the caller vouches for the room.
+    // SAFETY: the caller guarantees the capacity.
     answer(read().map(|stream| unsafe { out.write(stream) }))
 }
 
-/// Writes a Parquet file of the batches of `stream`, which is released. Gives the text of an error,
-/// or null.
+/// Writes a Parquet file of the batches of `stream`, which is released. Returns the text of an
+/// error, or null.
 ///
 /// # Safety
-/// `path` is a text of C, and `stream` a C stream that is not used elsewhere.
+/// `path` must be a C string, and `stream` a C stream that is not used elsewhere.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marquetry_write(
     path: *const c_char,
     stream: *mut FFI_ArrowArrayStream,
 ) -> *mut c_char {
-    // SAFETY: the caller vouches for the text, and for the stream.
+    // SAFETY: the caller guarantees the text and the stream.
     let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
     // SAFETY: the caller hands over a stream that is theirs, as the C stream interface has it.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream) };
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn marquetry_write(
 /// `text` came from one of these functions, and is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marquetry_free(text: *mut c_char) {
-    // SAFETY: `answer` made it, as the caller says.
+    // SAFETY: `answer` made it, as the caller guarantees.
     drop(unsafe { CString::from_raw(text) });
 }
 

@@ -30,9 +30,8 @@ impl Decoder {
     }
 }
 
-/// The size of the window as a power of 2, which the first bits of a stream say: 10 to 24. `None`
-/// where they are not those of RFC 7932; the decoder would take windows of up to 1 GiB, which an
-/// extension of it has.
+/// The binary logarithm of the window size in the first bits of a stream: 10 to 24. `None` if they
+/// violate RFC 7932; the decoder would accept an extension with windows of up to 1 GiB.
 fn window_bits(input: &[u8]) -> Option<u32> {
     let first = u32::from(*input.first()?);
     match (first & 1, first >> 1 & 7, first >> 4 & 7) {

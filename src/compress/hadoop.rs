@@ -9,7 +9,7 @@
 /// Decompresses a stream of sections to exactly `out`; `None` if it is not one, or a block is
 /// broken.
 ///
-/// `block` decompresses one block into the front of a slice, and says how many bytes it became.
+/// `block` decompresses one block into the front of a slice, and returns how many bytes it became.
 pub(super) fn sections(
     input: &[u8],
     out: &mut [u8],

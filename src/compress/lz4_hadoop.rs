@@ -46,8 +46,8 @@ impl Decoder {
     }
 }
 
-/// Bytes of a block of a frame, at most: its decoder has room for a packed and an unpacked one, and
-/// for a window of 64 KiB.
+/// Bytes of a block of a frame, at most: its decoder allocates a packed and an unpacked one,
+/// and for a window of 64 KiB.
 const FRAME_BLOCK: usize = 8 << 20;
 
 /// Reads frames to exactly the length of `out`.

@@ -97,8 +97,8 @@ impl Decompressor {
         }))
     }
 
-    /// Bytes of memory that it takes to decompress `input`, besides what comes out: windows that
-    /// the input asks for. What is small and does not depend on the input is not counted.
+    /// Bytes of scratch memory for decompressing `input`, such as windows whose size the input
+    /// states. Small sizes that do not depend on the input are not counted.
     pub(crate) fn working_bytes(&self, input: &[u8]) -> usize {
         match &self.0 {
             Codec::Brotli(codec) => codec.working_bytes(input),
@@ -109,7 +109,7 @@ impl Decompressor {
 
     /// Decompresses `input` to exactly `len` bytes, which replace those of `out`.
     ///
-    /// What `out` held before only saves the work of making room.
+    /// The previous contents of `out` only save the allocation.
     ///
     /// # Errors
     /// `Malformed` if the input is broken, or becomes more or fewer bytes.
@@ -133,11 +133,11 @@ impl Decompressor {
         Err(Error::mismatch(Spec::Compression("page"), "bytes that come out", len, out.len()))
     }
 
-    /// Decompresses the first `wanted` of the `len` bytes that `input` stands for, or some more:
-    /// they replace those of `out`.
+    /// Decompresses at least the first `wanted` of the `len` bytes of `input`, in place of the
+    /// contents of `out`.
     ///
-    /// Says no, and leaves anything in `out`, where that is no less work than to decompress all of
-    /// them, or `input` is broken.
+    /// Returns false, and leaves anything in `out`, if that is no less work than to decompress all
+    /// of them, or if `input` is broken.
     pub(crate) fn decompress_start(
         &mut self,
         input: &[u8],
@@ -293,9 +293,9 @@ impl Compressor {
         }
     }
 
-    /// As [`Compressor::compress`], where the first `apart` bytes are of another kind than the
-    /// rest: levels before values. ZSTD then gives each kind a table of its own, which it would not
-    /// see the need of where one kind has no pattern.
+    /// Like [`Compressor::compress`], if the first `apart` bytes are of another kind than the
+    /// rest: levels before values. ZSTD then gives each kind a table of its own, even if one kind
+    /// has no pattern.
     ///
     /// # Errors
     /// As [`Compressor::compress`].

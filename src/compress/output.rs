@@ -14,7 +14,7 @@ pub(crate) fn first_capacity(input_len: usize, len: usize) -> usize {
 /// is made anew.
 pub(crate) const SLACK: usize = 80;
 
-/// Empties `out`, and makes room for `len` bytes if there is not as much.
+/// Empties `out`, and reserves memory for `len` bytes if there is not as much.
 pub(super) fn clear_with_capacity(out: &mut Vec<u8>, len: usize) -> Result<()> {
     out.clear();
     if out.capacity() < len {
@@ -49,7 +49,7 @@ pub(super) fn exact_len(
     set_len(out, len)
 }
 
-/// Says whether `input` can become `len` bytes, if each of its bytes becomes at most `ratio`.
+/// Checks that `input` can become `len` bytes, if each of its bytes becomes at most `ratio`.
 #[cfg(any(feature = "snappy", feature = "lz4", feature = "lzo"))]
 pub(super) fn check_ratio(
     input: &[u8],

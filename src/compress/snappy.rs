@@ -42,9 +42,9 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decompresses the first `wanted` of `len` bytes, or some more. Where that is no less work
-    /// than to decompress all, or the block is not sound so far, it says no, and `out` is of no
-    /// meaning.
+    /// Decompresses at least the first `wanted` of `len` bytes. Returns false, and leaves anything
+    /// in `out`, if that is no less work than to decompress all, or if the block is malformed so
+    /// far.
     pub(super) fn decompress_start(
         &mut self,
         input: &[u8],
@@ -53,7 +53,7 @@ impl Decoder {
         out: &mut Vec<u8>,
     ) -> bool {
         let mut cursor = Cursor::new(input, SPEC);
-        // A copy may go beyond what is wanted.
+        // A copy may write more than is wanted.
         let max = wanted.saturating_add(MAX_SHORT);
         let is_less = max < len && cursor.uleb128().is_ok_and(|stated| stated == len as u64);
         if !is_less || check_ratio(input, max, RATIO, "SNAPPY").is_err() {

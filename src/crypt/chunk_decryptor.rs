@@ -47,7 +47,8 @@ impl ChunkDecryptor {
     /// Decrypts a module.
     ///
     /// # Errors
-    /// `Crypto` if it is not authentic, `Malformed(Encryption)` if its length is not what it says.
+    /// `Crypto` if it is not authentic, `Malformed(Encryption)` if its length is not the one that
+    /// it states.
     pub(crate) fn open(&self, module: Module, bytes: &[u8]) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         self.open_into(module, bytes, &mut out)?;

@@ -72,9 +72,9 @@ impl Decryption {
     }
 
     /// The AAD prefix, which identifies the file. Needed if the file does not store it; if it does,
-    /// the two must be equal. With a prefix, a file is refused whose `aad_file_unique` does not
-    /// have the 8 bytes that all known writers give it: prefix and `aad_file_unique` are
-    /// authenticated as one string, so that bytes could be moved from one to the other.
+    /// the two must be equal. With a prefix, a file is refused if its `aad_file_unique` does not
+    /// have 8 bytes, as all known writers write it: prefix and `aad_file_unique` are authenticated
+    /// as one string, so that bytes could be moved from one to the other.
     #[must_use]
     pub fn with_aad_prefix(mut self, prefix: impl Into<Vec<u8>>) -> Self {
         self.aad_prefix = Some(prefix.into());
@@ -140,7 +140,7 @@ impl fmt::Debug for Decryption {
 /// The keys of one file, as far as they were found. Cheap to share.
 pub(crate) struct FileDecryptor {
     pub(super) decryption: Decryption,
-    /// What the additional authenticated data of all modules begin with.
+    /// Prefix of the additional authenticated data of all modules.
     aad: Arc<[u8]>,
     /// Whether the bodies of pages are encrypted by CTR.
     has_ctr_pages: bool,
@@ -152,12 +152,37 @@ pub(crate) struct FileDecryptor {
     pub(super) retrieved: Mutex<HashMap<KeyName, Result<Key, String>>>,
 }
 
-/// What keys are remembered by: the column, or none for the footer, and the key metadata.
+/// The key under which a key is cached: the column, or `None` for the footer, and the key metadata.
 pub(super) type KeyName = (Option<String>, Option<Vec<u8>>);
 
 impl fmt::Debug for FileDecryptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileDecryptor").field("has_ctr_pages", &self.has_ctr_pages).finish()
+    }
+}
+
+/// The AAD prefix of a file, stored in it or supplied by the reader.
+///
+/// # Errors
+/// `Crypto` if the two differ, or the one that is needed is missing.
+fn aad_prefix<'a>(
+    stored: Option<&'a [u8]>,
+    supplied: Option<&'a [u8]>,
+    must_be_supplied: bool,
+) -> Result<&'a [u8]> {
+    match (stored, supplied) {
+        (Some(stored), Some(supplied)) if stored != supplied => Err(Error::crypto(
+            "the AAD prefix of the file differs from the one that was given: this may be another \
+             file",
+        )),
+        (None, None) if must_be_supplied => Err(Error::crypto(
+            "the file needs its AAD prefix, which it does not store: give it with \
+             Decryption::with_aad_prefix (marq: --aad-prefix)",
+        )),
+        (None, Some(_)) if !must_be_supplied => {
+            Err(Error::crypto("an AAD prefix was given, but the file was written without one"))
+        }
+        (stored, supplied) => Ok(supplied.or(stored).unwrap_or_default()),
     }
 }
 
@@ -203,26 +228,7 @@ impl FileDecryptor {
                  bytes may have been moved between the two"
             )));
         }
-        let prefix = match (stored.as_deref(), supplied) {
-            (Some(stored), Some(supplied)) if stored != supplied => {
-                return Err(Error::crypto(
-                    "the AAD prefix of the file differs from the one that was given: this may be \
-                     another file",
-                ));
-            }
-            (None, None) if must_supply == Some(true) => {
-                return Err(Error::crypto(
-                    "the file needs its AAD prefix, which it does not store: give it with \
-                     Decryption::with_aad_prefix (marq: --aad-prefix)",
-                ));
-            }
-            (None, Some(_)) if must_supply != Some(true) => {
-                return Err(Error::crypto(
-                    "an AAD prefix was given, but the file was written without one",
-                ));
-            }
-            (stored, supplied) => supplied.or(stored).unwrap_or_default(),
-        };
+        let prefix = aad_prefix(stored.as_deref(), supplied, must_supply == Some(true))?;
         let aad = [prefix, unique.as_deref().unwrap_or_default()].concat().into();
         let retrieved = Mutex::default();
         let footer_key = Err(String::new());
@@ -342,11 +348,11 @@ impl FileDecryptor {
             || matches!(crypto, ColumnCryptoMetaData::EncryptionWithColumnKey(_))
     }
 
-    /// Asks the retriever, for each column and key metadata once. A key that is denied is an answer
-    /// too; a service that cannot be reached is asked again.
+    /// Asks the retriever, for each column and key metadata once. A key that is denied is
+    /// remembered too; a service that cannot be reached is asked again.
     ///
     /// # Errors
-    /// What the retriever says, if it is of another kind than `Crypto`.
+    /// The error of the retriever, if its kind is not `Crypto`.
     fn retrieve(&self, request: &KeyRequest<'_>) -> Result<Result<Key, String>> {
         let name = key_name(request);
         let retrieved = || self.retrieved.lock().unwrap_or_else(PoisonError::into_inner);
@@ -361,7 +367,7 @@ impl FileDecryptor {
         Ok(retrieved().entry(name).or_insert(found).clone())
     }
 
-    /// What opens the modules of a column chunk.
+    /// Makes the decryptor of the modules of a column chunk.
     ///
     /// # Errors
     /// `Crypto` if the file has too many row groups or columns for encryption.

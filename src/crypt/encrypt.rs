@@ -39,7 +39,7 @@ pub enum UnlistedColumns {
     FooterKey,
 }
 
-/// What a writer encrypts, and with which keys. Cheap to clone.
+/// The parts that a writer encrypts, and their keys. Cheap to clone.
 ///
 /// With a footer key alone, everything is encrypted with it. With keys of columns, those columns
 /// are, and the others are as [`Encryption::with_unlisted_columns`] says.
@@ -247,7 +247,7 @@ struct FileEncryptorState {
     encryption: Encryption,
     protections: Vec<LeafProtection>,
     unique: [u8; UNIQUE_LEN],
-    /// What the additional authenticated data of all modules begin with.
+    /// Prefix of the additional authenticated data of all modules.
     aad: Arc<[u8]>,
 }
 

@@ -54,17 +54,16 @@ pub(crate) const MIN_PAGE: usize = 3 << 10;
 /// to 2 MiB away (240,000 byte strings of 1400 bytes: 5 % smaller than in pages of 690 KB).
 pub(crate) const LONG_PAGE: usize = 8 << 20;
 
-/// What a byte in long pages costs beside one in pages of the usual length, because a row that is
-/// read alone needs all of its page.
+/// Relative cost of a byte in long pages, because a row that is read alone needs its whole page.
 pub(crate) const LONG_PAGE_COST: f64 = 1.01;
 
-/// What a byte of integers in BYTE_STREAM_SPLIT costs beside one in DELTA_BINARY_PACKED: its reader
+/// Relative cost of a byte of integers in BYTE_STREAM_SPLIT, beside DELTA_BINARY_PACKED: its reader
 /// decompresses all bytes of the values first (keys of 17 bits, ZSTD: 6 % fewer bytes; DuckDB takes
 /// 1.4 times as long, polars 2.1 times, pyarrow 1.0 times).
 pub(crate) const SPLIT_INTEGERS_COST: f64 = 1.12;
 
-/// What a byte of DELTA_BINARY_PACKED in long blocks costs beside one in short ones: short ones are
-/// what most writers write.
+/// Relative cost of a byte of DELTA_BINARY_PACKED in long blocks, beside short ones, which most
+/// writers write.
 pub(crate) const LONG_BLOCKS_COST: f64 = 1.005;
 
 /// Relative cost of a byte of indices in a layout that is not the shortest, because its reader
@@ -135,7 +134,7 @@ impl Estimate {
 /// Bytes of a dictionary that stays in the caches of a core while its indices are looked up.
 const NEAR: usize = 1 << 20;
 
-/// What an encoding costs to read, as a part of its size.
+/// Cost of reading an encoding, as a fraction of its size.
 fn burden(profile: Profile, estimate: &Estimate) -> f64 {
     let (light, heavy) = match profile {
         Profile::Small => (0.0, 0.01),

@@ -31,7 +31,7 @@ use crate::simd::prefix_sum::{GROUP, PackedDeltas};
 
 const SPEC: Spec = Spec::Encodings("DELTA_BINARY_PACKED");
 
-/// The number of values that a stream says it has. The pages of DELTA_LENGTH_BYTE_ARRAY and
+/// The number of values that a stream states. The pages of DELTA_LENGTH_BYTE_ARRAY and
 /// DELTA_BYTE_ARRAY begin with one, which has as many values as they.
 ///
 /// # Errors
@@ -221,7 +221,7 @@ pub(crate) struct Decoder<T: Int> {
     left: usize,
     /// The last value that was given; before that, the first.
     last: T,
-    /// Whether the first value is given: it stands in the header.
+    /// Whether the first value, which is in the header, has been returned.
     begun: bool,
     step: T,
     /// Where the widths of the miniblocks of this block are that are not begun.
@@ -236,7 +236,7 @@ pub(crate) struct Decoder<T: Int> {
     narrowed: Vec<u8>,
 }
 
-/// What is left of a miniblock.
+/// The rest of a miniblock.
 #[derive(Debug, Default)]
 struct Miniblock {
     /// Where its packed bytes begin.
@@ -251,7 +251,7 @@ impl<T: Int> Decoder<T> {
     /// A decoder of `n` values.
     ///
     /// # Errors
-    /// `Malformed` if the header is broken, or says another number.
+    /// `Malformed` if the header is broken, or states another number.
     pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         let mut cursor = Cursor::new(&bytes, SPEC);
         let header = StreamHeader::read(&mut cursor)?;

@@ -20,7 +20,7 @@ use crate::simd::lengths;
 
 const SPEC: Spec = Spec::Encodings("DELTA_BYTE_ARRAY");
 
-/// Spells out the values of a page.
+/// Decodes the values of a page, each with its whole prefix.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     prefixes: delta_binary::Decoder<i32>,
@@ -53,7 +53,7 @@ impl Decoder {
             prefixes: delta_binary::Decoder::new(bytes, n)?,
             suffixes: delta_length::Decoder::new(suffixes, n)?,
             values: Vec::new(),
-            // Before the first value stands an empty one.
+            // The first value follows an empty one.
             last: previous.unwrap_or_default(),
             prefix_block: Vec::new(),
             prefixes_used: 0,
@@ -61,7 +61,7 @@ impl Decoder {
         })
     }
 
-    /// What the spans of the last read lie in.
+    /// The buffer that the spans of the last read refer to.
     pub(crate) fn buffer(&self) -> &[u8] {
         &self.values
     }
@@ -71,13 +71,12 @@ impl Decoder {
         &self.last
     }
 
-    /// Spells out the next `n` values, or fewer, in place of those of the last call: at most 1,024,
-    /// and of those whose prefixes take more than [`MAX_REPEATED`] bytes only as many as take
-    /// that, but at least one.
+    /// Decodes the next `n` values, or fewer, in place of those of the last call: at most 1,024,
+    /// and at least one, but no more after their prefixes have taken [`MAX_REPEATED`] bytes.
     ///
     /// # Errors
-    /// `Malformed` if there are fewer, or a prefix is longer than the value before; `Limit(Memory)`
-    /// if they take more than `max_bytes` bytes.
+    /// `Malformed` if there are fewer values, or a prefix is longer than the previous value;
+    /// `Limit(Memory)` if they take more than `max_bytes` bytes.
     pub(crate) fn read_block(&mut self, n: usize, max_bytes: usize) -> Result<EndToEnd<'_>> {
         let n = n.min(delta_length::BLOCK);
         if self.prefixes_used == self.prefix_block.len() {
@@ -131,8 +130,8 @@ impl Decoder {
     }
 }
 
-/// Bytes of prefixes that a block repeats at most: what it spells out is scratch beside the values
-/// that are kept.
+/// Maximum bytes of prefixes that a block repeats, because a decoded block is scratch memory beside
+/// the values that are kept.
 const MAX_REPEATED: u64 = 1 << 20;
 
 /// The first of the prefixes that together take no more than [`MAX_REPEATED`] bytes, but at least
@@ -152,7 +151,7 @@ fn few_enough(prefixes: &[i32]) -> (&[i32], u64) {
     (few, lengths::total(few))
 }
 
-/// Values spelled out at a time where they are skipped.
+/// Number of values that are decoded at a time while values are skipped.
 const SKIP_BLOCK: usize = 256;
 
 /// The error for a block that is not sound or not small enough.
@@ -195,7 +194,7 @@ pub(crate) fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     encode_all_into(values.iter().map(AsRef::as_ref), &mut prefixes, &mut suffixes, out);
 }
 
-/// As [`encode_into`]; the lengths of prefixes and suffixes go through vectors of the caller's,
+/// Like [`encode_into`]; the lengths of prefixes and suffixes go through vectors of the caller's,
 /// whose values they replace.
 ///
 /// # Panics

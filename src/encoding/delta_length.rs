@@ -49,7 +49,7 @@ impl Decoder {
         Ok(Self { lengths, payload, next: 0, scratch: Vec::new() })
     }
 
-    /// What the spans lie in.
+    /// The buffer that the spans refer to.
     pub(crate) fn buffer(&self) -> &Bytes {
         &self.payload
     }
@@ -144,7 +144,7 @@ pub(crate) fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     encode_pieces_into(&lengths, values.iter().map(AsRef::as_ref), out);
 }
 
-/// As [`encode_into`], of values of these lengths whose bytes, one after the other, come in any
+/// Like [`encode_into`], for values of these lengths whose bytes, one after the other, come in any
 /// pieces.
 pub(crate) fn encode_pieces_into<'a>(
     lengths: &[i32],

@@ -63,8 +63,7 @@ impl Indices {
         self.hybrid.skip(n)
     }
 
-    /// Appends the entries that the next `n` indices stand for: run by run, so that no index is
-    /// stored twice.
+    /// Appends the entries of the next `n` indices, run by run, so that no index is stored twice.
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or one is beyond the dictionary; `out` is as it was then.
@@ -83,8 +82,8 @@ impl Indices {
         result
     }
 
-    /// As [`Indices::gather`], of those of the next `n` indices whose bits of `selection` are set;
-    /// what the others stand for is not looked up.
+    /// As [`Indices::gather`], for those of the next `n` indices whose bits of `selection` are set;
+    /// the others are not looked up.
     ///
     /// # Errors
     /// As [`Indices::gather`].
@@ -180,7 +179,7 @@ pub(crate) fn look_up<T: Copy>(indices: &[u32], entries: &[T], out: &mut Vec<T>)
     Err(out_of_range(highest, entries.len()))
 }
 
-/// An index that stands for no entry.
+/// The error for an index without an entry.
 #[cold]
 pub(crate) fn out_of_range(index: u32, entries: usize) -> Error {
     Error::mismatch(

@@ -28,7 +28,7 @@ use crate::simd::strings::{OffsetInt, append_plain};
 
 const SPEC: Spec = Spec::Encodings("PLAIN");
 
-/// Checks that `bytes` has `n` values of `width` bytes; says how many bytes that is.
+/// Checks that `bytes` has `n` values of `width` bytes; returns how many bytes that is.
 fn checked_len(bytes: &Bytes, width: usize, n: usize) -> Result<usize> {
     n.checked_mul(width).filter(|len| *len <= bytes.len()).ok_or_else(|| {
         Error::mismatch(SPEC, "bytes of the values", format_args!("{n} times {width}"), bytes.len())
@@ -180,7 +180,7 @@ impl Bits {
 pub(crate) struct PlainBlock {
     next: usize,
     left: usize,
-    /// What the values are like.
+    /// The measurements of the values.
     pub walk: Walk,
 }
 
@@ -195,7 +195,7 @@ pub(crate) struct PlainPosition {
 #[derive(Debug)]
 pub(crate) struct ByteArrays {
     bytes: Bytes,
-    /// What is not read yet, as an offset into `bytes`.
+    /// Offset in `bytes` of the first byte that is not read yet.
     next: usize,
     left: usize,
 }
@@ -214,7 +214,7 @@ impl ByteArrays {
         Ok(Self { bytes, next: 0, left: n })
     }
 
-    /// What the spans lie in.
+    /// The buffer that the spans refer to.
     pub(crate) fn buffer(&self) -> &Bytes {
         &self.bytes
     }
@@ -239,9 +239,9 @@ impl ByteArrays {
         walked
     }
 
-    /// Appends the views of the next `n` values as those of buffer `buffer`, and says what they are
-    /// like; `None`, and nothing is read, if there are fewer or one reaches beyond the page
-    /// ([`ByteArrays::read_spans`] says where).
+    /// Appends the views of the next `n` values as those of buffer `buffer`, and returns their
+    /// measurements; `None`, and nothing is read, if there are fewer or one reaches beyond the page
+    /// ([`ByteArrays::read_spans`] reports where).
     pub(crate) fn read_views(
         &mut self,
         n: usize,
@@ -255,9 +255,9 @@ impl ByteArrays {
         Some(block)
     }
 
-    /// Appends payload and ends of the next `n` values, and says how many it were: up to the first
-    /// that does not fit into the capacity of `payload` less some slack, would end beyond `max`,
-    /// or is not there.
+    /// Appends payload and ends of the next `n` values, and returns how many it were: up to the
+    /// first that does not fit into the capacity of `payload` less some slack, would end beyond
+    /// `max`, or is not there.
     pub(crate) fn read_strings<O: OffsetInt>(
         &mut self,
         n: usize,
@@ -280,7 +280,7 @@ impl ByteArrays {
         (rest / self.left.max(1)).saturating_sub(size_of::<u32>())
     }
 
-    /// Where the decoder stands.
+    /// The position of the decoder.
     pub(crate) fn mark(&self) -> PlainPosition {
         PlainPosition { next: self.next, left: self.left }
     }
@@ -322,7 +322,7 @@ impl ByteArrays {
         self.walk(n, |_| {})
     }
 
-    /// From length to length: each says where the next one lies.
+    /// Walks from length to length, because each length locates the next one.
     #[inline(always)]
     fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
         self.left = self.left.checked_sub(n).ok_or_else(|| too_few_values(SPEC, n, self.left))?;
@@ -375,8 +375,8 @@ pub(crate) fn encode_bytes_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>)
     }
 }
 
-/// As [`encode_bytes_into`], of values that lie end to end: value `i` from `ends[i]` to `ends[i +
-/// 1]` of `bytes`.
+/// Like [`encode_bytes_into`], for values that lie end to end: value `i` from `ends[i]` to
+/// `ends[i + 1]` of `bytes`.
 ///
 /// # Panics
 /// If the ends fall, or lie beyond the bytes.
@@ -397,7 +397,7 @@ pub(crate) fn encode_between_into<O: Copy + Into<i64>>(
         let len = i32::try_from(value.len()).expect("a value of at most 2 GiB");
         out.extend_from_slice(&len.to_le_bytes());
         let rest = bytes.get(place(*start)..).expect("the value was there");
-        // A copy of a known length is a few instructions; what is too much is taken back.
+        // A copy of a known length is a few instructions; the excess is truncated.
         let whole = out.len() + value.len();
         if let (true, Some(chunk)) = (value.len() <= SHORT, rest.first_chunk::<SHORT>()) {
             out.extend_from_slice(chunk);

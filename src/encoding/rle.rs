@@ -110,8 +110,8 @@ impl Packed<'_> {
         unpack_u32(rest, bits, self.n - head, out);
     }
 
-    /// Appends the entries of `table` that the values stand for; false if one is beyond them.
-    /// `scratch` is overwritten.
+    /// Appends the entries of `table` that the values index; false if one is beyond them. `scratch`
+    /// is overwritten.
     pub(crate) fn gather<T: PlainOldData>(
         &self,
         table: &[T],
@@ -284,9 +284,9 @@ impl Hybrid {
         Ok(())
     }
 
-    /// Appends whole runs of up to 63 values, as long as one follows the other: where a few values
-    /// are null, runs are many and short, and what [`Hybrid::next_run`] does for each is more than
-    /// what is in them. Says how many values were appended.
+    /// Appends whole runs of up to 63 values, as long as they follow one another, and returns the
+    /// number of values. If few values are null, runs are many and short, and [`Hybrid::next_run`]
+    /// does more work for each than its values need.
     fn short_bit_runs(&mut self, max: usize, out: &mut Bitmap) -> usize {
         if self.run_left() > 0 || self.width.0 != 1 {
             return 0;
@@ -403,7 +403,7 @@ impl Hybrid {
                     value,
                 ));
             }
-            // What is beyond the declared count, peers leave out as well.
+            // Other readers leave out values beyond the declared count as well.
             Current::Rle { value, left: n.min(self.left) }
         } else {
             let wanted = n.saturating_mul(bits);
@@ -423,9 +423,9 @@ impl Hybrid {
     }
 }
 
-/// Appends whole runs that have a header of one byte to levels that are spelled out, as long as one
-/// follows the other; says how many values they have. As [`Hybrid::short_bit_runs`], for levels of
-/// more bits.
+/// Appends whole runs that have a header of one byte to levels that are stored one by one, as long
+/// as they follow one another, and returns the number of levels. As [`Hybrid::short_bit_runs`], for
+/// levels of more bits.
 struct ShortRuns<'a> {
     hybrid: &'a mut Hybrid,
     max: usize,

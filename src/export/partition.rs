@@ -38,7 +38,7 @@ pub(super) struct PartitionKey {
     pub(super) folder: String,
 }
 
-/// The value of a folder that stands for null.
+/// The value of a folder for null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 impl Partitioning {
@@ -297,8 +297,8 @@ fn escape(text: &str, is_escaped: fn(&str) -> bool, out: &mut String) {
     }
 }
 
-/// Whether a name cannot stand in a folder's as it begins here, or would be taken for something
-/// else: the end of the name, or an encoded character.
+/// Whether the beginning of the text cannot be part of a folder's name, or would be misread there
+/// as the end of the name, or as an encoded character.
 fn is_misread_in_key(text: &str) -> bool {
     match text.as_bytes() {
         [b'%', high, low, ..] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),

@@ -46,7 +46,7 @@ impl Export {
         let ends: Vec<_> = std::thread::scope(|scope| {
             let work = || run.work(&streams);
             let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-            // All of them, so that nothing is written any more when a panic goes on.
+            // Joins all threads, so that nothing is written after a panic is resumed.
             threads.into_iter().map(|thread| thread.join()).collect()
         });
         for end in ends {
@@ -59,7 +59,7 @@ impl Export {
     }
 }
 
-/// What the workers of an export share.
+/// State that the workers of an export share.
 pub(super) struct ExportRun {
     encoder: RowGroupEncoder,
     target: Box<dyn Target>,
@@ -107,7 +107,7 @@ pub(super) struct ExportState {
     number: usize,
     /// The one that was written to last is the last.
     open: Vec<OpenFile>,
-    /// What the files of the stream so far have told of the next one.
+    /// Ratio by which the size of the next file is estimated, from earlier files of the stream.
     ratio: Option<f64>,
 }
 
@@ -194,7 +194,7 @@ impl ExportRun {
         Ok(())
     }
 
-    /// Finishes the files of a stream, or gives them up after an error.
+    /// Finishes the files of a stream, or discards them after an error.
     pub(super) async fn end_stream(&self, state: ExportState, done: Result<()>) {
         let ExportState { number, open, .. } = state;
         let mut done = done;
@@ -269,8 +269,8 @@ impl ExportRun {
         Ok(())
     }
 
-    /// Writes rows, and says whether the file has its size. Where the estimate says so, the rows
-    /// that are held are written, and what they came to is looked at.
+    /// Writes rows, and returns whether the file has its size. If the estimate reaches the size,
+    /// the rows that are held are written, and their real size decides.
     async fn write_some(&self, file: &mut OpenFile, rows: &RecordBatch) -> Result<bool> {
         file.out.write(rows).await?;
         if file.out.estimated_bytes() < self.file_bytes {
@@ -379,7 +379,7 @@ fn wrong(number: usize, what: &str) -> Error {
     Error::usage(format_args!("file {number}: {what}"))
 }
 
-/// What comes of a future that never waits, as those of local files.
+/// Polls a future that never waits, such as those of local files.
 pub(super) fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => done,

@@ -17,7 +17,7 @@ use crate::io::{PathSink, Sink};
 use crate::write::WriteReport;
 use crate::writer::{RowGroupEncoder, Writer};
 
-/// What comes after a while; of a folder, at once.
+/// A future of a target; those of a folder are ready at once.
 pub(super) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Where files go. Paths within it have `/` between names.
@@ -28,14 +28,14 @@ pub(super) trait Target: fmt::Debug + Send + Sync {
     /// Maximum files that may be open at a time in this memory.
     fn max_open(&self, memory: u64) -> usize;
 
-    /// Takes a part of the memory of a file for what is on its way; gives what is left for the
-    /// rows.
+    /// Reserves a part of the memory of a file for bytes that are being uploaded; returns the rest,
+    /// for the rows.
     fn take_share(&mut self, memory: u64) -> u64;
 
     /// The whole path of a file.
     fn path(&self, file: &str) -> PathBuf;
 
-    /// Whether something stands at a path already.
+    /// Whether the path exists already.
     fn is_taken<'a>(&'a self, file: &'a str) -> Later<'a, Result<bool>>;
 
     /// Begins a file.
@@ -71,7 +71,7 @@ pub(super) trait OutFile: Send {
 
     fn finish(self: Box<Self>) -> Later<'static, Result<WriteReport>>;
 
-    /// Gives up: nothing is left of the file.
+    /// Aborts: nothing of the file stays.
     fn abort(self: Box<Self>) -> Later<'static, ()>;
 }
 
@@ -139,7 +139,7 @@ impl Target for Folder {
             let _ = fs::remove_file(self.0.join(file));
         }
         let mut folders: Vec<PathBuf> = lock(&made.folders).drain().collect();
-        // Those within others first. One that is not empty stays.
+        // Inner folders first. A folder that is not empty stays.
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
         for folder in folders {
             let _ = fs::remove_dir(folder);

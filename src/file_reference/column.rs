@@ -144,7 +144,7 @@ impl<'a> FileColumn<'a> {
     }
 
     fn target(&self, row: usize, uri: Option<&'a str>) -> FileTarget<'a> {
-        // A locator beside inline bytes says where they came from; the inline bytes count.
+        // A locator beside inline bytes is their origin; the inline bytes count.
         if let Some(bytes) = self.inline.as_ref().and_then(|inline| inline(row)) {
             return FileTarget::Inline(bytes);
         }

@@ -26,7 +26,7 @@ pub trait FileResolver {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileReference<'a> {
-    /// What it refers to.
+    /// The target of the reference.
     pub target: FileTarget<'a>,
     /// The media type of the bytes; `application/octet-stream` if none is set.
     pub content_type: &'a str,
@@ -36,7 +36,7 @@ pub struct FileReference<'a> {
     pub uri: Option<&'a str>,
 }
 
-/// What a value of a FILE column refers to.
+/// The target of a value of a FILE column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileTarget<'a> {

@@ -51,9 +51,9 @@ thrift! {
     pub view struct ColumnChunkRef<'a> of "ColumnChunk" {
         /// Another file that holds the chunk; never followed.
         1 optional file_path: &'a str,
-        /// Deprecated: where a copy of the metadata stands in the file, or anything else.
+        /// Deprecated: offset of a copy of the metadata in the file, or any other number.
         2 required file_offset: i64,
-        /// What is in the chunk; absent if it is encrypted with a key of its own.
+        /// The contents of the chunk; absent if they are encrypted with a key of their own.
         3 optional meta_data: ColumnMetaDataRef<'a>,
         /// Where the offset index begins.
         4 optional offset_index_offset: i64,

@@ -13,7 +13,7 @@ thrift! {
     pub struct AesGcmV1 {
         /// Prefix of everything that is authenticated.
         1 optional aad_prefix: Vec<u8>,
-        /// Bytes that tell this file from all others.
+        /// Bytes that are unique to this file.
         2 optional aad_file_unique: Vec<u8>,
         /// Whether the reader must bring the prefix, which is not in the file.
         3 optional supply_aad_prefix: bool,
@@ -26,7 +26,7 @@ thrift! {
     pub struct AesGcmCtrV1 {
         /// Prefix of everything that is authenticated.
         1 optional aad_prefix: Vec<u8>,
-        /// Bytes that tell this file from all others.
+        /// Bytes that are unique to this file.
         2 optional aad_file_unique: Vec<u8>,
         /// Whether the reader must bring the prefix, which is not in the file.
         3 optional supply_aad_prefix: bool,

@@ -45,7 +45,7 @@ impl Elements {
         self.heads.len()
     }
 
-    /// What is kept of the element at `index`.
+    /// The head of the element at `index`.
     #[inline]
     pub(crate) fn head(&self, index: u32) -> &ElementHead {
         #[cfg(test)]
@@ -220,7 +220,7 @@ impl<'a> Template<'a> {
         let (&name_len, rest) = rest.split_first().filter(|(first, _)| **first < 0x80)?;
         let (name, rest) = rest.split_at_checked(usize::from(name_len))?;
         self.after.strip(rest)?;
-        // Of short names, that check is the faster one.
+        // For short names, this check is faster.
         if !name.is_ascii() && std::str::from_utf8(name).is_err() {
             return None;
         }
@@ -321,7 +321,7 @@ impl LongElement {
     }
 }
 
-/// What is kept of an element.
+/// The properties of an element that are kept in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ElementHead {
     /// Where the element begins in the footer.

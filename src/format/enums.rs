@@ -24,7 +24,7 @@ thrift! {
         Double = 5 "DOUBLE",
         /// Bytes with a length.
         ByteArray = 6 "BYTE_ARRAY",
-        /// Bytes, as many as the schema says.
+        /// Bytes of the length in the schema.
         FixedLenByteArray = 7 "FIXED_LEN_BYTE_ARRAY",
     }
 }
@@ -55,7 +55,7 @@ thrift! {
         List = 3 "LIST",
         /// The name of an enum value, UTF-8.
         Enum = 4 "ENUM",
-        /// An unscaled integer; scale and precision stand in the schema element.
+        /// An unscaled integer; the schema element has scale and precision.
         Decimal = 5 "DECIMAL",
         /// Days since 1970-01-01.
         Date = 6 "DATE",

@@ -11,7 +11,7 @@ use crate::thrift::derive::thrift;
 thrift! {
     /// The header of a page: sizes, checksum, and the header that belongs to its type.
     pub struct PageHeader {
-        /// What the page holds; decides which of the four headers is there.
+        /// The kind of the page, which decides which of the four headers is present.
         1 required r#type: PageType,
         /// Bytes of the page uncompressed, without this header, with the levels.
         2 required uncompressed_page_size: i32,

@@ -24,7 +24,7 @@ pub(crate) const TAIL_LEN: usize = 8;
 /// The shortest file: both magics and a footer length.
 pub(crate) const MIN_FILE_LEN: u64 = 12;
 
-/// What the last eight bytes say.
+/// The last eight bytes, parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tail {
     /// Bytes of the footer, which ends where the last eight bytes begin.

@@ -22,7 +22,7 @@ pub enum Edges {
 }
 
 impl Edges {
-    /// Those of a leaf; `None` if it is neither GEOMETRY nor GEOGRAPHY.
+    /// The edges of a leaf; `None` if it is neither GEOMETRY nor GEOGRAPHY.
     pub(crate) fn for_leaf(leaf: &Leaf) -> Option<Self> {
         match leaf.logical {
             Some(LogicalType::Geometry(_)) => Some(Self::Planar),

@@ -195,7 +195,7 @@ impl Coordinates for Geodesic {
 /// ellipsoid in use.
 const LONGER: f64 = 1.004;
 
-/// Added to what is computed in degrees, because the last digits of it are not exact.
+/// Added to values that are computed in degrees, because their last digits are not exact.
 const ROUNDING: f64 = 1e-9;
 
 impl Geodesic {

@@ -139,7 +139,7 @@ fn any_geometry(rng: &mut Rng) -> Geometry {
     geometry(rng, base, dimensions, 0)
 }
 
-/// What the statistics must be, found the slow way.
+/// The expected statistics, computed the slow way.
 fn naive(geometries: &[Geometry]) -> Option<GeospatialStatistics> {
     if geometries.is_empty() {
         return None;

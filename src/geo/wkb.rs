@@ -242,7 +242,7 @@ fn visit_any(wkb: &[u8], out: &mut impl Coordinates) -> Result<WkbHeader> {
     Ok(first)
 }
 
-/// Reads what follows a header; gives the number of geometries in it that are still to come.
+/// Reads what follows a header; returns the number of geometries in it that are still to come.
 #[inline]
 fn body(header: WkbHeader, cursor: &mut Cursor<'_>, out: &mut impl Coordinates) -> Result<usize> {
     match header.kind {

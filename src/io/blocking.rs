@@ -20,7 +20,7 @@ use crate::read::{
 };
 use crate::trace;
 
-/// Reads the footer of a file. Gives the length of the file too.
+/// Reads the footer of a file. Returns the length of the file too.
 ///
 /// # Errors
 /// `Io`, or whatever is wrong with the footer.
@@ -37,8 +37,8 @@ pub(crate) fn open_footer(
     Ok((footer.seal(missing, keys)?.open(limits)?, file_len))
 }
 
-/// Loads the page indexes of these leaves: a few large reads, whatever their number. What is loaded
-/// already is not read again.
+/// Loads the page indexes of these leaves in a few large reads, whatever their number. Indexes that
+/// are loaded already are not read again.
 ///
 /// # Errors
 /// `Io`; or as [`Metadata::index_needs`].
@@ -116,11 +116,11 @@ impl ScanDriver {
         Scan::new(self.context.clone(), ranges, threads, prefetch)
     }
 
-    /// Goes on until a wave is decoded, and gives its batches; `None` after the last. There may be
-    /// none, which says that there is no memory for more before those that wait are given out.
+    /// Decodes until a wave is done, and returns its batches; `None` after the last. A wave without
+    /// batches means that memory is exhausted until waiting batches are returned.
     ///
     /// # Errors
-    /// `Io`, or whatever is wrong with the data.
+    /// `Io`, or any fault of the data.
     pub(super) fn advance(
         &self,
         scan: &mut Scan,

@@ -29,7 +29,7 @@ pub(crate) enum EncodeThreads {
     /// As many as there are cores.
     #[default]
     Auto,
-    /// Those of a pool; the calling one too where they are busy elsewhere.
+    /// The threads of a pool; the calling thread helps if they are busy elsewhere.
     Pool(Pool),
 }
 
@@ -136,7 +136,7 @@ impl InFlight {
         Ok(Some(EncodedRowGroup { rows: group.pending.rows(), layout, chunks, sorting }))
     }
 
-    /// Forgets all row groups. Each thread goes on to the end of its column at most.
+    /// Forgets all row groups. Each thread finishes at most the column that it encodes.
     pub(crate) fn cancel(&mut self) {
         lock(&self.queue.0).jobs.clear();
         for group in self.groups.drain(..) {
@@ -216,7 +216,7 @@ impl Queue {
 /// row group.
 struct IdleThreads<'a> {
     queue: &'a Queue,
-    /// Of the pool.
+    /// Number of threads of the pool.
     threads: usize,
 }
 

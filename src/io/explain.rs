@@ -33,7 +33,7 @@ pub struct Explanation {
     pub row_groups: Vec<ExplainedRowGroup>,
 }
 
-/// What happens to a row group.
+/// The fate of a row group in a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedRowGroup {

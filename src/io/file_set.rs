@@ -29,7 +29,7 @@ pub(super) struct SetFile<S> {
 const APART: u64 = 1 << 30;
 
 impl<S> FileSet<S> {
-    /// Of these files, by name and length.
+    /// Makes a source of these files, by name and length.
     ///
     /// # Errors
     /// `Usage` if they are beyond 2^62 bytes in all.
@@ -42,7 +42,7 @@ impl<S> FileSet<S> {
             placed.push(SetFile { place: next..end, name, source });
             next = end + APART;
         }
-        // What a footer would take: the last file may end with a page.
+        // The last file may end with a page, where a footer would be.
         Ok(Self { files: Arc::new(placed), len: next + 8 })
     }
 

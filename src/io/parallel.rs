@@ -26,7 +26,7 @@ pub(crate) struct Parallel {
     ready: VecDeque<ReservedBatch>,
     /// The wave that the pool works on.
     running: Option<Receiver<Finished>>,
-    /// What the next wave continues from; with the pool while a wave runs.
+    /// The state that the next wave continues from; the pool has it while a wave runs.
     scan: Option<Scan>,
 }
 
@@ -100,7 +100,7 @@ impl Drop for Parallel {
     fn drop(&mut self) {
         self.driver.cancelled.store(true, Ordering::Relaxed);
         if let Some(running) = self.running.take() {
-            // Waits, so that no work goes on after the read: a task that runs is at most one leaf
+            // Waits, so that no work continues after the read: a running task is at most one leaf
             // of one wave.
             let _ = wait(&running, &self.pool);
         }

@@ -36,7 +36,7 @@ impl Pool {
         }
     }
 
-    /// Whether it is of use beside the calling thread: a global pool of one is not.
+    /// Whether the pool helps beside the calling thread; a global pool of one thread does not.
     pub(crate) fn has_threads(&self) -> bool {
         match self {
             Self::Global => self.threads() > 1,
@@ -52,7 +52,7 @@ impl Pool {
     }
 
     /// If the calling thread is one of the pool, lets it do other work of the pool for a moment.
-    /// Says whether it is.
+    /// Returns whether it is.
     pub(super) fn help(&self) -> bool {
         let yielded = match self {
             Self::Global => rayon::yield_now(),

@@ -24,7 +24,7 @@ impl Pool {
         Ok(Self::Global)
     }
 
-    /// Whether it is of use beside the calling thread.
+    /// Whether the pool helps beside the calling thread.
     pub(crate) fn has_threads(&self) -> bool {
         false
     }

@@ -50,7 +50,7 @@ pub(crate) fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
     fetches
 }
 
-/// The requests for ranges of a file: says which bytes to read, and cuts the ranges out of them.
+/// The requests for ranges of a file: which bytes to read, and how the ranges are cut out of them.
 #[derive(Debug)]
 pub(crate) struct Requests {
     wanted: Vec<Range<u64>>,
@@ -77,7 +77,7 @@ impl Requests {
         for Fetch { range, .. } in &fetches {
             let len = range.end - range.start;
             let n = len.div_ceil(longest);
-            // Of equal length, so that they end at about the same time.
+            // Pieces of equal length, which end at about the same time.
             let piece = len.div_ceil(n);
             let starts = (0..n).map(|i| range.start + i * piece);
             needs.extend(starts.map(|start| start..range.end.min(start + piece)));
@@ -92,7 +92,7 @@ impl Requests {
         &self.needs
     }
 
-    /// Takes them, in the same order, and gives the bytes of the wanted ranges, in theirs.
+    /// Takes them, in the same order, and returns the bytes of the wanted ranges, in theirs.
     ///
     /// # Errors
     /// `Io` if there are fewer or more than were asked for.
@@ -151,7 +151,7 @@ pub(super) fn read_pooled(
     range: Range<u64>,
     free_lists: &FreeLists,
 ) -> Result<Bytes> {
-    // Of more than all memory, none is taken, and the source says what is wrong.
+    // If the length exceeds all memory, none is taken, and the source reports the error.
     let memory = free_lists.take(saturated(range.end.saturating_sub(range.start)));
     read_over(source, range, memory, free_lists)
 }

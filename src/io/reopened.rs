@@ -13,7 +13,8 @@ use crate::error::{Error, Result};
 
 /// A local file that is not kept open: a process may have few files open, and a dataset many.
 ///
-/// A file that was replaced or changed since is refused, as far as its length and time tell.
+/// A file that was replaced or changed since is refused, as far as its length and modification time
+/// reveal it.
 #[derive(Debug)]
 pub(crate) struct ReopenedFile {
     path: PathBuf,
@@ -73,7 +74,7 @@ fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(failed)
 }
 
-/// What tells that a file is another: its length, and when it was changed.
+/// The length and the modification time of a file, which reveal that it changed.
 fn stamp(file: &File) -> Result<(u64, Option<SystemTime>)> {
     let metadata = file.metadata().map_err(|e| Error::io("the length of the file", e))?;
     Ok((metadata.len(), metadata.modified().ok()))

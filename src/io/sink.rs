@@ -62,7 +62,7 @@ impl<W: Write + Send> Sink for WriteSink<W> {
 #[derive(Debug)]
 pub struct PathSink {
     path: PathBuf,
-    /// None where bytes go straight to the path.
+    /// `None` if bytes go straight to the path.
     temporary: Option<PathBuf>,
     file: Option<File>,
 }
@@ -138,7 +138,7 @@ impl Sink for PathSink {
             return Err(Error::usage("the file is finished"));
         };
         let Some(temporary) = self.temporary.take() else {
-            // Nothing is held back here, and what is no file may refuse to be synced.
+            // Nothing is buffered here, and pipes and devices may refuse to be synced.
             return Ok(());
         };
         // Renamed while it is locked, so that no process removes it as abandoned.
@@ -237,7 +237,7 @@ fn new_file(_path: &Path) -> std::fs::OpenOptions {
     options
 }
 
-/// Gives the new file the permissions of the one that it takes the place of.
+/// Gives the new file the permissions of the file that it replaces.
 fn keep_permissions(file: &File, path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(old) => file.set_permissions(old.permissions()),
@@ -245,7 +245,7 @@ fn keep_permissions(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the new name last: on Unix it stands in the folder, which has a cache of its own.
+/// Makes the new name durable: on Unix the folder has it, which has a cache of its own.
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

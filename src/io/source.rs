@@ -41,7 +41,7 @@ pub trait Source: Send + Sync {
         false
     }
 
-    /// What a request costs, so that ranges which lie close are read in one.
+    /// The cost of a request, which decides whether ranges that lie close are read in one.
     fn latency(&self) -> Latency {
         Latency::LOCAL
     }

@@ -15,7 +15,7 @@ use crate::trace;
 pub(super) struct Workers<'a> {
     #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "asked between leaves"))]
     pub(super) cancelled: &'a AtomicBool,
-    /// What large chunks are read from while they are decoded.
+    /// The source of large chunks that are read while they are decoded.
     pub(super) pieces: Option<&'a FileRanges>,
 }
 
@@ -30,8 +30,9 @@ impl Workers<'_> {
             Some(batch) => batch.make(|range| self.piece(range)),
             #[cfg(feature = "parallel")]
             None => wave.decode(self),
+            // A build without the feature has no pool, and a scan without threads no windows.
             #[cfg(not(feature = "parallel"))]
-            None => Ok(Vec::new()),
+            None => Err(Error::usage("a wave of windows, and no threads to decode them").into()),
         }
     }
 

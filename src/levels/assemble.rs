@@ -122,7 +122,7 @@ impl SimdTask for FindSlots<'_> {
     }
 }
 
-/// What the entries of a stretch are: counted for the value decoder.
+/// Counts of the entries of a stretch, for the value decoder.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Decoded {
     /// Slots of the leaf, nulls included.
@@ -131,8 +131,8 @@ pub(crate) struct Decoded {
     pub values: usize,
 }
 
-/// Appends the validity of a leaf for the entries of `range`; says how many slots and values there
-/// are.
+/// Appends the validity of a leaf for the entries of `range`; returns how many slots and values
+/// there are.
 ///
 /// `slot` is the level from which on an entry is a slot of the leaf, `present` the one at which it
 /// has a value.

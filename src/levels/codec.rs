@@ -71,7 +71,7 @@ impl LevelDecoder {
         Self { max, form, scratch: Vec::new() }
     }
 
-    /// Appends the validity of the next `n` slots, and says how many hold a value; only for a
+    /// Appends the validity of the next `n` slots, and returns how many hold a value; only for a
     /// maximum of 1, where the bits of the page are a validity bitmap as they stand.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl LevelDecoder {
             }
             LevelEncoding::Hybrid(hybrid) => {
                 let read = hybrid.read_planes(n, out);
-                // A level that is too high comes before what is wrong after it.
+                // A level that is too high is reported before a fault after it.
                 check(out, before, max)?;
                 read
             }
@@ -253,7 +253,7 @@ mod tests {
             &[16, 2, 3, 0b1010_1010, 0b1110_1010][..],
             &[16, 3],
             &[16, 2, 16, 3],
-            // What is wrong after it comes later.
+            // The fault comes after the levels that are read.
             &[3, 0b1010_1010, 0b1110_1010],
         ] {
             let error = read(bytes, 2, 16).unwrap_err();

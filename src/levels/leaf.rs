@@ -19,9 +19,9 @@ pub(crate) struct LeafLevels {
 /// Definition levels.
 #[derive(Debug)]
 enum Def {
-    /// Of any leaf.
+    /// Levels of any leaf.
     Levels(LevelBuffer),
-    /// Of a leaf whose highest level is 1, once there is a null: a validity bitmap says all.
+    /// Levels of a leaf whose maximum is 1, once there is a null: a validity bitmap suffices.
     Bits(Bitmap),
 }
 
@@ -98,7 +98,7 @@ impl LeafLevels {
         self.push(&def, &rep);
     }
 
-    /// As [`LeafLevels::push`]; the memory is taken over if there are no levels yet.
+    /// Like [`LeafLevels::push`]; the memory is taken over if there are no levels yet.
     pub(crate) fn append(&mut self, def: LevelBuffer, rep: LevelBuffer) {
         match &mut self.def {
             Def::Levels(levels) if self.len == 0 => {
@@ -176,7 +176,7 @@ impl LeafLevels {
         entries
     }
 
-    /// Appends the definition levels of `range`, without a length; says whether there are any.
+    /// Appends the definition levels of `range`, without a length; returns whether there are any.
     pub(crate) fn encode_def(&self, range: Range<usize>, out: &mut Vec<u8>) -> bool {
         if self.max_def == 0 {
             return false;
@@ -192,7 +192,7 @@ impl LeafLevels {
         true
     }
 
-    /// Appends the repetition levels of `range`, without a length; says whether there are any.
+    /// Appends the repetition levels of `range`, without a length; returns whether there are any.
     pub(crate) fn encode_rep(&self, range: Range<usize>, out: &mut Vec<u8>) -> bool {
         if self.max_rep == 0 {
             return false;

@@ -24,7 +24,7 @@ use crate::simd::Isa;
 use crate::simd::ops::{self, BLOCK, SimdOps, SimdTask};
 use crate::simd::planes::LevelBitPlanes;
 
-/// Holds the levels of a column chunk to the table, in pieces.
+/// Checks the levels of a column chunk by the table, piece by piece.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// The definition level of an element, for each list around the leaf, the outermost first.
@@ -34,7 +34,8 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Of a leaf within lists whose elements have these definition levels, the outermost first.
+    /// The order of a leaf inside lists whose elements have these definition levels, the outermost
+    /// first.
     pub(crate) fn new(elements: &[u16]) -> Self {
         Self { elements: elements.into(), before: 0 }
     }
@@ -43,7 +44,7 @@ impl Order {
     /// first entry of a page that was sought.
     ///
     /// # Errors
-    /// `Malformed(Levels)` if one may not stand after the one in front of it.
+    /// `Malformed(Levels)` if one may not follow the previous one.
     pub(crate) fn check(&mut self, def: &LevelBitPlanes, rep: &LevelBitPlanes) -> Result<()> {
         let Some(last) = def.len().checked_sub(1) else {
             return Ok(());
@@ -139,8 +140,8 @@ pub(crate) struct OfLeaf<'a> {
     pub max_rep: u16,
 }
 
-/// Whether two leaves below a struct say the same of it, and of all around it: where a list begins
-/// and ends, what is null, what is empty.
+/// Whether two leaves below a struct agree on it, and on all nodes around it: where a list begins
+/// and ends, which entries are null, and which are empty.
 pub(crate) fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
     // Where no list is below the struct, its entries are those of the leaf.
     if a.max_rep == node.rep && b.max_rep == node.rep {
@@ -227,7 +228,7 @@ mod tests {
         Repeated,
     }
 
-    /// What a record has at a step.
+    /// The value of a record at a step.
     #[derive(Debug, Clone, PartialEq)]
     enum Value {
         Null,

@@ -35,13 +35,13 @@ impl Validity {
         self.len += n;
     }
 
-    /// As [`Validity::push_run`]; says how many of the slots hold a value.
+    /// Like [`Validity::push_run`]; returns how many of the slots hold a value.
     pub(crate) fn push_all(&mut self, valid: bool, n: usize) -> usize {
         self.push_run(valid, n);
         if valid { n } else { 0 }
     }
 
-    /// Appends the `n` slots whose bits `append` appends; says how many of them hold a value.
+    /// Appends the `n` slots whose bits `append` appends; returns how many of them hold a value.
     ///
     /// # Errors
     /// That of `append`.

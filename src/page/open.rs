@@ -51,7 +51,7 @@ pub(crate) struct DataPage {
     pub slots: usize,
     /// Level entries after them that were not opened.
     pub slots_left_out: usize,
-    /// Values that are stored, where the page says so without counting levels: required columns,
+    /// Number of stored values, if the page states it without counting levels: required columns,
     /// and version 2.
     pub values: Option<usize>,
     /// Repetition levels.
@@ -66,7 +66,7 @@ pub(crate) struct DataPage {
     pub memory: PageMemory,
 }
 
-/// What opening a page needs to know of its column chunk.
+/// The properties of a column chunk that are needed to open its pages.
 #[derive(Debug, Clone)]
 pub(crate) struct PageContext {
     /// Codec of the chunk.
@@ -84,14 +84,14 @@ pub(crate) struct PageContext {
     pub bit_order: BitOrder,
     /// Cap on the uncompressed size, in bytes.
     pub page_bytes: u64,
-    /// What opens headers and bodies, if the chunk is encrypted.
+    /// The decryptor of headers and bodies, if the chunk is encrypted.
     pub decryptor: Option<ChunkDecryptor>,
 }
 
 /// Where a page is in its chunk: what an encrypted page is authenticated by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PagePosition {
-    /// Whether no page stands before it, so that it may be the dictionary page.
+    /// Whether it is the first page, and may be the dictionary page.
     pub is_first: bool,
     /// Data pages before it.
     pub data_pages: usize,
@@ -104,7 +104,7 @@ pub(crate) struct StoredHeader {
     pub header: Box<PageHeader>,
     /// Bytes that it takes.
     pub len: usize,
-    /// What the body is, if it is encrypted.
+    /// The module of the body, if it is encrypted.
     pub body: Option<Module>,
 }
 
@@ -147,7 +147,7 @@ impl PageContext {
         let page = position.data_pages;
         let data = (Module::DataPageHeader(page), Module::DataPage(page));
         let dictionary = (Module::DictionaryPageHeader, Module::DictionaryPage);
-        // Which of the two the first page is, its authentication tells.
+        // Authentication reveals which of the two the first page is.
         let as_dictionary =
             position.is_first.then(|| decryptor.open(dictionary.0, module).ok()).flatten();
         let (plain, body, is_dictionary) = match as_dictionary {
@@ -177,13 +177,13 @@ struct Body {
 
 /// Layout of a page of PLAIN values that is opened only as far as its first slots.
 struct PartialLayout {
-    /// Bytes of what is compressed.
+    /// Length of the compressed bytes.
     len: usize,
     /// How many of them are decompressed.
     wanted: usize,
     /// Slots after those that are wanted.
     left_out: usize,
-    /// Bytes of the definition levels that stand before it, in a page of version 2.
+    /// Bytes of the definition levels before it, in a page of version 2.
     levels_v2: Option<usize>,
 }
 
@@ -192,7 +192,7 @@ pub(crate) struct PageOpener {
     context: PageContext,
     /// Made at the first compressed page.
     decompressor: Option<Decompressor>,
-    /// What the memory of decompressed pages is taken from.
+    /// The budget for the memory of decompressed pages.
     budget: Budget,
 }
 
@@ -202,7 +202,7 @@ impl PageOpener {
         Self { context, decompressor: None, budget: budget.clone() }
     }
 
-    /// What opening a page needs to know.
+    /// The properties of the column chunk.
     pub(crate) fn context(&self) -> &PageContext {
         &self.context
     }
@@ -239,14 +239,14 @@ impl PageOpener {
         body: Bytes,
         module: Option<Module>,
     ) -> Result<Option<Page>> {
-        // What is authenticated needs no checksum: a checksum can be made without a key.
+        // Authenticated bytes need no checksum, which could be made without a key.
         if !self.is_authenticated(module) {
             self.verify_checksum(header, &body)?;
         }
         self.open_verified(header, body, module)
     }
 
-    /// As [`PageOpener::open`], of a page whose checksum is known to be right, or not to matter.
+    /// Like [`PageOpener::open`], for a page whose checksum is known to be right, or not to matter.
     ///
     /// # Errors
     /// As [`PageOpener::open`].
@@ -371,7 +371,7 @@ impl PageOpener {
         decryptor.zip(module).is_some_and(|(of, module)| of.authenticates(module))
     }
 
-    /// Decrypts a body, if it is encrypted: `module` says what it is.
+    /// Decrypts a body, if it is encrypted, as `module`.
     fn decrypt(&self, body: Bytes, module: Option<Module>) -> Result<Body> {
         let (Some(decryptor), Some(module)) = (&self.context.decryptor, module) else {
             return Ok(Body { bytes: body, memory: None });
@@ -553,7 +553,7 @@ impl PageOpener {
     }
 }
 
-/// Bytes of the header of an encrypted page: beyond it, what is decrypted would have to be counted.
+/// Maximum bytes of the header of an encrypted page, because the decrypted bytes are not counted.
 const MAX_HEADER_BYTES: usize = 16 << 20;
 
 /// Bytes of a page that are opened beyond those that are thought to do.

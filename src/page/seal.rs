@@ -41,7 +41,7 @@ pub(crate) struct PageParts<'a> {
     pub values: &'a [u8],
 }
 
-/// What a page takes in its chunk, header included.
+/// Sizes of a page in its chunk, header included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sealed {
     /// Where it begins in the chunk.
@@ -66,9 +66,9 @@ pub(crate) struct Sealer {
     compressor: Compressor,
     version: PageVersion,
     checksums: bool,
-    /// What is to be compressed.
+    /// Buffer of the uncompressed body.
     body: Vec<u8>,
-    /// What has been.
+    /// Buffer of the compressed body.
     compressed: Vec<u8>,
 }
 
@@ -95,7 +95,7 @@ impl Sealer {
         Ok(Self { compression, compressor, version, checksums, body, compressed })
     }
 
-    /// Whether it was made for these.
+    /// Whether it was made for these settings.
     pub(crate) fn is(
         &self,
         compression: Compression,
@@ -115,7 +115,7 @@ impl Sealer {
         Ok(self.compressed.len())
     }
 
-    /// Appends a dictionary page: `n` PLAIN values.
+    /// Appends a dictionary page of `n` PLAIN values.
     ///
     /// # Errors
     /// `Limit` if the page is larger than the format can say.
@@ -251,7 +251,7 @@ fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> bool) -> Res
     Ok(())
 }
 
-/// What a body ends with.
+/// The end of a body.
 #[derive(Clone, Copy)]
 struct Rest<'a> {
     bytes: &'a [u8],

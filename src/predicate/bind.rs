@@ -115,8 +115,8 @@ fn node(computed: BoundComputed) -> Result<BoundNode> {
     }
 }
 
-/// A bound predicate is a tree, and what is done with it takes a piece of the stack for each level.
-/// The text form is nested less deep.
+/// Maximum nesting of a bound predicate, because its tree is walked recursively. The text form is
+/// nested less deeply.
 const MAX_NESTED: usize = 512;
 
 #[cold]
@@ -129,15 +129,15 @@ struct Binder<'a> {
     fields: &'a Fields,
     file: Option<(&'a Schema, &'a [Shape])>,
     is_all_null: &'a dyn Fn(usize) -> bool,
-    /// The positions on the way to a path; told whether the list itself is meant where a name may
-    /// stand for it or its element.
+    /// Finds the positions of the nodes on a path; the flag says whether the list itself is meant
+    /// where a name may stand for it or its element.
     find: &'a dyn Fn(&str, bool) -> Result<Vec<usize>>,
     columns: Vec<BoundColumn>,
 }
 
 impl Binder<'_> {
     fn root(&mut self, predicate: &Predicate) -> Result<Arc<BoundNode>> {
-        // What is bound, and how deep it is nested, until it becomes a part of something.
+        // Bound operands, and their depth, until an operator takes them.
         let mut bound: Vec<(Arc<BoundNode>, usize)> = Vec::new();
         for part in predicate.terms() {
             let n = match part {
@@ -247,7 +247,7 @@ impl Binder<'_> {
             let column = Column { path: path.clone(), elements: None, part: None };
             let mut bound = self.column(&column, true)?;
             if let (ColumnOrigin::File(file), Some((schema, _))) = (&mut bound.origin, self.file) {
-                // Of a group, a function may look at everything.
+                // A function may look at everything below a group.
                 let whole = schema.node_named(path).map(SchemaNode::leaves);
                 file.needed = whole.map_or_else(|_| file.needed.clone(), Iterator::collect);
             }
@@ -358,7 +358,7 @@ impl<'a> FieldWalk<'a> {
         Some(walk)
     }
 
-    /// Goes on to the elements, if this is a list or a map.
+    /// Enters the elements, if this is a list or a map.
     fn enter_list(&mut self) -> bool {
         let (DataType::List(item)
         | DataType::LargeList(item)

@@ -205,7 +205,7 @@ fn example(data_type: &DataType) -> &'static str {
     }
 }
 
-/// What may have been meant.
+/// Suggests what may have been meant.
 fn hint(data_type: &DataType, literal: &Literal) -> String {
     match (&literal.kind, data_type) {
         (LiteralKind::Int(_) | LiteralKind::Decimal(..) | LiteralKind::Boolean(_), other)

@@ -19,7 +19,7 @@ use crate::schema::Projection;
 pub struct Bound {
     pub(super) root: Arc<BoundNode>,
     pub(super) columns: Arc<[BoundColumn]>,
-    /// Columns are named, not numbered, in what is to be read.
+    /// Whether columns are named, not numbered, in the projection.
     pub(super) by_name: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum BoundNode {
     Computed(Box<BoundComputed>),
 }
 
-/// What a bloom filter of a leaf can be asked.
+/// The probe of a bloom filter of a leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BloomProbe {
     /// Index of the leaf.
@@ -94,8 +94,8 @@ impl Bound {
         names
     }
 
-    /// What must be read for [`Bound::evaluate`], with the options that the predicate was bound
-    /// with.
+    /// The columns that must be read for [`Bound::evaluate`], with the options that the predicate
+    /// was bound with.
     pub(crate) fn projection(&self) -> Projection {
         if self.by_name {
             return Projection::names(self.names_to_read());

@@ -43,7 +43,7 @@ pub(super) enum BoundTest {
         prefix: String,
         pattern: String,
     },
-    /// Of the text in small letters.
+    /// Compares the string in lowercase.
     Lowered(Box<Self>),
     /// The box around a geometry meets this one.
     Intersects(Rectangle),
@@ -63,25 +63,25 @@ pub(super) struct BoundColumn {
     pub(super) path: String,
     pub(super) elements: Option<Quantifier>,
     pub(super) path_steps: Vec<PathStep>,
-    /// The type of what is tested: of the values, where they are in dictionaries or runs.
+    /// The type of the tested values: without dictionaries and runs.
     pub(super) data_type: DataType,
     /// The edges of its geometries, if it has any.
     pub(super) edges: Edges,
-    /// What is tested of a VARIANT.
+    /// The tested part of a VARIANT.
     pub(super) part: Option<Box<VariantPart>>,
     pub(super) origin: ColumnOrigin,
     pub(super) read: ReadOf,
 }
 
-/// What must be read of a column that is named.
+/// The columns that must be read for a named column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReadOf {
-    /// What the name says.
+    /// The named column.
     Named,
     /// Nothing: the file does not have it, and it is null in every row.
     Nothing,
-    /// The whole column with this name around it: the file does not have what is named, but has the
-    /// list that it would lie in, and how many elements that has must be known.
+    /// The whole column with this name: the file does not have the named one, but it has the list
+    /// around it, whose lengths are needed.
     Around(String),
 }
 
@@ -110,7 +110,7 @@ pub(super) enum ColumnOrigin {
 pub(super) struct BoundLeaf {
     /// The leaf that is tested, or one below the struct, list or map that is.
     pub(super) leaf: Leaf,
-    /// Whether what the metadata say of the leaf holds for what is tested.
+    /// Whether the metadata of the leaf hold for the tested values.
     pub(super) facts: FactsHold,
     /// How the values of the tested leaf become those of Arrow.
     pub(super) conversion: Option<ReadConversion>,

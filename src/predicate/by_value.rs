@@ -59,7 +59,7 @@ impl Literal {
         .map(Some)
     }
 
-    /// The nearest float; what is beyond all numbers lies between them and infinity.
+    /// The nearest float; a number beyond all floats lies between them and infinity.
     fn place_float(&self, data_type: &DataType) -> Placed {
         match (self.coerce(data_type), &self.kind) {
             (Err(CoercionError::Value), LiteralKind::Float(value)) => Ok(beyond(*value, data_type)),
@@ -276,7 +276,7 @@ fn whole_range(data_type: &DataType) -> (i128, i128) {
     }
 }
 
-/// What a comparison with a literal asks of the values.
+/// The question that a comparison with a literal asks of the values.
 pub(super) enum Asked {
     Compare(Op, LiteralValue),
     /// The same of every value.
@@ -284,7 +284,7 @@ pub(super) enum Asked {
 }
 
 impl Place {
-    /// What a comparison of the values with the literal asks.
+    /// Turns a comparison of the values with the literal into a question.
     pub(super) fn asked(self, op: Op) -> Asked {
         let is_less = matches!(op, Op::Lt | Op::LtEq);
         let is_greater = matches!(op, Op::Gt | Op::GtEq);

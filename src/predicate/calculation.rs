@@ -35,14 +35,14 @@ pub struct Expression {
     pub(super) steps: Vec<Step>,
 }
 
-/// A part of an expression.
+/// A step of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
     Column(Column),
     Literal(Literal),
-    /// Of the value before it.
+    /// Applies to the previous value.
     Unary(Unary),
-    /// Of the two values before it.
+    /// Applies to the two previous values.
     Binary(Arithmetic),
 }
 
@@ -203,7 +203,7 @@ impl<T: Array> From<Scalar<T>> for Expression {
 impl Neg for Expression {
     type Output = Self;
 
-    /// Of a literal that is a number, the number with the other sign.
+    /// Negates a literal number.
     fn neg(mut self) -> Self {
         if let [Step::Literal(literal)] = self.steps.as_mut_slice()
             && let Some(negated) = literal.negated()

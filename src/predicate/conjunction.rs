@@ -30,7 +30,7 @@ const MAX_COPIED: usize = 4 << 20;
 const NANOS_TO_TAKE: f64 = 3.0;
 
 impl Bound {
-    /// As [`Bound::evaluate`], with what batches before this one have taught.
+    /// Like [`Bound::evaluate`], with what batches before this one have taught.
     pub(crate) fn evaluate_adaptively(
         &self,
         batch: &RecordBatch,
@@ -43,7 +43,7 @@ impl Bound {
         Ok(BooleanArray::new(trues, None))
     }
 
-    /// As [`Bound::evaluate_adaptively`], of some `conjuncts`, ascending; the batch
+    /// Like [`Bound::evaluate_adaptively`], for some `conjuncts`, ascending; the batch
     /// need not have the columns of the others.
     pub(crate) fn evaluate_conjuncts(
         &self,
@@ -88,7 +88,7 @@ impl Bound {
         let (mut found, mut are_all) = (Vec::new(), true);
         conjunct.for_each_column(&mut |column| {
             let column = self.columns.get(column);
-            // What the file does not have is null without any.
+            // A column that the file does not have is null, and needs none of the schema.
             if column.is_some_and(|column| column.read == ReadOf::Nothing) {
                 return;
             }
@@ -139,8 +139,7 @@ impl Bound {
         Ok(left)
     }
 
-    /// Of the columns that a conjunct needs, the rows that are left; `None` if they cannot be taken
-    /// out.
+    /// The remaining rows of the columns that a conjunct needs; `None` if they cannot be filtered.
     fn few(
         &self,
         conjunct: &BoundNode,

@@ -42,7 +42,7 @@ impl fmt::Display for Column {
     }
 }
 
-/// What is still to be written.
+/// An item that is still to be written.
 enum Unwritten {
     /// A term, by its number.
     Term(usize),
@@ -53,7 +53,7 @@ impl fmt::Display for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let terms: Vec<&Term> = self.terms().collect();
         let starts = starts(&terms);
-        // What is pushed last is written first.
+        // The item that is pushed last is written first.
         let mut left = vec![Unwritten::Term(terms.len() - 1)];
         while let Some(piece) = left.pop() {
             let at = match piece {

@@ -184,8 +184,8 @@ fn undecided(
 // Trap: a row that other parts of the predicate leave out must not make an expression fail, so that
 // one that may fail is evaluated only on the rows that are wanted.
 impl Bound {
-    /// What an expression is asked, for the rows of a batch; of those that are not `wanted`, null
-    /// may be null.
+    /// Evaluates an expression and its test for the rows of a batch; the result may be null for
+    /// rows that are not `wanted`.
     fn computed(
         &self,
         computed: &BoundComputed,
@@ -253,7 +253,8 @@ struct Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    /// Tests what `path_steps` leads to in `array`. `outer` says where something around it is null.
+    /// Tests the values at `path_steps` in `array`. `outer` marks where something around them is
+    /// null.
     fn descend(
         self,
         array: &ArrayRef,
@@ -277,7 +278,8 @@ impl Evaluator<'_> {
             }
             PathStep::Elements => {
                 let lists = ListElements::from_array(array).ok_or_else(|| missing(column))?;
-                // What lies in no list is no value, and not looked at by tests that may fail.
+                // An element outside every list is not a value, and tests that may fail must not
+                // see it.
                 let may_fail = matches!(self.test, BoundTest::Intersects(_));
                 let inside = may_fail.then(|| lists.inside(nulls.as_ref()));
                 let tri_state = self.descend(&lists.values, inside.as_ref(), rest)?;
@@ -357,7 +359,7 @@ impl Evaluator<'_> {
         Ok(of_runs.gathered(array.len(), |i| indexes.get(i).copied()))
     }
 
-    /// Tests values that are neither in a dictionary nor in runs. `outer` says where something
+    /// Tests values that are neither in a dictionary nor in runs. `outer` marks where something
     /// around them is null.
     fn test_plain(self, array: &ArrayRef, outer: Option<&NullBuffer>) -> Result<TriState> {
         let Self { column, test, .. } = self;
@@ -451,7 +453,7 @@ fn are_equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)
 }
 
-/// The order of two byte strings: mostly their first eight bytes tell, without a call. The trap is
+/// The order of two byte strings: usually the first eight bytes decide, without a call. The trap is
 /// that of [`are_equal`].
 #[inline]
 fn order(a: &[u8], b: &[u8]) -> Ordering {

@@ -242,7 +242,7 @@ impl Column {
         self.test(Test::Intersects(rectangle))
     }
 
-    /// As [`Column::like`], with another escape character than `\`, or with none.
+    /// Like [`Column::like`], with another escape character than `\`, or with none.
     pub fn like_escaped(self, pattern: impl Into<String>, escape: Option<char>) -> Predicate {
         self.test(Test::Like(pattern.into(), escape))
     }
@@ -432,7 +432,7 @@ impl Expression {
         self.test(Test::ILike(pattern.into(), Some('\\')))
     }
 
-    /// A comparison in the simplest form that says it: with a literal, a test.
+    /// A comparison in its simplest form: with a literal, a test.
     pub(super) fn compare(self, op: Op, other: Self) -> Predicate {
         match (self.into_literal(), other.into_literal()) {
             (Err(left), Ok(literal)) => left.test(Test::Compare(op, literal)),

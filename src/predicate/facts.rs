@@ -23,7 +23,7 @@ use crate::stats::bounds::StoredBound;
 use crate::stats::order::ValueOrder;
 use crate::stats::page_index;
 
-/// What is known of a leaf in a row group or in a page. What is `None` is not known.
+/// The facts of a leaf in a row group or in a page. `None` is unknown.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub(crate) struct ColumnFacts {
@@ -51,7 +51,7 @@ pub(crate) struct ColumnFacts {
     pub dictionary: Option<ArrayRef>,
 }
 
-/// What is known of a leaf in each page of a column chunk.
+/// The facts of a leaf in each page of a column chunk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PageFacts {
     /// One for each data page, in file order; their rows add up to those of the row group.
@@ -109,9 +109,9 @@ impl ColumnFacts {
         self.entries.is_some() && self.nulls == self.entries
     }
 
-    /// What the footer says of a column chunk of `rows` rows. `order` is the leaf's entry in the
-    /// footer's `column_orders`, `None` if there is none for it (a list that is shorter than the
-    /// leaves is none at all).
+    /// The facts of a column chunk of `rows` rows in the footer. `order` is the leaf's entry in the
+    /// footer's `column_orders`, `None` if there is none (a list that is shorter than the leaves is
+    /// ignored).
     pub(crate) fn of_chunk(
         leaf: &Leaf,
         order: Option<&ColumnOrder>,
@@ -146,7 +146,7 @@ impl ColumnFacts {
             return Self::unknown(self.rows);
         }
         if leaf.max_def == 0 {
-            // Without definition levels there are no nulls, whatever is said.
+            // Without definition levels there are no nulls, whatever the file states.
             self.nulls = Some(0);
         }
         let total = |counts: &Vec<u64>| counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
@@ -181,7 +181,7 @@ impl ColumnFacts {
     }
 }
 
-/// What a column index says of the bounds of a page.
+/// The bounds of a page in a column index.
 struct PageBounds<'a> {
     all_null: bool,
     min: &'a [u8],
@@ -189,8 +189,8 @@ struct PageBounds<'a> {
 }
 
 impl ColumnFacts {
-    /// Adds the bounds of a page, which are believed if values have this order; or says what is
-    /// wrong with them.
+    /// Adds the bounds of a page, which are trusted if values have this order; or returns their
+    /// fault.
     fn set_bounds(
         &mut self,
         leaf: &Leaf,
@@ -205,7 +205,7 @@ impl ColumnFacts {
                 return Err("a page of nulls has values");
             }
             self.nulls = self.nulls.or(self.entries);
-            // Of a list, how many entries there are is not known; that all are null is.
+            // The number of entries of a list is unknown; that all are null is known.
             if self.entries.is_none() {
                 self.entries = self.nulls;
             }
@@ -218,8 +218,8 @@ impl ColumnFacts {
                 if order.is_some_and(Ordering::is_gt) {
                     return Err("a lower bound lies above the upper one");
                 }
-                // What is no value of the type is no bound of it: numbers are checked where
-                // they become some.
+                // A bound that is no value of the type is none: numbers are checked where they
+                // become values.
                 self.min = Some(StoredBound { bytes: page.min.to_vec(), exact: true });
                 self.max = Some(StoredBound { bytes: page.max.to_vec(), exact: true });
             }
@@ -229,12 +229,12 @@ impl ColumnFacts {
 }
 
 impl PageFacts {
-    /// What the page index says of the pages of a column chunk in a row group of `rows` rows.
+    /// The facts of the pages of a column chunk in a row group of `rows` rows, in the page index.
     /// `order` is as for [`ColumnFacts::of_chunk`].
     ///
     /// # Errors
-    /// `Malformed` if the indexes contradict themselves or each other. This is no reason to fail:
-    /// it says why they are to be ignored.
+    /// `Malformed` if the indexes contradict themselves or each other: the caller then ignores
+    /// them, and reports the error.
     pub(crate) fn of_indexes(
         leaf: &Leaf,
         order: Option<&ColumnOrder>,
@@ -275,7 +275,7 @@ impl PageFacts {
 /// The indexes of a column chunk, with histograms of the right length.
 struct CheckedIndexes<'a> {
     leaf: &'a Leaf,
-    /// The order that bounds are believed in.
+    /// The order in which bounds are trusted.
     order: Option<ValueOrder>,
     offsets: &'a OffsetIndex,
     columns: &'a ColumnIndex,
@@ -329,19 +329,18 @@ impl CheckedIndexes<'_> {
 }
 
 impl PageFacts {
-    /// Holds the pages against what the footer says of the whole chunk: as many nulls, and for
+    /// Compares the pages with the footer's facts of the whole chunk: as many nulls, and for
     /// integers, whose bounds are never truncated, the same bounds.
     ///
     /// # Errors
-    /// `Malformed` if one of the two must be wrong: neither says where the pages are to be left out
-    /// then.
+    /// `Malformed` if one of the two must be wrong: the page index is then ignored.
     pub(crate) fn check_against(&self, leaf: &Leaf, chunk: &ColumnFacts) -> Result<()> {
         let wrong = |what: &str, of_chunk: &dyn std::fmt::Debug, of_pages: &dyn std::fmt::Debug| {
             let (expected, found) = (format_args!("{of_chunk:?}"), format_args!("{of_pages:?}"));
             Err(Error::mismatch(Spec::PageIndex, what, expected, found))
         };
         let nulls = self.pages.iter().try_fold(0u64, |sum, page| sum.checked_add(page.nulls?));
-        // Within lists, whether empty ones are counted is not said.
+        // Inside lists, the specification leaves open whether empty ones are counted.
         let nulls = nulls.filter(|_| leaf.max_rep == 0);
         if let (Some(of_chunk), Some(of_pages)) = (chunk.nulls, nulls)
             && of_chunk != of_pages
@@ -383,7 +382,7 @@ pub(crate) fn dictionary_is_complete(meta: &ColumnMetaData) -> bool {
     all_pages_refer_to_dictionary(meta.encoding_stats.iter().flatten().cloned())
 }
 
-/// As [`dictionary_is_complete`], of the counts in the metadata.
+/// Like [`dictionary_is_complete`], for the counts in the metadata.
 pub(crate) fn all_pages_refer_to_dictionary(
     stats: impl IntoIterator<Item = PageEncodingStats>,
 ) -> bool {
@@ -393,7 +392,7 @@ pub(crate) fn all_pages_refer_to_dictionary(
             matches!(stats.encoding, Encoding::RleDictionary | Encoding::PlainDictionary);
         match stats.page_type {
             PageType::DictionaryPage | PageType::IndexPage => {}
-            // A count of no pages is one that says nothing; a negative one makes all doubtful.
+            // A count of no pages is ignored; a negative one makes all doubtful.
             _ if stats.count == 0 => {}
             PageType::DataPage | PageType::DataPageV2 if is_dictionary && stats.count > 0 => {
                 uses = true;

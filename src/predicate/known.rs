@@ -71,7 +71,7 @@ impl Predicate {
     }
 }
 
-/// A part with literals for what is known: a constant, if no column is left.
+/// Replaces known columns by literals: the result is a constant, if no column is left.
 fn left_of(part: Predicate, values: &RecordBatch) -> Result<Predicate> {
     let has_columns = match &part.root {
         Term::Computed(value, _) => value.columns().next().is_some(),
@@ -98,8 +98,8 @@ fn join(mut parts: Vec<Predicate>, decides: bool) -> Predicate {
     if decides { Predicate::any_of(parts) } else { Predicate::all_of(parts) }
 }
 
-/// Three-valued: evaluation gives false for null, so what is neither true nor, negated, true is
-/// null.
+/// Evaluates to one of three values: evaluation returns false for null, so a term that is neither
+/// true nor, negated, true is null.
 fn evaluate(part: &Term, values: &RecordBatch) -> Result<Predicate> {
     let holds = |predicate: Predicate| -> Result<bool> {
         Ok(predicate.bind_to(values.schema_ref())?.evaluate(values)?.value(0))

@@ -13,7 +13,7 @@ use arrow_array::{Array, ArrayRef};
 use super::bound::{BoundNode, BoundTest};
 use super::tri_state::TriState;
 
-/// What was learnt while a predicate was evaluated. Shared by the threads of a read.
+/// Measurements of the evaluation of a predicate. The threads of a read share them.
 #[derive(Debug, Default)]
 pub(crate) struct AdaptiveStats {
     state: Mutex<AdaptiveState>,
@@ -26,7 +26,7 @@ struct AdaptiveState {
     entries: Vec<DictionaryResults>,
 }
 
-/// What a conjunct cost so far, and how many rows it let pass.
+/// The cost of a conjunct so far, and how many rows passed it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {
     rows: u64,
@@ -34,8 +34,8 @@ struct Cost {
     time: Duration,
 }
 
-/// What a conjunct has cost for a row that it was evaluated on, and how many of these
-/// rows it let pass.
+/// The cost of a conjunct for each row that it was evaluated on, and the fraction of these rows
+/// that passed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConjunctCost {
     pub(crate) nanos: f64,
@@ -94,7 +94,7 @@ impl AdaptiveStats {
             .map_or_else(|| node.guess(), Cost::nanos)
     }
 
-    /// What is known of each conjunct.
+    /// The costs of the conjuncts that were measured.
     pub(crate) fn conjuncts(&self) -> Vec<Option<ConjunctCost>> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.conjuncts.iter().map(Cost::known).collect()
@@ -133,7 +133,7 @@ impl AdaptiveStats {
 }
 
 impl AdaptiveState {
-    /// What is kept of a dictionary; `None` if there are too many.
+    /// The cached results of a dictionary; `None` if there are too many.
     fn entry(&mut self, test: &BoundTest, values: &ArrayRef) -> Option<&mut DictionaryResults> {
         let test = std::ptr::from_ref(test).addr();
         let found = self.entries.iter().position(|entries| entries.are_of(test, values));
@@ -177,7 +177,7 @@ impl Cost {
         self.nanos() / left_out.max(1e-3)
     }
 
-    /// What a row takes.
+    /// Nanoseconds for each row.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn nanos(&self) -> f64 {
         self.time.as_nanos() as f64 / self.rows as f64

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-/// What a pattern is.
+/// A parsed pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Pattern {
     /// Exactly this text.
@@ -16,7 +16,7 @@ pub(super) enum Pattern {
     /// Anything that begins with `prefix` and matches `rest`, which is the whole pattern with a
     /// backslash for the escape character.
     Other {
-        /// What stands before the first wildcard.
+        /// The text before the first wildcard.
         prefix: String,
         /// The whole pattern.
         whole: String,

@@ -20,7 +20,7 @@ pub(super) struct ListElements {
 impl ListElements {
     pub(super) fn from_array(array: &ArrayRef) -> Option<Self> {
         fn by_offsets<O: OffsetSizeTrait>(offsets: &[O], values: &ArrayRef) -> ListElements {
-            // Of a slice of an array, only the elements of the slice.
+            // If the array is a slice, only its own elements.
             let first = offsets.first().map_or(0, |first| first.as_usize());
             let last = offsets.last().map_or(0, |last| last.as_usize());
             let ends = offsets.iter().zip(offsets.iter().skip(1));

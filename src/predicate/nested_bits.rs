@@ -27,7 +27,8 @@ pub fn repeated(results: &BooleanBuffer, first: &BooleanBuffer) -> BooleanBuffer
     })
 }
 
-/// The words that `make` gives for those of `outer` and the bits of `inner` put at their set bits.
+/// Applies `make` to the words of `outer` and the bits of `inner`, which are moved to the set bits
+/// of `outer`.
 fn words(
     outer: &BooleanBuffer,
     inner: &BooleanBuffer,
@@ -46,7 +47,7 @@ fn words(
 /// The bits of words, taken a few at a time.
 struct Bits<I> {
     words: I,
-    /// Those that are left of a word, the next one lowest.
+    /// The remaining bits of a word, the next one lowest.
     word: u64,
     left: u32,
 }

@@ -11,12 +11,12 @@ use super::value::LiteralValue;
 pub(super) struct OrderedSpan {
     pub(super) low: Option<LiteralValue>,
     pub(super) high: Option<LiteralValue>,
-    /// Whether neither bound is said to be cut.
+    /// Whether both bounds are known to be values.
     pub(super) exact: bool,
 }
 
 impl OrderedSpan {
-    /// What values between the bounds may be, compared with `to`.
+    /// The results of comparing values between the bounds with `to`.
     pub(super) fn compared(&self, op: Op, to: &LiteralValue) -> PossibleResults {
         let order =
             |bound: &Option<LiteralValue>| bound.as_ref().and_then(|bound| bound.compare(to));

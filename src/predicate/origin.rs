@@ -28,7 +28,7 @@ pub(super) fn part_origin(
                 .is_some_and(|shape| VariantShape::plain(shape.field.data_type()) == part.data_type)
     });
     let (leaf, facts) = match (typed, needed.leaves.first()) {
-        // What is not read is null in all rows.
+        // A leaf that is not read is null in all rows.
         (Some((leaf, Some(value))), _) if needed.leaves.contains(&value) => {
             (leaf, FactsHold::WhereNull(value))
         }
@@ -79,7 +79,7 @@ pub(super) fn origin(
     })))
 }
 
-/// The positions on the way to the shape that stands for a node of the file.
+/// The positions on the path to the shape of a node of the file.
 pub(super) fn locate(
     shapes: &[Shape],
     node: SchemaNode<'_>,
@@ -101,8 +101,8 @@ pub(super) fn locate(
     } else if let Some(at) = at_list.filter(|_| is_repeated && wants_list) {
         at
     } else {
-        // Of the shapes with the levels of the node, the innermost belong to the groups below it
-        // that are always there.
+        // Of the shapes with the levels of the node, the innermost belong to the required groups
+        // below it.
         let same: Vec<usize> = (0..chain.len())
             .filter(|&i| chain[i].levels.present == def && chain[i].levels.rep == rep)
             .collect();

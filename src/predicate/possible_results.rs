@@ -1,7 +1,7 @@
 //! [`PossibleResults`]: the set of results (true, false, null) that a predicate may have for some
 //! rows.
 
-/// What is proven of some rows.
+/// The conclusion about some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PruneResult {
     /// The predicate is true of none of them: they need not be read.
@@ -44,7 +44,8 @@ impl PossibleResults {
         if condition { self.with(other) } else { self }
     }
 
-    /// What two proofs leave over. Both may not be true: then neither is believed.
+    /// Intersects the results that two proofs leave. If nothing is left, one of them is wrong, and
+    /// neither counts.
     pub(super) fn meet(self, other: Self) -> Self {
         match Self(self.0 & other.0) {
             Self::NOTHING if self != Self::NOTHING && other != Self::NOTHING => Self::ALL,

@@ -24,7 +24,7 @@ type FactsOf<'f, 'c> = dyn Fn(usize) -> (Option<&'f ColumnFacts>, Option<&'f Pag
 type Segments = Vec<(u64, PossibleResults)>;
 
 impl Bound {
-    /// What is proven of all rows of a row group of `rows` rows, by the facts of its leaves.
+    /// Proves what holds for all rows of a row group of `rows` rows, by the facts of its leaves.
     pub(crate) fn prune_row_group<'f>(
         &self,
         rows: u64,
@@ -35,8 +35,8 @@ impl Bound {
         all.prune_result()
     }
 
-    /// What is proven of ranges of rows of a row group of `rows` rows, by the pages of its leaves
-    /// and, where there are no facts of pages, by those of the chunk. The ranges are in order,
+    /// Proves what holds for ranges of rows of a row group of `rows` rows, by the pages of its
+    /// leaves and, if there are no facts of pages, by those of the chunk. The ranges are in order,
     /// without gaps, cover all rows, and neighbours differ.
     pub(crate) fn prune_pages<'f>(
         &self,
@@ -59,8 +59,8 @@ impl Bound {
         ranges
     }
 
-    /// What the bloom filters of the file can be asked for the predicate: one entry for each leaf
-    /// that a literal is looked for in.
+    /// The probes of the file's bloom filters for the predicate: one entry for each leaf that a
+    /// literal is looked for in.
     pub(crate) fn bloom_probes(&self) -> Vec<BloomProbe> {
         let mut probes: Vec<BloomProbe> = Vec::new();
         self.root.for_each_test(&mut |column, test| {
@@ -213,7 +213,7 @@ fn merge(
     merged
 }
 
-/// Of a column that the file does not have, all is null.
+/// A column that the file does not have is null.
 fn of_missing(column: &BoundColumn, test: &BoundTest) -> PossibleResults {
     match test {
         // The list around it may be there, and may be empty.

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 /// Values of one type, to look others up in.
 #[derive(Debug, Clone)]
 pub(super) enum ValueSet {
-    /// So few that comparing with each is faster.
+    /// So few values that comparing with each is faster.
     Few(Vec<ArrayRef>),
     /// Sorted, in the order of predicates.
     Floats(Arc<[f64]>),

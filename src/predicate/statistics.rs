@@ -69,11 +69,11 @@ pub struct ColumnStatistics {
     pub max_exact: BooleanArray,
 }
 
-/// What is known of the rows that one row of the statistics tells of.
+/// The facts of one row of the statistics.
 pub(crate) struct StatisticsRow {
     pub(crate) row_group: usize,
     pub(crate) facts: ColumnFacts,
-    /// What the file says of the exactness of the lower and of the upper bound.
+    /// Whether the lower and the upper bound are exact, as the file states.
     pub(crate) exact: (Option<bool>, Option<bool>),
 }
 
@@ -191,7 +191,7 @@ impl BoundsOf<'_> {
             }
             other => other,
         };
-        // Numbers are never cut. Of strings, only the file can tell.
+        // Numbers are never truncated. For strings, only the file knows.
         let is_exact =
             said.or_else(|| (BoundCut::for_leaf(self.leaf) == BoundCut::Never).then_some(true));
         Some((value, if is_cut || is_rounded { Some(false) } else { is_exact }))
@@ -208,8 +208,7 @@ fn of_whole_values(
     match conversion {
         // A front of a value is less than it, and what was made greater stays greater.
         ReadConversion::FixedBytes(len) if bytes.len() < len => {
-            // The length is any number that the file says; a value that long is not cut to so
-            // little.
+            // The length may be any number in the file; a bound of that length is no truncation.
             if len > MAX_PADDED {
                 return None;
             }
@@ -237,7 +236,7 @@ const MAX_FIXED_BYTES: u64 = 64 << 20;
 fn arrays(bounds: &[Option<TypedBound>], data_type: &DataType) -> Result<(ArrayRef, BooleanArray)> {
     if let DataType::FixedSizeBinary(len) = data_type {
         let total = u64::from(len.unsigned_abs()) * bounds.len() as u64;
-        // Nulls take as many bytes as values, and nothing in the file stands for those.
+        // Nulls take as many bytes as values, and take none in the file.
         if total > MAX_FIXED_BYTES {
             return Err(Error::limit(
                 LimitKind::Memory,

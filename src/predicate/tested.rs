@@ -51,7 +51,7 @@ impl Tested<'_> {
         counts.iter().zip(0..).any(|(count, level)| *count > 0 && levels.contains(&level))
     }
 
-    /// Definition level from which on there is a slot of what is tested: within the innermost list.
+    /// Definition level from which on a tested slot exists: within the innermost list.
     fn slot(&self) -> u64 {
         self.file.lists.last().map_or(0, |list| list.element)
     }
@@ -87,15 +87,15 @@ impl Tested<'_> {
         }
     }
 
-    /// Whether slots of what is tested may be null, and whether they may be there.
+    /// Whether tested slots may be null, and whether they may hold a value.
     fn presence(&self) -> (bool, bool) {
         let may_be_null = self.occurs(self.slot()..self.file.present);
         let may_be_there = self.occurs(self.file.present..self.end());
         let in_list = self.file.leaf.max_rep > 0;
         let is_leaf = self.file.present == u64::from(self.file.leaf.max_def);
         match (self.facts.nulls, self.facts.values()) {
-            // SPEC parquet.thrift, Statistics: whether null_count counts empty lists is not said,
-            // so that 0 proves nothing of them; that there are no values it does prove.
+            // SPEC parquet.thrift, Statistics: whether null_count counts empty lists is left open,
+            // so that 0 proves nothing about them; but it proves that no value is null.
             (_, Some(0)) if is_leaf => (may_be_null, false),
             // No entry is without a value, so all above the leaf is there.
             (Some(0), _) if !in_list => (false, may_be_there),
@@ -103,7 +103,7 @@ impl Tested<'_> {
         }
     }
 
-    /// The results that values may have; of what is null nothing is said.
+    /// The results that values may have, without those of null slots.
     fn of_values(&self) -> PossibleResults {
         match self.test {
             BoundTest::Null => return PossibleResults::NULL,
@@ -119,7 +119,7 @@ impl Tested<'_> {
         self.by_bounds().meet(by_dictionary).meet(self.by_bloom())
     }
 
-    /// What the bloom filter leaves over: a value that is not there is equal to none.
+    /// The results that the bloom filter leaves: a value that is absent equals none.
     fn by_bloom(&self) -> PossibleResults {
         let wanted = looked_for(self.test);
         let might = |value: &LiteralValue| match probe(value, self.file, self.column) {
@@ -139,12 +139,12 @@ impl Tested<'_> {
         }
     }
 
-    /// What the test says of all values that there may be.
+    /// The results of the test on all values of the dictionary.
     fn by_dictionary(&self) -> Option<PossibleResults> {
         let entries = self.facts.dictionary.as_ref()?;
         let one = BoundColumn {
             elements: None,
-            // The entries of a shredded part are what is tested.
+            // Tests the entries of a shredded part.
             part: None,
             path_steps: vec![PathStep::Field(String::new())],
             ..self.column.clone()
@@ -167,7 +167,7 @@ impl Tested<'_> {
         .filter(|possible| *possible != PossibleResults::NOTHING)
     }
 
-    /// What the bounds and the number of NaNs say of the test.
+    /// The results that the bounds and the number of NaNs leave.
     fn by_bounds(&self) -> PossibleResults {
         let is_float = self.column.data_type.is_floating();
         let may_be_nan = is_float && self.leaf_has_nan() && self.facts.nans != Some(0);
@@ -189,7 +189,7 @@ impl Tested<'_> {
         )
     }
 
-    /// What the test says of NaN.
+    /// The results of the test on NaN.
     fn of_nan(&self) -> PossibleResults {
         match self.test {
             BoundTest::Compare { op, value: LiteralValue::Float(value), .. } => {
@@ -216,8 +216,8 @@ impl Tested<'_> {
         let exact = |bound: &Option<StoredBound>| bound.as_ref().is_some_and(|bound| bound.exact);
         let (low, high) =
             (value(&self.facts.min, Side::Lower), value(&self.facts.max, Side::Upper));
-        // Bounds that exclude every value are none. Where one is no value of the type, the other is
-        // not believed either; but a float that is NaN says nothing of the other bound.
+        // Bounds that exclude every value are ignored. If one is no value of the type, the other is
+        // not trusted either; but a float that is NaN does not affect the other bound.
         let is_nan = |bound: &StoredBound| {
             self.column.data_type.is_floating()
                 && leaf.physical.byte_width() == Some(bound.bytes.len())

@@ -51,8 +51,8 @@ fn parse(text: &str) -> Result<Predicate> {
     }
 }
 
-/// A part of the text: whether it is one or the other is seen only when it has been read, because
-/// both may stand in brackets.
+/// A part of the text, which is known to be one or the other only after it was parsed, because both
+/// may be in brackets.
 enum Parsed {
     /// In a box, because each level of nesting holds it several times.
     Predicate(Box<Predicate>),
@@ -65,7 +65,7 @@ impl From<Predicate> for Parsed {
     }
 }
 
-/// How strongly operators hold together what stands beside them.
+/// Precedence of operators.
 const OR: u8 = 1;
 const AND: u8 = 2;
 const NOT: u8 = 3;
@@ -146,7 +146,7 @@ impl PredicateParser<'_> {
         Ok(left)
     }
 
-    /// An operator that comes next, and what stands at its right.
+    /// Parses the next operator, and its right operand.
     fn infix(&mut self, left: Parsed, strength: u8) -> Result<Parsed> {
         match strength {
             OR | AND => {
@@ -235,7 +235,7 @@ impl PredicateParser<'_> {
         }
     }
 
-    /// A predicate; a column of booleans may stand alone.
+    /// Converts to a predicate; a column of booleans is one by itself.
     fn predicate(&self, parsed: Parsed) -> Result<Predicate> {
         let value = match parsed {
             Parsed::Predicate(predicate) => return Ok(*predicate),
@@ -388,7 +388,7 @@ impl PredicateParser<'_> {
         Ok(column.intersects(Rectangle::new(xmin, ymin, xmax, ymax)))
     }
 
-    /// What is said of a value, from the operator on.
+    /// Parses the rest of a test, from the operator on.
     fn comparison(&mut self, left: Expression) -> Result<Predicate> {
         if let Token::Op(op) = *self.peek() {
             self.next += 1;
@@ -419,7 +419,7 @@ impl PredicateParser<'_> {
         Ok(if negated { not(predicate) } else { predicate })
     }
 
-    /// What stands after `is`.
+    /// Parses the text after `is`.
     fn is(&mut self, left: Expression) -> Result<Predicate> {
         let negated = self.takes_word("not");
         let left = if negated { left.opposite() } else { left };

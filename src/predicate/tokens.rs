@@ -74,7 +74,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>> {
     Ok(tokens)
 }
 
-/// The token that a text begins with, and its length; or what is wrong with it.
+/// The first token of a text, and its length; or the fault.
 fn token(text: &str) -> std::result::Result<(usize, Token), Cow<'static, str>> {
     const NO_END: &str = "this string has no end";
     let sign = SIGNS.into_iter().find(|(sign, _)| text.starts_with(sign));
@@ -160,7 +160,7 @@ pub(super) fn quoted(text: &str, quote: char) -> Option<(usize, String)> {
 #[cold]
 pub(super) fn fault(text: &str, at: usize, message: impl fmt::Display) -> Error {
     let before = text.get(..at).unwrap_or(text).chars().count();
-    // One line, so that the mark stands below what it means.
+    // One line, so that the mark is below the place that it means.
     let line = text.replace(|c: char| c.is_control(), " ");
     Error::usage(format_args!(
         "character {} of the predicate: {message}\n  {line}\n  {:before$}^",

@@ -6,7 +6,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{AnyDictionaryArray, Array, BooleanArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
-/// What is true and what is false; neither is null.
+/// The rows that are true and those that are false; all others are null.
 #[derive(Debug, Clone)]
 pub(super) struct TriState {
     pub(super) trues: BooleanBuffer,

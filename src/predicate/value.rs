@@ -139,7 +139,7 @@ impl LiteralValue {
         }
     }
 
-    /// What a bloom filter of `leaf` is asked to find this value, when the leaf is read as
+    /// The probes of a bloom filter of `leaf` that find this value, if the leaf is read as
     /// `data_type`.
     pub(super) fn probes(
         &self,
@@ -185,10 +185,10 @@ impl LiteralValue {
     }
 }
 
-/// What a bloom filter is asked for.
+/// The probes of a bloom filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Probes {
-    /// A filter cannot tell.
+    /// A filter cannot decide.
     Unknown,
     /// The value is there only if one of these hashes is. Without any, no value of the leaf is
     /// equal to it.
@@ -219,8 +219,7 @@ fn narrow(leaf: &Leaf) -> Option<(u32, bool)> {
     }
 }
 
-/// What lies outside of an annotated range is read as something else, and a bound of it says
-/// nothing.
+/// A value outside an annotated range is read as another value, so a bound of it proves nothing.
 fn in_annotated_range(raw: i128, leaf: &Leaf) -> bool {
     match narrow(leaf) {
         Some((bits, true)) => (-(1i128 << (bits - 1))..1 << (bits - 1)).contains(&raw),
@@ -250,7 +249,7 @@ fn wide(bytes: &[u8]) -> Option<i256> {
     let mut word = [fill; 32];
     word.iter_mut().rev().zip(low.iter().rev()).for_each(|(to, from)| *to = *from);
     let number = i256::from_be_bytes(word);
-    // What is in front of 256 bits may only be the sign.
+    // Bytes before the lowest 256 bits may only extend the sign.
     let is_sign = ahead.iter().all(|byte| *byte == fill) && number.is_negative() == (fill != 0);
     is_sign.then_some(number)
 }
@@ -274,7 +273,7 @@ pub(super) fn precision_of(data_type: &DataType) -> Option<u8> {
 }
 
 fn integer_probes(leaf: &Leaf, scale: Scale, value: i128) -> Probes {
-    // Values outside of a narrow range were hashed as they stand, and are read as others.
+    // Values outside a narrow range were hashed as stored, but are read as other values.
     if narrow(leaf).is_some() {
         return Probes::Unknown;
     }
@@ -323,8 +322,8 @@ fn float_probes(physical: Physical, value: f64) -> Option<Vec<u64>> {
     Some(both.into_iter().filter_map(hash).collect())
 }
 
-/// Longest decimal that is spelled out for a bloom filter, because its length is a number of the
-/// file: every precision fits 32 bytes.
+/// Maximum bytes of a decimal that is encoded for a bloom filter, because its length is a number of
+/// the file: every precision fits 32 bytes.
 const MAX_DECIMAL_BYTES: usize = 1024;
 
 fn fixed_decimal_probes(n: usize, exponent: u8, value: i256) -> Probes {

@@ -22,7 +22,7 @@ use crate::limits::Reservation;
 use crate::schema::{Kind, Shape, is_empty_group};
 use crate::simd::planes::LevelBitPlanes;
 
-/// What a leaf has reserved.
+/// The memory that a leaf has reserved.
 pub(super) struct LeafMemory {
     pub(super) arrays: Reservation,
     pub(super) dictionary: Option<Arc<Reservation>>,
@@ -40,7 +40,7 @@ impl Leaves {
         Self { leaves, next: 0 }
     }
 
-    /// Gives away the memory of all leaves; their arrays stay.
+    /// Takes the memory of all leaves; their arrays stay.
     pub(super) fn take_memory(&mut self) -> impl Iterator<Item = LeafMemory> + '_ {
         self.leaves.iter_mut().map(|leaf| {
             let arrays = leaf.memory.split_off();
@@ -71,7 +71,7 @@ impl Leaves {
         Ok((&leaf.def, &leaf.rep))
     }
 
-    /// Checks that two leaves below a struct say the same of it.
+    /// Checks that two leaves below a struct agree on it.
     fn agree(&self, a: usize, b: usize, group: &Shape) -> Result<()> {
         let node = group.levels;
         if node.present == 0 && node.rep == 0 {
@@ -156,8 +156,8 @@ fn assemble_struct(
             leaves.agree(first, of_child, shape)?;
         }
     }
-    // A struct of nothing but missing fields has no leaf that could say where it is null.
-    // A required one is null where a struct around it is, as its children are.
+    // A struct of only missing fields has no leaf that could show where it is null. A required one
+    // is null where a struct around it is, as its children are.
     let nulls = if shape.levels.may_be_null() && leaves.next > first {
         let (def, rep) = leaves.levels(first)?;
         same_len(validity(def, rep, shape.levels), len)?.into_nulls()
@@ -174,7 +174,7 @@ fn assemble_struct(
     array_of(StructArray::try_new_with_length(fields.clone(), arrays, nulls, len))
 }
 
-/// Checks that what stands for a struct without fields has no values.
+/// Checks that the stand-in for a struct without fields has no values.
 fn check_empty(arrays: &[ArrayRef]) -> Result<()> {
     match arrays.iter().all(|array| array.null_count() == array.len()) {
         true => Ok(()),
@@ -192,8 +192,8 @@ fn same_len(found: crate::levels::Validity, len: usize) -> Result<crate::levels:
     Err(Error::mismatch(Spec::Levels, "slots of the group", len, found.len()))
 }
 
-/// What a constructor of Arrow made, which checks that children have one length, and no nulls where
-/// none are allowed.
+/// Boxes the array that a constructor of Arrow made, which checks that children have one length,
+/// and no nulls where none are allowed.
 fn array_of<A: Array + 'static>(made: Result<A, ArrowError>) -> Result<ArrayRef> {
     match made {
         Ok(array) => Ok(Arc::new(array)),
@@ -270,8 +270,8 @@ impl ListNode<'_> {
         array_of(MapArray::try_new(field.clone(), offsets, entries.clone(), nulls, sorted))
     }
 
-    /// Lists that a hint or the caller says are of one size: null lists have no elements in the
-    /// file, but `size` in Arrow.
+    /// Lists of one size, by a hint or by the caller: null lists have no elements in the file, but
+    /// `size` in Arrow.
     fn fixed_size(
         &self,
         field: &FieldRef,

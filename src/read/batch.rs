@@ -57,7 +57,7 @@ impl fmt::Debug for ReservedBatch {
     }
 }
 
-/// What the arrays of a batch have reserved.
+/// The memory that the arrays of a batch have reserved.
 struct BatchMemory {
     arrays: Reservation,
     /// Shared with other batches of the same chunk.
@@ -140,8 +140,8 @@ pub(super) fn record_batch(
     Ok(ReservedBatch { batch, _memory: memory })
 }
 
-/// Makes the column of `shape` of the rows of `window` that are kept. Its array, and what is copied
-/// to make it, is counted in `arrays`; the window weighs at most `max` bytes.
+/// Makes the column of `shape` of the kept rows of `window`. `arrays` counts its array, and the
+/// bytes that are copied to make it; the window weighs at most `max` bytes.
 fn assemble_column(
     shape: &Shape,
     leaves: &mut Leaves,
@@ -152,7 +152,7 @@ fn assemble_column(
     let first = leaves.position();
     let column = assemble(shape, leaves, kept.rows)?;
     if !matches!(shape.kind, Kind::Leaf { .. }) {
-        // Offsets of lists, and what is null in groups.
+        // Offsets of lists, and validity of groups.
         let own = column.get_buffer_memory_size();
         arrays.grow(own.saturating_sub(leaves.bytes_since(first)))?;
     }
@@ -166,7 +166,7 @@ fn assemble_column(
     materialize(column, to)
 }
 
-/// Appends what the output of a VARIANT column makes of it, and counts that in `arrays`.
+/// Appends the column that a VARIANT output makes, and counts it in `arrays`.
 fn apply_output(
     output: &Output,
     column: ArrayRef,
@@ -174,8 +174,8 @@ fn apply_output(
     arrays: &mut Reservation,
     columns: &mut Vec<ArrayRef>,
 ) -> Result<()> {
-    // What is put together or taken out is about as large as what it is made of; JSON text may be
-    // far larger.
+    // A reconstructed or extracted column is about as large as its source; JSON text may be far
+    // larger.
     let bytes = column.get_buffer_memory_size();
     arrays.grow(bytes)?;
     let left = saturated(budget.cap().saturating_sub(budget.used()));
@@ -231,7 +231,7 @@ fn virtual_column(
             end.ok_or_else(|| {
                 Error::malformed(Spec::Metadata("RowGroup"), "row numbers overflow 64 bits")
             })?;
-            // None is beyond the end.
+            // No row is beyond the end.
             let number = |row: u64| (origin.first_row + row).cast_signed();
             let spans = spans.iter().cloned();
             Arc::new(Int64Array::from_iter_values(spans.flatten().map(number)))

@@ -7,7 +7,7 @@
 use super::window::Window;
 use crate::bytes::saturated;
 
-/// The size of the next batches, and what earlier ones have told.
+/// The size of the next batches, from the sizes of earlier ones.
 #[derive(Debug)]
 pub(super) struct BatchSize {
     /// Rows of the next batch.
@@ -40,10 +40,10 @@ const FEWER: usize = 4;
 /// metadata are off by less.
 const FAR_OFF: u64 = 16;
 
-/// The next batch has this many times more rows, where the metadata had said far too much.
+/// The next batch has this many times more rows, if the metadata had stated far too much.
 const WIDER: usize = 4;
 
-/// Minimum rows of a batch that tell how wide the others will be.
+/// Minimum rows of a batch by which the width of later rows is estimated.
 const KNOWN_FROM: usize = 64;
 
 /// Maximum batches that may be too large before all later ones are made one at a time.
@@ -57,7 +57,7 @@ impl BatchSize {
         Self { rows, bytes, target_bytes, estimated_rows: rows, max_rows: rows, trust }
     }
 
-    /// Whether batches are made one at a time, because one was larger than the metadata had said.
+    /// Whether batches are made one at a time, because one was larger than the metadata had stated.
     pub(super) fn is_careful(&self) -> bool {
         matches!(self.trust, Trust::Measured { known: false, .. })
     }
@@ -100,14 +100,14 @@ impl BatchSize {
         let rows = fitting.min(self.rows.saturating_mul(WIDER)).min(cap);
         if rows > self.rows {
             self.max_rows = cap;
-            // What the metadata say of a row is still compared with, and bounds the waves.
+            // The width in the metadata is still compared with, and bounds the waves.
             self.bytes = per_row.saturating_mul(rows as u64);
             self.rows = rows;
         }
     }
 
     /// Adjusts the next batches to a batch that was made by itself: see [`BatchSize::widen`]. Once
-    /// a batch was too large, they are as large as this one tells.
+    /// a batch was too large, its width bounds them.
     pub(super) fn learn(&mut self, window: &Window, cap: usize) {
         match self.trust {
             Trust::Estimated { .. } => self.widen(std::slice::from_ref(window), cap),
@@ -120,7 +120,7 @@ impl BatchSize {
         let fitting = saturated(self.target_bytes as u64 / width);
         let max = self.max_rows.min(self.rows.saturating_mul(2));
         let rows = fitting.clamp(1, max.max(1));
-        // A single long row says nothing of the rows after it.
+        // A single long row reveals nothing about the rows after it.
         let tells = rows <= self.rows && window.decoded() >= KNOWN_FROM;
         if tells && too_large <= MAX_TOO_LARGE {
             self.trust = Trust::Measured { too_large, known: true };

@@ -22,21 +22,21 @@ pub(super) struct Pages {
     bytes: u64,
     source: ChunkBytes,
     opener: PageOpener,
-    /// Slots that no page has accounted for yet; the chunk's metadata said how many there are.
+    /// Slots that no page has accounted for yet, of those that the chunk's metadata state.
     slots_left: u64,
-    /// Data pages given or skipped so far.
+    /// Data pages returned or skipped so far.
     page: usize,
     dictionary_seen: bool,
     /// Whether its header was read.
     dictionary_read: bool,
     /// The dictionary page, until a page that is read refers to it: few pages of many may not.
     dictionary: Option<RawPage>,
-    /// Whether it is given before all others instead.
+    /// Whether it is returned before all others instead.
     dictionary_first: bool,
-    /// Whether a data page was given.
+    /// Whether a data page was returned.
     data_seen: bool,
     next: Option<RawPage>,
-    /// The page that was opened in part, to be opened anew as a whole if more of it is wanted.
+    /// The page that was opened in part, to be opened again as a whole if more of it is wanted.
     in_part: Option<RawPage>,
     /// Where the dictionary is kept for other reads, if it is.
     kept: Option<KeptDictionary>,
@@ -48,11 +48,11 @@ pub(super) struct Pages {
 struct LocatedWalk {
     list: PageList,
     row_count_source: RowCountSource,
-    /// Index, in the list, of the page that is given next.
+    /// Index, in the list, of the page that is returned next.
     next: usize,
-    /// Rows of the page that was given last.
+    /// Rows of the page that was returned last.
     rows: Range<u64>,
-    /// First row of the page that may be given next: none is left out but by a jump.
+    /// First row of the page that may be returned next: none is left out but by a jump.
     expected: u64,
 }
 
@@ -119,7 +119,7 @@ impl Pages {
         self
     }
 
-    /// Gives the dictionary page, if there is one, before all others, whether they refer to it or
+    /// Returns the dictionary page, if there is one, before all others, whether they refer to it or
     /// not.
     #[must_use]
     pub(super) fn with_dictionary_first(mut self) -> Self {
@@ -155,23 +155,7 @@ impl Pages {
         next_wanted_row: u64,
     ) -> Result<Option<Page>, Stop> {
         self.in_part = None;
-        loop {
-            let Some(pending) = self.pending()? else {
-                return Ok(None);
-            };
-            let may_wait = self.located.is_some() && !self.dictionary_first;
-            let waits = may_wait && !self.dictionary_seen && self.dictionary.is_none();
-            if waits && pending.header.r#type == PageType::DictionaryPage {
-                self.dictionary = Some(pending);
-                continue;
-            }
-            let pending = match self.dictionary.take_if(|_| refers_to_dictionary(&pending.header)) {
-                None => pending,
-                Some(dictionary) => {
-                    self.next = Some(pending);
-                    dictionary
-                }
-            };
+        while let Some(pending) = self.pending_or_dictionary()? {
             if let Some(slots) = self.expected_of(&pending, expected, next_wanted_row)
                 && let Some(data) = self.opener.open_start(&pending.header, &pending.body, slots)
             {
@@ -196,7 +180,7 @@ impl Pages {
                 None => {}
                 Some(Page::Dictionary(dictionary, memory)) => {
                     self.note_dictionary(offset)?;
-                    // What was hardly compressed is as soon decompressed again.
+                    // A page that hardly compressed is decompressed again as quickly.
                     let pays = compressed < dictionary.bytes.len() / 8 * 7;
                     if let Some(kept) = self.kept.as_ref().filter(|_| pays) {
                         let verified = self.opener.context().verify_checksums;
@@ -210,6 +194,29 @@ impl Pages {
                 }
             }
         }
+        Ok(None)
+    }
+
+    /// The next page; the dictionary, where it may wait, before the first page that refers to it.
+    fn pending_or_dictionary(&mut self) -> Result<Option<RawPage>, Stop> {
+        while let Some(pending) = self.pending()? {
+            let may_wait = self.located.is_some() && !self.dictionary_first;
+            let waits = may_wait && !self.dictionary_seen && self.dictionary.is_none();
+            if waits && pending.header.r#type == PageType::DictionaryPage {
+                self.dictionary = Some(pending);
+                continue;
+            }
+            return Ok(Some(
+                match self.dictionary.take_if(|_| refers_to_dictionary(&pending.header)) {
+                    None => pending,
+                    Some(dictionary) => {
+                        self.next = Some(pending);
+                        dictionary
+                    }
+                },
+            ));
+        }
+        Ok(None)
     }
 
     /// The dictionary that another read has decompressed.
@@ -253,8 +260,8 @@ impl Pages {
         }
     }
 
-    /// Skips the next page if it is a data page of at most `max_slots` slots; says of how many. Its
-    /// body is neither opened nor asked for. Only where rows are not known.
+    /// Skips the next page if it is a data page of at most `max_slots` slots; returns how many.
+    /// Its body is neither opened nor asked for. Only where rows are not known.
     ///
     /// # Errors
     /// As [`Pages::next_page`].
@@ -289,18 +296,17 @@ impl Pages {
         self.source.are_in_pieces()
     }
 
-    /// Whether it is known which rows each page holds.
+    /// Whether the rows of each page are known.
     pub(super) fn are_located(&self) -> bool {
         self.located.is_some()
     }
 
-    /// The rows of the page that was given last, where they are known, and from what.
+    /// The rows of the page that was returned last, where they are known, and from what.
     pub(super) fn rows(&self) -> Option<(Range<u64>, RowCountSource)> {
         self.located.as_ref().map(|located| (located.rows.clone(), located.row_count_source))
     }
 
-    /// Goes on with the page that holds `row`, and says which row it begins with; only where rows
-    /// are known.
+    /// Continues with the page that holds `row`, and returns its first row; only if rows are known.
     ///
     /// # Errors
     /// `Internal` if that page is not among those of the list.
@@ -322,7 +328,7 @@ impl Pages {
         self.source.is_waiting()
     }
 
-    /// Index of the page whose bytes were asked for, or else of the one that was given last, the
+    /// Index of the page whose bytes were asked for, or else of the one that was returned last, the
     /// dictionary not counted.
     pub(super) fn page(&self) -> usize {
         if self.are_waiting() { self.page } else { self.page.saturating_sub(1) }
@@ -338,7 +344,7 @@ impl Pages {
             // ours.
             None if self.slots_left == 0 => return Ok(None),
             None => {}
-            // What stands before the first data page comes first; and what was asked for.
+            // The bytes before the first data page come first; and those that were asked for.
             Some(_) if self.source.has_begun() => {}
             Some(located) => {
                 let Some(page) = located.list.pages().and_then(|pages| pages.get(located.next))
@@ -386,8 +392,7 @@ impl Pages {
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {
-        // Of located pages, the head has been checked, and the dictionary may be opened after data
-        // pages.
+        // The head of located pages was checked, and the dictionary may be opened after data pages.
         let may_follow = self.located.is_some() && !self.dictionary_first;
         if self.dictionary_seen || (self.data_seen && !may_follow) {
             return Err(Error::malformed(

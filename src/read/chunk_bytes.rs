@@ -20,13 +20,13 @@ use crate::page::{PageContext, PagePosition, StoredHeader};
 pub(super) struct RawPage {
     pub header: Box<PageHeader>,
     pub body: Bytes,
-    /// What the body is, if it is encrypted.
+    /// The module of the body, if it is encrypted.
     pub module: Option<Module>,
     /// Where its header begins in the file.
     pub offset: u64,
 }
 
-/// What is left of a chunk, of what precedes its first data page, or of a page of it.
+/// The rest of a chunk, of the part before its first data page, or of a page of it.
 pub(super) struct ChunkBytes {
     /// The bytes that are in memory.
     rest: Bytes,
@@ -45,13 +45,13 @@ struct PageStart {
     module: Option<Module>,
 }
 
-/// What is still to be given of a chunk.
+/// The bytes of a chunk that are still to be read.
 struct Pieces {
     /// Where the chunk, or the page, ends in the file.
     end: u64,
     /// The current piece, or the piece that is wanted.
     held: Reservation,
-    /// What was asked for and is not given yet.
+    /// The range that was asked for and is not supplied yet.
     wanted: Option<Range<u64>>,
     /// Whether the page before was skipped, so that this one may be, too.
     skips: bool,
@@ -63,8 +63,8 @@ impl ChunkBytes {
         Self { rest: bytes, offset, next: None, pieces: None }
     }
 
-    /// As [`ChunkBytes::new`], of a chunk that ends at `end` and is read piece by piece; `budget`
-    /// counts the current piece.
+    /// Like [`ChunkBytes::new`], for a chunk that ends at `end` and is read piece by piece;
+    /// `budget` counts the current piece.
     pub(super) fn in_pieces(bytes: Bytes, offset: u64, end: u64, budget: &Budget) -> Self {
         let held = budget.reservation("a piece of a column chunk");
         let pieces = Some(Pieces { end, held, wanted: None, skips: false });

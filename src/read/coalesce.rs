@@ -58,7 +58,7 @@ impl Coalescer {
         self.left == 0
     }
 
-    /// Takes rows that passed. Gives the rows that waited, once a batch is full; those of
+    /// Takes rows that passed. Returns the waiting rows, once a batch is full; those of
     /// [`Coalescer::next`] follow.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ pub(crate) struct ColumnTask {
     pub(super) work: ChunkWork,
 }
 
-/// What a thread decodes at a time: windows of one leaf, in ascending order.
+/// Decodes windows of one leaf, in ascending order, on one thread at a time.
 pub(crate) struct ColumnDecoder {
     reader: LeafReader,
     /// Which of [`Plan::leaves`] it is of.
@@ -59,7 +59,7 @@ struct SpanPosition {
     rows_before: usize,
 }
 
-/// What a column chunk is read from.
+/// The source of a column chunk's bytes.
 pub(super) struct ChunkSource {
     pub(super) plan: Plan,
     /// Which of [`Plan::leaves`] it is of.
@@ -124,10 +124,10 @@ impl ColumnTask {
         own == step && (*column_index < plan.output_leaves() || !window.is_proven())
     }
 
-    /// What decodes the leaf: one decoder, or one for each share.
+    /// The decoders of the leaf: one, or one for each share.
     ///
     /// # Errors
-    /// `Unsupported` if the leaf cannot be read as it is wanted.
+    /// `Unsupported` if the leaf cannot be read in the wanted type.
     pub(crate) fn decoders(&mut self) -> Result<&mut [ColumnDecoder]> {
         if self.decoders.is_empty() {
             self.decoders = vec![self.chunk.decoder()?];
@@ -141,7 +141,7 @@ impl ColumnTask {
         self.decoders = Vec::new();
     }
 
-    /// What has asked for bytes.
+    /// The decoders that have asked for bytes.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &ColumnDecoder> {
         self.decoders.iter().filter(|decoder| decoder.reader.is_waiting())
     }

@@ -17,7 +17,7 @@ pub(super) struct DecryptedChunks {
     bytes: AtomicUsize,
 }
 
-/// What was decrypted of a column chunk.
+/// The decrypted metadata of a column chunk.
 #[derive(Default)]
 struct Chunk {
     metadata: OnceLock<Box<[u8]>>,

@@ -6,7 +6,7 @@
 //! less. Trap: a struct is early as a whole if the predicate needs one of its leaves, because its
 //! children must have the same rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,9 +33,9 @@ use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
 #[derive(Debug)]
 pub(super) struct Filter {
     pub(super) bound: Bound,
-    /// What earlier batches have told about the cost of its conjuncts.
+    /// The measured costs of its conjuncts.
     adaptive: AdaptiveStats,
-    /// What it is evaluated on.
+    /// The shapes of the columns that it is evaluated on.
     shapes: Vec<Shape>,
     /// Which of its conjuncts can be decoded and evaluated apart.
     groups: FilterGroups,
@@ -70,39 +70,14 @@ impl Filter {
         let mapping =
             to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &options.arrow)?;
         let (mapping, before) = cheap_strings(mapping, &bound, footer, options, shapes)?;
-        let mut indices = Vec::new();
-        let mut early_leaves = vec![false; leaves.len()];
-        // Those of the output, by leaf: a predicate may look at thousands, as may the output.
-        let mut of_output: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (index, column) in leaves.iter().enumerate() {
-            of_output.entry(column.leaf.index).or_default().push(index);
-        }
-        // What is decoded anyway is asked: statistics may lie, and values do not.
+        // A column that is decoded anyway is tested: statistics may be wrong, values are not.
+        let output: HashSet<usize> = leaves.iter().map(|column| column.leaf.index).collect();
         let mut tested = bound.columns().into_iter();
         let trusts_claims = wiring.only_prunes
-            || !(options.verify_statistics || tested.any(|leaf| of_output.contains_key(&leaf)));
-        let before: HashMap<usize, DataType> = before.into_iter().collect();
-        for wanted in column_specs(footer.schema(), &mapping.shapes)? {
-            let data_type = before.get(&wanted.leaf.index).unwrap_or(&wanted.data_type);
-            let same = |index: &&usize| {
-                leaves
-                    .get(**index)
-                    .is_some_and(|leaf| leaf.data_type == *data_type && leaf.slot == wanted.slot)
-            };
-            let candidates = of_output.get(&wanted.leaf.index);
-            let found = candidates.and_then(|all| all.iter().find(same)).copied();
-            if let Some((index, leaf)) = found.and_then(|at| Some((at, leaves.get_mut(at)?))) {
-                leaf.keep_levels |= wanted.keep_levels;
-                // Converted to the type of the output after the filter, by `materialize`.
-                (leaf.data_type, leaf.conversion) = (wanted.data_type, wanted.conversion);
-                early_leaves[index] = true;
-                indices.push(index);
-            } else {
-                indices.push(leaves.len());
-                early_leaves.push(true);
-                leaves.push(wanted);
-            }
-        }
+            || !(options.verify_statistics || tested.any(|leaf| output.contains(&leaf)));
+        let mut early_leaves = vec![false; leaves.len()];
+        let wanted = column_specs(footer.schema(), &mapping.shapes)?;
+        let indices = add_leaves(wanted, &before.into_iter().collect(), leaves, &mut early_leaves);
         let (mut early_columns, mut output) = (Vec::with_capacity(shapes.len()), Vec::new());
         let mut output_leaves = 0;
         for (column, shape) in shapes.iter().enumerate() {
@@ -159,7 +134,7 @@ impl Filter {
         self.groups.are_many()
     }
 
-    /// Whether it would help to know what a window teaches before the next ones are begun.
+    /// Whether the next windows should wait until the current one has been measured.
     pub(super) fn is_to_learn(&self) -> bool {
         self.has_groups() && self.adaptive.conjuncts().iter().all(Option::is_none)
     }
@@ -171,8 +146,8 @@ impl Filter {
         }
     }
 
-    /// In which steps the next windows are decoded; `bytes` gives the compressed bytes of a row of
-    /// a leaf of the plan.
+    /// The stages in which the next windows are decoded; `bytes` returns the compressed bytes of a
+    /// row of a leaf of the plan.
     pub(super) fn stages(&self, bytes: impl Fn(usize) -> f64) -> Arc<FilterStages> {
         self.groups.stages(&self.adaptive, bytes)
     }
@@ -221,8 +196,8 @@ impl Filter {
         self.asks_metadata
     }
 
-    /// What the footer says of the leaves of the predicate in a row group. Metadata that cannot be
-    /// read give no facts.
+    /// The facts of the predicate's leaves in a row group, from the footer. Metadata that cannot be
+    /// read provide none.
     pub(super) fn facts(&self, footer: &Footer, row_group: usize, rows: u64) -> Vec<LeafFacts> {
         let facts = |leaf: usize| {
             let meta = footer.column_chunk(row_group, leaf).ok()?.meta_data?;
@@ -237,15 +212,54 @@ impl Filter {
         asked.filter_map(facts).collect()
     }
 
-    /// What facts prove of all rows of a row group.
+    /// Proves what holds for all rows of a row group.
     pub(super) fn prune_result(&self, rows: u64, facts: &[LeafFacts]) -> PruneResult {
         self.bound.prune_row_group(rows, |leaf| find(facts, leaf).map(|found| &found.facts))
     }
 }
 
+/// Appends to `leaves`, those of the output, what a filter needs beside them, and marks in
+/// `early_leaves` all that it needs. Where both need a leaf it is decoded once, in the type of the
+/// filter, if its type was that of `before`. Gives the index of each wanted leaf.
+fn add_leaves(
+    wanted: Vec<ColumnSpec>,
+    before: &HashMap<usize, DataType>,
+    leaves: &mut Vec<ColumnSpec>,
+    early_leaves: &mut Vec<bool>,
+) -> Vec<usize> {
+    // By leaf: a predicate may look at thousands, as may the output.
+    let mut of_output: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (index, column) in leaves.iter().enumerate() {
+        of_output.entry(column.leaf.index).or_default().push(index);
+    }
+    let mut indices = Vec::with_capacity(wanted.len());
+    for wanted in wanted {
+        let data_type = before.get(&wanted.leaf.index).unwrap_or(&wanted.data_type);
+        let same = |index: &&usize| {
+            leaves
+                .get(**index)
+                .is_some_and(|leaf| leaf.data_type == *data_type && leaf.slot == wanted.slot)
+        };
+        let candidates = of_output.get(&wanted.leaf.index);
+        let found = candidates.and_then(|all| all.iter().find(same)).copied();
+        if let Some((index, leaf)) = found.and_then(|at| Some((at, leaves.get_mut(at)?))) {
+            leaf.keep_levels |= wanted.keep_levels;
+            // Converted to the type of the output after the filter, by `materialize`.
+            (leaf.data_type, leaf.conversion) = (wanted.data_type, wanted.conversion);
+            early_leaves[index] = true;
+            indices.push(index);
+        } else {
+            indices.push(leaves.len());
+            early_leaves.push(true);
+            leaves.push(wanted);
+        }
+    }
+    indices
+}
+
 /// Strings are read with their dictionaries, if all of their pages use one, so that an entry is
-/// tested once; else as views, so that no value is copied that does not pass. Gives those leaves
-/// too, with the types that they had.
+/// tested once; else as views, so that no value is copied that does not pass. Returns those leaves
+/// too, with their original types.
 fn cheap_strings(
     mut mapping: Mapping,
     bound: &Bound,
@@ -320,13 +334,13 @@ fn missing() -> Error {
     Error::internal("fewer leaves were decoded than the predicate needs")
 }
 
-/// What is known of a leaf in a row group.
+/// The facts of a leaf in a row group.
 #[derive(Debug)]
 pub(super) struct LeafFacts {
     pub(super) leaf: usize,
     pub(super) facts: ColumnFacts,
     pub(super) meta: ColumnMetaData,
-    /// What opens its indexes and its dictionary, if they are encrypted.
+    /// The decryptor of its indexes and its dictionary, if they are encrypted.
     pub(super) decryptor: Option<ChunkDecryptor>,
 }
 

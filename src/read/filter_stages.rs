@@ -49,7 +49,7 @@ type MadeStages = (Vec<Vec<usize>>, Arc<FilterStages>);
 
 #[derive(Debug, Default)]
 struct Group {
-    /// Of the conjunction; none if the predicate is none.
+    /// Indices in the conjunction; none if the predicate is none.
     conjuncts: Vec<usize>,
     /// The columns that it is evaluated on, of those of the filter, ascending.
     shapes: Vec<usize>,
@@ -63,7 +63,7 @@ struct Group {
     is_last: bool,
 }
 
-/// What a filter is evaluated on, and the leaves of the plan that are decoded for it.
+/// The columns that a filter is evaluated on, and the leaves of the plan that are decoded for it.
 #[derive(Debug)]
 pub(super) struct FilterColumns {
     pub(super) schema: SchemaRef,
@@ -95,7 +95,7 @@ pub(super) struct FilterStages {
     of_column: Vec<usize>,
 }
 
-/// What is evaluated at a time.
+/// The conjuncts that are evaluated at a time.
 #[derive(Debug)]
 pub(super) struct FilterStage {
     /// The conjuncts; `None` for all of the predicate.
@@ -180,7 +180,7 @@ impl FilterGroups {
         self.groups.len() > 1
     }
 
-    /// The stages of the next windows, by what was learnt so far; `bytes` gives the compressed
+    /// The stages of the next windows, by the measurements so far; `bytes` returns the compressed
     /// bytes of a row of a leaf of the plan.
     pub(super) fn stages(
         &self,
@@ -202,7 +202,7 @@ impl FilterGroups {
     /// The groups of each stage.
     fn ordered(&self, adaptive: &AdaptiveStats, bytes: impl Fn(usize) -> f64) -> Vec<Vec<usize>> {
         let learnt = adaptive.conjuncts();
-        // What a row costs, and the share of rows that pass.
+        // The cost of a row, and the fraction of rows that pass.
         let of_group = |group: &Group| {
             let decoded = group.leaves.iter().map(|leaf| bytes(*leaf) + NANOS_PER_VALUE);
             let conjuncts =
@@ -218,8 +218,8 @@ impl FilterGroups {
             nanos / (1.0 - passed).max(1e-3)
         };
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
-        // What has lists cannot be decoded for single rows, so it comes first. If it must come last
-        // too, all come at once.
+        // Columns with lists cannot be decoded for single rows, so their group comes first. If it
+        // must come last too, all groups are decoded at once.
         if self.groups.iter().any(|group| group.is_last && group.has_list) {
             return vec![order];
         }
@@ -353,7 +353,7 @@ impl DisjointSets {
     /// Makes every number point to the least of its set.
     fn shorten(&mut self) {
         for at in 0..self.0.len() {
-            // That of a smaller number is short.
+            // The path of a smaller number is short.
             self.0[at] = self.0[self.0[at]];
         }
     }

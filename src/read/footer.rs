@@ -32,7 +32,7 @@ pub(super) struct FooterState {
     /// Whether it is encrypted there.
     is_encrypted: bool,
     signature: Signature,
-    /// What was decrypted of column chunks, where keys were given.
+    /// The decrypted metadata of column chunks, if keys were given.
     pub(super) decrypted: Option<DecryptedChunks>,
 }
 
@@ -44,14 +44,14 @@ pub(crate) struct SealedFooter {
 }
 
 pub(super) enum FooterBody {
-    /// A module, which begins with this byte of what is stored.
+    /// A module, which begins at this byte of the stored footer.
     Encrypted { start: usize },
     /// In plain text, and perhaps signed.
     Plain(Box<FooterIndex>),
 }
 
 impl SealedFooter {
-    /// The footer in `stored`: as it is in the file, and encrypted or not as its tail says.
+    /// The footer in the bytes `stored`, which may be encrypted as its tail states.
     ///
     /// # Errors
     /// `Crypto` if it is encrypted and there are no keys, or not encrypted and there are; or as
@@ -355,7 +355,7 @@ impl Footer {
         }
     }
 
-    /// What opens the modules of a column chunk; `None` if it is not encrypted.
+    /// The decryptor of the modules of a column chunk; `None` if it is not encrypted.
     ///
     /// # Errors
     /// `Crypto` if the key is not given, not found or denied.
@@ -491,8 +491,8 @@ impl fmt::Debug for Footer {
 /// Faults of the writer of a file that are read past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct WriterQuirks {
-    /// Arrow C++ before 3.0 (`parquet-cpp` before 2.0.0): V2 pages say `is_compressed = false` over
-    /// compressed values.
+    /// Arrow C++ before 3.0 (`parquet-cpp` before 2.0.0): V2 pages state `is_compressed = false`
+    /// for compressed values.
     pub(super) ignores_is_compressed: bool,
     /// parquet-mr before 1.8.0 (PARQUET-246): a DELTA_BYTE_ARRAY page begins with a prefix of the
     /// previous page's last value.

@@ -6,7 +6,7 @@ use super::plan::{Plan, RowRange};
 use super::prune::IndexRequest;
 use crate::error::Result;
 
-/// What may be asked for before the pages of a row group.
+/// The index ranges that may be fetched before the pages of a row group.
 #[derive(Debug, Default)]
 pub(crate) struct IndexRanges {
     /// Page indexes and bloom filters.

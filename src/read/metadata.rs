@@ -174,7 +174,7 @@ impl Metadata {
             let chunk = self.chunk_statistics(row_group, &described)?;
             let index: (Option<OffsetIndex>, Option<ColumnIndex>) =
                 self.index_at(row_group, leaf).map_err(|e| e.at_row_group(row_group))?;
-            // What contradicts is no reason to fail: it is not believed.
+            // A contradiction is no error here: the index is ignored.
             let pages = match index {
                 (Some(offsets), Some(columns)) => {
                     let count = chunk.facts.rows;
@@ -198,7 +198,7 @@ impl Metadata {
         self.statistics_of(&described, options, &rows)
     }
 
-    /// What the footer says of a column chunk.
+    /// The statistics of a column chunk in the footer.
     fn chunk_statistics(&self, row_group: usize, leaf: &Leaf) -> Result<StatisticsRow> {
         let count = self.footer.row_group_rows(row_group)?;
         let meta = self.footer.column_chunk(row_group, leaf.index)?.meta_data;
@@ -416,7 +416,7 @@ impl Metadata {
         }
         let mut indexes = RangeCache::default();
         for _ in 0..cursor.u64()? {
-            // Each takes 16 bytes or more of what is left, so the list is bounded.
+            // Each takes at least 16 of the remaining bytes, so the list is bounded.
             let start = cursor.u64()?;
             let bytes = prefixed(&mut cursor)?;
             let end = start.checked_add(bytes.len() as u64).filter(|end| *end <= file_len);
@@ -477,7 +477,7 @@ pub(crate) fn offset_index_range(
     within(places.offset_index_offset, places.offset_index_length, file_len)
 }
 
-/// As [`offset_index_range`], of the column index.
+/// Like [`offset_index_range`], for the column index.
 pub(crate) fn column_index_range(
     places: &IndexPlaces,
     file_len: u64,

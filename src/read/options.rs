@@ -165,7 +165,7 @@ impl Latency {
     pub(crate) fn gap(&self) -> u64 {
         let nanos = self.per_request.as_nanos();
         let bytes = nanos.saturating_mul(u128::from(self.bytes_per_second)) / 1_000_000_000;
-        // What does not fit is beyond the maximum, too.
+        // A number that does not fit exceeds the maximum, too.
         u64::try_from(bytes).unwrap_or(u64::MAX).clamp(4 << 10, 32 << 20)
     }
 }
@@ -178,8 +178,8 @@ impl Latency {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PageIndexUse {
-    /// Where not all rows are wanted, and the column chunks are larger than what is read at a time
-    /// anyway.
+    /// If not all rows are wanted, and the column chunks are larger than the size that is read at a
+    /// time anyway.
     #[default]
     Auto,
     /// Wherever not all rows are wanted.

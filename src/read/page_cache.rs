@@ -121,7 +121,7 @@ impl PageCache {
         let mut held = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let CachedPages { maps, bytes, .. } = &mut *held;
         let more = bytes.saturating_add(map.bytes_held());
-        // What is there stays, as it is what was counted.
+        // An existing entry stays, because it was counted.
         if let Entry::Vacant(place) = maps.entry((row_group, leaf))
             && more <= MAX_BYTES
         {

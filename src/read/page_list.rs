@@ -14,11 +14,11 @@ use crate::format::{Encoding, PageHeader, PageType};
 use crate::limits::Reservation;
 use crate::page::{PageContext, PagePosition, StoredHeader};
 
-/// What was fetched of a column chunk. Cheap to clone.
+/// The fetched bytes of a column chunk. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct PageList(pub(super) Arc<PageListKind>);
 
-/// What is known of it.
+/// The kinds of a page list.
 #[derive(Debug)]
 pub(super) enum PageListKind {
     /// All of the chunk.
@@ -36,7 +36,7 @@ pub(super) enum PageListKind {
     },
 }
 
-/// What says which rows a page holds.
+/// The origin of the knowledge which rows a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowCountSource {
     /// The headers of all pages of the chunk.
@@ -68,13 +68,14 @@ impl PageList {
         Self(Arc::new(PageListKind::Whole { bytes, offset, slots }))
     }
 
-    /// As [`PageList::whole`], of a chunk that is given piece by piece while it is decoded.
+    /// Like [`PageList::whole`], for a chunk that is read piece by piece while it is decoded.
     pub(super) fn in_pieces(range: Range<u64>, slots: u64) -> Self {
         Self(Arc::new(PageListKind::InPieces { range, slots }))
     }
 
-    /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before
-    /// the first data page, at `offset`, or nothing. Says whether a page refers to the dictionary.
+    /// Some pages of a chunk, in file order, as an index places them; `head` has the bytes before
+    /// the first data page, at `offset`, or nothing. Returns whether a page refers to the
+    /// dictionary.
     ///
     /// # Errors
     /// `Malformed(PageIndex)` if the header of a page contradicts its place.
@@ -149,7 +150,7 @@ impl PageList {
     }
 }
 
-/// What the header of a page says of where things are.
+/// The places of a page, by its header.
 pub(super) struct Header {
     /// Bytes of header and body.
     pub(super) len: usize,
@@ -159,7 +160,7 @@ pub(super) struct Header {
         expect(dead_code, reason = "for `page_search`")
     )]
     pub(super) slots: u64,
-    /// Rows of a data page, if it says.
+    /// Rows of a data page, if its header states them.
     pub(super) rows: Option<u64>,
     /// Whether the values of a data page are indices.
     refers_to_dictionary: bool,
@@ -195,7 +196,7 @@ impl Header {
                 return Some(Self { len, is_data: false, slots, rows, refers_to_dictionary });
             }
         };
-        // Outside lists every row is one slot, whatever else the header may say.
+        // Outside lists every row is one slot, whatever the header states.
         let rows = if context.max_rep == 0 { Some(slots) } else { rows };
         let refers_to_dictionary = refers_to_dictionary(&header);
         Some(Self { len, is_data: true, slots, rows, refers_to_dictionary })

@@ -56,11 +56,11 @@ pub(super) enum IndexRequest {
     Dictionary { leaf: usize, data_type: DataType },
     /// A column index; the offset index of the same leaf follows.
     ColumnIndex { leaf: usize },
-    /// That offset index.
+    /// Its offset index.
     OffsetIndex,
 }
 
-/// What was found out about a row group, and by what.
+/// The findings of pruning a row group, and the indexes that they come from.
 #[derive(Debug, Default)]
 pub(crate) struct PruneReport {
     /// Number of data pages of the predicate's leaves that the page index covers.
@@ -77,8 +77,30 @@ pub(crate) struct PruneReport {
     pub ignored: Vec<Error>,
 }
 
-/// What comes of the bytes that a pruner wanted: the rows that are left, `None` if there are none,
-/// and what was found out.
+impl PruneReport {
+    /// Counts the pages of leaves that begin in `part` of a row group: all, and those none of whose
+    /// rows are in `wanted`.
+    fn count_pages(
+        &mut self,
+        pages: &[(usize, PageFacts)],
+        part: &Range<u64>,
+        wanted: &RowSelection,
+    ) {
+        for (_, pages) in pages {
+            let mut start = 0u64;
+            for page in &pages.pages {
+                let end = start.saturating_add(page.rows);
+                if part.contains(&start) {
+                    self.pages += 1;
+                    self.pages_pruned += u64::from(!wanted.intersects(start..end));
+                }
+                start = end;
+            }
+        }
+    }
+}
+
+/// The result of supplying a pruner: the remaining rows, `None` if there are none, and the report.
 pub(crate) type PruneStep = Step<(Option<RowRange>, Box<PruneReport>), Box<RowGroupPruner>>;
 
 /// Maximum size of a dictionary that is fetched for pruning, as a fraction (1/16) of the bytes to
@@ -88,7 +110,7 @@ const DICTIONARY_SHARE: u64 = 16;
 /// Maximum bytes of such a dictionary page.
 const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 
-/// What an engine asks of a plan before it reads.
+/// The methods by which an engine inspects a plan before it reads.
 #[cfg(feature = "engine")]
 impl Plan {
     /// The parts of row groups whose metadata claim that all rows pass the filter, each as the
@@ -250,8 +272,8 @@ impl RowGroupPruner {
             if let Err(e) = read {
                 let column = self.plan.footer().schema().leaf(leaf)?.path.dotted();
                 let e = e.at_column(column).at_row_group(self.range.row_group);
-                // A failed authentication ends the read. Some writers leave bloom filters in plain
-                // text where the column is encrypted: they are not believed, and end nothing.
+                // A failed authentication ends the read. Some writers leave bloom filters
+                // unencrypted although the column is encrypted: those are ignored.
                 let is_plain_filter = is_bloom && e.kind() != ErrorKind::Crypto;
                 if e.is_of_encryption() && !is_plain_filter {
                     return Err(e);
@@ -265,7 +287,7 @@ impl RowGroupPruner {
         self.finish()
     }
 
-    /// Reads a bloom filter as far as it is there, or asks for the blocks that tell.
+    /// Reads a bloom filter as far as it was fetched, or asks for the probed blocks.
     fn bloom(&mut self, leaf: usize, hashes: &[u64], start: u64, bytes: &[u8]) -> Result<()> {
         let decrypted = self.decryptor(leaf).map(|opener| decrypted_bloom(opener, bytes));
         let decrypted = decrypted.transpose()?;
@@ -304,7 +326,7 @@ impl RowGroupPruner {
         Ok(())
     }
 
-    /// What opens the modules of a leaf, if they are encrypted.
+    /// The decryptor of the modules of a leaf, if they are encrypted.
     fn decryptor(&self, leaf: usize) -> Option<&ChunkDecryptor> {
         find(&self.facts, leaf).and_then(|found| found.decryptor.as_ref())
     }
@@ -372,9 +394,7 @@ impl RowGroupPruner {
         // in.
         let part = range.part.clone();
         if let Some(counters) = counters.filter(|_| part.start == 0) {
-            let is_pruned = result == PruneResult::Cannot;
-            let count = if is_pruned { &counters.bloom_pruned } else { &counters.bloom_matched };
-            count.add(1);
+            counters.add_row_group(result == PruneResult::Cannot);
         }
         match result {
             PruneResult::Cannot => {
@@ -388,11 +408,11 @@ impl RowGroupPruner {
                 let range = range.with_claim(filter, rows);
                 return Ok(Step::Done((Some(range), found.into())));
             }
+            PruneResult::Might if pages.is_empty() && only_prunes => {
+                let range = range.with_proven(RowSelection::all(rows));
+                return Ok(Step::Done((Some(range), found.into())));
+            }
             PruneResult::Might if pages.is_empty() => {
-                let range = match only_prunes {
-                    true => range.with_proven(RowSelection::all(rows)),
-                    false => range,
-                };
                 return Ok(Step::Done((Some(range), found.into())));
             }
             PruneResult::Might => {}
@@ -414,18 +434,7 @@ impl RowGroupPruner {
             false if !filter.trusts_claims() => RowSelection::none(rows),
             false => rows_with(&|result| result == PruneResult::Always)?,
         };
-        let of_pages = if part == (0..rows) { &kept } else { &left };
-        for (_, pages) in &pages {
-            let mut start = 0u64;
-            for page in &pages.pages {
-                let end = start.saturating_add(page.rows);
-                if part.contains(&start) {
-                    found.pages += 1;
-                    found.pages_pruned += u64::from(!of_pages.intersects(start..end));
-                }
-                start = end;
-            }
-        }
+        found.count_pages(&pages, &part, if part == (0..rows) { &kept } else { &left });
         found.by_pages = kept.is_none();
         if let (Some(counters), Some(start)) = (counters, start) {
             counters.page_nanos.add_since(start);

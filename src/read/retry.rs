@@ -34,7 +34,7 @@ impl Failed {
         matches!(self.retry, Some(Retry::WithLessMemory | Retry::WithFewerRows))
     }
 
-    /// Says more of the error.
+    /// Adds details to the error.
     pub(crate) fn map(self, map: impl FnOnce(Error) -> Error) -> Self {
         Self { error: map(self.error), ..self }
     }

@@ -34,7 +34,7 @@ impl RowFilter {
         self.filter.count()
     }
 
-    /// Those rows of an array.
+    /// Keeps those rows of an array.
     pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
         if is_copied(array.data_type()) {
             let slices = self.rows.values().set_slices();

@@ -1,7 +1,7 @@
 //! Decodes a row group, leaf by leaf and window by window.
 //!
 //! A serial driver asks for batch after batch; a parallel one takes the [`ColumnTask`]s of several
-//! row groups, decodes [`Window`]s of each on any thread, and gives the results to a [`Batcher`].
+//! row groups, decodes [`Window`]s of each on any thread, and passes the results to a [`Batcher`].
 
 use std::fmt;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub struct RowGroup {
     pub(super) plan: Plan,
     pub(super) range: RowRange,
     pub(super) rows_in_group: u64,
-    /// The next row to give, counted from the first of the row group.
+    /// The next row to return, counted from the first of the row group.
     pub(super) next_row: u64,
     pub(super) size: BatchSize,
     pub(super) tasks: Vec<ColumnTask>,
@@ -68,12 +68,12 @@ impl OpenWindow {
 }
 
 impl RowGroup {
-    /// Opens a row group, given the bytes that its plan wants, in the same order. More are needed
-    /// where pages refer to dictionary pages that were not fetched, or are not where an index says,
-    /// which is ignored then.
+    /// Opens a row group, given the bytes that its plan wants, in the same order. More bytes are
+    /// needed if pages refer to dictionary pages that were not fetched, or are not where an index
+    /// places them, which is then ignored.
     ///
     /// # Errors
-    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
+    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget does not suffice
     /// them.
     pub(super) fn open(
         plan: RowGroupPlan,
@@ -178,7 +178,7 @@ impl RowGroup {
         (proven.start <= start && start < end).then_some(start..end)
     }
 
-    /// The next row that is to be given, counted from the first of the row group.
+    /// The next row to return, counted from the first of the row group.
     pub(super) fn next_row(&self) -> u64 {
         match self.open.as_ref().and_then(|open| open.window.spans().first()) {
             Some(span) => span.start,
@@ -208,18 +208,18 @@ impl RowGroup {
         self.next_row == self.range.rows.start
     }
 
-    /// About how many bytes a batch takes as Arrow arrays, by what the metadata say.
+    /// Estimated bytes of a batch as Arrow arrays, by the metadata.
     pub(super) fn batch_bytes(&self) -> u64 {
         self.size.bytes
     }
 
-    /// About how many batches are to come.
+    /// Estimated number of batches to come.
     pub(super) fn batches_left(&self) -> u64 {
         let rows = self.range.rows.end.saturating_sub(self.next_row);
         rows.div_ceil(self.size.rows.max(1) as u64)
     }
 
-    /// About how many bytes they take.
+    /// Estimated bytes of these batches.
     pub(super) fn bytes_left(&self) -> u64 {
         self.batches_left().saturating_mul(self.size.bytes)
     }
@@ -229,12 +229,12 @@ impl RowGroup {
         self.size.is_careful()
     }
 
-    /// Whether every window is given out.
+    /// Whether every window has been returned.
     pub(super) fn is_done(&self) -> bool {
         self.next_row >= self.range.rows.end
     }
 
-    /// Leaves the tasks as they are from now on.
+    /// Does not split tasks from now on.
     pub(super) fn forbid_splits(&mut self) {
         self.may_split = false;
     }
@@ -250,7 +250,7 @@ impl RowGroup {
         window.end() == self.rows_in_group
     }
 
-    /// What makes batches of the leaves of this row group, on any thread.
+    /// The batcher of this row group, which makes batches of leaves on any thread.
     pub(super) fn batcher(&self) -> Batcher {
         Batcher { plan: self.plan.clone(), range: self.range.clone() }
     }
@@ -267,7 +267,7 @@ impl RowGroup {
         self.next_step(None)?.done()
     }
 
-    /// As [`RowGroup::next_batch`], of a row group whose large chunks are given while they are
+    /// Like [`RowGroup::next_batch`], for a row group whose large chunks are given while they are
     /// decoded: `given` is what the step before asked for.
     ///
     /// # Errors
@@ -316,7 +316,7 @@ impl RowGroup {
         error.at_row_group(self.range.row_group)
     }
 
-    /// Goes on with a window, up to its batch; `None` if no row passes the filter.
+    /// Continues with a window, up to its batch; `None` if no row passes the filter.
     fn decode_open(
         &mut self,
         batcher: &Batcher,
@@ -464,7 +464,7 @@ impl Batcher {
             window.stages.clear();
             return Ok(());
         }
-        // Those of the output come first. The others are not needed any more.
+        // The leaves of the output come first. The others are not needed any more.
         leaves.truncate(stage.shared_leaves);
         window.stages.push(DecodedLeaves { leaves, rows, keep });
         Ok(())
@@ -498,7 +498,7 @@ fn evaluated() -> Error {
 
 /// A window, and which of its rows pass the stages of the filter that were evaluated.
 pub(crate) struct FilteredWindow {
-    /// What was decoded for each stage.
+    /// The leaves that were decoded for each stage.
     stages: Vec<DecodedLeaves>,
     rest: Window,
 }
@@ -508,7 +508,7 @@ impl FilteredWindow {
         Self { stages: Vec::new(), rest: window }
     }
 
-    /// What is to be decoded next; its rows are those that are left.
+    /// The rest of the window, to be decoded next; its rows are those that passed so far.
     pub(crate) fn rest(&self) -> &Window {
         &self.rest
     }

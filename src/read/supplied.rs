@@ -12,16 +12,16 @@ use crate::error::{Error, Result};
 pub enum Step<T, More = Range<u64>> {
     /// The stage is done.
     Done(T),
-    /// More bytes of the file are needed: these; or those that the stage in here says.
+    /// More bytes of the file are needed: these; or those that the stage in here wants.
     NeedsMore(More),
 }
 
 /// Why a column stops before its end: it is done, with an error, or needs more bytes of the file.
-/// Nothing is lost in the second case: the same call, once they are supplied, goes on.
+/// In the second case nothing is lost: the same call, once they are supplied, continues.
 pub(super) type Stop = Step<Error>;
 
 impl<T> Step<T> {
-    /// What is done.
+    /// The result of a step that is done.
     ///
     /// # Errors
     /// `Internal` if more bytes are needed: for a stage that was given all of them at the start.
@@ -51,7 +51,7 @@ impl From<Error> for Stop {
 }
 
 impl Stop {
-    /// Says more of what is wrong, if something is.
+    /// Adds details to the error, if there is one.
     pub(super) fn map(self, map: impl FnOnce(Error) -> Error) -> Self {
         match self {
             Self::NeedsMore(range) => Self::NeedsMore(range),
@@ -60,7 +60,7 @@ impl Stop {
     }
 }
 
-/// Takes the steps of a stage to its end; each is given what `read` gives for the one before.
+/// Drives a stage to its end; each step is given the bytes that `read` returned for the one before.
 ///
 /// # Errors
 /// Those of the steps; those of `read`, after which nothing is tried again.

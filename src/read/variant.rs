@@ -34,7 +34,7 @@ fn with_extension(field: Field, name: &str) -> Field {
     field.with_metadata(metadata)
 }
 
-/// What becomes of the column of a shape.
+/// How the column of a shape is returned.
 #[derive(Debug, Clone)]
 pub(super) enum Output {
     /// It is given as it is.
@@ -45,7 +45,7 @@ pub(super) enum Output {
     Parts(Vec<String>, Vec<(VariantPath, DataType)>),
 }
 
-/// The outputs of the shapes of a plan, and the fields that they give.
+/// The outputs of the shapes of a plan, and their fields.
 #[derive(Debug)]
 pub(super) struct Outputs {
     pub(super) of_shapes: Vec<Output>,
@@ -82,7 +82,7 @@ impl Outputs {
         }
         let mut wanted = options.variant_columns.as_slice();
         while let Some(first) = wanted.first() {
-            // Parts of one column that stand side by side are taken out of what is read once.
+            // Adjacent parts of one column are extracted together.
             let n = wanted.iter().take_while(|other| other.column == first.column).count();
             let (parts, rest) = wanted.split_at(n);
             wanted = rest;
@@ -112,7 +112,7 @@ impl Outputs {
     }
 }
 
-/// How a VARIANT column is given: as the options say, or in the shape that a target has.
+/// How a VARIANT column is returned: by the options, or in the shape of a target.
 fn wanted_output(options: &ReadOptions, stored: &FieldRef) -> Result<VariantOutput> {
     if options.variants != VariantOutput::Stored {
         return Ok(options.variants.clone());
@@ -168,7 +168,7 @@ fn shape_of(footer: &Footer, options: &ReadOptions, parts: &[VariantColumn]) -> 
     let is_all_null = |leaf: usize| !options.verify_statistics && footer.is_all_null(leaf);
     let mut leaves = Vec::new();
     for part in parts {
-        // Says no for types that no part can have.
+        // Refuses types that no part can have.
         VariantArray::check_type(&part.data_type)?;
         leaves.extend(needed_leaves(node, &part.path, &part.data_type, &is_all_null)?.leaves);
     }

@@ -34,7 +34,7 @@ pub struct StoredPage {
     pub header: PageHeader,
     /// Header and body as they are stored.
     pub(crate) bytes: Bytes,
-    /// What the body is, if it is encrypted.
+    /// The module of the body, if it is encrypted.
     pub(crate) module: Option<Module>,
 }
 
@@ -97,7 +97,7 @@ impl ChunkWalk {
         Ok(Self { range, row_group, column, slots, context })
     }
 
-    /// What opens its modules, if it is encrypted.
+    /// The decryptor of its modules, if it is encrypted.
     pub(crate) fn decryptor(&self) -> Option<&ChunkDecryptor> {
         self.context.decryptor.as_ref()
     }
@@ -175,7 +175,7 @@ pub(crate) fn page_context(
 /// [`Reader::stored_pages`](crate::Reader::stored_pages) makes it.
 #[derive(Debug)]
 pub struct StoredPages {
-    /// What is left of the chunk.
+    /// The rest of the chunk.
     rest: Bytes,
     /// Where that begins in the file.
     offset: u64,
@@ -208,7 +208,7 @@ impl StoredPages {
         Ok(Some(page))
     }
 
-    /// Takes the next page from what is left.
+    /// Takes the next page from the rest.
     fn take(&mut self) -> Result<StoredPage> {
         let is_first = !self.has_dictionary && self.data_pages == 0;
         let position = PagePosition { is_first, data_pages: self.data_pages };

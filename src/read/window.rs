@@ -26,7 +26,6 @@ pub(crate) struct Window {
     pub(super) is_proven: bool,
     /// The stages in which the columns of the filter are decoded; `None` without a filter, or if it
     /// need not be evaluated for any row of the row group.
-    /// be evaluated for any row of the row group.
     pub(super) stages: Option<Arc<FilterStages>>,
     /// The first row after the window that may be wanted.
     pub(super) next_wanted_row: u64,
@@ -35,7 +34,7 @@ pub(crate) struct Window {
 }
 
 /// Bytes that the arrays of a batch hold, counted by all threads while they decode. The metadata
-/// may not tell: a long string is in a dictionary once, and in a batch many times.
+/// may not reveal them: a long string is in a dictionary once, and in a batch many times.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Weight(Arc<Counts>);
 
@@ -91,7 +90,7 @@ fn too_large(max: u64) -> Error {
     )
 }
 
-/// What becomes of rows that are decoded and not wanted.
+/// How decoded rows that are not wanted are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnselectedRows {
     /// They stay: the filter is evaluated on them.
@@ -150,8 +149,8 @@ impl Window {
         }
     }
 
-    /// The window of those decoded rows whose bits are set. `lists` says whether columns of lists
-    /// are still to be decoded.
+    /// The window of those decoded rows whose bits are set. `lists`: columns of lists are still to
+    /// be decoded.
     pub(super) fn narrowed(&self, passed: &BooleanBuffer, lists: bool) -> Self {
         let rows = passed.count_set_bits();
         let decoded = passed.len();

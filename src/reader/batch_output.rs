@@ -32,7 +32,7 @@ impl BatchOutput {
         &self.schema
     }
 
-    /// Writes what gives the batches out, a value of the type `name`.
+    /// Formats the owner of the batches, a value of the type `name`.
     pub(super) fn fmt_as(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name)
             .field("schema", &self.schema)
@@ -59,8 +59,8 @@ impl BatchOutput {
         Some(given.map_err(|e| self.name(e)))
     }
 
-    /// Takes what the driver gave, `Ok(None)` at its end, and says what to give out: `None` if
-    /// nothing yet.
+    /// Takes the batch that the driver returned, `Ok(None)` at its end, and returns the batch for
+    /// the caller: `None` if there is none yet.
     pub(super) fn take(
         &mut self,
         next: Result<Option<RecordBatch>>,

@@ -185,7 +185,7 @@ impl<S> Reader<S> {
     }
 
     /// Limits what is fetched before it is decoded, if bytes come asynchronously: for many streams
-    /// at a time, each of which would keep the network busy alone.
+    /// at a time, because each would keep the network busy alone.
     #[must_use]
     pub fn read_ahead(mut self, read_ahead: ReadAhead) -> Self {
         self.options.read_ahead = read_ahead;

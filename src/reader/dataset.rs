@@ -342,7 +342,8 @@ impl Dataset {
     }
 }
 
-/// The files that are still to be read, and what is wanted of the rows that pass their filters.
+/// The files that are still to be read, and the offset and limit of the rows that pass their
+/// filters.
 pub(super) struct Chain<S> {
     pub(super) schema: SchemaRef,
     pub(super) readers: std::vec::IntoIter<Reader<S>>,

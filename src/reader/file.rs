@@ -78,7 +78,7 @@ pub enum Threads {
     Pool(Arc<rayon::ThreadPool>),
 }
 
-/// Gives a reader, or the error of opening it, the name of its file.
+/// Adds the name of the file to a reader, or to the error of opening it.
 pub(super) trait Named {
     fn named(self, name: Arc<str>) -> Self;
 }
@@ -392,7 +392,7 @@ impl<S> Reader<S> {
         Ok((row_groups, leaves))
     }
 
-    /// A reader of the same rows that gives no columns.
+    /// A reader of the same rows without columns.
     pub(super) fn counting(&self) -> Self
     where
         S: Clone,

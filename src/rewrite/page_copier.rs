@@ -28,7 +28,7 @@ impl PageCopier {
             }
             _ => page.body(),
         };
-        // What is authenticated needs no checksum: a checksum can be made without a key.
+        // Authenticated bytes need no checksum, which could be made without a key.
         let is_authenticated =
             self.decryptor.as_ref().zip(page.module).is_some_and(|(of, it)| of.authenticates(it));
         if let Some(stated) = page.header.crc.filter(|_| !is_authenticated) {

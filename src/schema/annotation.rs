@@ -14,7 +14,7 @@ use crate::format::{
     TimeType, TimeUnit, TimestampType,
 };
 
-/// What annotates a leaf.
+/// The annotation of a leaf.
 #[derive(Debug)]
 pub(super) struct Annotation {
     /// The logical type in force.
@@ -23,12 +23,12 @@ pub(super) struct Annotation {
     pub(super) ordered: bool,
 }
 
-/// What annotates a group; all other annotations on groups are ignored.
+/// The annotation of a group; all other annotations on groups are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GroupAnnotation {
     List,
     Map,
-    /// Of version 1 of its specification.
+    /// VARIANT, version 1 of its specification.
     Variant,
     File,
 }
@@ -36,8 +36,8 @@ pub(super) enum GroupAnnotation {
 /// The annotation of the leaf `element`, whose type is `physical`.
 ///
 /// # Errors
-/// `Malformed` if a converted type stands alone on a type that it may not stand on. The format
-/// forgives that to logical types only, and no reader knows what such a writer meant.
+/// `Malformed` if a converted type without a logical type is on a type that does not allow it. The
+/// format ignores only misplaced logical types, and no reader knows what such a writer meant.
 pub(super) fn in_force(
     mut element: SchemaElementRef<'_>,
     physical: Physical,
@@ -78,7 +78,7 @@ pub(super) fn in_force(
     }
 }
 
-/// What the group `element` stands for.
+/// The annotation of the group `element`.
 pub(super) fn of_group(element: &ElementHead) -> Option<GroupAnnotation> {
     match (element.logical(), element.converted_type()) {
         (LogicalKind::List, _) => Some(GroupAnnotation::List),
@@ -95,7 +95,7 @@ pub(super) fn of_group(element: &ElementHead) -> Option<GroupAnnotation> {
     }
 }
 
-/// The logical type that a converted type stands for.
+/// The logical type of a converted type.
 fn of_converted(converted: ConvertedType, element: &SchemaElementRef<'_>) -> Option<LogicalType> {
     use ConvertedType as C;
     let time = |unit| LogicalType::Time(TimeType { is_adjusted_to_utc: true, unit });
@@ -177,7 +177,7 @@ pub(super) fn converted(logical: &LogicalType) -> Option<ConvertedType> {
     })
 }
 
-/// Whether `logical` may stand on a leaf of the type `physical`: the table of LogicalTypes.md.
+/// Whether `logical` is allowed on a leaf of the type `physical`, by the table of LogicalTypes.md.
 fn fits(logical: &LogicalType, physical: Physical) -> bool {
     use LogicalType as L;
     match logical {

@@ -20,7 +20,7 @@ pub struct ArrowOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dictionaries {
-    /// None but those that a hint says so of.
+    /// None, except those that a hint names.
     #[default]
     None,
     /// All strings.
@@ -107,7 +107,7 @@ impl ArrowOptions {
     }
 
     /// Reads BYTE_ARRAY columns without annotation as strings, as Impala and old Spark meant them,
-    /// at every depth but within VARIANT, and whatever the hint says of them. Default false.
+    /// at every depth except inside VARIANT, and ignoring the hint. Default false.
     #[must_use]
     pub fn with_binary_as_string(mut self, binary_as_string: bool) -> Self {
         self.text = if binary_as_string { TextColumns::All } else { TextColumns::None };
@@ -137,7 +137,7 @@ impl ArrowOptions {
     }
 }
 
-/// What engines want that map schemas by another implementation too.
+/// Options for engines that map schemas by another implementation too.
 #[cfg(feature = "engine")]
 impl ArrowOptions {
     /// Applies the hint of the writer only as far as the `parquet` crate does: list items and map

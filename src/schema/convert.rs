@@ -103,7 +103,7 @@ pub(crate) enum ReadConversion {
 /// How an integer is scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// Unchanged. High bits are dropped if the annotation says they are unused.
+    /// Unchanged. High bits are dropped if the annotation makes them unused.
     Keep,
     /// Checked: a value that does not fit is an error.
     Narrow,
@@ -165,7 +165,7 @@ pub(crate) fn read_conversion(leaf: &Leaf, to: &DataType) -> Option<ReadConversi
         Physical::Boolean => matches!(to, DataType::Boolean).then_some(ReadConversion::Boolean),
         Physical::Int32 | Physical::Int64 => integer(leaf, to),
         Physical::Int96 => match to {
-            // Those who write INT96 mean points in time, which have any zone.
+            // Writers of INT96 mean points in time, which fit any zone.
             DataType::Timestamp(unit, _) => Some(ReadConversion::Int96(*unit)),
             _ => None,
         },
@@ -232,9 +232,9 @@ pub(crate) enum WriteConversion {
 
 /// The conversion from values of the Arrow type `from` into `leaf`; `None` if there is none.
 ///
-/// Types decide here, not values: a value may still fail a conversion that is checked. Whether
-/// nulls may stand in the leaf is for the levels. `Dictionary` and `RunEndEncoded` are looked
-/// through: their value type decides.
+/// Types decide here, not values: a value may still fail a conversion that is checked. The levels
+/// decide whether the leaf may be null. `Dictionary` and `RunEndEncoded` are looked through: their
+/// value type decides.
 pub(crate) fn write_conversion(from: &DataType, leaf: &Leaf) -> Option<WriteConversion> {
     use DataType as D;
     match from {
@@ -324,7 +324,7 @@ fn write_integer(from: &DataType, leaf: &Leaf) -> Option<WriteConversion> {
             (!timestamp.is_adjusted_to_utc).then_some(())?;
             signed(Storage::I64, ratio(1_000, per_second(arrow_unit(&timestamp.unit)?)))
         }
-        // What Arrow writers leave to the hint.
+        // Types that Arrow writers leave to the hint.
         (D::Duration(_) | D::Date64 | D::Timestamp(ArrowUnit::Second, _), None) if wide => {
             signed(Storage::I64, Scale::Keep)
         }
@@ -373,7 +373,7 @@ fn fixed(leaf: &Leaf, n: usize, to: &DataType) -> Option<ReadConversion> {
     }
 }
 
-/// Whether the leaf is an INTERVAL, which only the converted type can say.
+/// Whether the leaf is an INTERVAL, which only the converted type expresses.
 pub(crate) fn is_interval(leaf: &Leaf) -> bool {
     leaf.physical == Physical::FixedLenByteArray(12)
         && leaf.logical.is_none()
@@ -409,14 +409,14 @@ fn decimal_bytes(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
     })
 }
 
-/// What the unscaled number of a decimal is multiplied with or divided by: a power of ten.
+/// The power of ten that the unscaled number of a decimal is multiplied with or divided by.
 enum Rescale {
     Times(u8),
     By(u8),
 }
 
-/// The power of ten and the storage of a decimal target that has room for the leaf's digits on both
-/// sides of the point.
+/// The power of ten and the storage of a decimal target that can hold the leaf's digits on
+/// both sides of the point.
 fn decimal(leaf: &Leaf, to: &DataType) -> Option<(Rescale, Storage)> {
     let Some(LogicalType::Decimal(from)) = &leaf.logical else {
         return None;

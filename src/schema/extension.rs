@@ -91,11 +91,11 @@ impl Extension {
     }
 }
 
-/// The coordinate systems that stand in the key-values of a file, for columns that name their keys.
+/// The coordinate systems in the key-values of a file, for columns that name their keys.
 ///
 /// Each is checked once. Thousands of columns may name the same long one, and each gets a copy of
-/// it: so copies are counted, and past the budget the column says the key only, as where the file
-/// does not have it.
+/// it: so copies are counted, and beyond the budget the column has only the key, as if the file did
+/// not have it.
 pub(super) struct CrsTexts<'a> {
     key_values: &'a [KeyValue],
     /// By key: the value of the first entry with it, if that is a JSON object. Made when first
@@ -155,14 +155,14 @@ fn lives_on(name: &str, storage: &DataType) -> bool {
     }
 }
 
-/// The logical type that the extension type of `field`, or the mark under [`LOGICAL_TYPE_KEY`],
-/// stands for. `None` if there is no such, or if it does not live on the storage of the field.
+/// The logical type of the extension type of `field`, or of the mark under [`LOGICAL_TYPE_KEY`].
+/// `None` if there is none, or if it is not allowed on the storage of the field.
 ///
 /// `key_values` are those that the file will have.
 ///
 /// # Errors
-/// `Usage` if the metadata of the extension type are not what GeoArrow says; `Unsupported` if they
-/// name edges that the format has no word for.
+/// `Usage` if the metadata of the extension type violate GeoArrow; `Unsupported` if they name edges
+/// that the format does not have.
 pub(super) fn logical_type(field: &Field, key_values: &[KeyValue]) -> Result<Option<LogicalType>> {
     let storage = field.data_type();
     let name = field.extension_type_name().filter(|name| lives_on(name, storage));
@@ -182,8 +182,8 @@ pub(super) fn logical_type(field: &Field, key_values: &[KeyValue]) -> Result<Opt
     })
 }
 
-/// Whether `field` is of well-known binary whose edges are not planar. Metadata that are not what
-/// GeoArrow says tell nothing.
+/// Whether `field` has well-known binary whose edges are not planar. Metadata that violate GeoArrow
+/// are ignored.
 pub(crate) fn has_geodesic_edges(field: &Field) -> bool {
     let is_wkb = field.extension_type_name() == Some(WKB);
     let members = field.extension_type_metadata().filter(|_| is_wkb).and_then(Members::parse);
@@ -296,7 +296,7 @@ fn json_depth(text: &str) -> usize {
 /// Deepest object or array that is taken for JSON: readers that descend into it have a stack.
 const JSON_DEPTH: usize = 64;
 
-/// The members of a JSON object: names, and values as they stand. Nulls are left out.
+/// The members of a JSON object: names, and unparsed values. Nulls are left out.
 struct Members<'a>(HashMap<String, &'a RawValue>);
 
 impl<'a> Members<'a> {
@@ -307,7 +307,7 @@ impl<'a> Members<'a> {
         Some(Self(members))
     }
 
-    /// The value of the member `name` as it stands; of several, the last.
+    /// The unparsed value of the member `name`; of several, the last.
     fn raw(&self, name: &str) -> Option<&'a str> {
         self.0.get(name).map(|value| value.get())
     }

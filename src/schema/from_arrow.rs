@@ -376,7 +376,7 @@ impl<'a> SchemaBuilder<'a> {
         Ok(())
     }
 
-    /// The logical type that the metadata of a field say, if the field is stored as itself.
+    /// The logical type in the metadata of a field, if the field is stored as itself.
     fn logical_type(&self, field: &Field) -> Result<Option<LogicalType>> {
         match stand_in::is_stand_in(field) {
             true => Ok(None),
@@ -512,8 +512,8 @@ fn decimal(precision: u8, scale: i8, max: u8) -> Result<(Physical, Option<Logica
     Ok((physical, Some(LogicalType::Decimal(DecimalType { scale, precision }))))
 }
 
-/// Annotated groups must be what a reader takes them for, and what the format says, which is
-/// stricter.
+/// Annotated groups must be what a reader takes them for, and must meet the format's rules, which
+/// are stricter.
 fn check_structure(node: Node<'_>) -> Result<()> {
     let is_required = |child: Node<'_>| matches!(child.repetition(), Ok(Repetition::Required));
     let is_bare = |child: Node<'_>| !child.head().is_annotated();

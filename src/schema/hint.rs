@@ -1,8 +1,7 @@
 //! The hint `ARROW:schema` holds the writer's Arrow schema.
 //!
 //! Used by `to_arrow` after the natural mapping, and written with the schema of `from_arrow`.
-//! Specs: Arrow columnar
-//! format, "Encapsulated message format" and Schema.fbs.
+//! Specs: Arrow columnar format, "Encapsulated message format" and Schema.fbs.
 //!
 //! ```text
 //! | FF FF FF FF | length, i32 LE | flatbuffer Message with a Schema |     in Base64
@@ -15,7 +14,6 @@
 //! Trap: `arrow_ipc::convert` panics on types that it does not expect, so the verified flatbuffer
 //! is read here. Its tables may share children and strings, so that a short hint stands for endless
 //! data: what is verified, looked at and copied is counted, and past a limit the hint is ignored.
-//! data: what is verified, looked at and copied is counted, and past that the hint is passed over.
 
 mod layout;
 mod siblings;
@@ -48,7 +46,7 @@ use crate::error::{Error, Result, Spec};
 use crate::format::KeyValue;
 use crate::trusted;
 
-/// The key of the file under which the hint stands.
+/// The key of the hint in the file.
 pub(crate) const KEY: &str = "ARROW:schema";
 
 /// The bytes of a hint.
@@ -56,7 +54,7 @@ pub(super) struct Hint {
     message: Vec<u8>,
     /// Where the flatbuffer starts.
     start: usize,
-    /// What it may cost to verify it.
+    /// The budgets for verifying it.
     budgets: [VerifierOptions; 8],
 }
 
@@ -140,8 +138,8 @@ impl Hint {
             }
         };
         let tables = trusted::IpcTables::new(bytes, &self.budgets);
-        // Metadata of the schema have a budget of their own: what is wrong with fields is no fault
-        // of theirs.
+        // Metadata of the schema have a budget of their own, because faults of fields do not
+        // concern them.
         let metadata = slot(bytes, schema, 2)
             .and_then(|at| trusted::IpcTables::new(bytes, &self.budgets).key_values(at));
         Some(OpenHint {
@@ -222,8 +220,8 @@ impl<'a> OpenHint<'a> {
         shape
     }
 
-    /// Makes `shape` what `hinted` says, or leaves it as it was where they do not fit. Whether it
-    /// is stored as the hint says, all that is below it included: no part, and in no other order.
+    /// Changes `shape` to `hinted`, or leaves it unchanged where they do not fit. Returns whether
+    /// it is stored as hinted, with everything below it: no part, and in no other order.
     fn refine_node(&self, place: HintPlace<'_>, hinted: ipc::Field<'_>, shape: &mut Shape) -> bool {
         let Some((data_type, is_whole)) = self.refine_type(place, hinted, shape) else {
             return false;
@@ -246,8 +244,8 @@ impl<'a> OpenHint<'a> {
         is_whole
     }
 
-    /// Refines what is below `shape`, and gives the type that it has by the hint, and whether all
-    /// of it is as hinted; `None`, with nothing changed, if it cannot have that.
+    /// Refines the nodes below `shape`, and returns its type by the hint, and whether all of it is
+    /// as hinted; `None`, with nothing changed, if it cannot have that type.
     fn refine_type(
         &self,
         place: HintPlace<'_>,
@@ -306,7 +304,7 @@ impl<'a> OpenHint<'a> {
         }
     }
 
-    /// As [`OpenHint::refine_type`], of a map: key and value by position, whatever their names.
+    /// Like [`OpenHint::refine_type`], for a map: key and value by position, whatever their names.
     fn refine_map(
         &self,
         place: HintPlace<'_>,
@@ -373,7 +371,7 @@ impl<'a> OpenHint<'a> {
         }
         let fits = stands_for.as_ref() == Some(plain(&data_type))
             || leaves_open(&leaf, natural, plain(&data_type));
-        // What the column means is not in question any more, but whether there is a way to it.
+        // The meaning of the column is decided; a conversion to the type must exist.
         read_conversion(&leaf, &data_type).filter(|_| fits).map(|_| data_type)
     }
 
@@ -445,7 +443,7 @@ impl<'a> OpenHint<'a> {
         self
     }
 
-    /// What the hint says that a column stands for.
+    /// The type that a column stands for, as the hint states.
     fn mark_of<'b>(&self, hinted: ipc::Field<'b>) -> Option<&'b str> {
         let metadata = hinted.custom_metadata()?;
         self.take(metadata.len().checked_mul(NAME_BYTES)?)?;
@@ -485,18 +483,18 @@ impl<'a> OpenHint<'a> {
     }
 }
 
-/// The least that a flatbuffer needs for a field, but for its position in a vector: one of a table,
-/// a type and its tag.
+/// Minimum bytes of a flatbuffer for a field, except its position in a vector: those of a table, a
+/// type and its tag.
 const FIELD_BYTES: usize = 8;
 
-/// What the flatbuffer needs for the position of a field, or of an entry of metadata, in a vector.
+/// Bytes of a flatbuffer for the position of a field, or of an entry of metadata, in a vector.
 const NAME_BYTES: usize = 4;
 
 /// The least that a flatbuffer needs for a string: its position and its length.
 const STRING_BYTES: usize = 8;
 
-/// Adds what a hint notes of a field. What the annotation of the file says stays, and an extension
-/// type is one only of the whole storage that it was noted for.
+/// Adds a hint's metadata of a field. Those from the file's annotation stay, and an extension type
+/// is kept only on the whole storage that it was written for.
 fn merge_metadata(
     metadata: &mut HashMap<String, String>,
     mut hinted: HashMap<String, String>,

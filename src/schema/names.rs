@@ -14,7 +14,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
-/// What a name among siblings stands for.
+/// The result of looking a name up among siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
     /// No sibling has the name.
@@ -26,7 +26,7 @@ pub(crate) enum Named {
 }
 
 impl Named {
-    /// What a name stands for, when each of the siblings says whether it has it.
+    /// The result, if each of the siblings says whether it has the name.
     pub(super) fn among(siblings: impl Iterator<Item = bool>) -> Self {
         let mut equal = siblings.enumerate().filter(|(_, has_name)| *has_name);
         match (equal.next(), equal.next()) {
@@ -42,12 +42,12 @@ impl Named {
 pub(super) struct Lookup {
     /// Nodes that scans have visited.
     visited: AtomicUsize,
-    /// What the last scans have found.
+    /// The results of the last scans.
     found: Mutex<Vec<Found>>,
     index: OnceLock<Names>,
 }
 
-/// What a name among the children of a node was found to stand for.
+/// The result of looking a name up among the children of a node.
 struct Found {
     parent: u32,
     name: Box<str>,
@@ -151,8 +151,8 @@ struct Names {
 }
 
 impl Names {
-    /// Of nodes numbered depth-first. `of` gives the parent and the name of a node; it is not
-    /// called for node 0, the root.
+    /// Indexes nodes that are numbered depth-first. `of` returns the parent and the name of a node;
+    /// it is not called for node 0, the root.
     fn new<'s>(nodes: usize, of: impl Fn(u32) -> (u32, &'s [u8])) -> Self {
         // The root is no child.
         let below = || (0u32..).take(nodes).skip(1);

@@ -11,7 +11,7 @@ use super::annotation::{self, GroupAnnotation};
 use super::node::Node;
 use crate::format::{ConvertedType, LogicalKind, Type};
 
-/// What a group is.
+/// The kind of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Group<'a> {
     /// Fields side by side.
@@ -79,7 +79,7 @@ fn is_tuple_of(repeated: Node<'_>, group: Node<'_>) -> bool {
     repeated.name_bytes().strip_suffix(b"_tuple") == Some(group.name_bytes())
 }
 
-/// What the group `g` is, its own repetition aside.
+/// The kind of the group `g`, without its own repetition.
 pub(super) fn group(g: Node<'_>) -> Group<'_> {
     let found = match annotation::of_group(g.head()) {
         Some(GroupAnnotation::List) => list(g),

@@ -50,8 +50,7 @@ pub(super) struct Link {
     pub(super) max_def: u8,
     pub(super) max_rep: u8,
     pub(super) is_leaf: bool,
-    /// Whether a repetition from below the root down to this node is unknown: its levels cannot be
-    /// told.
+    /// Whether a repetition from below the root down to this node is unknown, and so its levels.
     pub(super) flawed: bool,
 }
 
@@ -200,7 +199,7 @@ impl<'a> Node<'a> {
         self.schema.elements.get(self.index)
     }
 
-    /// What is known of the element without decoding it.
+    /// The properties of the element that need no decoding.
     pub(super) fn head(self) -> &'a ElementHead {
         self.schema.elements.head(self.index)
     }

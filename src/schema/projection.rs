@@ -76,10 +76,10 @@ impl Projection {
         Self::Fields(fields.into_iter().collect())
     }
 
-    /// What the projection wants of `schema`.
+    /// Resolves the projection against `schema`.
     ///
     /// # Errors
-    /// `Usage` if a name, path or index stands for nothing, or a name for several fields.
+    /// `Usage` if a name, path or index does not exist, or a name is ambiguous.
     pub(super) fn resolve(&self, schema: &Schema) -> Result<Option<ProjectedChildren>> {
         match self {
             Self::Leaves(leaves) => {
@@ -94,7 +94,7 @@ impl Projection {
         }
     }
 
-    /// What the projection wants of the fields below `root`; `None` for all of them.
+    /// Resolves the projection below `root`; `None` for all fields.
     pub(super) fn resolve_in<T: NamedTree>(&self, root: T) -> Result<Option<ProjectedChildren>> {
         let mut projected = ProjectedChildren::default();
         let mut path = Vec::new();
@@ -184,7 +184,7 @@ impl Schema {
     }
 }
 
-/// The wanted children of a group, in order. At each: all of it, or what is wanted of it.
+/// The wanted children of a group, in order; each whole, or with a selection below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ProjectedChildren {
     list: Vec<ProjectedChild>,
@@ -197,7 +197,7 @@ pub(super) struct ProjectedChildren {
 pub(super) struct ProjectedChild {
     /// Position among the children of its group.
     pub(super) position: usize,
-    /// What is wanted of it; `None` for all.
+    /// The selection below it; `None` for all.
     pub(super) inner: Option<ProjectedChildren>,
 }
 
@@ -207,7 +207,7 @@ impl ProjectedChildren {
         self.list.iter()
     }
 
-    /// What is wanted of the child at `position`; `None` for all of it, also if the child was not
+    /// The selection below the child at `position`; `None` for all of it, also if the child was not
     /// named.
     pub(super) fn inside(&self, position: usize) -> Option<&Self> {
         self.list.get(*self.at.get(&position)?)?.inner.as_ref()
@@ -310,8 +310,7 @@ impl NamedTree for Node<'_> {
     }
 }
 
-/// Finds the node that `text` stands for below `group`, and leaves the positions on the way to it
-/// in `path`.
+/// Finds the node named `text` below `group`, and leaves the positions on the path to it in `path`.
 pub(super) fn find_name<T: NamedTree>(group: T, text: &str, path: &mut Vec<usize>) -> Result<bool> {
     // The whole text first, then the part before each dot, the longest first.
     let mut name = text;
@@ -336,7 +335,7 @@ pub(super) fn find_name<T: NamedTree>(group: T, text: &str, path: &mut Vec<usize
     find_below_implied_child(group, path, |child, path| find_name(child, text, path))
 }
 
-/// As [`find_name`], with the names on the way already apart.
+/// Like [`find_name`], with the names on the way already apart.
 fn find_path<T: NamedTree>(group: T, names: &[String], path: &mut Vec<usize>) -> Result<bool> {
     let Some((name, rest)) = names.split_first() else {
         return Ok(true);
@@ -407,7 +406,7 @@ fn unambiguous<T: NamedTree>(group: T, name: &str) -> Result<Option<usize>> {
 /// Parts of a path, from its beginning, that an error looks for in the schema.
 const MAX_PARTS: usize = 100;
 
-/// The error for a name that stands for nothing, with the names that look like it.
+/// The error for an unknown name, with similar names.
 #[cold]
 pub(super) fn unknown<T: NamedTree>(name: &str, root: T) -> Error {
     let mut near = Vec::new();
@@ -416,7 +415,7 @@ pub(super) fn unknown<T: NamedTree>(name: &str, root: T) -> Error {
     let mut parent = long.unwrap_or(name);
     while let Some((above, _)) = parent.rsplit_once('.') {
         parent = above;
-        // Of a path, what is below the last field that there is.
+        // The rest of a path, below the last field that exists.
         if let Some(group) = node_at(root, parent) {
             let rest = &name[parent.len() + 1..];
             near = near_names(rest, group);
@@ -448,7 +447,7 @@ fn near_names<T: NamedTree>(name: &str, group: T) -> Vec<String> {
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// The node that `name` stands for, down to where its fields are; `None` if it stands for none.
+/// The node called `name`, down to where its fields are; `None` if there is none.
 fn node_at<T: NamedTree>(root: T, name: &str) -> Option<T> {
     let mut path = Vec::new();
     find_name(root, name, &mut path).ok().filter(|found| *found)?;

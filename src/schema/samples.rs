@@ -42,7 +42,7 @@ pub(super) fn borrowed(element: &SchemaElement) -> SchemaElementRef<'_> {
     }
 }
 
-/// A node with what is below it.
+/// A node with its descendants.
 #[derive(Clone)]
 pub(super) struct Tree(Vec<SchemaElement>);
 

@@ -44,7 +44,7 @@ impl Levels {
     }
 }
 
-/// What a [`Shape`] is.
+/// The kind of a [`Shape`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     /// A leaf of the file, read as the data type of the field.
@@ -53,8 +53,8 @@ pub(crate) enum Kind {
         leaf: usize,
     },
     /// Child nodes side by side. At least one of them reads a leaf; only where the file has a
-    /// struct that is never null may all be missing. A struct without fields has the one child that
-    /// stands for it in the file, which the array does not have.
+    /// struct that is never null may all be missing. A struct without fields has its stand-in in
+    /// the file as its one child, which the array does not have.
     Struct(Vec<Shape>),
     /// `List`, `LargeList`, `ListView`, `LargeListView` or `FixedSizeList`, by the data type of the
     /// field.

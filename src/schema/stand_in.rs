@@ -15,13 +15,13 @@ use super::convert::read_conversion;
 use super::leaf::Leaf;
 use super::shape::{Kind, Shape};
 
-/// The key of a hinted field's metadata that says what its column stands for.
+/// The key of a hinted field's metadata that names the type that its column stands for.
 const TYPE_KEY: &str = "marquetry:type";
 
 /// The name of the only field of the group that stands for a struct without fields.
 const EMPTY: &str = "_empty";
 
-/// What [`TYPE_KEY`] says on a struct without fields.
+/// The value of [`TYPE_KEY`] on a struct without fields.
 const STRUCT: &str = "struct";
 
 const DATE64: &str = "date64";
@@ -60,12 +60,12 @@ fn of_leaf(data_type: &DataType, full_range: bool) -> Option<DataType> {
     })
 }
 
-/// The fields as they are stored, marked where they stand for others.
+/// The fields as they are stored, with a mark on stand-ins.
 pub(super) fn stored_fields(fields: &Fields, full_range: bool) -> Fields {
     StoredForms { full_range, depth: 0 }.fields(fields)
 }
 
-/// What types are stored as, `depth` levels below the schema.
+/// The types that types are stored as, `depth` levels below the schema.
 #[derive(Clone, Copy)]
 struct StoredForms {
     full_range: bool,
@@ -80,7 +80,7 @@ impl StoredForms {
     fn field(self, field: &FieldRef) -> FieldRef {
         let mut mark = None;
         let data_type = self.stored(field.data_type(), &mut mark);
-        // A mark that was there before says nothing of this field.
+        // A mark that was there before does not concern this field.
         if data_type == *field.data_type() && !is_stand_in(field) {
             return Arc::clone(field);
         }
@@ -91,7 +91,7 @@ impl StoredForms {
         Arc::new(field.as_ref().clone().with_data_type(data_type).with_metadata(metadata))
     }
 
-    /// The type that is stored for `data_type`; `mark` takes what it stands for.
+    /// The type that is stored for `data_type`; `mark` takes the mark of a stand-in.
     fn stored(self, data_type: &DataType, mark: &mut Option<String>) -> DataType {
         use DataType as D;
         // Schemas come from elsewhere too, and this walk takes stack. Deeper ones are refused.
@@ -111,8 +111,8 @@ impl StoredForms {
                 D::Struct(vec![Field::new(EMPTY, D::Boolean, true)].into())
             }
             D::Struct(fields) => D::Struct(below.fields(fields)),
-            // Of values with a dictionary or runs, the mark stands on the field around them. Of
-            // several around each other, the outermost is kept.
+            // For values with a dictionary or runs, the field around them has the mark. Of several
+            // around each other, the outermost is kept.
             D::Dictionary(key, value) => {
                 D::Dictionary(key.clone(), Box::new(below.stored(innermost(value), mark)))
             }
@@ -147,7 +147,7 @@ pub(super) fn innermost(data_type: &DataType) -> &DataType {
 /// More levels of types than a schema may have, dictionaries and runs included.
 const MAX_DEPTH: usize = 512;
 
-/// What [`TYPE_KEY`] says of a leaf of this type.
+/// The value of [`TYPE_KEY`] on a leaf of this type.
 fn said(data_type: &DataType) -> String {
     match data_type {
         DataType::Decimal32(precision, scale) => format!("decimal32:{precision}:{scale}"),
@@ -163,7 +163,7 @@ fn said(data_type: &DataType) -> String {
     }
 }
 
-/// The way back of [`said`].
+/// Parses the value that [`said`] formats.
 fn parse(text: &str) -> Option<DataType> {
     let interval = INTERVALS.iter().find(|(_, said)| *said == text);
     match (text, interval) {

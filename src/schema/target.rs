@@ -27,10 +27,10 @@ use super::stand_in::is_empty_group;
 use super::text;
 use crate::error::{Error, Result};
 
-/// What becomes of the groups of a mapping.
+/// How the groups of a mapping are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Groups {
-    /// Rows are made of them: a leaf must tell where they are null or empty.
+    /// Rows are made of them: a leaf must show where they are null or empty.
     AreRead,
     /// They are only looked at, and need not have one.
     AreDescribed,
@@ -86,7 +86,7 @@ pub(super) fn to_target(
     Ok(Mapping { schema, shapes })
 }
 
-/// What each key among siblings stands for. Siblings without a key are passed over.
+/// The position of each key among siblings. Siblings without a key are skipped.
 fn position_of_each<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> HashMap<K, Named> {
     let mut found = HashMap::new();
     for (position, key) in keys.enumerate() {
@@ -112,7 +112,7 @@ fn is_variant(field: &Field) -> bool {
     field.extension_type_name() == Some(super::extension::VARIANT)
 }
 
-/// Bends shapes to a target.
+/// Adapts shapes to a target.
 struct Retarget<'a> {
     file: &'a Schema,
     by: MatchBy,
@@ -164,7 +164,7 @@ impl Retarget<'_> {
             }
             (Kind::Struct(children), DataType::Struct(fields)) => {
                 let children = self.children(children, fields, levels)?;
-                // Which structs are null stands in the levels of a leaf.
+                // The levels of a leaf show which structs are null.
                 if field.is_nullable() && self.is_lost(|| children.iter().any(reads_leaf)) {
                     return Err(self.without_columns());
                 }
@@ -298,7 +298,7 @@ impl Retarget<'_> {
         Error::usage(format_args!("the file has several columns {}", self.dotted_with(wanted)))
     }
 
-    /// Whether nothing would tell where a group is null or empty, and that matters.
+    /// Whether no leaf would show where a group is null or empty, and that matters.
     fn is_lost(&self, reads_leaf: impl FnOnce() -> bool) -> bool {
         self.groups == Groups::AreRead && !reads_leaf()
     }
@@ -378,12 +378,12 @@ fn prune_entries(entries: &Field, projected: Option<&ProjectedChildren>) -> Fiel
     entries.clone().with_data_type(DataType::Struct(pair.collect()))
 }
 
-/// The positions on the way from `fields` to the field that `name` stands for, by the rules of
+/// The positions on the path from `fields` to the field called `name`, by the rules of
 /// [`Projection::names`]: among the fields of a struct, or 0 for the element of a list or the
 /// entries of a map.
 ///
 /// # Errors
-/// `Usage` if it stands for nothing, or for several fields.
+/// `Usage` if there is none, or if there are several.
 pub(crate) fn find_field(fields: &Fields, name: &str) -> Result<Vec<usize>> {
     let mut path = Vec::new();
     if !projection::find_name(TargetNode::Group(fields), name, &mut path)? {

@@ -72,15 +72,14 @@ fn map_to_arrow(
     let fields: Fields = shapes.iter().map(|shape| Arc::clone(&shape.field)).collect();
     // Without a hint, the metadata are the key-values alone.
     let mut metadata = hint.map(|hint| hint.metadata()).unwrap_or_default();
-    // A key without a value is not the same as one with an empty value, and Arrow can only say the
-    // latter.
+    // A key without a value differs from one with an empty value, and Arrow has only the latter.
     let present = key_values.iter().filter(|entry| entry.key != hint::KEY);
     metadata.extend(present.filter_map(|entry| Some((entry.key.clone(), entry.value.clone()?))));
     let schema = Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata));
     Ok(Mapping { schema, shapes })
 }
 
-/// Makes strings of the leaves `texts` that the hint says are bytes.
+/// Makes strings of the leaves `texts` that are bytes by the hint.
 fn with_texts(mut shapes: Vec<Shape>, texts: &HashSet<usize>) -> Result<Vec<Shape>> {
     let mut wanted =
         |leaf, found: &DataType| Ok(if texts.contains(&leaf) { text_type(found) } else { None });
@@ -182,8 +181,8 @@ impl KeptDictionaries {
     }
 }
 
-/// Gives each leaf the type that `wanted` says, if it says one, and tells the nodes above. Whether
-/// anything changed.
+/// Gives each leaf the type that `wanted` returns, if it returns one, and updates the nodes above.
+/// Returns whether anything changed.
 fn retype_leaves(
     shape: &mut Shape,
     wanted: &mut impl FnMut(usize, &DataType) -> Result<Option<DataType>>,

@@ -74,7 +74,7 @@ impl PageMap {
         Ok(Self { chunk, pages })
     }
 
-    /// What stands before the first data page: the dictionary page, or nothing.
+    /// The bytes before the first data page: the dictionary page, or nothing.
     pub(crate) fn head(&self) -> Range<u64> {
         self.chunk.start..self.pages.first().map_or(self.chunk.start, |page| page.bytes.start)
     }
@@ -109,8 +109,7 @@ impl PageMap {
         needed
     }
 
-    /// What the selection says of the rows of a page, counted from its first: the others are to be
-    /// skipped.
+    /// The selection of the rows of a page, counted from its first row.
     #[cfg(test)]
     pub(crate) fn within(&self, page: usize, selection: &RowSelection) -> RowSelection {
         match self.pages.get(page) {

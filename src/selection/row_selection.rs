@@ -345,7 +345,7 @@ impl RowSelection {
         builder.finish()
     }
 
-    /// What it says of the rows before `row`, and of those from it on.
+    /// Splits the selection into that of the rows before `row`, and that of the rows from it on.
     #[cfg(test)]
     pub(crate) fn split_at(&self, row: u64) -> (Self, Self) {
         (self.slice(0..row), self.slice(row..self.len))

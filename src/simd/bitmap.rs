@@ -20,7 +20,7 @@ impl Bitmap {
         self.len
     }
 
-    /// Makes room for `n` more bits.
+    /// Reserves memory for `n` more bits.
     pub(crate) fn reserve(&mut self, n: usize) {
         let words = (self.len + n).div_ceil(64);
         self.words.reserve(words.saturating_sub(self.words.len()));
@@ -166,7 +166,7 @@ impl Bitmap {
         }
     }
 
-    /// Of the bits from `start` on, keeps those whose bits of `keep` are set.
+    /// Keeps those bits from `start` on whose bits of `keep` are set.
     pub(crate) fn compact(&mut self, start: usize, keep: &Self) {
         let n = self.len - start;
         let mut kept = Self::default();

@@ -15,7 +15,7 @@ pub(crate) const MINIBLOCK: usize = 32;
 /// Miniblocks of a block.
 pub(crate) const MINIBLOCKS: usize = BLOCK / MINIBLOCK;
 
-/// What a block of differences is like.
+/// The measurements of a block of differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Differences<T> {
     /// The smallest.
@@ -30,7 +30,7 @@ macro_rules! differences {
         $raise_with:ident, $raise:ident, $raise_avx2:ident, $raise_avx512:ident
     ) => {
         /// Writes `values[i + 1] - values[i]`, wrapping, less the smallest of them, to `out[i]`;
-        /// what is left of `out` becomes 0.
+        /// the rest of `out` becomes 0.
         ///
         /// # Panics
         /// If there are not 2 to 129 values.
@@ -55,8 +55,8 @@ macro_rules! differences {
             let n = values.len().wrapping_sub(1);
             assert!((1..=BLOCK).contains(&n), "2 to 129 values");
             let mut least = <$int>::MAX;
-            // Of a length that the compiler does not know: it unrolls a loop of 128 before it could
-            // make vectors of it.
+            // The length must be unknown to the compiler, which otherwise unrolls a loop of 128
+            // before it could vectorise it.
             for ((out, before), after) in out[..n].iter_mut().zip(&values[..n]).zip(&values[1..]) {
                 let delta = after.wrapping_sub(*before);
                 least = least.min(delta);
@@ -93,7 +93,7 @@ macro_rules! differences {
             $body(values, out)
         }
 
-        /// Adds `by`, wrapping, to differences, and gives the bits that they take then.
+        /// Adds `by`, wrapping, to differences, and returns the bits that they take then.
         pub(crate) fn $raise_with(isa: Isa, deltas: &mut [$delta], by: $delta) -> u8 {
             match isa.level() {
                 Level::Scalar => $raise(deltas, by),

@@ -12,10 +12,11 @@ pub(crate) struct Isa {
     neon: bool,
 }
 
-/// What kernels match on. To have one proves nothing; an [`Isa`] that gives it does.
+/// The instruction set for kernels to match on. A level proves nothing by itself; an [`Isa`] that
+/// returns it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// What every machine of the architecture has.
+    /// The instructions that every machine of the architecture has.
     Scalar,
     /// x86-64 with AVX2, BMI2 and POPCNT.
     #[cfg(target_arch = "x86_64")]
@@ -26,14 +27,14 @@ pub(super) enum Level {
     Avx512,
 }
 
-/// The widest instruction set that this build may use, if its environment says one.
+/// The widest instruction set that this build may use, if its environment names one.
 const MAX_ISA: Option<&str> = option_env!("MARQUETRY_ISA");
 
 impl Isa {
     /// The scalar definitions, which every machine runs.
     pub(crate) const SCALAR: Self = Self::at_level(Level::Scalar);
 
-    /// With no more than a level says.
+    /// The instruction set of a level.
     const fn at_level(level: Level) -> Self {
         Self {
             level,

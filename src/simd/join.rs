@@ -11,7 +11,7 @@ pub(crate) struct Rests<'a> {
     pub prefixes: &'a [i32],
     /// Bytes of each rest.
     pub suffixes: &'a [i32],
-    /// What the rests lie in, end to end from `start`.
+    /// The bytes of the rests, end to end from `start`.
     pub source: &'a [u8],
     /// Where the first begins.
     pub start: usize,
@@ -122,7 +122,7 @@ impl<const N: usize, const W: usize> Register<N> for [u64; W] {
 
     #[inline(always)]
     unsafe fn write(self, to: *mut u8) {
-        // SAFETY: the caller vouches for `N` bytes, which is as many as `W` words have.
+        // SAFETY: the caller guarantees `N` bytes, which is as many as `W` words have.
         unsafe { to.cast::<[[u8; 8]; W]>().write_unaligned(self.map(u64::to_le_bytes)) };
     }
 }
@@ -135,11 +135,11 @@ fn padded<const N: usize>(value: &[u8]) -> [u8; N] {
     padded
 }
 
-/// Spells out values with the first `N` bytes of the last one in a register; longer ones are copied
-/// from where they were written.
+/// Joins values with the first `N` bytes of the last one in a register; longer ones are copied from
+/// where they were written.
 ///
 /// # Safety
-/// The machine must have what `H` is made of.
+/// The machine must have the instructions of `H`.
 #[inline(always)]
 unsafe fn joined<const N: usize, H: Register<N>>(
     before: &[u8],
@@ -154,7 +154,7 @@ unsafe fn joined<const N: usize, H: Register<N>>(
     out.reserve(end.saturating_add(N));
     out.extend_from_slice(before);
     let target = out.as_mut_ptr();
-    // SAFETY: the caller vouches for the machine.
+    // SAFETY: the caller guarantees the instructions.
     let mut last = unsafe { H::load(&padded(before)) };
     let (mut previous, mut to) = (before.len(), before.len());
     for (prefix, suffix) in prefixes.iter().zip(suffixes) {
@@ -166,10 +166,10 @@ unsafe fn joined<const N: usize, H: Register<N>>(
         let window = source.get(start.wrapping_sub(prefix)..).and_then(<[u8]>::first_chunk::<N>);
         match window {
             Some(window) if whole <= N => {
-                // SAFETY: the caller vouches for the machine, and `prefix <= whole <= N`.
+                // SAFETY: the caller guarantees the instructions, and `prefix <= whole <= N`.
                 last = unsafe { last.keep(prefix, window) };
-                // SAFETY: `to <= end`, and `N` bytes more are reserved; what is written after
-                // `whole` is overwritten or never counted.
+                // SAFETY: `to <= end`, and `N` bytes more are reserved; bytes that are written
+                // after `whole` are overwritten or never counted.
                 unsafe { last.write(target.add(to)) };
             }
             _ => {
@@ -191,7 +191,7 @@ unsafe fn joined<const N: usize, H: Register<N>>(
                 }
                 // SAFETY: the `whole` bytes from `to` were just written.
                 let written = unsafe { std::slice::from_raw_parts(target.add(to), whole) };
-                // SAFETY: the caller vouches for the machine.
+                // SAFETY: the caller guarantees the instructions.
                 last = unsafe { H::load(&padded(written)) };
             }
         }
@@ -239,7 +239,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn load(bytes: &[u8; N]) -> Self {
             let (vectors, _) = bytes.as_chunks::<32>();
-            // SAFETY: 32 bytes are there; the caller vouches for the machine.
+            // SAFETY: 32 bytes are there; the caller guarantees the instructions.
             std::array::from_fn(|i| unsafe { _mm256_loadu_si256(vectors[i].as_ptr().cast()) })
         }
 
@@ -247,7 +247,7 @@ mod x86 {
         unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self {
             let (masks, _) = MASKS[WIDEST - prefix..][..N].as_chunks::<32>();
             let (others, _) = window.as_chunks::<32>();
-            // SAFETY: 32 bytes are there of both; the caller vouches for the machine.
+            // SAFETY: 32 bytes are there of both; the caller guarantees the instructions.
             std::array::from_fn(|i| unsafe {
                 let mask = _mm256_loadu_si256(masks[i].as_ptr().cast());
                 let others = _mm256_loadu_si256(others[i].as_ptr().cast());
@@ -258,7 +258,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn write(self, to: *mut u8) {
             for (i, vector) in self.into_iter().enumerate() {
-                // SAFETY: the caller vouches for `N` bytes, which is as many as `V` vectors have,
+                // SAFETY: the caller guarantees `N` bytes, which is as many as `V` vectors have,
                 // and the machine.
                 unsafe { _mm256_storeu_si256(to.add(32 * i).cast(), vector) };
             }

@@ -2,7 +2,7 @@
 
 use super::{Isa, Level};
 
-/// What a block of lengths adds up to.
+/// The sum and the maximum of a block of lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Measure {
     /// Bytes of all values.
@@ -41,7 +41,7 @@ fn measured(lengths: &[i32]) -> Measure {
     Measure { total, longest }
 }
 
-/// What lengths add up to; `None` if one is negative.
+/// Sum of lengths; `None` if one is negative.
 pub(crate) fn sum(lengths: &[i32]) -> Option<u64> {
     sum_with(Isa::best(), lengths)
 }
@@ -76,7 +76,7 @@ fn summed(lengths: &[i32]) -> Option<u64> {
 /// Maximum length, because a larger one is negative as `i32`.
 const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
 
-/// What lengths add up to, as if they had no sign.
+/// Sum of lengths, as if they had no sign.
 pub(crate) fn total(lengths: &[i32]) -> u64 {
     match Isa::best().level() {
         #[cfg(target_arch = "x86_64")]
@@ -86,7 +86,7 @@ pub(crate) fn total(lengths: &[i32]) -> u64 {
     }
 }
 
-/// What lengths of prefixes and suffixes are together.
+/// The measurements of lengths of prefixes and suffixes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Whole {
     /// Bytes of the longest value, where nothing overflows.
@@ -131,7 +131,7 @@ fn add_with(
 fn added(before: usize, prefixes: &[i32], suffixes: &[i32], lengths: &mut Vec<i32>) -> Whole {
     lengths.clear();
     lengths.extend(prefixes.iter().zip(suffixes).map(|(a, b)| a.wrapping_add(*b)));
-    // Of no values, there is neither.
+    // Without values, there is neither.
     let (first, others) = match prefixes {
         [first, others @ ..] => (first.cast_unsigned() as usize, others),
         [] => (0, prefixes),

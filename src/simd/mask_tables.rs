@@ -16,7 +16,7 @@ pub(super) static SLOTS: Rows = rows(Wanted::Slots);
 /// For each slot the index of the last value up to it; [`NONE`] if there is none yet.
 pub(super) static ENDS: Rows = rows(Wanted::Ends);
 
-/// For each value that is kept the slot it stands at; after the last, 0.
+/// For each kept value its slot; after the last, 0.
 pub(super) static KEPT: Rows = rows(Wanted::Kept);
 
 #[derive(Clone, Copy)]

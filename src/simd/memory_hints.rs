@@ -54,8 +54,8 @@ mod populate {
         // after it.
         let first = unsafe { start.add(before) };
         // SAFETY: the range is within memory that is borrowed for writing. The call makes pages
-        // present and changes no byte of them; what it answers is of no matter, as pages that are
-        // not present come when they are written.
+        // present and changes no byte of them; its result is ignored, because pages that are not
+        // present come when they are written.
         let _ = unsafe { madvise(first.cast(), len, Advice::LinuxPopulateWrite) };
     }
 }

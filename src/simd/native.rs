@@ -88,9 +88,9 @@ pub(crate) fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
     out.reserve(n);
     let start = out.len();
     let target = out.spare_capacity_mut().as_mut_ptr().cast::<u8>();
-    // SAFETY: `reserve` made room for `n` words after the length, which is `n * size_of::<T>()`
-    // bytes, and `bytes` has at least as many; `out` is borrowed mutably, so that the two do not
-    // overlap.
+    // SAFETY: `reserve` reserved memory for `n` words after the length, which is
+    // `n * size_of::<T>()` bytes, and `bytes` has at least as many; `out` is borrowed mutably, so
+    // that the two do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, n * size_of::<T>()) };
     // SAFETY: the `n` words after the old length are written, and any bytes are a value of `T`
     // (`Native` is sealed).
@@ -129,8 +129,8 @@ pub(crate) fn append_transposed<T: Native, const K: usize>(
     out.reserve(n);
     let start = out.len();
     let target = out.spare_capacity_mut().as_mut_ptr().cast::<MaybeUninit<[u8; K]>>();
-    // SAFETY: `reserve` made room for `n` words, which have the size of `K` bytes; the alignment of
-    // bytes is 1, and nothing else refers to them.
+    // SAFETY: `reserve` reserved memory for `n` words, which have the size of `K` bytes; the
+    // alignment of bytes is 1, and nothing else refers to them.
     let target = unsafe { std::slice::from_raw_parts_mut(target, n) };
     super::transpose::transpose(bytes, len, first, target);
     // SAFETY: `transpose` has initialised all `n` words, and any bytes are a value of `T` (`Native`

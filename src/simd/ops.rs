@@ -22,7 +22,7 @@ pub(crate) fn nth_set(word: u64, n: usize) -> usize {
 /// Work on words that is compiled once for each instruction set; its `run` is to be
 /// `#[inline(always)]`.
 pub(crate) trait SimdTask {
-    /// What comes of it.
+    /// The result of the task.
     type Output;
 
     /// Does the work.

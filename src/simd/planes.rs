@@ -114,8 +114,8 @@ impl LevelBitPlanes {
         if u32::from(least) >> planes.len() != 0 {
             return 0;
         }
-        // From the highest bit down: what is above in one is above, what is equal so far may still
-        // be.
+        // From the highest bit down: a level that is above in one bit is above; one that is equal
+        // so far may still be.
         let (mut above, mut equal) = (0, there);
         for (bit, plane) in planes.iter().enumerate().rev() {
             if least >> bit & 1 != 0 {
@@ -162,7 +162,7 @@ impl LevelBitPlanes {
         }
     }
 
-    /// Whether two have the same levels, if they are spelled out alike; nothing is said of others.
+    /// Whether two have the same levels, if both are stored as planes; false decides nothing.
     #[inline]
     pub(crate) fn same_words(&self, other: &Self) -> bool {
         self.len == other.len
@@ -227,7 +227,7 @@ impl LevelBitPlanes {
         run(Isa::best(), PushPacked { planes: self, bytes, skip, n });
     }
 
-    /// Appends the bits of another's bitmap as levels 0 and 1: `word(at)` gives the 64 bits from
+    /// Appends the bits of another's bitmap as levels 0 and 1: `word(at)` returns the 64 bits from
     /// `at` on.
     pub(crate) fn push_bits(&mut self, range: Range<usize>, word: impl Fn(usize) -> u64) {
         self.spell_out();
@@ -282,7 +282,7 @@ impl LevelBitPlanes {
         }
     }
 
-    /// The end of the planes, spelled out, to append to. `W` must be the stride.
+    /// The end of the planes, made explicit, to append to. `W` must be the stride.
     #[inline(always)]
     pub(crate) fn end<const W: usize>(&mut self) -> PlanesEnd<'_, W> {
         assert_eq!(W, self.stride, "as many words as a block has");

@@ -34,7 +34,7 @@ pub(crate) struct SnappyProgress {
     pub written: usize,
 }
 
-/// What is wrong with a block.
+/// The faults of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SnappyFault {
     /// It ends within the element at this byte.
@@ -45,12 +45,12 @@ pub(crate) enum SnappyFault {
     Long(usize),
 }
 
-/// Decompresses the elements of `block` to the start of `out`, until `wanted` bytes are there, or
-/// some more, or the block ends. No more than `out` has, less [`SLACK`], may come out; a literal
-/// beyond that is cut.
+/// Decompresses the elements of `block` to the start of `out`, until at least `wanted` bytes are
+/// there, or the block ends. The output is at most the length of `out` less [`SLACK`]; a literal
+/// beyond that is truncated.
 ///
 /// # Errors
-/// What is wrong with the block; anything may be in `out` then.
+/// The fault of the block; `out` may then hold anything.
 ///
 /// # Panics
 /// If `out` has fewer than [`SLACK`] bytes, or fewer than `wanted` besides these.
@@ -62,7 +62,7 @@ pub(crate) fn decompress(
     decompress_with(Isa::best(), block, wanted, out)
 }
 
-/// As [`decompress`], with the kernel of an instruction set.
+/// Like [`decompress`], with the kernel of an instruction set.
 fn decompress_with(
     isa: Isa,
     block: &[u8],
@@ -84,10 +84,10 @@ fn decompress_with(
 /// Bytes that the fast loop may read after a tag: a literal is copied in four steps of 16.
 const AHEAD: usize = MAX_SHORT;
 
-/// What a tag says: the length of its element in bits 0 to 6; in bit 7 whether it may be a copy of
-/// a part of the word before; and, from bit 8 on, what is added to the offset after the tag. Of a
-/// copy these are bits 8 to 10 of the offset; of a literal, an offset that no check refuses; and of
-/// a rare element one that is beyond any output.
+/// The meaning of a tag: the length of its element in bits 0 to 6; in bit 7 whether it may be a
+/// copy of a part of the previous word; and, from bit 8 on, what is added to the offset after the
+/// tag. For a copy these are bits 8 to 10 of the offset; for a literal, an offset that no check
+/// refuses; and for a rare element one that is beyond any output.
 const TAGS: [usize; 256] = {
     let mut tags = [0; 256];
     let mut tag = 0;
@@ -119,7 +119,7 @@ const WORD: usize = 8;
 /// Smaller offsets are a pattern that is repeated within a copy of 8 bytes.
 const NEAR: usize = 8;
 
-/// Those bits of the two bytes after a tag that are an offset, by the kind of the element.
+/// Masks of the bits of the two bytes after a tag that are an offset, by the kind of the element.
 const OFFSET_MASKS: [u16; 4] = [0, 0xFF, 0xFFFF, 0];
 
 /// A block that is decompressed.
@@ -135,7 +135,6 @@ trait Repeat: Copy {
     /// Copies `len` bytes from `offset` bytes before `to`, each after the one before it.
     ///
     /// # Safety
-    /// # Safety
     /// `offset` must be 1 to 15 and `len` at most 64; there must be `offset` bytes before `to`, and
     /// [`SLACK`] writable bytes from `to` on.
     unsafe fn repeat(self, to: *mut u8, offset: usize, len: usize);
@@ -146,13 +145,14 @@ impl SnappyBlock<'_> {
     fn run(mut self, kernel: impl Repeat, wanted: usize) -> Result<SnappyProgress, SnappyFault> {
         let len = self.block.len();
         let mut at = SnappyProgress { read: 0, written: 0 };
-        // From 9 bytes on, one comparison tells whether an offset is near or beyond the start.
+        // From 9 bytes on, one comparison shows whether an offset is near or beyond the start.
         while at.written < (NEAR + 1).min(wanted) && at.read < len {
             at = self.step(at)?;
         }
         let fast_end = len.saturating_sub(AHEAD);
         while at.written < wanted && at.read < fast_end {
-            // Pointers in registers: the compiler cannot know that what is written is not `self`.
+            // Pointers in registers: the compiler cannot know that the written bytes are not
+            // `self`.
             let pointers = (self.block.as_ptr(), self.out.as_mut_ptr());
             while at.written < wanted && at.read < fast_end {
                 // SAFETY: the pointers are those of the block, with `AHEAD` bytes left after
@@ -265,7 +265,7 @@ unsafe fn short(
         if offset == WORD {
             let after = SnappyProgress { read: read + 1 + kind, written };
             // SAFETY: more than `NEAR` bytes, which are a word, are written; `len` is at most 7, as
-            // else an offset of 8 is not near; of the rest the caller vouches.
+            // else an offset of 8 is not near; the caller guarantees the rest.
             return Some(unsafe { words((block, out), after, len, (fast_end, wanted)) });
         }
         if !(1..NEAR).contains(&offset) || entry >> 8 >= RARE {
@@ -276,7 +276,7 @@ unsafe fn short(
         unsafe { kernel.repeat(to, offset, len) };
         return Some(SnappyProgress { read: read + 1 + kind, written: written + len });
     }
-    // Of a literal, too, the second pointer lies within the output: its offset is `NEAR`.
+    // For a literal, too, the second pointer lies within the output: its offset is `NEAR`.
     let from = select_unpredictable(is_literal, after, to.wrapping_sub(offset).cast_const());
     // SAFETY: `to` has `SLACK` bytes. A literal has `AHEAD` bytes from `after` on. A copy begins at
     // least 8 bytes before `to`, and at or after the start of the output, so that the first word
@@ -328,7 +328,7 @@ unsafe fn words(
         }
         copies
     };
-    // SAFETY: the caller vouches for the word before `written`, and for `SLACK` bytes from there
+    // SAFETY: the caller guarantees the word before `written`, and `SLACK` bytes from there
     // on.
     let word = unsafe {
         let to = out.add(written);
@@ -367,7 +367,7 @@ unsafe fn words(
 /// Both pointers must have 8 initialised bytes; those of `to` may be written.
 #[inline(always)]
 unsafe fn copy_word(from: *const u8, to: *mut u8) {
-    // SAFETY: the caller vouches for the bytes of both.
+    // SAFETY: the caller guarantees the bytes of both.
     unsafe { to.cast::<[u8; 8]>().write_unaligned(from.cast::<[u8; 8]>().read_unaligned()) };
 }
 
@@ -377,7 +377,7 @@ unsafe fn copy_word(from: *const u8, to: *mut u8) {
 /// Both pointers must have 16 initialised bytes; those of `to` may be written.
 #[inline(always)]
 unsafe fn copy_step(from: *const u8, to: *mut u8) {
-    // SAFETY: the caller vouches for the bytes of both.
+    // SAFETY: the caller guarantees the bytes of both.
     unsafe { to.cast::<[u8; 16]>().write_unaligned(from.cast::<[u8; 16]>().read_unaligned()) };
 }
 
@@ -390,7 +390,7 @@ impl Repeat for Doubling {
     unsafe fn repeat(self, to: *mut u8, offset: usize, len: usize) {
         let (mut done, mut distance) = (0, offset);
         // SAFETY: the caller guarantees `offset` bytes before `to` and `SLACK` from there on. Each
-        // step writes 16 bytes, the first `distance` of which are right: these are read from
+        // step writes 16 bytes, and the first `distance` of them are right: these are read from
         // `offset` before `to`. `done` is less than 16 in the first loop (it is `distance` less
         // `offset`), and less than `len`, at most 64, in the second, so that at most `64 + 16`
         // bytes, which is `SLACK`, are written. In the second `distance` is a multiple of `offset`
@@ -455,7 +455,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn repeat(self, to: *mut u8, offset: usize, len: usize) {
             let (indices, step) = (&REPEATED[offset], WHOLE[offset]);
-            // SAFETY: the caller vouches for `offset` bytes before `to`, and for `SLACK`, which is
+            // SAFETY: the caller guarantees `offset` bytes before `to`, and `SLACK`, which is
             // `64 + 16`, from there on; a store begins before `len`, at most 64. Every machine that
             // runs this has SSSE3, as `Shuffled` is made where AVX2 is.
             unsafe {

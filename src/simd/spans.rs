@@ -35,9 +35,9 @@ pub(crate) fn append_payload(
     for span in spans {
         let (start, len) = (span.start as usize, span.len as usize);
         if len <= STEP && last_step.is_some_and(|last| start <= last) {
-            // SAFETY: `start + STEP <= source.len()`, and `out` has room for `total + STEP` bytes
-            // after its length, at most `total` of them before `to + len`; the two do not overlap,
-            // as `out` is borrowed mutably.
+            // SAFETY: `start + STEP <= source.len()`, and `out` has capacity for `total + STEP`
+            // bytes after its length, at most `total` of them before `to + len`; the two do not
+            // overlap, as `out` is borrowed mutably.
             unsafe { copy_step(source.as_ptr().add(start), target.add(to)) };
         } else {
             // SAFETY: `start + len <= source.len()` (asserted for all spans), and `to + len` is at
@@ -67,13 +67,13 @@ fn total_len(lengths: impl Iterator<Item = u64>) -> usize {
 /// Both pointers must have 16 bytes, and the two stretches must not overlap.
 #[inline(always)]
 unsafe fn copy_step(from: *const u8, to: *mut u8) {
-    // SAFETY: the caller vouches for 16 readable bytes; any bytes are a value of the array.
+    // SAFETY: the caller guarantees 16 readable bytes; any bytes are a value of the array.
     let step = unsafe { from.cast::<[u8; STEP]>().read_unaligned() };
-    // SAFETY: the caller vouches for 16 writable bytes.
+    // SAFETY: the caller guarantees 16 writable bytes.
     unsafe { to.cast::<[u8; STEP]>().write_unaligned(step) };
 }
 
-/// Makes room for `more` bytes, at least doubling, as one batch calls often.
+/// Reserves memory for `more` bytes, at least doubling, as one batch calls often.
 fn grow(out: &mut Vec<u8>, more: usize) -> Result<(), TryReserveError> {
     if out.capacity() - out.len() < more {
         out.try_reserve(more.max(4096))?;
@@ -100,7 +100,7 @@ pub(crate) fn append_offsets_i32(spans: &[Span], offsets: &mut Vec<i32>) -> Opti
     Some(())
 }
 
-/// As [`append_offsets_i32`], with 64 bits.
+/// Like [`append_offsets_i32`], with 64 bits.
 ///
 /// # Panics
 /// If there is no offset yet.
@@ -131,7 +131,7 @@ pub(crate) fn append_ends_i32(lengths: &[i32], offsets: &mut Vec<i32>) -> Option
     Some(())
 }
 
-/// As [`append_ends_i32`], with 64 bits.
+/// Like [`append_ends_i32`], with 64 bits.
 ///
 /// # Panics
 /// If there is no offset yet.
@@ -245,7 +245,7 @@ pub(crate) fn make_views_end_to_end(
     }));
 }
 
-/// What a walk over PLAIN byte strings has seen.
+/// The measurements of a walk over PLAIN byte strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Walk {
     /// Where the next value begins: its length.
@@ -262,8 +262,8 @@ const AHEAD: usize = 512;
 /// Appends the views of the next `n` PLAIN byte strings from `start`, each after the four bytes of
 /// its length; `None`, and nothing appended, if one reaches beyond the page.
 ///
-/// Each length says where the next one is: the walk is one chain of loads, and making the views
-/// beside it costs nothing more.
+/// Each length locates the next one: the walk is one chain of loads, and making the views beside it
+/// costs nothing more.
 pub(crate) fn plain_views(
     page: &[u8],
     start: usize,

@@ -69,7 +69,7 @@ impl<'a, O: OffsetInt> StringTarget<'a, O> {
         ends.reserve(n);
         // Even a value of no bytes takes a step: where there is no room for one, nothing fits.
         let capacity = payload.capacity().checked_sub(step);
-        // Where there is no room, `n` is 0 below, and `max` is of no matter.
+        // Without room, `n` is 0 below, and `max` has no effect.
         let max = max.min(O::MAX).min(capacity.unwrap_or(0));
         let to = payload.len();
         let n = if capacity.is_some() && to <= max { n } else { 0 };
@@ -133,7 +133,7 @@ impl<'a, O: OffsetInt> StringTarget<'a, O> {
         self.done += 1;
     }
 
-    /// Makes the values part of the vectors; says how many they are.
+    /// Makes the values part of the vectors; returns how many they are.
     fn close(self) -> usize {
         let ends = self.ends.len() + self.done;
         // SAFETY: all of the payload up to `to` is written.
@@ -237,7 +237,7 @@ pub(crate) struct Entries {
 
 #[derive(Debug)]
 enum Lengths {
-    /// None is longer than the shortest step, and all together stay in the cache: each in a stretch
+    /// None is longer than the shortest step, and all together stay in the cache, each in a stretch
     /// of its own.
     Short(Vec<([u8; SHORT], u32)>),
     /// All lie in the bytes; of a small dictionary so that a step fits after the start of each.
@@ -250,7 +250,7 @@ const SHORT: usize = 16;
 /// Short entries are copied to stretches of their own if they are no more than these.
 const MAX_SHORT_BYTES: usize = 1 << 16;
 
-/// A step of this many bytes costs no more than to tell shorter values from longer ones.
+/// A step of this many bytes costs no more than to distinguish shorter values from longer ones.
 const CHEAP: usize = 32;
 
 /// In a dictionary of more bytes few entries lie so close to its end that no step fits after their
@@ -313,7 +313,7 @@ impl Entries {
         }
     }
 
-    /// Bytes of the entries that `indices` stand for; indices beyond the entries stand for none.
+    /// Bytes of the entries of `indices`; indices beyond the entries count as none.
     pub(crate) fn total(&self, indices: &[u32]) -> u64 {
         let len = |index: &u32| {
             let index = *index as usize;
@@ -325,9 +325,9 @@ impl Entries {
         indices.iter().map(len).sum()
     }
 
-    /// Appends payload and ends of the entries that `indices` stand for, and says of how many: up
-    /// to the first that would not fit into the capacity of `payload` less [`SLACK`] bytes, or end
-    /// after `max`, or is beyond the entries.
+    /// Appends payload and ends of the entries of `indices`, and returns how many: up to the first
+    /// that would not fit into the capacity of `payload` less [`SLACK`] bytes, or end after `max`,
+    /// or is beyond the entries.
     pub(crate) fn append<O: OffsetInt>(
         &self,
         indices: &[u32],

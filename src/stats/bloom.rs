@@ -38,7 +38,7 @@ pub(crate) fn hash(value: &[u8]) -> u64 {
     XxHash64::oneshot(0, value)
 }
 
-/// A filter: says that a value is certainly absent, or that it may be there.
+/// A bloom filter, which shows that a value is certainly absent, or may be present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bloom {
     blocks: Vec<[u32; 8]>,
@@ -79,7 +79,7 @@ impl Bloom {
         self.might_contain_hash(hash(value))
     }
 
-    /// As [`Bloom::might_contain`], by the hash.
+    /// Like [`Bloom::might_contain`], by the hash.
     #[cfg(test)]
     pub(crate) fn might_contain_hash(&self, hash: u64) -> bool {
         let block = self.blocks.get(self.block_of(hash));
@@ -232,13 +232,12 @@ impl BloomLayout {
 pub(crate) struct Blocks {
     /// How many blocks the filter has.
     of: usize,
-    /// Those that were fetched, in order.
+    /// The fetched blocks, in order.
     blocks: Vec<(usize, [u32; 8])>,
 }
 
 impl Blocks {
-    /// Whether the value of this hash may be there; true where the block that tells was not
-    /// fetched.
+    /// Whether the value of this hash may be present; true if its block was not fetched.
     pub(crate) fn might_contain_hash(&self, hash: u64) -> bool {
         let at = block_of(hash, self.of);
         let found = self.blocks.binary_search_by_key(&at, |(at, _)| *at).ok();

@@ -44,8 +44,8 @@ pub(crate) fn lower(value: &[u8], cut: BoundCut, max: usize) -> StoredBound {
     }
 }
 
-/// An upper bound of at most `max` bytes, if the value may be cut and what is left can be made
-/// greater.
+/// An upper bound of at most `max` bytes, if the value may be truncated and the rest can be
+/// increased.
 pub(crate) fn upper(value: &[u8], cut: BoundCut, max: usize) -> StoredBound {
     let greater = cut_to(value, cut, max).and_then(|bytes| match cut {
         BoundCut::Text => std::str::from_utf8(bytes).ok().and_then(next_text),
@@ -79,7 +79,7 @@ fn next_bytes(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(next)
 }
 
-/// As [`next_bytes`], by characters.
+/// Like [`next_bytes`], by characters.
 fn next_text(text: &str) -> Option<Vec<u8>> {
     for (at, c) in text.char_indices().rev() {
         let next = match u32::from(c) + 1 {

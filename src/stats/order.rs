@@ -27,7 +27,7 @@ pub(crate) enum ValueOrder {
     Bytes,
     /// As big-endian numbers in two's complement, of any lengths.
     Decimal,
-    /// None is defined.
+    /// No order is defined.
     Undefined,
 }
 
@@ -64,7 +64,7 @@ impl ValueOrder {
         }
     }
 
-    /// What the footer says of the leaf.
+    /// The column order of the leaf in the footer.
     pub(crate) fn column_order(self) -> ColumnOrder {
         match self {
             Self::TotalFloat | Self::TotalFloat16 => ColumnOrder::Ieee754TotalOrder,

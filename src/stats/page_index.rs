@@ -11,7 +11,7 @@ use crate::format::{BoundaryOrder, ColumnIndex, OffsetIndex};
 use crate::geo::GeospatialCollector;
 use crate::schema::Physical;
 
-/// What is known of a page.
+/// The statistics of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct PageStatistics {
     /// Its bounds, PLAIN and whole; absent where there is no value that counts.
@@ -26,7 +26,7 @@ pub(crate) struct PageStatistics {
     pub def_histogram: Vec<i64>,
     /// How often each repetition level occurs.
     pub rep_histogram: Vec<i64>,
-    /// What its geometries are, if it has any.
+    /// The bounding box and types of its geometries, if it has any.
     pub geospatial: Option<Box<GeospatialCollector>>,
 }
 

@@ -403,7 +403,7 @@ macro_rules! thrift {
                     })*
                     *id = header.id;
                     if false $(|| header.id == $id)* {
-                        // One that stands after a later one: from the start.
+                        // A field after a later one: searched from the start.
                         next = Some(header);
                         continue;
                     }

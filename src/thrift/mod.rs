@@ -5,6 +5,7 @@
 //! `PageHeader::read(&mut Reader::new(bytes))`. The reader borrows, skips unwanted fields without
 //! allocating, and compares every length with the bytes that are left before it is used. Trap: a
 //! bool has two encodings, the type nibble as a field and a byte in a list.
+//!
 //! # On the wire
 //!
 //! ```text

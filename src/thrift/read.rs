@@ -18,7 +18,7 @@ pub trait Read<'a>: Sized + Default {
         ty == Self::TYPE
     }
 
-    /// Reads a value that stands alone, or in a list.
+    /// Reads a value by itself, or in a list.
     ///
     /// # Errors
     /// `Malformed(Thrift)`, or `Malformed(Metadata)` inside a struct; see the policy in
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         self.cursor.position()
     }
 
-    /// What is left.
+    /// The rest of the bytes.
     #[inline]
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.cursor.rest()
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
     /// Reads a byte string, borrowed.
     ///
     /// # Errors
-    /// `Malformed(Thrift)` if its length is more than what is left.
+    /// `Malformed(Thrift)` if its length exceeds the rest.
     #[inline]
     pub(crate) fn binary(&mut self) -> Result<&'a [u8]> {
         let len = self.varint::<32>()?;
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads free text: what is not UTF-8 becomes replacement characters.
+    /// Reads free text; invalid UTF-8 becomes replacement characters.
     ///
     /// # Errors
     /// As [`Reader::binary`].
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
         self.skip_struct()
     }
 
-    /// Skips the value of `field` for good, in a struct that has no room for it.
+    /// Skips the value of `field`, which is lost because the struct keeps no unknown fields.
     #[cold]
     pub(crate) fn lose(&mut self, field: Field) -> Result<()> {
         self.lossy = true;
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
         std::mem::take(&mut self.lossy)
     }
 
-    /// The bytes read since `before` was what is left.
+    /// The bytes read since `before` was the rest.
     pub(crate) fn since(&self, before: &'a [u8]) -> &'a [u8] {
         before.get(..before.len().saturating_sub(self.cursor.remaining())).unwrap_or_default()
     }
@@ -310,8 +310,8 @@ impl<'a> Reader<'a> {
             }
             _ => {}
         }
-        // Of the numbers of a footer most take two to eight bytes, and the same field of the next
-        // chunk as many.
+        // Most numbers of a footer take two to eight bytes, and the same field of the next chunk as
+        // many.
         if let Some(word) = rest.first_chunk()
             && let Some((value, len)) = short_varint(u64::from_le_bytes(*word))
             && (BITS == 64 || (value >> BITS == 0 && len <= BITS.div_ceil(7) as usize))
@@ -342,7 +342,7 @@ impl<'a> Reader<'a> {
             }
         }
         match self.rest().iter().take(max).all(|byte| *byte >= 0x80) && self.rest().len() < max {
-            // Says that the data end early.
+            // Reports that the data end early.
             true => self.cursor.skip(self.rest().len() + 1).map(|()| 0),
             false => Err(self.too_many_bits(bits)),
         }

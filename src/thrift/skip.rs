@@ -54,7 +54,7 @@ pub(crate) struct SimilarStructSkipper<'a> {
 struct SkipTemplate<'a> {
     /// A struct, whole.
     bytes: &'a [u8],
-    /// The bits of it that say where it ends.
+    /// The bits of it that decide where it ends.
     mask: Vec<u8>,
 }
 
@@ -109,8 +109,8 @@ impl SkipTemplate<'_> {
         let last =
             (head.last_chunk::<BLOCK>(), want.last_chunk::<BLOCK>(), mask.last_chunk::<BLOCK>());
         let same = match last {
-            // The last block overlaps the one before it: byte by byte, what is left after the whole
-            // blocks takes as long as all of them.
+            // The last block overlaps the one before it: byte by byte, the rest would take as long
+            // as all whole blocks.
             (Some(last_head), Some(last_want), Some(last_mask)) => {
                 let (heads, wants) = (head.as_chunks::<BLOCK>().0, want.as_chunks::<BLOCK>().0);
                 let mut blocks = heads.iter().zip(wants).zip(mask.as_chunks::<BLOCK>().0);
@@ -131,13 +131,13 @@ fn agree(a: &[u8], b: &[u8], mask: &[u8]) -> bool {
     a.iter().zip(b).zip(mask).fold(0, |all, ((a, b), m)| all | ((a ^ b) & m)) == 0
 }
 
-/// Learns, byte by byte, which bits of a value say where it ends.
+/// Learns, byte by byte, which bits of a value decide where it ends.
 trait MaskRecorder {
     /// All bits of the next `n` bytes: a header, or a length.
     fn all(&mut self, n: usize);
     /// The highest bit of the next `n` bytes: a number.
     fn highest(&mut self, n: usize);
-    /// None of the next `n` bytes.
+    /// Records that none of the next `n` bytes matters.
     fn none(&mut self, n: usize);
 }
 
@@ -284,7 +284,7 @@ fn jump<'a>(bytes: &'a [u8], n: usize, mark: &mut impl MaskRecorder) -> Rest<'a>
     Ok(rest)
 }
 
-/// The highest bit of each byte: set where the number goes on.
+/// The highest bit of each byte, which is set if the number continues.
 const MORE: u64 = 0x8080_8080_8080_8080;
 
 #[inline(always)]

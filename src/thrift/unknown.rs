@@ -15,7 +15,7 @@ use crate::error::Result;
 /// that is not UTF-8): that is written instead of the Rust value as long as both agree.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Unknown(
-    // Fields with long headers, so that each stands for itself, whichever comes before it.
+    // Fields with long headers, so that each is independent of the one before it.
     #[expect(clippy::box_collection, reason = "one word in every struct")] Option<Box<Vec<u8>>>,
 );
 
@@ -40,7 +40,7 @@ impl Unknown {
         self.0.is_none()
     }
 
-    /// The first of the fields, without what is in it: a bool.
+    /// The first of the fields, without its contents, as a bool.
     pub(crate) fn first_alone(&self) -> Self {
         let mut first = Self::default();
         if let Some(field) = self.fields().next() {
@@ -56,7 +56,7 @@ impl Unknown {
             if reader.rest().is_empty() {
                 return None;
             }
-            // What `push` wrote is whole: no error can come of it.
+            // The bytes that `push` wrote are whole, so this cannot fail.
             let Field { id, ty } = reader.field(0).ok().flatten()?;
             let before = reader.rest();
             reader.skip(ty).ok()?;
@@ -81,8 +81,8 @@ impl Unknown {
         }
     }
 
-    /// Appends the field `id` as it was read, if it was kept and `same` finds that it still says
-    /// the same.
+    /// Appends the field `id` as it was read, if it was kept and `same` finds that its value is
+    /// unchanged.
     #[cold]
     pub(crate) fn write_known(
         &self,

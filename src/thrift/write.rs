@@ -5,7 +5,7 @@ use super::{Read, wire};
 /// A value of the compact protocol that can be written. The macro implements it for structs, unions
 /// and enums.
 pub trait Write: for<'a> Read<'a> {
-    /// Appends the value as it stands alone, or in a list.
+    /// Appends the value by itself, or in a list.
     fn write(&self, out: &mut Vec<u8>);
 
     /// Appends the value as the field `id` of a struct. `last` is the id of the field before, and

@@ -1,6 +1,6 @@
 //! Stands in for the spans without the feature `tracing`.
 
-/// What a span would be.
+/// Stands in for a span.
 pub(crate) struct NoSpan;
 
 #[inline(always)]

@@ -8,7 +8,7 @@ pub(crate) fn open() -> EnteredSpan {
     debug_span!(target: "marquetry", "open").entered()
 }
 
-/// It is decided what is read.
+/// The span of planning a read.
 pub(crate) fn plan(row_groups: usize) -> EnteredSpan {
     debug_span!(target: "marquetry", "plan", row_groups).entered()
 }

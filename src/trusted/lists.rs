@@ -15,7 +15,7 @@ pub(crate) struct ListOffsets<O> {
 }
 
 impl<O: OffsetSizeTrait> ListOffsets<O> {
-    /// None yet, with room for those of `lists` lists.
+    /// No offsets yet, with capacity for `lists` lists.
     pub(crate) fn with_capacity(lists: usize) -> Self {
         Self { offsets: Vec::with_capacity(lists.saturating_add(1)), elements: 0 }
     }

@@ -41,8 +41,8 @@ unsafe impl PlainOldData for arrow_buffer::i256 {
 /// An array of keys into a dictionary.
 ///
 /// `read::column::values::dictionary` sees to it that every key is one of the values. It is checked
-/// here all the same: one pass over the keys costs little, and a kernel of another crate that gives
-/// fewer values than it was asked for must not become undefined behaviour.
+/// here all the same: one pass over the keys costs little, and a kernel of another crate that
+/// returns fewer values than it was asked for must not cause undefined behaviour.
 ///
 /// # Errors
 /// `Arrow` if a key that is not null is no index of the values.
@@ -51,7 +51,7 @@ pub(crate) fn dictionary_array<K: ArrowDictionaryKeyType>(
     values: ArrayRef,
 ) -> Result<ArrayRef> {
     if !all_below(keys.values(), values.len()) {
-        // Those of nulls may be any.
+        // Keys of nulls may have any value.
         let highest = keys.iter().flatten().map(ArrowNativeType::as_usize).max();
         if let Some(highest) = highest.filter(|highest| *highest >= values.len()) {
             return Err(beyond_values(highest, values.len()));
@@ -70,7 +70,7 @@ fn all_below<T: ArrowNativeType>(keys: &[T], len: usize) -> bool {
         lowest = if *key < lowest { *key } else { lowest };
         highest = if *key > highest { *key } else { highest };
     }
-    // What is negative is beyond every length.
+    // A negative index exceeds every length.
     lowest.as_usize() < len && highest.as_usize() < len
 }
 
@@ -83,9 +83,9 @@ fn beyond_values(key: usize, values: usize) -> Error {
 /// The tables of a flatbuffer that holds an Arrow schema: each is verified before it is read, and
 /// all of them together at a cost that the length of the flatbuffer bounds.
 ///
-/// Tables may be shared, so that few bytes stand for many. Of an honest flatbuffer each is verified
-/// once; when the budget is spent, nothing more is given out. What is unsound is not given, and
-/// what comes after it has half the budget.
+/// Tables may be shared, so that few bytes stand for many. Those of a usual flatbuffer are verified
+/// once each; when the budget is spent, no more tables are returned. A table that is not valid is
+/// not returned, and halves the budget of those after it.
 pub(crate) struct IpcTables<'a> {
     bytes: &'a [u8],
     /// It counts what it visits, over all that it verifies. `None` when the budget is spent.
@@ -95,7 +95,7 @@ pub(crate) struct IpcTables<'a> {
 }
 
 impl<'a> IpcTables<'a> {
-    /// The tables of `bytes`; `budgets` as [`ipc_budgets`] gives them.
+    /// The tables of `bytes`; `budgets` are those of [`ipc_budgets`].
     pub(crate) fn new(bytes: &'a [u8], budgets: &'a [VerifierOptions]) -> Self {
         let tables = Self { bytes, verifier: RefCell::new(None), budgets: Cell::new(budgets) };
         tables.verifier.replace(tables.next_verifier());
@@ -134,8 +134,8 @@ impl<'a> IpcTables<'a> {
             return None;
         }
         *slot = Some(verifier);
-        // SAFETY: the verifier, which was made for these bytes, has just found that a sound value
-        // of this type stands at `at`.
+        // SAFETY: the verifier, which was made for these bytes, has just found that a valid value
+        // of this type is at `at`.
         Some(unsafe { T::follow(self.bytes, at) })
     }
 }
@@ -159,7 +159,7 @@ const IPC_VISITS: usize = 8;
 /// anyway is not zeroed.
 ///
 /// # Errors
-/// What the operating system says; `UnexpectedEof` if the file is shorter.
+/// The error of the operating system; `UnexpectedEof` if the file is shorter.
 pub(crate) fn read_at(
     file: &std::fs::File,
     offset: u64,

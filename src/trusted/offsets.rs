@@ -52,10 +52,10 @@ impl Offset for i64 {
     }
 }
 
-/// Byte strings on their way to an array with offsets.
+/// Byte strings that are to become an array with offsets.
 ///
-/// Whatever is asked of it, the offsets begin with 0, never fall, and end at the length of the
-/// payload; and `is_text` is true only while every value is UTF-8. That is all that
+/// Whatever is called, the offsets begin with 0, never fall, and end at the length of the payload;
+/// and `is_text` is true only while every value is UTF-8. That is all that
 /// [`OffsetStrings::finish`] needs to make an array without looking at the values again.
 pub(crate) struct OffsetStrings<O> {
     /// The end of every value, after the 0 that the first begins at; empty before the first.
@@ -75,7 +75,7 @@ impl<O: Offset> OffsetStrings<O> {
         }
     }
 
-    /// Makes room for the ends of `slots` values.
+    /// Reserves memory for the ends of `slots` values.
     pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) {
         free_lists.reserve(&mut self.offsets, slots.saturating_add(1));
         self.begin();
@@ -163,7 +163,7 @@ impl<O: Offset> OffsetStrings<O> {
         Ok(true)
     }
 
-    /// Appends up to `n` next values of a PLAIN page, and says how many: up to the first that is
+    /// Appends up to `n` next values of a PLAIN page, and returns how many: up to the first that is
     /// not there, does not fit into the memory of the payload, or would end after `max` bytes of
     /// it. None if they should be text and are not.
     pub(crate) fn append_plain(
@@ -194,8 +194,8 @@ impl<O: Offset> OffsetStrings<O> {
         }
     }
 
-    /// Appends the entries that indices stand for, and says of how many: up to the first that does
-    /// not fit into the memory of the payload, would end after `max` bytes of it, or is no entry.
+    /// Appends the entries of indices, and returns how many: up to the first that does not fit into
+    /// the memory of the payload, would end after `max` bytes of it, or is no entry.
     pub(crate) fn append_entries(
         &mut self,
         entries: &StringEntries,
@@ -227,7 +227,7 @@ impl<O: Offset> OffsetStrings<O> {
         for i in 0..array.len() {
             self.payload.extend_from_slice(array.value(i).as_ref());
         }
-        // The type of the array says what it holds.
+        // The type of the array decides whether it holds text.
         self.is_text &= V::IS_UTF8;
         Ok(())
     }
@@ -249,8 +249,8 @@ impl<O: Offset> OffsetStrings<O> {
     /// The array of the values so far; the next one begins empty.
     ///
     /// # Errors
-    /// `Internal` if the type is none of strings or bytes with these offsets, or one of text where not
-    /// all values are known to be, or the nulls are not as many as the values.
+    /// `Internal` if the type is none of strings or bytes with these offsets, or one of text where
+    /// not all values are known to be, or the nulls are not as many as the values.
     pub(crate) fn finish(
         &mut self,
         data_type: &DataType,
@@ -310,7 +310,7 @@ fn end_to_end<'a>(source: &'a [u8], spans: &[Span], place: Place) -> Option<&'a 
 pub(crate) struct Memory<'a>(&'a mut Vec<u8>);
 
 impl<'a> Memory<'a> {
-    /// That of a vector.
+    /// The memory of a vector.
     pub(crate) fn new(values: &'a mut Vec<u8>) -> Self {
         Self(values)
     }
@@ -332,7 +332,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Makes room for `n` bytes more.
+    /// Reserves memory for `n` bytes more.
     pub(crate) fn try_reserve_exact(&mut self, n: usize) -> Result<(), TryReserveError> {
         self.0.try_reserve_exact(n)
     }
@@ -384,7 +384,7 @@ impl StringEntries {
         self.entries.len()
     }
 
-    /// Bytes of the entries that `indices` stand for; indices beyond the entries stand for none.
+    /// Bytes of the entries of `indices`; indices beyond the entries count as none.
     pub(crate) fn total(&self, indices: &[u32]) -> u64 {
         self.entries.total(indices)
     }

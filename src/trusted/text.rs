@@ -33,7 +33,7 @@ pub(crate) enum TextCheck {
 
 impl TextCheck {
     /// Whether the values become text; `None` if they should and are not UTF-8, which `is_text`
-    /// says where they are checked.
+    /// decides if they are checked.
     #[inline]
     pub(super) fn passes(self, is_text: impl FnOnce() -> bool) -> Option<bool> {
         match self {
@@ -77,7 +77,7 @@ fn all_in_one(source: &[u8], spans: &[Span], place: Place) -> Option<bool> {
     let enclosing = source.get(start..usize::try_from(high).ok()?).filter(|_| within)?;
     let longest = spans.iter().map(|span| span.len).max()?;
     Some(match place {
-        // What lies between was not looked at, or is no text.
+        // The bytes in between were not checked, or are no text.
         Place::Apart => enclosing.is_ascii(),
         Place::BehindLengths if longest >= ASCII => false,
         Place::EndToEnd | Place::BehindLengths => is_text_in_one(enclosing, || {

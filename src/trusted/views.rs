@@ -33,14 +33,14 @@ pub(crate) enum Home<'a> {
     Copied,
 }
 
-/// Byte strings on their way to an array of views.
+/// Byte strings that are to become an array of views.
 ///
-/// Whatever is asked of it, each view names a place within a buffer that is there, or will be once
-/// the array is made; and `is_text` is true only while every value is UTF-8. That is all that
+/// Whatever is called, each view names a place within a buffer that exists, or will exist once the
+/// array is made; and `is_text` is true only while every value is UTF-8. That is all that
 /// [`ViewStrings::finish`] needs to make an array without looking at the values again.
 pub(crate) struct ViewStrings {
     views: Vec<u128>,
-    /// What the views point into. A dictionary, where there is one, is the first.
+    /// The buffers that the views point into. A dictionary, if there is one, is the first.
     buffers: Vec<Buffer>,
     dictionary: Option<ViewEntries>,
     /// Values that were copied, and the index that their buffer will have.
@@ -73,7 +73,7 @@ impl ViewStrings {
         }
     }
 
-    /// Makes room for the views of `slots` values.
+    /// Reserves memory for the views of `slots` values.
     pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) {
         free_lists.reserve(&mut self.views, slots);
     }
@@ -125,7 +125,7 @@ impl ViewStrings {
         true
     }
 
-    /// The views of the dictionary, where that is what stands first among the buffers.
+    /// The views of the dictionary, if it is the first of the buffers.
     fn entries(&mut self) -> Result<(&[u128], &mut Vec<u128>)> {
         self.begin();
         let first = self.buffers.first().map(|buffer| place(buffer));
@@ -140,17 +140,17 @@ impl ViewStrings {
         }
     }
 
-    /// Appends the entries that the next `n` indices stand for.
+    /// Appends the entries of the next `n` indices.
     ///
     /// # Errors
-    /// `Malformed` if there are fewer, or one is beyond the dictionary; `Internal` if the dictionary
-    /// came after other values, or there is none.
+    /// `Malformed` if there are fewer, or one is beyond the dictionary; `Internal` if the
+    /// dictionary came after other values, or there is none.
     pub(crate) fn append_entries(&mut self, indices: &mut Indices, n: usize) -> Result<()> {
         let (entries, views) = self.entries()?;
         indices.gather(n, entries, views)
     }
 
-    /// Appends the entries that these indices stand for.
+    /// Appends the entries of these indices.
     ///
     /// # Errors
     /// As [`ViewStrings::append_entries`].
@@ -255,7 +255,7 @@ impl ViewStrings {
             return false;
         };
         let (enclosing, walk) = (page.bytes_of(&block), block.walk);
-        // Between the values stand lengths, which are ASCII: no character reaches across them.
+        // The lengths between the values are ASCII, so no character reaches across them.
         let is_text = check.passes(|| walk.longest < ASCII && is_text_in_one(enclosing, || true));
         match is_text {
             Some(is_text) if walk.outside == 0 => self.is_text &= is_text,
@@ -272,9 +272,9 @@ impl ViewStrings {
         true
     }
 
-    /// Appends those of the `entries` that the keys name; a key of no entry, as those of nulls may
-    /// be, stands for an empty value. The buffer of the entries is kept if that takes at most twice
-    /// as much memory as a copy of the values.
+    /// Appends those of the `entries` that the keys name; a key without an entry, as those of nulls
+    /// may be, is an empty value. The buffer of the entries is kept if that takes at most twice as
+    /// much memory as a copy of the values.
     ///
     /// # Errors
     /// `Limit` if views cannot point so far, or there is no memory.
@@ -310,7 +310,7 @@ impl ViewStrings {
             let (side, views) = (&self.side, &mut self.views);
             kernels::make_views_end_to_end(side, start, &lengths, index, 0, views);
         }
-        // The type of the entries says what they are.
+        // The type of the entries decides whether they are text.
         self.is_text &= T::DATA_TYPE == DataType::Utf8;
         Ok(())
     }
@@ -325,7 +325,7 @@ impl ViewStrings {
         expand::spread(&mut self.views, start, validity, first, slots);
     }
 
-    /// Lets go of the page; says whether views point into it.
+    /// Releases the page; returns whether views point into it.
     pub(crate) fn leave_page(&mut self) -> bool {
         self.adopted.take().is_some()
     }
@@ -333,8 +333,8 @@ impl ViewStrings {
     /// The array of the values so far; the next one begins empty, with the same dictionary.
     ///
     /// # Errors
-    /// `Internal` if the type is none of views, or one of text where not all values are known to be,
-    /// or the nulls are not as many as the values.
+    /// `Internal` if the type is none of views, or one of text where not all values are known to
+    /// be, or the nulls are not as many as the values.
     pub(crate) fn finish(
         &mut self,
         data_type: &DataType,

@@ -40,7 +40,7 @@ mod names;
 #[derive(Debug, Clone, Default)]
 pub struct VariantBuilder {
     names: NameDictionary,
-    /// The value so far, without the headers of what is open.
+    /// The value so far, without the headers of open objects and arrays.
     bytes: Vec<u8>,
     open: Vec<Open>,
     /// The fields of open objects: the name, and where the value begins in the object.
@@ -65,7 +65,7 @@ struct Open {
     first: usize,
 }
 
-/// What an object does with two fields of one name.
+/// How an object handles two fields of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Duplicates {
     Refuse,

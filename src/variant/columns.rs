@@ -363,7 +363,7 @@ impl TypedValue {
     }
 }
 
-/// The array, with the rows null that `nulls` says.
+/// The array, with the nulls of `nulls`.
 pub(super) fn with_nulls(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
         return Ok(array.clone());

@@ -92,8 +92,8 @@ impl Variant<'_> {
     /// A value that passes can be read completely without an error.
     ///
     /// # Errors
-    /// `Malformed(Variant)` for what is wrong, `Limit(Nesting)` if it is deeper than
-    /// [`MAX_DEPTH`](super::MAX_DEPTH), `Unsupported` for a type that is not known.
+    /// `Malformed(Variant)` for a fault, `Limit(Nesting)` if it is deeper than
+    /// [`MAX_DEPTH`](super::MAX_DEPTH), `Unsupported` for an unknown type.
     pub fn validate(&self) -> Result<()> {
         match self {
             Self::Object(object) => {

@@ -225,7 +225,7 @@ struct ValueCounts {
     digits: u8,
     /// By their scales.
     decimals: BTreeMap<u8, DecimalCount>,
-    /// Of each other type.
+    /// Counts of each other type.
     others: Vec<(DataType, usize)>,
     fields: BTreeMap<String, Self>,
     elements: Option<Box<Self>>,

@@ -274,7 +274,7 @@ impl BytesBuilder {
         self.end_row()
     }
 
-    /// What was appended to `bytes` is the next row.
+    /// Ends the row of the value that was appended to `bytes`.
     pub(super) fn end_row(&mut self) -> Result<()> {
         self.ends.push(end_of(&self.bytes)?);
         self.nulls.append_non_null();

@@ -195,7 +195,7 @@ impl NodeBuilder {
     }
 }
 
-/// The fields of an object that have no column, on their way into `value`.
+/// The fields of an object that have no column, and stay in `value`.
 struct ResidualObject<'a> {
     value: &'a mut BytesBuilder,
     start: Option<usize>,

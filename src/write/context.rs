@@ -40,7 +40,7 @@ impl EncoderContext {
         found.map_or_else(|| Sealer::new(compression, version, checksums), Ok)
     }
 
-    /// Gives a sealer back. There are never more than threads used at a time.
+    /// Returns a sealer for reuse. There are never more than threads used at a time.
     pub(super) fn give_sealer(&self, sealer: Sealer) {
         self.sealers().push(sealer);
     }

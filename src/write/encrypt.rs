@@ -20,7 +20,7 @@ use crate::thrift::{self, Read, Write};
 pub(crate) struct RowGroupEncryption {
     pub(crate) file: FileEncryptor,
     pub(crate) row_group: usize,
-    /// Whether pages have checksums: of what is stored.
+    /// Whether pages have checksums, which cover the stored bytes.
     pub(crate) checksums: bool,
 }
 
@@ -30,14 +30,14 @@ impl RowGroupEncryption {
     /// # Errors
     /// `Crypto` if there are too many row groups or pages for encryption, the key was used too
     /// often, or the generator of the operating system fails; `Limit` if a page becomes larger than
-    /// the format can say.
+    /// the format allows.
     pub(crate) fn encrypt(&self, leaf: usize, chunk: &mut EncodedChunk) -> Result<()> {
         if chunk.is_encrypted {
             return Ok(());
         }
         let Some(encryptor) = self.file.chunk(self.row_group, leaf)? else { return Ok(()) };
         if self.file.protection(leaf).has_own_key() || self.file.has_plaintext_footer() {
-            // The order that was found out of the values would stand where others can read it.
+            // The order that was detected in the values would be readable by others.
             chunk.sorted = None;
         }
         let place = |e: Error| e.at_row_group(self.row_group).at_column(chunk.report.path.clone());
@@ -138,8 +138,8 @@ pub(crate) struct ModuleSealer {
 }
 
 impl ModuleSealer {
-    /// Appends a page of this header and body, encrypted as these modules; gives the bytes of the
-    /// header. A checksum is one of what is stored.
+    /// Appends a page of this header and body, encrypted as these modules; returns the bytes of the
+    /// header. A checksum covers the stored bytes.
     ///
     /// # Errors
     /// As [`RowGroupEncryption::encrypt`].
@@ -218,8 +218,7 @@ pub(super) fn bloom(filter: &[u8], encryptor: &ChunkEncryptor, out: &mut Vec<u8>
     encryptor.seal(Module::BloomFilterBitset, bits, out)
 }
 
-/// Puts the metadata of a chunk that is encrypted where only those with its key can read them, and
-/// says which key that is.
+/// Encrypts the metadata of an encrypted chunk with its key, and names the key.
 ///
 /// # Errors
 /// As [`RowGroupEncryption::encrypt`].
@@ -244,8 +243,8 @@ pub(super) fn column_metadata(
     Ok(())
 }
 
-/// What is left in plain text of the metadata of an encrypted chunk: nothing about its values, and
-/// no field that is not known.
+/// The unencrypted part of the metadata of an encrypted chunk: nothing about its values, and no
+/// unknown field.
 fn stripped(meta: ColumnMetaData) -> ColumnMetaData {
     ColumnMetaData {
         unknown: Default::default(),

@@ -19,10 +19,10 @@ use crate::crypt::FileEncryptor;
 use crate::error::Result;
 use crate::format::RowGroup;
 
-/// A file as far as it is assembled: its length, and what its end will say of the bytes so far.
+/// A file as far as it is assembled: its length, and the metadata of the bytes so far.
 #[derive(Default)]
 pub(crate) struct FileAssembler {
-    /// What encrypts this file and no other. It is made when the first row group is encoded.
+    /// The encryptor of this file only. It is made when the first row group is encoded.
     encryptor: Option<FileEncryptor>,
     len: u64,
     row_groups: Vec<RowGroup>,
@@ -46,7 +46,7 @@ impl FileAssembler {
         self.indexes.iter().flatten().map(Indexes::bytes_held).sum()
     }
 
-    /// What encrypts row group `row_group` of this file; `None` if nothing is encrypted.
+    /// The encryption of row group `row_group` of this file; `None` if nothing is encrypted.
     ///
     /// # Errors
     /// `Crypto` if the generator of the operating system fails.

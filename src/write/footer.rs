@@ -37,7 +37,7 @@ impl Indexes {
 }
 
 /// Appends the bloom filters and the page index of all row groups, which begin at `offset` of the
-/// file, and says in the chunks where they are. Those of encrypted chunks are encrypted.
+/// file, and stores their places in the chunks. Those of encrypted chunks are encrypted.
 ///
 /// Filters come first: a reader that fetches the end of a file gets the indexes and the footer in
 /// one piece.
@@ -71,7 +71,7 @@ pub(super) fn indexes(
     })
 }
 
-/// Appends the bloom filter and the indexes of chunks, and says in the chunks where they are.
+/// Appends the bloom filter and the indexes of chunks, and stores their places in the chunks.
 pub(crate) struct IndexWriter<'a> {
     /// Where `out` begins in the file.
     pub(crate) offset: u64,
@@ -152,7 +152,7 @@ impl IndexWriter<'_> {
     }
 }
 
-/// What is done with a chunk, its indexes, and what encrypts them.
+/// An action on a chunk, its indexes, and their encryptor.
 type Visit<'a> = dyn FnMut(&mut ColumnChunk, &Indexes, Option<&ChunkEncryptor>) -> Result<()> + 'a;
 
 /// The magic number at both ends of the file.
@@ -163,7 +163,7 @@ pub(crate) fn magic(encryptor: Option<&FileEncryptor>) -> &'static [u8; 4] {
     }
 }
 
-/// Appends footer and tail, protected as the encryptor says.
+/// Appends footer and tail, protected by the encryptor.
 ///
 /// # Errors
 /// `Crypto` if a key was used too often, or the generator of the operating system fails; `Usage` if
@@ -198,7 +198,7 @@ pub(crate) fn footer(
     Ok(())
 }
 
-/// Encrypts the metadata of the chunks that are encrypted, and says in the footer how.
+/// Encrypts the metadata of the chunks that are encrypted, and states in the footer how.
 fn protect(
     metadata: &mut FileMetaData,
     leaves: &[Leaf],
@@ -252,7 +252,7 @@ pub fn summary<'a>(
         joined.num_rows = joined.num_rows.saturating_add(metadata.num_rows);
         for row_group in &metadata.row_groups {
             let mut row_group = row_group.clone();
-            // Of the joined file; those beyond what the format can say have none.
+            // The ordinal in the joined file; row groups beyond the range of the format have none.
             row_group.ordinal = i16::try_from(joined.row_groups.len()).ok();
             for chunk in &mut row_group.columns {
                 if chunk.crypto_metadata.is_some() {

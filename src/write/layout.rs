@@ -83,7 +83,7 @@ impl FileLayout {
             .iter()
             .zip(row_groups.arrow.fields())
             .zip(variants)
-            // What has this shape already stays as it is.
+            // A column that has this shape already stays unchanged.
             .map(|((batch, file), shape)| shape.filter(|_| batch.data_type() != file.data_type()))
             .collect();
         row_groups.arrow = schema;
@@ -196,7 +196,7 @@ impl FileLayout {
     /// The footer of a file with these row groups, before anything of it is protected.
     ///
     /// # Errors
-    /// `Usage` if there are more rows than the format can say.
+    /// `Usage` if there are more rows than the format allows.
     pub(super) fn metadata(&self, rows: u64, row_groups: Vec<RowGroup>) -> Result<FileMetaData> {
         let mut key_values = self.key_values.clone();
         for pair in &self.options.key_values {
@@ -248,11 +248,11 @@ impl FileLayout {
     }
 }
 
-/// Checks that shredding leaves settings of single leaves true.
+/// Checks that shredding does not invalidate settings of single leaves.
 ///
 /// # Errors
-/// `Usage` if values would move from a leaf with a key into one without, or rows are said to be
-/// sorted by a leaf of a column that is shredded.
+/// `Usage` if values would move from a leaf with a key into one without, or if rows are stated to
+/// be sorted by a leaf of a column that is shredded.
 fn check_shredded(layout: &RowGroupLayout) -> Result<()> {
     let mut first = 0;
     for (shape, variant) in layout.shapes.iter().zip(&layout.variants) {
@@ -287,8 +287,8 @@ fn check_shredded(layout: &RowGroupLayout) -> Result<()> {
     Ok(())
 }
 
-/// Whether two types have the same arrays: names, metadata and nullability of what is inside aside,
-/// as the arrays themselves tell of nulls.
+/// Whether two types have the same arrays: names, metadata and nullability of inner fields are
+/// ignored, because the arrays themselves show their nulls.
 fn same_type(a: &DataType, b: &DataType) -> bool {
     let same = |a: &Field, b: &Field| same_type(a.data_type(), b.data_type());
     match (a, b) {

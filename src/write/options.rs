@@ -96,7 +96,7 @@ impl Default for ChunkingOptions {
 pub struct WriteOptions {
     pub(crate) profile: Profile,
     pub(crate) readers: Vec<TargetReader>,
-    /// What holds for all columns.
+    /// The options of all columns.
     all: ColumnOptions,
     pub(crate) page_version: Option<PageVersion>,
     pub(crate) dictionary_bytes: usize,
@@ -230,7 +230,7 @@ impl WriteOptions {
 
     /// Maximum rows of a data page. Pages of all columns begin at multiples of it, or of a half, a
     /// quarter … of it. By default that of the profile, or two or four times that for pages that
-    /// encode to next to nothing.
+    /// encode to almost nothing.
     #[must_use]
     pub fn with_page_rows(mut self, rows: usize) -> Self {
         self.all = self.all.with_page_rows(rows);
@@ -629,7 +629,7 @@ fn names(pattern: &str, leaf: &Leaf) -> bool {
     matches(pattern, &path) || matches(pattern, top)
 }
 
-/// Whether a text is what a pattern says, in which `*` is any text.
+/// Whether a text matches a pattern, in which `*` is any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
@@ -651,7 +651,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) struct LeafSettings {
     pub(crate) profile: Profile,
-    /// What the file is for: the chooser takes only encodings that each of them decodes.
+    /// The target readers: only encodings that each of them decodes are chosen.
     pub(crate) readers: Arc<[TargetReader]>,
     /// Whether the file says, under `ARROW:schema`, that the leaf is a dictionary.
     pub(crate) arrow_dictionary: bool,

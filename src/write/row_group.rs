@@ -19,7 +19,7 @@ use crate::format::{RowGroup, SortingColumn};
 use crate::schema::{Leaf, Shape};
 use crate::variant::{VariantArray, VariantShape};
 
-/// What all row groups of a file have in common.
+/// The properties that all row groups of a file share.
 #[derive(Debug)]
 pub(crate) struct RowGroupLayout {
     /// The schema that batches must have.
@@ -237,7 +237,7 @@ const LEVEL_BYTES: u64 = 8;
 /// they are in memory are not copied; it holds their arrays.
 pub struct EncodedRowGroup {
     pub(crate) rows: usize,
-    /// What it was encoded by.
+    /// The layout by which it was encoded.
     pub(crate) layout: Arc<RowGroupLayout>,
     pub(crate) chunks: Vec<EncodedChunk>,
     /// How the rows are sorted, as the caller says.

@@ -50,7 +50,7 @@ impl LeafColumn {
 /// Appends the rows of a top-level column to its leaves. `leaves` are in the order of the shape.
 ///
 /// # Errors
-/// `Usage` if a required node is null; `Unsupported` if an array is not what the shape says.
+/// `Usage` if a required node is null; `Unsupported` if an array does not match its shape.
 pub(super) fn shred(array: &ArrayRef, shape: &Shape, leaves: &mut [LeafColumn]) -> Result<()> {
     let mut shredder = Shredder { leaves, next: 0 };
     shredder.node(array, shape, Stream::rows(array.len()))
@@ -62,7 +62,7 @@ struct Shredder<'a> {
     next: usize,
 }
 
-/// Level entries on their way down.
+/// Level entries that go down the tree.
 #[derive(Clone)]
 struct Stream {
     def: LevelBuffer,
@@ -128,10 +128,10 @@ impl Stream {
         let all = NullBuffer::union(this.nulls.as_ref(), Some(nulls));
         let levels: Vec<u16> = match this.def.mixed() {
             None if this.all_live() => validity(nulls, &this.slots, this.live),
-            // Of no entries, there is no level.
+            // Without entries, there is no level.
             None => vec![this.def.uniform().unwrap_or_default(); this.def.len()],
             Some(old) if each_has_a_slot => {
-                // What was null above is so still.
+                // An entry that was null above stays null.
                 let mut levels = validity(all.as_ref().unwrap_or(nulls), &this.slots, 0);
                 levels.iter_mut().zip(old).for_each(|(level, old)| *level += old);
                 levels

@@ -44,7 +44,7 @@ impl SortColumn {
     }
 }
 
-/// The order that the rows of each row group are said to have.
+/// The order that the rows of each row group are stated to have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SortOrder {
     pub(crate) columns: Vec<SortColumn>,
@@ -111,7 +111,7 @@ impl CheckedSortOrder {
         Ok((!by.is_empty()).then_some(Self { by, is_checked: order.is_checked }))
     }
 
-    /// What the footer says.
+    /// The sorting columns of the footer.
     pub(crate) fn columns(&self) -> Vec<SortingColumn> {
         self.by.iter().map(|by| by.column.clone()).collect()
     }

@@ -214,7 +214,7 @@ impl<S: Sink> Writer<S> {
         Ok(report)
     }
 
-    /// Writes the row groups that `next` gives.
+    /// Writes the row groups that `next` returns.
     fn put_all(
         &mut self,
         next: impl Fn(&mut FileEncoder) -> Result<Option<EncodedRowGroup>>,

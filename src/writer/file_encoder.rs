@@ -13,8 +13,8 @@ use crate::format::KeyValue;
 use crate::io::InFlight;
 use crate::write::{EncodedRowGroup, FileAssembler, WriteReport, WriteSchedule, WriteStep};
 
-/// A file that is being encoded: the schedule says which rows, threads encode them, and the
-/// assembler makes a file of what they give.
+/// A file that is being encoded: the schedule chooses rows, threads encode them, and the assembler
+/// makes a file of the results.
 pub(super) struct FileEncoder {
     pub(super) encoder: RowGroupEncoder,
     schedule: WriteSchedule,
@@ -110,7 +110,7 @@ impl FileEncoder {
         if row_group.layout.leaves != self.encoder.file.row_groups.leaves {
             return Err(Error::usage("a row group of another schema"));
         }
-        // What is encoded elsewhere is not shredded by what is found here.
+        // Row groups that are encoded elsewhere are not shredded by shapes that are inferred here.
         self.encoder.file.end_inference();
         Ok(())
     }
@@ -162,8 +162,8 @@ impl FileEncoder {
         self.assembler.len() + self.schedule.estimated_bytes()
     }
 
-    /// Bytes of memory that are held: rows that wait, those that are being encoded and about what
-    /// becomes of them, and the indexes.
+    /// Bytes of memory that are held: waiting rows, rows that are being encoded and their estimated
+    /// output, and the indexes.
     #[cfg(all(feature = "engine", feature = "object_store"))]
     pub(super) fn bytes_held(&self) -> u64 {
         self.schedule.bytes_held() + self.assembler.index_bytes() as u64

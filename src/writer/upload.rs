@@ -43,7 +43,7 @@ impl<S: AsyncSink> fmt::Debug for AsyncWriter<S> {
     }
 }
 
-/// What comes back from the pool.
+/// The result that comes back from the pool.
 struct Worked<T> {
     file: FileEncoder,
     done: Result<Result<T>, Box<dyn Any + Send>>,
@@ -100,7 +100,7 @@ impl AsyncWriter<crate::io::StoreSink> {
     }
 }
 
-/// What an engine asks of a writer whose memory it counts.
+/// The methods by which an engine counts the memory of a writer.
 #[cfg(all(feature = "engine", feature = "object_store"))]
 impl AsyncWriter<crate::io::StoreSink> {
     /// Bytes of memory that are held: waiting rows, rows that are being encoded and their estimated
@@ -216,7 +216,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
         self.sink.abort().await
     }
 
-    /// Sends the row groups that `next` gives. The file is gone if this ends early.
+    /// Sends the row groups that `next` returns. The file is lost if this ends early.
     async fn send_all(
         &mut self,
         mut file: FileEncoder,
@@ -246,7 +246,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
         }
     }
 
-    /// Lets the pool work on the file, while bytes are on their way.
+    /// Lets the pool work on the file, while bytes are being uploaded.
     async fn work<T: Send + 'static>(
         &mut self,
         mut file: FileEncoder,
@@ -286,7 +286,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
     /// After an error nothing is left.
     async fn fail(&mut self, error: Error) -> Error {
         self.file = None;
-        // The error that is told is the first.
+        // The first error is the one that is reported.
         let _ = self.sink.abort().await;
         error
     }

@@ -29,13 +29,13 @@ pub struct Case {
     pub name: String,
     pub schema: SchemaRef,
     pub batches: Vec<RecordBatch>,
-    /// What the options add to the metadata.
+    /// The additions of the options to the metadata.
     pub key_values: &'static [(&'static str, &'static str)],
     pub file: bytes::Bytes,
     pub wishes: Wishes,
 }
 
-/// What the options ask for.
+/// The settings of the options.
 #[derive(Default)]
 pub struct Wishes {
     /// Whether all leaves have bounds of pages.

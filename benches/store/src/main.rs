@@ -37,7 +37,7 @@ const LATENCY: Duration = Duration::from_millis(30);
 const BYTES_PER_SECOND: f64 = 100e6;
 const ROUNDS: usize = 5;
 
-/// What is guessed of the length of the footer: the same for both.
+/// The guessed length of the footer, the same for both.
 const GUESS: usize = 512 << 10;
 
 #[derive(Clone)]
@@ -109,7 +109,7 @@ impl AsyncFileReader for Store {
     }
 }
 
-/// What is read: columns, and the rows whose key is below a number.
+/// A read: columns, and the rows whose key is below a number.
 struct Case {
     name: &'static str,
     columns: Vec<usize>,
@@ -143,7 +143,7 @@ fn main() {
             all[all.len() / 2]
         };
         let (ours, theirs) = (median(&mut ours), median(&mut theirs));
-        // What is wanted is known exactly where whole chunks are read.
+        // The wanted bytes are known exactly if whole chunks are read.
         let chunks = case.columns.len() as u64 * (ROW_GROUPS * ROWS * 8) as u64;
         let bound = 2 * LATENCY + transfer(chunks);
         let ms = |time: Duration| time.as_secs_f64() * 1e3;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::Measured;
 
-/// What is to be done. A task is given to every contender alike, so that some fields are for
+/// A task. It is given to every contender alike, so that some fields are for
 /// others.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
@@ -71,7 +71,7 @@ pub enum Op {
     Meta,
     Filter,
     Write,
-    /// What was prepared is dropped.
+    /// Drops the prepared state.
     Clear,
 }
 
@@ -102,7 +102,7 @@ pub enum Io {
     Mem,
 }
 
-/// What came of a task.
+/// The result of a task.
 #[derive(Debug, Serialize)]
 pub struct Answer {
     ok: bool,
@@ -120,7 +120,7 @@ struct Figures {
     done: Done,
 }
 
-/// What a task has seen or made.
+/// The findings of a task.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Done {
     pub rows: u64,

@@ -19,7 +19,7 @@ use marquetry::{
 use crate::Result;
 use crate::task::{Done, Io, Mode, Op, Strings, Task};
 
-/// What is prepared outside the clock, and kept for the next task of the same file.
+/// State that is prepared outside the clock, and kept for the next task of the same file.
 #[derive(Default)]
 pub struct Work {
     /// A file to read from memory.

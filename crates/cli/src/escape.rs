@@ -24,7 +24,7 @@ pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
-            // Such characters stand in strings only.
+            // Such characters occur in strings only.
             c if is_hidden_in_json(c) => {
                 c.encode_utf16(&mut [0; 2])
                     .iter()
@@ -36,7 +36,7 @@ pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Control characters below it are escaped already, but for the line ends between values.
+/// Control characters below it are escaped already, except line ends between values.
 fn is_hidden_in_json(c: char) -> bool {
     c >= '\u{7f}' && is_hidden(c)
 }
@@ -82,7 +82,7 @@ fn is_hidden(c: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether a joiner stands where scripts and emoji need it: between two letters that are not ASCII.
+/// Whether a joiner is where scripts and emoji need it: between two letters that are not ASCII.
 fn joins(before: Option<char>, after: Option<char>) -> bool {
     let letter = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_hidden(c));
     letter(before) && letter(after)

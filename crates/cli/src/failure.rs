@@ -32,7 +32,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// What is wrong with the content of a file that is not Parquet.
+    /// An error in the content of a file that is not Parquet.
     pub(crate) fn content(file: &str, line: Option<u64>, message: impl ToString) -> Self {
         Self::Content { file: file.to_owned(), line, message: message.to_string(), hint: None }
     }
@@ -161,7 +161,7 @@ impl Failure {
         })
     }
 
-    /// What the operating system, or Arrow, said.
+    /// The message of the operating system, or of Arrow.
     fn cause(&self) -> Option<String> {
         match self {
             Self::File(error) => error.get_ref().map(ToString::to_string),
@@ -207,8 +207,8 @@ impl Failure {
     }
 }
 
-/// The text with escapes, but for the line breaks of a message that ends in a line of a predicate
-/// and a mark below it. The mark moves as far as the escapes before it are longer.
+/// Escapes the text, except the line breaks of a message that ends in a line of a predicate and a
+/// mark below it. The mark moves right by the length of the escapes before it.
 fn escape_marked(text: &str) -> Cow<'_, str> {
     let marked = text.rsplit_once('\n').and_then(|(above, mark)| {
         let (message, line) = above.rsplit_once('\n')?;
@@ -220,7 +220,7 @@ fn escape_marked(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}\n{}\n{:width$}^", escape(message), escape(line), ""))
 }
 
-/// What the library's messages call by a name of its own, and the flag that does it here.
+/// Names that the library's messages use, and the flags that do it here.
 const FLAGS: [(&str, &str); 12] = [
     ("Reader::shared_bytes(true) (marq: --shared-bytes)", "--shared-bytes"),
     ("Decryption::with_plaintext_files(true) (marq: --allow-plain)", "--allow-plain"),

@@ -44,7 +44,7 @@ pub(crate) fn expand(arguments: &[String]) -> Result<Vec<Found>> {
                 return Err(checks::unknown_scheme(argument));
             }
             seen.extend(path.canonicalize());
-            // Opening what does not exist says what is wrong.
+            // Opening a path that does not exist reports the error.
             files.push(Found { path: argument.clone(), below: folder(path) });
             continue;
         } else {
@@ -184,8 +184,8 @@ fn unreadable(error: walkdir::Error) -> Failure {
     Error::io("the folder cannot be read", error.into()).at_file(path).into()
 }
 
-/// The files that a glob stands for, each with the folder that its keys are looked for below; a
-/// folder that it names stands for the Parquet files in it.
+/// The files that match a glob, each with the folder below which its keys are looked for; a folder
+/// that matches stands for the Parquet files in it.
 fn matching(glob: &str) -> Result<Vec<(FoundFile, PathBuf)>> {
     let names: Vec<&str> = glob.split(['/', std::path::MAIN_SEPARATOR]).collect();
     let literal = names.iter().take_while(|name| !is_glob(name)).count();
@@ -229,14 +229,14 @@ fn matching(glob: &str) -> Result<Vec<(FoundFile, PathBuf)>> {
     Ok(found.into_iter().map(with_folder).collect())
 }
 
-/// How names are held against a pattern.
+/// How names are matched with a pattern.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
     require_literal_leading_dot: false,
 };
 
-/// Where a path stands to the patterns of the names of a glob.
+/// The position of a path among the patterns of the names of a glob.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Step {
     /// All of it is named.
@@ -248,7 +248,7 @@ struct Step {
 /// `None` if neither the path nor anything below it can match.
 fn states(patterns: &[Pattern], below: &Path) -> Option<Step> {
     let is_any = |i: usize| patterns.get(i).is_some_and(|pattern| pattern.as_str() == "**");
-    // Patterns that may come next; `**` stands for no name, too.
+    // Patterns that may come next; `**` matches no name, too.
     let open = |mut at: Vec<usize>| {
         let mut i = 0;
         while let Some(state) = at.get(i).copied() {

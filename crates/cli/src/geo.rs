@@ -42,8 +42,8 @@ impl Shapes {
         Self { bbox: of.bbox, types: of.geospatial_types.unwrap_or_default() }
     }
 
-    /// The statistics of two chunks together: what is unknown of one is unknown of both. If one of
-    /// the boxes crosses the antimeridian, no box is made of the two.
+    /// Joins the statistics of two chunks: a property that is unknown for one is unknown for both.
+    /// If one of the boxes crosses the antimeridian, the result has no box.
     pub(crate) fn and(self, other: Self) -> Self {
         let bbox = self.bbox.zip(other.bbox).and_then(|(a, b)| join(&a, &b));
         let are_known = !self.types.is_empty() && !other.types.is_empty();
@@ -99,7 +99,7 @@ fn join(a: &BoundingBox, b: &BoundingBox) -> Option<BoundingBox> {
     Some(joined)
 }
 
-/// What the row groups say of a column of geometries.
+/// The statistics of a column of geometries in the row groups.
 #[derive(Serialize)]
 pub(crate) struct GeoColumn {
     column: String,

@@ -2,14 +2,14 @@
 
 use clap::Command;
 
-/// A flag of all commands that only some heed.
+/// A flag of all commands that has an effect only in some.
 pub(crate) struct Limited {
     /// The name of its field.
     pub(crate) id: &'static str,
     pub(crate) flag: &'static str,
-    /// The commands that heed it.
+    /// The commands in which it has an effect.
     pub(crate) commands: &'static [&'static str],
-    /// What those are, in words.
+    /// Their common purpose, in words.
     pub(crate) purpose: &'static str,
 }
 
@@ -29,7 +29,7 @@ const SHOWING: &[&str] = &[
     "crypt audit",
 ];
 
-/// The commands that read rows, and `explain`, which tells how they would.
+/// The commands that read rows, and `explain`, which shows how they would.
 const READING: &[&str] = &["head", "tail", "cat", "sample", "count", "explain", "convert", "stats"];
 /// The same with `schema`, where columns of folders and of INT96 have types.
 const TYPING: &[&str] =
@@ -38,7 +38,7 @@ const TYPING: &[&str] =
 const FOR_ROWS: &str = "commands that read rows (stats with --values), and explain";
 const FOR_TYPES: &str = "schema, explain and commands that read rows (stats with --values)";
 
-/// The flags that not all commands heed, those of the output first, as in the help.
+/// The flags that not all commands use, those of the output first, as in the help.
 #[rustfmt::skip]
 pub(crate) const LIMITED: &[Limited] = &[
     limited("format", "--format", SHOWING,
@@ -76,7 +76,7 @@ const fn limited(
     Limited { id, flag, commands, purpose }
 }
 
-/// Of the flags that `stats` heeds, those that it heeds with `--values` alone.
+/// The flags that `stats` uses only with `--values`.
 pub(crate) const OF_VALUES: &[&str] =
     &["filter", "no_hive", "hive_types", "int96", "threads", "progress", "verify_statistics"];
 
@@ -161,7 +161,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The command with examples, and without flags that a command does not heed.
+/// Completes the command with examples, and hides flags that a command does not use.
 pub(crate) fn complete(root: Command) -> Command {
     let limited: Vec<(&Limited, clap::Arg)> = LIMITED
         .iter()
@@ -196,7 +196,7 @@ fn complete_one(command: Command, path: &str, limited: &[(&Limited, clap::Arg)])
     }
 }
 
-/// What `marq` prints when it is called without arguments: one screen.
+/// The screen that `marq` prints when it is called without arguments.
 pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
     root.help_template(
         "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\n\

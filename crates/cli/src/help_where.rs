@@ -1,6 +1,6 @@
 //! Holds the text of `marq help where`, the language of --where. A test runs its examples.
 
-/// What `marq help where` prints.
+/// The text of `marq help where`.
 pub(crate) const TEXT: &str = "\
 The language of --where: which rows are wanted. Only rows for which it is true
 are kept; as in SQL, what is compared with null is neither true nor false.

@@ -35,7 +35,7 @@ fn pairs(folders: &[String]) -> Vec<(String, Option<String>)> {
     pairs
 }
 
-/// Percent-decoded; what is no UTF-8 then stays as it is.
+/// Decodes percent encoding; a result that is not UTF-8 stays encoded.
 fn decode(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -60,7 +60,7 @@ fn decode(text: &str) -> String {
 #[derive(Clone)]
 pub(crate) struct Partitions {
     schema: SchemaRef,
-    /// Where each name stands in the schema.
+    /// Positions of the names in the schema.
     places: Arc<HashMap<String, usize>>,
     /// The columns that have a value here.
     values: Vec<(usize, String)>,
@@ -69,7 +69,7 @@ pub(crate) struct Partitions {
 }
 
 impl Partitions {
-    /// Where the column of this name stands among the partition columns.
+    /// Position of the column with this name among the partition columns.
     fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
@@ -116,7 +116,7 @@ impl Partitions {
     }
 }
 
-/// What the values of a key are, as far as they were seen.
+/// The types that the values of a key fit, as far as they were seen.
 struct Seen {
     place: usize,
     some: bool,
@@ -199,7 +199,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// What is left of a filter for the rows of the file.
+    /// The filter for the rows of the file, with the partition columns replaced by their values.
     pub(crate) fn filter(&self, text: &str) -> Result<Predicate> {
         let filter = Predicate::parse(text)?;
         match &self.partitions {
@@ -253,9 +253,8 @@ enum From {
 }
 
 impl Completed {
-    /// Narrows `reader` to the columns that are asked for (all if none is), and tells how its
-    /// batches are completed. Partition columns follow the others, and take the place of columns
-    /// with their names.
+    /// Narrows `reader` to the wanted columns (all by default), and returns how its batches are
+    /// completed. Partition columns follow the others, and replace columns with their names.
     pub(crate) fn new(
         reader: Reader,
         known: &Partitions,

@@ -198,7 +198,7 @@ impl FileInfo {
         ]
     }
 
-    /// What the table says of the file, line by line.
+    /// The table about the file, line by line.
     fn about(&self, global: &Global) -> Vec<(&'static str, String)> {
         let groups = &self.row_group_rows;
         let average = self.rows.checked_div(groups.len() as u64).unwrap_or_default();

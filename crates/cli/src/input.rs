@@ -64,7 +64,7 @@ pub(crate) fn unpruned(files: &[String], global: &Global) -> Result<Vec<Input>> 
 pub(crate) fn united(inputs: Vec<Input>, global: &Global) -> Result<Vec<Input>> {
     let mut united: Option<SchemaRef> = None;
     for input in &inputs {
-        // What is wrong with a file is said when its turn comes.
+        // An error of a file is reported when its turn comes.
         let Ok(reader) = open(&input.path, global) else { continue };
         let schema = reader.views(true).schema()?;
         let before = united.unwrap_or_else(|| schema.clone());
@@ -126,12 +126,12 @@ pub(crate) fn read_whole(stream: &mut dyn Read, name: &str, global: &Global) -> 
     Ok(bytes)
 }
 
-/// The results of `each` for the files that can be read; the others are reported. The second is
-/// what the command ends with: `Partial` if there were such.
+/// Returns the results of `each` for the files that can be read, and reports the others. The second
+/// value is the exit code of the command: `Partial` if there were such.
 ///
 /// # Errors
-/// Of one file alone, its own; of several, that of the last if none can be read, and what is wrong
-/// with the command line.
+/// For a single file, its error; for several, that of the last file if none can be read; and errors
+/// of the command line.
 pub(crate) fn each_readable<T>(
     paths: &[String],
     global: &Global,
@@ -215,9 +215,9 @@ pub(crate) fn configure_with(
 /// A file whose rows are read.
 pub(crate) struct Opened {
     pub(crate) reader: Reader,
-    /// Says how batches get their partition columns.
+    /// How batches get their partition columns.
     completed: Option<Completed>,
-    /// What is shown of VARIANT columns, if not all.
+    /// The shown part of VARIANT columns, if not all.
     part: Option<Part>,
 }
 
@@ -326,7 +326,7 @@ fn chosen_rows(reader: &Reader, from: u64, to: u64) -> Result<RowSelection> {
     Ok(RowSelection::from_ranges(at, ranges)?)
 }
 
-/// The leaves that names, nested paths, globs and exclusions mean; all where nothing is said.
+/// The leaves that names, nested paths, globs and exclusions select; by default all.
 pub(crate) fn leaves(reader: &Reader, path: &str, wanted: &[String]) -> Result<Vec<usize>> {
     let schema = reader.metadata().schema();
     let mut paths = Vec::new();

@@ -66,7 +66,7 @@ pub(crate) fn cell(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// What is wrong with a line, and where in it: the number of the line is another one.
+/// The fault of a line, and its column; the caller knows the number of the line.
 pub(crate) fn at_column(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();

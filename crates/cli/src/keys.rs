@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use crate::args::{AlgorithmName, EncryptFlags, Global};
 use crate::failure::{Failure, Result};
 
-/// What the flags give to read with.
+/// The keys for reading from the flags.
 #[derive(Default)]
 struct Given {
     footer: Option<Key>,
@@ -21,19 +21,19 @@ struct Given {
     named: Vec<(String, Key)>,
 }
 
-/// The name of the key of footers, and what stands before the names of columns.
+/// The name of the key of footers, and the prefix of the names of columns.
 const FOOTER: &str = "footer";
 const COLUMN: &str = "column:";
 
-/// The keys that the flags give to read the file with; `None` if they give none. Files that are not
-/// encrypted are refused then, unless --allow-plain says otherwise.
+/// The keys from the flags for reading the file; `None` if there are none. Files that are not
+/// encrypted are then refused, unless --allow-plain is set.
 ///
 /// Without a footer key, a signed plaintext footer is read unverified, so that keys of single
 /// columns suffice. Pages of AES_GCM_CTR_V1 are read, with a warning that they are not
 /// authenticated.
 pub(crate) fn decryption(global: &Global, path: &str) -> Result<Option<Decryption>> {
     let given = Given::from_flags(global)?;
-    // The prefix alone is for what is written.
+    // The prefix alone is for writing.
     if given.is_empty() {
         return Ok(None);
     }

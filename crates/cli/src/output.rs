@@ -45,7 +45,7 @@ impl Sink {
         Ok(Self { out, terminal, stdout, bytes: 0 })
     }
 
-    /// Ends the output: only now does a file have its name. Gives its bytes.
+    /// Ends the output, which gives a file its name. Returns its bytes.
     pub(crate) fn close(self) -> Result<u64> {
         let mut out = self.out.finish()?;
         out.flush()?;

@@ -35,7 +35,7 @@ impl Packing {
         (None, name)
     }
 
-    /// What is in the file.
+    /// Decompresses the contents of the file.
     ///
     /// # Errors
     /// If memory for the decoder is refused.
@@ -54,7 +54,7 @@ pub(crate) fn ending(path: &Path) -> Option<String> {
     Some(ending.to_ascii_lowercase())
 }
 
-/// Compresses what is written, if the file is to be compressed.
+/// Compresses the output, if the file is to be compressed.
 pub(crate) enum Packer<W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),
@@ -72,7 +72,7 @@ impl<W: Write> Packer<W> {
         })
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     ///
     /// # Errors
     /// Those of the output.

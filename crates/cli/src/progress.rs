@@ -15,9 +15,9 @@ use crate::output;
 /// Where the bytes of the input are counted.
 #[derive(Clone, Default)]
 pub(crate) struct Read {
-    /// Of files that are read from their beginning to their end.
+    /// Bytes of files that are read from their beginning to their end.
     pub(crate) streamed: Arc<AtomicU64>,
-    /// Of Parquet files.
+    /// Progress of Parquet files.
     pub(crate) fetched: Vec<Progress>,
 }
 
@@ -112,7 +112,7 @@ impl Bar {
         }
     }
 
-    /// All rows went out; what is left is to write the last of them.
+    /// All rows went out; the last of them are still to be written.
     pub(crate) fn finishing(&self) {
         if let Some(bar) = &self.bar {
             bar.set_message("(writing the rest)");

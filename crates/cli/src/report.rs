@@ -13,7 +13,8 @@ use crate::output::{self, Sink};
 use crate::printer::csv::CsvForm;
 use crate::table::{Align, Cell, Style, Table, TableColumn, width};
 
-/// What a command found. Its JSON is that of the record, with the name of its schema in front.
+/// The findings of a command. Their JSON is that of the record, with the name of its schema in
+/// front.
 pub(crate) trait Report: Serialize {
     /// Name of the command; `marq/1/NAME` is the name of the schema.
     const COMMAND: &'static str;
@@ -97,7 +98,7 @@ pub(crate) struct Column<'a, T> {
     content: CellContent<T>,
 }
 
-/// What a column shows; numbers stand on the right.
+/// The content of a column; numbers are aligned right.
 enum CellContent<T> {
     Text(fn(&T) -> String),
     Number(fn(&T) -> String),
@@ -141,16 +142,15 @@ impl<'a, T> Column<'a, T> {
 
     fn for_table(&self) -> TableColumn {
         let (name, align) = (self.header.to_owned(), self.align());
-        // Of a report, all columns are wanted.
+        // A report shows all columns.
         let least = if align == Align::Right { 30 } else { 10 };
         let is_path = matches!(self.header, "column" | "file");
         TableColumn { name, type_name: String::new(), align, least, is_path }
     }
 
-    /// The width at which the column says enough: numbers whole, texts up to 24 characters, which
-    /// is a date with its time of day, or the ends of a path.
-    fn wanted_width<'r>(&self, cells: impl Iterator<Item = &'r String>) -> usize {
-        let widest = cells.map(|cell| width(cell)).max().unwrap_or_default();
+    /// The width at which the column is useful: numbers whole, texts up to 24 characters, which is
+    /// a date with its time of day, or the ends of a path.
+    fn wanted_width(&self, widest: usize) -> usize {
         let most = if self.align() == Align::Right { usize::MAX } else { 24 };
         // The frame: `│ ` and ` `.
         widest.min(most).max(width(self.header)) + 3
@@ -181,15 +181,22 @@ impl Tables<'_> {
         records: impl IntoIterator<Item = &'r T>,
         expendable: &[&str],
     ) -> Result<()> {
-        let row = |record| columns.iter().map(|column| column.cell(record, self.global)).collect();
-        let rows: Vec<Vec<String>> = records.into_iter().map(row).collect();
-        let cells = |i: usize| rows.iter().filter_map(move |row| row.get(i));
-        let is_used = |i: usize| rows.is_empty() || cells(i).any(|cell| !cell.is_empty());
-        let mut shown: Vec<(usize, &Column<'_, T>)> =
-            columns.iter().enumerate().filter(|(i, _)| is_used(*i)).collect();
+        // The cells are made twice and not kept: all pages of a file may be listed.
+        let records: Vec<&T> = records.into_iter().collect();
+        let mut widest = vec![0; columns.len()];
+        for record in &records {
+            for (widest, column) in widest.iter_mut().zip(columns) {
+                *widest = width(&column.cell(record, self.global)).max(*widest);
+            }
+        }
+        let mut shown: Vec<(usize, &Column<'_, T>)> = widest
+            .into_iter()
+            .zip(columns)
+            .filter(|(widest, _)| records.is_empty() || *widest > 0)
+            .collect();
         let mut left_out = Vec::new();
         for name in expendable {
-            let widths = shown.iter().map(|(i, column)| column.wanted_width(cells(*i)));
+            let widths = shown.iter().map(|(widest, column)| column.wanted_width(*widest));
             let wanted = widths.sum::<usize>() + 1;
             if self.style.screen().is_none_or(|screen| wanted <= screen) {
                 break;
@@ -201,8 +208,8 @@ impl Tables<'_> {
         self.title(title)?;
         let headers = shown.iter().map(|(_, column)| column.for_table());
         let mut table = Table::new(self.style, headers.collect());
-        for row in &rows {
-            let cells = shown.iter().map(|(i, _)| row.get(*i).cloned().unwrap_or_default());
+        for record in records {
+            let cells = shown.iter().map(|(_, column)| column.cell(record, self.global));
             table.row(self.out, cells.map(Cell::Text).collect())?;
         }
         table.end(self.out)?;
@@ -213,7 +220,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Prints what is known of a file, a line for each name.
+    /// Prints facts about a file, a line for each name.
     pub(crate) fn about(&mut self, file: &str, lines: &[(&str, String)]) -> Result<()> {
         let name = Column::text("file", |line: &(&str, String)| line.0.to_owned());
         self.show("", &[name, Column::text(file, |line| line.1.clone())], lines, &[])

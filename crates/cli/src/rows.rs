@@ -15,7 +15,7 @@ use crate::input::{self, Opened};
 use crate::printer::Printer;
 use crate::progress::{Bar, Extent, Read};
 
-/// Rows shown unless the user says how many.
+/// Number of rows that are shown by default.
 const DEFAULT_ROWS: u64 = 10;
 
 /// The first rows of all files together.
@@ -36,7 +36,7 @@ fn first(command: &Rows, global: &Global, wanted: Wanted, n: u64) -> Result<()> 
         let Some(skip) = command.skip else { return Ok(wanted) };
         let mut at = 0u64;
         let ranges = inputs.iter().map(|input| {
-            // What is wrong is said when its turn comes.
+            // An error is reported when its turn comes.
             let Ok(rows) = count(input, command, global) else { return 0..1 };
             let within = |row: u64| row.clamp(at, at + rows) - at;
             let range = within(skip)..within(skip.saturating_add(n));
@@ -145,7 +145,7 @@ impl Wanted {
     }
 }
 
-/// Readers of rows by their numbers among those that the reader gives.
+/// Readers of rows by their numbers among those of the reader.
 fn single_rows(reader: &Reader, rows: &[u64]) -> Result<Vec<Reader>> {
     let Some(numbers) = numbers(reader)? else {
         return Ok(rows.iter().map(|row| stretch(reader, *row..row + 1)).collect());
@@ -217,8 +217,7 @@ fn print(
             print_rows(&mut printer, &opened, chosen, &mut bar)
         });
         let Err(failure) = printed else { continue };
-        // What is wrong with the first file for want of a better command line is so with the
-        // others.
+        // An error of the first file that stems from the command line concerns the other files too.
         let ends_all = matches!(failure, Failure::Output(_) | Failure::OtherColumns(_))
             || (i == 0 && failure.code() == 2);
         if ends_all || failures.len() + 1 == inputs.len() {

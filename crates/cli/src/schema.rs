@@ -239,7 +239,7 @@ fn text(
 struct AllLeaves {
     /// Leaves that many files have are there once.
     schemas: Vec<(Vec<LeafRecord>, Vec<String>)>,
-    /// Of each file, which of them it has.
+    /// The files, and the index of the schema of each.
     files: Vec<(String, usize)>,
 }
 
@@ -370,7 +370,7 @@ fn sql(reader: &Reader, path: &str, dialect: Dialect, partitions: &[FieldRef]) -
     let mut lines = Vec::new();
     for field in reader.schema()?.fields().iter().chain(partitions) {
         let type_name = sql_type(field, dialect)?;
-        // In ClickHouse the type says so.
+        // In ClickHouse the type states it.
         let has_null = field.is_nullable() || dialect == Dialect::ClickHouse;
         let not_null = if has_null { "" } else { " NOT NULL" };
         lines.push(format!("    {} {type_name}{not_null}", dialect.quote(field.name())));
@@ -456,17 +456,7 @@ fn sql_type_name(field: &Field, dialect: Dialect) -> Result<String> {
                 dialect.pick(["DECIMAL", "numeric", "DECIMAL", "Decimal", "BIGNUMERIC", "NUMBER"]);
             format!("{name}({p},{s})")
         }
-        DataType::Timestamp(unit, zone) => match (dialect, zone.is_some()) {
-            (ClickHouse, _) => format!("DateTime64({})", digits(*unit)),
-            (DuckDb, true) => "TIMESTAMPTZ".into(),
-            (Postgres, true) => "timestamptz".into(),
-            (Spark, false) => "TIMESTAMP_NTZ".into(),
-            (BigQuery, false) => "DATETIME".into(),
-            (Snowflake, true) => "TIMESTAMP_TZ".into(),
-            (Snowflake, false) => "TIMESTAMP_NTZ".into(),
-            (Postgres, false) => "timestamp".into(),
-            _ => "TIMESTAMP".into(),
-        },
+        DataType::Timestamp(unit, zone) => timestamp_name(*unit, zone.is_some(), dialect),
         DataType::Dictionary(_, value) => {
             sql_type_name(&field.clone().with_data_type((**value).clone()), dialect)?
         }
@@ -504,6 +494,21 @@ fn sql_type_name(field: &Field, dialect: Dialect) -> Result<String> {
             )));
         }
     })
+}
+
+fn timestamp_name(unit: TimeUnit, has_zone: bool, dialect: Dialect) -> String {
+    let name = match (dialect, has_zone) {
+        (Dialect::ClickHouse, _) => return format!("DateTime64({})", digits(unit)),
+        (Dialect::DuckDb, true) => "TIMESTAMPTZ",
+        (Dialect::Postgres, true) => "timestamptz",
+        (Dialect::Spark, false) => "TIMESTAMP_NTZ",
+        (Dialect::BigQuery, false) => "DATETIME",
+        (Dialect::Snowflake, true) => "TIMESTAMP_TZ",
+        (Dialect::Snowflake, false) => "TIMESTAMP_NTZ",
+        (Dialect::Postgres, false) => "timestamp",
+        _ => "TIMESTAMP",
+    };
+    name.to_owned()
 }
 
 fn struct_type(fields: &Fields, dialect: Dialect) -> Result<String> {

@@ -52,7 +52,7 @@ pub(crate) fn columns(reader: &Reader) -> Result<Vec<ShreddedColumn>> {
 }
 
 impl ShreddedColumn {
-    /// Adds what is in `value` and `typed_value` of a group, and below.
+    /// Adds the `value` and `typed_value` of a group, and those below.
     fn add(&mut self, reader: &Reader, pair: Node<'_>, path: &str, depth: usize) -> Result<()> {
         let child = |name: &str| pair.children().find(|child| child.name() == name);
         let Some(typed) = child("typed_value").filter(|_| depth > 0) else { return Ok(()) };

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 /// Bytes that are looked at.
 const HEAD: u64 = 512;
 
-/// The error for a file that is empty or has another form; `None` for Parquet, and for what is not
-/// recognised, where the reader says what is wrong.
+/// The error for a file that is empty or has another format; `None` for Parquet, and for formats
+/// that are not recognised, which the reader reports.
 pub(crate) fn not_parquet(source: &impl Source, path: &str) -> Option<Failure> {
     let len = source.len().ok()?;
     if len == 0 {

@@ -143,7 +143,7 @@ fn unite_readers(readers: &mut [Option<Reader>], files: &[Content]) -> Result<()
     Ok(())
 }
 
-/// Gives the rows of all files the columns of all of them.
+/// Gives the rows of each file the columns of all of them.
 fn united(sources: Vec<Source>) -> Result<Vec<Source>> {
     let mut schema: Option<SchemaRef> = None;
     for source in &sources {
@@ -166,7 +166,8 @@ fn united(sources: Vec<Source>) -> Result<Vec<Source>> {
     Ok(sources.into_iter().map(completed).collect())
 }
 
-/// The columns of `schema`: those of the batch, as wide as it says, and nulls.
+/// Completes a batch with the columns of `schema`: widened to its types, and nulls where the batch
+/// has none.
 fn completed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
@@ -239,9 +240,8 @@ fn without_effect(
         .find_map(|(given, works, flag, purpose)| (given && !works).then_some((flag, purpose)))
 }
 
-/// The readers of those files that are Parquet. Where they are shredded differently, or stand
-/// beside files of other forms, they put their VARIANT columns together, so that these are of one
-/// type.
+/// The readers of those files that are Parquet. If they are shredded differently, or are mixed with
+/// files of other formats, they reconstruct their VARIANT columns, so that these have one type.
 fn readers(files: &mut [Content], global: &Global) -> Result<Vec<Option<Reader>>> {
     let mut readers = Vec::with_capacity(files.len());
     let is_mixed = files.iter().any(|file| file.form != SourceForm::Parquet);
@@ -338,7 +338,7 @@ fn is_content(kind: io::ErrorKind) -> bool {
     matches!(kind, UnexpectedEof | InvalidData | InvalidInput)
 }
 
-/// What is wrong with the content of a file that is not Parquet.
+/// An error in the content of a file that is not Parquet.
 pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
     match error {
         ArrowError::IoError(_, error) if !is_content(error.kind()) => {
@@ -349,7 +349,7 @@ pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
     }
 }
 
-/// What is known of a file besides its rows.
+/// The facts about a file besides its rows.
 struct Placed {
     name: String,
     partitions: Option<Partitions>,
@@ -364,7 +364,7 @@ impl Placed {
     }
 }
 
-/// Selects columns and rows by the flags, and adds the columns that the folders tell.
+/// Selects columns and rows by the flags, and adds the columns of the folders.
 fn narrow(
     Placed { name, partitions, bytes }: Placed,
     schema: &SchemaRef,
@@ -489,7 +489,7 @@ impl Content {
         Ok(file)
     }
 
-    /// The first bytes of what is in the file.
+    /// The first bytes of the contents.
     fn magic(&mut self) -> Result<Vec<u8>> {
         let magic = self.head(|file| {
             let mut magic = Vec::new();
@@ -502,7 +502,7 @@ impl Content {
         let magic = self.magic()?;
         match recognise(&magic, &self.name) {
             Some(form) => Ok(form),
-            // The reader says what is wrong with it.
+            // The reader reports its fault.
             None if self.name != "-" => Ok(SourceForm::Parquet),
             None => {
                 let text = "standard input is of no known form; say it with --from";
@@ -532,7 +532,7 @@ impl Content {
         }
     }
 
-    /// What is in the file; `read` counts the bytes of the file itself.
+    /// Opens the contents of the file; `read` counts the bytes of the file itself.
     pub(crate) fn into_read(self, read: &Arc<AtomicU64>) -> Result<Box<dyn io::Read>> {
         let read = read.clone();
         let file: Box<dyn io::Read> = match self.bytes {

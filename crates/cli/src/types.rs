@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, TimeUnit};
 
-/// The fields that a text says.
+/// Parses the fields of a schema.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The fault of the text.
 pub(crate) fn fields(text: &str) -> Result<Vec<Field>, String> {
     let parts = split(text)?;
     parts.into_iter().filter(|part| !part.trim().is_empty()).map(field).collect()
@@ -16,7 +16,7 @@ pub(crate) fn fields(text: &str) -> Result<Vec<Field>, String> {
 
 fn field(text: &str) -> Result<Field, String> {
     let text = text.trim();
-    // A name with a colon or a comma in it stands in quotes.
+    // A name with a colon or a comma is put in quotes.
     let (name, rest) = match quoted(text) {
         Some((name, rest)) => (name, rest.trim_start().strip_prefix(':')),
         None => match text.split_once(':') {
@@ -35,7 +35,7 @@ fn field(text: &str) -> Result<Field, String> {
     Ok(Field::new(name, data_type(kind)?, !required))
 }
 
-/// A name in quotes, where a doubled quote stands for one; and what follows it.
+/// Parses a name in quotes, where a doubled quote stands for one; returns the rest too.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut rest = text.strip_prefix('"')?;
     let mut name = String::new();
@@ -52,8 +52,8 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// A type: by the names of Arrow in small letters, with `<>` for what is inside, or as Arrow itself
-/// writes it.
+/// Parses a type: by the names of Arrow in lowercase, with `<>` around inner types, or as Arrow
+/// itself writes it.
 fn data_type(text: &str) -> Result<DataType, String> {
     let text = text.trim();
     if let Ok(data_type) = DataType::from_str(text) {
@@ -105,7 +105,7 @@ fn data_type(text: &str) -> Result<DataType, String> {
     })
 }
 
-/// What is in a list, which may be `not null` as a field may.
+/// Parses the element of a list, which may be `not null` like a field.
 fn item(name: &str, text: &str) -> Result<Field, String> {
     let text = text.trim();
     if text.to_ascii_lowercase().ends_with(" not null") {
@@ -145,7 +145,7 @@ fn named(lower: &str) -> Option<&'static str> {
     })
 }
 
-/// Parts between commas that stand in no brackets and no quotes.
+/// Splits at commas that are in no brackets and no quotes.
 fn split(text: &str) -> Result<Vec<&str>, String> {
     let (mut parts, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0i32, false);
     for (i, c) in text.char_indices() {

@@ -99,10 +99,10 @@ impl VariantColumns {
         Self { variants: variants.clone(), builders }
     }
 
-    /// Takes a line, and appends what is left of it to `rest`.
+    /// Takes a line, and appends its other fields to `rest`.
     ///
     /// # Errors
-    /// What is wrong with the line.
+    /// The fault of the line.
     pub(crate) fn take(&mut self, line: &str, rest: &mut String) -> Result<(), String> {
         let names = match &self.variants {
             LinesAsVariant::Whole => {

@@ -20,7 +20,7 @@ pub(crate) struct Page {
     pub(crate) encoding: Option<AsText<Encoding>>,
     /// Level entries of a data page, values of a dictionary page.
     pub(crate) values: Option<i32>,
-    /// Rows, where the page says so.
+    /// Number of rows, if the header states it.
     pub(crate) rows: Option<i32>,
     /// Where its header begins in the file.
     pub(crate) offset: u64,

@@ -19,7 +19,7 @@ use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use crate::pushdown;
 use marquetry::schema::Projection;
 
-/// What is read of a file for expressions over all of its columns.
+/// The columns of a file that are read for expressions over all of its columns.
 pub(crate) struct Columns {
     /// Positions among the columns of the file, ascending; one after them for the row numbers.
     pub(crate) positions: Vec<usize>,
@@ -87,7 +87,7 @@ pub(crate) fn with_row_numbers(
     })
 }
 
-/// The columns of a table that are numbers of rows in their file, and stand in no file.
+/// The columns of a table that are row numbers of their file, and are in no file.
 pub(crate) struct RowNumberColumns {
     fields: Vec<FieldRef>,
     /// Where they begin in the schema of the table.
@@ -95,7 +95,7 @@ pub(crate) struct RowNumberColumns {
 }
 
 impl RowNumberColumns {
-    /// Those of a table.
+    /// The row number columns of a table.
     ///
     /// # Errors
     /// `NotImplemented` for virtual columns of another kind.
@@ -143,8 +143,8 @@ impl RowNumberColumns {
     }
 }
 
-/// The number of a row in its file, as a column of the table. It has no value but what a scan gives
-/// it, and no column, so that nothing looks for it in a file.
+/// The number of a row in its file, as a column of the table. It has no value except the one that a
+/// scan returns, and no column, so that nothing looks for it in a file.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct RowNumber {
     field: FieldRef,
@@ -197,8 +197,8 @@ pub(crate) fn is_row_number(field: &FieldRef) -> bool {
 /// Name of the column of row numbers.
 pub(crate) const ROW_NUMBERS: &str = "file_row_index";
 
-/// Whether an expression is the number of a row in its file: the function of DataFusion that gives
-/// it, or a column of the table. It has no value but what a scan gives it.
+/// Whether an expression is the number of a row in its file: the function of DataFusion for it, or
+/// a column of the table. It has no value except the one that a scan returns.
 pub(crate) fn is_row_index(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let call = expr.downcast_ref::<ScalarFunctionExpr>();
     call.is_some_and(|call| call.name() == "file_row_index" && call.args().is_empty())

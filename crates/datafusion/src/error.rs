@@ -33,7 +33,7 @@ pub(crate) fn settings_error(error: Error) -> DataFusionError {
     }
 }
 
-/// An error of DataFusion on its way through a read.
+/// An error of DataFusion that passes through a read.
 #[derive(Debug)]
 struct Passing(Arc<DataFusionError>);
 

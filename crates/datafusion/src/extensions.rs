@@ -43,7 +43,7 @@ mod stock {
     use super::*;
     use crate::error::to_datafusion;
 
-    /// What the extensions of DataFusion's own source choose.
+    /// The rows that the extensions of DataFusion's own source select.
     pub(crate) fn selections(
         file: &PartitionedFile,
         metadata: &Metadata,

@@ -15,13 +15,13 @@ use datafusion_physical_expr::expressions::{
 };
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
-/// Whether an expression over columns of `schema` can fail for some values. What is not known here
+/// Whether an expression over columns of `schema` can fail for some values. An unknown expression
 /// can.
 pub(crate) fn can_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     !is_total(expr, schema) || expr.children().into_iter().any(|child| can_fail(child, schema))
 }
 
-/// Whether an expression gives a value whatever its operands are.
+/// Whether an expression returns a value for all values of its operands.
 fn is_total(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
         return is_total_binary(binary, schema);

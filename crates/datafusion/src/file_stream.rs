@@ -47,14 +47,14 @@ pub(crate) struct FileStream {
     /// Row groups that are not opened yet.
     waiting: VecDeque<usize>,
     current: Option<BatchStream>,
-    /// The first of `waiting`, on its way while `current` is decoded.
+    /// The first of `waiting`, which is fetched while `current` is decoded.
     ahead: Option<Ahead>,
     /// Whether rows were given, from which filters may be learned.
     has_given: bool,
     /// Whether nothing is fetched before its turn, because there is no memory for it.
     is_held_back: bool,
-    /// What `current` and `ahead` hold, and the indexes that are kept: together no more than a
-    /// read may.
+    /// The memory of `current`, of `ahead`, and of the indexes that are kept: together at most that
+    /// of a read.
     budget: Budget,
     /// The same, in the memory pool.
     reservation: Option<MemoryReservation>,
@@ -64,7 +64,7 @@ pub(crate) struct FileStream {
     is_first: bool,
     /// Bytes that were fetched, as far as they are counted.
     bytes: u64,
-    /// Of `current`.
+    /// The counters of `current`.
     counters: Arc<FilterCounters>,
     metrics: FileMetrics,
     output_rows: Arc<OutputRows>,
@@ -82,7 +82,7 @@ impl fmt::Debug for FileStream {
 
 /// A row group that is fetched before its turn, while filters may still change.
 struct Ahead {
-    /// Of the filters by which it was planned.
+    /// The generation of the filters by which it was planned.
     generation: u64,
     /// `None` if something is wrong with it, which comes to light in its turn.
     read: Option<Opened>,
@@ -101,19 +101,19 @@ struct Planned {
     counts: PlanCounts,
 }
 
-/// What a plan says to the metrics when it is read. A row group may be planned more than once; it
-/// counts as the plan has it by which it is read.
+/// The counts that a plan adds to the metrics when it is read. A row group may be planned more than
+/// once; it counts once, by the plan by which it is read.
 #[derive(Default)]
 struct PlanCounts {
     /// `None` if the filter could not be looked at.
     row_groups: Option<RowGroupCounts>,
     /// Row groups that a limit needs, and those that it does not.
     limit: Option<(usize, usize)>,
-    /// What the read does for its filter.
+    /// The counters of what the read does for its filter.
     counters: Arc<FilterCounters>,
 }
 
-/// What statistics have left of row groups.
+/// The row groups that statistics have left.
 #[derive(Clone, Copy, Default)]
 struct RowGroupCounts {
     left: usize,
@@ -153,8 +153,8 @@ struct FileFilter {
 enum Evaluation {
     /// In the reader, which also prunes.
     Reader,
-    /// In its batches, part by part: two columns of the file have one name, by which a predicate
-    /// cannot tell which of them is meant.
+    /// The filters of batches, conjunct by conjunct: two columns of the file have one name, so that
+    /// a predicate cannot name either.
     Batches(Vec<Arc<dyn PhysicalExpr>>),
     /// In a node above the scan, which only prunes.
     Above,
@@ -203,7 +203,7 @@ impl FileFilter {
         self.filters.learned.iter().map(|filter| filter.snapshot_generation()).sum()
     }
 
-    /// What the rows must pass, with what was learned until now.
+    /// The filter of the rows, with everything that was learned until now.
     fn now(&self) -> Result<Option<Predicate>> {
         if !self.prunes {
             return self.untyped();
@@ -217,7 +217,7 @@ impl FileFilter {
         Ok((!parts.is_empty()).then(|| Predicate::all_of(parts)))
     }
 
-    /// What the rows must pass as DataFusion evaluates it, which prunes nothing.
+    /// The filter of the rows as a function that DataFusion evaluates, which prunes nothing.
     fn untyped(&self) -> Result<Option<Predicate>> {
         if self.fixed.is_none() || !matches!(self.evaluation, Evaluation::Reader) {
             return Ok(None);
@@ -329,8 +329,8 @@ impl FileStream {
             return Ok(false);
         }
         let ahead = self.ahead.take();
-        // Both are asked before the filters are looked at: what is learned meanwhile only counts
-        // sooner.
+        // Both are asked before the filters are looked at, so that a filter that is learned
+        // meanwhile is only applied again.
         let (may_change, generation) = (self.filter.may_change(), self.filter.generation());
         let ahead = match ahead {
             Some(Ahead { read: Some(opened), generation: of })
@@ -365,7 +365,7 @@ impl FileStream {
         Ok(true)
     }
 
-    /// Gives back the row group that was opened ahead. Its turn may still come.
+    /// Drops the row group that was opened ahead. Its turn may still come.
     fn give_up_ahead(&mut self) {
         if let Some(current) = &mut self.current {
             current.share_memory(false);
@@ -387,8 +387,8 @@ impl FileStream {
         self.current = Some(stream);
     }
 
-    /// Fetches what is current, and once that is there, the row group that comes after it. Not
-    /// before anything is learned, if the first rows may teach it: then it may not be needed.
+    /// Fetches the current row group, and then the next one. It is not fetched before anything is
+    /// learned, if the first rows may show that it is not needed.
     fn fetch(&mut self, cx: &mut Context<'_>) {
         let Some(current) = &mut self.current else { return };
         if self.waiting.is_empty() {
@@ -412,11 +412,12 @@ impl FileStream {
         }
     }
 
-    /// A row group, to be fetched beside what is held; `None` if there is no room for it.
+    /// A row group to be fetched beside the memory that is held; `None` if there is no memory for
+    /// it.
     fn opened_ahead(&self, group: usize) -> Option<Opened> {
         let Planned { reader, plan, counts } = self.planned(&[group]).ok()?;
         let wanted = plan.wanted_bytes().ok()?.saturating_add(self.budget.used());
-        // The other half is for decoding what is current.
+        // The other half is for decoding the current row group.
         if wanted > reader.read_options().read_ahead.bytes.min(self.budget.cap() / 2) {
             return None;
         }
@@ -440,7 +441,7 @@ impl FileStream {
         }
         let Some(filter) = self.filter.now()? else {
             let plan = reader.plan().map_err(to_datafusion)?;
-            // What a limit leaves out was not pruned.
+            // Row groups beyond a limit do not count as pruned.
             let all = RowGroupCounts { left: groups.len(), ..RowGroupCounts::default() };
             counts.row_groups = Some(all);
             return Ok(Planned { reader, plan, counts });
@@ -539,7 +540,7 @@ impl FileStream {
     fn reserve(&mut self) {
         if !self.try_reserve() {
             self.hold_back();
-            // What is left of it is refused again at the next batch, if it must be.
+            // The rest is refused again at the next batch, if it must be.
             self.try_reserve();
         }
     }
@@ -577,7 +578,7 @@ impl FileStream {
 
     fn end_current(&mut self) {
         self.current = None;
-        // What is fetched ahead stays, and so do the indexes that are kept.
+        // Bytes that were fetched ahead stay, and so do the indexes that are kept.
         self.try_reserve();
     }
 
@@ -648,7 +649,7 @@ fn open(scan: &Scan, prepared: &Prepared, known: KnownFile) -> AsyncReader {
     reader.file_name(object.location.as_ref())
 }
 
-/// What the options of the scan say of the read.
+/// The options of the read, from those of the scan.
 fn read_options(scan: &Scan, default: &ReadOptions) -> ReadOptions {
     let mut options = default.clone();
     options.batch_rows = scan.batch_rows.max(1);
@@ -662,7 +663,8 @@ fn read_options(scan: &Scan, default: &ReadOptions) -> ReadOptions {
     options
 }
 
-/// What one stream fetches ahead: there is one for each partition of each scan of a query.
+/// Limits of what one stream fetches ahead: there is one for each partition of each scan of a
+/// query.
 const READ_AHEAD: ReadAhead = ReadAhead::new(2, 64 << 20);
 
 /// Row groups that take no more bytes than these are fetched at once: to wait for each would take

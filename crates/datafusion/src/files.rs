@@ -36,10 +36,10 @@ impl FileOpener for Files {
     }
 }
 
-/// A file on its way to the stream of its batches.
+/// A file that is being planned, until the stream of its batches begins.
 #[derive(Debug)]
 enum FilePlanner {
-    /// Nothing is known of it but what the plan of the query says.
+    /// A file that is known only by the plan of the query.
     Listed { scan: Arc<Scan>, file: Box<PartitionedFile> },
     /// Its metadata are there.
     Opened { scan: Arc<Scan>, prepared: Box<Prepared>, known: Box<KnownFile> },
@@ -64,7 +64,8 @@ impl MorselPlanner for FilePlanner {
     }
 }
 
-/// The rows of a file. What is fetched of them, and when, depends on what was learned by then.
+/// The rows of a file. What is fetched of them, and when, depends on the filters that were learned
+/// by then.
 #[derive(Debug)]
 struct FileMorsel(FileStream);
 

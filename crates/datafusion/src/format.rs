@@ -49,7 +49,7 @@ impl MarquetryFormatFactory {
         <Self as Default>::default()
     }
 
-    /// Goes by these options, whatever the session says.
+    /// Uses these options, whatever those of the session are.
     #[must_use]
     pub fn with_options(mut self, options: TableParquetOptions) -> Self {
         self.options = Some(options);
@@ -97,13 +97,13 @@ impl FileFormatFactory for MarquetryFormatFactory {
             match key.strip_prefix("format.") {
                 Some(key) => options.set(key, value)?,
                 None if self.options.is_some() => options.set(key, value)?,
-                // Of an extension, or wrong.
+                // An option of an extension, or a wrong one.
                 None => of_session.set(key, value)?,
             }
         }
         check_options(&options)?;
         let mut format = self.format(options);
-        // By default DataFusion has false, which says nothing of what the user wants.
+        // DataFusion's default is false, which expresses no wish of the user.
         let is_pushdown = |key: &str| key.rsplit('.').next() == Some("pushdown_filters");
         if let Some((_, value)) = format_options.iter().find(|(key, _)| is_pushdown(key)) {
             format.settings = format.settings.with_pushdown(value.eq_ignore_ascii_case("true"));
@@ -278,7 +278,7 @@ impl FileFormat for MarquetryFormat {
                 "marquetry: INSERT OVERWRITE: write to a new folder".to_owned(),
             ));
         }
-        // What is wrong with the options is said when the query is planned.
+        // A fault of the options is reported when the query is planned.
         write_options(self.options())?;
         sink_of(config, self.options().clone(), input, order)
     }

@@ -97,7 +97,7 @@ pub(crate) fn has_learned(filter: &Arc<dyn PhysicalExpr>) -> bool {
     dynamic.is_some_and(|dynamic| dynamic.current().is_ok_and(|now| !now.is::<Literal>()))
 }
 
-/// Which learned filters may be believed.
+/// Which learned filters may be trusted.
 ///
 /// DataFusion 55.2 learns bounds for the bare columns among the arguments of MIN and MAX, and
 /// passes over the other arguments, though rows within the bounds may change those:
@@ -107,11 +107,11 @@ pub(crate) fn has_learned(filter: &Arc<dyn PhysicalExpr>) -> bool {
 pub(crate) enum Trust {
     /// All of them: the session has no filters of aggregates.
     All,
-    /// Of those that are nothing but bounds, only the one of the sort that the scan is ordered for.
+    /// Of filters that are only bounds, only those of the sort that the scan is ordered for.
     Sorted(Option<SortBound>),
 }
 
-/// What a sort learns of its first column.
+/// The bound of a sort on its first column.
 #[derive(Debug, Clone)]
 pub(crate) struct SortBound {
     column: String,
@@ -140,7 +140,7 @@ impl Trust {
                 .is_some_and(|((column, op), sorted)| column == sorted.column && op == sorted.op)
     }
 
-    /// Whether what is known now of a learned filter may leave out rows.
+    /// Whether the current state of a learned filter may exclude rows.
     pub(crate) fn allows_now(&self, filter: &Arc<dyn PhysicalExpr>) -> bool {
         let Some(dynamic) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else {
             return true;
@@ -169,7 +169,7 @@ fn bare_bound(expr: &Arc<dyn PhysicalExpr>) -> Option<(&str, Operator)> {
     Some((column.downcast_ref::<Column>()?.name(), *test.op()))
 }
 
-/// Says whether the statistics of a file exclude it, by what may be believed.
+/// Returns whether the statistics of a file exclude it, by what may be trusted.
 pub(crate) struct TrustedPruner {
     pruner: FilePruner,
     learned: Vec<Arc<dyn PhysicalExpr>>,
@@ -202,7 +202,7 @@ impl TrustedPruner {
     }
 }
 
-/// What is known of the use of a learned filter.
+/// The measured benefit of a learned filter.
 #[derive(Debug, Clone)]
 pub(crate) struct Usage {
     /// How much it has let through.
@@ -219,7 +219,7 @@ pub(crate) struct LearnedFilter {
     known: Mutex<Known>,
 }
 
-/// What was learned, in faster forms, as far as it has them.
+/// The learned filter in faster forms, as far as it has them.
 #[derive(Clone, Default)]
 struct Known {
     generation: u64,
@@ -272,12 +272,12 @@ impl LearnedFilter {
     fn test(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let (mut expr, mut generation) = (Arc::clone(&self.expr), 0);
         if let Some(dynamic) = self.expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
-            // Asked first, so that what is newer is never taken for older.
+            // The generation is read first, so that a newer filter is never taken for an older one.
             generation = dynamic.snapshot_generation();
             self.usage.rate.begin(generation);
             expr = dynamic.current()?;
             if expr.is::<Literal>() {
-                // Nothing is learned yet, which tells nothing of what will be.
+                // Nothing is learned yet, so nothing can be cached.
                 return evaluate(&expr, batch);
             }
             if !self.usage.trust.allows(&expr) {
@@ -320,7 +320,7 @@ impl LearnedFilter {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known now.
+    /// The current state of the filter.
     fn known(&self, expr: &Arc<dyn PhysicalExpr>, generation: u64) -> Known {
         let mut known = self.lock();
         if known.generation != generation {

@@ -19,7 +19,7 @@ use marquetry::engine::{KnownFile, LoadedIndexes, is_replaced};
 use marquetry::io::StoreSource;
 use marquetry::{Limits, Metadata};
 
-/// What the cache of DataFusion holds of a file, with the indexes that were loaded.
+/// The metadata of a file in DataFusion's cache, with the indexes that were loaded.
 struct CachedMetadata {
     metadata: Metadata,
     /// All that it holds in memory. The cache asks when the entry comes and again when it goes, and
@@ -98,7 +98,7 @@ impl IndexKeeper {
         Self { cache: Arc::clone(cache), object: object.clone(), loaded }
     }
 
-    /// What the read is to give its indexes to.
+    /// The place for the indexes that the read fetches.
     pub(crate) fn loaded(&self) -> Arc<LoadedIndexes> {
         Arc::clone(&self.loaded)
     }
@@ -109,7 +109,8 @@ impl Drop for IndexKeeper {
         if self.loaded.is_empty() {
             return;
         }
-        // Of two reads that end at the same time, one may be forgotten: it costs a request later.
+        // If two reads end at the same time, the indexes of one may be lost, which costs a request
+        // later.
         let (Some(cached), key) = look_up(&*self.cache, &self.object) else { return };
         let Some(more) = self.loaded.beside(&cached) else { return };
         // An entry that is too large would remove the footer.
@@ -120,12 +121,12 @@ impl Drop for IndexKeeper {
     }
 }
 
-/// Whether an entry is of this version of a file, as far as a listing tells.
+/// Whether an entry is of this version of a file, as far as a listing shows it.
 fn is_of(entry: &CachedFileMetadataEntry, object: &ObjectMeta) -> bool {
     entry.is_valid_for(object) && !is_replaced(&entry.meta, object)
 }
 
-/// What the cache holds of the file, and the path under which ours lies or is to lie.
+/// The metadata of the file in the cache, and the path under which ours lie or will lie.
 fn look_up(cache: &FileMetadataCache, object: &ObjectMeta) -> (Option<Metadata>, Path) {
     let ours = |entry: &CachedFileMetadataEntry| {
         let metadata = entry.file_metadata.as_any().downcast_ref::<CachedMetadata>();
@@ -134,7 +135,7 @@ fn look_up(cache: &FileMetadataCache, object: &ObjectMeta) -> (Option<Metadata>,
     let own_path = || Path::from(format!("{}#marquetry", object.location));
     for key in [object.location.clone(), own_path()] {
         match cache.get(&key).filter(|entry| is_of(entry, object)) {
-            // Of another type: under the other path, perhaps.
+            // An entry of another type: ours may be under the other path.
             Some(entry) => match ours(&entry) {
                 Some(found) => return (Some(found), key),
                 None => continue,

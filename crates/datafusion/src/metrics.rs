@@ -55,9 +55,9 @@ pub(crate) struct FileMetrics {
     pub(crate) metadata_load_time: Time,
     /// Filters that could not be looked at in the file.
     pub(crate) predicate_errors: Count,
-    /// Values that were decoded for the filter, of columns that the query also gives.
+    /// Values that were decoded for the filter, of columns that the query also returns.
     pub(crate) predicate_cache_inner: Gauge,
-    /// Those of them that were given, and not decoded again.
+    /// Values of these that were returned, and not decoded again.
     pub(crate) predicate_cache: Gauge,
 }
 

@@ -83,8 +83,8 @@ struct ScanMessage {
     limits: Option<LimitsMessage>,
 }
 
-/// The caps on what files may ask for. What is missing is as it is by default, and so is all of it
-/// in messages of versions that did not send it.
+/// The limits of what files may make a read allocate. A missing field has its default, and so have
+/// all in messages of versions that did not send them.
 #[derive(Clone, PartialEq, Message)]
 struct LimitsMessage {
     #[prost(uint64, optional, tag = "1")]
@@ -114,8 +114,8 @@ impl LimitsMessage {
         })
     }
 
-    /// The limits that a message says. Any numbers will do: none is allocated by itself, and the
-    /// nesting is held to what the stack allows wherever it is used.
+    /// The limits of a message. Any numbers will do: none is allocated by itself, and the nesting
+    /// is capped by the stack wherever it is used.
     fn limits(message: Option<&Self>) -> Limits {
         let mut limits = Limits::default();
         let Some(message) = message else { return limits };
@@ -518,7 +518,7 @@ pub struct MarquetryCodecWith<C: ?Sized> {
 }
 
 impl<C: ?Sized> MarquetryCodecWith<C> {
-    /// Leaves to `engine` what is not of this crate.
+    /// Leaves messages of other crates to `engine`.
     pub fn new(engine: Arc<C>) -> Self {
         Self { engine }
     }
@@ -617,7 +617,7 @@ impl<C: PhysicalExtensionCodec + ?Sized> PhysicalExtensionCodec for MarquetryCod
     }
 }
 
-/// What marks a message of [`MarquetryLogicalCodec`] among those of another codec.
+/// The mark of a message of [`MarquetryLogicalCodec`] among those of another codec.
 const TABLE: &[u8] = b"MQTABL1";
 
 impl<C: LogicalExtensionCodec + ?Sized> LogicalExtensionCodec for MarquetryCodecWith<C> {

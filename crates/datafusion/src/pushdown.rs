@@ -59,7 +59,7 @@ impl Filters {
     }
 }
 
-/// What is left of `filter` without the parts that DataFusion learns while the query runs.
+/// The rest of `filter` without the parts that DataFusion learns while the query runs.
 pub(crate) fn without_learned(filter: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
     let fixed = Filters::new(filter).fixed;
     (!fixed.is_empty()).then(|| conjunction(fixed))
@@ -98,7 +98,7 @@ pub(crate) fn decode_nanos(data_type: &DataType) -> f64 {
     }
 }
 
-/// The predicate of a learned filter as it is now, if that may be believed.
+/// The predicate of a learned filter as it is now, if that may be trusted.
 ///
 /// # Errors
 /// As [`predicate`].
@@ -107,7 +107,7 @@ pub(crate) fn learned_predicate(
     schema: &Schema,
     usage: &Usage,
 ) -> Result<Predicate> {
-    // Asked first: what is learned meanwhile is taken below.
+    // Asked first: filters that are learned meanwhile are applied below.
     let may_change = may_change(filter);
     let Some(dynamic) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else {
         return predicate(filter, schema);
@@ -116,7 +116,7 @@ pub(crate) fn learned_predicate(
     usage.rate.begin(dynamic.snapshot_generation());
     let current = dynamic.current()?;
     match current.downcast_ref::<PhysicalLiteral>() {
-        // Nothing was learned yet: what is learned while the first rows are read still counts.
+        // Nothing was learned yet, but what is learned while the first rows are read still counts.
         Some(_) if may_change => translation.function(filter),
         _ if !usage.trust.allows(&current) => Ok(Predicate::TRUE),
         _ => {
@@ -290,8 +290,8 @@ impl Translation<'_> {
                 .data_type(self.schema)
                 .is_ok_and(|own| values_of(&own) == values_of(cast.cast_type()))
         {
-            // Of a column whose metadata or nullability is another in the table, or that is a
-            // dictionary in one of them.
+            // A column whose metadata or nullability differs in the table, or that is a dictionary
+            // in one of them.
             expr = cast.expr();
         }
         let (index, names) = field_path(expr)?;
@@ -304,7 +304,7 @@ impl Translation<'_> {
         if let DataType::Dictionary(_, values) = data_type {
             data_type = values;
         }
-        // Names with dots are found where they stand for a whole column only.
+        // Names with dots are found only if they name a whole column.
         let has_dots = |name: &str| name.contains('.');
         if !names.is_empty()
             && std::iter::once(field.name()).chain(&names).any(|name| has_dots(name))

@@ -88,8 +88,7 @@ impl ReplaceParquet {
         self
     }
 
-    /// Hands these settings on to scans, but for their options: those are of the scan that is
-    /// replaced.
+    /// Passes these settings to scans, except their options, which are those of the replaced scan.
     #[must_use]
     pub fn with_settings(mut self, settings: ScanSettings) -> Self {
         self.settings = settings;

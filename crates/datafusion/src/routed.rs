@@ -29,7 +29,7 @@ use crate::evaluate::evaluate;
 pub(crate) struct Routed {
     hash: Arc<dyn PhysicalExpr>,
     branches: Vec<Arc<dyn PhysicalExpr>>,
-    /// What is true of all rows that pass, of single columns.
+    /// Bounds of single columns that all rows that pass have.
     bounds: Option<Arc<dyn PhysicalExpr>>,
     /// All of it, as DataFusion evaluates it.
     whole: Arc<dyn PhysicalExpr>,
@@ -52,7 +52,7 @@ impl Routed {
         }
         let otherwise = case.else_expr().filter(|other| boolean(other) == Some(false))?;
         let mut branches: Vec<_> = (0..partitions).map(|_| Arc::clone(otherwise)).collect();
-        // Of two branches for one partition, the first counts.
+        // If two branches have one partition, the first counts.
         for (when, then) in case.when_then_expr().iter().rev() {
             let place = usize::try_from(number(when)?).ok()?;
             *branches.get_mut(place)? = Arc::clone(then);
@@ -128,9 +128,9 @@ fn without_bounds(branch: &Arc<dyn PhysicalExpr>) -> Arc<dyn PhysicalExpr> {
     if tests.is_empty() { Arc::clone(branch) } else { conjunction(tests) }
 }
 
-/// What the bounds of all branches have in common: for each column that all of them bound, the
-/// lowest of the lower bounds and the highest of the upper ones. A branch with a bound that is null
-/// is true of no row: all keys that it was made from are null.
+/// The bounds that all branches have in common: for each column that all of them bound, the lowest
+/// of the lower bounds and the highest of the upper ones. A branch with a null bound is true for no
+/// row, because all keys that it was made from are null.
 fn common_bounds(branches: &[Arc<dyn PhysicalExpr>]) -> Option<Arc<dyn PhysicalExpr>> {
     let mut common: Option<Vec<Bounds>> = None;
     for branch in branches.iter().filter(|branch| boolean(branch) != Some(false)) {
@@ -170,8 +170,8 @@ pub(crate) fn bounds_of(branch: &Arc<dyn PhysicalExpr>) -> Vec<Bounds> {
 }
 
 impl Bounds {
-    /// Those that hold these and the ones of the same column among `others`; `None` if it has none
-    /// there, or values that have no order.
+    /// The bounds that include these and those of the same column in `others`; `None` if there are
+    /// none, or values that have no order.
     fn with(self, others: &[Self]) -> Option<Self> {
         let other = others.iter().find(|other| other.column.eq(&self.column))?;
         let lower = match self.lower.partial_cmp(&other.lower)? {

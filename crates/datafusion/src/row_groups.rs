@@ -108,7 +108,7 @@ impl Ord for SortKey {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.bound, &other.bound) {
             (Some(a), Some(b)) => {
-                // Values of one type always compare, but for nested ones, which have no bounds.
+                // Values of one type always compare, except nested ones, which have no bounds.
                 let order = a.partial_cmp(b).unwrap_or(Ordering::Equal);
                 if self.is_reversed { order.reverse() } else { order }
             }

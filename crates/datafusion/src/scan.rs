@@ -40,7 +40,7 @@ use marquetry::engine::KnownFile;
 use marquetry::read::PageIndexUse;
 use marquetry::{Limits, Metadata, RowSelection};
 
-/// What a scan does to each of its files.
+/// The operations of a scan on each of its files.
 #[derive(Debug, Clone)]
 pub(crate) struct Scan {
     pub(crate) partition: usize,
@@ -54,7 +54,7 @@ pub(crate) struct Scan {
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
     /// Whether rows that do not pass are left out, and not only row groups and pages.
     pub(crate) filters_rows: bool,
-    /// Whether filters decide what is not read.
+    /// Whether filters may exclude row groups and pages.
     pub(crate) prunes: bool,
     pub(crate) uses_bloom_filters: bool,
     pub(crate) adapters: Arc<dyn PhysicalExprAdapterFactory>,
@@ -72,11 +72,11 @@ pub(crate) struct Scan {
     pub(crate) output_rows: Arc<OutputRows>,
 }
 
-/// A file that may have rows which pass, as far as its statistics in the plan tell.
+/// A file that may have rows which pass, as far as its statistics in the plan show.
 pub(crate) struct Prepared {
     pub(crate) file: PartitionedFile,
     pub(crate) metrics: FileMetrics,
-    /// Set if what is still learned may exclude the rest of the file.
+    /// Set if filters that are still learned may exclude the rest of the file.
     pub(crate) pruner: Option<TrustedPruner>,
     projection: ProjectionExprs,
     filter: Option<Arc<dyn PhysicalExpr>>,
@@ -97,7 +97,7 @@ impl Prepared {
     }
 }
 
-/// What is read of a file, in its own terms.
+/// The read of a file, in terms of the file.
 pub(crate) struct OfFile {
     pub(crate) schema: FileSchema,
     pub(crate) projection: ProjectionExprs,
@@ -110,7 +110,7 @@ pub(crate) struct OfFile {
 }
 
 impl Scan {
-    /// What can be told of a file before it is opened; `None` if no row of it can pass.
+    /// Prepares a file before it is opened; `None` if no row of it can pass.
     pub(crate) fn prepare(&self, file: PartitionedFile) -> Result<Option<Prepared>> {
         let name = file.object_meta.location.to_string();
         let metrics = FileMetrics::new(self.partition, &name, &self.metrics);
@@ -127,7 +127,7 @@ impl Scan {
         Ok(Some(Prepared { file, metrics, pruner, projection, filter }))
     }
 
-    /// What prunes a whole file; `None` if its statistics cannot exclude it.
+    /// The pruner of a whole file; `None` if its statistics cannot exclude it.
     fn pruner(
         &self,
         filter: &Arc<dyn PhysicalExpr>,
@@ -147,7 +147,7 @@ impl Scan {
         Some(TrustedPruner::new(pruner, learned, Arc::clone(&self.trust)))
     }
 
-    /// What is read of a file whose metadata are there.
+    /// Plans the read of a file whose metadata are known.
     pub(crate) fn of_file(&self, prepared: &Prepared, metadata: &Metadata) -> Result<OfFile> {
         let file = &prepared.file;
         let (given, logical) = (file.arrow_schema.as_deref(), self.table.file_schema());
@@ -160,8 +160,8 @@ impl Scan {
         Ok(OfFile { schema, projection, filters, row_groups, selection, output })
     }
 
-    /// Projection and filter, with what is known to be the same in all rows of the file in place of
-    /// its columns.
+    /// Projection and filter, with constants in place of the columns that have the same value in
+    /// all rows of the file.
     fn with_constants(
         &self,
         file: &PartitionedFile,
@@ -220,7 +220,7 @@ fn constant_columns(
         let (nulls, rows) = (&column.null_count, &statistics.num_rows);
         let value = match (&column.min_value, &column.max_value, nulls, rows) {
             (Precision::Exact(min), Precision::Exact(max), Precision::Exact(0), _)
-                // No bound tells of a NaN.
+                // Bounds exclude NaN.
                 if min == max && !min.is_null() && !field.data_type().is_floating() =>
             {
                 min.cast_to(field.data_type()).ok()

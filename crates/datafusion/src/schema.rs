@@ -23,10 +23,10 @@ pub(crate) struct TypeOptions {
 }
 
 impl TypeOptions {
-    /// Those of `options`.
+    /// Reads the options.
     ///
     /// # Errors
-    /// `Configuration` if a value is none of the option.
+    /// `Configuration` if a value is not valid for its option.
     pub(crate) fn new(options: &ParquetOptions) -> Result<Self> {
         let unit = match options.coerce_int96.as_deref() {
             None => None,
@@ -140,8 +140,8 @@ pub(crate) struct FileSchema {
 }
 
 impl FileSchema {
-    /// As what the file is read for a table of schema `logical`; `given` is what the caller says of
-    /// this file.
+    /// The schema in which the file is read for a table of schema `logical`; `given` is the
+    /// caller's schema of this file.
     pub(crate) fn new(
         metadata: &Metadata,
         logical: &Schema,
@@ -213,7 +213,7 @@ pub(crate) fn is_bytes(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-/// A field of the file as the table has it, which is of the same type but for how strings are held.
+/// A field of the file as the table declares it, with the same type except the layout of strings.
 /// If only nullability or metadata differ, a cast would hide the column from filters.
 fn as_declared(of_file: &FieldRef, wanted: &Field) -> FieldRef {
     match wanted.is_nullable() || !of_file.is_nullable() {
@@ -222,7 +222,7 @@ fn as_declared(of_file: &FieldRef, wanted: &Field) -> FieldRef {
     }
 }
 
-/// Whether two types are the same but for how strings and byte strings are held.
+/// Whether two types are the same except the layout of strings and byte strings.
 fn alike(a: &DataType, b: &DataType) -> bool {
     use DataType as D;
     match (a, b) {

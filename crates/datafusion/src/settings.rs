@@ -100,8 +100,8 @@ impl ScanSettings {
         self.pushdown && !self.portable
     }
 
-    /// How many bytes of the end of a file are read first. What DataFusion has by default says
-    /// nothing of the file: the read then guesses by itself.
+    /// Number of bytes at the end of a file that are read first. DataFusion's default is ignored,
+    /// because it is not about the file: the read then guesses by itself.
     pub(crate) fn size_hint(&self) -> Option<usize> {
         let hint = self.options.global.metadata_size_hint;
         hint.filter(|_| hint != ParquetOptions::default().metadata_size_hint)

@@ -55,7 +55,7 @@ impl MarquetrySink {
         Self { config, options, sort_order: Vec::new(), metrics }
     }
 
-    /// Notes in the files that their rows are sorted so, as the plan says.
+    /// Records in the files that their rows are sorted in this order, as the plan states.
     #[must_use]
     pub fn with_sort_order(mut self, sort_order: Vec<SortColumn>) -> Self {
         self.sort_order = sort_order;
@@ -137,7 +137,7 @@ impl FileSink for MarquetrySink {
                 match written.await {
                     Ok(()) => Ok(file),
                     Err(e) => {
-                        // What was begun of the file is removed; the first error counts.
+                        // The unfinished file is removed; the first error counts.
                         let _ = file.writer.abort().await;
                         Err(e)
                     }
@@ -177,7 +177,7 @@ impl FileSink for MarquetrySink {
 /// uploaded, if that is enough for two.
 const POOL_PART: u64 = 8;
 
-/// What all tasks give, and the first error. No task is ended by the error of another.
+/// The results of all tasks, and the first error. The error of one task does not end the others.
 async fn joined<T: 'static>(mut tasks: JoinSet<Result<T>>) -> (Vec<T>, Option<DataFusionError>) {
     let (mut out, mut failed) = (Vec::new(), None);
     while let Some(done) = tasks.join_next().await {
@@ -210,8 +210,8 @@ impl OneFile {
             let _timer = self.compute.timer();
             self.writer.write(batch).await.map_err(to_datafusion)?;
         }
-        // Row groups that went out are not held any more; those that are being encoded are, and the
-        // parts that are on their way.
+        // Row groups that were written are not held any more; those that are being encoded are, and
+        // so are the parts that are being uploaded.
         if self.reservation.try_resize(self.held()).is_err() {
             self.drain().await?;
             if self.reservation.try_resize(self.held()).is_err() {
@@ -229,7 +229,7 @@ impl OneFile {
         self.writer.grow_parts(|both| {
             let has_room = reservation.try_grow(saturated(both)).is_ok();
             if has_room {
-                // What is held of them is reserved as they fill.
+                // Their memory is reserved as they fill.
                 reservation.shrink(saturated(both));
             }
             has_room
@@ -249,7 +249,7 @@ impl OneFile {
         Ok(())
     }
 
-    /// Waits until nothing is on its way.
+    /// Waits until nothing is being uploaded.
     async fn drain(&mut self) -> Result<()> {
         self.writer.drain().await.map_err(to_datafusion)?;
         // It is no more than before.

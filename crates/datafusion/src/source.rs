@@ -66,15 +66,15 @@ use marquetry::read::PageIndexUse;
 /// They have the names and the meanings of DataFusion's own source. In detail:
 ///
 /// * `predicate_cache_inner_records`: values that were decoded for the filter, of columns that the
-///   scan also gives: one for each row and leaf. `predicate_cache_records`: those of them that were
-///   given, and so not decoded a second time. From far stores the columns of the filter may be
-///   fetched and decoded first, and decoded again: both stay 0 then.
-/// * `page_index_load_skipped`: how often no page index was asked for, because statistics prove
-///   that all rows of the row groups that are left pass, or no column that is tested has one. It
-///   counts once for a file, and once for each row group where those are opened one by one,
-///   because a filter may still change.
-/// * `page_index_pages_skipped_by_fully_matched` is always 0, and so never there: what page indexes
-///   would say of such row groups is not fetched, and how many pages they have is not known.
+///   scan also returns: one for each row and leaf. `predicate_cache_records`: those of them that
+///   were returned, and so not decoded a second time. From far stores the columns of the filter may
+///   be fetched and decoded first, and decoded again: both are then 0.
+/// * `page_index_load_skipped`: how often no page index was fetched, because statistics prove that
+///   all rows of the remaining row groups pass, or no tested column has one. It counts once for a
+///   file, and once for each row group if those are opened one by one, because a filter may still
+///   change.
+/// * `page_index_pages_skipped_by_fully_matched` is always 0, and so never shown: the page indexes
+///   of such row groups are not fetched, so that their number of pages is unknown.
 #[derive(Clone)]
 pub struct MarquetrySource {
     table: TableSchema,
@@ -146,8 +146,8 @@ impl MarquetrySource {
         self
     }
 
-    /// Reserves what is fetched and decoded from this pool. At most an eighth of it is fetched
-    /// ahead; if it has no room, row groups are fetched one at a time.
+    /// Reserves fetched and decoded bytes from this pool. At most an eighth of it is fetched ahead;
+    /// if it is exhausted, row groups are fetched one at a time.
     #[must_use]
     pub fn with_memory_pool(mut self, pool: Arc<dyn MemoryPool>) -> Self {
         self.pool = Some(pool);
@@ -161,7 +161,7 @@ impl MarquetrySource {
         self
     }
 
-    /// Believes learned filters as far as these options of the session say where they come from.
+    /// Trusts learned filters as far as these options of the session say where they come from.
     pub(crate) fn in_session(mut self, config: &ConfigOptions) -> Self {
         self.has_aggregate_filters = config.optimizer.enable_aggregate_dynamic_filter_pushdown;
         self
@@ -249,8 +249,8 @@ impl MarquetrySource {
         })))
     }
 
-    /// What of a filter the statistics of row groups can decide, as DataFusion's own source shows
-    /// it. What is pruned by in a file is its own predicate, which may say more.
+    /// The part of a filter that the statistics of row groups can decide, as DataFusion's own
+    /// source shows it. The predicate by which files are pruned may include more.
     fn fmt_pruning(
         &self,
         filter: &Arc<dyn PhysicalExpr>,
@@ -461,7 +461,7 @@ impl FileSource for MarquetrySource {
 /// Rows of a batch, where the session does not say: what DataFusion has by default.
 const DEFAULT_BATCH_ROWS: usize = 8192;
 
-/// Says what of a scan no message has a place for, so that a worker would read other rows.
+/// Checks that a message can hold the whole scan, so that a worker does not read other rows.
 ///
 /// # Errors
 /// `NotImplemented`.

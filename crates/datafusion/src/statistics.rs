@@ -39,7 +39,7 @@ pub(crate) fn of_file(metadata: &Metadata, table: &Schema) -> Result<Statistics>
             column.byte_size = stored_bytes(metadata, node.leaves());
         }
         if node.is_leaf() && node.max_rep() == 0 {
-            // What is wrong with the metadata comes to light where they are read.
+            // A fault of the metadata is reported where they are read.
             let leaf = node.leaves().start;
             if let Ok(found) = metadata.column_statistics(leaf, &plain_options()) {
                 fill(column, &found, field.data_type());
@@ -74,7 +74,7 @@ fn fill(column: &mut FileColumn, found: &ColumnStatistics, data_type: &DataType)
         false if nulls.iter().any(Option::is_some) => Precision::Inexact(known),
         false => Precision::Absent,
     };
-    // Of a dictionary, the bounds are values.
+    // Bounds of a dictionary are values.
     let data_type = match data_type {
         DataType::Dictionary(_, values) => values,
         other => other,
@@ -145,8 +145,8 @@ fn decimal_scale(data_type: &DataType) -> Option<i8> {
     }
 }
 
-/// The bound of all row groups, and whether some value is equal to it. `None` if a row group may
-/// have values that no bound tells of.
+/// The bound of all row groups, and whether some value equals it. `None` if a row group may have
+/// values that its bounds exclude.
 fn extreme(
     found: &ColumnStatistics,
     values: &dyn Array,
@@ -177,7 +177,7 @@ fn extreme(
 }
 
 /// The largest count of distinct values of a row group, if three of four row groups have one: the
-/// estimate that DataFusion's own source gives. Never exact, because writers estimate it.
+/// estimate of DataFusion's own source. It is never exact, because writers estimate it.
 fn distinct_count(metadata: &Metadata, leaf: usize) -> Precision<usize> {
     let groups = metadata.row_groups();
     let counts: Vec<usize> = (0..groups)

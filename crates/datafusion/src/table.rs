@@ -46,8 +46,7 @@ impl MarquetryTable {
     /// stores that the session knows.
     ///
     /// # Errors
-    /// Those of the store; or what is wrong with the files; or that their schemas do not go
-    /// together.
+    /// Those of the store; faults of the files; or schemas that do not fit together.
     pub async fn open<P: AsRef<str>>(
         state: &dyn Session,
         paths: impl IntoIterator<Item = P>,
@@ -55,8 +54,8 @@ impl MarquetryTable {
         Self::open_partitioned(state, paths, [], MarquetryFormat::new()).await
     }
 
-    /// As [`MarquetryTable::open`], of files that lie in folders named `column=value`, for the
-    /// columns in `partitions`; with a format that says how the files are read.
+    /// Like [`MarquetryTable::open`], for files in folders named `column=value`, for the columns in
+    /// `partitions`; with a format that says how the files are read.
     ///
     /// # Errors
     /// As [`MarquetryTable::open`].
@@ -74,7 +73,7 @@ impl MarquetryTable {
         Ok(Self { listing: Arc::new(listing), format, partitions })
     }
 
-    /// As [`MarquetryTable::open_partitioned`], of files whose schema is known: nothing is read.
+    /// Like [`MarquetryTable::open_partitioned`], for files whose schema is known: nothing is read.
     ///
     /// # Errors
     /// If a path is no URL.
@@ -87,7 +86,7 @@ impl MarquetryTable {
         Self::from_urls(schema, &urls(paths)?, partitions.into_iter().collect(), format)
     }
 
-    /// As [`MarquetryTable::with_schema`], of paths that are parsed.
+    /// Like [`MarquetryTable::with_schema`], for paths that are parsed.
     pub(crate) fn from_urls(
         schema: SchemaRef,
         urls: &[ListingTableUrl],

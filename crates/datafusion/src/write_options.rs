@@ -16,10 +16,10 @@ use marquetry::{
     WriteOptions,
 };
 
-/// What `options` ask for.
+/// Converts `options`.
 ///
 /// # Errors
-/// `Configuration` if a value is none of its option, `NotImplemented` if an option has no
+/// `Configuration` if a value is not valid for its option, `NotImplemented` if an option has no
 /// counterpart.
 pub(crate) fn write_options(options: &TableParquetOptions) -> Result<WriteOptions> {
     check_options(options)?;
@@ -85,7 +85,7 @@ fn check_numbers(global: &ParquetOptions) -> Result<()> {
     }
 }
 
-/// What column options would say of all columns, and content-defined chunking.
+/// The column options that apply to all columns, and content-defined chunking.
 fn of_all_columns(mut out: WriteOptions, global: &ParquetOptions) -> Result<WriteOptions> {
     if let Some(name) = &global.encoding {
         let encoding = encoding("encoding", name)?;

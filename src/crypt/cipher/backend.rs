@@ -15,7 +15,7 @@ pub(in crate::crypt) trait Cipher: Sized {
     /// For a key of 16, 24 or 32 bytes; `None` if it has another length.
     fn new(key: &[u8]) -> Option<Self>;
 
-    /// Encrypts in place by GCM, and gives the tag; `None` if the library refuses, as it does
+    /// Encrypts in place by GCM, and returns the tag; `None` if the library refuses, as it does
     /// beyond 64 GiB.
     fn seal(&self, nonce: [u8; NONCE_LEN], aad: &[u8], data: &mut [u8]) -> Option<[u8; TAG_LEN]>;
 

@@ -40,7 +40,7 @@ pub(crate) enum DeltaBlocks {
     Long,
 }
 
-/// As [`encode_into`], in blocks of some length.
+/// Like [`encode_into`], in blocks of some length.
 pub(crate) fn encode_blocks_into<T: Int>(values: &[T], blocks: DeltaBlocks, out: &mut Vec<u8>) {
     match blocks {
         DeltaBlocks::Short => encode_into(values, out),
@@ -57,8 +57,8 @@ const LONG_MINIBLOCK: usize = 256;
 /// Miniblocks of a long block.
 const LONG_MINIBLOCKS: usize = LONG_BLOCK / LONG_MINIBLOCK;
 
-/// As [`encode_into`], in long blocks. The differences are found as those of short ones, each less
-/// its own smallest, and brought to the smallest of all.
+/// Like [`encode_into`], in long blocks. The differences are found as those of short ones, each
+/// less its own smallest, and brought to the smallest of all.
 fn encode_long_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
     put_header(LONG_BLOCK, LONG_MINIBLOCKS, values, out);
     let isa = Isa::best();
@@ -87,7 +87,7 @@ fn encode_long_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
                 let used = part.get_mut(..used).expect("no more than a part has");
                 width = width.max(T::raise(isa, used, *own, least));
             }
-            // Of the last, what is not used is anything: 0, to be compressed well.
+            // The unused rest of the last block is arbitrary: 0 compresses well.
             parts.iter_mut().skip(smallest.len()).for_each(|part| part.fill(T::Delta::default()));
             *out.get_mut(widths_at + miniblock).expect("a width for each") = width;
             T::pack(isa, parts.as_flattened(), u32::from(width), out);
@@ -122,7 +122,7 @@ fn put_header<T: Int>(block: usize, miniblocks: usize, values: &[T], out: &mut V
     put_uleb(block as u64, out);
     put_uleb(miniblocks as u64, out);
     put_uleb(values.len() as u64, out);
-    // Of no values, the first is 0.
+    // Without values, the first value is 0.
     put_zigzag(values.first().map_or(0, |&first| first.into()), out);
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn encode<T: Int>(values: &[T]) -> Vec<u8> {
     encode_slowly(values, BLOCK, MINIBLOCK)
 }
 
-/// As [`encode`], in long blocks.
+/// Like [`encode`], in long blocks.
 #[cfg(test)]
 pub(crate) fn encode_long<T: Int>(values: &[T]) -> Vec<u8> {
     encode_slowly(values, LONG_BLOCK, LONG_MINIBLOCK)

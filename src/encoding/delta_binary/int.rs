@@ -26,7 +26,7 @@ pub(crate) trait Int: Native + Ord + TryFrom<i64> + Into<i64> {
     fn wrap(value: i64) -> Self;
 
     /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up after
-    /// `last`. Gives the last value.
+    /// `last`. Returns the last value.
     fn sum_packed(
         packed: PackedDeltas<'_>,
         step: Self,
@@ -35,7 +35,7 @@ pub(crate) trait Int: Native + Ord + TryFrom<i64> + Into<i64> {
         out: &mut Vec<Self>,
     ) -> Self;
 
-    /// Appends `n` values at equal distances. Gives the last value.
+    /// Appends `n` values at equal distances. Returns the last value.
     fn progression(n: usize, step: Self, last: Self, out: &mut Vec<Self>) -> Self;
 
     /// The differences of a block of 2 to 129 values, less the smallest of them.

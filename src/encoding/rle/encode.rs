@@ -8,20 +8,20 @@ use crate::simd::bitmap;
 use crate::simd::pack::pack_u32;
 
 /// Appends the hybrid stream of values of `width` bits: runs that pay as such, all else packed. The
-/// length in front, where one stands, is up to the caller. Spec: Encodings.md, "Run Length Encoding
-/// / Bit-Packing Hybrid".
+/// caller writes the length in front, if there is one. Spec: Encodings.md, "Run Length Encoding /
+/// Bit-Packing Hybrid".
 ///
 /// Higher bits of a value are left out. A stream of one value is one run.
 pub(crate) fn encode_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {
     encode_values(values, width, paying_run(width), out);
 }
 
-/// As [`encode_into`], but all packed, unless all values are equal.
+/// Like [`encode_into`], but all packed, unless all values are equal.
 pub(crate) fn encode_packed_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {
     encode_values(values, width, usize::MAX, out);
 }
 
-/// As [`encode_into`] for levels.
+/// Like [`encode_into`] for levels.
 pub(crate) fn encode_levels_into(levels: &[u16], width: BitWidth, out: &mut Vec<u8>) {
     encode_values(levels, width, paying_run(width), out);
 }
@@ -71,7 +71,7 @@ pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut V
         }
         let run = equal_bytes(whole.get(at..).expect("it has a byte there"), byte);
         let end = at + run;
-        // A run up to the end takes what is left of the last byte too.
+        // A run up to the end includes the rest of the last byte.
         let tail =
             if end == whole.len() && last == byte & !(u8::MAX << (n % 8)) { n % 8 } else { 0 };
         let all = packed == at && 8 * end + tail == n;
@@ -129,8 +129,8 @@ const MAX_RUN: usize = 1 << 30;
 /// Groups of a packed run at most.
 const MAX_GROUPS: usize = 1 << 20;
 
-/// Equal bytes of a bitmap that are a run: fewer save next to nothing, and many short runs are slow
-/// to read.
+/// Minimum equal bytes of a bitmap that become a run: fewer save almost nothing, and many short
+/// runs are slow to read.
 const PAYING_BYTES: usize = 8;
 
 /// Bytes of the value of a run.
@@ -138,8 +138,8 @@ fn value_len(width: BitWidth) -> usize {
     width.bits().div_ceil(8) as usize
 }
 
-/// Equal values that are a run. In 8 values of 1 bit a run saves nothing: it takes 2 bytes, and a
-/// header for what is packed after it.
+/// Minimum equal values that become a run. In 8 values of 1 bit a run saves nothing: it takes 2
+/// bytes, and a header for the packed values after it.
 fn paying_run(width: BitWidth) -> usize {
     match width.bits() {
         0 => 1,
@@ -207,11 +207,11 @@ impl Value for u16 {
     }
 }
 
-/// Cuts values into runs of at least `paying` and what is packed between them. A run can only begin
+/// Cuts values into runs of at least `paying` and packed values between them. A run can only begin
 /// where a group of 8 ends.
 #[inline(always)]
 fn segments<'a, T: Value>(values: &'a [T], paying: usize, mut visit: impl FnMut(Segment<'a, T>)) {
-    // What is not written yet.
+    // The values that are not written yet.
     let mut rest = values;
     let mut at = 0;
     loop {

@@ -12,14 +12,14 @@ use crate::error::Result;
 /// After an error nothing more is written, and [`AsyncSink::abort`] is called. A sink that is
 /// dropped unfinished must leave nothing that looks like a whole file.
 pub trait AsyncSink: Send {
-    /// Appends bytes, all of them. It may keep some for later; it waits while too many are on their
-    /// way.
+    /// Appends all of the bytes. It may keep some for later; it waits while too many are being
+    /// uploaded.
     ///
     /// # Errors
     /// `Io` if they, or earlier ones, cannot be written.
     fn write(&mut self, bytes: Vec<Bytes>) -> BoxFuture<'_, Result<()>>;
 
-    /// Goes on with what is on its way, while the caller waits for something else.
+    /// Continues uploads that are in progress, while the caller waits for something else.
     ///
     /// # Errors
     /// `Io` if earlier bytes cannot be written.
@@ -34,7 +34,7 @@ pub trait AsyncSink: Send {
     /// `Io` if what was written may be lost.
     fn finish(&mut self) -> BoxFuture<'_, Result<()>>;
 
-    /// Gives up: nothing that was written is to be seen, now or later.
+    /// Aborts: nothing that was written becomes visible, now or later.
     ///
     /// # Errors
     /// `Io` if something may be left.

@@ -56,7 +56,7 @@ pub trait AsyncSource: Send + Sync {
         })
     }
 
-    /// What a request costs, so that ranges which lie close are read in one.
+    /// The cost of a request, which decides whether ranges that lie close are read in one.
     fn latency(&self) -> Latency {
         Latency::STORE
     }
@@ -132,7 +132,8 @@ pub(in crate::io) struct CachedSource {
     source: Arc<dyn AsyncSource>,
     latency: Latency,
     held: Arc<Mutex<RangeCache>>,
-    /// What was fetched for a read that another may take over; `None` if it is not kept.
+    /// The bytes that were fetched for a read that another may take over; `None` if they are not
+    /// kept.
     kept: Arc<Mutex<Option<RangeCache>>>,
     /// The metadata, for page indexes that are loaded.
     metadata: Option<Metadata>,
@@ -167,7 +168,7 @@ impl CachedSource {
         *lock(&self.kept) = Some(fetched);
     }
 
-    /// What was kept. Nothing more is.
+    /// Takes the kept bytes, and keeps no more.
     pub(in crate::io) fn take_kept(&self) -> Option<RangeCache> {
         lock(&self.kept).take()
     }
@@ -184,7 +185,7 @@ impl CachedSource {
         loaded().or_else(|| lock(&self.held).get(range)).or_else(kept)
     }
 
-    /// What requests cost.
+    /// The cost of requests.
     pub(in crate::io) fn latency(&self) -> Latency {
         self.latency
     }

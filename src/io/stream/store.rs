@@ -30,7 +30,7 @@ pub struct StoreSource {
     path: Path,
     /// The entity tag of the first answer.
     tag: OnceLock<Option<String>>,
-    /// What a listing said of the object.
+    /// The metadata of the object in the listing.
     listed: Option<ObjectMeta>,
 }
 
@@ -72,7 +72,7 @@ pub fn replaced(path: &Path) -> object_store::Error {
 /// Whether an object differs from the one that was listed: by their entity tags if both have one,
 /// else by their lengths.
 pub fn is_replaced(listed: &ObjectMeta, found: &ObjectMeta) -> bool {
-    // Listings of some stores leave out the quotes of a tag, or say that it is a weak one.
+    // Listings of some stores leave out the quotes of a tag, or mark it as weak.
     fn bare(tag: &str) -> &str {
         tag.trim_start_matches("W/").trim_matches('"')
     }
@@ -139,11 +139,11 @@ pub struct StoreSink {
     kept_bytes: usize,
     upload: Option<Box<dyn MultipartUpload>>,
     parts: FuturesUnordered<SentPart>,
-    /// Bytes of the parts on their way.
+    /// Bytes of the parts that are being uploaded.
     sent_bytes: usize,
 }
 
-/// A part on its way, and its bytes.
+/// A part that is being uploaded, and its bytes.
 type SentPart = BoxFuture<'static, object_store::Result<usize>>;
 
 /// Bytes of the first parts, unless the caller sets them or there is less memory.
@@ -152,7 +152,7 @@ const PART_BYTES: usize = 8 << 20;
 /// Maximum parts that are uploaded at a time.
 const MAX_SENT_PARTS: usize = 8;
 
-/// What an engine asks of the memory of an upload.
+/// The methods by which an engine controls the memory of an upload.
 #[cfg(feature = "engine")]
 impl StoreSink {
     /// Lets parts have the length that the next one should have, if it has less because of the
@@ -165,12 +165,13 @@ impl StoreSink {
         }
     }
 
-    /// Bytes of memory that are held: on their way, and kept until they are a part.
+    /// Bytes of memory that are held: parts that are being uploaded, and bytes that do not fill a
+    /// part yet.
     pub(crate) fn bytes_held(&self) -> u64 {
         (self.kept_bytes + self.sent_bytes) as u64
     }
 
-    /// Waits until no part is on its way.
+    /// Waits until no part is being uploaded.
     ///
     /// # Errors
     /// `Io` if one cannot be written.
@@ -220,7 +221,7 @@ impl StoreSink {
     #[must_use]
     pub fn with_memory(self, memory: u64) -> Self {
         let memory = saturated(memory);
-        // As many as are on their way, and one that fills.
+        // As many parts as may be uploaded at a time, and one that fills.
         let first = (memory / (MAX_SENT_PARTS + 1)).clamp(MIN_PART_BYTES, PART_BYTES);
         Self { sizes: PartSizes::growing(first, memory / 2), memory, ..self }
     }
@@ -230,15 +231,15 @@ impl StoreSink {
         self.sizes.after(self.begun)
     }
 
-    /// How many parts may be on their way beside one that fills.
+    /// Maximum parts that may be uploaded at a time, beside one that fills.
     fn max_sent_parts(&self) -> usize {
         (self.memory / self.part_bytes()).saturating_sub(1).clamp(1, MAX_SENT_PARTS)
     }
 
-    /// One part on its way, and one that fills.
+    /// Memory of one part that is being uploaded, and of one that fills.
     pub(crate) const MIN_MEMORY: u64 = 2 * MIN_PART_BYTES as u64;
 
-    /// Cuts off the first `len` bytes of what is kept.
+    /// Cuts off the first `len` buffered bytes.
     fn cut(&mut self, len: usize) -> PutPayload {
         let mut part = Vec::new();
         let mut left = len;
@@ -278,7 +279,7 @@ impl StoreSink {
         self.part_done().now_or_never().unwrap_or(Ok(()))
     }
 
-    /// Waits for a part, if one is on its way.
+    /// Waits for a part, if one is being uploaded.
     async fn part_done(&mut self) -> Result<()> {
         match self.parts.next().await {
             Some(done) => self.sent(done),

@@ -21,7 +21,7 @@ use crate::predicate::datetime::nanos_of;
 use crate::predicate::literal::{Literal, LiteralKind};
 use crate::predicate::type_name::TypeName;
 
-/// What is asked of a computed value.
+/// The test of a computed value.
 #[derive(Debug, Clone)]
 pub(in crate::predicate) struct BoundComputed {
     pub(in crate::predicate) value: BoundExpression,
@@ -36,7 +36,7 @@ pub(in crate::predicate) struct BoundComputed {
 
 #[derive(Debug, Clone)]
 pub(in crate::predicate) enum Question {
-    /// A test, and what it says of its subject.
+    /// A test of a column.
     Test(Box<BoundColumn>, BoundTest),
     Compare(Op, ComparedAs, BoundExpression),
 }
@@ -54,9 +54,9 @@ pub(super) enum BoundStep {
     Column(usize),
     /// An array of one value.
     Literal(ArrayRef),
-    /// Of an operand that is converted to a type first; a cast converts by itself.
+    /// Converts the operand to a type first; a cast converts by itself.
     Unary(Unary, DataType),
-    /// Of operands that are converted to these types first.
+    /// Converts the operands to these types first.
     Binary(Arithmetic, DataType, DataType),
 }
 
@@ -84,7 +84,7 @@ impl BoundComputed {
 }
 
 impl BoundExpression {
-    /// Binds an expression; `find` gives the number and the type of a column.
+    /// Binds an expression; `find` returns the number and the type of a column.
     ///
     /// # Errors
     /// `Usage` if it is not supported, by name; and the errors of `find`.
@@ -169,7 +169,7 @@ fn incomplete() -> Error {
     Error::usage("an expression with a part missing")
 }
 
-/// What the operand of a function is converted to, and what it gives.
+/// The type that the operand of a function is converted to, and the type of its result.
 fn unary(function: &Unary, of: &DataType) -> Result<(DataType, DataType), String> {
     use DataType as D;
     let refused = |what: &str| {

@@ -13,7 +13,7 @@ use super::functions::{length, lower, upper};
 use crate::error::{Error, Result};
 use crate::predicate::calculation::{Arithmetic, Unary};
 
-/// Values of the rows, or one that stands for all.
+/// Values of the rows, or one value for all rows.
 #[derive(Debug, Clone)]
 pub(in crate::predicate) struct Value {
     pub(in crate::predicate) array: ArrayRef,
@@ -46,7 +46,7 @@ impl Value {
     }
 }
 
-/// What a kernel refuses, in words.
+/// Converts the error of a kernel.
 #[cold]
 fn said(error: ArrowError) -> Error {
     match error {

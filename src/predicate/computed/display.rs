@@ -5,7 +5,7 @@ use std::fmt;
 use crate::predicate::calculation::{Arithmetic, Expression, Step, Unary};
 use crate::predicate::type_name::TypeName;
 
-/// How strongly parts hold together: what is weaker than its place needs brackets.
+/// Precedence of operators: an operand of lower precedence needs brackets.
 const SUM: u8 = 1;
 const PRODUCT: u8 = 2;
 const SIGN: u8 = 3;

@@ -18,7 +18,7 @@ use crate::predicate::column::Op;
 use crate::predicate::literal::Literal;
 use crate::predicate::tri_state::TriState;
 
-/// Gives the values of a column.
+/// Loads the values of a column.
 pub(in crate::predicate) type Load<'a> = dyn FnMut(usize) -> Result<ArrayRef> + 'a;
 
 /// The values of a column in the form that expressions take them.

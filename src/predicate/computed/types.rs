@@ -32,8 +32,8 @@ impl Operand {
     }
 }
 
-/// What the values of a column are computed with: text and bytes as views, and no type that others
-/// hold as well.
+/// The type in which the values of a column are computed: strings and byte strings as views, and no
+/// type that another one covers.
 pub(super) fn plain(data_type: &DataType) -> DataType {
     match data_type {
         D::Dictionary(_, values) => plain(values),
@@ -61,7 +61,7 @@ fn wide_integer(data_type: &DataType) -> DataType {
     }
 }
 
-/// What the operand of `-` and `abs` is converted to; `None` if it is no number.
+/// The type that the operand of `-` and `abs` is converted to; `None` if it is no number.
 pub(super) fn signed(data_type: &DataType) -> Option<DataType> {
     match data_type {
         D::Null => Some(D::Int64),
@@ -70,7 +70,7 @@ pub(super) fn signed(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// What the operands of an operator are converted to, or why it is not supported.
+/// The types that the operands of an operator are converted to, or why it is not supported.
 pub(super) fn operands(
     op: Arithmetic,
     left: &Operand,
@@ -124,7 +124,8 @@ pub(super) fn operands(
     }
 }
 
-/// The float that both become, if one of them is a float: the narrower only with what is no double.
+/// The float that both become, if one of them is a float: the narrower one only if none is a
+/// double.
 fn float_of(l: &DataType, r: &DataType) -> Option<DataType> {
     match (l, r) {
         (D::Float64, _) | (_, D::Float64) => Some(D::Float64),
@@ -133,7 +134,7 @@ fn float_of(l: &DataType, r: &DataType) -> Option<DataType> {
     }
 }
 
-/// What two values are compared as.
+/// The type in which two values are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::predicate) enum ComparedAs {
     Type(DataType),
@@ -141,7 +142,7 @@ pub(in crate::predicate) enum ComparedAs {
     Nanos,
 }
 
-/// What the sides of a comparison are converted to, or why they cannot be compared.
+/// The type that the sides of a comparison are converted to, or why they cannot be compared.
 pub(super) fn compared(left: &Operand, right: &Operand) -> Result<ComparedAs, String> {
     let (l, r) = (&left.data_type, &right.data_type);
     let refused = |hint: &str| {

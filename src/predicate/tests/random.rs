@@ -114,7 +114,7 @@ fn check(
     proven
 }
 
-/// What became of the rows of a case, over all predicates.
+/// Counts of the rows of a case, over all predicates.
 #[derive(Debug, Default)]
 struct Tally {
     rows: u64,

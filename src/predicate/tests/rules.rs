@@ -65,7 +65,7 @@ fn bounded(min: impl AsRef<[u8]>, max: impl AsRef<[u8]>) -> Statistics {
     }
 }
 
-/// What these statistics prove of ten rows.
+/// The result of pruning ten rows with these statistics.
 fn pruned(
     text: &str,
     schema: &Schema,
@@ -262,7 +262,7 @@ fn counts_answer_for_nulls() {
         ("x is null", Some(0), Cannot),
         ("x is null", Some(10), Always),
         ("x is null", Some(3), Might),
-        // Absent is not 0, and what cannot be is not believed.
+        // Absent is not 0, and what cannot be is not trusted.
         ("x is null", None, Might),
         ("x is null", Some(11), Might),
         ("x is null", Some(-1), Might),

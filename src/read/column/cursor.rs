@@ -27,13 +27,13 @@ pub(super) struct PageCursor {
     pub(super) upcoming: (Arc<[Range<u64>]>, u64),
 }
 
-/// What is left of the current page.
+/// The rest of the current page.
 pub(super) struct OpenPage {
     /// Slots whose levels are not decoded yet.
     pub(super) slots_left: usize,
     /// Values that the levels may still ask for.
     pub(super) values_left: usize,
-    /// Slots and values of a page that was opened in part: the totals, not what is left.
+    /// Slots and values of a page that was opened in part: the totals, not the rest.
     pub(super) in_part: Option<(usize, usize)>,
     pub(super) def: LevelDecoder,
     pub(super) rep: LevelDecoder,

@@ -15,7 +15,7 @@ pub(super) struct ColumnMemory {
     array: Reservation,
     /// Pages that were closed and that this array points into.
     pub(super) adopted: Reservation,
-    /// The dictionary page, and what is made of it; `None` before it is set.
+    /// The dictionary page, and its decoded form; `None` before it is set.
     pub(super) dictionary: Option<Arc<Reservation>>,
     /// Bytes of the batch that is being made, all of its columns counted.
     batch: Weight,
@@ -38,12 +38,12 @@ impl ColumnMemory {
         }
     }
 
-    /// What the memory is taken from.
+    /// The budget of the memory.
     pub(super) fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Starts a batch: what is decoded next is counted in `batch`, up to `max` bytes.
+    /// Starts a batch: values that are decoded next are counted in `batch`, up to `max` bytes.
     pub(super) fn begin_batch(&mut self, batch: &Weight, max: u64) {
         self.batch = batch.clone();
         self.max_batch = max;
@@ -65,7 +65,7 @@ impl ColumnMemory {
     /// Reserves what the array holds now, and counts it in the batch.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the budget has no room for it, or the batch is too large.
+    /// `Limit(Memory)` if the budget does not suffice for it, or the batch is too large.
     pub(super) fn set_array_bytes(&mut self, bytes: usize) -> Result<()> {
         // Most pages change nothing: memory for all rows was taken before the first.
         if self.array.bytes() == bytes as u64 && self.counted == bytes as u64 {
@@ -80,7 +80,7 @@ impl ColumnMemory {
     /// `still_held` bytes that the value reader keeps for the next array stay reserved.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the budget has no room for that.
+    /// `Limit(Memory)` if the budget does not suffice for that.
     pub(super) fn take_array(&mut self, still_held: usize) -> Result<Reservation> {
         let mut memory = self.array.split_off();
         memory.absorb(self.adopted.split_off());

@@ -9,7 +9,8 @@ use crate::free_lists::round_to_size_class;
 use crate::levels::leaf_validity;
 use crate::read::supplied::Stop;
 
-/// Levels decoded at a time: they, and what is made of them, stay in the first-level cache.
+/// Number of levels that are decoded at a time, so that they and their results stay in the L1
+/// cache.
 const LEVEL_BLOCK: usize = 8192;
 
 impl LeafReader {

@@ -71,7 +71,7 @@ pub(in crate::read) struct LeafReader {
     /// Rows of the current step that are decoded or have begun; not 0 between two steps if the
     /// first stopped for bytes.
     pub(super) rows_begun: usize,
-    /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many
+    /// Slots that were decoded or skipped so far, if rows repeat; `next_row` is the number of their
     /// rows.
     pub(super) slots_seen: u64,
     pub(super) first_slot_seen: bool,
@@ -85,7 +85,7 @@ impl LeafReader {
     /// A reader of the leaf of `spec` in the chunk of `pages`.
     ///
     /// # Errors
-    /// `Unsupported` if the leaf cannot be read as its specification says.
+    /// `Unsupported` if the leaf cannot be read as `spec` asks.
     pub(in crate::read) fn new(
         spec: &ColumnSpec,
         pages: Pages,
@@ -123,8 +123,8 @@ impl LeafReader {
         })
     }
 
-    /// Runs a step that changes the column. After a step has failed, all later ones are refused.
-    /// One that stopped for bytes must be run again, once they are supplied, and goes on.
+    /// Runs a step that changes the column. After a step has failed, all later ones are refused. A
+    /// step that stopped for bytes must be run again, once they are supplied, and continues.
     pub(super) fn guarded<T>(
         &mut self,
         step: impl FnOnce(&mut Self) -> Result<T, Stop>,
@@ -186,8 +186,8 @@ impl LeafReader {
         }
     }
 
-    /// Starts a batch: what is decoded next is counted in `weight`. More than `max` bytes are an
-    /// error.
+    /// Starts a batch: values that are decoded next are counted in `weight`. More than `max` bytes
+    /// are an error.
     pub(in crate::read) fn weigh(&mut self, weight: &Weight, max: u64) {
         self.cursor.memory.begin_batch(weight, max);
     }
@@ -239,7 +239,7 @@ impl LeafReader {
         let slots = validity.len();
         let cursor = &mut self.cursor;
         let array = cursor.values.finish(validity.into_nulls(), slots)?;
-        // What the values keep for the next batch is not in this one.
+        // The values keep buffers for the next batch, which are not part of this one.
         let memory = cursor.memory.take_array(cursor.values.bytes_held())?;
         let points = points_into_dictionary(array.data_type());
         let dictionary_memory = points.then(|| cursor.memory.dictionary.clone()).flatten();
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn no_array_is_made_behind_what_is_wrong() {
-        // Nulls first: their keys are 0, of a dictionary that is not told yet to have no entry.
+        // Nulls first: their keys are 0, before the dictionary is known to have no entry.
         let values: StringArray = (0..3_000).map(|i| (i >= 2_000).then_some("v")).collect();
         let batch = RecordBatch::try_from_iter([("v", Arc::new(values) as ArrayRef)]).unwrap();
         let options = WriteOptions::new().with_page_rows(1_000);
@@ -518,7 +518,7 @@ mod tests {
         step.done().unwrap().unwrap()
     }
 
-    /// A chunk of long strings, uncompressed: its pages, and what stands in front of them.
+    /// A chunk of long strings, uncompressed: its pages, and the bytes before them.
     fn chunk(name: &str, dictionary: bool) -> (Plan, Bytes, Vec<LocatedPage>) {
         let values = (0..2_000).map(|i| format!("a rather long string {name} {}", i % 9));
         let values = StringArray::from_iter_values(values);

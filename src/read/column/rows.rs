@@ -31,7 +31,7 @@ impl DecodedRows {
     }
 }
 
-/// What becomes of the rows that are decoded.
+/// The destination of decoded rows.
 pub(super) enum RowOutput {
     /// They are appended to these.
     Append(DecodedRows),

@@ -24,7 +24,7 @@ const BLOCK: usize = 2048;
 const GAP: usize = 256;
 
 impl LeafReader {
-    /// Decodes the rows whose bits are set. Bit `range.start` of `keep` stands for row `row`. The
+    /// Decodes the rows whose bits are set. Bit `range.start` of `keep` is that of row `row`. The
     /// next row is then the one after the last that was decoded.
     ///
     /// # Errors

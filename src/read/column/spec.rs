@@ -34,8 +34,8 @@ pub(in crate::read) fn column_specs(schema: &Schema, shapes: &[Shape]) -> Result
     Ok(leaves)
 }
 
-/// Appends the leaves of a shape; `keep` says whether a list or a struct that may be null is above
-/// it, `elements` which lists are.
+/// Appends the leaves of a shape; `keep` is set below a list or a struct that may be null, and
+/// `elements` has the lists above it.
 fn walk(
     schema: &Schema,
     shape: &Shape,
@@ -59,7 +59,7 @@ fn walk(
             Ok(())
         }
         Kind::Struct(children) => {
-            // The first leaf says where the struct is null; `assemble` checks the others against
+            // The first leaf decides where the struct is null; `assemble` compares the others with
             // it.
             let keep = keep || shape.levels.may_be_null();
             children.iter().try_for_each(|child| walk(schema, child, keep, elements, out))

@@ -26,7 +26,7 @@ use crate::selection::{PageMap, RowSelection};
 pub(super) struct ChunkPlan {
     pub(super) slots: u64,
     pub(super) codec: CompressionCodec,
-    /// What opens its pages and indexes, if they are encrypted.
+    /// The decryptor of its pages and indexes, if they are encrypted.
     pub(super) decryptor: Option<ChunkDecryptor>,
     pub(super) bytes: Range<u64>,
     /// About how many bytes it takes as an Arrow array.
@@ -36,7 +36,7 @@ pub(super) struct ChunkPlan {
     pub(super) pages: Option<WantedPages>,
     /// Whether the bytes are given while they are decoded, and not before.
     pub(super) in_pieces: bool,
-    /// Whether all data pages refer to the dictionary, as the metadata say.
+    /// Whether all data pages refer to the dictionary, as the metadata state.
     pub(super) all_refer: bool,
     /// When the dictionary page is fetched, where the pages wanted are known.
     pub(super) dictionary: DictionaryFetch,
@@ -81,13 +81,7 @@ impl Plan {
     ) -> Result<PlannedChunk> {
         let chunk = self.footer().column_chunk_ref(row_group, column.leaf.index)?;
         if let Some(path) = chunk.file_path.filter(|path| !path.is_empty()) {
-            return Err(Error::unsupported(
-                "column chunks in other files",
-                format_args!(
-                    "the data lie in the file {path:?}, as in a _metadata summary; say below which folder, \
-                     with Reader::files_below, or read that file instead"
-                ),
-            ));
+            return Err(in_other_file(path));
         }
         let offset_index = self.offset_index(&chunk);
         let decryptor = self.footer().chunk_decryptor(row_group, column.leaf.index, &chunk)?;
@@ -119,7 +113,7 @@ impl Plan {
                 &bytes,
             );
         }
-        // Outside lists every row is one slot, whatever the chunk says.
+        // Outside lists every row is one slot, whatever the chunk states.
         let max = if column.leaf.max_rep == 0 { rows_in_group } else { slots };
         let arrow_bytes = memory_of(&meta, slots.min(max), &column.data_type);
         let offset_index = offset_index.filter(|_| slots > 0);
@@ -139,6 +133,17 @@ impl Plan {
         };
         Ok(PlannedChunk { chunk, offset_index })
     }
+}
+
+#[cold]
+fn in_other_file(path: &str) -> Error {
+    Error::unsupported(
+        "column chunks in other files",
+        format_args!(
+            "the data lie in the file {path:?}, as in a _metadata summary; say below which folder, \
+             with Reader::files_below, or read that file instead"
+        ),
+    )
 }
 
 /// Where a chunk lies (`ColumnMetaData` of parquet.thrift): from its dictionary page, if it has
@@ -224,7 +229,7 @@ pub(super) fn needs(chunks: &[ChunkPlan]) -> Vec<Range<u64>> {
     needs
 }
 
-/// What comes of the bytes of a chunk.
+/// The result of taking the bytes of a chunk.
 pub(super) enum Listed {
     Pages(PageList),
     /// The dictionary page is wanted too.
@@ -248,12 +253,12 @@ impl ChunkPlan {
         }
     }
 
-    /// Wants all of the chunk, whatever an index says.
+    /// Wants all of the chunk, and ignores its index.
     pub(super) fn without_index(&mut self) {
         (self.pages, self.dictionary) = (None, DictionaryFetch::WithPages);
     }
 
-    /// Appends the bytes wanted of the chunk: all of it, or what stands before its first data page
+    /// Appends the wanted bytes of the chunk: all of it, or the bytes before its first data page
     /// and then the runs of pages.
     fn add_needs(&self, out: &mut Vec<Range<u64>>) {
         let Some(WantedPages { map, page_runs }) = &self.pages else {
@@ -360,8 +365,8 @@ fn memory_of(meta: &ColumnMetaDataRef<'_>, slots: u64, data_type: &DataType) -> 
 /// Bytes of a page of most writers, before it is compressed.
 const USUAL_PAGE: u64 = 1 << 20;
 
-/// About how much of the work of a chunk it is to begin in the midst of it: a data page and the
-/// dictionary page, as far as the metadata tell.
+/// Estimated cost of beginning in the middle of a chunk: a data page and the dictionary page, as
+/// far as the metadata state their sizes.
 fn entry_work(meta: &ColumnMetaDataRef<'_>, work: u64) -> u64 {
     let is_data = |stats: &PageEncodingStats| {
         matches!(stats.page_type, PageType::DataPage | PageType::DataPageV2)

@@ -7,9 +7,8 @@ use crate::read::options::PageIndexUse;
 use crate::selection::RowSelection;
 
 impl Plan {
-    /// A row group of [`Plan::ranges`] in parts for which about `bytes` bytes are fetched each,
-    /// where page indexes tell the pages of each; whole where they do not, or where it is hardly
-    /// larger.
+    /// Divides a row group of [`Plan::ranges`] into parts of about `bytes` fetched bytes each, if
+    /// page indexes locate their pages; else, or if it is hardly larger, it stays whole.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.

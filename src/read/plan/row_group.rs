@@ -79,7 +79,7 @@ pub(in crate::read) struct FetchedChunk {
 #[derive(Debug, Clone, Copy, Default)]
 #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "threads are shared out by it"))]
 pub(crate) struct ChunkWork {
-    /// Of the rows wanted.
+    /// Number of wanted rows.
     pub(crate) rows: u64,
     /// To begin in the midst of them: a data page and the dictionary page.
     pub(crate) entry: u64,
@@ -89,7 +89,7 @@ pub(crate) struct ChunkWork {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Widths {
     bytes_per_row: u64,
-    /// Of the widest leaf.
+    /// Bytes for each row of the widest leaf.
     widest_per_row: u64,
 }
 
@@ -214,11 +214,11 @@ impl PageIndexPlan {
         self.supply(&[])
     }
 
-    /// Takes the bytes wanted, in the same order. An index that is not sound, or contradicts the
-    /// metadata, is put aside.
+    /// Takes the wanted bytes, in the same order. An index that is invalid, or contradicts the
+    /// metadata, is ignored.
     ///
     /// # Errors
-    /// `Usage` if they are not as many as wanted.
+    /// `Usage` if their number is wrong.
     pub(crate) fn supply(mut self, bytes: &[Bytes]) -> Result<RowGroupPlan> {
         same_number("PageIndexPlan::supply", self.needs.len(), bytes.len())?;
         let mut ignored = Vec::new();
@@ -235,7 +235,7 @@ impl PageIndexPlan {
                     PageMap::new(&index, chunk.bytes.clone(), self.rows_in_group).map(Arc::new)
                 };
                 match map() {
-                    // What was changed is no reason to read on.
+                    // A file that was changed is not read on.
                     Err(e) if e.is_of_encryption() => {
                         return Err(self.plan.place(e, i, &self.range));
                     }
@@ -264,7 +264,7 @@ impl RowGroupPlan {
         &self.needs
     }
 
-    /// What was wrong with the page indexes that were put aside.
+    /// Faults of the page indexes that were ignored.
     pub(crate) fn ignored_indexes(&self) -> &[Error] {
         &self.ignored
     }
@@ -286,8 +286,8 @@ impl RowGroupPlan {
         options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// Lets large chunks that are wanted whole be given while they are decoded, and large
-    /// dictionary pages wait until a page refers to them; what is wanted before becomes less.
+    /// Lets large chunks that are wanted whole be read while they are decoded, and large dictionary
+    /// pages wait until a page refers to them, so that fewer bytes are fetched first.
     #[must_use]
     pub(crate) fn in_pieces(mut self) -> Self {
         self.chunks.iter_mut().for_each(ChunkPlan::take_pieces);
@@ -295,10 +295,10 @@ impl RowGroupPlan {
         self
     }
 
-    /// Says whether there is memory for the bytes wanted, before they are fetched.
+    /// Checks that there is memory for the bytes wanted, before they are fetched.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the budget has no room for them.
+    /// `Limit(Memory)` if the budget does not suffice for them.
     pub(crate) fn check_memory(&self) -> Result<()> {
         self.reserve().map(drop)
     }
@@ -310,11 +310,11 @@ impl RowGroupPlan {
     }
 
     /// Takes the bytes wanted, in the same order: the pages of each chunk; or the plan that wants
-    /// more, which is the dictionary pages that pages refer to, or, where pages are not where an
-    /// index says, all of that chunk.
+    /// more, which is the dictionary pages that pages refer to, or, if pages are not where an index
+    /// places them, all of that chunk.
     ///
     /// # Errors
-    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
+    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget does not suffice
     /// them.
     pub(in crate::read) fn list_pages(mut self, bytes: &[Bytes]) -> Result<Step<Fetched, Self>> {
         check_ranges("RowGroupPlan::supply", &self.needs, bytes)?;
@@ -336,7 +336,8 @@ impl RowGroupPlan {
                 Ok(Listed::Pages(pages)) => {
                     let compressed = match &chunk.pages {
                         Some(_) => pages.bytes(),
-                        // Of a chunk that is read whole, or in pieces, the part of the rows wanted.
+                        // For a chunk that is read whole, or in pieces, in proportion to the wanted
+                        // rows.
                         None => proportion(
                             chunk.bytes.end - chunk.bytes.start,
                             rows,
@@ -359,7 +360,8 @@ impl RowGroupPlan {
         }
         if self.ignored.len() > ignored_before {
             self.plan.page_cache().forget(self.range.row_group);
-            // What waits is fetched with the rest: this is not a file to spare reads of.
+            // Ranges that could wait are fetched with the rest: reads are not saved for a file
+            // whose index is wrong.
             for chunk in &mut self.chunks {
                 chunk.dictionary = DictionaryFetch::WithPages;
             }

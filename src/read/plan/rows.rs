@@ -43,7 +43,7 @@ impl RowRange {
         }
     }
 
-    /// Of all rows of its row group those of `selection`; `None` if that is none.
+    /// Selects the rows of `selection` among all rows of the row group; `None` if that leaves none.
     pub(crate) fn with_selection(&self, selection: RowSelection) -> Option<Self> {
         let rows = selection.hull();
         let is_run = selection.count() == rows.end - rows.start;
@@ -70,8 +70,8 @@ impl RowRange {
         }
     }
 
-    /// Of all rows of its row group those of `passed`, which are known to pass the filter; `None`
-    /// if that is none.
+    /// Selects the rows of `passed`, which are known to pass the filter, among all rows of the row
+    /// group; `None` if that leaves none.
     pub(crate) fn passed(&self, passed: RowSelection) -> Option<Self> {
         let proven = Some(RowSelection::all(passed.len()));
         self.with_selection(passed).map(|range| Self { proven, ..range })
@@ -106,7 +106,7 @@ impl RowRange {
     }
 }
 
-/// What the statistics of row groups say for a filter.
+/// The conclusions from the statistics of row groups about a filter.
 pub(super) struct Pruned {
     /// The row groups that may hold a match.
     pub(super) kept: Vec<RowRange>,

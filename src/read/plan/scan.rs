@@ -37,7 +37,7 @@ struct PlanState {
     wiring: ReadWiring,
     schema: SchemaRef,
     shapes: Vec<Shape>,
-    /// What becomes of the column of each shape.
+    /// How the column of each shape is returned.
     outputs: Vec<Output>,
     leaves: Vec<ColumnSpec>,
     /// How many of the leaves the output is made of; the others are for the filter alone.
@@ -73,7 +73,7 @@ impl Footer {
         self.plan_wired(options, &ReadWiring::default(), file_len, file_name)
     }
 
-    /// As [`Footer::plan`], of a read that is wired to a driver.
+    /// Like [`Footer::plan`], for a read that is wired to a driver.
     ///
     /// # Errors
     /// As [`Footer::plan`].
@@ -88,7 +88,7 @@ impl Footer {
         self.plan_within(options, wiring, file_len, file_name, budget)
     }
 
-    /// What a read with these options may hold.
+    /// The memory budget of a read with these options.
     pub(crate) fn budget(&self, options: &ReadOptions) -> Budget {
         let cap = options.limits.memory_bytes;
         match &options.pool {
@@ -169,7 +169,7 @@ impl Plan {
         Self { page_cache: page_cache.clone(), ..self }
     }
 
-    /// What reads of the same file share.
+    /// The cache that reads of the same file share.
     pub(in crate::read) fn page_cache(&self) -> &PageCache {
         &self.page_cache
     }
@@ -302,7 +302,7 @@ impl Plan {
         self.options().batch_bytes.min(part)
     }
 
-    /// What the read may hold in memory.
+    /// The memory budget of the read.
     pub(crate) fn budget(&self) -> &Budget {
         &self.shared.budget
     }
@@ -320,8 +320,9 @@ impl Plan {
         self.shared.file_name.as_ref()
     }
 
-    /// A plan that reads only what the filter needs, within the same memory, and gives the numbers
-    /// in the file of the rows that pass. `None` if there is no filter, or if it needs all columns.
+    /// A plan that reads only what the filter needs, within the same memory, and returns the
+    /// numbers in the file of the rows that pass. `None` if there is no filter, or if it needs all
+    /// columns.
     ///
     /// # Errors
     /// As [`Footer::plan`].
@@ -384,7 +385,7 @@ impl Plan {
         })
     }
 
-    /// What is fetched first of a bloom filter.
+    /// The first range to fetch of a bloom filter.
     pub(in crate::read) fn bloom_range(
         &self,
         meta: &ColumnMetaData,
@@ -403,7 +404,7 @@ impl Plan {
         (start < end).then_some(start..end)
     }
 
-    /// Where the dictionary page of a chunk lies, if the footer says so.
+    /// Range of the dictionary page of a chunk, if the footer states it.
     pub(in crate::read) fn dictionary_range(&self, meta: &ColumnMetaData) -> Option<Range<u64>> {
         let start = u64::try_from(meta.dictionary_page_offset?).ok().filter(|start| *start > 0)?;
         let end = u64::try_from(meta.data_page_offset).ok()?;
@@ -427,7 +428,7 @@ impl Plan {
         self.within_file(chunk.offset_index_offset?, chunk.offset_index_length?)
     }
 
-    /// What opening the pages of a leaf needs to know.
+    /// The context for opening the pages of a leaf.
     pub(in crate::read) fn page_context(
         &self,
         column: &ColumnSpec,
@@ -476,8 +477,8 @@ pub(in crate::read) fn proportion(bytes: u64, rows: u64, all: u64) -> u64 {
 /// are decoded from.
 const BATCHES_IN_MEMORY: u64 = 8;
 
-/// A bloom filter up to this size is fetched whole, in one request; of a larger one, the blocks
-/// that tell.
+/// Maximum bytes of a bloom filter that is fetched whole, in one request; of a larger one, only the
+/// probed blocks are fetched.
 const SMALL_FILTER: u64 = 64 << 10;
 
 /// An encrypted bloom filter that is larger costs more than it is likely to save.

@@ -25,7 +25,7 @@ pub(crate) trait Workers: Sync {
     /// Number of threads.
     fn threads(&self) -> usize;
 
-    /// Does work for each item, and gives the results in the order of the items. The first items
+    /// Does work for each item, and returns the results in the order of the items. The first items
     /// are begun first.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ struct DecodeJob<'a> {
     windows: Vec<(usize, &'a Window, bool)>,
 }
 
-/// What came of a job.
+/// The result of a job.
 struct DecodedLeaf {
     place: (usize, usize),
     /// The leaf of each window, and which window that is.

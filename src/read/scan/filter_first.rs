@@ -45,7 +45,7 @@ impl FilterFirst {
     /// For the filter of `plan`. `None` if there is no filter, or it needs all columns, or its
     /// columns cannot be planned alone.
     pub(crate) fn new(plan: &Plan) -> Option<Self> {
-        // What is wrong comes to light where all columns are read.
+        // A fault is reported when all columns are read.
         let plan = plan.filter_only_plan().ok().flatten()?;
         Some(Self { plan, estimated_saving: AtomicU64::new(0), fetched: AtomicU64::new(0) })
     }
@@ -75,7 +75,7 @@ impl FilterFirst {
     }
 }
 
-/// What row groups are opened for, and how.
+/// The context in which row groups are opened.
 pub(crate) struct OpenContext {
     pub(crate) plan: Plan,
     pub(crate) progress: Progress,
@@ -87,19 +87,19 @@ pub(crate) struct OpenContext {
     pub(crate) gap: u64,
 }
 
-/// A row group that is being opened: a driver fetches the bytes of [`needs`](Self::needs) and gives
-/// them to [`supply`](Self::supply).
+/// A row group that is being opened: a driver fetches the bytes of [`needs`](Self::needs) and
+/// passes them to [`supply`](Self::supply).
 pub(crate) struct Opening {
     context: Arc<OpenContext>,
     opening: RowGroupOpening,
     phase: Phase,
-    /// What was fetched for the filter, which is not fetched again.
+    /// The bytes that were fetched for the filter, which are not fetched again.
     kept: RangeCache,
-    /// What the opening needs and is not kept.
+    /// The ranges that the opening needs and that are not kept.
     missing: Vec<Range<u64>>,
 }
 
-/// What the opening is for.
+/// The purpose of the opening.
 enum Phase {
     /// To find out which rows may be left, and whether to evaluate the filter first.
     Undecided,
@@ -114,7 +114,7 @@ enum Phase {
 /// A step towards a row group.
 pub(crate) type OpenStep = Step<Opened, Opening>;
 
-/// What an opening leads to.
+/// The result of an opening.
 pub(crate) enum Opened {
     /// The filter is to be evaluated, on a thread that may be busy for long.
     Filter(Box<FilterTask>),
@@ -175,7 +175,7 @@ impl Opening {
     /// stage.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the budget has no room for the bytes wanted.
+    /// `Limit(Memory)` if the budget does not suffice for the bytes wanted.
     pub(crate) fn needs(&self) -> Result<&[Range<u64>]> {
         self.opening.check_memory()?;
         Ok(&self.missing)
@@ -206,7 +206,8 @@ impl Opening {
             Phase::Undecided | Phase::AllColumns => {}
         }
         let mut given = bytes.into_iter();
-        // As they were found missing; a driver that gives too few is told so.
+        // In the order in which they were found missing; a driver that supplies too few gets an
+        // error.
         let mut missing = self.missing.iter().peekable();
         let wanted = self.opening.needs().iter().filter_map(|need| {
             match missing.next_if(|missing| *missing == need) {
@@ -235,8 +236,8 @@ impl Opening {
         }
     }
 
-    /// Once it is known which rows may be left: goes on with the columns of the filter, if that
-    /// pays, or with all.
+    /// Once the possible rows are known, continues with the columns of the filter, if that pays, or
+    /// with all.
     fn decided(mut self) -> Result<OpenStep, Failed> {
         if let (Phase::Undecided, Some(left), Some(filter_first)) =
             (&self.phase, self.opening.left(), &self.context.filter_first)
@@ -244,7 +245,8 @@ impl Opening {
             self.phase = match filter_first.candidate(left, self.context.gap) {
                 None => Phase::AllColumns,
                 Some(candidate) => {
-                    // What is counted is fetched for the caller all the same.
+                    // Its counts are discarded, because the caller's progress counts the same
+                    // bytes anyway.
                     let progress = Progress::default();
                     let (plan, left) = (&filter_first.plan, &candidate.left);
                     self.opening = RowGroupOpening::pruned(plan, left, &progress)?;
@@ -257,12 +259,12 @@ impl Opening {
 }
 
 impl FilterTask {
-    /// Goes on with the rows that pass, as far as they were decoded before the read was cancelled;
-    /// with all of them if the pages of the filter contradict the page index, which is not believed
-    /// then.
+    /// Continues with the rows that pass, as far as they were decoded before the read was
+    /// cancelled; with all rows if the pages of the filter contradict the page index, which is then
+    /// ignored.
     ///
     /// # Errors
-    /// Whatever is wrong with the pages; or as [`RowGroupOpening::new`].
+    /// Any fault of the pages; or as [`RowGroupOpening::new`].
     pub(crate) fn run(mut self, cancelled: &AtomicBool) -> Result<OpenStep, Failed> {
         let passed = self.evaluate(cancelled);
         let Self { context, candidate, kept, .. } = self;

@@ -37,7 +37,7 @@ impl fmt::Debug for RowGroupOpening {
     }
 }
 
-/// What the bytes wanted are for.
+/// The purpose of the wanted bytes.
 enum Stage {
     /// Which rows are left.
     Prune(Box<RowGroupPruner>),
@@ -62,7 +62,6 @@ impl RowGroupOpening {
     /// # Errors
     /// As [`RowGroupOpening::new`].
     pub(super) fn without_index(plan: &Plan, rest: &RowRange, progress: &Progress) -> Result<Self> {
-        progress.ignored_indexes(1);
         let pages = plan.row_group(&plan.unpruned(rest))?.without_index()?;
         Ok(Self::at(plan, rest, progress, Stage::Pages(pages.into())))
     }
@@ -98,10 +97,10 @@ impl RowGroupOpening {
         self
     }
 
-    /// Says whether there is memory for the bytes wanted, before they are fetched.
+    /// Checks that there is memory for the bytes wanted, before they are fetched.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the budget has no room for them.
+    /// `Limit(Memory)` if the budget does not suffice for them.
     pub(super) fn check_memory(&self) -> Result<()> {
         match &self.stage {
             Stage::Pages(pages) => pages.check_memory(),

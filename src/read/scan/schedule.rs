@@ -32,8 +32,8 @@ pub(crate) struct Scan {
     /// The row groups of the plan, or parts of them.
     ranges: Arc<[RowRange]>,
     next_range: usize,
-    /// Those that are begun and not decoded to their end, in order; without those of the wave that
-    /// is being decoded.
+    /// The row groups that are begun and not completely decoded, in order, without those of the
+    /// wave that is being decoded.
     queue: VecDeque<Queued>,
     prefetch: Prefetch,
     /// Threads that decode a wave; 0 if each batch is made by itself.
@@ -68,7 +68,7 @@ enum State {
 /// How far before their turn row groups are opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Prefetch {
-    /// Only when a wave has room for them.
+    /// Only when a wave has capacity for them.
     Never,
     /// The next one also while a wave is decoded after which less than a wave is left.
     #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "for a pool"))]
@@ -76,22 +76,22 @@ pub(crate) enum Prefetch {
     /// As many as there is memory for.
     #[cfg_attr(not(feature = "async"), expect(dead_code, reason = "for an asynchronous source"))]
     Many {
-        /// Maximum row groups that are on their way or wait.
+        /// Maximum row groups that are fetched or wait.
         depth: usize,
-        /// What `depth` grows to.
+        /// Maximum that `depth` grows to.
         max_depth: usize,
         /// Up to [`MAX_SMALL`] row groups may, as long as no more bytes than these are held.
         small: u64,
     },
 }
 
-/// What a driver does next.
+/// The next action of a driver.
 pub(crate) enum Next {
     /// Opens a row group: [`Scan::opened`] takes what came of it, by its number.
     Open(usize, Box<Opening>),
     /// Decodes a wave: [`Scan::decoded`] takes what came of it.
     Decode(Wave),
-    /// Waits for what was begun, or until batches are given out.
+    /// Waits for an action in progress, or until batches are returned.
     Wait,
     /// Nothing more.
     Stop,
@@ -157,8 +157,8 @@ impl Scan {
         }
     }
 
-    /// What is to be done next. `waits` says whether memory is held by batches that are not given
-    /// out, or by another read that can give it back.
+    /// Returns the next action. `waits` says whether memory is held by batches that are not
+    /// returned yet, or by another read that can return it.
     ///
     /// # Errors
     /// Why the next row group cannot be read. Nothing comes after it.
@@ -170,11 +170,11 @@ impl Scan {
             return Ok(Next::Wait);
         }
         let has_room = self.size.may_overlap || !waits;
-        match self.queue.front_mut().map(|first| &mut first.state) {
+        match self.queue.front().map(|first| &first.state) {
             None => Ok(Next::Stop),
             Some(State::Open(_)) if has_room => Ok(Next::Decode(self.gather(waits))),
-            Some(state @ State::Failed(_)) => match std::mem::replace(state, State::Postponed) {
-                State::Failed(error) => Err(error),
+            Some(State::Failed(_)) => match self.queue.pop_front() {
+                Some(Queued { state: State::Failed(error), .. }) => Err(error),
                 _ => Ok(Next::Wait),
             },
             Some(_) => Ok(Next::Wait),
@@ -188,11 +188,14 @@ impl Scan {
             let first = self.queue.front().map(|first| &first.state);
             let (at, bytes) = match (first, self.prefetch) {
                 (Some(State::Postponed), _) if is_idle => (0, 0),
-                (Some(State::Postponed), Prefetch::Never | Prefetch::One) => {
-                    self.size.may_overlap = false;
-                    return None;
-                }
                 (_, Prefetch::Never | Prefetch::One) if self.is_decoding => return None,
+                // There may be memory for it now, beside the batches that wait to be returned.
+                (Some(State::Postponed), Prefetch::Never | Prefetch::One) => {
+                    if !self.size.may_overlap {
+                        return None;
+                    }
+                    (0, 0)
+                }
                 (_, Prefetch::Never | Prefetch::One) => (self.missing_of_wave()?, 0),
                 (_, Prefetch::Many { .. }) => self.planned().or_else(|| self.another())?,
             };
@@ -220,7 +223,7 @@ impl Scan {
         };
         let budget = self.context.plan.budget();
         let max_held = (budget.cap() / 2).saturating_sub(budget.used());
-        // What is wrong with it comes to light in its turn.
+        // A fault is reported in its turn.
         let wanted = self.context.plan.row_group(range).ok()?.chunk_bytes();
         if max_held == 0 || wanted > max_held {
             return None;
@@ -251,12 +254,20 @@ impl Scan {
         };
         let alone = matches!(self.queue[at].state, State::Opening { alone: true, .. });
         let may_wait = failed.is_too_large() && (!alone || self.drop_ahead());
+        if may_wait
+            && !alone
+            && !self.is_decoding
+            && !matches!(self.prefetch, Prefetch::Many { .. })
+        {
+            // There is none for it beside the batches that wait to be returned.
+            self.size.may_overlap = false;
+        }
         self.queue[at].state =
             if may_wait { State::Postponed } else { State::Failed(failed.error) };
     }
 
-    /// Takes what came of a wave, and gives its batches. If it failed, what it had is read again in
-    /// another way, if there is one.
+    /// Takes the result of a wave, and returns its batches. If it failed, its rows are read again
+    /// in another way, if there is one.
     pub(crate) fn decoded(
         &mut self,
         mut wave: Wave,
@@ -282,6 +293,7 @@ impl Scan {
                         self.requeue(group);
                         continue;
                     }
+                    self.context.progress.ignored_indexes(1);
                     let range = group.row_group.rest_from(group.first_row);
                     let entry = Entry { range, ignores_index: true, ..group.entry };
                     self.queue.push_front(Queued { entry, state: State::Planned });
@@ -335,7 +347,7 @@ impl Scan {
         true
     }
 
-    /// Whether a wave may begin while batches of the one before it are not given out.
+    /// Whether a wave may begin while batches of the one before it are not returned yet.
     #[cfg(feature = "parallel")]
     pub(crate) fn may_overlap(&self) -> bool {
         self.size.may_overlap
@@ -354,7 +366,7 @@ impl Scan {
         self.next_range >= self.ranges.len() && self.queue.iter().all(is_there)
     }
 
-    /// Whether the read goes on better once other memory of the same budget is given back: there
+    /// Whether the read continues better once other memory of the same budget is returned: there
     /// was too little, or a row group is fetched again, for which there may be too little.
     #[cfg(feature = "async")]
     pub(crate) fn lacks_memory(&self) -> bool {
@@ -396,8 +408,11 @@ impl Scan {
     /// Keeps what the last row group of a wave has left; `is_at_end` if it gave no more rows.
     fn keep_rest(&mut self, mut wave: Wave, is_at_end: bool) {
         let Some(mut last) = wave.groups.pop().filter(|_| !is_at_end) else { return };
-        let max_rows = last.row_group.max_batch_rows();
-        last.row_group.size.widen(&last.windows, max_rows);
+        // A batch that was made by itself has told already.
+        if !last.windows.is_empty() {
+            let max_rows = last.row_group.max_batch_rows();
+            last.row_group.size.widen(&last.windows, max_rows);
+        }
         if !last.row_group.is_done() {
             self.requeue(last);
         }
@@ -408,7 +423,7 @@ impl Scan {
         self.queue.push_front(Queued { entry, state: State::Open(row_group) });
     }
 
-    /// Begins with the next range, and says where it stands in the queue.
+    /// Begins the next range, and returns its position in the queue.
     fn begin(&mut self) -> Option<usize> {
         let range = self.ranges.get(self.next_range)?.clone();
         let entry = Entry { id: self.next_range, range, ignores_index: false };
@@ -433,8 +448,8 @@ impl Scan {
         }
     }
 
-    /// Where in the queue the row group stands that is to be opened before the next wave can be
-    /// full; `None` if it can be without, or if what is wrong must be said first.
+    /// Position in the queue of the row group that must be opened before the next wave can be full;
+    /// `None` if it can be without, or if a fault must be reported first.
     fn missing_of_wave(&mut self) -> Option<usize> {
         let (mut bytes, mut windows) = (0u64, self.max_windows());
         for (at, queued) in self.queue.iter().enumerate() {
@@ -468,14 +483,14 @@ impl Scan {
         }
     }
 
-    /// Where in the queue the first stands that is to be opened again.
+    /// Position in the queue of the first row group that must be opened again.
     fn planned(&self) -> Option<(usize, u64)> {
         let mut states = self.queue.iter().map(|queued| &queued.state);
         states.position(|state| matches!(state, State::Planned)).map(|at| (at, 0))
     }
 
-    /// Begins with one more row group if there is memory for it, and with one if there is none.
-    /// Where it stands in the queue, and about how many bytes are fetched for it.
+    /// Begins one more row group if there is memory for it, or if none is begun. Returns its
+    /// position in the queue, and the estimated bytes that are fetched for it.
     fn another(&mut self) -> Option<(usize, u64)> {
         let Prefetch::Many { depth, small, .. } = self.prefetch else { return None };
         let n = self.queue.len();

@@ -55,7 +55,7 @@ pub(super) fn share_out(tasks: &mut [WaveTask], threads: usize) {
     let total = tasks.iter().fold(0u64, |total, task| total.saturating_add(task.cost));
     let even = total / threads.max(1) as u64;
     let heavy = even / TOLERANCE;
-    // Those that are light now fill up what the others leave.
+    // Tasks that are light now fill the gaps that the others leave.
     let mut tasks: Vec<_> = tasks.iter_mut().filter(|task| task.heaviest() > heavy).collect();
     let mut best = (time(&tasks, threads), shares(&tasks));
     let mut steps_in_vain = 0;
@@ -111,7 +111,7 @@ mod tests {
         of_pages(tasks, threads, 0)
     }
 
-    /// As [`shared_out`], where it is so much work to begin in the midst of pages.
+    /// Like [`shared_out`], if it is so much work to begin in the midst of pages.
     fn of_pages(tasks: &[(u64, usize)], threads: usize, entry: u64) -> Vec<usize> {
         let task = |&(cost, windows): &(u64, usize)| WaveTask {
             cost,

@@ -19,7 +19,7 @@ use crate::read::window::Window;
 /// Row groups, and the windows of each that are decoded together.
 pub(crate) struct Wave {
     pub(super) groups: Vec<WaveGroup>,
-    /// Whether batches of the wave before it were not given out when it began.
+    /// Whether batches of the wave before it were not returned yet when it began.
     pub(super) overlaps: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Entry {
     /// Which of the ranges of the read it began as.
     pub(super) id: usize,
     pub(super) range: RowRange,
-    /// Whether it is read without its page index, because that was found to be wrong.
+    /// Whether it is read without its page index, which was found to be wrong.
     pub(super) ignores_index: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct WaveGroup {
     pub(super) row_group: Box<RowGroup>,
     /// The first row that the wave may decode of it.
     pub(super) first_row: u64,
-    /// None if the next batch is made by itself, on one thread.
+    /// Empty if the next batch is made by itself, on one thread.
     pub(super) windows: Vec<Window>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct WaveGroup {
 pub(super) struct WaveSize {
     /// Bytes of a wave. It has at least one window, however large that is.
     pub(super) bytes: u64,
-    /// Whether a wave may begin while batches of the one before it are not given out.
+    /// Whether a wave may begin while batches of the one before it are not returned yet.
     pub(super) may_overlap: bool,
 }
 
@@ -91,8 +91,8 @@ impl WaveSize {
         Smaller::Waves
     }
 
-    /// Takes a wave back to where it began, because there was too little memory for it. `has_freed`
-    /// says whether other memory was freed for it.
+    /// Resets a wave to its beginning, because there was too little memory for it. `has_freed`:
+    /// other memory was freed for it.
     pub(super) fn rewind(&mut self, wave: &mut Wave, retry: Retry, has_freed: bool) {
         let smaller = if has_freed { Smaller::Waves } else { self.shrink(wave, retry) };
         for WaveGroup { row_group, first_row, .. } in &mut wave.groups {
@@ -145,8 +145,8 @@ impl Wave {
 pub(crate) struct SingleBatch<'a>(&'a mut RowGroup);
 
 impl SingleBatch<'_> {
-    /// The batch; none after the last. `read` gives pieces of large chunks that are read while they
-    /// are decoded.
+    /// Makes the batch; none after the last. `read` reads pieces of large chunks while they are
+    /// decoded.
     ///
     /// # Errors
     /// As [`RowGroup::next_batch`]; those of `read`.

@@ -24,7 +24,7 @@ fn error(field: Field) -> Error {
     from_arrow(&ArrowSchema::new(vec![field]), &FromArrowOptions::default()).unwrap_err()
 }
 
-/// What is read of what was written of `schema`.
+/// Reads the schema that was written for `schema`.
 fn there_and_back(schema: &ArrowSchema, options: &FromArrowOptions) -> ArrowSchema {
     let Written { schema, key_values } = from_arrow(schema, options).unwrap();
     let mapping =
@@ -209,7 +209,7 @@ fn every_leaf_type_comes_back_by_the_hint() {
     assert_eq!(there_and_back(&schema, &FromArrowOptions::default()), schema);
 }
 
-/// What the format has no column for, and what is stored instead.
+/// Types that the format has no column for, and their stand-ins.
 fn stand_ins() -> Vec<(DataType, &'static str)> {
     use DataType as D;
     vec![

@@ -23,7 +23,7 @@ const RUN_ENDS: &str = "run_ends";
 const VALUES: &str = "values";
 const REQUIRED: &str = "required";
 
-/// The fields as the hint says them.
+/// The fields as the hint states them.
 pub(super) fn plain_fields(fields: &Fields) -> Fields {
     fields.iter().map(plain_field).collect()
 }
@@ -35,14 +35,14 @@ fn plain_field(field: &FieldRef) -> FieldRef {
     if data_type == *field.data_type() && !is_marked {
         return Arc::clone(field);
     }
-    // A mark that was there before says nothing of this field.
+    // A mark that was there before does not concern this field.
     let own = field.metadata().iter().filter(|(key, _)| !is_mark(key));
     let own = own.map(|(key, value)| (key.clone(), value.clone()));
     let metadata: HashMap<String, String> = own.chain(marks).collect();
     Arc::new(field.as_ref().clone().with_data_type(data_type).with_metadata(metadata))
 }
 
-/// The type as the hint says it; `marks` take what it does not say.
+/// The type as the hint states it; `marks` take the rest.
 fn plain_type(data_type: &DataType, marks: &mut HashMap<String, String>) -> DataType {
     let mut mark = |key: &str, value: &str| _ = marks.insert(key.to_owned(), value.to_owned());
     match data_type {
@@ -79,7 +79,7 @@ fn plain_type(data_type: &DataType, marks: &mut HashMap<String, String>) -> Data
     }
 }
 
-/// Whether a key of a field's metadata says its layout.
+/// Whether a key of a field's metadata states its layout.
 pub(super) fn is_mark(key: &str) -> bool {
     [LAYOUT_KEY, RUN_ENDS_KEY, VALUES_KEY].contains(&key)
 }
@@ -89,7 +89,7 @@ fn marked<'a>(hinted: ipc::Field<'a>, key: &str) -> Option<&'a str> {
     found.value()
 }
 
-/// The type of a list, which the hint says is `list`.
+/// The type of a list, which the hint states as `list`.
 pub(super) fn list_layout(hinted: ipc::Field<'_>, list: DataType) -> DataType {
     match list {
         DataType::List(item) if marked(hinted, LAYOUT_KEY) == Some(LIST_VIEW) => {
@@ -102,7 +102,7 @@ pub(super) fn list_layout(hinted: ipc::Field<'_>, list: DataType) -> DataType {
     }
 }
 
-/// The type of a leaf, which the hint says is `values`.
+/// The type of a leaf, which the hint states as `values`.
 pub(super) fn leaf_layout(hinted: ipc::Field<'_>, values: DataType, nullable: bool) -> DataType {
     let mut words = marked(hinted, LAYOUT_KEY).unwrap_or_default().split(':');
     let ends = match (words.next(), words.next()) {

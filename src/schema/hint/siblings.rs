@@ -57,7 +57,7 @@ pub(super) fn numbered<'a>(
     })
 }
 
-/// The children of a group, found by what is read of them.
+/// The children of a group, found by the fields that are read of them.
 pub(super) struct Siblings<'a> {
     /// In the order of their leaves.
     pub(super) children: Vec<(Node<'a>, NumberedName<'a>)>,

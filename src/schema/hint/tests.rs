@@ -30,7 +30,7 @@ fn read(file: &Schema, hint: &KeyValue, projection: &Projection) -> Mapping {
     to_arrow(file, std::slice::from_ref(hint), projection, &ArrowOptions::default()).unwrap()
 }
 
-/// What is read of `fields` when the writer's schema was `hint`.
+/// Reads `fields` when the writer's schema was `hint`.
 fn hinted(fields: impl IntoIterator<Item = Tree>, hint: &ArrowSchema) -> SchemaRef {
     read(&samples::schema(fields), &entry(&message(hint)), &Projection::all()).schema
 }

@@ -13,8 +13,8 @@ use super::bitmap::{Bitmap, WORD};
 use super::native::PlainOldData;
 use super::{Isa, Level};
 
-/// Of the values from `start` on, keeps those whose bits of `keep`, from `first` on, are set; bits
-/// beyond the end count as not set.
+/// Keeps those values from `start` on whose bits of `keep`, from `first` on, are set; bits beyond
+/// the end count as not set.
 ///
 /// # Panics
 /// If `keep` has more bits than there are values.
@@ -27,7 +27,7 @@ pub(crate) fn compact<T: PlainOldData>(
     compact_with(Isa::best(), values, start, keep, first);
 }
 
-/// As [`compact`], with the kernel of an instruction set.
+/// Like [`compact`], with the kernel of an instruction set.
 ///
 /// # Panics
 /// As [`compact`].
@@ -42,7 +42,7 @@ pub(crate) fn compact_with<T: PlainOldData>(
     values.truncate(start + kept);
 }
 
-/// Moves the values that are kept to the front, and says how many they are.
+/// Moves the values that are kept to the front, and returns how many they are.
 fn compact_in<T: PlainOldData>(isa: Isa, values: &mut [T], keep: &Bitmap, first: usize) -> usize {
     let len = values.len();
     let mut to = 0;
@@ -57,7 +57,7 @@ fn compact_in<T: PlainOldData>(isa: Isa, values: &mut [T], keep: &Bitmap, first:
             to += n;
             continue;
         }
-        // Of a few values, each is moved sooner.
+        // A few values are moved faster one by one.
         if n == WORD && ones > few::<T>() && compress(isa, values, at, to, word) {
             to += ones;
             continue;

@@ -85,7 +85,7 @@ pub(super) mod avx2 {
         }
     }
 
-    /// Takes 8 words of 4 bytes from where a row says.
+    /// Takes 8 words of 4 bytes from the places of a row.
     ///
     /// # Safety
     /// The machine must have AVX2; there must be 32 bytes at `from` and at `to`.
@@ -94,7 +94,7 @@ pub(super) mod avx2 {
     unsafe fn words(from: *const u8, to: *mut u8, row: &[u8; 8]) {
         // SAFETY: a row has 8 bytes.
         let index = _mm256_cvtepi8_epi32(unsafe { _mm_loadl_epi64(row.as_ptr().cast()) });
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees the bytes.
         let values = unsafe { _mm256_loadu_si256(from.cast()) };
         let kept = _mm256_permutevar8x32_epi32(values, index);
         // SAFETY: as above.
@@ -143,14 +143,14 @@ pub(super) mod neon {
         }
     }
 
-    /// Takes 16 bytes from where a row says.
+    /// Takes 16 bytes from the places of a row.
     ///
     /// # Safety
     /// The machine must have NEON; there must be 16 bytes at `from` and at `to`.
     #[inline]
     #[target_feature(enable = "neon")]
     unsafe fn bytes(from: *const u8, to: *mut u8, row: &[u8; 16]) {
-        // SAFETY: a row has 16 bytes, and the caller vouches for the others.
+        // SAFETY: a row has 16 bytes, and the caller guarantees the others.
         unsafe { vst1q_u8(to, vqtbl1q_u8(vld1q_u8(from), vld1q_u8(row.as_ptr()))) };
     }
 }

@@ -47,14 +47,14 @@ pub(super) unsafe fn spread<T: PlainOldData>(
     }
 }
 
-/// Takes 16 bytes to where a row says; the others become 0.
+/// Moves 16 bytes to the places of a row; the others become 0.
 ///
 /// # Safety
 /// The machine must have NEON; there must be 16 bytes at `from` and at `to`.
 #[inline]
 #[target_feature(enable = "neon")]
 unsafe fn bytes(from: *const u8, to: *mut u8, row: &[u8; 16]) {
-    // SAFETY: a row has 16 bytes, and the caller vouches for the others.
+    // SAFETY: a row has 16 bytes, and the caller guarantees the others.
     unsafe { vst1q_u8(to, vqtbl1q_u8(vld1q_u8(from), vld1q_u8(row.as_ptr()))) };
 }
 
@@ -63,7 +63,7 @@ pub(super) const fn fits_ends<T>() -> bool {
     matches!(size_of::<T>(), 4 | 8)
 }
 
-/// As [`spread`] for ends: see [`ends_by_vectors`].
+/// Like [`spread`] for ends: see [`ends_by_vectors`].
 ///
 /// # Safety
 /// The machine must have NEON; the width of `T` must be one that [`fits_ends`].

@@ -62,7 +62,7 @@ fn index(row: &[u8; 8]) -> __m256i {
     _mm256_cvtepi8_epi32(unsafe { _mm_loadl_epi64(row.as_ptr().cast()) })
 }
 
-/// Takes 8 words of 4 bytes to where a row says; the others become 0.
+/// Moves 8 words of 4 bytes to the places of a row; the others become 0.
 ///
 /// # Safety
 /// The machine must have AVX2; there must be 32 bytes at `from` and at `to`.
@@ -70,9 +70,9 @@ fn index(row: &[u8; 8]) -> __m256i {
 #[target_feature(enable = "avx2")]
 unsafe fn words(from: *const u8, to: *mut u8, row: &[u8; 8]) {
     let index = index(row);
-    // SAFETY: the caller vouches for the bytes.
+    // SAFETY: the caller guarantees the bytes.
     let values = unsafe { _mm256_loadu_si256(from.cast()) };
-    // Only the lowest bits say where from; the highest says that there is none.
+    // The lowest bits are the source; the highest marks that there is none.
     let spread = _mm256_permutevar8x32_epi32(values, index);
     let spread = _mm256_andnot_si256(_mm256_srai_epi32::<31>(index), spread);
     // SAFETY: as above.
@@ -84,7 +84,7 @@ pub(super) const fn fits_ends<T>() -> bool {
     matches!(size_of::<T>(), 4 | 8)
 }
 
-/// As [`spread`] for ends: see [`ends_by_vectors`].
+/// Like [`spread`] for ends: see [`ends_by_vectors`].
 ///
 /// # Safety
 /// The machine must have AVX2 and POPCNT; the width of `T` must be one that [`fits_ends`].
@@ -113,7 +113,7 @@ pub(super) unsafe fn spread_ends<T: PlainOldData>(
     }
 }
 
-/// The words of `values` that a row says, or, where it says none, those of `before`.
+/// The words of `values` at the places of a row, or those of `before` where it has none.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn ends(before: __m256i, values: __m256i, row: &[u8; 8]) -> __m256i {

@@ -37,7 +37,7 @@ pub(crate) fn spread<T: PlainOldData>(
     spread_with(Isa::best(), values, start, validity, first, slots);
 }
 
-/// As [`spread`], with the kernel of an instruction set.
+/// Like [`spread`], with the kernel of an instruction set.
 ///
 /// # Panics
 /// As [`spread`].
@@ -54,7 +54,7 @@ pub(crate) fn spread_with<T: PlainOldData>(
     spread_in(isa, &mut values[start..], dense, validity, first);
 }
 
-/// As [`spread_with`], within a slice of the slots, at whose beginning the `dense` values stand.
+/// As [`spread_with`], within a slice of the slots, which begins with the `dense` values.
 ///
 /// # Panics
 /// As [`spread`].
@@ -101,8 +101,8 @@ pub(crate) fn spread_in<T: PlainOldData>(
     assert_eq!(from, 0, "as many values as bits are set");
 }
 
-/// Spreads whole words in vectors; `None` if there are none for values of this width. Says how
-/// many values are left where they are: those before the word that `word` gives `None` for.
+/// Spreads whole words in vectors; `None` if there are none for values of this width. Returns how
+/// many values stay where they are: those before the word for which `word` returns `None`.
 fn spread_words<T: PlainOldData>(
     isa: Isa,
     region: &mut [T],
@@ -131,8 +131,8 @@ fn spread_words<T: PlainOldData>(
     }
 }
 
-/// As [`spread`] for the ends of byte strings, which are not negative and never fall: a null ends
-/// where the value before it does, which `ends[start - 1]` says for the first.
+/// Like [`spread`] for the ends of byte strings, which are not negative and never fall: a null ends
+/// where the value before it does; for the first that is `ends[start - 1]`.
 ///
 /// # Panics
 /// If `start` is 0, or there are not as many ends from `start` on as bits are set.
@@ -146,7 +146,7 @@ pub(crate) fn spread_ends<T: PlainOldData>(
     spread_ends_with(Isa::best(), ends, start, validity, first, slots);
 }
 
-/// As [`spread_ends`], with the kernel of an instruction set.
+/// Like [`spread_ends`], with the kernel of an instruction set.
 ///
 /// # Panics
 /// As [`spread_ends`].

@@ -4,12 +4,12 @@ use crate::simd::bitmap::WORD;
 use crate::simd::native::PlainOldData;
 
 /// Moves the last values of `region[..dense]` to the set bits of the words of its slots, from the
-/// last word to the first; the slots of nulls become 0. Gives the number of values that are left
-/// where they are: those of the words before the one that `word` gives `None` for.
+/// last word to the first; the slots of nulls become 0. Returns the number of values that stay
+/// where they are: those of the words before the one for which `word` returns `None`.
 ///
 /// `expand` is given where the values of `LANES` slots begin, where those slots begin, and their
-/// bits. A vector is read before it is written, and no value of a slot before it stands after its
-/// first slot: nothing is copied aside.
+/// bits. A vector is read before it is written, and no value of an earlier slot lies after its
+/// first slot, so no copy is needed.
 ///
 /// # Safety
 /// `expand` must read and write no more than `LANES` values, which divide 64.
@@ -60,8 +60,8 @@ pub(super) unsafe fn by_vectors<T: PlainOldData, const LANES: usize>(
     dense
 }
 
-/// As [`by_vectors`] for ends: a null ends where the value before it does. `region` begins with the
-/// end before the first slot, which `dense` does not count.
+/// Like [`by_vectors`] for ends: a null ends where the value before it does. `region` begins with
+/// the end before the first slot, which `dense` does not count.
 ///
 /// `expand` is given where the end before the slots is, where the slots begin, and their bits.
 ///

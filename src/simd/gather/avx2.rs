@@ -32,8 +32,8 @@ pub(super) unsafe fn gather<T: PlainOldData>(
     out.reserve(indices.len());
     let start = out.len();
     let to = out.spare_capacity_mut().as_mut_ptr().cast::<T>();
-    // SAFETY: `reserve` made room for all indices, and none is beyond the table; a table with this
-    // number of entries fits the registers.
+    // SAFETY: `reserve` reserved memory for all indices, and none is beyond the table; a table with
+    // this number of entries fits the registers.
     let done = unsafe {
         match (size_of::<T>(), table.len()) {
             (4, ..=8) => by_vectors(vectors, &registers::<T, 1>(table), to),
@@ -67,10 +67,11 @@ fn registers<T: PlainOldData, const N: usize>(table: &[T]) -> [__m256i; N] {
     padded.map(|register| unsafe { _mm256_loadu_si256(register.as_ptr().cast()) })
 }
 
-/// Looks whole vectors up; says how many indices those are.
+/// Looks whole vectors up; returns how many indices those are.
 ///
 /// # Safety
-/// The machine must have AVX2; `to` must have room for all indices, and values have 4 or 8 bytes.
+/// The machine must have AVX2; `to` must have capacity for all indices, and values have 4 or 8
+/// bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn by_vectors<T, const N: usize>(
@@ -83,7 +84,7 @@ unsafe fn by_vectors<T, const N: usize>(
         if size_of::<T>() == 4 {
             // SAFETY: 8 indices of 4 bytes.
             let words = unsafe { _mm256_loadu_si256(vector.as_ptr().cast()) };
-            // SAFETY: the caller vouches for the room.
+            // SAFETY: the caller guarantees the capacity.
             unsafe { _mm256_storeu_si256(to.cast(), look_up(table, words, words, 3)) };
             continue;
         }

@@ -43,8 +43,8 @@ pub(super) unsafe fn gather_packed<T: PlainOldData>(
     let packed = PackedIndices { bytes, cut: Cut::into_32(width), n, entries: table.len() };
     out.reserve(n.checked_next_multiple_of(LANES).expect("more than all memory"));
     let to = out.spare_capacity_mut().as_mut_ptr().cast::<T>();
-    // SAFETY: `reserve` made room for all vectors of indices, and the table has as many entries
-    // as `packed` says.
+    // SAFETY: `reserve` reserved memory for all vectors of indices, and the table has as many
+    // entries as `packed` says.
     let in_range = unsafe {
         match (size_of::<T>(), table.len()) {
             (4, ..=32) => packed.permute_32::<1>(table.as_ptr().cast(), to.cast()),
@@ -86,7 +86,7 @@ impl PackedIndices<'_> {
             // Bytes that are not there are 0.
             rest = rest.get(self.cut.step..).unwrap_or_default();
             if self.n - at < LANES {
-                // What is after the last index is none.
+                // Lanes after the last index become 0.
                 indices = _mm512_maskz_mov_epi32((1 << (self.n - at)) - 1, indices);
             }
             highest = _mm512_max_epu32(highest, indices);
@@ -109,7 +109,7 @@ impl PackedIndices<'_> {
             for (lane, index) in lanes.into_iter().enumerate() {
                 // SAFETY: no index is beyond the table.
                 let entry = unsafe { *table.get_unchecked(index as usize) };
-                // SAFETY: the caller vouches for the room.
+                // SAFETY: the caller guarantees the capacity.
                 unsafe { to.add(at + lane).write(entry) };
             }
         })
@@ -147,7 +147,7 @@ impl PackedIndices<'_> {
                     _mm512_mask_blend_epi32(high, two(0), two(2))
                 }
             };
-            // SAFETY: the caller vouches for the room.
+            // SAFETY: the caller guarantees the capacity.
             unsafe { _mm512_storeu_si512(to.add(at).cast(), found) };
         })
     }
@@ -171,7 +171,7 @@ impl PackedIndices<'_> {
             for (half, indices) in halves.into_iter().enumerate() {
                 let indices = _mm512_cvtepu32_epi64(indices);
                 let found = _mm512_permutex2var_epi64(low, indices, high);
-                // SAFETY: the caller vouches for the room.
+                // SAFETY: the caller guarantees the capacity.
                 unsafe { _mm512_storeu_si512(to.add(at + 8 * half).cast(), found) };
             }
         })

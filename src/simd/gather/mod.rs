@@ -29,14 +29,14 @@ pub(crate) fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) ->
         // SAFETY: `index <= highest < table.len()`.
         slot.write(unsafe { *table.get_unchecked(index as usize) });
     }
-    // SAFETY: `reserve` made room for `indices.len()` values, and the loop has written that many
-    // after the length.
+    // SAFETY: `reserve` reserved memory for `indices.len()` values, and the loop has written that
+    // many after the length.
     unsafe { out.set_len(out.len() + indices.len()) };
     true
 }
 
-/// As [`gather`], of `n` indices of `width` bits, the first at bit 0 of `bytes`. Bytes that are not
-/// there read as 0. Entries are looked up as bits, so that they have no padding.
+/// Like [`gather`], for `n` indices of `width` bits, the first at bit 0 of `bytes`. Bytes that are
+/// not there read as 0. Entries are looked up as bits, so that they have no padding.
 ///
 /// # Panics
 /// If `width` is over 32.

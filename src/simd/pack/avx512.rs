@@ -23,8 +23,7 @@ const WIDEST_64: u32 = 57;
 struct PackPlan {
     /// The lane that a byte begins in.
     bytes: [u8; 64],
-    /// The lane that begins in a byte, after the first of its bits, where `begins` says that there
-    /// is one.
+    /// The lane that begins in a byte, after the first of its bits, if `begins` has one.
     others: [u8; 64],
     begins: u64,
     /// Little-endian numbers as wide as a lane.
@@ -108,7 +107,7 @@ pub(super) unsafe fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [
     assert!(out.len() >= 4 * w * blocks.len() + SLACK, "the bytes of the blocks, and slack");
     let mut to = out.as_mut_ptr();
     if width == 32 {
-        // SAFETY: the caller vouches for the features.
+        // SAFETY: the caller guarantees the features.
         unsafe { x86::blocks_u32(blocks, width, out) };
     } else if width > WIDEST_32 {
         let plan = PLANS_64[w].load();
@@ -173,7 +172,7 @@ pub(super) unsafe fn blocks_u64(blocks: &[[u64; BLOCK]], width: u32, out: &mut [
     assert!(out.len() >= 4 * w * blocks.len() + SLACK, "the bytes of the blocks, and slack");
     let mut to = out.as_mut_ptr();
     if width > WIDEST_64 {
-        // SAFETY: the caller vouches for the features.
+        // SAFETY: the caller guarantees the features.
         return unsafe { x86::blocks_u64(blocks, width, out) };
     }
     if width > NARROWEST {

@@ -4,7 +4,7 @@ use std::arch::aarch64::{
     vaddq_u32, vdupq_laneq_u32, vdupq_n_u32, vextq_u32, vld1q_u32, vst1q_u32,
 };
 
-/// Sums whole vectors; gives the last sum.
+/// Sums whole vectors; returns the last sum.
 ///
 /// # Safety
 /// The machine must have NEON.
@@ -20,7 +20,7 @@ pub(super) unsafe fn sum_i32(deltas: &[[u32; 4]], step: i32, last: i32, out: &mu
         let mut sums = vaddq_u32(unsafe { vld1q_u32(vector.as_ptr()) }, step);
         sums = vaddq_u32(sums, vextq_u32::<3>(zero, sums));
         sums = vaddq_u32(sums, vextq_u32::<2>(zero, sums));
-        // SAFETY: `reserve` made room for 4 words of each vector.
+        // SAFETY: `reserve` reserved memory for 4 words of each vector.
         unsafe { vst1q_u32(target.add(i).cast(), vaddq_u32(sums, carry)) };
         carry = vaddq_u32(carry, vdupq_laneq_u32::<3>(sums));
     }

@@ -19,7 +19,7 @@ fn sums_i32(deltas: __m256i, step: __m256i) -> __m256i {
     _mm256_add_epi32(sums, _mm256_shuffle_epi32::<0xFF>(low))
 }
 
-/// Sums whole vectors; gives the last sum.
+/// Sums whole vectors; returns the last sum.
 ///
 /// # Safety
 /// The machine must have AVX2.
@@ -33,7 +33,7 @@ pub(super) unsafe fn sum_i32(deltas: &[[u32; 8]], step: i32, last: i32, out: &mu
     for (i, vector) in deltas.iter().enumerate() {
         // SAFETY: a vector of 8 words is 32 bytes.
         let sums = sums_i32(unsafe { _mm256_loadu_si256(vector.as_ptr().cast()) }, step);
-        // SAFETY: `reserve` made room for 8 words of each vector.
+        // SAFETY: `reserve` reserved memory for 8 words of each vector.
         unsafe { _mm256_storeu_si256(target.add(i).cast(), _mm256_add_epi32(sums, carry)) };
         carry = _mm256_add_epi32(carry, _mm256_permutevar8x32_epi32(sums, end));
     }
@@ -53,7 +53,7 @@ fn sums_i64(deltas: __m256i, step: __m256i) -> __m256i {
     _mm256_add_epi64(sums, _mm256_unpackhi_epi64(low, low))
 }
 
-/// Sums whole vectors; gives the last sum.
+/// Sums whole vectors; returns the last sum.
 ///
 /// # Safety
 /// The machine must have AVX2.
@@ -67,7 +67,7 @@ pub(super) unsafe fn sum_i64(deltas: &[[u64; 4]], step: i64, last: i64, out: &mu
     for (i, vector) in deltas.iter().enumerate() {
         // SAFETY: a vector of 4 words is 32 bytes.
         let sums = sums_i64(unsafe { _mm256_loadu_si256(vector.as_ptr().cast()) }, step);
-        // SAFETY: `reserve` made room for 4 words of each vector.
+        // SAFETY: `reserve` reserved memory for 4 words of each vector.
         unsafe { _mm256_storeu_si256(target.add(i).cast(), _mm256_add_epi64(sums, carry)) };
         carry = _mm256_add_epi64(carry, _mm256_permute4x64_epi64::<0xFF>(sums));
     }

@@ -22,7 +22,7 @@ fn sums_i64(deltas: __m512i, step: __m512i) -> __m512i {
     sums
 }
 
-/// Sums whole vectors; gives the last sum.
+/// Sums whole vectors; returns the last sum.
 ///
 /// # Safety
 /// The machine must have AVX-512 F.
@@ -37,7 +37,7 @@ pub(super) unsafe fn sum_i64(deltas: &[[u64; 8]], step: i64, last: i64, out: &mu
         // SAFETY: a vector of 8 words is 64 bytes.
         let deltas = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
         let sums = sums_i64(deltas, step);
-        // SAFETY: `reserve` made room for 8 words of each vector.
+        // SAFETY: `reserve` reserved memory for 8 words of each vector.
         unsafe { _mm512_storeu_si512(target.cast(), _mm512_add_epi64(sums, carry)) };
         carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(end, sums));
         // SAFETY: as above; at most one after the end.
@@ -48,7 +48,7 @@ pub(super) unsafe fn sum_i64(deltas: &[[u64; 8]], step: i64, last: i64, out: &mu
     if deltas.is_empty() { last } else { out.last().copied().unwrap_or(last) }
 }
 
-/// Sums packed differences; gives the last sum.
+/// Sums packed differences; returns the last sum.
 ///
 /// # Safety
 /// The machine must have AVX-512 F, BW and VBMI, and BMI2.
@@ -77,7 +77,7 @@ pub(super) unsafe fn sum_packed_i64(
         let sums = sums_i64(cut.eight(rest), step);
         // Bytes that are not there are 0.
         rest = rest.get(cut.step..).unwrap_or_default();
-        // SAFETY: `reserve` made room for `n` words and what is missing to a whole vector.
+        // SAFETY: `reserve` reserved memory for `n` words, rounded up to a whole vector.
         unsafe { _mm512_storeu_si512(target.add(at).cast(), _mm512_add_epi64(sums, carry)) };
         carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(end, sums));
     }
@@ -99,7 +99,7 @@ fn sums_i32(deltas: __m512i, step: __m512i) -> __m512i {
     sums
 }
 
-/// Sums whole vectors; gives the last sum.
+/// Sums whole vectors; returns the last sum.
 ///
 /// # Safety
 /// The machine must have AVX-512 F.
@@ -119,7 +119,7 @@ pub(super) unsafe fn sum_i32(
         // SAFETY: a vector of 16 words is 64 bytes.
         let deltas = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
         let sums = sums_i32(deltas, step);
-        // SAFETY: `reserve` made room for 16 words of each vector.
+        // SAFETY: `reserve` reserved memory for 16 words of each vector.
         unsafe { _mm512_storeu_si512(target.cast(), _mm512_add_epi32(sums, carry)) };
         carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(end, sums));
         // SAFETY: as above; at most one after the end.
@@ -130,7 +130,7 @@ pub(super) unsafe fn sum_i32(
     if deltas.is_empty() { last } else { out.last().copied().unwrap_or(last) }
 }
 
-/// Sums packed differences; gives the last sum.
+/// Sums packed differences; returns the last sum.
 ///
 /// # Safety
 /// The machine must have AVX-512 F, BW and VBMI, and BMI2.
@@ -159,7 +159,7 @@ pub(super) unsafe fn sum_packed_i32(
         let sums = sums_i32(cut.sixteen(rest), step);
         // Bytes that are not there are 0.
         rest = rest.get(cut.step..).unwrap_or_default();
-        // SAFETY: `reserve` made room for `n` words and what is missing to a whole vector.
+        // SAFETY: `reserve` reserved memory for `n` words, rounded up to a whole vector.
         unsafe { _mm512_storeu_si512(target.add(at).cast(), _mm512_add_epi32(sums, carry)) };
         carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(end, sums));
     }

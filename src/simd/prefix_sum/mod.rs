@@ -17,7 +17,7 @@ use super::unpack::{unpack_u32_with, unpack_u64_with};
 use super::{Isa, Level};
 pub(crate) use packed_deltas::PackedDeltas;
 
-/// As [`prefix_sum_i64`], of packed differences. `scratch` is overwritten.
+/// Like [`prefix_sum_i64`], for packed differences. `scratch` is overwritten.
 ///
 /// # Panics
 /// If the width is over 64.
@@ -31,7 +31,7 @@ pub(crate) fn sum_packed_i64(
     sum_packed_i64_with(Isa::best(), packed, step, last, scratch, out)
 }
 
-/// As [`prefix_sum_i32`], of packed differences. `scratch` is overwritten.
+/// Like [`prefix_sum_i32`], for packed differences. `scratch` is overwritten.
 ///
 /// # Panics
 /// If the width is over 32.
@@ -86,7 +86,7 @@ fn sum_packed_i32_with(
         // SAFETY: an `Isa` of this level exists only where the features were found.
         return unsafe { avx512::sum_packed_i32(packed, step, last, out) };
     }
-    // What wraps at 64 bits wraps at 32 too.
+    // A sum that wraps at 64 bits wraps at 32 too.
     let mut sums = Sums { step: step.into(), last: last.into() };
     // Vectors are faster to unpack first.
     let done = if isa == Isa::SCALAR { sums.groups(bytes, width, n, out, truncated) } else { 0 };
@@ -115,8 +115,8 @@ struct Sums {
 }
 
 impl Sums {
-    /// Sums packed differences up while they are cut out of their bytes, a word for each: whole
-    /// groups, as long as there are bytes for words. Says how many.
+    /// Sums packed differences while they are unpacked, a word for each: whole groups, as long as
+    /// there are bytes for words. Returns how many.
     fn groups<T: Copy>(
         &mut self,
         bytes: &[u8],
@@ -125,7 +125,7 @@ impl Sums {
         out: &mut Vec<T>,
         give: impl Fn(i64) -> T,
     ) -> usize {
-        /// Of a width that is a constant, so that all places and shifts are.
+        /// A kernel for a constant width, so that all places and shifts are constants.
         macro_rules! of_width {
             ($($width:literal)*) => {
                 match width {
@@ -140,7 +140,7 @@ impl Sums {
         )
     }
 
-    /// As [`Sums::groups`], of a width of at most [`WIDEST`].
+    /// Like [`Sums::groups`], for a width of at most [`WIDEST`].
     #[inline(always)]
     fn groups_of<const W: usize, T: Copy>(
         &mut self,
@@ -160,7 +160,7 @@ impl Sums {
                 let word = words[at..].first_chunk().expect("the furthest ends with the words");
                 u64::from_le_bytes(*word)
             };
-            // Of the narrow widths, a word holds the whole group.
+            // For narrow widths, a word holds the whole group.
             let whole = word(0);
             let sums: [T; GROUP] = std::array::from_fn(|i| {
                 let delta = match W {
@@ -185,7 +185,7 @@ pub(crate) fn prefix_sum_i32(deltas: &[u32], step: i32, last: i32, out: &mut Vec
     prefix_sum_i32_with(Isa::best(), deltas, step, last, out)
 }
 
-/// As [`prefix_sum_i32`], of 64 bits, with the kernel of an instruction set.
+/// Like [`prefix_sum_i32`], for 64 bits, with the kernel of an instruction set.
 fn prefix_sum_i64_with(isa: Isa, deltas: &[u64], step: i64, last: i64, out: &mut Vec<i64>) -> i64 {
     let (rest, mut last) = match isa.level() {
         #[cfg(target_arch = "x86_64")]

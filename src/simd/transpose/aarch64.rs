@@ -7,7 +7,7 @@ use std::arch::aarch64::{
     vuzp1q_u8, vuzp2q_u8, vzip1q_u8, vzip2q_u8,
 };
 
-/// Values that a vector step makes of 16 bytes from each stream.
+/// Number of values of a vector step, from 16 bytes of each stream.
 pub(super) const STEP: usize = 16;
 
 /// Writes `n` values of 4 bytes.
@@ -81,17 +81,17 @@ unsafe fn sixteen<const K: usize>(values: *const u8) -> [uint8x16_t; 8] {
     const { assert!(matches!(K, 2 | 4 | 8), "values of 2, 4 or 8 bytes") };
     match K {
         2 => {
-            // SAFETY: the caller vouches for 32 bytes.
+            // SAFETY: the caller guarantees 32 bytes.
             let uint8x16x2_t(a, b) = unsafe { vld2q_u8(values) };
             [a, b, a, b, a, b, a, b]
         }
         4 => {
-            // SAFETY: the caller vouches for 64 bytes.
+            // SAFETY: the caller guarantees 64 bytes.
             let uint8x16x4_t(a, b, c, d) = unsafe { vld4q_u8(values) };
             [a, b, c, d, a, b, c, d]
         }
         _ => {
-            // SAFETY: the caller vouches for 128 bytes.
+            // SAFETY: the caller guarantees 128 bytes.
             let (low, high) =
                 unsafe { (vld4q_u16(values.cast()), vld4q_u16(values.add(64).cast())) };
             let [ab, cd, ef, gh] =

@@ -45,8 +45,8 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
         4 => {
             let whole = n / vectors::STEP * vectors::STEP;
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
-            // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 4
-            // bytes.
+            // SAFETY: each stream has `n >= whole` bytes, and `out` has capacity for `n` values of
+            // 4 bytes.
             unsafe { vectors::interleave_4(streams, whole, out.as_mut_ptr().cast()) };
             whole
         }
@@ -54,8 +54,8 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
         8 => {
             let whole = n / vectors::STEP * vectors::STEP;
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
-            // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 8
-            // bytes.
+            // SAFETY: each stream has `n >= whole` bytes, and `out` has capacity for `n` values of
+            // 8 bytes.
             unsafe { vectors::interleave_8(streams, whole, out.as_mut_ptr().cast()) };
             whole
         }
@@ -64,7 +64,7 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
     scalar::transpose(&streams, done, &mut out[done..]);
 }
 
-/// As [`transpose`] for a width that is known only at run time, as bytes.
+/// Like [`transpose`] for a width that is known only at run time, as bytes.
 ///
 /// # Panics
 /// If the streams are not whole, or the values not in them.
@@ -82,7 +82,7 @@ pub(crate) fn transpose_any(
     if width == 0 {
         return;
     }
-    // By blocks of values, so that what is written stays in the cache.
+    // By blocks of values, so that the output stays in the cache.
     for (at, block) in (0..n).step_by(BLOCK).zip(out[start..].chunks_mut(BLOCK * width)) {
         let values = block.len() / width;
         let stream = |k: usize| &bytes[k * len + first + at..][..values];
@@ -156,7 +156,7 @@ pub(crate) fn split(values: &[u8], width: usize, out: &mut Vec<u8>) {
         }
         _ => 0,
     };
-    // By blocks of values, so that what is read stays in the cache.
+    // By blocks of values, so that the input stays in the cache.
     for at in (done..n).step_by(64) {
         let block = (n - at).min(64);
         for k in 0..width {

@@ -6,7 +6,7 @@ use std::arch::x86_64::{
     _mm_unpackhi_epi32, _mm_unpacklo_epi8, _mm_unpacklo_epi16, _mm_unpacklo_epi32,
 };
 
-/// Values that a vector step makes of 16 bytes from each stream.
+/// Number of values of a vector step, from 16 bytes of each stream.
 pub(super) const STEP: usize = 16;
 
 /// Writes `n` values of 4 bytes.

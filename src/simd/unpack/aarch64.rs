@@ -35,7 +35,7 @@ pub(super) fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) {
     scalar::rest_u64(bytes, width, done, out);
 }
 
-/// Unpacks blocks of 1 to 25 bits, as long as there are bytes for vectors; says how many.
+/// Unpacks blocks of 1 to 25 bits, as long as there are bytes for vectors; returns how many.
 ///
 /// # Safety
 /// The machine must have NEON.
@@ -61,7 +61,7 @@ unsafe fn narrow_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) -> usiz
                 let lanes: uint32x4_t = vreinterpretq_u32_u8(vqtbl1q_u8(packed, index[half]));
                 let values = vandq_u32(vshlq_u32(lanes, shifts[half]), keep);
                 let to = block.as_mut_ptr().wrapping_add(8 * group + 4 * half);
-                // SAFETY: a block has room for eight vectors of 4 values.
+                // SAFETY: a block has capacity for eight vectors of 4 values.
                 unsafe { vst1q_u32(to, values) };
             }
         }
@@ -109,7 +109,7 @@ impl Lanes64 {
     }
 }
 
-/// As [`narrow_u32`] for values of 8 bytes, of 1 to 57 bits.
+/// Like [`narrow_u32`] for values of 8 bytes, of 1 to 57 bits.
 ///
 /// # Safety
 /// The machine must have NEON.
@@ -125,7 +125,7 @@ unsafe fn lanes_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) -> usize
                 // SAFETY: of `readable_blocks` every vector lies within the bytes.
                 let values = unsafe { plan.part(from, part) };
                 let to = block.as_mut_ptr().wrapping_add(8 * group + 2 * part);
-                // SAFETY: a block has room for sixteen vectors of 2 values.
+                // SAFETY: a block has capacity for sixteen vectors of 2 values.
                 unsafe { vst1q_u64(to, values) };
             }
         }

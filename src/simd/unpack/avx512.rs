@@ -33,8 +33,8 @@ const fn plans<const N: usize>(lane: usize) -> [UnpackPlan; N] {
             let bit = i * width;
             let mut byte = 0;
             while byte < lane {
-                // Beyond the last byte of the group nothing is wanted: what stands there is shifted
-                // or masked away.
+                // Nothing beyond the last byte of the group is wanted: it is shifted or masked
+                // away.
                 let from = bit / 8 + byte;
                 plans[width].bytes[i * lane + byte] = if from < 64 { from as u8 } else { 63 };
                 byte += 1;
@@ -127,7 +127,7 @@ pub(super) unsafe fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK
     let w = width as usize;
     debug_assert!(bytes.len() >= 4 * w * out.len(), "as many bytes as the blocks take");
     if width > WIDEST_32 {
-        // SAFETY: the caller vouches for the features and the bytes.
+        // SAFETY: the caller guarantees the features and the bytes.
         return unsafe { wide_u32(bytes, width, out) };
     }
     let UnpackPlan { bytes: index, shifts_32, .. } = &PLANS_32[w];
@@ -145,7 +145,7 @@ pub(super) unsafe fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK
             let packed = unsafe { _mm512_maskz_loadu_epi8(group, from.cast()) };
             let lanes = _mm512_permutexvar_epi8(index, packed);
             let values = _mm512_and_si512(_mm512_srlv_epi32(lanes, shifts), keep);
-            // SAFETY: a block has room for two vectors of 16 values.
+            // SAFETY: a block has capacity for two vectors of 16 values.
             unsafe { _mm512_storeu_si512(block.as_mut_ptr().add(16 * half).cast(), values) };
             // SAFETY: the next group begins within the bytes, or at their end.
             from = unsafe { from.add(2 * w) };
@@ -153,7 +153,7 @@ pub(super) unsafe fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK
     }
 }
 
-/// As [`blocks_u32`] for 26 to 32 bits: through lanes of 8 bytes.
+/// Like [`blocks_u32`] for 26 to 32 bits: through lanes of 8 bytes.
 ///
 /// # Safety
 /// As [`blocks_u32`].
@@ -174,7 +174,7 @@ unsafe fn wide_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
             let packed = unsafe { _mm512_maskz_loadu_epi8(group, from.cast()) };
             let lanes = _mm512_permutexvar_epi8(index, packed);
             let values = _mm512_and_si512(_mm512_srlv_epi64(lanes, shifts), keep);
-            // SAFETY: a block has room for four vectors of 8 values of 4 bytes.
+            // SAFETY: a block has capacity for four vectors of 8 values of 4 bytes.
             unsafe {
                 _mm256_storeu_si256(
                     block.as_mut_ptr().add(8 * quarter).cast(),
@@ -197,7 +197,7 @@ pub(super) unsafe fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK
     let w = width as usize;
     debug_assert!(bytes.len() >= 4 * w * out.len(), "as many bytes as the blocks take");
     if width > WIDEST_64 {
-        // SAFETY: the caller vouches for AVX2 and BMI2.
+        // SAFETY: the caller guarantees AVX2 and BMI2.
         return unsafe { x86::blocks_u64(bytes, width, out) };
     }
     let UnpackPlan { bytes: index, shifts_64, .. } = &PLANS_64[w];
@@ -214,7 +214,7 @@ pub(super) unsafe fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK
             let packed = unsafe { _mm512_maskz_loadu_epi8(group, from.cast()) };
             let lanes = _mm512_permutexvar_epi8(index, packed);
             let values = _mm512_and_si512(_mm512_srlv_epi64(lanes, shifts), keep);
-            // SAFETY: a block has room for four vectors of 8 values.
+            // SAFETY: a block has capacity for four vectors of 8 values.
             unsafe { _mm512_storeu_si512(block.as_mut_ptr().add(8 * quarter).cast(), values) };
             // SAFETY: the next group begins within the bytes, or at their end.
             from = unsafe { from.add(w) };

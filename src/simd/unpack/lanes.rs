@@ -57,7 +57,7 @@ macro_rules! plans {
                     plans[width].shifts[part][lane] = narrow(bit % 8) as $word;
                     let mut byte = 0;
                     while byte < VECTOR / $lanes {
-                        // What is wanted is in the vector; other bytes are shifted or masked away.
+                        // The wanted bits are in the vector; other bits are shifted or masked away.
                         let from = bit / 8 + byte;
                         let from = if from < VECTOR { from } else { VECTOR - 1 };
                         plans[width].bytes[part][lane * (VECTOR / $lanes) + byte] = narrow(from);

@@ -20,7 +20,7 @@ use super::{BLOCK, scalar};
 pub(super) unsafe fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
     let done = match width {
         1 | 2 | 4 | 8 | 16 | 32 => return scalar::even_blocks_u32(bytes, width, out),
-        // SAFETY: the caller vouches for the features.
+        // SAFETY: the caller guarantees the features.
         ..=WIDEST_32 => unsafe { narrow_u32(bytes, width, out) },
         // SAFETY: as above.
         _ => unsafe { wide_u32(bytes, width, out) },
@@ -37,7 +37,7 @@ pub(super) unsafe fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK
     if !(1..=WIDEST_64).contains(&width) || 32 % width == 0 {
         return scalar::even_blocks_u64(bytes, width, out);
     }
-    // SAFETY: the caller vouches for the features.
+    // SAFETY: the caller guarantees the features.
     let done = unsafe { lanes_u64(bytes, width, out) };
     scalar::rest_u64(bytes, width, done, out);
 }
@@ -49,11 +49,11 @@ pub(super) unsafe fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn two(low: *const u8, high: *const u8) -> __m256i {
-    // SAFETY: the caller vouches for the bytes.
+    // SAFETY: the caller guarantees the bytes.
     unsafe { _mm256_set_m128i(_mm_loadu_si128(high.cast()), _mm_loadu_si128(low.cast())) }
 }
 
-/// Unpacks blocks of 1 to 25 bits, as long as there are bytes for vectors; says how many.
+/// Unpacks blocks of 1 to 25 bits, as long as there are bytes for vectors; returns how many.
 ///
 /// # Safety
 /// The machine must have AVX2.
@@ -78,7 +78,7 @@ unsafe fn narrow_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) -> usiz
             let packed = unsafe { two(from, from.wrapping_add(high)) };
             let lanes = _mm256_shuffle_epi8(packed, index);
             let values = _mm256_and_si256(_mm256_srlv_epi32(lanes, shifts), keep);
-            // SAFETY: a block has room for four vectors of 8 values.
+            // SAFETY: a block has capacity for four vectors of 8 values.
             unsafe { _mm256_storeu_si256(block.as_mut_ptr().add(8 * group).cast(), values) };
         }
     }
@@ -129,7 +129,7 @@ impl Lanes64 {
     }
 }
 
-/// As [`narrow_u32`] for 26 to 31 bits: through lanes of 8 bytes.
+/// Like [`narrow_u32`] for 26 to 31 bits: through lanes of 8 bytes.
 ///
 /// # Safety
 /// The machine must have AVX2.
@@ -145,14 +145,14 @@ unsafe fn wide_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) -> usize 
             let [low, high] = unsafe { plan.group(from) }.map(|half| _mm256_castsi256_ps(half));
             let halves = _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(low, high));
             let values = _mm256_permute4x64_epi64::<0b11_01_10_00>(halves);
-            // SAFETY: a block has room for four vectors of 8 values.
+            // SAFETY: a block has capacity for four vectors of 8 values.
             unsafe { _mm256_storeu_si256(block.as_mut_ptr().add(8 * group).cast(), values) };
         }
     }
     blocks
 }
 
-/// As [`narrow_u32`] for values of 8 bytes, of 1 to 57 bits.
+/// Like [`narrow_u32`] for values of 8 bytes, of 1 to 57 bits.
 ///
 /// # Safety
 /// The machine must have AVX2.
@@ -168,7 +168,7 @@ unsafe fn lanes_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) -> usize
             let halves = unsafe { plan.group(from) };
             for (i, values) in halves.into_iter().enumerate() {
                 let to = block.as_mut_ptr().wrapping_add(8 * group + 4 * i);
-                // SAFETY: a block has room for eight vectors of 4 values.
+                // SAFETY: a block has capacity for eight vectors of 4 values.
                 unsafe { _mm256_storeu_si256(to.cast(), values) };
             }
         }

@@ -25,7 +25,7 @@ pub(super) struct NameDictionary {
     ids: Vec<u32>,
     /// Names of it that were asked for. Fewer than `ids` only where these were guessed.
     used: usize,
-    /// Those of them that were in the dictionary by a guess, in the order of their first use.
+    /// The names that a guess found in the dictionary, in the order of their first use.
     guessed: Vec<u32>,
     /// Number of the current value, below `u32::MAX`.
     value: u32,

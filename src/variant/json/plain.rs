@@ -1,6 +1,6 @@
 //! Finds the characters of a string that need no escape.
 
-/// Where a quote, a backslash or a control character stands, from `at` on; the end if there is
+/// Position of the next quote, backslash or control character from `at` on; the end if there is
 /// none.
 #[inline]
 pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {

@@ -237,7 +237,7 @@ fn the_pretty_form_is_the_usual_one() {
     assert_eq!(pretty, serde_json::to_string_pretty(&value).unwrap());
 }
 
-/// What serde_json makes of a text, where both take numbers as doubles.
+/// Builds a text as serde_json parses it, where both take numbers as doubles.
 fn of_serde(value: &Value, builder: &mut VariantBuilder) -> Result<()> {
     match value {
         Value::Null => builder.append(()),

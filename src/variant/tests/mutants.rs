@@ -5,7 +5,7 @@ use fastrand::Rng;
 use super::super::{Variant, VariantBuilder, VariantMetadata};
 use super::twin::{encode, tree};
 
-/// Reads all of a value, one part after another, errors left aside. How many parts there were.
+/// Reads all of a value, one part after another, ignoring errors. Returns the number of parts.
 fn walk(value: Variant<'_>, budget: &mut usize) -> usize {
     // Values that share bytes can be reached by place for ever.
     if *budget == 0 {

@@ -102,8 +102,8 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// Visits the byte strings, by runs that lie in one buffer, until a visit gives `None`. That is
-    /// given back, and so it is if the array is of another type than `layout` says.
+    /// Visits the byte strings, by runs that lie in one buffer, until a visit returns `None`, which
+    /// is returned; also if the array has another type than `layout`.
     #[inline(always)]
     pub(super) fn for_each_byte_run(
         &self,
@@ -209,8 +209,8 @@ pub(super) fn some_of(part: &ArrayPart, slots: Range<usize>, n: usize) -> (usize
     (n, end)
 }
 
-/// Calls `visit` with the slots of the parts that hold the values of a range, until it gives
-/// `None`, which is given back.
+/// Calls `visit` with the slots of the parts that hold the values of a range, until it returns
+/// `None`, which is returned.
 pub(super) fn for_each_part<'a>(
     parts: &'a [ArrayPart],
     values: Range<usize>,

@@ -49,7 +49,7 @@ impl Ends<'_> {
         }
     }
 
-    /// Those of a range of values.
+    /// The offsets of a range of values.
     fn slice(&self, range: Range<usize>) -> Self {
         match self {
             Self::Small(ends) => Self::Small(

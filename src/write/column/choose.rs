@@ -119,7 +119,7 @@ impl<'a> ChunkEncoder<'a> {
         })
     }
 
-    /// Looks for a dictionary; and gives the values if they had to be gathered for it.
+    /// Looks for a dictionary; and returns the values if they had to be gathered for it.
     fn intern(
         &self,
         source: &ValueSource<'a>,

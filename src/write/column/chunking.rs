@@ -9,7 +9,7 @@ use super::values::LeafValues;
 use crate::levels::LeafLevels;
 use crate::write::options::ChunkingOptions;
 
-/// Rolls value `i` into the hash, and says how many bytes it has.
+/// Rolls value `i` into the hash, and returns how many bytes it has.
 pub(super) fn roll_value(values: &LeafValues<'_>, i: usize, hash: &mut u64) -> usize {
     match values {
         LeafValues::Bits(bits) => roll(&[u8::from(bits.get(i))], hash),
@@ -51,8 +51,8 @@ const GEAR: [u64; 256] = {
     gear
 };
 
-/// The rows that pages begin with, and the end. `roll_value` rolls a value into the hash, and says
-/// how many bytes it has.
+/// The rows that pages begin with, and the end. `roll_value` rolls a value into the hash, and
+/// returns its number of bytes.
 pub(super) fn cuts(
     levels: &LeafLevels,
     rows: usize,

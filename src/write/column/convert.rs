@@ -113,7 +113,7 @@ fn check_lengths(values: &ByteArrayValues<'_>, from: usize) -> Result<()> {
     }
 }
 
-/// What would hold the values that a column of this type is refused for.
+/// A type that would hold the values that a column of this type is refused for.
 fn what_fits(data_type: &DataType) -> &'static str {
     match data_type {
         DataType::Date64 => {

@@ -14,7 +14,7 @@ use crate::schema::convert::Storage;
 
 /// How a decimal is scaled, and what it must be to be stored.
 struct DecimalRule {
-    /// What it is multiplied by first; `None` for 1.
+    /// The factor that values are multiplied by first; `None` for 1.
     factor: Option<i256>,
     /// It must be nearer to 0 than this: the precision of the leaf.
     bound: Option<i256>,
@@ -149,8 +149,8 @@ impl<'a> Slots<'a, '_> {
         beyond >= 0 && high == 0
     }
 
-    /// Appends the last `width` bytes of decimals of 128 bits, the highest first; says whether all
-    /// are nearer to 0 than `max`.
+    /// Appends the last `width` bytes of decimals of 128 bits, the highest first; returns whether
+    /// all are nearer to 0 than `max`.
     fn big_endian(&self, max: Option<i128>, width: usize, out: &mut Vec<u8>) -> bool {
         const BLOCK: usize = 64;
         // A bound beyond 128 bits is none.

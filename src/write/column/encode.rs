@@ -149,8 +149,8 @@ fn split_words<T: Word>(values: &[T], width: usize, out: &mut Vec<u8>) {
 pub(super) enum CodeLayout {
     /// In the bits of the largest index; runs where they save bytes.
     Runs,
-    /// In the same bits, without runs: what a codec makes of them may be smaller, because runs hide
-    /// the rhythm of what is around them.
+    /// In the same bits, without runs: a codec may compress them better, because runs hide the
+    /// rhythm of the values around them.
     Packed,
     /// In whole bytes: a codec sees equal indices as equal bytes, finds what repeats, and gives
     /// short codes to frequent ones.

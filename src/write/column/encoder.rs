@@ -49,7 +49,7 @@ pub(super) struct ChosenForm<'a> {
 }
 
 impl ChunkForm<'_> {
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     pub(super) fn give(self, free_lists: &FreeLists) {
         match self {
             Self::Plain { values, .. } => values.give(free_lists),

@@ -12,7 +12,7 @@ use crate::free_lists::FreeLists;
 pub(super) enum Ints<T: ArrowNativeType> {
     /// Gathered.
     Own(Vec<T>),
-    /// Those of an array, which stays as long as they do.
+    /// Values of an array, which lives as long as they do.
     Shared(ScalarBuffer<T>),
 }
 
@@ -28,7 +28,7 @@ impl<T: ArrowNativeType> Ints<T> {
         }
     }
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     pub(super) fn give(self, free_lists: &FreeLists) {
         if let Self::Own(values) = self {
             free_lists.give(values);

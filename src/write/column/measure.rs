@@ -21,7 +21,7 @@ pub(super) struct EncodingChoice<'a> {
     pub(super) form: ChunkForm<'a>,
     /// Whether the codec makes it smaller.
     pub(super) helps: bool,
-    /// What it is likely to take.
+    /// Estimated bytes.
     pub(super) bytes: usize,
 }
 
@@ -35,11 +35,11 @@ const MAX_USEFUL_RATIO: f64 = 0.985;
 pub(super) const SAMPLE_VALUES: usize = 16 << 10;
 pub(super) const SAMPLE_RUNS: usize = 8;
 
-/// Values of a sample that the codec leaves next to nothing of: what each page takes by itself, and
-/// repeats farther apart than a smaller sample, are what such encodings differ by.
+/// Number of values of a sample that the codec compresses to almost nothing: such encodings differ
+/// by the fixed bytes of each page, and by repeats farther apart than a smaller sample.
 pub(super) const TINY_SAMPLE_VALUES: usize = 32 << 10;
 
-/// Values for each byte that is left of them, from which on that is next to nothing.
+/// Number of values per compressed byte from which on a chunk counts as almost nothing.
 pub(super) const TINY_VALUES_PER_BYTE: f64 = 2.0;
 
 /// Bytes of a sample of byte strings that are compressed: ZSTD looks for other matches in less than
@@ -55,8 +55,8 @@ pub(super) enum BlocksTried {
 }
 
 impl ChunkEncoder<'_> {
-    /// What `n` values are likely to take in an encoding, by a sample of them; DELTA_BINARY_PACKED
-    /// in the best of the blocks that are tried.
+    /// Estimates the bytes of `n` values in an encoding, by a sample of them; for
+    /// DELTA_BINARY_PACKED with the best block size.
     pub(super) fn measure_encoding(
         &self,
         sample: &LeafValues<'_>,
@@ -102,7 +102,7 @@ impl ChunkEncoder<'_> {
         measured
     }
 
-    /// As [`ChunkEncoder::measure`], of DELTA_BINARY_PACKED of a sample of some stretches.
+    /// Like [`ChunkEncoder::measure`], for DELTA_BINARY_PACKED of a sample of some stretches.
     fn measure_deltas(
         &self,
         sample: &LeafValues<'_>,
@@ -123,7 +123,7 @@ impl ChunkEncoder<'_> {
         measured
     }
 
-    /// As [`ChunkEncoder::measure`], of indices into a dictionary, in the layout that is best.
+    /// Like [`ChunkEncoder::measure`], for indices into a dictionary, in the layout that is best.
     /// The bytes as they are, are those without a codec in any case.
     pub(super) fn measure_codes(
         &self,
@@ -178,19 +178,19 @@ impl ChunkEncoder<'_> {
     }
 }
 
-/// What a sample says of an encoding.
+/// The measurement of an encoding by a sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measurement {
     pub(super) estimate: Estimate,
-    /// What the codec leaves of it.
+    /// Ratio of compressed to uncompressed bytes.
     ratio: f64,
     /// The blocks that are best, of DELTA_BINARY_PACKED.
     pub(super) blocks: DeltaBlocks,
 }
 
 impl Measurement {
-    /// Of the whole chunk, by the bytes of its parts as they are and as they are stored, and how
-    /// many such parts it has.
+    /// The measurement of the whole chunk, by the uncompressed and the compressed bytes of its
+    /// parts, and the number of such parts.
     pub(super) fn new(
         encoding: Encoding,
         dictionary_bytes: usize,
@@ -227,7 +227,7 @@ impl Measurement {
     }
 }
 
-/// What is sampled.
+/// The source of a sample.
 pub(super) enum SampleSource<'s, 'a> {
     Plain(&'s ValueSource<'a>),
     Keyed(&'s ValueDictionary<'a>),

@@ -20,18 +20,18 @@ use crate::write::report::ColumnReport;
 pub(crate) struct EncodedChunk {
     /// The pages, in pieces.
     pub(crate) bytes: Vec<Bytes>,
-    /// What the footer will say.
+    /// Its metadata for the footer.
     pub(crate) meta_data: ColumnMetaData,
     /// Where the pages are.
     pub(crate) offset_index: OffsetIndex,
-    /// What bounds they have.
+    /// The bounds of its pages.
     pub(crate) column_index: Option<ColumnIndex>,
     /// The bloom filter, with its header.
     pub(crate) bloom: Option<Vec<u8>>,
     /// Whether the values of the leaf rise or fall from row to row, where there are no nulls or
     /// lists.
     pub(crate) sorted: Option<SortDirection>,
-    /// What the writer's report will say.
+    /// Its part of the writer's report.
     pub(crate) report: ColumnReport,
     /// Whether the pages are encrypted.
     pub(crate) is_encrypted: bool,

@@ -20,10 +20,10 @@ use crate::schema::{Leaf, Physical};
 use crate::stats::order::ValueOrder;
 use crate::write::options::ChunkingOptions;
 
-/// How many times the rows of the settings a page has at most, where next to nothing is left of it.
+/// Maximum multiple of the rows of the settings in a page, if it compresses to almost nothing.
 const MAX_JOINED: usize = 4;
 
-/// As [`MAX_JOINED`], where the bounds of pages tell which rows a filter needs.
+/// As [`MAX_JOINED`], if the bounds of pages show which rows a filter needs.
 const MAX_JOINED_SORTED: usize = 2;
 
 /// Values by which a chunk is taken for sorted.

@@ -343,7 +343,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
             .ok_or_else(|| Error::internal("values that are not there"))
     }
 
-    /// What was found out of all pages; the memory is given back.
+    /// Returns the findings over all pages, and the memory to its pool.
     fn finish(self) -> (Option<SortDetector<'a>>, Option<BloomBuilder>) {
         let free_lists = &self.encoder.context.free_lists;
         free_lists.give(self.buffer);

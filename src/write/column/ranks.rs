@@ -139,7 +139,7 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
         Self { entries, ranks, by_rank, nan, prefixes, lengths, distinct }
     }
 
-    /// The bounds of the values that codes stand for.
+    /// The bounds of the values of codes.
     pub(super) fn extremes(&self, codes: &[u32], order: ValueOrder, total: bool) -> Extremes {
         if let (LeafValues::Bytes(ByteArrayValues::Slices(entries)), false) =
             (self.entries, self.prefixes.is_empty())
@@ -150,7 +150,7 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
             return Extremes::default();
         }
         if !self.nan.is_empty() {
-            // Rare: the rules for NaNs and zeros stand in one place only.
+            // Rare, so that the rules for NaNs and zeros are in one place only.
             let values = self.entries.take(codes);
             let n = values.len();
             return extremes_of(&values, 0..n, order, total);
@@ -170,7 +170,7 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
         extremes_of(&two, 0..2, order, total)
     }
 
-    /// As [`RankedDictionary::extremes`], by `prefixes`.
+    /// Like [`RankedDictionary::extremes`], by `prefixes`.
     fn extremes_of_texts(&self, entries: &[&[u8]], codes: &[u32]) -> Extremes {
         let prefix = |code: u32| *self.prefixes.get(code as usize).expect(IS_ENTRY);
         let text = |code: u32| *entries.get(code as usize).expect(IS_ENTRY);

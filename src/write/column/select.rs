@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::format::Encoding;
 use crate::page::Sealer;
 
-/// Values of the first sample, which excludes what is far from the best.
+/// Number of values of the first sample, which excludes encodings far from the best.
 const FIRST_SAMPLE_VALUES: usize = 4 << 10;
 
 /// An encoding that takes this many times the best by the first sample is not measured again.
@@ -83,7 +83,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         Ok(())
     }
 
-    /// Whether next to nothing is left of the values.
+    /// Whether the values compress to almost nothing.
     fn is_tiny(&self) -> bool {
         self.least() * TINY_VALUES_PER_BYTE < self.n as f64
     }
@@ -124,7 +124,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         self.others.as_ref().map_or(&[], |(others, _)| others)
     }
 
-    /// What the best of them costs, as far as it is known.
+    /// The lowest cost so far.
     fn least(&self) -> f64 {
         let costs = self.others().iter().map(|of| of.cost(self.profile()));
         costs.fold(f64::INFINITY, f64::min)
@@ -188,7 +188,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
             return Ok(f64::INFINITY);
         };
         let (some, n) = (sample.len(), self.n);
-        // Runs of equal values say nothing about repetition elsewhere.
+        // Runs of equal values reveal nothing about repetition elsewhere.
         let runs = 1 + codes.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
         let all = distinct(entries.len(), runs, times(n, some) * runs as f64);
         if all > n as f64 * MAX_DISTINCT_SHARE {
@@ -205,12 +205,12 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         Ok(Measurement::new(Encoding::RleDictionary, 0, &parts).cost(self.profile()))
     }
 
-    /// What the chunk takes with a dictionary.
+    /// The bytes of the chunk with a dictionary.
     pub(super) fn dictionary(
         &mut self,
         dictionary: &ValueDictionary<'a>,
     ) -> Result<(CodeLayout, Measurement)> {
-        // It says how large a sample should be.
+        // It decides how large a sample should be.
         self.begin()?;
         let codes = dictionary.sample(&sample_ranges(self.n, self.some));
         let (layout, of_codes) = self.encoder.measure_codes(&codes, self.sealer)?;

@@ -12,8 +12,8 @@ pub(crate) struct SortDirection {
     pub(crate) descending: bool,
 }
 
-/// Finds out whether values rise or fall; nothing is said of values that are all equal, of floats,
-/// or where no order is defined.
+/// Finds out whether values ascend or descend; undecided for values that are all equal, for floats,
+/// and if no order is defined.
 pub(super) struct SortDetector<'a> {
     order: ValueOrder,
     rises: bool,
@@ -36,7 +36,7 @@ impl<'a> SortDetector<'a> {
         Self { order, rises: true, falls: true, first: None, last: None }
     }
 
-    /// Goes on with the values of a range.
+    /// Continues with the values of a range.
     pub(super) fn push(&mut self, values: &LeafValues<'a>, range: Range<usize>) {
         if range.is_empty() || !(self.rises || self.falls) {
             return;
@@ -124,7 +124,7 @@ impl<'a> SortDetector<'a> {
         self.rises
     }
 
-    /// Goes on with the values that another has seen.
+    /// Continues with the values that another detector has seen.
     pub(super) fn join(&mut self, next: Self) {
         if let Some(first) = next.first {
             self.step(first);

@@ -22,7 +22,7 @@ use crate::write::shred::ArrayPart;
 pub(super) enum ValueSource<'a> {
     /// All of them, gathered.
     Whole(LeafValues<'a>),
-    /// Those of arrays, gathered page by page. No array is a dictionary or run-end array.
+    /// Values of arrays, gathered page by page. No array is a dictionary or run-end array.
     Parts(&'a [ArrayPart]),
 }
 
@@ -92,7 +92,7 @@ impl<'a> ValueSource<'a> {
         Ok(cursor)
     }
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     pub(super) fn give(self, free_lists: &FreeLists) {
         if let Self::Whole(values) = self {
             values.give(free_lists);
@@ -170,7 +170,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
         Ok((&self.gathered, 0..n))
     }
 
-    /// Whether [`ValueCursor::take_bytes`] may give something.
+    /// Whether [`ValueCursor::take_bytes`] may return bytes.
     pub(super) fn has_own(&self) -> bool {
         matches!(self.source, ValueSource::Parts(_))
     }
@@ -184,7 +184,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
             .filter(|_| matches!(self.source, ValueSource::Parts(_)))
     }
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     pub(super) fn give(self, free_lists: &FreeLists) {
         self.gathered.give(free_lists);
     }

@@ -48,7 +48,7 @@ pub(super) struct StatisticsCollector<'s, 'a> {
 /// entries costs more than comparing the values.
 const MIN_VALUES_PER_ENTRY: usize = 16;
 
-/// What was collected.
+/// The collected statistics of a chunk.
 pub(super) struct ChunkSummary {
     pub(super) statistics: Statistics,
     pub(super) column_index: Option<ColumnIndex>,
@@ -133,7 +133,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         }
     }
 
-    /// What the geometries of a page are, unless the dictionary has told.
+    /// The geospatial statistics of a page, unless the dictionary has provided them.
     fn geospatial_of(&self, values: &PageValues<'_, '_>) -> Option<Box<GeospatialCollector>> {
         if self.geospatial.is_none() || self.dictionary.is_some() {
             return None;
@@ -206,7 +206,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         }
     }
 
-    /// Bytes of the byte strings that codes stand for, without lengths.
+    /// Bytes of the byte strings of codes, without lengths.
     pub(super) fn payload_of_codes(&self, codes: &[u32]) -> i64 {
         let Some(RankedDictionary { lengths, .. }) = self.dictionary.as_ref() else {
             return 0;
@@ -224,8 +224,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         self.order
     }
 
-    /// The order of the values that a dictionary's codes stand for, as `SortDetector` finds it for
-    /// values.
+    /// The order of the values of a dictionary's codes, as `SortDetector` finds it for values.
     pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<SortDirection> {
         let dictionary = self.dictionary.as_ref()?;
         if let (LeafValues::Bytes(ByteArrayValues::Slices(entries)), false) =
@@ -277,14 +276,14 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
     }
 }
 
-/// What collects the statistics of a leaf of geometries, if any are wanted.
+/// The collector of geospatial statistics for a leaf of geometries, if they are wanted.
 fn geospatial_collector(leaf: &Leaf, settings: &LeafSettings) -> Option<GeospatialCollector> {
     let edges = Edges::for_leaf(leaf)?;
     settings.statistics.bounds().then(|| GeospatialCollector::new(edges))
 }
 
-/// Adds geometries. The first that is no WKB ends it: what is not known of all values is said of
-/// none.
+/// Adds geometries. The first value that is no WKB ends the collection, because statistics must
+/// cover all values.
 fn collect(collector: &mut GeospatialCollector, values: &LeafValues<'_>, range: Range<usize>) {
     if let LeafValues::Bytes(values) = values {
         let _ = values.iter(range).try_for_each(|wkb| collector.push(wkb));

@@ -115,7 +115,7 @@ impl<'a> LeafValues<'a> {
         })
     }
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     pub(super) fn give(self, free_lists: &FreeLists) {
         match self {
             Self::Words32(values) => values.give(free_lists),

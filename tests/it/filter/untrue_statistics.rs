@@ -21,7 +21,7 @@ fn value(row: i32) -> Option<i32> {
     [None, Some(65_536), Some(1)][row as usize % 3]
 }
 
-/// What lies in the file.
+/// The contents of the file.
 #[derive(Debug, Clone, Copy)]
 enum Lie {
     RowGroup,
@@ -80,7 +80,7 @@ fn lying_file(lie: Lie) -> Bytes {
     close(body, &meta.to_thrift()).into()
 }
 
-/// The ids of the rows that a read gives.
+/// The ids of the rows that a read returns.
 fn ids(reader: Reader) -> Vec<i32> {
     let batches = reader.batches().expect("batches").map(|batch| batch.expect("a batch"));
     let ids = |batch: RecordBatch| {

@@ -128,7 +128,7 @@ fn decimals_of_every_physical_type() {
     check(of(16, 38), &(-123i128).to_be_bytes(), 1, DataType::Decimal128(38, 2), &text);
     let wide = [&[0xFF; 16][..], &(-123i128).to_be_bytes()].concat();
     check(of(32, 76), &wide, 1, DataType::Decimal256(76, 2), &text);
-    // Bytes of any length, the sign spelled out more often than needed.
+    // Bytes of any length, with more sign bytes than needed.
     let body = [
         &2u32.to_le_bytes()[..],
         &[0xFF, 0x85],
@@ -395,7 +395,7 @@ fn repeated_fields_without_annotation() {
     assert_eq!(one_level(schema, 1), json!([[{"a": 1}, {"a": 2}], [], [{"a": 3}]]));
     let schema = vec![group("v", FieldRepetitionType::Required, 1), repeated_leaf("a")];
     assert_eq!(one_level(schema, 1), json!([{"a": [1, 2]}, {"a": []}, {"a": [3]}]));
-    // The rows that the footer claims are not believed.
+    // The rows that the footer claims are not trusted.
     let body = [levels_v1(&[0], 1), levels_v1(&[1], 1), ints(&[1])].concat();
     let chunk = Chunk::new(Type::Int32, 1, &[v1(1, Encoding::Plain, &body)]);
     let file =

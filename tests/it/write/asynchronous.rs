@@ -43,7 +43,7 @@ struct Faulty {
     writes: Arc<AtomicUsize>,
     begun: Arc<AtomicUsize>,
     aborted: Arc<AtomicUsize>,
-    /// Parts on their way, and the most at a time.
+    /// Parts that are being uploaded, and their maximum at a time.
     parts: Arc<AtomicUsize>,
     most_parts: Arc<AtomicUsize>,
 }
@@ -277,7 +277,7 @@ fn wherever_it_fails_no_object_is_left_and_the_old_one_stays() {
     });
 }
 
-/// A sink that notes what becomes of it.
+/// A sink that records its calls.
 #[derive(Default)]
 struct Noted {
     bytes: Vec<u8>,

@@ -157,7 +157,7 @@ fn pages_that_nothing_is_left_of_are_joined() {
     let file = written(constant(), WriteOptions::new());
     assert_eq!(file.pages, [0, 1 << 18]);
     assert!(file.bytes() < 150, "{} bytes", file.bytes());
-    // Bounds of pages tell where a key is.
+    // Bounds of pages show where a key is.
     let keys = || Int64Array::from_iter_values(0..rows);
     let file = written(keys(), WriteOptions::new());
     assert_eq!(file.pages, [0, 1 << 17, 2 << 17]);
@@ -171,7 +171,7 @@ fn pages_that_nothing_is_left_of_are_joined() {
     assert_eq!(written(keys(), asked).pages, expected);
     let of_column = WriteOptions::new().with_column("c", |c| c.with_page_rows(1 << 16));
     assert_eq!(written(constant(), of_column).pages, expected);
-    // Those that something is left of.
+    // Values that compress to more than almost nothing.
     let any = Float64Array::from_iter_values((0..rows).map(|row| scattered(row as usize) as f64));
     assert!(written(any, WriteOptions::new()).pages.len() >= 5);
 }
@@ -192,7 +192,7 @@ fn dictionaries_of_hashes_take_no_more_than_by_the_first_level() {
     assert!(file.bytes() * 100 <= first.bytes() * 101, "{} {}", file.bytes(), first.bytes());
 }
 
-/// What a sample of next to nothing takes is mostly what a page takes by itself: a dictionary of
+/// A sample of almost nothing takes mostly what a page takes by itself: a dictionary of
 /// one entry is not seen to be the best.
 #[test]
 fn constants_are_dictionaries_of_one_entry() {

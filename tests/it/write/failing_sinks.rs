@@ -23,7 +23,7 @@ enum Fault {
     Half,
 }
 
-/// What a sink has seen; it outlives the writer.
+/// The calls that a sink has seen; it outlives the writer.
 #[derive(Default)]
 struct Seen {
     calls: usize,

@@ -26,7 +26,7 @@ use marquetry::{
 
 use super::mutate;
 
-/// What a way of reading was found to do.
+/// The findings of a way of reading.
 #[derive(Debug)]
 pub struct Finding {
     pub path: &'static str,
@@ -36,7 +36,7 @@ pub struct Finding {
 /// Counts the heap, where the program can.
 #[derive(Clone, Copy)]
 pub struct Heap {
-    /// Begins to count, and says how much there is.
+    /// Begins to count, and returns how much there is.
     pub start: fn() -> usize,
     /// The most that there was since.
     pub peak: fn() -> usize,
@@ -44,7 +44,7 @@ pub struct Heap {
 
 /// The memory that a read is given.
 pub const MEMORY: u64 = 64 << 20;
-/// What it may take beyond.
+/// Bytes that it may take beyond.
 const SLACK: usize = 16 << 20;
 /// How long a path may keep the processors, in a build without optimisation.
 const MAX_TIME: Duration = Duration::from_secs(4);
@@ -53,12 +53,12 @@ const MAX_TIME: Duration = Duration::from_secs(4);
 const MAX_ROWS: usize = 1 << 20;
 const ENOUGH_TIME: Duration = Duration::from_millis(500);
 /// Rows and bytes that are kept to be compared: they count as memory that the path takes.
-const MOST_KEPT_ROWS: usize = 1 << 14;
-const MOST_KEPT_BYTES: usize = 4 << 20;
+const MAX_KEPT_ROWS: usize = 1 << 14;
+const MAX_KEPT_BYTES: usize = 4 << 20;
 
 type Path = fn(&Bytes, &mut Rng) -> Result<Check>;
 
-/// What a path has seen, where it ended well.
+/// The observations of a path, if it ended well.
 #[derive(Default)]
 struct Check {
     invalid: Option<String>,
@@ -125,7 +125,7 @@ pub fn read_every_way(
         let start = cpu_time();
         let done = catch_unwind(AssertUnwindSafe(|| read(file, rng)));
         let (time, peak) = (cpu_time().saturating_sub(start), heap.map_or(0, |heap| (heap.peak)()));
-        // What is kept of the first path is none of this one's.
+        // Memory that is kept of the first path is not that of this one.
         let peak = peak.saturating_sub(before);
         if time > MAX_TIME {
             find(format!("takes {time:.1?}"));
@@ -147,7 +147,7 @@ pub fn read_every_way(
                 }
                 match (path, check.rows, &plain) {
                     ("plain", rows, _) => plain = rows,
-                    // NaN differs from itself; the text tells.
+                    // NaN differs from itself; the text form does not.
                     ("threads", Some(rows), Some(plain))
                         if rows != *plain && format!("{rows:?}") != format!("{plain:?}") =>
                     {
@@ -235,7 +235,7 @@ impl Seen {
         self.rows += batch.num_rows();
         // Bytes that batches share count again and again: fewer are kept then.
         self.bytes = self.bytes.saturating_add(batch.get_array_memory_size());
-        if self.rows <= MOST_KEPT_ROWS && self.bytes <= MOST_KEPT_BYTES {
+        if self.rows <= MAX_KEPT_ROWS && self.bytes <= MAX_KEPT_BYTES {
             self.batches.push(batch);
         } else {
             self.keeps = false;
@@ -421,17 +421,17 @@ fn stream(file: &Bytes, _: &mut Rng) -> Result<Check> {
     })
 }
 
-/// Writes what was read, and reads that: few bytes, as what the writer holds is no matter of the
-/// reader's limit.
+/// Writes the rows that were read, and reads them: few bytes, because the writer's memory is not
+/// part of the reader's limit.
 fn write(file: &Bytes, rng: &mut Rng) -> Result<Check> {
-    let reader = open(file)?.batch_bytes(MOST_KEPT_BYTES);
+    let reader = open(file)?.batch_bytes(MAX_KEPT_BYTES);
     let mut batches = reader.batches()?;
     let mut written = Vec::new();
     let options = WriteOptions::new().with_dictionary(rng.bool());
     let mut writer = Writer::new(WriteSink(&mut written), batches.schema(), options)?;
     let (mut rows, mut bytes, start) = (0, 0, Instant::now());
     while rows < 10_000
-        && bytes < MOST_KEPT_BYTES
+        && bytes < MAX_KEPT_BYTES
         && start.elapsed() < ENOUGH_TIME
         && let Some(batch) = batches.next_batch()?
     {
@@ -453,8 +453,8 @@ fn write(file: &Bytes, rng: &mut Rng) -> Result<Check> {
     Ok(Check { invalid, rows: None })
 }
 
-/// Row groups of files that a summary is made of here: to make one takes memory for all of their
-/// metadata as structs, which is not what is tested.
+/// Row groups of files that a summary is made of here: making one takes memory for all of their
+/// metadata as structs, which is not tested here.
 const MAX_SUMMARISED: usize = 5_000;
 
 /// As two files of a summary, which is changed too.

@@ -38,7 +38,7 @@ pub(crate) struct Args {
 
 /// A command line without a command to run.
 pub(crate) enum NoCommand {
-    /// No word: the screen that says what there is.
+    /// No subcommand: the screen that lists them.
     Screen(StyledStr),
     /// `marq help where`.
     HelpWhere,
@@ -53,7 +53,7 @@ impl From<clap::Error> for NoCommand {
 }
 
 impl NoCommand {
-    /// Answers, or says what is wrong.
+    /// Prints the text, or the error.
     pub(crate) fn answer(self) -> ExitCode {
         match self {
             Self::Screen(screen) => {
@@ -61,7 +61,7 @@ impl NoCommand {
                 ExitCode::from(2)
             }
             Self::HelpWhere => {
-                // Whoever closes the pipe has read enough.
+                // A closed pipe means that its reader has read enough.
                 let _ = std::io::stdout().write_all(help_where::TEXT.as_bytes());
                 ExitCode::SUCCESS
             }
@@ -95,7 +95,7 @@ pub(crate) enum Command {
     Sample(Sample),
     /// The number of rows, or of those that meet --where.
     Count(Files),
-    /// What a read will do, and why: row groups, pages, bytes, requests.
+    /// Shows what a read will do, and why: row groups, pages, bytes, requests.
     Explain(Explain),
     /// The pages of a column.
     Pages(Pages),
@@ -346,7 +346,7 @@ pub(crate) struct FilesOfRows {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Columns {
     /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or
-    /// repeated. A name with a comma stands in double quotes: -c '"a,b",c'.
+    /// repeated. A name with a comma is put in double quotes: -c '"a,b",c'.
     #[arg(
         short = 'c',
         long = "columns",
@@ -369,7 +369,7 @@ impl Columns {
     }
 }
 
-/// Names between commas; one in double quotes may have commas in it, and "" stands for a quote.
+/// Splits names at commas; a name in double quotes may contain commas, and "" stands for a quote.
 fn names(text: &str) -> Result<Names, String> {
     let mut names = Vec::new();
     let mut rest = text;
@@ -424,7 +424,7 @@ pub(crate) struct Explain {
 pub(crate) struct Sample {
     #[command(flatten)]
     pub(crate) rows: Rows,
-    /// The same seed gives the same rows.
+    /// The same seed selects the same rows.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
 }
@@ -447,9 +447,9 @@ pub(crate) struct Stats {
     /// One line for each column, column chunk, row group, or page.
     #[arg(long, default_value = "column")]
     pub(crate) by: By,
-    /// What the values are: how many are distinct, and the most frequent, of all files together.
-    /// Columns are decoded. With little memory, distinct values are estimated (~), and counts are
-    /// lower bounds (≥).
+    /// Counts values: how many are distinct, and the most frequent, of all files together. Columns
+    /// are decoded. With little memory, distinct values are estimated (~), and counts are lower
+    /// bounds (≥).
     #[arg(long, conflicts_with = "by")]
     pub(crate) values: bool,
     /// How many of the most frequent values.
@@ -724,7 +724,7 @@ pub(crate) enum By {
     Page,
 }
 
-/// What partition values are.
+/// How partition values are typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HiveTypes {
     Infer,

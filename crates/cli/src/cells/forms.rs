@@ -14,7 +14,8 @@ use crate::args::{BinaryForm, ValueForms};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Forms {
     pub(crate) values: ValueForms,
-    /// Of the leaves of bytes, in the order of the schema; `None` before a value was seen.
+    /// The forms of the leaves of bytes, in the order of the schema; `None` before a value was
+    /// seen.
     leaves: Vec<Option<BinaryForm>>,
 }
 
@@ -48,7 +49,7 @@ impl Forms {
         }
     }
 
-    /// The same for a column that stands alone.
+    /// The same for a column by itself.
     pub(crate) fn look_at_column(&mut self, column: &dyn Array, field: &Field) {
         if self.values.binary.is_none() && !is_shown_as_variant(column, field) {
             self.look_at(column, &mut 0);
@@ -112,8 +113,8 @@ fn of_values<'a>(values: impl Iterator<Item = Option<&'a [u8]>>) -> Option<Binar
     form
 }
 
-/// Bytes that are text: UTF-8 without control characters, but for those of lines. Numbers and
-/// digests that happen to be UTF-8 are not taken for text.
+/// Bytes as text, if they are UTF-8 without control characters other than line breaks. Numbers and
+/// digests that happen to be UTF-8 do not count as text.
 pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
     let is_control = |byte: &u8| matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 127);
     if bytes.iter().any(is_control) {
@@ -127,11 +128,11 @@ pub(super) fn base64(bytes: &[u8]) -> String {
     BASE64_STANDARD.encode(bytes)
 }
 
-/// Bytes that were written in this form; where none is said, text that begins with `0x` is hex, and
-/// other text is its own bytes.
+/// Parses bytes in this form; without a form, text that begins with `0x` is hex, and other text is
+/// its own bytes.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The fault of the text.
 pub(crate) fn bytes_of(text: &str, form: Option<BinaryForm>) -> Result<Vec<u8>, String> {
     let wrong = |form: &str| format!("{text:?} is not {form}");
     match form {

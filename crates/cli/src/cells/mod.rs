@@ -41,9 +41,9 @@ type RangeOf<'a> = Box<dyn Fn(usize) -> Range<usize> + 'a>;
 
 enum CellKind<'a> {
     Null,
-    /// What JSON writes without quotes: booleans, integers, decimals.
+    /// Values that JSON writes without quotes: booleans, integers, decimals.
     Bare(Append<'a>),
-    /// What JSON writes in quotes, and what needs no escapes there: dates, times, UUIDs, hex.
+    /// Values that JSON writes in quotes and that need no escapes: dates, times, UUIDs, hex.
     Quoted(Append<'a>),
     Text(Box<dyn Fn(usize) -> &'a str + 'a>),
     /// Floats, and what else Arrow has a text for.
@@ -354,7 +354,7 @@ fn in_zone(array: &dyn Array) -> Result<CellKind<'_>, ArrowError> {
 #[derive(Debug, Clone, Copy)]
 struct BytesAs {
     form: BinaryForm,
-    /// Whether `--binary` gives the form.
+    /// Whether `--binary` sets the form.
     is_given: bool,
     /// Whether they are geometries, which tables show as well-known text.
     is_wkb: bool,
@@ -578,10 +578,10 @@ fn write_pairs(
     Ok(())
 }
 
-/// Characters of the text of a geometry: enough to tell it from others, and many have thousands.
+/// Maximum characters of the text of a geometry, because many have thousands.
 const MAX_WKT: usize = 100;
 
-/// What the text of a value is for.
+/// The purpose of the text of a value.
 #[derive(Clone, Copy)]
 enum TextForm {
     Json,
@@ -599,7 +599,8 @@ impl TextForm {
         }
     }
 
-    /// A float, or in quotes a word for what JSON has no number for; `write` says which it is.
+    /// Writes a float, or in quotes the word for a value that JSON has no number for; `write`
+    /// decides which.
     fn float(
         self,
         out: &mut Vec<u8>,

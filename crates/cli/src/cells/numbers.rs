@@ -100,7 +100,7 @@ mod tests {
             }
             if narrow.is_finite() {
                 let shortest: f64 = narrow.to_string().parse().expect("a number");
-                // Of two texts that are as short, either is right.
+                // If two texts are equally short, either is right.
                 let text = text(|out| _ = float32(narrow, out));
                 assert_eq!(text.len(), number(shortest).len(), "{text}");
                 assert_eq!(text.parse::<f32>(), Ok(narrow));

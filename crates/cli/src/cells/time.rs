@@ -101,7 +101,7 @@ pub(super) fn is_far(array: &dyn Array, i: usize) -> bool {
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             value!(types::TimestampMicrosecondType) / 1_000_000
         }
-        // 292 years at the most.
+        // At most 292 years.
         _ => return false,
     };
     seconds > SECONDS.unsigned_abs()

@@ -139,7 +139,7 @@ struct FileAudit {
     protected_columns: Option<usize>,
     /// `None` where the footer cannot be read.
     columns: Option<Vec<ColumnAudit>>,
-    /// What can be read of the file without keys.
+    /// The parts of the file that can be read without keys.
     leaks: Vec<String>,
     #[serde(skip)]
     has_keys: bool,
@@ -296,7 +296,7 @@ impl FileAudit {
     }
 }
 
-/// What can be read of a file without keys, whose footer has these key-values.
+/// Lists the parts of a file, whose footer has these key-values, that can be read without keys.
 fn leaks(mode: FooterMode, key_values: Vec<&str>) -> Vec<String> {
     if mode == FooterMode::Encrypted {
         return Vec::new();
@@ -373,7 +373,7 @@ impl FooterAudit {
         }
     }
 
-    /// What protects each column; whether its keys are there is looked at where some were given.
+    /// The protection of each column; whether its keys are available is checked if some were given.
     fn columns(
         &self,
         reader: &Reader,
@@ -457,7 +457,7 @@ impl ColumnAudit {
         }
     }
 
-    /// Says what the chunks come to.
+    /// Sums up the chunks.
     fn finish(&mut self, footer: &FooterAudit, has_keys: bool) {
         let ChunkCounts { with_footer_key, with_own_key, denied, forged, .. } = self.counts;
         self.protection = match (self.plain_chunks, with_footer_key, with_own_key) {

@@ -16,7 +16,7 @@ pub(super) fn is_encrypted(reader: &Reader) -> bool {
     footer.is_encrypted() || footer.index().head().encryption_algorithm.is_some()
 }
 
-/// What stands before an encrypted footer; `None` if the footer is not encrypted, or is none.
+/// The metadata before an encrypted footer; `None` if the footer is not encrypted, or is none.
 pub(super) fn crypto_metadata(source: &dyn Source) -> Result<Option<FileCryptoMetaData>> {
     let Some(end) = source.len()?.checked_sub(8) else { return Ok(None) };
     let tail = source.read(end..end + 8)?;
@@ -30,7 +30,7 @@ pub(super) fn crypto_metadata(source: &dyn Source) -> Result<Option<FileCryptoMe
 /// Bytes of an algorithm and a key metadata.
 const MAX_CRYPTO_METADATA: u64 = 1 << 20;
 
-/// The prefix of what is authenticated.
+/// The prefix of the additional authenticated data.
 #[derive(Debug)]
 pub(super) enum AadPrefix {
     None,
@@ -70,7 +70,7 @@ pub(super) struct KeyName {
     /// Where the material of a wrapped key is.
     #[serde(skip_serializing_if = "Option::is_none")]
     storage: Option<&'static str>,
-    /// What names the material in another file, which is missing or does not have it.
+    /// The reference to material in another file, which is missing or does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<String>,
 }

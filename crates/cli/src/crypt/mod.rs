@@ -8,7 +8,7 @@ mod rewrap;
 use crate::args::{Crypt, Global};
 use crate::failure::Result;
 
-/// Does what the subcommand says.
+/// Runs the subcommand.
 pub(crate) fn run(command: &Crypt, global: &Global) -> Result<()> {
     match command {
         Crypt::Audit(command) => audit::run(command, global),

@@ -11,12 +11,12 @@ use crate::failure::Result;
 pub(crate) struct CsvForm {
     pub(crate) delimiter: char,
     pub(crate) header: bool,
-    /// What is read as null without quotes; the first is written.
+    /// Texts that are read as null without quotes; the first is written.
     pub(crate) nulls: Vec<String>,
     /// Whether cells are escaped: on a terminal, which they must not control.
     pub(crate) terminal: bool,
-    /// Whether numbers and times may need quotes: where the delimiter may stand in them, or null
-    /// looks like them.
+    /// Whether numbers and times may need quotes: if they may contain the delimiter, or null looks
+    /// like them.
     pub(crate) is_special: bool,
 }
 

@@ -45,7 +45,7 @@ impl Formatters {
         Self { work, threads, pending: VecDeque::new() }
     }
 
-    /// Takes a batch. Gives the text of an earlier one, if enough are under way.
+    /// Takes a batch. Returns the text of an earlier one, if enough are in progress.
     pub(super) fn push(
         &mut self,
         lines: Lines,

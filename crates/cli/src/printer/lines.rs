@@ -53,7 +53,7 @@ impl Lines {
         Ok(())
     }
 
-    /// What stands before the values, with the names of the columns.
+    /// The text before each value, with the name of its column.
     fn names(&self) -> Vec<Vec<u8>> {
         let fields = self.schema.fields().iter().enumerate();
         let name = |(i, field): (usize, &arrow_schema::FieldRef)| {
@@ -63,7 +63,7 @@ impl Lines {
         fields.map(name).collect()
     }
 
-    /// JSON objects stand in one list, JSON lines do not.
+    /// JSON objects are in one list, JSON lines are not.
     fn open_object(&self, row: u64, out: &mut Vec<u8>) {
         if self.format == Format::Json {
             out.extend_from_slice(if row == 0 { b"[\n" } else { b",\n" });

@@ -83,7 +83,7 @@ impl Printer {
         self
     }
 
-    /// The same with columns of one name numbered, if `rename` says so.
+    /// Numbers columns of the same name, if `rename` is set.
     pub(crate) fn with_renamed_duplicates(mut self, rename: bool) -> Self {
         self.rename = rename;
         self
@@ -94,7 +94,7 @@ impl Printer {
         self.title = Some(title.to_owned());
     }
 
-    /// Says what rows come; said again when it changes.
+    /// Announces the schema of the rows; again when it changes.
     pub(crate) fn schema(&mut self, schema: &Schema) -> Result<()> {
         let shown = names::shown(schema, self.rename);
         let same = |old: &SchemaRef| match self.format {
@@ -299,7 +299,8 @@ fn wrong(column: &str, row: u64, error: ArrowError) -> Failure {
     Failure::File(Error::unsupported("value without a text", text).at_column(column))
 }
 
-/// A cell of a table: text that looks like null, or that begins with a quote, stands in quotes.
+/// Formats a cell of a table: text that looks like null, or that begins with a quote, is put in
+/// quotes.
 fn table_cell(text: Option<String>, any: bool) -> Cell {
     match text {
         None => Cell::Null,

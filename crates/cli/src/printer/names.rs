@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 /// The schema with the names that are shown: `a`, `a_2`, `a_3` for columns and struct members of
-/// one name, if `rename` says so.
+/// one name, if `rename` is set.
 pub(super) fn shown(schema: &Schema, rename: bool) -> SchemaRef {
     let fields = if rename { renamed(schema.fields()) } else { schema.fields().clone() };
     Arc::new(Schema::new(fields))
@@ -21,7 +21,7 @@ pub(super) fn duplicate(fields: &Fields) -> Option<String> {
     })
 }
 
-/// The same for what is inside a column.
+/// The same for the fields inside a column.
 pub(super) fn duplicate_below(field: &Field) -> Option<String> {
     let found = match field.data_type() {
         DataType::Struct(fields) => duplicate(fields)?,
@@ -79,7 +79,7 @@ fn inside(data_type: &DataType) -> DataType {
     }
 }
 
-/// What is in a list or in runs.
+/// The field of the elements of a list or of runs.
 fn item(data_type: &DataType) -> Option<&Field> {
     match data_type {
         DataType::List(item)

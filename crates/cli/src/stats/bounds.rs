@@ -27,7 +27,7 @@ use crate::json;
 pub(super) struct Bound {
     value: ArrayRef,
     field: Field,
-    /// Whether it is a value of the column, where the file says it.
+    /// Whether it is a value of the column, if the file states it.
     pub(super) exact: Option<bool>,
 }
 

@@ -45,6 +45,8 @@ pub(super) struct Tally {
     missed: u64,
     /// The smallest hashes of all values, once some are forgotten.
     smallest: Option<BTreeSet<u64>>,
+    /// How many values were different before they were changed to others, whose hashes are others.
+    distinct_before: u64,
 }
 
 impl Tally {
@@ -87,11 +89,14 @@ impl Tally {
         }
     }
 
-    /// The same counts of other values; `changed` gives those.
+    /// Converts the counted values with `changed`.
     pub(super) fn map<E>(
         &mut self,
         changed: impl Fn(&Value) -> Result<Box<[u8]>, E>,
     ) -> Result<(), E> {
+        if let Some(smallest) = self.smallest.as_mut().map(std::mem::take) {
+            self.distinct_before = self.distinct_before.max(estimate(&smallest));
+        }
         let counts = std::mem::take(&mut self.counts);
         (self.values, self.bytes) = (self.values - counts.iter().map(|(_, n)| n).sum::<u64>(), 0);
         for (value, times) in counts {
@@ -142,7 +147,7 @@ impl Tally {
     pub(super) fn distinct(&self) -> u64 {
         match &self.smallest {
             None => self.counts.len() as u64,
-            Some(smallest) => estimate(smallest),
+            Some(smallest) => estimate(smallest).max(self.distinct_before),
         }
     }
 
@@ -151,8 +156,8 @@ impl Tally {
         self.is_exact() && self.values > 1 && self.counts.len() as u64 == self.values
     }
 
-    /// The most frequent values, and how often they are there, at the least. Those that others may
-    /// surpass that were forgotten are left out.
+    /// The most frequent values, with lower bounds of their counts. Values that forgotten ones may
+    /// surpass are left out.
     pub(super) fn most_frequent(&self, n: usize) -> Vec<(&Value, u64)> {
         let known = self.counts.iter().map(|(value, times)| (value, *times));
         let mut known: Vec<(&Value, u64)> =
@@ -237,7 +242,7 @@ mod tests {
             found.iter().map(|(value, _)| text(value)).collect()
         };
         assert_eq!(names(&exact, 2), ["common", "second"], "seed {seed}");
-        // None of the rare values is said to be frequent.
+        // No rare value is listed as frequent.
         assert_eq!(names(&small, 5), ["common", "second"], "seed {seed}");
         for ((_, least), (_, true_count)) in
             small.most_frequent(2).iter().zip(exact.most_frequent(2))

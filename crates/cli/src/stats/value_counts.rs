@@ -21,7 +21,7 @@ use crate::cells::{Forms, ValuesOf};
 /// How often the values of a column are there.
 pub(super) struct ValueCounts {
     pub(super) tally: Tally,
-    /// What the values are, but for those of dictionaries, which count as what they stand for.
+    /// The type of the values; dictionaries count as their values.
     field: FieldRef,
     keys: Keys,
     forms: Forms,
@@ -66,7 +66,7 @@ impl ValueCounts {
         Self { tally: Tally::default(), field, keys, forms: Forms::new(forms), pending: None }
     }
 
-    /// Counts the values of a column, which are null where `nulls` says so, too.
+    /// Counts the values of a column; a value is null if it is, or if `nulls` says so.
     pub(super) fn add(
         &mut self,
         field: &FieldRef,
@@ -111,7 +111,7 @@ impl ValueCounts {
         self.count(&values, counts.into_iter().enumerate().filter(|(_, times)| *times > 0))
     }
 
-    /// Counts some values, none of them null, and each as often as is said.
+    /// Counts some values, none of them null, each with its number of occurrences.
     fn count(
         &mut self,
         values: &ArrayRef,
@@ -216,7 +216,7 @@ fn json(
     ValuesOf::new(forms).column(&array, field)?.raw_json(0)
 }
 
-/// The field of the values that a dictionary stands for.
+/// The field of the values of a dictionary.
 fn plain(field: &FieldRef) -> FieldRef {
     match field.data_type() {
         DataType::Dictionary(_, value) => {

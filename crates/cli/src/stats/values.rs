@@ -152,7 +152,8 @@ fn cut(value: &RawValue) -> String {
 /// Threads that count, each the values of some columns.
 struct Counters {
     threads: Vec<Thread>,
-    /// Where columns stand among those of all files: by their names, and which of that name.
+    /// Positions of columns among those of all files, by their names and their index among equal
+    /// names.
     places: HashMap<(String, usize), usize>,
 }
 
@@ -199,7 +200,7 @@ impl Counters {
         }
         for (thread, (places, columns)) in self.threads.iter().zip(shares) {
             let columns = PlacedColumns { places, columns: batch.project(&columns)? };
-            // If the thread has ended, its result says why.
+            // If the thread has ended, its result has the error.
             let _ = thread.batches.send(columns);
         }
         Ok(())
@@ -220,7 +221,7 @@ impl Counters {
 
 /// A column, or a member of struct columns.
 struct CountedColumn {
-    /// Where the column stands among all.
+    /// Position of the column among all.
     place: usize,
     path: String,
     counts: ValueCounts,

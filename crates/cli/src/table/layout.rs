@@ -1,10 +1,9 @@
 //! Chooses which columns of a table are shown, and how wide, by their widths and that of the
 //! screen.
 
-/// What a table takes on each line besides the cells: `│ ` and ` ` for each column, and `│` at the
-/// end.
+/// Width of a line besides its cells: `│ ` and ` ` for each column, and `│` at the end.
 const FRAME: usize = 3;
-/// The width of the column that stands for those left out.
+/// Width of the column that stands for those left out.
 const GAP: usize = 1;
 
 /// How a table is laid out.

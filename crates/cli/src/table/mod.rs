@@ -37,7 +37,7 @@ pub(crate) struct TableColumn {
     pub(crate) is_path: bool,
 }
 
-/// The side that cells stand on.
+/// The alignment of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
@@ -243,7 +243,7 @@ impl Table {
                     column.name = name;
                 }
                 let mut layout = Layout::whole(&self.natural(&held));
-                // A dash, and the colon that stands for the right side.
+                // A dash, and the colon for right alignment.
                 layout.left.iter_mut().for_each(|width| *width = 2.max(*width));
                 let widths = layout.left.clone();
                 self.layout = Some(layout);
@@ -386,7 +386,7 @@ struct Shown<'a> {
     is_path: bool,
 }
 
-/// A line of cells; `of` gives the one of a column.
+/// Draws a line of cells; `of` returns the cell of a column.
 fn line<'a>(
     out: &mut impl Write,
     style: &Style,

@@ -36,8 +36,8 @@ pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default()))
 }
 
-/// The text in at most `columns`, with `…` in the middle where it was cut: of a path, both the
-/// first field and the last tell which one it is.
+/// Shortens the text to at most `columns`, with `…` in the middle, because both the first and the
+/// last part of a path identify it.
 pub(crate) fn cut_middle(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns || columns < 3 {
         return cut(text, columns);

@@ -17,8 +17,8 @@ use super::maps::Maps;
 use crate::args::BinaryForm;
 use crate::cells::bytes_of;
 
-/// What the JSON decoder makes of a value that becomes this. Numbers and times stay text, because
-/// the decoder silently drops digits; maps are lists.
+/// The type in which the JSON decoder reads a value that becomes this type. Numbers and times stay
+/// text, because the decoder silently drops digits; maps are lists.
 pub(super) fn json_type(data_type: &DataType) -> DataType {
     let inside = |field: &FieldRef| -> FieldRef {
         Arc::new(Field::new(field.name(), json_type(field.data_type()), true))
@@ -53,7 +53,7 @@ pub(super) fn decoded_as(schema: &SchemaRef, of: impl Fn(&DataType) -> DataType)
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// What does not fit, and in which row of the batch.
+/// A value that does not fit, and its row in the batch.
 pub(super) struct Misfit {
     pub(super) row: Option<usize>,
     pub(super) error: String,
@@ -229,8 +229,8 @@ fn instant(text: &str, unit: TimeUnit, zone: Option<&str>) -> Result<i64, ArrowE
     }
 }
 
-/// Bytes as `marq` writes them, in hex after `0x`, or as a UUID for 16 of them; other text is its
-/// own bytes, unless `--binary` says what it is.
+/// Parses bytes as `marq` writes them, in hex after `0x`, or as a UUID for 16 of them; other text
+/// is its own bytes, unless `--binary` sets the form.
 fn bytes(cell: &str, to: &DataType, binary: Option<BinaryForm>) -> Result<Vec<u8>, ArrowError> {
     let found = match *to == DataType::FixedSizeBinary(16) && is_uuid(cell) {
         true => bytes_of(&format!("0x{}", cell.replace('-', "")), None),
@@ -277,7 +277,7 @@ fn nested(
     }
 }
 
-/// Whether a date with a time says its offset from UTC, or its time zone.
+/// Whether a date with a time has an offset from UTC, or a time zone.
 pub(super) fn has_offset(text: &str) -> bool {
     let time = text.get("2000-01-01T".len()..).unwrap_or_default();
     time.contains(|c: char| matches!(c, '+' | '-') || c.is_ascii_alphabetic())

@@ -103,7 +103,7 @@ fn format_of(name: &str, command: &Convert) -> Format {
     Format::default().with_header(!command.text.no_header).with_delimiter(delimiter(name, command))
 }
 
-/// Says it if the one column of a file looks like several between other delimiters.
+/// Warns if the one column of a file looks like several with another delimiter.
 fn say_other_delimiter(name: &str, found: &Schema, command: &Convert, global: &Global) {
     let [field] = &found.fields()[..] else { return };
     let other = [(';', "';'"), ('\t', "tab"), ('|', "'|'"), (',', "','")];
@@ -114,7 +114,7 @@ fn say_other_delimiter(name: &str, found: &Schema, command: &Convert, global: &G
     }
 }
 
-/// What is null in a file whose columns hold texts or not.
+/// The text of null in a file whose columns hold texts or not.
 fn convention(
     name: &str,
     command: &Convert,
@@ -282,7 +282,7 @@ fn unmarked(batch: &RecordBatch, mark: &str) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options)?)
 }
 
-/// Arrow says the line somewhere in the text, and counts from 0 where a value is wrong.
+/// Arrow names the line somewhere in the text, and counts from 0 if a value is wrong.
 fn csv_error(name: &str, error: ArrowError) -> Failure {
     let text = match &error {
         ArrowError::CsvError(text) | ArrowError::ParseError(text) => text.clone(),
@@ -293,7 +293,7 @@ fn csv_error(name: &str, error: ArrowError) -> Failure {
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         rest.get(..end)?.parse::<u64>().ok()
     };
-    // Inference says the line itself.
+    // Inference names the line itself.
     let from = u64::from(!text.contains("unequal lengths"));
     let line = number("at line ").map(|line| line + from).or_else(|| number("for line "));
     let text = text.split(". Row data").next().unwrap_or_default();
@@ -301,7 +301,7 @@ fn csv_error(name: &str, error: ArrowError) -> Failure {
     Failure::content(name, line, text)
 }
 
-/// What the CSV decoder makes of a cell that becomes this.
+/// The type in which the CSV decoder reads a cell that becomes this type.
 fn csv_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Boolean | DataType::Float16 | DataType::Float32 | DataType::Float64 => {

@@ -14,7 +14,7 @@ use super::times::Texts;
 use crate::failure::{Failure, Result};
 use crate::json::{self, Json, at_column};
 
-/// What the values of one place look like: of a column, an item, or a member.
+/// The shape of the values of one place: of a column, an item, or a member.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shape {
     booleans: bool,
@@ -22,7 +22,7 @@ pub(super) struct Shape {
     texts: Option<Texts>,
     items: Option<Box<Self>>,
     members: Option<Box<Members>>,
-    /// Where the first value that is not null stands.
+    /// Place of the first value that is not null.
     first: Option<Place>,
 }
 
@@ -96,7 +96,7 @@ impl Members {
         &mut self.shapes[i].1
     }
 
-    /// The fields, but for those that `type_of` has another type for, or none.
+    /// The fields, except those that `type_of` has another type for, or none.
     pub(super) fn fields(
         &self,
         path: &str,
@@ -241,7 +241,7 @@ impl Shape {
     }
 }
 
-/// What cannot be of one type.
+/// The kinds of values that have no common type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Scalar,

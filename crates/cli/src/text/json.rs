@@ -148,7 +148,7 @@ struct JsonBatches<R> {
     /// Where maps are.
     maps: Option<Maps>,
     binary: Option<BinaryForm>,
-    /// What helps where a value does not fit.
+    /// Advice for a value that does not fit.
     hint: Option<&'static str>,
     /// The columns of the decoder.
     decoded: SchemaRef,

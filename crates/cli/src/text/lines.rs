@@ -15,7 +15,7 @@ pub(super) struct JsonTexts<R> {
     max_bytes: u64,
 }
 
-/// How the values stand in the file.
+/// The layout of the values in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Nothing was read.
@@ -76,7 +76,7 @@ impl<R: BufRead> JsonTexts<R> {
         Ok(())
     }
 
-    /// Reads a line that is not empty, and gives its number.
+    /// Reads a line that is not empty, and returns its number.
     fn line(&mut self) -> Result<Option<u64>, TextError> {
         loop {
             let line = self.number;
@@ -96,7 +96,7 @@ impl<R: BufRead> JsonTexts<R> {
         }
     }
 
-    /// Reads an item of the array, and gives the number of its first line.
+    /// Reads an item of the array, and returns the number of its first line.
     fn item(&mut self) -> Result<Option<u64>, TextError> {
         match (self.blanks()?, self.form) {
             (Some(b']'), _) => {
@@ -145,7 +145,7 @@ impl<R: BufRead> JsonTexts<R> {
         TextError::Content(text)
     }
 
-    /// Passes over blanks, and gives the byte after them.
+    /// Skips blanks, and returns the byte after them.
     fn blanks(&mut self) -> Result<Option<u8>, TextError> {
         while let Some(byte) = self.peek()? {
             if !byte.is_ascii_whitespace() {
@@ -176,8 +176,8 @@ struct Item {
 }
 
 impl Item {
-    /// Appends bytes of the item, with blanks in the place of line ends, and gives how many; fewer
-    /// than there are where it ends.
+    /// Appends bytes of the item, with blanks in place of line ends, and returns how many: fewer
+    /// than there are if the item ends.
     fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>, lines: &mut u64) -> usize {
         for (i, byte) in bytes.iter().enumerate() {
             match byte {

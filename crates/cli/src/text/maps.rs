@@ -47,8 +47,8 @@ impl Maps {
         }
     }
 
-    /// Appends the JSON with all maps as lists of keys and values. What has another form than the
-    /// type stays as it is, and the decoder says what is wrong.
+    /// Appends the JSON with all maps as lists of keys and values. A value that does not match the
+    /// type stays unchanged, and the decoder reports it.
     ///
     /// # Errors
     /// If it is no JSON.

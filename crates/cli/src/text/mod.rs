@@ -26,7 +26,7 @@ const BATCH_ROWS: usize = 8192;
 /// Bytes of text from which on a batch ends early, where memory is not scarce.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// The type that inference gives to values of both types.
+/// The type that inference returns for values of both types.
 fn both(a: &DataType, b: &DataType) -> DataType {
     use DataType::{Date32, Float64, Int64, Null, Timestamp, Utf8};
     match (a, b) {
@@ -66,7 +66,7 @@ fn infer_rows(command: &Convert) -> usize {
     }
 }
 
-/// What helps where a value does not fit the type of its column: nothing, if that was said.
+/// Advice for a value that does not fit the type of its column; none, if the type was given.
 fn late_value(command: &Convert) -> Option<&'static str> {
     let is_inferred = !command.text.schema_only && command.text.infer_rows != Some(0);
     is_inferred.then_some(

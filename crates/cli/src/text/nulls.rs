@@ -6,7 +6,7 @@
 
 use std::io::{self, BufRead, Read};
 
-/// What is null, and what separates cells.
+/// The texts of null, and the delimiter of cells.
 #[derive(Debug, Clone)]
 pub(super) struct Convention {
     pub(super) delimiter: u8,
@@ -15,7 +15,7 @@ pub(super) struct Convention {
     pub(super) nulls: Vec<Vec<u8>>,
     /// Columns in which an empty text is a value; the others have none.
     pub(super) texts: Vec<bool>,
-    /// What stands for an empty text.
+    /// The mark for an empty text.
     pub(super) mark: String,
     /// The longest record.
     pub(super) max_record_bytes: u64,
@@ -30,7 +30,7 @@ pub(super) fn mark() -> String {
 pub(super) struct Rewritten<R> {
     inner: R,
     convention: Convention,
-    /// What is rewritten and not yet asked for.
+    /// Bytes that are rewritten and not read yet.
     out: Vec<u8>,
     given: usize,
     /// Where the last record begins of those in `out`.
@@ -103,14 +103,8 @@ impl<R: BufRead> Rewritten<R> {
     }
 
     fn push(&mut self, byte: u8) {
-        if self.bom <= BOM.len() {
-            if BOM.get(self.bom) == Some(&byte) {
-                self.bom += 1;
-                return;
-            }
-            let half = if self.bom < BOM.len() { self.bom } else { 0 };
-            self.bom = BOM.len() + 1;
-            BOM.iter().take(half).for_each(|byte| self.push(*byte));
+        if self.bom <= BOM.len() && self.is_in_bom(byte) {
+            return;
         }
         if std::mem::take(&mut self.after_cr) && byte == b'\n' {
             self.out.push(byte);
@@ -168,6 +162,19 @@ impl<R: BufRead> Rewritten<R> {
                 }
             },
         }
+    }
+
+    /// Whether a byte is one of a byte order mark, which is passed over. What only began like one
+    /// is pushed again.
+    fn is_in_bom(&mut self, byte: u8) -> bool {
+        if BOM.get(self.bom) == Some(&byte) {
+            self.bom += 1;
+            return true;
+        }
+        let half = if self.bom < BOM.len() { self.bom } else { 0 };
+        self.bom = BOM.len() + 1;
+        BOM.iter().take(half).for_each(|byte| self.push(*byte));
+        false
     }
 
     fn end(&self, byte: u8) -> bool {

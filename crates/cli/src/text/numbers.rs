@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 use super::infer::Place;
 use crate::failure::Result;
 
-/// What the numbers of one place are.
+/// The properties of the numbers of one place.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Numbers {
     /// The most digits before the point, and after it.

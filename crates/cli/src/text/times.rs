@@ -5,7 +5,7 @@ use arrow_array::types::Date32Type;
 use arrow_cast::parse::{Parser, string_to_datetime};
 use arrow_schema::{DataType, TimeUnit};
 
-/// What the texts of one place are.
+/// The properties of the texts of one place.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Texts {
     dates: bool,

@@ -24,7 +24,7 @@ enum Cell {
     Text(String),
 }
 
-/// What the twin cannot compute, because it overflows or is not allowed.
+/// A value that the twin cannot compute, because it overflows or is not allowed.
 struct Fails;
 
 #[derive(Debug, Clone)]

@@ -10,8 +10,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// Finds equal values. Gives the position of the first of each distinct value, and for every value
-/// its index among those. The first `entries` values are kept even if they are equal.
+/// Finds equal values. Returns the position of the first of each distinct value, and for every
+/// value its index among those. The first `entries` values are kept even if they are equal.
 pub(super) fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
     let bytes = DistinctBytes::from_array(values);
     // With a seed that no file can know, as values may be made to collide.
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// What [`distinct`] is to give, with a map of the standard library.
+    /// The expected result of [`distinct`], computed with a map of the standard library.
     fn twin(values: &[Vec<u8>], entries: usize) -> (Vec<u32>, Vec<u32>) {
         let (mut known, mut first, mut place) = (HashMap::new(), Vec::<u32>::new(), Vec::new());
         for (i, value) in values.iter().enumerate() {

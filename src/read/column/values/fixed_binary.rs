@@ -47,7 +47,7 @@ impl FixedBinaryReader {
 }
 
 impl FixedBinaryReader {
-    /// Says whether `n` more slots fit into an array of at most `max_bytes` bytes.
+    /// Checks that `n` more slots fit into an array of at most `max_bytes` bytes.
     fn check_memory(&self, n: usize, max_bytes: usize) -> Result<()> {
         let wanted = n.saturating_mul(self.width);
         let left = max_bytes.saturating_sub(self.out.len());

@@ -205,7 +205,7 @@ impl DictionaryIndices {
         }
     }
 
-    /// As [`DictionaryIndices::read`], of those of the next `n` values whose bits of `selection`
+    /// Like [`DictionaryIndices::read`], for those of the next `n` values whose bits of `selection`
     /// are set.
     fn read_selected(
         &mut self,
@@ -243,7 +243,7 @@ impl DictionaryIndices {
         checked
     }
 
-    /// Gives indices to `n` values that were appended to the dictionary.
+    /// Assigns indices to `n` values that were appended to the dictionary.
     fn append(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
         let first = self.entries() + self.appended;
         let end = u32::try_from(first + n).map_err(|_| too_many(first + n))?;
@@ -300,7 +300,7 @@ fn counting_indices(indices: Range<usize>) -> Bytes {
     }
     bytes.push((header & 0x7F) as u8);
     for index in indices.start..indices.start + groups * 8 {
-        // Those after the last are padding, and wrap.
+        // Indices after the last are padding, and wrap.
         #[expect(clippy::cast_possible_truncation, reason = "entries have 32 bits")]
         bytes.extend_from_slice(&(index as u32).to_le_bytes());
     }

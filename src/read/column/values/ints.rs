@@ -86,7 +86,7 @@ fn of_rule<P: PhysicalInt, T: FromPhysicalInt>(
     PrimitiveReader::boxed(data_type, IntSource::new(physical, Converted { convert, rule }))
 }
 
-/// A physical word: `i32` or `i64`, whatever it stands for.
+/// A physical word: `i32` or `i64`, whatever its meaning.
 pub(super) trait PhysicalInt:
     plain::Native + delta_binary::Int + split::SplitWord + ArrowNativeType + PlainOldData
 {
@@ -137,7 +137,7 @@ impl PhysicalInt for i64 {
 pub(super) trait FromPhysicalInt: ArrowNativeType + PlainOldData {
     /// By dropping high bits or extending the sign.
     fn wrap(value: i64) -> Self;
-    /// Exactly, or not at all; unsigned targets are told by the width.
+    /// Exactly, or not at all; unsigned targets are recognised by the width.
     fn exact(value: i64) -> Option<Self>;
     /// The product, if it fits.
     fn times(value: i64, factor: i64) -> Option<Self>;

@@ -49,7 +49,7 @@ pub(in crate::read::column) trait ValueReader: Send {
     /// Skips the next `n` values of the page.
     fn skip(&mut self, n: usize) -> Result<()>;
 
-    /// As [`ValueReader::read`], but only those of the next `n` values whose bits of `selection`
+    /// Like [`ValueReader::read`], but only those of the next `n` values whose bits of `selection`
     /// are set. The others need not be decoded.
     fn read_selected(&mut self, n: usize, selection: &Bitmap, max_bytes: usize) -> Result<()> {
         let mut at = 0;
@@ -62,12 +62,12 @@ pub(in crate::read::column) trait ValueReader: Send {
     }
 
     /// Whether the next `n` values lie in the page as a whole. A PLAIN page may be cut off. `None`
-    /// if only reading them can tell.
+    /// if only reading them shows it.
     fn holds(&self, _n: usize) -> Option<bool> {
         None
     }
 
-    /// Says whether `nulls` more slots fit into an array of at most `max_bytes` bytes: of values
+    /// Checks that `nulls` more slots fit into an array of at most `max_bytes` bytes: of values
     /// whose width the file states, a null takes as much as a value.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ pub(in crate::read::column) trait ValueReader: Send {
 pub(in crate::read::column) enum Count {
     /// This many.
     Exactly(usize),
-    /// No more than this: version 1 pages of nullable leaves do not say how many are null.
+    /// At most this many: version 1 pages of nullable leaves do not state the number of nulls.
     AtMost(usize),
 }
 
@@ -104,7 +104,7 @@ impl Count {
         }
     }
 
-    /// The number of values, where `stated` is what the encoded bytes say.
+    /// The number of values, if the encoded bytes state `stated`.
     pub(in crate::read::column) fn settle(
         self,
         stated: usize,

@@ -71,7 +71,7 @@ fn build<R: RunEndIndexType>(
     ends: &[usize],
     values: &ArrayRef,
 ) -> Result<ArrayRef> {
-    // Of no rows there is no run.
+    // Without rows there is no run.
     let len = ends.last().copied().unwrap_or(0);
     if R::Native::from_usize(len).is_none() {
         return Err(Error::limit(

@@ -30,7 +30,7 @@ enum Places {
 const PART_OF_DICTIONARY: usize = 16;
 
 impl SparseDictionary {
-    /// Of entries of `width` bytes each, which may be 0.
+    /// A dictionary of entries of `width` bytes each, which may be 0.
     ///
     /// # Errors
     /// `Malformed` if the page does not hold them all.
@@ -83,7 +83,7 @@ impl SparseDictionary {
         }
     }
 
-    /// Appends the bytes of the entries that indices stand for.
+    /// Appends the bytes of the entries of indices.
     ///
     /// # Errors
     /// As [`SparseDictionary::span`].

@@ -44,8 +44,8 @@ fn load<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
 }
 
 impl ShortValue {
-    /// A value of at most `8 * N` bytes that stands at this place; `None` if the buffer ends too
-    /// soon after it.
+    /// The value of at most `8 * N` bytes at this place; `None` if the buffer ends too soon after
+    /// it.
     #[inline(always)]
     fn from_buffer<const N: usize>(buffer: &[u8], start: usize, len: usize) -> Option<Self> {
         let mut words = Self(MASKS.get(len)?.0);
@@ -68,7 +68,7 @@ impl ShortValue {
         Some(Self(load(&bytes)?))
     }
 
-    /// Of a value of at most `8 * N` bytes; the same for each `N` that there is.
+    /// The hash of a value of at most `8 * N` bytes; the same for each `N`.
     #[inline(always)]
     fn hash<const N: usize>(self, len: usize) -> u64 {
         let [a, b, c, d] = self.0;
@@ -80,7 +80,7 @@ impl ShortValue {
 /// Bytes of a step through a longer value.
 const STEP: usize = 16;
 
-/// Of a longer value.
+/// The hash of a longer value.
 #[inline(always)]
 fn hash_long(value: &[u8]) -> Option<u64> {
     let mut hash = value.len() as u64 ^ MIX[2];
@@ -142,7 +142,8 @@ impl Slot {
     }
 }
 
-/// Tells values apart without looking at them: a part of the hash, and the length of a short value.
+/// Distinguishes values without looking at them: a part of the hash, and the length of a short
+/// value.
 #[expect(clippy::cast_possible_truncation, reason = "the low half, and at most 32")]
 #[inline(always)]
 fn tag(hash: u64, len: usize) -> u32 {
@@ -150,7 +151,7 @@ fn tag(hash: u64, len: usize) -> u32 {
     (hash as u32) << 6 | class
 }
 
-/// Stands for the length of values that are not short in a [`tag`].
+/// The length of values that are not short in a [`tag`].
 const LONGER: u32 = 63;
 
 /// The place of a value that is not copied.
@@ -202,7 +203,7 @@ struct HeldLookup {
 /// Finds the distinct ones of the byte strings that are pushed.
 pub(super) struct ByteArrayBuilder<'v> {
     table: ByteArrayTable<'v>,
-    /// Those that are looked up next.
+    /// The values that are looked up next.
     block: [Lookup<'v>; AHEAD],
     filled: usize,
     /// How many are looked up together: fewer before a check of the growth.
@@ -216,15 +217,14 @@ struct ByteArrayTable<'v> {
     entries: Vec<&'v [u8]>,
     hashes: Vec<u64>,
     copies: Vec<u8>,
-    /// The entries that were new while the table was near, those that are not short left out: zeros
-    /// stand for them.
+    /// The entries that were new while the table was near; zeros replace those that are not short.
     near: Vec<ShortValue>,
     codes: Vec<u32>,
     free_lists: FreeLists,
     growth: DictionaryGrowth,
     /// A multiple of a block, greater than the number of codes.
     next_check: usize,
-    /// Of the entries up to `counted`, as PLAIN.
+    /// Bytes of the entries up to `counted`, as PLAIN.
     bytes: usize,
     counted: usize,
 }
@@ -249,8 +249,7 @@ impl<'v> ByteArrayBuilder<'v> {
         Self { table, block: [Lookup::default(); AHEAD], filled: 0, wanted: AHEAD }
     }
 
-    /// Looks up the value that stands at this place of a buffer; `None` where it is time to give
-    /// up.
+    /// Looks up the value at this place of a buffer; `None` if it is time to give up.
     #[inline(always)]
     pub(super) fn push(&mut self, buffer: &'v [u8], start: usize, len: usize) -> Option<()> {
         *self.block.get_mut(self.filled)? = Lookup::new(buffer, start, len)?;
@@ -267,8 +266,7 @@ impl<'v> ByteArrayBuilder<'v> {
         Some(())
     }
 
-    /// Looks up the values that stand between offsets, one more than values; `None` where it is
-    /// time to give up.
+    /// Looks up the values between offsets, one more than values; `None` if it is time to give up.
     pub(super) fn push_all<O: ArrowNativeType>(
         &mut self,
         buffer: &'v [u8],
@@ -420,7 +418,7 @@ impl<'v> ByteArrayTable<'v> {
         let mut codes = [0; AHEAD];
         for ((start, len), code) in places.zip(&mut codes) {
             let Some(words) = ShortValue::from_buffer::<N>(buffer, start, len) else {
-                // Those that were looked up already will be found again.
+                // Values that were looked up already will be found again.
                 return Some(false);
             };
             let hash = words.hash::<N>(len);
@@ -604,7 +602,7 @@ mod tests {
     use super::super::limits::DictionaryLimits;
     use super::*;
 
-    /// What a table of the standard library finds.
+    /// The expected dictionary, from a table of the standard library.
     fn twin(values: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<u32>) {
         let (mut known, mut entries) = (HashMap::new(), Vec::new());
         let codes = values.iter().map(|value| {

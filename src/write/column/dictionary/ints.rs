@@ -103,7 +103,7 @@ trait IntTable<T>: Send {
         free_lists: &FreeLists,
     ) -> Option<()>;
 
-    /// Gives the memory back.
+    /// Returns the memory to its pool.
     fn give(&mut self, free_lists: &FreeLists);
 }
 
@@ -155,7 +155,7 @@ impl<T: DictionaryInt, L: IntTable<T>> Drop for IntDictionary<'_, T, L> {
     }
 }
 
-/// Equal values stand together: each run is an entry.
+/// Equal values are adjacent: each run is an entry.
 fn by_runs<T: DictionaryInt>(
     values: &[T],
     limits: DictionaryLimits,

@@ -13,7 +13,7 @@ pub(in crate::write::column) struct DictionaryLimits {
 }
 
 impl DictionaryLimits {
-    /// Of a dictionary that is wanted in any case.
+    /// The limits of a dictionary that is wanted in any case.
     pub(in crate::write::column) const NONE: Self = Self { bytes: usize::MAX, must_pay: false };
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Progress {
 }
 
 impl DictionaryGrowth {
-    /// Of the dictionary of `n` values. `stop` is shared with those of its parts.
+    /// Watches the dictionary of `n` values. The watches of its parts share `stop`.
     pub(super) fn new(n: usize, limits: DictionaryLimits, stop: Arc<AtomicBool>) -> Self {
         let watch = match limits.must_pay {
             true => {
@@ -81,7 +81,7 @@ impl DictionaryGrowth {
         Self { max_bytes: limits.bytes, stop, watch }
     }
 
-    /// Of the dictionary of `n` consecutive values, which are not the first.
+    /// Watches the dictionary of `n` consecutive values, which are not the first.
     pub(super) fn of_part(n: usize, limits: DictionaryLimits, stop: Arc<AtomicBool>) -> Self {
         let max_entries = n / MIN_REPEATS_IN_PART;
         let watch = Watch::Part(PartWatch { max_entries, progress: Vec::new() });
@@ -106,7 +106,7 @@ impl DictionaryGrowth {
         fits
     }
 
-    /// Whether to go on, as far as the share of distinct values tells.
+    /// Whether to go on, by the share of distinct values.
     pub(super) fn pays(&mut self, at: Progress) -> bool {
         match &mut self.watch {
             Watch::Any => true,
@@ -139,7 +139,7 @@ impl ShareWatch {
         (self.seen_then, self.entries_then) = (seen, entries);
         self.next_look = seen / FIRST_LOOK * FIRST_LOOK * 2;
         if is_first || fresh >= 1.0 {
-            // All values since half the way here were new: 16,384 of them tell enough.
+            // All values since half this number were new: 16,384 of them are enough to decide.
             return is_first || seen < FIRST_LOOK * 4;
         }
         // If all values are equally likely, the number of new ones among `k` after `x` others is k

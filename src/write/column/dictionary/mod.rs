@@ -31,9 +31,9 @@ pub(super) struct ValueDictionary<'a> {
     pub(super) distinct: bool,
 }
 
-/// Finds the distinct values; `None` if they grow beyond the limits, or so fast that they are
-/// likely to. The number of threads makes no difference to what is found, unless values were made
-/// to collide in the hash table.
+/// Finds the distinct values; `None` if they exceed the limits, or grow so fast that they are
+/// likely to. The number of threads does not change the result, unless values were made to collide
+/// in the hash table.
 pub(super) fn intern<'a>(
     values: &LeafValues<'a>,
     limits: DictionaryLimits,
@@ -71,7 +71,7 @@ pub(super) fn intern<'a>(
     Some(ValueDictionary { entries, codes, distinct: true })
 }
 
-/// As [`intern`], of the byte strings of a leaf, without gathering them first; `None` too where
+/// Like [`intern`], for the byte strings of a leaf, without gathering them first; `None` too where
 /// they must be gathered.
 pub(super) fn intern_parts<'a>(
     parts: &'a [ArrayPart],

@@ -18,7 +18,7 @@ pub fn marq(args: &[&str]) -> Command {
     command
 }
 
-/// What a command ends with that is given `input` on its standard input.
+/// The output and the exit code of a command that is given `input` on its standard input.
 pub fn fed(command: &mut Command, input: &[u8]) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("marq runs");
@@ -84,7 +84,7 @@ impl Folder {
         writer.finish().expect("finished");
     }
 
-    /// As [`marq`], in this folder.
+    /// Like [`marq`], in this folder.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = marq(args);
         command.current_dir(&self.folder).envs(self.variables.iter().copied());
@@ -95,7 +95,7 @@ impl Folder {
         self.command(args).output().expect("marq runs")
     }
 
-    /// What a command that succeeds prints.
+    /// The output of a command that succeeds.
     pub fn text(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?}: {}", error(&output));
@@ -107,7 +107,7 @@ impl Folder {
         serde_json::from_str(&self.text(args)).expect("JSON")
     }
 
-    /// What a command says that fails with this code.
+    /// The message of a command that fails with this code.
     pub fn refused(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(args);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", error(&output));
@@ -130,13 +130,13 @@ impl Folder {
         schema.field_with_name(column).expect("a column").data_type().clone()
     }
 
-    /// What stands in a folder below, sorted.
+    /// The entries of a folder below, sorted.
     pub fn names(&self, folder: &str) -> Vec<String> {
         crate::support::numbered::names(&self.path(folder))
     }
 }
 
-/// What a command says on standard error.
+/// The standard error of a command.
 pub fn error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

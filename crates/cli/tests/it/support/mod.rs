@@ -1,4 +1,4 @@
-//! What the tests of the tool share.
+//! Helpers that the tests of the tool share.
 
 pub mod folder;
 

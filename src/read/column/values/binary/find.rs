@@ -131,7 +131,7 @@ impl SpanDecoder {
         }
     }
 
-    /// What the spans lie in, until the next call that reads.
+    /// The buffer that the spans refer to, until the next call that reads.
     pub(in crate::read::column) fn buffer(&self) -> Result<&[u8]> {
         self.payload().map(Payload::bytes)
     }

@@ -66,7 +66,7 @@ pub(super) trait Layout: Send {
     /// Appends values of the dictionary.
     fn gather(&mut self, indices: &mut Indices, n: usize, max_bytes: usize) -> Result<()>;
 
-    /// Appends the values of the dictionary that these indices stand for.
+    /// Appends the dictionary entries of these indices.
     fn gather_indices(&mut self, indices: &[u32], max_bytes: usize) -> Result<()>;
 
     /// Appends values that lie in a page; false, and none is, if they should be text and are not.
@@ -79,7 +79,7 @@ pub(super) trait Layout: Send {
         max_bytes: usize,
     ) -> Result<bool>;
 
-    /// As [`Layout::append`], of values that lie end to end.
+    /// Like [`Layout::append`], for values that lie end to end.
     fn append_lengths(
         &mut self,
         values: EndToEnd<'_>,
@@ -88,8 +88,8 @@ pub(super) trait Layout: Send {
     ) -> Result<bool>;
 
     /// The fast path for PLAIN pages: appends up to `n` values in one walk over their lengths, and
-    /// says how many. 0 if they need the other path, as values that are not UTF-8 do where they
-    /// should be text.
+    /// returns how many. 0 if they need the other path, like values that should be text and are not
+    /// UTF-8.
     fn append_plain(
         &mut self,
         page: &mut plain::ByteArrays,
@@ -125,8 +125,8 @@ pub(super) fn payload_len(spans: &[Span], max_bytes: usize) -> Result<u64> {
 /// usual size, and some more.
 pub(super) const MAX_TIMES: usize = 80;
 
-/// Makes room for `more` bytes. If the vector must grow, it grows to what `slots` values are likely
-/// to take, by the `seen` values so far, as far as `max_bytes` allows.
+/// Reserves memory for `more` bytes. If the vector must grow, it grows to what `slots` values are
+/// likely to take, by the `seen` values so far, as far as `max_bytes` allows.
 pub(super) fn reserve_payload(
     mut values: Memory<'_>,
     more: u64,
@@ -164,7 +164,7 @@ mod tests {
         reserve_payload(Memory::new(&mut values), 1 << 20, 3 << 20, 1, 1 << 20, &free_lists)
             .unwrap();
         assert!((1 << 20..4 << 20).contains(&values.capacity()), "{}", values.capacity());
-        // What is there already is never too much.
+        // Capacity that exists already is never too much.
         let mut values = Vec::new();
         reserve_payload(Memory::new(&mut values), 1 << 20, 0, 1, 1 << 20, &free_lists).unwrap();
         assert!((1 << 20..2 << 20).contains(&values.capacity()));

@@ -31,7 +31,7 @@ struct OffsetsMemory<O> {
 }
 
 impl<O: Offset> OffsetsMemory<O> {
-    /// Makes room for `total` bytes of `values` values.
+    /// Reserves memory for `total` bytes of `values` values.
     fn make(&mut self, total: u64, values: usize, max_bytes: usize) -> Result<()> {
         let seen = self.strings.len() + values;
         reserve_payload(
@@ -44,7 +44,7 @@ impl<O: Offset> OffsetsMemory<O> {
         )
     }
 
-    /// Appends the entries that indices stand for.
+    /// Appends the entries of indices.
     fn append_entries(
         &mut self,
         entries: &StringEntries,
@@ -85,7 +85,7 @@ impl<O: Offset> Offsets<O> {
         Self { memory, dictionary: None, indices: Vec::new() }
     }
 
-    /// Appends the values of an array that indices stand for.
+    /// Appends the values of an array at indices.
     pub(in crate::read::column) fn look_up<T: ByteArrayType<Offset = i32>>(
         &mut self,
         indices: &[u32],
@@ -205,7 +205,7 @@ impl<O: Offset> Layout for Offsets<O> {
         let before = self.memory.strings.payload_len();
         let expected = page.mean().saturating_mul(n);
         let expected = expected.saturating_add(expected / 16).min(max_bytes.saturating_sub(before));
-        // Without room for them, the way by spans says what is wrong.
+        // Without memory for them, the path by spans reports the error.
         if self.memory.make(expected as u64, n, max_bytes).is_err() {
             return 0;
         }

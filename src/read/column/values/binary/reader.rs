@@ -110,7 +110,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
 
     fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
         let spans = entries.saturating_mul(size_of::<Span>());
-        // A replacement character takes three bytes, and may stand for one invalid byte.
+        // A replacement character takes three bytes, and may replace one invalid byte.
         let mended = match self.utf8 {
             Some(Utf8::Lossy) => byte_len.saturating_mul(3).saturating_add(spans),
             _ => 0,

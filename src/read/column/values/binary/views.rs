@@ -28,7 +28,7 @@ impl Views {
         Self { free_lists: FreeLists::none(), strings: ViewStrings::new(), slots: 0 }
     }
 
-    /// Makes room for `more` bytes of `values` values, where all that is copied may take
+    /// Reserves memory for `more` bytes of `values` values, where all that is copied may take
     /// `max_bytes`.
     fn reserve_copied(&mut self, more: u64, values: usize, max_bytes: usize) -> Result<()> {
         let seen = self.strings.len() + values;

@@ -10,7 +10,7 @@
 //! With one engine alone, for a profiler, the rounds are its own, and the other is only asked for
 //! the expected rows.
 //!
-//! Tables of TPC-H that are not in FOLDER are made. The rows of both are held against each other
+//! Tables of TPC-H that are not in FOLDER are made. The rows of both are compared
 //! before the first round. Prints medians in milliseconds.
 
 use std::path::{Path, PathBuf};

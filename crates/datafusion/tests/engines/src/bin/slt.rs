@@ -111,7 +111,7 @@ fn records(path: &Path) -> Vec<Record> {
                 }
                 let sql = lines[first..at].join("\n");
                 out.push(Record { line: first, sql, is_sorted: words.contains(&"rowsort") });
-                // What is expected, which the other run takes the place of.
+                // The expected result, which the other run replaces.
                 while at < lines.len() && !lines[at].trim().is_empty() {
                     at += 1;
                 }

@@ -36,7 +36,7 @@ async fn a_row_group_that_is_planned_anew_counts_once() {
     let planned = metric(&scan.plan, "statistics_eval_time");
     let one = scan.fetched();
     for i in 0..12 {
-        // What is fetched ahead is planned by one of these, and read by none of them.
+        // Row groups that are fetched ahead are planned by one of these, and read by none of them.
         scan.learn(100 + i);
         scan.next().await;
     }
@@ -189,7 +189,7 @@ impl MemoryPool for Peak {
 const WIDE: usize = 4000;
 
 /// Row groups of texts of 1 KiB, or, in those that are `steep`, of one byte first and then of 12
-/// KiB. Noise is as long in the file as in memory; the others take next to nothing in the file.
+/// KiB. Noise is as long in the file as in memory; the others take almost nothing in the file.
 /// Pages have 1000 rows.
 fn wide(path: &Path, steep: &[bool]) -> SchemaRef {
     let mut rng = Rng::with_seed(7);
@@ -221,8 +221,8 @@ fn wide(path: &Path, steep: &[bool]) -> SchemaRef {
     schema
 }
 
-/// Reads all of a file by row groups, within so much memory; gives the most that was reserved, and
-/// whether a row group was fetched before its turn.
+/// Reads all of a file by row groups, within so much memory; returns the most that was reserved,
+/// and whether a row group was fetched before its turn.
 async fn read_within(path: &Path, schema: &SchemaRef, memory: u64) -> (usize, bool) {
     let pool = Peak::new();
     let mut limits = Limits::default();
@@ -267,7 +267,7 @@ async fn what_is_fetched_ahead_and_what_is_decoded_share_one_limit() {
 async fn what_was_fetched_ahead_is_given_up_for_the_row_group_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.parquet");
-    // The first takes next to nothing until its second page is decompressed.
+    // The first takes almost nothing until its second page is decompressed.
     let schema = wide(&path, &[true, false, false]);
     for memory in (18..26).step_by(2).map(|mib| mib << 20) {
         let (peak, _) = read_within(&path, &schema, memory).await;

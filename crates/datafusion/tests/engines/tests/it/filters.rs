@@ -12,7 +12,7 @@ use crate::Pair;
 
 const ROWS: usize = 4000;
 
-/// A column of every type that filters speak of, an eighth of it null.
+/// A column of every type that filters can test, an eighth of it null.
 fn batch(rng: &mut Rng) -> RecordBatch {
     fn some<T>(rng: &mut Rng, mut make: impl FnMut(&mut Rng, usize) -> T) -> Vec<Option<T>> {
         let value = |i| if rng.u8(0..8) == 0 { None } else { Some(make(rng, i)) };

@@ -53,7 +53,7 @@ impl Pair {
         query(&self.ours, sql).await;
     }
 
-    /// Holds the rows of a query against each other, in any order; gives how many there are.
+    /// Compares the rows of a query, in any order; returns how many there are.
     pub async fn same(&self, sql: &str) -> usize {
         let (mut expected, mut found) =
             (rows(&query(&self.stock, sql).await), rows(&query(&self.ours, sql).await));

@@ -232,7 +232,7 @@ fn columns(
     (columns, rows)
 }
 
-/// What a table has of a file.
+/// The columns of a file in a table.
 fn in_memory(of_file: &RecordBatch, schema: &SchemaRef) -> RecordBatch {
     let column = |field: &Arc<Field>| match of_file.column_by_name(field.name()) {
         Some(column) => cast(column, field.data_type()).expect("a wider type"),
@@ -489,7 +489,8 @@ fn outcome(memory: &Answer, stock: &Answer, ours: &Answer) -> Outcome {
     }
 }
 
-/// What of an answer fits in a line: how many rows, and those that the rows in memory are not.
+/// The part of a result that fits in a line: how many rows, and those that the rows in memory do
+/// not have.
 fn shown(answer: &Answer, memory: &Answer) -> String {
     match answer {
         Ok(rows) => {
