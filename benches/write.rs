@@ -228,8 +228,8 @@ fn row(name: &str, rows: &Rows, group: Group) -> f64 {
     ratio
 }
 
-/// What choosing costs: the time of a file whose encodings are chosen, by that of one whose are
-/// given, and are the same.
+/// Measures the cost of choosing encodings: the time of a file whose encodings are chosen, by that
+/// of one whose are given, and are the same.
 fn chooser(name: &str, rows: &Rows) -> [f64; 2] {
     [(Group::Chosen, "no codec"), (Group::Zstd, "ZSTD 1")].map(|(group, codec)| {
         let file = written(options(rows, group), rows, 1);

@@ -47,7 +47,7 @@ pub enum ErrorKind {
     Usage,
     /// This crate is at fault: no file and no caller should be able to cause it. Please report it.
     Internal,
-    /// The work was given up before its end, because its result is no longer wanted.
+    /// The work was given up before its end, because its result is not wanted any more.
     Cancelled,
 }
 
@@ -189,7 +189,7 @@ impl Error {
         Self::new(ErrorKind::Internal, message.to_string())
     }
 
-    /// `what` was given up before its end, because its result is no longer wanted.
+    /// `what` was given up before its end, because its result is not wanted any more.
     #[cold]
     pub fn cancelled(what: impl fmt::Display) -> Self {
         Self::new(ErrorKind::Cancelled, format!("{what} was cancelled"))

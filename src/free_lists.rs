@@ -184,7 +184,7 @@ impl FreeLists {
         values
     }
 
-    /// As [`FreeLists::take`], but the vector keeps stale contents, which can be overwritten
+    /// Like [`FreeLists::take`], but the vector keeps stale contents, which can be overwritten
     /// without being filled first.
     pub(crate) fn take_used<T: Send + 'static>(&self, n: usize) -> Vec<T> {
         self.take_within(n, |bytes| bytes.saturating_mul(PART))
@@ -232,7 +232,7 @@ impl FreeLists {
         values.reserve_exact(n);
     }
 
-    /// As [`Vec::reserve`], but grows into memory of the lists, if there is some.
+    /// Like [`Vec::reserve`], but grows into memory of the lists, if there is some.
     #[inline]
     pub(crate) fn grow<T: Send + 'static>(&self, values: &mut Vec<T>, n: usize) {
         if values.capacity() - values.len() < n {

@@ -49,6 +49,7 @@
 //! | write asynchronously | `AsyncWriter` (feature `async`) |
 //! | state the latency of a request | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
+//! | see what each byte of a file means | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
 //! | see who wrote the file | [`read::Footer::created_by`] |
 //! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
 //! | load page indexes | [`Reader::load_page_indexes`] |
@@ -162,7 +163,7 @@
 //!  7 stages      read, write
 //!  8 drivers     io
 //!  9 interface   reader, writer, export, ffi, engine
-//! 10 files       rewrite
+//! 10 files       rewrite, inspect
 //! 11 crates      marquetry-cli, marquetry-datafusion: public items and `engine` only
 //! ```
 //!
@@ -171,7 +172,7 @@
 //! | word | meaning |
 //! |---|---|
 //! | leaf | a primitive node of the Parquet schema ([`schema::Leaf`]); in Parquet a column |
-//! | column | a field of the batches; a nested column has several leaves |
+//! | column | a field of the batches; in Parquet's terms (column chunk, column index) a leaf |
 //! | chunk | a column chunk: the pages of one leaf in one row group |
 //! | slot | a place for a value, which may be null; a data page has one for each level entry |
 //! | piece | consecutive bytes that are read or written in one call |
@@ -216,6 +217,8 @@ pub mod ffi;
 pub mod file_reference;
 pub mod format;
 pub mod geo;
+#[cfg(feature = "inspect")]
+pub mod inspect;
 pub mod io;
 mod levels;
 mod limits;

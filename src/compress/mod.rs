@@ -293,7 +293,7 @@ impl Compressor {
         }
     }
 
-    /// As [`Compressor::compress`], where the first `apart` bytes are of another kind than the
+    /// Like [`Compressor::compress`], if the first `apart` bytes are of another kind than the
     /// rest: levels before values. ZSTD then gives each kind a table of its own, even if one kind
     /// has no pattern.
     ///

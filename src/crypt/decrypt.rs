@@ -161,6 +161,31 @@ impl fmt::Debug for FileDecryptor {
     }
 }
 
+/// The AAD prefix of a file, stored in it or supplied by the reader.
+///
+/// # Errors
+/// `Crypto` if the two differ, or the one that is needed is missing.
+fn aad_prefix<'a>(
+    stored: Option<&'a [u8]>,
+    supplied: Option<&'a [u8]>,
+    must_be_supplied: bool,
+) -> Result<&'a [u8]> {
+    match (stored, supplied) {
+        (Some(stored), Some(supplied)) if stored != supplied => Err(Error::crypto(
+            "the AAD prefix of the file differs from the one that was given: this may be another \
+             file",
+        )),
+        (None, None) if must_be_supplied => Err(Error::crypto(
+            "the file needs its AAD prefix, which it does not store: give it with \
+             Decryption::with_aad_prefix (marq: --aad-prefix)",
+        )),
+        (None, Some(_)) if !must_be_supplied => {
+            Err(Error::crypto("an AAD prefix was given, but the file was written without one"))
+        }
+        (stored, supplied) => Ok(supplied.or(stored).unwrap_or_default()),
+    }
+}
+
 impl FileDecryptor {
     /// For a file of this algorithm, whose footer key has this metadata.
     ///
@@ -203,26 +228,7 @@ impl FileDecryptor {
                  bytes may have been moved between the two"
             )));
         }
-        let prefix = match (stored.as_deref(), supplied) {
-            (Some(stored), Some(supplied)) if stored != supplied => {
-                return Err(Error::crypto(
-                    "the AAD prefix of the file differs from the one that was given: this may be \
-                     another file",
-                ));
-            }
-            (None, None) if must_supply == Some(true) => {
-                return Err(Error::crypto(
-                    "the file needs its AAD prefix, which it does not store: give it with \
-                     Decryption::with_aad_prefix (marq: --aad-prefix)",
-                ));
-            }
-            (None, Some(_)) if must_supply != Some(true) => {
-                return Err(Error::crypto(
-                    "an AAD prefix was given, but the file was written without one",
-                ));
-            }
-            (stored, supplied) => supplied.or(stored).unwrap_or_default(),
-        };
+        let prefix = aad_prefix(stored.as_deref(), supplied, must_supply == Some(true))?;
         let aad = [prefix, unique.as_deref().unwrap_or_default()].concat().into();
         let retrieved = Mutex::default();
         let footer_key = Err(String::new());

@@ -220,6 +220,40 @@ pub(crate) struct Decoder<F: Float> {
     vector_index: Option<usize>,
 }
 
+/// The parameters that precede the packed integers of a vector.
+struct VectorHeader<F: Float> {
+    exponent: u8,
+    factor: u8,
+    /// Values that are stored as they are.
+    exceptions: usize,
+    /// The least integer, which is subtracted from all.
+    frame: F::Int,
+    /// Bits of a packed integer.
+    width: u32,
+}
+
+impl<F: Float> VectorHeader<F> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        let (exponent, factor) = (cursor.u8()?, cursor.u8()?);
+        if exponent > F::MAX_EXPONENT {
+            let expected = format_args!("at most {}", F::MAX_EXPONENT);
+            return Err(Error::mismatch(SPEC, "exponent", expected, exponent));
+        }
+        if factor > exponent {
+            let expected = format_args!("at most the exponent {exponent}");
+            return Err(Error::mismatch(SPEC, "factor", expected, factor));
+        }
+        let exceptions = usize::from(cursor.u16()?);
+        let frame = F::frame(cursor)?;
+        let width = u32::from(cursor.u8()?);
+        if width > F::BITS {
+            let expected = format_args!("at most {}", F::BITS);
+            return Err(Error::mismatch(SPEC, "bit width", expected, width));
+        }
+        Ok(Self { exponent, factor, exceptions, frame, width })
+    }
+}
+
 impl<F: Float> Decoder<F> {
     /// A decoder of `n` values.
     ///
@@ -341,34 +375,8 @@ impl<F: Float> Decoder<F> {
             ));
         };
         let mut cursor = Cursor::new(vector, SPEC);
-        let (exponent, factor) = (cursor.u8()?, cursor.u8()?);
-        if exponent > F::MAX_EXPONENT {
-            return Err(Error::mismatch(
-                SPEC,
-                "exponent",
-                format_args!("at most {}", F::MAX_EXPONENT),
-                exponent,
-            ));
-        }
-        if factor > exponent {
-            return Err(Error::mismatch(
-                SPEC,
-                "factor",
-                format_args!("at most the exponent {exponent}"),
-                factor,
-            ));
-        }
-        let exceptions = usize::from(cursor.u16()?);
-        let frame = F::frame(&mut cursor)?;
-        let width = u32::from(cursor.u8()?);
-        if width > F::BITS {
-            return Err(Error::mismatch(
-                SPEC,
-                "bit width",
-                format_args!("at most {}", F::BITS),
-                width,
-            ));
-        }
+        let VectorHeader { exponent, factor, exceptions, frame, width } =
+            VectorHeader::<F>::read(&mut cursor)?;
         let packed = cursor.take((n * width as usize).div_ceil(8))?;
         let positions = cursor.take(exceptions * 2)?;
         let values = cursor.take(exceptions * (F::BITS / 8) as usize)?;

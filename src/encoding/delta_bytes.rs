@@ -194,7 +194,7 @@ pub(crate) fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     encode_all_into(values.iter().map(AsRef::as_ref), &mut prefixes, &mut suffixes, out);
 }
 
-/// As [`encode_into`]; the lengths of prefixes and suffixes go through vectors of the caller's,
+/// Like [`encode_into`]; the lengths of prefixes and suffixes go through vectors of the caller's,
 /// whose values they replace.
 ///
 /// # Panics

@@ -144,7 +144,7 @@ pub(crate) fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     encode_pieces_into(&lengths, values.iter().map(AsRef::as_ref), out);
 }
 
-/// As [`encode_into`], of values of these lengths whose bytes, one after the other, come in any
+/// Like [`encode_into`], for values of these lengths whose bytes, one after the other, come in any
 /// pieces.
 pub(crate) fn encode_pieces_into<'a>(
     lengths: &[i32],

@@ -375,8 +375,8 @@ pub(crate) fn encode_bytes_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>)
     }
 }
 
-/// As [`encode_bytes_into`], of values that lie end to end: value `i` from `ends[i]` to `ends[i +
-/// 1]` of `bytes`.
+/// Like [`encode_bytes_into`], for values that lie end to end: value `i` from `ends[i]` to
+/// `ends[i + 1]` of `bytes`.
 ///
 /// # Panics
 /// If the ends fall, or lie beyond the bytes.

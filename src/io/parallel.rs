@@ -102,7 +102,6 @@ impl Drop for Parallel {
         if let Some(running) = self.running.take() {
             // Waits, so that no work continues after the read: a running task is at most one leaf
             // of one wave.
-            // of one wave.
             let _ = wait(&running, &self.pool);
         }
     }

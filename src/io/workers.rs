@@ -30,8 +30,9 @@ impl Workers<'_> {
             Some(batch) => batch.make(|range| self.piece(range)),
             #[cfg(feature = "parallel")]
             None => wave.decode(self),
+            // A build without the feature has no pool, and a scan without threads no windows.
             #[cfg(not(feature = "parallel"))]
-            None => Ok(Vec::new()),
+            None => Err(Error::usage("a wave of windows, and no threads to decode them").into()),
         }
     }
 

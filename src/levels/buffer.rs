@@ -74,7 +74,7 @@ impl LevelBuffer {
         self.len += levels.len();
     }
 
-    /// As [`LevelBuffer::push_slice`]; the memory is taken over if nothing is held yet.
+    /// Like [`LevelBuffer::push_slice`]; the memory is taken over if nothing is held yet.
     pub(crate) fn push_vec(&mut self, levels: Vec<u16>) {
         if self.is_empty() {
             self.len = levels.len();

@@ -98,7 +98,7 @@ impl LeafLevels {
         self.push(&def, &rep);
     }
 
-    /// As [`LeafLevels::push`]; the memory is taken over if there are no levels yet.
+    /// Like [`LeafLevels::push`]; the memory is taken over if there are no levels yet.
     pub(crate) fn append(&mut self, def: LevelBuffer, rep: LevelBuffer) {
         match &mut self.def {
             Def::Levels(levels) if self.len == 0 => {

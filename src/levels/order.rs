@@ -24,7 +24,7 @@ use crate::simd::Isa;
 use crate::simd::ops::{self, BLOCK, SimdOps, SimdTask};
 use crate::simd::planes::LevelBitPlanes;
 
-/// Holds the levels of a column chunk to the table, in pieces.
+/// Checks the levels of a column chunk by the table, piece by piece.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// The definition level of an element, for each list around the leaf, the outermost first.

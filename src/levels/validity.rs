@@ -35,7 +35,7 @@ impl Validity {
         self.len += n;
     }
 
-    /// As [`Validity::push_run`]; returns how many of the slots hold a value.
+    /// Like [`Validity::push_run`]; returns how many of the slots hold a value.
     pub(crate) fn push_all(&mut self, valid: bool, n: usize) -> usize {
         self.push_run(valid, n);
         if valid { n } else { 0 }

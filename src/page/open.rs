@@ -246,7 +246,7 @@ impl PageOpener {
         self.open_verified(header, body, module)
     }
 
-    /// As [`PageOpener::open`], of a page whose checksum is known to be right, or not to matter.
+    /// Like [`PageOpener::open`], for a page whose checksum is known to be right, or not to matter.
     ///
     /// # Errors
     /// As [`PageOpener::open`].

@@ -30,7 +30,7 @@ const MAX_COPIED: usize = 4 << 20;
 const NANOS_TO_TAKE: f64 = 3.0;
 
 impl Bound {
-    /// As [`Bound::evaluate`], with what batches before this one have taught.
+    /// Like [`Bound::evaluate`], with what batches before this one have taught.
     pub(crate) fn evaluate_adaptively(
         &self,
         batch: &RecordBatch,
@@ -43,7 +43,7 @@ impl Bound {
         Ok(BooleanArray::new(trues, None))
     }
 
-    /// As [`Bound::evaluate_adaptively`], of some `conjuncts`, ascending; the batch
+    /// Like [`Bound::evaluate_adaptively`], for some `conjuncts`, ascending; the batch
     /// need not have the columns of the others.
     pub(crate) fn evaluate_conjuncts(
         &self,

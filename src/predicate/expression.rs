@@ -242,7 +242,7 @@ impl Column {
         self.test(Test::Intersects(rectangle))
     }
 
-    /// As [`Column::like`], with another escape character than `\`, or with none.
+    /// Like [`Column::like`], with another escape character than `\`, or with none.
     pub fn like_escaped(self, pattern: impl Into<String>, escape: Option<char>) -> Predicate {
         self.test(Test::Like(pattern.into(), escape))
     }

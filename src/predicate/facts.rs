@@ -382,7 +382,7 @@ pub(crate) fn dictionary_is_complete(meta: &ColumnMetaData) -> bool {
     all_pages_refer_to_dictionary(meta.encoding_stats.iter().flatten().cloned())
 }
 
-/// As [`dictionary_is_complete`], of the counts in the metadata.
+/// Like [`dictionary_is_complete`], for the counts in the metadata.
 pub(crate) fn all_pages_refer_to_dictionary(
     stats: impl IntoIterator<Item = PageEncodingStats>,
 ) -> bool {

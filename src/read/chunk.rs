@@ -24,7 +24,7 @@ pub(super) struct Pages {
     opener: PageOpener,
     /// Slots that no page has accounted for yet, of those that the chunk's metadata state.
     slots_left: u64,
-    /// Data pages given or skipped so far.
+    /// Data pages returned or skipped so far.
     page: usize,
     dictionary_seen: bool,
     /// Whether its header was read.
@@ -33,10 +33,10 @@ pub(super) struct Pages {
     dictionary: Option<RawPage>,
     /// Whether it is returned before all others instead.
     dictionary_first: bool,
-    /// Whether a data page was given.
+    /// Whether a data page was returned.
     data_seen: bool,
     next: Option<RawPage>,
-    /// The page that was opened in part, to be opened anew as a whole if more of it is wanted.
+    /// The page that was opened in part, to be opened again as a whole if more of it is wanted.
     in_part: Option<RawPage>,
     /// Where the dictionary is kept for other reads, if it is.
     kept: Option<KeptDictionary>,
@@ -48,11 +48,11 @@ pub(super) struct Pages {
 struct LocatedWalk {
     list: PageList,
     row_count_source: RowCountSource,
-    /// Index, in the list, of the page that is given next.
+    /// Index, in the list, of the page that is returned next.
     next: usize,
-    /// Rows of the page that was given last.
+    /// Rows of the page that was returned last.
     rows: Range<u64>,
-    /// First row of the page that may be given next: none is left out but by a jump.
+    /// First row of the page that may be returned next: none is left out but by a jump.
     expected: u64,
 }
 
@@ -155,23 +155,7 @@ impl Pages {
         next_wanted_row: u64,
     ) -> Result<Option<Page>, Stop> {
         self.in_part = None;
-        loop {
-            let Some(pending) = self.pending()? else {
-                return Ok(None);
-            };
-            let may_wait = self.located.is_some() && !self.dictionary_first;
-            let waits = may_wait && !self.dictionary_seen && self.dictionary.is_none();
-            if waits && pending.header.r#type == PageType::DictionaryPage {
-                self.dictionary = Some(pending);
-                continue;
-            }
-            let pending = match self.dictionary.take_if(|_| refers_to_dictionary(&pending.header)) {
-                None => pending,
-                Some(dictionary) => {
-                    self.next = Some(pending);
-                    dictionary
-                }
-            };
+        while let Some(pending) = self.pending_or_dictionary()? {
             if let Some(slots) = self.expected_of(&pending, expected, next_wanted_row)
                 && let Some(data) = self.opener.open_start(&pending.header, &pending.body, slots)
             {
@@ -210,6 +194,29 @@ impl Pages {
                 }
             }
         }
+        Ok(None)
+    }
+
+    /// The next page; the dictionary, where it may wait, before the first page that refers to it.
+    fn pending_or_dictionary(&mut self) -> Result<Option<RawPage>, Stop> {
+        while let Some(pending) = self.pending()? {
+            let may_wait = self.located.is_some() && !self.dictionary_first;
+            let waits = may_wait && !self.dictionary_seen && self.dictionary.is_none();
+            if waits && pending.header.r#type == PageType::DictionaryPage {
+                self.dictionary = Some(pending);
+                continue;
+            }
+            return Ok(Some(
+                match self.dictionary.take_if(|_| refers_to_dictionary(&pending.header)) {
+                    None => pending,
+                    Some(dictionary) => {
+                        self.next = Some(pending);
+                        dictionary
+                    }
+                },
+            ));
+        }
+        Ok(None)
     }
 
     /// The dictionary that another read has decompressed.
@@ -294,7 +301,7 @@ impl Pages {
         self.located.is_some()
     }
 
-    /// The rows of the page that was given last, where they are known, and from what.
+    /// The rows of the page that was returned last, where they are known, and from what.
     pub(super) fn rows(&self) -> Option<(Range<u64>, RowCountSource)> {
         self.located.as_ref().map(|located| (located.rows.clone(), located.row_count_source))
     }
@@ -321,7 +328,7 @@ impl Pages {
         self.source.is_waiting()
     }
 
-    /// Index of the page whose bytes were asked for, or else of the one that was given last, the
+    /// Index of the page whose bytes were asked for, or else of the one that was returned last, the
     /// dictionary not counted.
     pub(super) fn page(&self) -> usize {
         if self.are_waiting() { self.page } else { self.page.saturating_sub(1) }

@@ -63,8 +63,8 @@ impl ChunkBytes {
         Self { rest: bytes, offset, next: None, pieces: None }
     }
 
-    /// As [`ChunkBytes::new`], of a chunk that ends at `end` and is read piece by piece; `budget`
-    /// counts the current piece.
+    /// Like [`ChunkBytes::new`], for a chunk that ends at `end` and is read piece by piece;
+    /// `budget` counts the current piece.
     pub(super) fn in_pieces(bytes: Bytes, offset: u64, end: u64, budget: &Budget) -> Self {
         let held = budget.reservation("a piece of a column chunk");
         let pieces = Some(Pieces { end, held, wanted: None, skips: false });

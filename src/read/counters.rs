@@ -34,6 +34,14 @@ pub struct FilterCounters {
     pub page_nanos: Counter,
 }
 
+impl FilterCounters {
+    /// Counts a row group that bloom filters or dictionaries were asked about.
+    pub(crate) fn add_row_group(&self, is_pruned: bool) {
+        let count = if is_pruned { &self.bloom_pruned } else { &self.bloom_matched };
+        count.add(1);
+    }
+}
+
 /// A count since it was last taken.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);

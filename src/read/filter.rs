@@ -6,7 +6,7 @@
 //! less. Trap: a struct is early as a whole if the predicate needs one of its leaves, because its
 //! children must have the same rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -70,40 +70,14 @@ impl Filter {
         let mapping =
             to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &options.arrow)?;
         let (mapping, before) = cheap_strings(mapping, &bound, footer, options, shapes)?;
-        let mut indices = Vec::new();
-        let mut early_leaves = vec![false; leaves.len()];
-        // Columns of the output by leaf, because both a predicate and the output may have
-        // thousands.
-        let mut of_output: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (index, column) in leaves.iter().enumerate() {
-            of_output.entry(column.leaf.index).or_default().push(index);
-        }
         // A column that is decoded anyway is tested: statistics may be wrong, values are not.
+        let output: HashSet<usize> = leaves.iter().map(|column| column.leaf.index).collect();
         let mut tested = bound.columns().into_iter();
         let trusts_claims = wiring.only_prunes
-            || !(options.verify_statistics || tested.any(|leaf| of_output.contains_key(&leaf)));
-        let before: HashMap<usize, DataType> = before.into_iter().collect();
-        for wanted in column_specs(footer.schema(), &mapping.shapes)? {
-            let data_type = before.get(&wanted.leaf.index).unwrap_or(&wanted.data_type);
-            let same = |index: &&usize| {
-                leaves
-                    .get(**index)
-                    .is_some_and(|leaf| leaf.data_type == *data_type && leaf.slot == wanted.slot)
-            };
-            let candidates = of_output.get(&wanted.leaf.index);
-            let found = candidates.and_then(|all| all.iter().find(same)).copied();
-            if let Some((index, leaf)) = found.and_then(|at| Some((at, leaves.get_mut(at)?))) {
-                leaf.keep_levels |= wanted.keep_levels;
-                // Converted to the type of the output after the filter, by `materialize`.
-                (leaf.data_type, leaf.conversion) = (wanted.data_type, wanted.conversion);
-                early_leaves[index] = true;
-                indices.push(index);
-            } else {
-                indices.push(leaves.len());
-                early_leaves.push(true);
-                leaves.push(wanted);
-            }
-        }
+            || !(options.verify_statistics || tested.any(|leaf| output.contains(&leaf)));
+        let mut early_leaves = vec![false; leaves.len()];
+        let wanted = column_specs(footer.schema(), &mapping.shapes)?;
+        let indices = add_leaves(wanted, &before.into_iter().collect(), leaves, &mut early_leaves);
         let (mut early_columns, mut output) = (Vec::with_capacity(shapes.len()), Vec::new());
         let mut output_leaves = 0;
         for (column, shape) in shapes.iter().enumerate() {
@@ -242,6 +216,45 @@ impl Filter {
     pub(super) fn prune_result(&self, rows: u64, facts: &[LeafFacts]) -> PruneResult {
         self.bound.prune_row_group(rows, |leaf| find(facts, leaf).map(|found| &found.facts))
     }
+}
+
+/// Appends to `leaves`, those of the output, what a filter needs beside them, and marks in
+/// `early_leaves` all that it needs. Where both need a leaf it is decoded once, in the type of the
+/// filter, if its type was that of `before`. Gives the index of each wanted leaf.
+fn add_leaves(
+    wanted: Vec<ColumnSpec>,
+    before: &HashMap<usize, DataType>,
+    leaves: &mut Vec<ColumnSpec>,
+    early_leaves: &mut Vec<bool>,
+) -> Vec<usize> {
+    // By leaf: a predicate may look at thousands, as may the output.
+    let mut of_output: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (index, column) in leaves.iter().enumerate() {
+        of_output.entry(column.leaf.index).or_default().push(index);
+    }
+    let mut indices = Vec::with_capacity(wanted.len());
+    for wanted in wanted {
+        let data_type = before.get(&wanted.leaf.index).unwrap_or(&wanted.data_type);
+        let same = |index: &&usize| {
+            leaves
+                .get(**index)
+                .is_some_and(|leaf| leaf.data_type == *data_type && leaf.slot == wanted.slot)
+        };
+        let candidates = of_output.get(&wanted.leaf.index);
+        let found = candidates.and_then(|all| all.iter().find(same)).copied();
+        if let Some((index, leaf)) = found.and_then(|at| Some((at, leaves.get_mut(at)?))) {
+            leaf.keep_levels |= wanted.keep_levels;
+            // Converted to the type of the output after the filter, by `materialize`.
+            (leaf.data_type, leaf.conversion) = (wanted.data_type, wanted.conversion);
+            early_leaves[index] = true;
+            indices.push(index);
+        } else {
+            indices.push(leaves.len());
+            early_leaves.push(true);
+            leaves.push(wanted);
+        }
+    }
+    indices
 }
 
 /// Strings are read with their dictionaries, if all of their pages use one, so that an entry is

@@ -477,7 +477,7 @@ pub(crate) fn offset_index_range(
     within(places.offset_index_offset, places.offset_index_length, file_len)
 }
 
-/// As [`offset_index_range`], of the column index.
+/// Like [`offset_index_range`], for the column index.
 pub(crate) fn column_index_range(
     places: &IndexPlaces,
     file_len: u64,

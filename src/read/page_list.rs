@@ -68,7 +68,7 @@ impl PageList {
         Self(Arc::new(PageListKind::Whole { bytes, offset, slots }))
     }
 
-    /// As [`PageList::whole`], of a chunk that is given piece by piece while it is decoded.
+    /// Like [`PageList::whole`], for a chunk that is read piece by piece while it is decoded.
     pub(super) fn in_pieces(range: Range<u64>, slots: u64) -> Self {
         Self(Arc::new(PageListKind::InPieces { range, slots }))
     }

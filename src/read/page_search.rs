@@ -70,32 +70,9 @@ impl PageSearch {
             return Step::Done(Some(list));
         }
         while self.slots_left > 0 {
-            let found = match &*list.0 {
-                PageListKind::Whole { bytes, offset, .. } => {
-                    let rest = bytes.slice(saturated(self.rest.start - offset).min(bytes.len())..);
-                    Header::read(&rest, context, self.position)
-                        .map(|header| (rest.slice(..header.len), header))
-                }
-                _ => {
-                    let Some(bytes) = given.take() else {
-                        let Range { start, end } = self.rest;
-                        if start >= end || self.pages_are_tiny() {
-                            return Step::Done(None);
-                        }
-                        let max = start.saturating_add(self.header_bytes as u64);
-                        return Step::NeedsMore(start..max.min(end));
-                    };
-                    let header = Header::parse(&bytes, context, self.position);
-                    // Most headers are small; bounds of long strings can make them large.
-                    if header.is_none() && self.header_bytes < PIECE {
-                        self.header_bytes = PIECE;
-                        continue;
-                    }
-                    self.header_bytes = SLACK;
-                    let left = self.rest.end - self.rest.start;
-                    let header = header.filter(|header| header.len as u64 <= left);
-                    header.map(|header| (Bytes::new(), header))
-                }
+            let found = match self.next_header(context, given.take()) {
+                Step::Done(found) => found,
+                Step::NeedsMore(range) => return Step::NeedsMore(range),
             };
             let is_usual = found.is_some_and(|(bytes, header)| self.take(bytes, &header));
             if !is_usual {
@@ -111,18 +88,8 @@ impl PageSearch {
             }
             // The dictionary page is given once, for all walks.
             _ => {
-                let memory = match self.head_memory.take() {
-                    Some(memory) => memory,
-                    None => {
-                        let len = usize::try_from(self.head.end - self.head.start);
-                        let what = "what precedes the data pages of a column chunk";
-                        match budget.take_for(what, len.unwrap_or(usize::MAX)) {
-                            Ok(memory) => memory,
-                            // Decoded whole, the chunk takes less memory.
-                            Err(_) => return Step::Done(None),
-                        }
-                    }
-                };
+                // Decoded whole, the chunk takes less memory.
+                let Some(memory) = self.head_memory(budget) else { return Step::Done(None) };
                 let head = match given {
                     None if self.head.is_empty() => Bytes::new(),
                     None => {
@@ -141,6 +108,45 @@ impl PageSearch {
             row_count_source: RowCountSource::Headers,
             in_pieces,
         }))))
+    }
+
+    /// The next header, and the bytes of its page where they are in memory; `None` if there is no
+    /// header, or it is not worth being looked for.
+    fn next_header(
+        &mut self,
+        context: &PageContext,
+        given: Option<Bytes>,
+    ) -> Step<Option<(Bytes, Header)>> {
+        if let PageListKind::Whole { bytes, offset, .. } = &*self.list.0 {
+            let rest = bytes.slice(saturated(self.rest.start - offset).min(bytes.len())..);
+            let header = Header::read(&rest, context, self.position);
+            return Step::Done(header.map(|header| (rest.slice(..header.len), header)));
+        }
+        let Range { start, end } = self.rest;
+        if let Some(bytes) = given {
+            let header = Header::parse(&bytes, context, self.position);
+            // Most headers are small; bounds of long strings can make them large.
+            if header.is_some() || self.header_bytes >= PIECE {
+                self.header_bytes = SLACK;
+                let header = header.filter(|header| header.len as u64 <= end - start);
+                return Step::Done(header.map(|header| (Bytes::new(), header)));
+            }
+            self.header_bytes = PIECE;
+        }
+        if start >= end || self.pages_are_tiny() {
+            return Step::Done(None);
+        }
+        let max = start.saturating_add(self.header_bytes as u64);
+        Step::NeedsMore(start..max.min(end))
+    }
+
+    /// The memory of what precedes the data pages; `None` if the budget has no room for it.
+    fn head_memory(&mut self, budget: &Budget) -> Option<Reservation> {
+        if let Some(memory) = self.head_memory.take() {
+            return Some(memory);
+        }
+        let len = usize::try_from(self.head.end - self.head.start).unwrap_or(usize::MAX);
+        budget.take_for("what precedes the data pages of a column chunk", len).ok()
     }
 
     /// Whether the pages so far take fewer bytes than to look for them.

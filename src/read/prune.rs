@@ -77,6 +77,29 @@ pub(crate) struct PruneReport {
     pub ignored: Vec<Error>,
 }
 
+impl PruneReport {
+    /// Counts the pages of leaves that begin in `part` of a row group: all, and those none of whose
+    /// rows are in `wanted`.
+    fn count_pages(
+        &mut self,
+        pages: &[(usize, PageFacts)],
+        part: &Range<u64>,
+        wanted: &RowSelection,
+    ) {
+        for (_, pages) in pages {
+            let mut start = 0u64;
+            for page in &pages.pages {
+                let end = start.saturating_add(page.rows);
+                if part.contains(&start) {
+                    self.pages += 1;
+                    self.pages_pruned += u64::from(!wanted.intersects(start..end));
+                }
+                start = end;
+            }
+        }
+    }
+}
+
 /// The result of supplying a pruner: the remaining rows, `None` if there are none, and the report.
 pub(crate) type PruneStep = Step<(Option<RowRange>, Box<PruneReport>), Box<RowGroupPruner>>;
 
@@ -371,9 +394,7 @@ impl RowGroupPruner {
         // in.
         let part = range.part.clone();
         if let Some(counters) = counters.filter(|_| part.start == 0) {
-            let is_pruned = result == PruneResult::Cannot;
-            let count = if is_pruned { &counters.bloom_pruned } else { &counters.bloom_matched };
-            count.add(1);
+            counters.add_row_group(result == PruneResult::Cannot);
         }
         match result {
             PruneResult::Cannot => {
@@ -387,11 +408,11 @@ impl RowGroupPruner {
                 let range = range.with_claim(filter, rows);
                 return Ok(Step::Done((Some(range), found.into())));
             }
+            PruneResult::Might if pages.is_empty() && only_prunes => {
+                let range = range.with_proven(RowSelection::all(rows));
+                return Ok(Step::Done((Some(range), found.into())));
+            }
             PruneResult::Might if pages.is_empty() => {
-                let range = match only_prunes {
-                    true => range.with_proven(RowSelection::all(rows)),
-                    false => range,
-                };
                 return Ok(Step::Done((Some(range), found.into())));
             }
             PruneResult::Might => {}
@@ -413,18 +434,7 @@ impl RowGroupPruner {
             false if !filter.trusts_claims() => RowSelection::none(rows),
             false => rows_with(&|result| result == PruneResult::Always)?,
         };
-        let of_pages = if part == (0..rows) { &kept } else { &left };
-        for (_, pages) in &pages {
-            let mut start = 0u64;
-            for page in &pages.pages {
-                let end = start.saturating_add(page.rows);
-                if part.contains(&start) {
-                    found.pages += 1;
-                    found.pages_pruned += u64::from(!of_pages.intersects(start..end));
-                }
-                start = end;
-            }
-        }
+        found.count_pages(&pages, &part, if part == (0..rows) { &kept } else { &left });
         found.by_pages = kept.is_none();
         if let (Some(counters), Some(start)) = (counters, start) {
             counters.page_nanos.add_since(start);

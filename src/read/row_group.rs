@@ -178,7 +178,7 @@ impl RowGroup {
         (proven.start <= start && start < end).then_some(start..end)
     }
 
-    /// The next row that is to be given, counted from the first of the row group.
+    /// The next row to return, counted from the first of the row group.
     pub(super) fn next_row(&self) -> u64 {
         match self.open.as_ref().and_then(|open| open.window.spans().first()) {
             Some(span) => span.start,
@@ -213,13 +213,13 @@ impl RowGroup {
         self.size.bytes
     }
 
-    /// About how many batches are to come.
+    /// Estimated number of batches to come.
     pub(super) fn batches_left(&self) -> u64 {
         let rows = self.range.rows.end.saturating_sub(self.next_row);
         rows.div_ceil(self.size.rows.max(1) as u64)
     }
 
-    /// About how many bytes they take.
+    /// Estimated bytes of these batches.
     pub(super) fn bytes_left(&self) -> u64 {
         self.batches_left().saturating_mul(self.size.bytes)
     }
@@ -234,7 +234,7 @@ impl RowGroup {
         self.next_row >= self.range.rows.end
     }
 
-    /// Leaves the tasks as they are from now on.
+    /// Does not split tasks from now on.
     pub(super) fn forbid_splits(&mut self) {
         self.may_split = false;
     }
@@ -267,7 +267,7 @@ impl RowGroup {
         self.next_step(None)?.done()
     }
 
-    /// As [`RowGroup::next_batch`], of a row group whose large chunks are given while they are
+    /// Like [`RowGroup::next_batch`], for a row group whose large chunks are given while they are
     /// decoded: `given` is what the step before asked for.
     ///
     /// # Errors

@@ -26,7 +26,6 @@ pub(crate) struct Window {
     pub(super) is_proven: bool,
     /// The stages in which the columns of the filter are decoded; `None` without a filter, or if it
     /// need not be evaluated for any row of the row group.
-    /// be evaluated for any row of the row group.
     pub(super) stages: Option<Arc<FilterStages>>,
     /// The first row after the window that may be wanted.
     pub(super) next_wanted_row: u64,

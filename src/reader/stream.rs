@@ -91,7 +91,7 @@ impl AsyncReader {
         self.stream_of(self.plan()?)
     }
 
-    /// As [`Reader::stream`], of a plan that was made before.
+    /// Like [`Reader::stream`], for a plan that was made before.
     pub(super) fn stream_of(&self, plan: Plan) -> Result<BatchStream> {
         let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
@@ -107,7 +107,7 @@ impl AsyncReader {
         match &self.threads {
             _ if plan.leaves().is_empty() => Ok(None),
             Threads::Auto if self.file_len() < PARALLEL_FROM => Ok(None),
-            Threads::Auto => Ok(Some(Pool::Global)),
+            Threads::Auto => Ok(cfg!(feature = "parallel").then_some(Pool::Global)),
             Threads::Exactly(1) => Ok(None),
             Threads::Exactly(n) => Pool::new(*n).map(Some),
             #[cfg(feature = "parallel")]

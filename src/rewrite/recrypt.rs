@@ -249,39 +249,11 @@ impl<S: Sink> Recryptor<'_, S> {
             self.out.send(new)?;
         }
         let end = self.out.here()?;
-        let meta = old.meta_data.ok_or_else(|| {
-            Error::malformed(Spec::Metadata("ColumnChunk"), "meta_data is missing")
-        })?;
-        let bloom = meta.bloom_filter_offset;
-        let uncompressed = meta.total_uncompressed_size.checked_add(pages.header_bytes_added);
-        let meta = ColumnMetaData {
-            total_compressed_size: end - start,
-            total_uncompressed_size: uncompressed.filter(|size| *size >= 0).ok_or_else(|| {
-                let spec = Spec::Metadata("ColumnMetaData");
-                let expected = "at least the bytes of the page headers";
-                let found = meta.total_uncompressed_size;
-                Error::mismatch(spec, "total_uncompressed_size", expected, found)
-            })?,
-            data_page_offset: first_data.unwrap_or(start),
-            dictionary_page_offset: dictionary,
-            index_page_offset: None,
-            bloom_filter_offset: None,
-            bloom_filter_length: None,
-            ..meta
-        };
-        let new = ColumnChunk {
-            file_offset: 0,
-            meta_data: Some(meta),
-            offset_index_offset: None,
-            offset_index_length: None,
-            column_index_offset: None,
-            column_index_length: None,
-            crypto_metadata: None,
-            encrypted_column_metadata: None,
-            ..old
-        };
+        let grown = pages.header_bytes_added;
+        let bloom = old.meta_data.as_ref().and_then(|meta| meta.bloom_filter_offset);
+        let new = relocated_chunk(old, start..end, first_data, dictionary, grown)?;
         let offset_index = offset_index.map(|index| relocated(index, &moved)).transpose()?;
-        Ok((new, CopiedChunk { bloom, offset_index, grown: pages.header_bytes_added }))
+        Ok((new, CopiedChunk { bloom, offset_index, grown }))
     }
 
     fn reserve(&self, purpose: &'static str, range: &Range<u64>) -> Result<Reservation> {
@@ -438,6 +410,50 @@ const MAX_BLOOM_HEADER: u64 = 256;
 fn read(reader: &Reader, range: Range<u64>) -> Result<Bytes> {
     let source: &dyn Source = &**reader.source();
     read_exactly(source, range)
+}
+
+/// The metadata of a column chunk whose pages lie in `place` now, their headers `grown` bytes
+/// longer; in plain text, and without its indexes and bloom filter, which are placed later.
+///
+/// # Errors
+/// `Malformed` if it has no `meta_data`, or its size is less than that of its page headers.
+fn relocated_chunk(
+    old: ColumnChunk,
+    place: Range<i64>,
+    first_data_page: Option<i64>,
+    dictionary_page: Option<i64>,
+    grown: i64,
+) -> Result<ColumnChunk> {
+    let meta = old
+        .meta_data
+        .ok_or_else(|| Error::malformed(Spec::Metadata("ColumnChunk"), "meta_data is missing"))?;
+    let uncompressed = meta.total_uncompressed_size.checked_add(grown);
+    let meta = ColumnMetaData {
+        total_compressed_size: place.end - place.start,
+        total_uncompressed_size: uncompressed.filter(|size| *size >= 0).ok_or_else(|| {
+            let spec = Spec::Metadata("ColumnMetaData");
+            let expected = "at least the bytes of the page headers";
+            let found = meta.total_uncompressed_size;
+            Error::mismatch(spec, "total_uncompressed_size", expected, found)
+        })?,
+        data_page_offset: first_data_page.unwrap_or(place.start),
+        dictionary_page_offset: dictionary_page,
+        index_page_offset: None,
+        bloom_filter_offset: None,
+        bloom_filter_length: None,
+        ..meta
+    };
+    Ok(ColumnChunk {
+        file_offset: 0,
+        meta_data: Some(meta),
+        offset_index_offset: None,
+        offset_index_length: None,
+        column_index_offset: None,
+        column_index_length: None,
+        crypto_metadata: None,
+        encrypted_column_metadata: None,
+        ..old
+    })
 }
 
 /// An offset index with the new places of its pages.

@@ -1,8 +1,7 @@
 //! The hint `ARROW:schema` holds the writer's Arrow schema.
 //!
 //! Used by `to_arrow` after the natural mapping, and written with the schema of `from_arrow`.
-//! Specs: Arrow columnar
-//! format, "Encapsulated message format" and Schema.fbs.
+//! Specs: Arrow columnar format, "Encapsulated message format" and Schema.fbs.
 //!
 //! ```text
 //! | FF FF FF FF | length, i32 LE | flatbuffer Message with a Schema |     in Base64
@@ -15,7 +14,6 @@
 //! Trap: `arrow_ipc::convert` panics on types that it does not expect, so the verified flatbuffer
 //! is read here. Its tables may share children and strings, so that a short hint stands for endless
 //! data: what is verified, looked at and copied is counted, and past a limit the hint is ignored.
-//! data: what is verified, looked at and copied is counted, and past that the hint is passed over.
 
 mod layout;
 mod siblings;
@@ -306,7 +304,7 @@ impl<'a> OpenHint<'a> {
         }
     }
 
-    /// As [`OpenHint::refine_type`], of a map: key and value by position, whatever their names.
+    /// Like [`OpenHint::refine_type`], for a map: key and value by position, whatever their names.
     fn refine_map(
         &self,
         place: HintPlace<'_>,

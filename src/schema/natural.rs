@@ -18,7 +18,9 @@ use super::node::{Node, Repetition, Schema};
 use super::projection::{ProjectedChildren, Projection};
 use super::shape::{Kind, Levels, Shape, struct_of};
 use crate::error::{Error, Result};
-use crate::format::{ConvertedType, IntType, LogicalType};
+use crate::format::{
+    ConvertedType, DecimalType, IntType, LogicalType, TimeUnit as Unit, TimestampType,
+};
 
 /// The natural mapping.
 pub(super) struct Mapper<'a> {
@@ -209,7 +211,6 @@ impl Mapper<'_> {
 
     /// The natural Arrow type of a leaf: the table in [`crate::schema`].
     fn natural_type(&self, leaf: Node<'_>) -> Result<(DataType, Option<Extension>)> {
-        use crate::format::TimeUnit as Unit;
         let physical = leaf.physical()?;
         let logical = match leaf.head().is_annotated() {
             true => {
@@ -250,17 +251,7 @@ impl Mapper<'_> {
                 known.unwrap_or(if *is_signed { DataType::Int64 } else { DataType::UInt64 })
             }
             LogicalType::Decimal(decimal) => {
-                match (u8::try_from(decimal.precision), i8::try_from(decimal.scale)) {
-                    (Ok(precision @ ..=38), Ok(scale)) => DataType::Decimal128(precision, scale),
-                    (Ok(precision @ ..=76), Ok(scale)) => DataType::Decimal256(precision, scale),
-                    _ => {
-                        return Err(Error::unsupported(
-                            "decimal of more than 76 digits",
-                            format_args!("precision {} is more than Arrow has", decimal.precision),
-                        )
-                        .at_column(leaf.path().dotted()));
-                    }
-                }
+                decimal_type(decimal).map_err(|e| e.at_column(leaf.path().dotted()))?
             }
             LogicalType::Date => DataType::Date32,
             LogicalType::Time(time) => match time.unit {
@@ -268,15 +259,7 @@ impl Mapper<'_> {
                 Unit::Micros => DataType::Time64(TimeUnit::Microsecond),
                 _ => DataType::Time64(TimeUnit::Nanosecond),
             },
-            LogicalType::Timestamp(timestamp) => {
-                let unit = match timestamp.unit {
-                    Unit::Millis => TimeUnit::Millisecond,
-                    Unit::Micros => TimeUnit::Microsecond,
-                    _ => TimeUnit::Nanosecond,
-                };
-                let zone = timestamp.is_adjusted_to_utc.then(|| Arc::from("UTC"));
-                DataType::Timestamp(unit, zone)
-            }
+            LogicalType::Timestamp(timestamp) => timestamp_type(timestamp),
             LogicalType::Unknown => DataType::Null,
             // Never in force on a leaf.
             LogicalType::List
@@ -379,6 +362,31 @@ fn is_bare_byte_array(leaf: Node<'_>) -> bool {
 enum Marker {
     Extension(Extension),
     LogicalType(&'static str),
+}
+
+/// The Arrow type of a DECIMAL.
+///
+/// # Errors
+/// `Unsupported` beyond 76 digits.
+fn decimal_type(decimal: &DecimalType) -> Result<DataType> {
+    match (u8::try_from(decimal.precision), i8::try_from(decimal.scale)) {
+        (Ok(precision @ ..=38), Ok(scale)) => Ok(DataType::Decimal128(precision, scale)),
+        (Ok(precision @ ..=76), Ok(scale)) => Ok(DataType::Decimal256(precision, scale)),
+        _ => Err(Error::unsupported(
+            "decimal of more than 76 digits",
+            format_args!("precision {} is more than Arrow has", decimal.precision),
+        )),
+    }
+}
+
+/// The Arrow type of a TIMESTAMP.
+fn timestamp_type(timestamp: &TimestampType) -> DataType {
+    let unit = match timestamp.unit {
+        Unit::Millis => TimeUnit::Millisecond,
+        Unit::Micros => TimeUnit::Microsecond,
+        _ => TimeUnit::Nanosecond,
+    };
+    DataType::Timestamp(unit, timestamp.is_adjusted_to_utc.then(|| Arc::from("UTC")))
 }
 
 /// The Arrow integer of a width in bits.

@@ -30,7 +30,7 @@ impl Schema {
         Self::from_elements(Elements::encode(elements)?, limits)
     }
 
-    /// As [`Schema::parse`], of elements that are in a footer.
+    /// Like [`Schema::parse`], for elements that are in a footer.
     ///
     /// # Errors
     /// As [`Schema::parse`].
@@ -56,15 +56,7 @@ impl Schema {
                     group.node
                 }
                 None if index == 0 => 0,
-                None => {
-                    let found = elements.len();
-                    return Err(Error::mismatch(
-                        Spec::Schema,
-                        "elements in the tree",
-                        index,
-                        found,
-                    ));
-                }
+                None => return Err(more_elements(index, elements.len())),
             };
             let mut depth = open.last().map_or(0, |group| group.depth);
             if depth > limits.nesting.min(Limits::MAX_NESTING) {
@@ -109,11 +101,7 @@ impl Schema {
             }
         }
         if let Some(group) = open.last() {
-            let name = elements.name(group.node);
-            return Err(malformed(format_args!(
-                "the schema ends early: group {name:?} lacks {} of its children",
-                group.children_left
-            )));
+            return Err(group.lacks_children(elements.name(group.node)));
         }
         Ok(Self { elements, links, fields, leaves, lookup: Lookup::default() })
     }
@@ -127,6 +115,21 @@ struct OpenGroup {
     path_bytes: u64,
     /// How deep it is nested, itself counted: at least as deep as the Arrow type will be.
     depth: usize,
+}
+
+impl OpenGroup {
+    #[cold]
+    fn lacks_children(&self, name: &str) -> Error {
+        let n = self.children_left;
+        let what = format_args!("the schema ends early: group {name:?} lacks {n} of its children");
+        malformed(what)
+    }
+}
+
+/// The tree is whole after `expected` elements, and others follow.
+#[cold]
+fn more_elements(expected: u32, found: usize) -> Error {
+    Error::mismatch(Spec::Schema, "elements in the tree", expected, found)
 }
 
 impl Link {

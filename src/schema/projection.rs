@@ -335,7 +335,7 @@ pub(super) fn find_name<T: NamedTree>(group: T, text: &str, path: &mut Vec<usize
     find_below_implied_child(group, path, |child, path| find_name(child, text, path))
 }
 
-/// As [`find_name`], with the names on the way already apart.
+/// Like [`find_name`], with the names on the way already apart.
 fn find_path<T: NamedTree>(group: T, names: &[String], path: &mut Vec<usize>) -> Result<bool> {
     let Some((name, rest)) = names.split_first() else {
         return Ok(true);

@@ -112,7 +112,7 @@ fn is_variant(field: &Field) -> bool {
     field.extension_type_name() == Some(super::extension::VARIANT)
 }
 
-/// Bends shapes to a target.
+/// Adapts shapes to a target.
 struct Retarget<'a> {
     file: &'a Schema,
     by: MatchBy,

@@ -62,7 +62,7 @@ pub(crate) fn decompress(
     decompress_with(Isa::best(), block, wanted, out)
 }
 
-/// As [`decompress`], with the kernel of an instruction set.
+/// Like [`decompress`], with the kernel of an instruction set.
 fn decompress_with(
     isa: Isa,
     block: &[u8],
@@ -134,7 +134,6 @@ struct SnappyBlock<'a> {
 trait Repeat: Copy {
     /// Copies `len` bytes from `offset` bytes before `to`, each after the one before it.
     ///
-    /// # Safety
     /// # Safety
     /// `offset` must be 1 to 15 and `len` at most 64; there must be `offset` bytes before `to`, and
     /// [`SLACK`] writable bytes from `to` on.

@@ -100,7 +100,7 @@ pub(crate) fn append_offsets_i32(spans: &[Span], offsets: &mut Vec<i32>) -> Opti
     Some(())
 }
 
-/// As [`append_offsets_i32`], with 64 bits.
+/// Like [`append_offsets_i32`], with 64 bits.
 ///
 /// # Panics
 /// If there is no offset yet.
@@ -131,7 +131,7 @@ pub(crate) fn append_ends_i32(lengths: &[i32], offsets: &mut Vec<i32>) -> Option
     Some(())
 }
 
-/// As [`append_ends_i32`], with 64 bits.
+/// Like [`append_ends_i32`], with 64 bits.
 ///
 /// # Panics
 /// If there is no offset yet.

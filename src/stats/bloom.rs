@@ -79,7 +79,7 @@ impl Bloom {
         self.might_contain_hash(hash(value))
     }
 
-    /// As [`Bloom::might_contain`], by the hash.
+    /// Like [`Bloom::might_contain`], by the hash.
     #[cfg(test)]
     pub(crate) fn might_contain_hash(&self, hash: u64) -> bool {
         let block = self.blocks.get(self.block_of(hash));

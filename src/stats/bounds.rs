@@ -79,7 +79,7 @@ fn next_bytes(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(next)
 }
 
-/// As [`next_bytes`], by characters.
+/// Like [`next_bytes`], by characters.
 fn next_text(text: &str) -> Option<Vec<u8>> {
     for (at, c) in text.char_indices().rev() {
         let next = match u32::from(c) + 1 {

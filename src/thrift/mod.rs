@@ -5,6 +5,7 @@
 //! `PageHeader::read(&mut Reader::new(bytes))`. The reader borrows, skips unwanted fields without
 //! allocating, and compares every length with the bytes that are left before it is used. Trap: a
 //! bool has two encodings, the type nibble as a field and a byte in a list.
+//!
 //! # On the wire
 //!
 //! ```text
@@ -61,6 +62,7 @@ mod read;
 mod write;
 mod unknown;
 mod list;
+pub(crate) mod describe;
 pub(crate) mod derive;
 #[cfg(test)]
 pub(crate) mod oracle;

@@ -64,7 +64,7 @@ impl WriteSchedule {
 
     /// Takes a batch. All steps of the one before must be done.
     pub(crate) fn push(&mut self, batch: RecordBatch) {
-        self.rest = Some(batch);
+        self.rest = (batch.num_rows() > 0).then_some(batch);
     }
 
     /// The next step, while at most `max_in_flight` row groups are to be encoded beside the rows
@@ -73,7 +73,7 @@ impl WriteSchedule {
         if self.in_flight.len() > max_in_flight {
             return WriteStep::Wait;
         }
-        while let Some(rest) = self.rest.take_if(|rest| rest.num_rows() > 0) {
+        while let Some(rest) = self.rest.take() {
             let left = rest.num_rows();
             let Some(take) = self.rows_to_take(&rest) else {
                 self.rest = Some(rest);
@@ -82,7 +82,8 @@ impl WriteSchedule {
             if take > 0 {
                 self.pending.push(rest.slice(0, take));
             }
-            self.rest = Some(rest.slice(take, left - take));
+            // A slice holds the buffers of the whole batch, even if it has no row.
+            self.rest = (take < left).then(|| rest.slice(take, left - take));
             if take < left || self.pending.rows() >= self.max_rows {
                 return self.encode();
             }
@@ -90,7 +91,7 @@ impl WriteSchedule {
         WriteStep::Done
     }
 
-    /// As [`WriteSchedule::next`], where no row is to be held, and no row group to be encoded.
+    /// Like [`WriteSchedule::next`], if no row is to be held, and no row group to be encoded.
     pub(crate) fn flush(&mut self) -> WriteStep {
         match (self.pending.is_empty(), self.in_flight.is_empty()) {
             (false, _) => self.encode(),
@@ -259,6 +260,23 @@ mod tests {
     use arrow_array::Int64Array;
 
     use super::*;
+
+    #[test]
+    fn a_batch_is_let_go_once_its_rows_are_taken() {
+        for rows in [0, 1000, 2500] {
+            let column = Int64Array::from_iter_values(0..rows);
+            let buffer = column.values().inner().clone();
+            let options = WriteOptions::default().with_row_group_rows(1000);
+            let mut schedule = WriteSchedule::new(&options);
+            schedule.push(RecordBatch::try_from_iter([("n", Arc::new(column) as _)]).unwrap());
+            for next in [|schedule: &mut WriteSchedule| schedule.next(9), WriteSchedule::flush] {
+                while let WriteStep::Encode(rows) = next(&mut schedule) {
+                    drop(rows);
+                }
+            }
+            assert_eq!(buffer.strong_count(), 1, "{rows} rows");
+        }
+    }
 
     /// The rows of each row group, and how many were being encoded when the last of them came.
     fn row_groups(options: &WriteOptions, max_in_flight: usize, batches: &[i64]) -> Vec<usize> {

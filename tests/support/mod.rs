@@ -1,6 +1,6 @@
-//! What the tests share: the binaries of the library's own tests have it as a module, and the tool,
-//! the fuzzers and other packages as the crate `marquetry-testkit`. (As a crate that depends on the
-//! library it would have the library built twice for its unit tests.)
+//! Helpers that the tests share: the binaries of the library's own tests have it as a module, and
+//! the tool, the fuzzers and other packages as the crate `marquetry-testkit`. (As a crate that
+//! depends on the library it would have the library built twice for its unit tests.)
 
 #![allow(
     dead_code,

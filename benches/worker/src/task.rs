@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::Measured;
 
-/// What is to be done. A task is given to every contender alike, so that some fields are for
+/// A task. It is given to every contender alike, so that some fields are for
 /// others.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]

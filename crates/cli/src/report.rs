@@ -150,8 +150,7 @@ impl<'a, T> Column<'a, T> {
 
     /// The width at which the column is useful: numbers whole, texts up to 24 characters, which is
     /// a date with its time of day, or the ends of a path.
-    fn wanted_width<'r>(&self, cells: impl Iterator<Item = &'r String>) -> usize {
-        let widest = cells.map(|cell| width(cell)).max().unwrap_or_default();
+    fn wanted_width(&self, widest: usize) -> usize {
         let most = if self.align() == Align::Right { usize::MAX } else { 24 };
         // The frame: `│ ` and ` `.
         widest.min(most).max(width(self.header)) + 3
@@ -168,6 +167,11 @@ pub(crate) struct Tables<'a> {
 }
 
 impl Tables<'_> {
+    /// Where text goes that is no table, and how it looks.
+    pub(crate) fn raw(&mut self) -> (&mut Sink, Style) {
+        (self.out, self.style)
+    }
+
     /// Prints a table of the columns that are not empty. On a narrow screen the `expendable` ones
     /// are left out, the first of them first.
     pub(crate) fn show<'r, T: 'r>(
@@ -177,15 +181,22 @@ impl Tables<'_> {
         records: impl IntoIterator<Item = &'r T>,
         expendable: &[&str],
     ) -> Result<()> {
-        let row = |record| columns.iter().map(|column| column.cell(record, self.global)).collect();
-        let rows: Vec<Vec<String>> = records.into_iter().map(row).collect();
-        let cells = |i: usize| rows.iter().filter_map(move |row| row.get(i));
-        let is_used = |i: usize| rows.is_empty() || cells(i).any(|cell| !cell.is_empty());
-        let mut shown: Vec<(usize, &Column<'_, T>)> =
-            columns.iter().enumerate().filter(|(i, _)| is_used(*i)).collect();
+        // The cells are made twice and not kept: all pages of a file may be listed.
+        let records: Vec<&T> = records.into_iter().collect();
+        let mut widest = vec![0; columns.len()];
+        for record in &records {
+            for (widest, column) in widest.iter_mut().zip(columns) {
+                *widest = width(&column.cell(record, self.global)).max(*widest);
+            }
+        }
+        let mut shown: Vec<(usize, &Column<'_, T>)> = widest
+            .into_iter()
+            .zip(columns)
+            .filter(|(widest, _)| records.is_empty() || *widest > 0)
+            .collect();
         let mut left_out = Vec::new();
         for name in expendable {
-            let widths = shown.iter().map(|(i, column)| column.wanted_width(cells(*i)));
+            let widths = shown.iter().map(|(widest, column)| column.wanted_width(*widest));
             let wanted = widths.sum::<usize>() + 1;
             if self.style.screen().is_none_or(|screen| wanted <= screen) {
                 break;
@@ -197,8 +208,8 @@ impl Tables<'_> {
         self.title(title)?;
         let headers = shown.iter().map(|(_, column)| column.for_table());
         let mut table = Table::new(self.style, headers.collect());
-        for row in &rows {
-            let cells = shown.iter().map(|(i, _)| row.get(*i).cloned().unwrap_or_default());
+        for record in records {
+            let cells = shown.iter().map(|(_, column)| column.cell(record, self.global));
             table.row(self.out, cells.map(Cell::Text).collect())?;
         }
         table.end(self.out)?;

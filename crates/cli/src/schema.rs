@@ -456,17 +456,7 @@ fn sql_type_name(field: &Field, dialect: Dialect) -> Result<String> {
                 dialect.pick(["DECIMAL", "numeric", "DECIMAL", "Decimal", "BIGNUMERIC", "NUMBER"]);
             format!("{name}({p},{s})")
         }
-        DataType::Timestamp(unit, zone) => match (dialect, zone.is_some()) {
-            (ClickHouse, _) => format!("DateTime64({})", digits(*unit)),
-            (DuckDb, true) => "TIMESTAMPTZ".into(),
-            (Postgres, true) => "timestamptz".into(),
-            (Spark, false) => "TIMESTAMP_NTZ".into(),
-            (BigQuery, false) => "DATETIME".into(),
-            (Snowflake, true) => "TIMESTAMP_TZ".into(),
-            (Snowflake, false) => "TIMESTAMP_NTZ".into(),
-            (Postgres, false) => "timestamp".into(),
-            _ => "TIMESTAMP".into(),
-        },
+        DataType::Timestamp(unit, zone) => timestamp_name(*unit, zone.is_some(), dialect),
         DataType::Dictionary(_, value) => {
             sql_type_name(&field.clone().with_data_type((**value).clone()), dialect)?
         }
@@ -504,6 +494,21 @@ fn sql_type_name(field: &Field, dialect: Dialect) -> Result<String> {
             )));
         }
     })
+}
+
+fn timestamp_name(unit: TimeUnit, has_zone: bool, dialect: Dialect) -> String {
+    let name = match (dialect, has_zone) {
+        (Dialect::ClickHouse, _) => return format!("DateTime64({})", digits(unit)),
+        (Dialect::DuckDb, true) => "TIMESTAMPTZ",
+        (Dialect::Postgres, true) => "timestamptz",
+        (Dialect::Spark, false) => "TIMESTAMP_NTZ",
+        (Dialect::BigQuery, false) => "DATETIME",
+        (Dialect::Snowflake, true) => "TIMESTAMP_TZ",
+        (Dialect::Snowflake, false) => "TIMESTAMP_NTZ",
+        (Dialect::Postgres, false) => "timestamp",
+        _ => "TIMESTAMP",
+    };
+    name.to_owned()
 }
 
 fn struct_type(fields: &Fields, dialect: Dialect) -> Result<String> {

@@ -23,7 +23,7 @@ pub(crate) fn evaluate(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Res
     }
 }
 
-/// As [`evaluate`], of an expression that can fail. It fails if it does for a row alone: whether
+/// Like [`evaluate`], for an expression that can fail. It fails if it does for a row alone: whether
 /// `a = 0 OR 1 / a > 2` fails for a batch depends on which rows are in it.
 ///
 /// # Errors

@@ -64,7 +64,6 @@ use marquetry::read::PageIndexUse;
 ///
 /// # Metrics
 /// They have the names and the meanings of DataFusion's own source. In detail:
-/// They have the names and the meanings of DataFusion's own source. In detail:
 ///
 /// * `predicate_cache_inner_records`: values that were decoded for the filter, of columns that the
 ///   scan also returns: one for each row and leaf. `predicate_cache_records`: those of them that

@@ -73,7 +73,7 @@ impl MarquetryTable {
         Ok(Self { listing: Arc::new(listing), format, partitions })
     }
 
-    /// As [`MarquetryTable::open_partitioned`], of files whose schema is known: nothing is read.
+    /// Like [`MarquetryTable::open_partitioned`], for files whose schema is known: nothing is read.
     ///
     /// # Errors
     /// If a path is no URL.
@@ -86,7 +86,7 @@ impl MarquetryTable {
         Self::from_urls(schema, &urls(paths)?, partitions.into_iter().collect(), format)
     }
 
-    /// As [`MarquetryTable::with_schema`], of paths that are parsed.
+    /// Like [`MarquetryTable::with_schema`], for paths that are parsed.
     pub(crate) fn from_urls(
         schema: SchemaRef,
         urls: &[ListingTableUrl],

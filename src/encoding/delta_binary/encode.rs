@@ -40,7 +40,7 @@ pub(crate) enum DeltaBlocks {
     Long,
 }
 
-/// As [`encode_into`], in blocks of some length.
+/// Like [`encode_into`], in blocks of some length.
 pub(crate) fn encode_blocks_into<T: Int>(values: &[T], blocks: DeltaBlocks, out: &mut Vec<u8>) {
     match blocks {
         DeltaBlocks::Short => encode_into(values, out),
@@ -57,8 +57,8 @@ const LONG_MINIBLOCK: usize = 256;
 /// Miniblocks of a long block.
 const LONG_MINIBLOCKS: usize = LONG_BLOCK / LONG_MINIBLOCK;
 
-/// As [`encode_into`], in long blocks. The differences are found as those of short ones, each less
-/// its own smallest, and brought to the smallest of all.
+/// Like [`encode_into`], in long blocks. The differences are found as those of short ones, each
+/// less its own smallest, and brought to the smallest of all.
 fn encode_long_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
     put_header(LONG_BLOCK, LONG_MINIBLOCKS, values, out);
     let isa = Isa::best();
@@ -143,7 +143,7 @@ pub(crate) fn encode<T: Int>(values: &[T]) -> Vec<u8> {
     encode_slowly(values, BLOCK, MINIBLOCK)
 }
 
-/// As [`encode`], in long blocks.
+/// Like [`encode`], in long blocks.
 #[cfg(test)]
 pub(crate) fn encode_long<T: Int>(values: &[T]) -> Vec<u8> {
     encode_slowly(values, LONG_BLOCK, LONG_MINIBLOCK)

@@ -16,12 +16,12 @@ pub(crate) fn encode_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {
     encode_values(values, width, paying_run(width), out);
 }
 
-/// As [`encode_into`], but all packed, unless all values are equal.
+/// Like [`encode_into`], but all packed, unless all values are equal.
 pub(crate) fn encode_packed_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {
     encode_values(values, width, usize::MAX, out);
 }
 
-/// As [`encode_into`] for levels.
+/// Like [`encode_into`] for levels.
 pub(crate) fn encode_levels_into(levels: &[u16], width: BitWidth, out: &mut Vec<u8>) {
     encode_values(levels, width, paying_run(width), out);
 }

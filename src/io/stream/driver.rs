@@ -204,8 +204,9 @@ impl Streamed {
         self.opening.push(Box::pin(async move { (id, shared.open(opening).await) }));
     }
 
-    /// Begins to open as many row groups as may be now, and takes what has come.
-    fn poll_opening(&mut self, cx: &mut Context<'_>) {
+    /// Begins to open as many row groups as may be now, and takes what has come. `waits`: one for
+    /// which there is no memory may wait for memory that is held.
+    fn poll_opening(&mut self, cx: &mut Context<'_>, waits: bool) {
         if let Some(indexes) = &mut self.indexes {
             if indexes.as_mut().poll(cx).is_pending() {
                 return;
@@ -213,7 +214,7 @@ impl Streamed {
             self.indexes = None;
         }
         loop {
-            while let Some((id, opening)) = self.scan.open_next(self.waits()) {
+            while let Some((id, opening)) = self.scan.open_next(waits) {
                 self.begin(id, opening);
             }
             let Poll::Ready(Some((id, opened))) = Pin::new(&mut self.opening).poll_next(cx) else {
@@ -267,7 +268,7 @@ impl Streamed {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            self.poll_opening(cx);
+            self.poll_opening(cx, self.waits());
             // Not sooner: at most two waves are held.
             if self.ready.is_empty() && self.running.is_some() {
                 ready!(self.poll_running(cx))?;
@@ -279,7 +280,11 @@ impl Streamed {
             let begins = self.shared.pool.is_some() && self.scan.has_open();
             if is_free && (begins || self.ready.is_empty()) {
                 match self.scan.next(self.waits())? {
-                    Next::Open(id, opening) => self.begin(id, *opening),
+                    Next::Open(id, opening) => {
+                        self.begin(id, *opening);
+                        // It must be polled, or nothing wakes the task.
+                        continue;
+                    }
                     Next::Decode(wave) => {
                         if !self.decode(wave) {
                             cx.waker().wake_by_ref();
@@ -310,7 +315,8 @@ impl Streamed {
     }
 
     pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
-        self.poll_opening(cx);
+        // It is not the turn of this read: what has its turn holds memory, and gives it back.
+        self.poll_opening(cx, true);
     }
 
     pub(crate) fn fetch_small(&mut self, bytes: u64) {
@@ -351,8 +357,9 @@ impl Stream for Streamed {
         if self.done {
             return Poll::Ready(None);
         }
+        // After a panic there is nothing more, nor after an error.
+        self.done = true;
         let polled = self.poll_batch(cx).map(Result::transpose);
-        // After an error there is nothing more.
         self.done = matches!(polled, Poll::Ready(None | Some(Err(_))));
         polled
     }
@@ -480,24 +487,89 @@ mod tests {
 
     use super::*;
     use crate::AsyncReader;
+    use crate::compress::Compression;
+    use crate::format::Encoding;
     use crate::io::WriteSink;
+    #[cfg(feature = "parallel")]
+    use crate::predicate::Predicate;
     use crate::read::MAX_SMALL;
     use crate::write::WriteOptions;
     use crate::writer::Writer;
 
-    /// A read of the columns `names` of a file of 1000 row groups.
-    fn streamed(names: &[&str]) -> Streamed {
-        let column = Arc::new(Int32Array::from_iter_values(0..1000)) as ArrayRef;
+    /// A file of the numbers below `rows` in the column `n`, `per_group` to a row group.
+    fn numbered(rows: i32, per_group: u64) -> bytes::Bytes {
+        let column = Arc::new(Int32Array::from_iter_values(0..rows)) as ArrayRef;
         let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
-        let options = WriteOptions::default().with_row_group_rows(1);
+        let options = WriteOptions::default().with_row_group_rows(per_group);
+        let options = options
+            .with_compression(Compression::Uncompressed)
+            .with_column("n", |column| column.with_encoding(Encoding::Plain));
         let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
         writer.write(&batch).unwrap();
-        let file = bytes::Bytes::from(writer.into_inner().unwrap().1);
-        let reader = AsyncReader::open_async(file.clone()).now_or_never().unwrap().unwrap();
-        let reader = reader.project(names.iter().copied()).unwrap();
+        bytes::Bytes::from(writer.into_inner().unwrap().1)
+    }
+
+    fn opened(file: &bytes::Bytes) -> AsyncReader {
+        AsyncReader::open_async(file.clone()).now_or_never().unwrap().unwrap()
+    }
+
+    /// The rows that a stream gives until its end.
+    fn rows(mut stream: impl Stream<Item = Result<RecordBatch>> + Unpin) -> usize {
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        let mut rows = 0;
+        loop {
+            match Pin::new(&mut stream).poll_next(&mut cx) {
+                Poll::Ready(Some(batch)) => rows += batch.unwrap().num_rows(),
+                Poll::Ready(None) => return rows,
+                Poll::Pending => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// A read of the columns `names` of a file of 1000 row groups.
+    fn streamed(names: &[&str]) -> Streamed {
+        let file = numbered(1000, 1);
+        let reader = opened(&file).project(names.iter().copied()).unwrap();
         let (plan, metadata) = (reader.plan().unwrap(), reader.metadata().clone());
         let source = Arc::new(file);
         Streamed::new(source, None, metadata, plan, None, Progress::default())
+    }
+
+    #[test]
+    fn a_large_file_gives_all_rows_by_the_threads_that_a_build_has() {
+        let file = numbered(200_000, 1 << 20);
+        assert!(file.len() > 256 << 10);
+        assert_eq!(rows(opened(&file).stream().unwrap()), 200_000);
+    }
+
+    /// The read that has its turn holds the memory, for a while.
+    #[test]
+    #[cfg(feature = "engine")]
+    fn a_row_group_fetched_ahead_waits_for_memory() {
+        let file = numbered(100_000, 1 << 20);
+        let reader = opened(&file).threads(1);
+        let plan = reader.plan().unwrap();
+        let budget = plan.budget().clone();
+        let held = budget.take(usize::try_from(budget.cap() - budget.used()).unwrap()).unwrap();
+        let mut ahead = reader.stream_plan(plan).unwrap();
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        for _ in 0..10 {
+            ahead.fetch(&mut cx);
+        }
+        assert!(!ahead.is_fetched());
+        drop(held);
+        assert_eq!(rows(ahead), 100_000);
+    }
+
+    #[test]
+    #[cfg(feature = "parallel")]
+    fn after_a_panic_of_the_pool_a_stream_has_ended() {
+        let file = numbered(100_000, 1 << 20);
+        let filter = Predicate::function(["n"], |_| panic!("planted"));
+        let mut stream = opened(&file).filter(filter).threads(2).stream().unwrap();
+        let read = || while !matches!(rows(&mut stream), 0) {};
+        assert!(catch_unwind(AssertUnwindSafe(read)).is_err());
+        assert_eq!(rows(stream), 0);
     }
 
     #[test]

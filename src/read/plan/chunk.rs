@@ -81,13 +81,7 @@ impl Plan {
     ) -> Result<PlannedChunk> {
         let chunk = self.footer().column_chunk_ref(row_group, column.leaf.index)?;
         if let Some(path) = chunk.file_path.filter(|path| !path.is_empty()) {
-            return Err(Error::unsupported(
-                "column chunks in other files",
-                format_args!(
-                    "the data lie in the file {path:?}, as in a _metadata summary; say below which folder, \
-                     with Reader::files_below, or read that file instead"
-                ),
-            ));
+            return Err(in_other_file(path));
         }
         let offset_index = self.offset_index(&chunk);
         let decryptor = self.footer().chunk_decryptor(row_group, column.leaf.index, &chunk)?;
@@ -139,6 +133,17 @@ impl Plan {
         };
         Ok(PlannedChunk { chunk, offset_index })
     }
+}
+
+#[cold]
+fn in_other_file(path: &str) -> Error {
+    Error::unsupported(
+        "column chunks in other files",
+        format_args!(
+            "the data lie in the file {path:?}, as in a _metadata summary; say below which folder, \
+             with Reader::files_below, or read that file instead"
+        ),
+    )
 }
 
 /// Where a chunk lies (`ColumnMetaData` of parquet.thrift): from its dictionary page, if it has

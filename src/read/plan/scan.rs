@@ -73,7 +73,7 @@ impl Footer {
         self.plan_wired(options, &ReadWiring::default(), file_len, file_name)
     }
 
-    /// As [`Footer::plan`], of a read that is wired to a driver.
+    /// Like [`Footer::plan`], for a read that is wired to a driver.
     ///
     /// # Errors
     /// As [`Footer::plan`].

@@ -62,7 +62,6 @@ impl RowGroupOpening {
     /// # Errors
     /// As [`RowGroupOpening::new`].
     pub(super) fn without_index(plan: &Plan, rest: &RowRange, progress: &Progress) -> Result<Self> {
-        progress.ignored_indexes(1);
         let pages = plan.row_group(&plan.unpruned(rest))?.without_index()?;
         Ok(Self::at(plan, rest, progress, Stage::Pages(pages.into())))
     }

@@ -170,11 +170,11 @@ impl Scan {
             return Ok(Next::Wait);
         }
         let has_room = self.size.may_overlap || !waits;
-        match self.queue.front_mut().map(|first| &mut first.state) {
+        match self.queue.front().map(|first| &first.state) {
             None => Ok(Next::Stop),
             Some(State::Open(_)) if has_room => Ok(Next::Decode(self.gather(waits))),
-            Some(state @ State::Failed(_)) => match std::mem::replace(state, State::Postponed) {
-                State::Failed(error) => Err(error),
+            Some(State::Failed(_)) => match self.queue.pop_front() {
+                Some(Queued { state: State::Failed(error), .. }) => Err(error),
                 _ => Ok(Next::Wait),
             },
             Some(_) => Ok(Next::Wait),
@@ -188,11 +188,14 @@ impl Scan {
             let first = self.queue.front().map(|first| &first.state);
             let (at, bytes) = match (first, self.prefetch) {
                 (Some(State::Postponed), _) if is_idle => (0, 0),
-                (Some(State::Postponed), Prefetch::Never | Prefetch::One) => {
-                    self.size.may_overlap = false;
-                    return None;
-                }
                 (_, Prefetch::Never | Prefetch::One) if self.is_decoding => return None,
+                // There may be memory for it now, beside the batches that wait to be returned.
+                (Some(State::Postponed), Prefetch::Never | Prefetch::One) => {
+                    if !self.size.may_overlap {
+                        return None;
+                    }
+                    (0, 0)
+                }
                 (_, Prefetch::Never | Prefetch::One) => (self.missing_of_wave()?, 0),
                 (_, Prefetch::Many { .. }) => self.planned().or_else(|| self.another())?,
             };
@@ -251,6 +254,14 @@ impl Scan {
         };
         let alone = matches!(self.queue[at].state, State::Opening { alone: true, .. });
         let may_wait = failed.is_too_large() && (!alone || self.drop_ahead());
+        if may_wait
+            && !alone
+            && !self.is_decoding
+            && !matches!(self.prefetch, Prefetch::Many { .. })
+        {
+            // There is none for it beside the batches that wait to be returned.
+            self.size.may_overlap = false;
+        }
         self.queue[at].state =
             if may_wait { State::Postponed } else { State::Failed(failed.error) };
     }
@@ -282,6 +293,7 @@ impl Scan {
                         self.requeue(group);
                         continue;
                     }
+                    self.context.progress.ignored_indexes(1);
                     let range = group.row_group.rest_from(group.first_row);
                     let entry = Entry { range, ignores_index: true, ..group.entry };
                     self.queue.push_front(Queued { entry, state: State::Planned });
@@ -396,8 +408,11 @@ impl Scan {
     /// Keeps what the last row group of a wave has left; `is_at_end` if it gave no more rows.
     fn keep_rest(&mut self, mut wave: Wave, is_at_end: bool) {
         let Some(mut last) = wave.groups.pop().filter(|_| !is_at_end) else { return };
-        let max_rows = last.row_group.max_batch_rows();
-        last.row_group.size.widen(&last.windows, max_rows);
+        // A batch that was made by itself has told already.
+        if !last.windows.is_empty() {
+            let max_rows = last.row_group.max_batch_rows();
+            last.row_group.size.widen(&last.windows, max_rows);
+        }
         if !last.row_group.is_done() {
             self.requeue(last);
         }

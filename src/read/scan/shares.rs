@@ -111,7 +111,7 @@ mod tests {
         of_pages(tasks, threads, 0)
     }
 
-    /// As [`shared_out`], where it is so much work to begin in the midst of pages.
+    /// Like [`shared_out`], if it is so much work to begin in the midst of pages.
     fn of_pages(tasks: &[(u64, usize)], threads: usize, entry: u64) -> Vec<usize> {
         let task = |&(cost, windows): &(u64, usize)| WaveTask {
             cost,

@@ -27,7 +27,7 @@ pub(crate) fn compact<T: PlainOldData>(
     compact_with(Isa::best(), values, start, keep, first);
 }
 
-/// As [`compact`], with the kernel of an instruction set.
+/// Like [`compact`], with the kernel of an instruction set.
 ///
 /// # Panics
 /// As [`compact`].

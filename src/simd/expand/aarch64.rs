@@ -63,7 +63,7 @@ pub(super) const fn fits_ends<T>() -> bool {
     matches!(size_of::<T>(), 4 | 8)
 }
 
-/// As [`spread`] for ends: see [`ends_by_vectors`].
+/// Like [`spread`] for ends: see [`ends_by_vectors`].
 ///
 /// # Safety
 /// The machine must have NEON; the width of `T` must be one that [`fits_ends`].

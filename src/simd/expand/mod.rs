@@ -37,7 +37,7 @@ pub(crate) fn spread<T: PlainOldData>(
     spread_with(Isa::best(), values, start, validity, first, slots);
 }
 
-/// As [`spread`], with the kernel of an instruction set.
+/// Like [`spread`], with the kernel of an instruction set.
 ///
 /// # Panics
 /// As [`spread`].
@@ -131,7 +131,7 @@ fn spread_words<T: PlainOldData>(
     }
 }
 
-/// As [`spread`] for the ends of byte strings, which are not negative and never fall: a null ends
+/// Like [`spread`] for the ends of byte strings, which are not negative and never fall: a null ends
 /// where the value before it does; for the first that is `ends[start - 1]`.
 ///
 /// # Panics
@@ -146,7 +146,7 @@ pub(crate) fn spread_ends<T: PlainOldData>(
     spread_ends_with(Isa::best(), ends, start, validity, first, slots);
 }
 
-/// As [`spread_ends`], with the kernel of an instruction set.
+/// Like [`spread_ends`], with the kernel of an instruction set.
 ///
 /// # Panics
 /// As [`spread_ends`].

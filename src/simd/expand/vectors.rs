@@ -60,8 +60,8 @@ pub(super) unsafe fn by_vectors<T: PlainOldData, const LANES: usize>(
     dense
 }
 
-/// As [`by_vectors`] for ends: a null ends where the value before it does. `region` begins with the
-/// end before the first slot, which `dense` does not count.
+/// Like [`by_vectors`] for ends: a null ends where the value before it does. `region` begins with
+/// the end before the first slot, which `dense` does not count.
 ///
 /// `expand` is given where the end before the slots is, where the slots begin, and their bits.
 ///

@@ -35,8 +35,8 @@ pub(crate) fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) ->
     true
 }
 
-/// As [`gather`], of `n` indices of `width` bits, the first at bit 0 of `bytes`. Bytes that are not
-/// there read as 0. Entries are looked up as bits, so that they have no padding.
+/// Like [`gather`], for `n` indices of `width` bits, the first at bit 0 of `bytes`. Bytes that are
+/// not there read as 0. Entries are looked up as bits, so that they have no padding.
 ///
 /// # Panics
 /// If `width` is over 32.

@@ -25,7 +25,7 @@ pub(crate) fn pack_u32(values: &[u32], width: u32, out: &mut Vec<u8>) {
     pack_u32_with(Isa::best(), values, width, out);
 }
 
-/// As [`pack_u32`], with the kernel of an instruction set.
+/// Like [`pack_u32`], with the kernel of an instruction set.
 ///
 /// # Panics
 /// If `width` is over 32.

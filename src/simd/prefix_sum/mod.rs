@@ -17,7 +17,7 @@ use super::unpack::{unpack_u32_with, unpack_u64_with};
 use super::{Isa, Level};
 pub(crate) use packed_deltas::PackedDeltas;
 
-/// As [`prefix_sum_i64`], of packed differences. `scratch` is overwritten.
+/// Like [`prefix_sum_i64`], for packed differences. `scratch` is overwritten.
 ///
 /// # Panics
 /// If the width is over 64.
@@ -31,7 +31,7 @@ pub(crate) fn sum_packed_i64(
     sum_packed_i64_with(Isa::best(), packed, step, last, scratch, out)
 }
 
-/// As [`prefix_sum_i32`], of packed differences. `scratch` is overwritten.
+/// Like [`prefix_sum_i32`], for packed differences. `scratch` is overwritten.
 ///
 /// # Panics
 /// If the width is over 32.
@@ -140,7 +140,7 @@ impl Sums {
         )
     }
 
-    /// As [`Sums::groups`], of a width of at most [`WIDEST`].
+    /// Like [`Sums::groups`], for a width of at most [`WIDEST`].
     #[inline(always)]
     fn groups_of<const W: usize, T: Copy>(
         &mut self,
@@ -185,7 +185,7 @@ pub(crate) fn prefix_sum_i32(deltas: &[u32], step: i32, last: i32, out: &mut Vec
     prefix_sum_i32_with(Isa::best(), deltas, step, last, out)
 }
 
-/// As [`prefix_sum_i32`], of 64 bits, with the kernel of an instruction set.
+/// Like [`prefix_sum_i32`], for 64 bits, with the kernel of an instruction set.
 fn prefix_sum_i64_with(isa: Isa, deltas: &[u64], step: i64, last: i64, out: &mut Vec<i64>) -> i64 {
     let (rest, mut last) = match isa.level() {
         #[cfg(target_arch = "x86_64")]

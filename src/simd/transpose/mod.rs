@@ -64,7 +64,7 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
     scalar::transpose(&streams, done, &mut out[done..]);
 }
 
-/// As [`transpose`] for a width that is known only at run time, as bytes.
+/// Like [`transpose`] for a width that is known only at run time, as bytes.
 ///
 /// # Panics
 /// If the streams are not whole, or the values not in them.

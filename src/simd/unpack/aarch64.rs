@@ -109,7 +109,7 @@ impl Lanes64 {
     }
 }
 
-/// As [`narrow_u32`] for values of 8 bytes, of 1 to 57 bits.
+/// Like [`narrow_u32`] for values of 8 bytes, of 1 to 57 bits.
 ///
 /// # Safety
 /// The machine must have NEON.

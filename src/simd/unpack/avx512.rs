@@ -153,7 +153,7 @@ pub(super) unsafe fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK
     }
 }
 
-/// As [`blocks_u32`] for 26 to 32 bits: through lanes of 8 bytes.
+/// Like [`blocks_u32`] for 26 to 32 bits: through lanes of 8 bytes.
 ///
 /// # Safety
 /// As [`blocks_u32`].

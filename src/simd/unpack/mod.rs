@@ -30,7 +30,7 @@ pub(crate) fn unpack_u32(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>)
     unpack_u32_with(Isa::best(), bytes, width, n, out);
 }
 
-/// As [`unpack_u32`], with the kernel of an instruction set.
+/// Like [`unpack_u32`], with the kernel of an instruction set.
 ///
 /// # Panics
 /// If `width` is over 32.
@@ -58,7 +58,7 @@ pub(crate) fn unpack_u64(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u64>)
     unpack_u64_with(Isa::best(), bytes, width, n, out);
 }
 
-/// As [`unpack_u64`], with the kernel of an instruction set.
+/// Like [`unpack_u64`], with the kernel of an instruction set.
 ///
 /// # Panics
 /// If `width` is over 64.

@@ -24,7 +24,7 @@ pub(super) fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
     ]);
 }
 
-/// As [`blocks_u32`], of a width that divides that of a word: the compiler makes vectors of it.
+/// Like [`blocks_u32`], for a width that divides that of a word: the compiler makes vectors of it.
 #[inline(always)]
 pub(super) fn even_blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
     match width {
@@ -34,7 +34,7 @@ pub(super) fn even_blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]
     }
 }
 
-/// As [`blocks_u32`], of the blocks after the first `done`.
+/// Like [`blocks_u32`], for the blocks after the first `done`.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) fn rest_u32(bytes: &[u8], width: u32, done: usize, out: &mut [[u32; BLOCK]]) {
     blocks_u32(&bytes[4 * width as usize * done..], width, &mut out[done..]);
@@ -88,7 +88,7 @@ pub(super) fn even_blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]
     }
 }
 
-/// As [`blocks_u64`], of the blocks after the first `done`.
+/// Like [`blocks_u64`], for the blocks after the first `done`.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) fn rest_u64(bytes: &[u8], width: u32, done: usize, out: &mut [[u64; BLOCK]]) {
     blocks_u64(&bytes[4 * width as usize * done..], width, &mut out[done..]);

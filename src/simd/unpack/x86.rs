@@ -129,7 +129,7 @@ impl Lanes64 {
     }
 }
 
-/// As [`narrow_u32`] for 26 to 31 bits: through lanes of 8 bytes.
+/// Like [`narrow_u32`] for 26 to 31 bits: through lanes of 8 bytes.
 ///
 /// # Safety
 /// The machine must have AVX2.
@@ -152,7 +152,7 @@ unsafe fn wide_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) -> usize 
     blocks
 }
 
-/// As [`narrow_u32`] for values of 8 bytes, of 1 to 57 bits.
+/// Like [`narrow_u32`] for values of 8 bytes, of 1 to 57 bits.
 ///
 /// # Safety
 /// The machine must have AVX2.

@@ -102,7 +102,7 @@ impl ChunkEncoder<'_> {
         measured
     }
 
-    /// As [`ChunkEncoder::measure`], of DELTA_BINARY_PACKED of a sample of some stretches.
+    /// Like [`ChunkEncoder::measure`], for DELTA_BINARY_PACKED of a sample of some stretches.
     fn measure_deltas(
         &self,
         sample: &LeafValues<'_>,
@@ -123,7 +123,7 @@ impl ChunkEncoder<'_> {
         measured
     }
 
-    /// As [`ChunkEncoder::measure`], of indices into a dictionary, in the layout that is best.
+    /// Like [`ChunkEncoder::measure`], for indices into a dictionary, in the layout that is best.
     /// The bytes as they are, are those without a codec in any case.
     pub(super) fn measure_codes(
         &self,

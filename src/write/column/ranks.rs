@@ -170,7 +170,7 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
         extremes_of(&two, 0..2, order, total)
     }
 
-    /// As [`RankedDictionary::extremes`], by `prefixes`.
+    /// Like [`RankedDictionary::extremes`], by `prefixes`.
     fn extremes_of_texts(&self, entries: &[&[u8]], codes: &[u32]) -> Extremes {
         let prefix = |code: u32| *self.prefixes.get(code as usize).expect(IS_ENTRY);
         let text = |code: u32| *entries.get(code as usize).expect(IS_ENTRY);

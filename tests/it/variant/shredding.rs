@@ -592,7 +592,7 @@ fn names(rows: usize) -> (&'static str, ArrayRef) {
     ("metadata", binary(&vec![Some(&b"\x11\x02\x00\x01\x02ab"[..]); rows]))
 }
 
-/// What unshredding says of a column, as JSON or the kind of the error.
+/// The result of unshredding a column, as JSON or the kind of the error.
 fn outcome(column: &StructArray) -> std::result::Result<Vec<Option<String>>, ErrorKind> {
     let column = VariantArray::new(column).map_err(|e| e.kind())?;
     let unshredded = column.unshred().map_err(|e| e.kind())?;
@@ -1010,7 +1010,7 @@ fn parts_of_lists_that_are_null_are_there_and_parts_of_types_unknown_are_refused
     rows.append_json("[null, 1]").unwrap();
     let column = rows.finish().unwrap();
     let path = VariantPath::new([VariantStep::Index(0)]);
-    // Both columns of an element null stand for null.
+    // An element whose columns are both null is null.
     let shredded = VariantArray::new(&column)
         .unwrap()
         .shred(&VariantShape::parse("[int64]").unwrap())

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use marquetry::Compression;
 use marquetry::format::CompressionCodec;
 
-/// What the bytes of a page are stored as.
+/// The codec of the bytes of a page.
 pub fn compress(compression: Compression, bytes: &[u8]) -> Vec<u8> {
     match compression {
         Compression::Uncompressed => bytes.to_vec(),
@@ -64,7 +64,7 @@ pub fn decompress(codec: CompressionCodec, bytes: &[u8], len: usize) -> Option<V
     (out.len() == len).then_some(out)
 }
 
-/// What a stream gives, but no more than a byte over `len`.
+/// Reads a stream, but at most one byte more than `len`.
 fn all_of(stream: impl Read, len: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     stream.take(len as u64 + 1).read_to_end(&mut out).ok()?;

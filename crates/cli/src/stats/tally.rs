@@ -45,6 +45,8 @@ pub(super) struct Tally {
     missed: u64,
     /// The smallest hashes of all values, once some are forgotten.
     smallest: Option<BTreeSet<u64>>,
+    /// How many values were different before they were changed to others, whose hashes are others.
+    distinct_before: u64,
 }
 
 impl Tally {
@@ -92,6 +94,9 @@ impl Tally {
         &mut self,
         changed: impl Fn(&Value) -> Result<Box<[u8]>, E>,
     ) -> Result<(), E> {
+        if let Some(smallest) = self.smallest.as_mut().map(std::mem::take) {
+            self.distinct_before = self.distinct_before.max(estimate(&smallest));
+        }
         let counts = std::mem::take(&mut self.counts);
         (self.values, self.bytes) = (self.values - counts.iter().map(|(_, n)| n).sum::<u64>(), 0);
         for (value, times) in counts {
@@ -142,7 +147,7 @@ impl Tally {
     pub(super) fn distinct(&self) -> u64 {
         match &self.smallest {
             None => self.counts.len() as u64,
-            Some(smallest) => estimate(smallest),
+            Some(smallest) => estimate(smallest).max(self.distinct_before),
         }
     }
 

@@ -103,14 +103,8 @@ impl<R: BufRead> Rewritten<R> {
     }
 
     fn push(&mut self, byte: u8) {
-        if self.bom <= BOM.len() {
-            if BOM.get(self.bom) == Some(&byte) {
-                self.bom += 1;
-                return;
-            }
-            let half = if self.bom < BOM.len() { self.bom } else { 0 };
-            self.bom = BOM.len() + 1;
-            BOM.iter().take(half).for_each(|byte| self.push(*byte));
+        if self.bom <= BOM.len() && self.is_in_bom(byte) {
+            return;
         }
         if std::mem::take(&mut self.after_cr) && byte == b'\n' {
             self.out.push(byte);
@@ -168,6 +162,19 @@ impl<R: BufRead> Rewritten<R> {
                 }
             },
         }
+    }
+
+    /// Whether a byte is one of a byte order mark, which is passed over. What only began like one
+    /// is pushed again.
+    fn is_in_bom(&mut self, byte: u8) -> bool {
+        if BOM.get(self.bom) == Some(&byte) {
+            self.bom += 1;
+            return true;
+        }
+        let half = if self.bom < BOM.len() { self.bom } else { 0 };
+        self.bom = BOM.len() + 1;
+        BOM.iter().take(half).for_each(|byte| self.push(*byte));
+        false
     }
 
     fn end(&self, byte: u8) -> bool {

@@ -205,7 +205,7 @@ impl DictionaryIndices {
         }
     }
 
-    /// As [`DictionaryIndices::read`], of those of the next `n` values whose bits of `selection`
+    /// Like [`DictionaryIndices::read`], for those of the next `n` values whose bits of `selection`
     /// are set.
     fn read_selected(
         &mut self,

@@ -89,7 +89,7 @@ fn signed_interval_does_not_fit(parts: (i32, i32, i64), unit: &str) -> Error {
     )
 }
 
-/// As [`MonthDayNano`], with signs: the bytes as they are.
+/// Like [`MonthDayNano`], with signs: the bytes as they are.
 pub(super) struct SignedMonthDayNano;
 
 impl FromBytes for SignedMonthDayNano {
@@ -101,7 +101,7 @@ impl FromBytes for SignedMonthDayNano {
     }
 }
 
-/// As [`DayTime`], with signs; nanoseconds must be whole milliseconds.
+/// Like [`DayTime`], with signs; nanoseconds must be whole milliseconds.
 pub(super) struct SignedDayTime;
 
 impl FromBytes for SignedDayTime {
@@ -117,7 +117,7 @@ impl FromBytes for SignedDayTime {
     }
 }
 
-/// As [`YearMonth`], with signs.
+/// Like [`YearMonth`], with signs.
 pub(super) struct SignedYearMonth;
 
 impl FromBytes for SignedYearMonth {

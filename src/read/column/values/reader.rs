@@ -49,7 +49,7 @@ pub(in crate::read::column) trait ValueReader: Send {
     /// Skips the next `n` values of the page.
     fn skip(&mut self, n: usize) -> Result<()>;
 
-    /// As [`ValueReader::read`], but only those of the next `n` values whose bits of `selection`
+    /// Like [`ValueReader::read`], but only those of the next `n` values whose bits of `selection`
     /// are set. The others need not be decoded.
     fn read_selected(&mut self, n: usize, selection: &Bitmap, max_bytes: usize) -> Result<()> {
         let mut at = 0;

@@ -71,7 +71,7 @@ pub(super) fn intern<'a>(
     Some(ValueDictionary { entries, codes, distinct: true })
 }
 
-/// As [`intern`], of the byte strings of a leaf, without gathering them first; `None` too where
+/// Like [`intern`], for the byte strings of a leaf, without gathering them first; `None` too where
 /// they must be gathered.
 pub(super) fn intern_parts<'a>(
     parts: &'a [ArrayPart],

@@ -236,7 +236,8 @@ mod tests {
         Some((format!("{:?}", dictionary.entries).into_bytes(), dictionary.codes))
     }
 
-    /// What one thread finds, several find too. Whether it was a dictionary.
+    /// Checks that several threads find the dictionary of one thread. Returns whether there was
+    /// one.
     fn check(values: &LeafValues<'_>, limits: DictionaryLimits, round: &str) -> bool {
         let alone = found(values, limits, &SingleThread);
         for threads in 2..=4 {

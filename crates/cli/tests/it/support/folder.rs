@@ -18,7 +18,7 @@ pub fn marq(args: &[&str]) -> Command {
     command
 }
 
-/// Runs a command to its end with `input` on its standard input.
+/// The output and the exit code of a command that is given `input` on its standard input.
 pub fn fed(command: &mut Command, input: &[u8]) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("marq runs");
@@ -84,7 +84,7 @@ impl Folder {
         writer.finish().expect("finished");
     }
 
-    /// As [`marq`], in this folder.
+    /// Like [`marq`], in this folder.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = marq(args);
         command.current_dir(&self.folder).envs(self.variables.iter().copied());

@@ -1,4 +1,4 @@
-//! What the tests, the bench and the examples share: the two engines, and tables to query.
+//! Helpers of the tests, the bench and the examples: the two engines, and tables to query.
 
 use std::fs::File;
 use std::path::Path;

@@ -79,7 +79,7 @@ pub(super) trait Layout: Send {
         max_bytes: usize,
     ) -> Result<bool>;
 
-    /// As [`Layout::append`], of values that lie end to end.
+    /// Like [`Layout::append`], for values that lie end to end.
     fn append_lengths(
         &mut self,
         values: EndToEnd<'_>,
