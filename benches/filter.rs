@@ -93,8 +93,7 @@ struct Table {
     columns: Option<Vec<&'static str>>,
 }
 
-/// Filters of strings: on the ClickBench table if `MARQUETRY_HITS` says where it is, else on one
-/// like it.
+/// Filters of strings: on the ClickBench table if `MARQUETRY_HITS` names it, else on a similar one.
 fn strings(wanted: &str) {
     type Test = fn(&str) -> bool;
     let cases: [(&str, Predicate, &str, Test, bool); 6] = [

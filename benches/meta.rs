@@ -98,7 +98,7 @@ fn of_theirs(columns: usize) -> Bytes {
     common::write(&batch.expect("a batch"), properties)
 }
 
-/// All metadata, decoded and seen; what is held is the footer.
+/// Decodes and visits all metadata; only the footer is kept.
 fn ours(file: &Bytes, page_index: bool) {
     let mut reader = Reader::new(file.clone()).expect("a file");
     if page_index {

@@ -27,7 +27,7 @@ fn main() -> marquetry::Result<()> {
         println!("{column} was shredded into {shape}");
     }
 
-    // Of all leaves of the column, two are read: that of the id, and that of the event.
+    // Two leaves of the column are read: that of the id, and that of the event.
     let reader = Reader::open(&path)?
         .project::<&str>([])?
         .variant_get("payload", "$.user.id".parse()?, DataType::Int64, "user")

@@ -25,11 +25,11 @@ pub unsafe extern "C" fn marquetry_read(
     answer(read().map(|stream| unsafe { out.write(stream) }))
 }
 
-/// Writes a Parquet file of the batches of `stream`, which is released. Gives the text of an error,
-/// or null.
+/// Writes a Parquet file of the batches of `stream`, which is released. Returns the text of an
+/// error, or null.
 ///
 /// # Safety
-/// `path` is a text of C, and `stream` a C stream that is not used elsewhere.
+/// `path` must be a C string, and `stream` a C stream that is not used elsewhere.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marquetry_write(
     path: *const c_char,
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn marquetry_write(
 /// `text` came from one of these functions, and is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marquetry_free(text: *mut c_char) {
-    // SAFETY: `answer` made it, as the caller says.
+    // SAFETY: `answer` made it, as the caller guarantees.
     drop(unsafe { CString::from_raw(text) });
 }
 

@@ -220,7 +220,7 @@ pub(crate) struct Decoder<F: Float> {
     vector_index: Option<usize>,
 }
 
-/// What precedes the packed integers of a vector.
+/// The parameters that precede the packed integers of a vector.
 struct VectorHeader<F: Float> {
     exponent: u8,
     factor: u8,

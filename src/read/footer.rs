@@ -310,6 +310,12 @@ impl Footer {
         Ok(chunk)
     }
 
+    /// What an encrypted footer decrypts to.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn plain_bytes(&self) -> Bytes {
+        self.index().bytes().clone()
+    }
+
     /// The metadata of an encrypted column chunk; `None` if they are not encrypted apart, or the
     /// key was not found.
     fn decrypted_metadata(
@@ -468,6 +474,12 @@ impl Footer {
             _ => stored.len(),
         };
         stored.get(..len).unwrap_or_default()
+    }
+
+    /// The footer as it is in the file, and what follows it there.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn stored(&self) -> Bytes {
+        self.shared.stored.clone()
     }
 
     pub(super) fn quirks(&self) -> WriterQuirks {

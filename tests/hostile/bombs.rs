@@ -142,7 +142,7 @@ fn varint(mut n: u64) -> Vec<u8> {
     out
 }
 
-/// A page of a codec, with what its header says of the size.
+/// A page of a codec, with the size that its header states.
 fn stored(codec: CompressionCodec, slots: usize, len: usize, body: &[u8]) -> Vec<u8> {
     let pages = [page(v1_header(slots, Encoding::Plain, len, body.len()), body)];
     let chunk = Chunk::new(Type::Int32, slots, &pages).codec(codec);
@@ -361,7 +361,7 @@ fn values_that_grow_out_of_little_are_counted_first() {
             (Type::ByteArray, Encoding::DeltaByteArray),
         ] {
             let pages = [v1(4, encoding, &body)];
-            // How many there are is said, and told from the page, by the encoding around it.
+            // The encoding around it states their number, and distinguishes it from the page.
             let name = match (header, r#type) {
                 ([128, 4, ..], Type::ByteArray) => encoding.to_string(),
                 _ => "DELTA_BINARY_PACKED".to_owned(),
@@ -610,7 +610,7 @@ fn meta(chunk: &mut ColumnChunk) -> &mut ColumnMetaData {
 #[test]
 fn footers_of_lists_without_end_are_refused() {
     let _alone = alone();
-    // Every kind of field, each as a list of each kind of element, of as many as can be said.
+    // Every kind of field, each as a list of each kind of element, with the maximum length.
     for field in 0..=12u8 {
         for element in 0..=15u8 {
             for size in [u64::from(u32::MAX), i32::MAX as u64, 1 << 20] {
@@ -634,7 +634,7 @@ const VERY_MANY: i64 = 1 << 41;
 const PAGES: i32 = 2500;
 
 /// A column of pages of four values, 1 to 4 and so on, with an index that bounds them. The last
-/// page goes to the end of the row group, which says `rows`; the chunk says `slots`.
+/// page goes to the end of the row group, which states `rows`; the chunk states `slots`.
 fn bounded(rows: i64, slots: i64) -> Bytes {
     let values = |i: i32| ints(&[4 * i + 1, 4 * i + 2, 4 * i + 3, 4 * i + 4]);
     let pages: Vec<_> = (0..PAGES).map(|i| v1(4, Encoding::Plain, &values(i))).collect();

@@ -40,7 +40,7 @@ fn the_deepest_file_is_read_in_every_way_on_a_small_stack() {
             let batch = batches.next_batch().unwrap().unwrap();
             assert_eq!(batch.num_rows(), 2, "{nest:?}");
             batch.column(0).to_data().validate_full().unwrap();
-            // What a caller does with a batch.
+            // Operations of a caller on a batch.
             let printed = format!("{:?}{:?}{}", batch.schema(), batch, batch.schema());
             assert!(printed.len() > 1000);
             assert_eq!(batch, batch.slice(0, 2));

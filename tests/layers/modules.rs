@@ -53,7 +53,7 @@ impl Crate {
         let folder = root.join(sources_below);
         let mut files = Vec::new();
         files_below(&folder, &mut files);
-        // What only starts a library is no module of it.
+        // A file that only starts a library is no module of it.
         files.retain(|path| *path != folder.join("main.rs"));
         files.sort();
         let mut sources = Vec::new();
@@ -91,7 +91,7 @@ impl Crate {
         Self { sources, tests, members }
     }
 
-    /// Whether the module of `source` stands in the list of its folder.
+    /// Whether the module of `source` is in the list of its folder.
     pub(crate) fn lists(&self, source: &Source) -> bool {
         let [folder @ .., name] = &source.module[..] else { return true };
         self.members.get(folder).is_some_and(|members| members.order.contains(name))
@@ -165,7 +165,7 @@ pub(crate) fn uses(source: &Source) -> Vec<Vec<String>> {
     out
 }
 
-/// The modules within a file, and where they stand.
+/// The modules within a file, and their places.
 fn inline_modules(code: &str) -> Vec<(String, Range<usize>)> {
     let starts = code.match_indices("mod ").filter_map(|(at, word)| {
         let (name, _) = code[at + word.len()..].split_once(" {")?;
@@ -219,7 +219,7 @@ fn members(source: &Source) -> Members {
         if !out.order.iter().any(|known| known == name) {
             out.order.push(name.to_owned());
         }
-        // A path stands in an attribute of its own, or in one that a feature has.
+        // A path is in an attribute of its own, or in one of a feature.
         for path in statement.split("path = \"").skip(1) {
             let file = path.split(".rs\"").next().unwrap_or_default();
             out.renamed.push((file.to_owned(), name.to_owned()));
@@ -248,7 +248,7 @@ fn members(source: &Source) -> Members {
                 }
             }
             let origin = [from, path].concat();
-            // A macro is imported where it stands.
+            // A macro is imported where it is defined.
             if origin != [&module[..], std::slice::from_ref(&last)].concat() {
                 out.imported.push((last, origin));
             }

@@ -99,7 +99,7 @@ pub(crate) fn matching(code: &str, at: usize) -> usize {
 /// Where the item ends that begins after `from`: with its braces, or with a semicolon.
 fn end_of_item(code: &str, from: usize) -> usize {
     let mut at = from;
-    // Of a use the braces are no end.
+    // The braces of a `use` do not end it.
     let is_use = code[from..]
         .split(['{', ';'])
         .next()

@@ -69,7 +69,7 @@ fn twice_the_file_takes_the_same_memory() {
     // again.
     let (one, two) = (write(folder.path(), 24), write(folder.path(), 48));
     for threads in [1, 2] {
-        // The first read pays for what is made once.
+        // The first read pays for memory that is allocated once.
         peak_of_one(&one, threads);
         let (a, b) = (peak(&one, threads), peak(&two, threads));
         println!("{threads} threads: {a} bytes for 24 row groups, {b} for 48");
@@ -81,8 +81,7 @@ fn twice_the_file_takes_the_same_memory() {
 /// Memory that the small files of these tests may take.
 const LIMIT: usize = 64 << 20;
 
-/// What is not counted one by one: memory that is kept to be used again, tables of codecs, stacks
-/// of iterators.
+/// Memory that is not counted one by one: pooled buffers, tables of codecs, stacks of iterators.
 const SLACK: usize = 16 << 20;
 
 /// A ZSTD frame of `len` zeros: blocks that are runs, 4 bytes for 128 KiB.
@@ -333,7 +332,7 @@ fn arrays_of_a_stream_that_wait_are_within_the_limit() {
     }
 }
 
-/// Rows that a stream gives within the limit.
+/// Rows that a stream returns within the limit.
 #[cfg(feature = "object_store")]
 fn rows_of_stream(
     options: impl Fn(marquetry::AsyncReader) -> marquetry::AsyncReader,

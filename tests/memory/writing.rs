@@ -25,7 +25,7 @@ enum Rows {
     Mixed,
     /// A bit a row.
     Flags,
-    /// A byte a row, which stands for a long text.
+    /// A byte a row, the key of a long text.
     Dictionary,
     /// Lists of numbers, some empty, some null.
     Lists,
@@ -144,7 +144,7 @@ fn keyed_batch(keys: Keys, number: u64, of: u64, rng: &mut fastrand::Rng) -> Rec
         .expect("a batch")
 }
 
-/// The most heap that a partitioned export takes beside the reports that it gives.
+/// The peak heap of a partitioned export beside the reports that it returns.
 fn partitioned_peak(keys: Keys, open_files: usize, threads: usize, bytes: u64, seed: u64) -> usize {
     let of_one = keyed_batch(keys, 0, 1, &mut fastrand::Rng::with_seed(0));
     let batches = bytes / STREAMS / of_one.get_array_memory_size() as u64 + 1;

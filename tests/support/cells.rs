@@ -249,7 +249,7 @@ impl Shredder<'_> {
         let def = def + usize::from(field.is_nullable());
         let below = children(field.data_type());
         match cell {
-            // A leaf that is always null stands for it.
+            // A leaf that is always null is its stand-in.
             Cell::Struct(values) if values.is_empty() => self.end(first..first + n, def, rep),
             Cell::Struct(values) => {
                 let mut leaf = first;

@@ -421,7 +421,7 @@ pub fn hex(bytes: &[u8]) -> Value {
 
 /// The path of a file of `testdata/`.
 pub fn testdata(name: &str) -> std::path::PathBuf {
-    // Of the workspace, whose crates share it.
+    // The folder of the workspace, whose crates share it.
     let mut folders = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let root = folders.find(|folder| folder.join("testdata").is_dir());
     root.expect("the repository").join("testdata").join(name)

@@ -143,7 +143,7 @@ fn main() {
             all[all.len() / 2]
         };
         let (ours, theirs) = (median(&mut ours), median(&mut theirs));
-        // What is wanted is known exactly where whole chunks are read.
+        // The wanted bytes are known exactly if whole chunks are read.
         let chunks = case.columns.len() as u64 * (ROW_GROUPS * ROWS * 8) as u64;
         let bound = 2 * LATENCY + transfer(chunks);
         let ms = |time: Duration| time.as_secs_f64() * 1e3;

@@ -15,9 +15,9 @@ use crate::Result;
 #[derive(Debug, Default, Serialize)]
 pub struct Measured {
     wall: Vec<f64>,
-    /// Of all threads, in user and kernel mode.
+    /// CPU time of all threads, in user and kernel mode.
     cpu: Vec<f64>,
-    /// Of all threads, in kernel mode.
+    /// CPU time of all threads, in kernel mode.
     sys: Vec<f64>,
     /// Page faults without IO.
     minflt: Vec<i64>,
@@ -79,7 +79,7 @@ impl Counters {
     }
 }
 
-/// Gives freed memory back, sets the mark of the most resident bytes back, and returns how many are
+/// Returns freed memory to the system, resets the peak of resident bytes, and returns how many are
 /// resident.
 fn trimmed_resident_bytes() -> Result<u64> {
     #[cfg(target_env = "gnu")]

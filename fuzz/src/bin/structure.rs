@@ -104,7 +104,7 @@ fn parts(options: &Options) -> u64 {
 fn part_ends_well(from: u64, count: u64) -> bool {
     let this = std::env::current_exe().expect("this program");
     let mut command = Command::new(this);
-    // What is said later wins.
+    // The last option wins.
     command.args(std::env::args().skip(1));
     command.args(["--from", &from.to_string(), "--count", &count.to_string(), "--child"]);
     let mut child = command.stdin(Stdio::null()).spawn().expect("a process");

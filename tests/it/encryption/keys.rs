@@ -12,8 +12,7 @@ use marquetry::{Error, ErrorKind, Limits, Reader, Result};
 use super::{COLUMN_KEY, FOOTER_KEY, batch, key, keys, modes, open, options, write};
 use crate::support::{read_with, rows, testdata};
 
-/// The key management service of `testdata/generate_encrypted.py`: the master key stands in front
-/// of the key.
+/// The key management service of `testdata/generate_encrypted.py`: the master key precedes the key.
 struct Prefixes;
 
 impl Kms for Prefixes {
@@ -34,7 +33,7 @@ impl Kms for Prefixes {
 }
 
 /// The files of pyarrow, with the keys to each.
-fn files_of_pyarrow() -> Vec<(String, Decryption)> {
+pub fn files_of_pyarrow() -> Vec<(String, Decryption)> {
     let table = std::fs::read_to_string(testdata("encrypted/keys.tsv")).unwrap();
     let of_line = |line: &str| {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -261,7 +260,7 @@ fn a_key_that_the_service_denies_is_an_error_of_its_column_with_the_words_of_the
     assert!(refused.contains("secret") && refused.contains("the service denies it"), "{refused}");
     let refused = open(&file, &denying(b"other")).unwrap_err().to_string();
     assert!(refused.contains("the footer") && refused.contains("denies"), "{refused}");
-    // A signature that could not be verified is an error too, unless the caller says otherwise.
+    // A signature that could not be verified is an error too, unless the caller allows it.
     let signed = modes().into_iter().find(|(name, _)| name.contains("signed columns")).unwrap().1;
     let file = write(options(Some(signed)), &[batch(0, 30)]).unwrap();
     assert_eq!(open(&file, &denying(b"other")).unwrap_err().kind(), ErrorKind::Crypto);

@@ -1,7 +1,7 @@
 //! Tests of modular encryption (Encryption.md): files of pyarrow, our own in every mode, keys, and
 //! tampering.
 
-mod keys;
+pub mod keys;
 mod tampering;
 
 use std::sync::Arc;
@@ -90,7 +90,7 @@ pub fn open(file: &Bytes, keys: &Decryption) -> Result<Reader> {
     Reader::with_keys(file.clone(), Limits::default(), keys)
 }
 
-/// Every mode: its name, what is written, and the keys to read it.
+/// Every mode: its name, the encryption, and the keys to read it.
 pub fn modes() -> Vec<(String, Encryption)> {
     let mut modes = Vec::new();
     for algorithm in [Algorithm::AesGcmV1, Algorithm::AesGcmCtrV1] {
@@ -285,7 +285,7 @@ fn one_encoder_writes_two_files_that_cannot_be_mixed() {
     let schema = batch(0, 10).schema();
     let encoder = marquetry::RowGroupEncoder::new(schema, of).unwrap();
     let unique = |bytes: &[u8]| {
-        // FileCryptoMetaData stands in plain text before the footer.
+        // FileCryptoMetaData precedes the footer, not encrypted.
         let len = u32::from_le_bytes(*bytes[..bytes.len() - 4].last_chunk::<4>().unwrap()) as usize;
         bytes[bytes.len() - 8 - len..][..20].to_vec()
     };

@@ -31,7 +31,7 @@ fn rows_of(from: i64) -> RecordBatch {
     batch(from, 48).project(&[0, 1, 4]).unwrap()
 }
 
-/// All that a file says: its rows, its page indexes, and what bloom filters let through.
+/// All contents of a file: its rows, its page indexes, and the results of its bloom filters.
 fn everything(file: &Bytes) -> Result<String> {
     let reader = open(file, &keys())?;
     let mut text = format!("{:?}", rows(&read_with(reader.clone())?));
@@ -134,8 +134,8 @@ fn no_flipped_bit_of_a_gcm_file_changes_what_is_read() {
                 }
             }
         }
-        // What stands in plain text before an encrypted footer is not protected; without what it
-        // says of keys nothing can be decrypted, but a field can become an unknown one.
+        // The metadata before an encrypted footer are not protected; without their key metadata
+        // nothing can be decrypted, but a field can become an unknown one.
         let start = footer(&file).start;
         let head = start..start + if plaintext_footer { 0 } else { 24 };
         let mut allowed = Vec::from([head]);
@@ -335,7 +335,7 @@ fn a_sort_order_that_was_found_in_protected_values_is_not_in_plain_text() {
         let file = write(super::options(Some(encryption)), &[batch(0, 300)]).unwrap();
         let reader = open(&file, &keys()).unwrap();
         let sorted = &reader.metadata().index().head().row_groups[0].sorting_columns;
-        // "id" rises; where it is protected and the footer is not, nothing says so.
+        // "id" ascends; if it is protected and the footer is not, nothing states that.
         let is_hidden = name.contains("signed") && !name.ends_with("columns");
         let says_id = sorted.iter().flatten().any(|column| column.column_idx == 0);
         assert_eq!(says_id, !is_hidden, "{name}");

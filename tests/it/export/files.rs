@@ -148,7 +148,7 @@ fn names_that_do_not_fit_are_refused() {
     run(export().file_bytes(0));
     run(export().memory(0));
     assert!(names(folder.path()).is_empty());
-    // What stands there must not be replaced.
+    // The existing file must not be replaced.
     std::fs::write(folder.path().join("part-00001.parquet"), "precious").unwrap();
     run(export());
     assert_eq!(names(folder.path()), ["part-00001.parquet"]);

@@ -77,7 +77,7 @@ fn columns_of_later_parts_are_decoded_only_for_the_rows_that_are_left() {
     read_with(reader).expect_err("bytes that are no text");
 }
 
-/// A part of a conjunction, and what it says of a row.
+/// A conjunct, and its result for a row.
 type Part = (Predicate, Box<dyn Fn(&Row) -> bool>);
 
 /// Parts of a conjunction; about how many of a hundred rows pass.

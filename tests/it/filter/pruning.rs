@@ -59,10 +59,10 @@ fn a_dictionary_that_has_all_values_prunes() {
     let wanted = all.filter(|city| *city == Some("city 7")).count() as u64;
     let found = reader.clone().filter(city.clone());
     assert_eq!(found.count().expect("a count"), wanted);
-    // Neither first nor last, so that bounds do not tell.
+    // Neither first nor last, so that bounds do not decide.
     let like = col("city").like("%y 7");
     assert_eq!(outcomes(&reader, &like), [read, read, pruned, read]);
-    // What is true of all entries is true of all rows.
+    // A test that is true of all entries is true of all rows.
     let others = col("city").not_eq("city 17 and no more");
     assert_eq!(outcomes(&reader, &others), [Outcome::AlwaysTrue; 4]);
     // Pages beside the dictionary may hold anything.
@@ -189,8 +189,7 @@ fn an_index_is_read_once() {
     assert_eq!(reads(&index(1)), 1);
 }
 
-/// Says what the pages do not: only such things as the file can disprove, or that make no
-/// difference.
+/// States wrong bounds: only such as the file can disprove, or that make no difference.
 fn lie_about_bounds(rng: &mut Rng, index: &mut ColumnIndex, rows_of_page: i64) {
     let i = rng.usize(0..index.null_pages.len());
     match rng.u8(0..8) {

@@ -249,7 +249,7 @@ fn what_cannot_match_is_not_fetched() {
 
 #[test]
 fn of_columns_that_the_filter_does_not_need_only_pages_that_pass_are_fetched() {
-    // No index tells where a text ends so.
+    // No index shows how a string ends.
     let predicate = col("word").like("%word 12345");
     let expected = read_with(Reader::new(table()).expect("a file").filter(predicate.clone()));
     let expected = expected.expect("rows");
@@ -277,7 +277,7 @@ fn of_columns_that_the_filter_does_not_need_only_pages_that_pass_are_fetched() {
         };
         let read: u64 = read.lock().expect("a lock").iter().map(within).sum();
         let all: u64 = places.iter().map(|place| place.end - place.start).sum();
-        // One page of eighty, and what stands before the pages.
+        // One page of eighty, and the bytes before the pages.
         assert!(read > 0 && read < all / 20, "{read} of {all}, {threads} threads");
     }
 }
@@ -308,7 +308,7 @@ fn a_typo_in_a_filter_is_said_at_once_with_the_names_that_are_near() {
         if let Some(near) = near {
             assert!(error.to_string().contains(&format!("did you mean \"{near}")), "{error}");
         }
-        // As before, the read says the same when it is planned.
+        // Planning the read returns the same error.
         let later = reader.clone().filter(predicate).schema().expect_err(text);
         assert_eq!(later.to_string(), error.to_string());
     }

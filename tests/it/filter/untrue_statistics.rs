@@ -80,7 +80,7 @@ fn lying_file(lie: Lie) -> Bytes {
     close(body, &meta.to_thrift()).into()
 }
 
-/// The ids of the rows that a read gives.
+/// The ids of the rows that a read returns.
 fn ids(reader: Reader) -> Vec<i32> {
     let batches = reader.batches().expect("batches").map(|batch| batch.expect("a batch"));
     let ids = |batch: RecordBatch| {

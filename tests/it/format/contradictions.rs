@@ -74,7 +74,8 @@ fn an_element_below_a_list_that_is_null_or_empty_is_malformed() {
         }
     }
     let contradictions: [&[(u32, u32)]; 8] = [
-        // What goes on after it is null or empty: the outer list, its element, the inner list.
+        // Levels that continue a list that is null or empty: the outer list, its element, the inner
+        // list.
         &[(0, 0), (1, 4)],
         &[(0, 1), (1, 4)],
         &[(0, 0), (2, 4)],
@@ -92,7 +93,7 @@ fn an_element_below_a_list_that_is_null_or_empty_is_malformed() {
                 for offset in [0, 1] {
                     let reader = Reader::new(file.clone()).unwrap().threads(threads);
                     let found = read_with(reader.offset(offset));
-                    // Of a read that begins after all rows, nothing is looked at.
+                    // A read that begins after all rows looks at nothing.
                     if reader_rows(&file) > offset {
                         let error = found.expect_err(&format!("{entries:?}"));
                         assert_eq!(error.kind(), LEVELS, "{entries:?}: {error}");
@@ -266,8 +267,8 @@ fn a_chunk_that_claims_more_values_than_rows_makes_no_batches_of_one_row() {
     for claimed in [1_000_000_000, i64::MAX] {
         chunk.meta.num_values = claimed;
         let file = file(vec![required("v", Type::Int32)], 1000, vec![chunk.clone()]);
-        // All rows go into one batch, which ends with the row group: what is missing is found out
-        // before any row is given.
+        // All rows go into one batch, which ends with the row group: missing rows are noticed
+        // before any row is returned.
         let first = Reader::new(Bytes::from(file)).unwrap().batches().unwrap().next_batch();
         assert_eq!(first.unwrap_err().kind(), ErrorKind::Malformed(Spec::Pages), "{claimed}");
     }

@@ -41,7 +41,7 @@ impl Source for Faulty {
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         if self.lost.is_some_and(|lost| range.contains(&lost)) {
-            // As a source does that stands on `std::io`, and wraps what it was told.
+            // As a source does that is built on `std::io`, and wraps its error.
             let told = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "gone");
             return Err(std::io::Error::other(Error::io("reading far away", told)).into());
         }
@@ -78,7 +78,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// A file that is longer than what is read at once to find its footer.
+/// A file that is longer than the first read that finds its footer.
 fn large() -> Vec<u8> {
     let batch = rows(0, 200_000);
     let mut writer =
@@ -87,7 +87,7 @@ fn large() -> Vec<u8> {
     writer.into_inner().unwrap().1
 }
 
-/// The loop of the README: `?` over what an iterator of Arrow's kind of results gives.
+/// The loop of the README: `?` over the results of an iterator of Arrow's kind.
 fn readme_loop(reader: &Reader, out: &Path) -> Result<()> {
     let batches = reader.batches()?;
     let mut writer = Writer::create(out, batches.schema())?;

@@ -32,7 +32,7 @@ fn wide(columns: usize) -> Bytes {
     writer.into_inner().expect("a file").1.into()
 }
 
-/// A source that notes what is read of it.
+/// A source that records which ranges are read.
 #[derive(Clone)]
 struct Watched {
     bytes: Bytes,
@@ -182,7 +182,7 @@ fn reading_one_column_of_many_fetches_its_index_alone_and_a_loaded_one_never() {
     assert_eq!(some_rows(loaded.clone()), expected);
     assert_eq!(of_indexes(source.take()), []);
 
-    // So it is through the cache, written down and read back.
+    // The same through a cache, serialised and read back.
     let bytes = Bytes::from(loaded.metadata().clone().with_version("\"abc\"").to_bytes());
     let metadata = Metadata::from_bytes(&bytes, &Limits::default()).expect("metadata");
     assert_eq!(metadata.version(), Some("\"abc\""));

@@ -42,7 +42,7 @@ fn order(data_type: &DataType, a: &Cell, b: &Cell) -> Option<Ordering> {
     }
 }
 
-/// Holds statistics against the rows that they tell of. How many bounds there were.
+/// Compares statistics with the rows that they describe. Returns the number of bounds.
 fn check(found: &ColumnStatistics, all: &[Cell], name: &str) -> usize {
     let data_type = found.min.data_type();
     let (least, greatest) = (cells(&found.min), cells(&found.max));
@@ -216,7 +216,7 @@ fn orders_decide_which_bounds_count() {
     assert!(found.min.is_null(0) && found.max.is_null(0));
     let old = filled!(Statistics { min: Some(low.to_vec()), max: Some(high.to_vec()) });
     assert!(said(unsigned, old.clone(), by_type()).max.is_null(0));
-    // Of signed numbers the deprecated fields count.
+    // The deprecated fields count for signed numbers.
     let found = said(required("v", Type::Int32), old.clone(), None);
     assert!(found.min.is_null(0) && found.max.is_null(0), "as signed numbers they contradict");
     let old = filled!(Statistics { max: Some(ints(&[7])), ..old });
@@ -283,12 +283,13 @@ fn cut_bounds_are_not_exact_and_stay_values() {
         let found = said(text(), exact, by_type());
         assert_eq!((found.min_exact.value(0), found.max_exact.value(0)), (expected, !expected));
     }
-    // Cut within a character: what is left of a lower bound is one still, of an upper bound not.
+    // Truncated within a character: the rest of a lower bound is still one, that of an upper bound
+    // is not.
     let found =
         said(text(), min_max("aé".as_bytes().split_last().unwrap().1, &[b'b', 0xC3]), by_type());
     assert_eq!(found.min.as_string::<i32>().value(0), "a");
     assert!(!found.min_exact.value(0) && found.max.is_null(0));
-    // Of bytes of one length: what is missing is zeros.
+    // Byte strings of one length: missing bytes are zeros.
     let fixed =
         filled!(SchemaElement { type_length: Some(4), ..required("v", Type::FixedLenByteArray) });
     let found = said(fixed.clone(), min_max(&[1, 2], &[1, 3]), by_type());

@@ -16,7 +16,7 @@ use crate::support::encode::{bit_width, rle};
 use crate::support::*;
 
 /// A file of row groups whose one column of strings has these values, by their number, in a
-/// dictionary; no statistics tell how long they are.
+/// dictionary; no statistics reveal their lengths.
 fn coded(values: &[String], groups: &[Vec<u32>]) -> Bytes {
     let entries: Vec<&str> = values.iter().map(String::as_str).collect();
     let groups = groups.iter().map(|indices| {

@@ -85,7 +85,7 @@ fn filters_page_indexes_and_points_find_their_files() {
     assert!(reader.stored_pages(14, 1).unwrap().all(|page| page.is_ok()));
 }
 
-/// The summary of one file, whose chunks are said to lie at `path`.
+/// The summary of one file, whose chunks are stated to lie at `path`.
 fn with_path(folder: &Path, path: &str) -> marquetry::Result<Reader> {
     let found = metadata(&testdata("trips.parquet"));
     let bytes = summary([(path, &found)]).unwrap();
@@ -212,8 +212,8 @@ fn offsets_beyond_their_file_are_malformed() {
             }
             let bytes = summary([("a", &broken), ("b", &found)]).unwrap();
             let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
-            // What lies at the very end is no index, and where the data pages begin is not asked
-            // where a dictionary stands before them.
+            // An index cannot lie at the very end, and the offset of the data pages does not matter
+            // if a dictionary precedes them.
             let read = reader.files_below(folder.path()).and_then(|reader| {
                 read_with(reader.clone())?;
                 read_with(reader.filter(col("id").gt(5)))

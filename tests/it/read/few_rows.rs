@@ -108,8 +108,8 @@ fn few_rows_are_those_of_a_full_read() {
     });
 }
 
-/// An `i64` column of 40,000 rows in pages of 1,000, by a writer that gives the dictionary, of
-/// 128 KiB, up after 16,384 values, and goes on with PLAIN pages.
+/// An `i64` column of 40,000 rows in pages of 1,000, by a writer that gives up the dictionary, of
+/// 128 KiB, after 16,384 values, and continues with PLAIN pages.
 fn dictionary_given_up(path: &std::path::Path) {
     use arrow_array_60::{ArrayRef, Int64Array, RecordBatch};
     use parquet::file::properties::WriterProperties;

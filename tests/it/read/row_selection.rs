@@ -110,7 +110,7 @@ fn rows_are_taken_in_any_order() {
         let m = if n == 0 { 0 } else { rng.usize(0..40) };
         let wanted: Vec<usize> = (0..m).map(|_| rng.usize(0..n)).collect();
         let numbers: Vec<u64> = wanted.iter().map(|&row| row as u64).collect();
-        // What else was asked of the reader does not count.
+        // Other options of the reader are ignored.
         let reader = with_threads(rng, reader).offset(3).limit(1);
         let reader = with_index_use(rng, reader);
         let found = reader.take(&numbers).unwrap_or_else(|e| panic!("{e}: {}", case.name));

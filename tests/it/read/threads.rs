@@ -135,7 +135,7 @@ fn rows_that_page_headers_misstate_are_found_whoever_reads_them() {
     let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
     writer.write(&batch).unwrap();
     let mut file = writer.into_inner().unwrap().1;
-    // Every other page says that it has a hundred rows more, the next one fewer: the sum is right.
+    // Every other page states a hundred rows more, the next one fewer: the sum is right.
     let honest = i32_field(of_page as u64);
     let pages: Vec<usize> =
         (0..file.len() - 4).filter(|at| file[*at..].starts_with(&honest)).collect();

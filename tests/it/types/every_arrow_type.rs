@@ -37,7 +37,7 @@ fn open(file: &bytes::Bytes) -> Reader {
     Reader::new(file.clone()).expect("a file")
 }
 
-/// Says of a case what is wrong with it.
+/// Reports the difference of a case.
 fn differs(case: &str, found: &ArrayRef, expected: &ArrayRef) {
     found.to_data().validate_full().unwrap_or_else(|e| panic!("{case}: {e}"));
     assert_eq!(found.data_type(), expected.data_type(), "{case}");
@@ -88,7 +88,7 @@ fn stood_for() -> Vec<(&'static str, ArrayRef)> {
     ]
 }
 
-/// Those that are kept in full range only.
+/// Types that are kept in full range only.
 fn full_range() -> Vec<(&'static str, ArrayRef)> {
     let (day, nano) = (IntervalDayTime::new, IntervalMonthDayNano::new);
     vec![
@@ -212,7 +212,7 @@ fn comes_back(case: &str, array: &ArrayRef, options: &WriteOptions) {
     let back = all_of(open(&file));
     assert_eq!(back.schema().field(0), batch.schema().field(0), "{case}");
     differs(case, back.column(0), array);
-    // The target says what the hint says.
+    // The target has the types of the hint.
     let target = unite([&batch.schema(), &batch.schema()]).expect("a schema");
     let by_target = open(&file).target(target, MatchBy::Name).expect("reachable");
     differs(case, all_of(by_target).column(0), array);
@@ -280,7 +280,7 @@ fn the_full_range_keeps_times_of_day_signs_and_nanoseconds() {
             comes_back(&format!("{name} in {form}"), &array, &options);
         }
     }
-    // What needs no wider range is as it was.
+    // Types that need no wider range are unchanged.
     for (name, array) in edges().into_iter().chain(stood_for()) {
         comes_back(name, &array, &options);
     }
@@ -425,7 +425,7 @@ fn what_nothing_holds_is_refused_before_it_is_written() {
     }
 }
 
-/// A file of `stored` that says by its hint that it is `said`.
+/// A file of `stored` whose hint states the type `said`.
 fn lying(stored: ArrayRef, said: DataType) -> bytes::Bytes {
     let said = Schema::new(vec![Field::new("a", said, true)]);
     let options = FromArrowOptions::new().with_full_range(true);

@@ -240,7 +240,7 @@ fn nan_empty_null_and_malformed_values_say_no_more_than_is_known() {
         assert_eq!((found.bbox, found.geospatial_types), (None, Some(vec![1002])));
         // Nulls only, and nothing at all.
         assert_eq!(of(&[None, None], options()), None);
-        // One value that is none, among many: the data are kept, and nothing is said of them.
+        // One invalid value among many: the data are kept, without statistics.
         let mut values = vec![Some(point(1.0, 2.0)); 100];
         values[50] = Some(b"no WKB".to_vec());
         assert_eq!(of(&values, options()), None);
@@ -584,7 +584,8 @@ fn coordinate_systems_and_edges_are_those_of_geoarrow_both_ways() {
     let json = "{\"type\":\"ProjectedCRS\",\"name\":\"x\"}";
     let inline = format!("{{\"crs\":{json}}}");
     let keyed = "{\"crs\":{\"id\":1},\"crs_type\":\"projjson\"}";
-    // What the Arrow field says, the crs of the file, and what is read where that differs.
+    // The metadata of the Arrow field, the crs of the file, and the metadata that are read if they
+    // differ.
     for (metadata, crs, read) in [
         ("{\"crs\":\"OGC:CRS84\",\"crs_type\":\"authority_code\"}", None, None),
         (

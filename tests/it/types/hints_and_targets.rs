@@ -14,7 +14,7 @@ fn open(name: &str) -> Reader {
     Reader::open(testdata(&format!("{name}.parquet"))).expect(name).threads(1)
 }
 
-/// A file whose `ARROW:schema` says that its columns have these types.
+/// A file whose `ARROW:schema` gives its columns these types.
 fn hinted(
     elements: Vec<SchemaElement>,
     chunks: Vec<Chunk>,
@@ -342,7 +342,7 @@ fn a_nested_column_that_only_the_target_has_is_null_in_predicates_too() {
     use marquetry::Predicate;
     use marquetry::arrow_array::types::Int32Type;
     use marquetry::arrow_array::*;
-    // Of the three rows the struct is null in the second; the lists have 1, 0 and 2 elements.
+    // The struct is null in the second of three rows; the lists have 1, 0 and 2 elements.
     let a: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
     let fields = Fields::from(vec![Field::new("a", DataType::Int32, true)]);
     let nulls = vec![true, false, true].into();
@@ -425,7 +425,7 @@ fn a_nested_column_that_only_the_target_has_is_null_in_predicates_too() {
         reader.filter(Predicate::parse(text).expect(text)).count()
     };
     assert_eq!(narrow("c0.zz is null").expect("rows"), 3);
-    // How long the lists are, and whether the struct is null, nothing tells that is read.
+    // No leaf that is read shows how long the lists are, and whether the struct is null.
     for text in ["any(l.zz) is null", "c0 is null"] {
         let error = narrow(text).expect_err(text);
         assert!(matches!(error.kind(), marquetry::ErrorKind::Unsupported(_)), "{error}");
@@ -612,7 +612,7 @@ fn the_widenings_of_table_formats_are_read_exactly() {
             let shown = arrow_cast::display::array_value_to_string(wide, i).expect("a text");
             assert_eq!(shown, *text, "{name} as {wanted}");
         }
-        // What statistics and bloom filters say is widened as the values are.
+        // Statistics and bloom filters are widened as the values are.
         for i in 0..5 {
             let text = arrow_cast::display::array_value_to_string(wide, i).expect("a text");
             let quoted = if name == "date" { format!("'{text}'") } else { text };

@@ -1010,7 +1010,7 @@ fn parts_of_lists_that_are_null_are_there_and_parts_of_types_unknown_are_refused
     rows.append_json("[null, 1]").unwrap();
     let column = rows.finish().unwrap();
     let path = VariantPath::new([VariantStep::Index(0)]);
-    // Both columns of an element null stand for null.
+    // An element whose columns are both null is null.
     let shredded = VariantArray::new(&column)
         .unwrap()
         .shred(&VariantShape::parse("[int64]").unwrap())

@@ -277,7 +277,7 @@ fn wherever_it_fails_no_object_is_left_and_the_old_one_stays() {
     });
 }
 
-/// A sink that notes what becomes of it.
+/// A sink that records its calls.
 #[derive(Default)]
 struct Noted {
     bytes: Vec<u8>,

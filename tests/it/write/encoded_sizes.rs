@@ -157,7 +157,7 @@ fn pages_that_nothing_is_left_of_are_joined() {
     let file = written(constant(), WriteOptions::new());
     assert_eq!(file.pages, [0, 1 << 18]);
     assert!(file.bytes() < 150, "{} bytes", file.bytes());
-    // Bounds of pages tell where a key is.
+    // Bounds of pages show where a key is.
     let keys = || Int64Array::from_iter_values(0..rows);
     let file = written(keys(), WriteOptions::new());
     assert_eq!(file.pages, [0, 1 << 17, 2 << 17]);
@@ -171,7 +171,7 @@ fn pages_that_nothing_is_left_of_are_joined() {
     assert_eq!(written(keys(), asked).pages, expected);
     let of_column = WriteOptions::new().with_column("c", |c| c.with_page_rows(1 << 16));
     assert_eq!(written(constant(), of_column).pages, expected);
-    // Those that something is left of.
+    // Values that compress to more than almost nothing.
     let any = Float64Array::from_iter_values((0..rows).map(|row| scattered(row as usize) as f64));
     assert!(written(any, WriteOptions::new()).pages.len() >= 5);
 }

@@ -21,8 +21,8 @@ use crate::support::{group, optional};
 
 const ROWS: i64 = 2000;
 
-/// What a chooser of encodings is tempted by: values that rise, values that share their high bytes,
-/// or all but a high byte.
+/// Values that suit several encodings: values that ascend, values that share their high bytes, or
+/// all but a high byte.
 const PATTERNS: [fn(i64) -> i64; 3] =
     [|i| 1000 + i, |i| scattered(i) >> 44, |i| (scattered(i) >> 56) << 24];
 
@@ -283,8 +283,8 @@ fn empty_fixed_len() -> SchemaElement {
     filled!(SchemaElement { type_length: Some(0), ..optional("a", Type::FixedLenByteArray) })
 }
 
-/// A variant of two rows, its metadata nullable; the second row is null as a whole if it is said to
-/// be.
+/// A variant of two rows, its metadata nullable; the second row is null as a whole if
+/// `second_is_null`.
 fn variant(metadata: Vec<Option<&[u8]>>, second_is_null: bool) -> RecordBatch {
     let value: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&[0x0C, 1], &[0x0C, 2]]));
     let metadata: ArrayRef = Arc::new(BinaryArray::from(metadata));

@@ -16,7 +16,7 @@ use crate::support::cells::{
 use crate::support::generate::{Case, case, every_case};
 use crate::support::read_with;
 
-/// A leaf of the file, and what is true of its chunk in one row group.
+/// A leaf of the file, and the facts of its chunk in one row group.
 struct Truth<'a> {
     name: String,
     data_type: &'a DataType,
@@ -29,7 +29,7 @@ struct Truth<'a> {
     rows: Vec<usize>,
 }
 
-/// A page as its header says.
+/// A page, by its header.
 struct Page {
     offset: i64,
     stored: i64,
@@ -53,7 +53,7 @@ fn metadata_state_what_is_true() {
     }
 }
 
-/// What occurred at all: a test of nothing passes too easily.
+/// Counts of the cases that occurred, because a test of nothing passes too easily.
 #[derive(Default)]
 struct Seen {
     distinct: AtomicUsize,
@@ -336,7 +336,7 @@ impl Truth<'_> {
             assert!(std::str::from_utf8(min).is_ok() && std::str::from_utf8(max).is_ok(), "{name}");
         }
         if is_float(self.data_type) && !self.total {
-            // Either zero stands for both.
+            // Either zero counts as both.
             let zero = |v: &[u8]| float(self.data_type, v) == 0.0;
             let sign = |v: &[u8]| float(self.data_type, v).is_sign_negative();
             assert!(!zero(min) || sign(min), "{what}: min +0: {name}");

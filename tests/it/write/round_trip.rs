@@ -11,7 +11,7 @@ use crate::support::cells::{Cell, columns, leaves, plain_type};
 use crate::support::generate::{Case, case, every_case};
 use crate::support::read_with;
 
-/// Says where two columns differ first.
+/// Reports where two columns differ first.
 fn assert_same(name: &str, schema: &Schema, found: &[Vec<Cell>], expected: &[Vec<Cell>]) {
     for ((found, expected), field) in found.iter().zip(expected).zip(schema.fields()) {
         assert_eq!(found.len(), expected.len(), "rows of {field}: {name}");
@@ -217,7 +217,7 @@ fn the_parquet_crate_reads_the_same() {
             leaves(field).iter().map(|leaf| plain_type(leaf.data_type()).clone()).collect()
         };
         for (i, (theirs, ours)) in schema.fields().iter().zip(case.schema.fields()).enumerate() {
-            // What their types cannot say of the values, is not compared.
+            // Values that their types cannot express are not compared.
             if types(theirs) == types(ours) {
                 compared.fetch_add(1, Relaxed);
                 let one = Schema::new(vec![ours.clone()]);

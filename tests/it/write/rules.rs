@@ -641,7 +641,7 @@ fn a_sort_order_is_in_the_footer_and_true() {
     let columns: Vec<_> =
         sorted.iter().map(|by| (by.column_idx, by.descending, by.nulls_first)).collect();
     assert_eq!(columns, [(1, true, true), (0, false, false)]);
-    // Of several row groups each is sorted, and no more is said.
+    // Each of several row groups is sorted, and nothing beyond that is stated.
     let options = WriteOptions::new().with_sort_order(order()).with_row_group_rows(2);
     let parts = [batch.slice(2, 2), batch.slice(0, 2)];
     let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("a writer");

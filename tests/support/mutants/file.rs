@@ -32,7 +32,7 @@ pub struct Page {
     pub rep: Option<Vec<u8>>,
     pub def: Option<Vec<u8>>,
     pub values: Vec<u8>,
-    /// What is said of the page when its sizes and its checksum fit.
+    /// The false statements of the page header, once its sizes and its checksum fit.
     pub lies: Vec<Lie>,
 }
 
@@ -110,7 +110,7 @@ impl Chunk {
             bytes = &rest[body.len()..];
             pages.push(Page::new(header, body, meta.codec, max_def, max_rep)?);
         }
-        // What cannot be written is stored as it is.
+        // Pages of codecs that cannot be written are stored uncompressed.
         if compression(meta.codec).is_none() {
             meta.codec = CompressionCodec::Uncompressed;
         }
@@ -287,7 +287,7 @@ impl Page {
         size(len)
     }
 
-    /// Level entries, as the header says.
+    /// Number of level entries in the header.
     pub fn slots(&self) -> usize {
         let v1 = self.header.data_page_header.as_ref().map(|header| header.num_values);
         let v2 = self.header.data_page_header_v2.as_ref().map(|header| header.num_values);

@@ -10,7 +10,7 @@ use marquetry::format::*;
 use super::file::{Chunk, Lie, Page, Parts};
 use super::{codecs, encode};
 
-/// Changes one thing; says which.
+/// Makes one change, and returns its name.
 pub fn change(parts: &mut Parts, donor: &Parts, rng: &mut Rng) -> &'static str {
     match rng.u8(..20) {
         0..=4 => of_page(parts, rng, "levels", levels),
@@ -224,7 +224,7 @@ fn levels(page: &mut Page, (max_def, max_rep): (u16, u16), rng: &mut Rng) {
         }
         if let Some(header) = &mut page.header.data_page_header_v2 {
             header.num_values = header.num_values.wrapping_add(grown);
-            // What the levels say now, so that nothing but their sense is wrong.
+            // The counts of the changed levels, so that nothing but their meaning is wrong.
             let count = |levels: &[u32], wanted: fn(u32, u32) -> bool| {
                 levels.iter().filter(|level| wanted(**level, max)).count() as i32
             };

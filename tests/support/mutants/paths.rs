@@ -125,7 +125,7 @@ pub fn read_every_way(
         let start = cpu_time();
         let done = catch_unwind(AssertUnwindSafe(|| read(file, rng)));
         let (time, peak) = (cpu_time().saturating_sub(start), heap.map_or(0, |heap| (heap.peak)()));
-        // What is kept of the first path is none of this one's.
+        // Memory that is kept of the first path is not that of this one.
         let peak = peak.saturating_sub(before);
         if time > MAX_TIME {
             find(format!("takes {time:.1?}"));
@@ -147,7 +147,7 @@ pub fn read_every_way(
                 }
                 match (path, check.rows, &plain) {
                     ("plain", rows, _) => plain = rows,
-                    // NaN differs from itself; the text tells.
+                    // NaN differs from itself; the text form does not.
                     ("threads", Some(rows), Some(plain))
                         if rows != *plain && format!("{rows:?}") != format!("{plain:?}") =>
                     {
@@ -421,8 +421,8 @@ fn stream(file: &Bytes, _: &mut Rng) -> Result<Check> {
     })
 }
 
-/// Writes what was read, and reads that: few bytes, as what the writer holds is no matter of the
-/// reader's limit.
+/// Writes the rows that were read, and reads them: few bytes, because the writer's memory is not
+/// part of the reader's limit.
 fn write(file: &Bytes, rng: &mut Rng) -> Result<Check> {
     let reader = open(file)?.batch_bytes(MAX_KEPT_BYTES);
     let mut batches = reader.batches()?;
@@ -453,8 +453,8 @@ fn write(file: &Bytes, rng: &mut Rng) -> Result<Check> {
     Ok(Check { invalid, rows: None })
 }
 
-/// Row groups of files that a summary is made of here: to make one takes memory for all of their
-/// metadata as structs, which is not what is tested.
+/// Row groups of files that a summary is made of here: making one takes memory for all of their
+/// metadata as structs, which is not tested here.
 const MAX_SUMMARISED: usize = 5_000;
 
 /// As two files of a summary, which is changed too.

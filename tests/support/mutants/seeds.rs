@@ -27,7 +27,7 @@ pub fn folder(path: &Path) -> std::io::Result<Vec<Seed>> {
             seeds.extend(folder(&path)?);
         } else if let Ok(bytes) = std::fs::read(&path) {
             let file = Bytes::from(bytes);
-            // What panics here is for the other mutator to find.
+            // Panics here are found by the other mutator.
             let seed = std::panic::catch_unwind(|| Seed::new(path.display().to_string(), &file));
             seeds.extend(seed.ok().flatten());
         }

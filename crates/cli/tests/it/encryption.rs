@@ -56,7 +56,7 @@ impl Folder {
         self.0.json(&words(args))
     }
 
-    /// Runs `marq`, which fails with this code; returns what it says.
+    /// Runs `marq`, which fails with this code; returns its message.
     fn refused(&self, args: &str, code: i32) -> String {
         self.0.refused(code, &words(args))
     }
@@ -407,7 +407,7 @@ fn a_plaintext_footer_whose_statistics_were_not_stripped_is_noticed() {
     assert!(statistics.is_some());
     let mut metadata = signed.metadata().index().to_file_meta_data().unwrap();
     metadata.row_groups[0].columns[0].meta_data.as_mut().unwrap().statistics = statistics;
-    // As another writer would, but for the signature.
+    // As another writer would, except the signature.
     let mut footer = metadata.to_thrift();
     footer.extend_from_slice(&[0; 28]);
     let mut file = folder.bytes("signed.parquet");
@@ -567,7 +567,7 @@ fn files_in_plain_text_are_refused_where_keys_are_given_unless_they_are_allowed(
     assert!(said.contains("--allow-plain"), "{said}");
     let rows = folder.done(&format!("count plain.parquet --footer-key {FOOTER} --allow-plain"));
     assert_eq!(rows.trim(), "300");
-    // A prefix alone is for what is written.
+    // A prefix alone is for writing.
     let write = format!("--encrypt-footer-key {FOOTER} --aad-prefix p");
     folder.done(&format!("convert plain.parquet -o encrypted.parquet {write}"));
     let read = format!("--footer-key {FOOTER} --aad-prefix p");

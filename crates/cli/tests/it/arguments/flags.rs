@@ -339,8 +339,8 @@ fn integers_beyond_64_bits_with_a_sign_keep_their_digits() {
     assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), rows);
     assert!(folder.text(&["cat", "a.parquet", "-c", "s"]).contains("9223372036854775808"));
 
-    // What no type holds is said with its line; so is what comes after the lines that types are
-    // inferred from.
+    // A value that no type holds is reported with its line; so is one after the lines that types
+    // are inferred from.
     let long = "9".repeat(77);
     for (name, second, flags, code) in [
         ("long.jsonl", long.as_str(), &[][..], 3),
@@ -360,7 +360,7 @@ fn integers_beyond_64_bits_with_a_sign_keep_their_digits() {
     folder.put("d.jsonl", "{\"a\":18446744073709551616}\n{\"a\":2.5}\n");
     let text = folder.refused(3, &["convert", "d.jsonl", "--infer-rows", "1", "-o", "x.parquet"]);
     assert!(text.contains("line 2") && text.contains("2.5"), "{text}");
-    // A type that is said is not inferred.
+    // A type that is given is not inferred.
     folder.text(&[
         "convert",
         "long.jsonl",
@@ -464,7 +464,10 @@ fn words_that_are_neither_commands_nor_files_say_what_there_is() {
     let folder = Folder::new();
     folder.table("heda", &[1], &[]);
     let text = folder.refused(2, &["hed", "x.parquet"]);
-    assert!(text.contains("did you mean help or head?") && text.contains("convert"), "{text}");
+    assert!(
+        text.contains("did you mean help or hexdump or head?") && text.contains("convert"),
+        "{text}"
+    );
     assert_eq!(folder.run(&["heda"]).status.code(), Some(0), "a file is one, whatever its name");
     assert_eq!(folder.run(&["--raw", "heda"]).status.code(), Some(0), "also after a flag");
     folder.refused(1, &["absent.parquet"]);
@@ -583,7 +586,7 @@ fn an_encrypted_column_beside_a_readable_footer_says_encrypted_on_every_way_in()
     let page = |values: &[i32]| v1(values.len(), Encoding::Plain, &ints(values));
     let plain = Chunk::new(Type::Int32, 3, &[page(&[1, 2, 3])]);
     let mut secret = Chunk::new(Type::Int32, 3, &[page(&[4, 5, 6])]);
-    // What an encrypted module looks like to who has no key.
+    // An encrypted module looks like this without its key.
     secret.bytes.iter_mut().for_each(|byte| *byte = byte.wrapping_mul(167) ^ 0x5a);
     let schema = vec![required("a", Type::Int32), required("b", Type::Int32)];
     let bytes = file_with(schema, vec![(3, vec![plain, secret])], |meta| {

@@ -49,7 +49,7 @@ fn marq_converts_what_arrow_files_nest_or_refuses_it_on_a_small_stack() {
                     let said = error(&output);
                     let code = output.status.code();
                     let name = format!("{nest:?} {levels} {name} {to}");
-                    // Arrow's own readers follow 64 tables; some of these stand around the column.
+                    // Arrow's own readers follow 64 tables; some of these are around the column.
                     let wanted = if levels <= 50 { 0 } else { 3 };
                     assert_eq!(code, Some(wanted), "{name}: {said}");
                 }

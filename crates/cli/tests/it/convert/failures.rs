@@ -80,7 +80,7 @@ fn a_process_that_is_killed_leaves_the_old_file_or_the_new() {
         assert!(convert(path, &to).output().unwrap().status.success());
         slowest = slowest.max(begun.elapsed());
     }
-    // Which of the two stands there.
+    // Which of the two is there.
     let mut now = 1;
     let (mut killed, mut replaced) = (0, 0);
     for kill in 0..kills {

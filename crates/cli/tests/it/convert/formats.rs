@@ -30,7 +30,7 @@ impl Folder {
         output
     }
 
-    /// Runs `marq convert`, which fails with this code; returns what it says.
+    /// Runs `marq convert`, which fails with this code; returns its message.
     fn not_converted(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(&[&["convert"], args].concat());
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", error(&output));

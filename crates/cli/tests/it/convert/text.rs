@@ -92,7 +92,7 @@ fn dates_times_and_what_is_no_number_come_back() {
     );
     let said = folder.refused(3, &["convert", "b.jsonl", "--infer-rows", "1", "-o", "x.parquet"]);
     assert!(said.contains("b.jsonl, line 2: column t: "), "{said}");
-    // Units after 1970, and offsets, where the type is said.
+    // Units after 1970, and offsets, if the type is given.
     folder.put("c.jsonl", "{\"t\":1500}\n{\"t\":\"1970-01-01T02:00:01.5+02:00\"}\n");
     let schema = "t: timestamp(ms, UTC)";
     folder.text(&["convert", "c.jsonl", "--schema", schema, "-o", "c.parquet"]);
@@ -304,7 +304,7 @@ fn a_record_takes_no_more_than_its_part_of_the_memory() {
         assert!(said.contains(place) && said.contains("--mem"), "{said}");
         folder.text(&["convert", name, "--to", "csv"]);
     }
-    // What types are inferred from is held, where it cannot be read twice.
+    // The lines that types are inferred from are held, if they cannot be read twice.
     let args =
         ["convert", "-", "--from", "csv", "--mem", "1MiB", "--infer-rows", "0", "--to", "csv"];
     let output = fed(&mut folder.command(&args), "abcdefg\n".repeat(100_000).as_bytes());

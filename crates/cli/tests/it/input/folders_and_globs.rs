@@ -137,7 +137,7 @@ mod unix {
         symlink("../a=2", folder.path("d/a=1/link")).expect("a link");
         symlink("../a=2/x.parquet", folder.path("d/a=1/x.parquet")).expect("a link");
         assert_eq!(folder.text(&["cat", "d", "-f", "csv"]), "n,a\n1,2\n");
-        // What lies elsewhere is read through the link.
+        // Files elsewhere are read through the link.
         symlink("../other", folder.path("d/a=3")).expect("a link");
         symlink("../other/y.parquet", folder.path("d/y.parquet")).expect("a link");
         assert_eq!(folder.count(&["d"]), 2);
@@ -250,7 +250,7 @@ fn files_of_different_columns_are_united_by_name_or_refused() {
     folder.text(&["convert", "d", "t.csv", "--by-name", "--no-hive", "-o", "all.parquet"]);
     let all = "n,name,extra\n1,,\n2,,\n3,x,\n4,,9\n";
     assert_eq!(folder.text(&["cat", "all.parquet", "-f", "csv"]), all);
-    // One header cannot stand for both; JSON objects name their members.
+    // One header does not fit both; JSON objects name their members.
     let refused = folder.run(&["cat", "d", "-f", "csv", "-o", "out.csv"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(error(&refused).contains("b.parquet") && error(&refused).contains("--by-name"));

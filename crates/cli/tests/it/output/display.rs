@@ -419,7 +419,7 @@ fn stats_of_values_count_what_is_there_in_all_files() {
     assert_eq!(some[0]["most_frequent"], json!([{"value": "b", "count": 2}]));
     let shown = folder.text(&["stats", "--values", ".", "-f", "table"]);
     assert!(shown.contains("a (60.0 %), b (20.0 %)"), "{shown}");
-    // What has no effect without --values is refused, and --by with it.
+    // A flag that has no effect without --values is refused, and --by with it.
     for args in [&["--where", "k = 1"][..], &["--values", "--by", "chunk"], &["--top", "3"]] {
         let output = folder.run(&[&["stats", "."], args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", error(&output));

@@ -165,7 +165,7 @@ fn convert_writes_every_form_and_files_appear_whole() {
     assert_eq!((lines("a.csv"), lines("a.jsonl")), (1001, 1000));
     let two = text(&["convert", &trips, &trips, "--to", "jsonl", "-o", "-"]);
     assert_eq!(two.lines().count(), 2000);
-    // What fails leaves no file, and what was there stays.
+    // A command that fails leaves no file, and an existing file stays.
     std::fs::write(out("kept.arrow"), "before").expect("a file");
     let failed = marq(&["convert", &path("README.md"), "-o", &out("kept.arrow")]);
     assert_eq!(failed.status.code(), Some(3));

@@ -18,7 +18,7 @@ pub fn marq(args: &[&str]) -> Command {
     command
 }
 
-/// The exit code of a command that is given `input` on its standard input.
+/// The output and the exit code of a command that is given `input` on its standard input.
 pub fn fed(command: &mut Command, input: &[u8]) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("marq runs");

@@ -250,7 +250,7 @@ fn info_shows_no_count_of_statistics_that_cannot_be_right() {
         let parts = info["variants"][0]["shredded"].as_array().unwrap();
         parts.iter().find(|part| part["path"] == "$.a").unwrap()["typed_values"].clone()
     };
-    // Of each row group the last column: `typed_value` of `a`.
+    // The last column of each row group: `typed_value` of `a`.
     let set = |footer: &mut FileMetaData, values: i64, nulls: i64| {
         for group in &mut footer.row_groups {
             let meta = group.columns.last_mut().unwrap().meta_data.as_mut().unwrap();
@@ -298,7 +298,7 @@ fn files_that_are_shredded_differently_become_one() {
     assert_eq!(more, "{\"id\":0,\"v\":{\"a\":0,\"b\":\"a\"}}\n{\"id\":9,\"v\":[9]}\n");
     let part = read(&["all", "--variant-path", "$.b", "-c", "v", "-o", "-"]);
     assert_eq!(part, "{\"v\":\"a\"}\n{\"v\":\"b\"}\n{\"v\":\"c\"}\n");
-    // What else differs is refused as before.
+    // Other differences are refused as before.
     folder.put("in.jsonl", "{\"id\":\"text\",\"v\":1}\n");
     folder.text(&["convert", "in.jsonl", "-q", "--variant", "v", "-o", "all/d.parquet"]);
     let said = folder.refused(2, &["convert", "all", "-o", "x.parquet"]);

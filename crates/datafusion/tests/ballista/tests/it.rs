@@ -123,7 +123,7 @@ impl PhysicalExtensionCodec for Counting {
     }
 }
 
-/// What a client, a scheduler and an executor are made of, and how many scans of ours executors
+/// The state of a client, a scheduler and an executor, and the number of our scans that executors
 /// decode: only they do, the others encode.
 fn state(adaptive: bool) -> (SessionState, Arc<AtomicUsize>) {
     let scans = Arc::new(AtomicUsize::new(0));
@@ -212,7 +212,7 @@ async fn the_stages_of_a_cluster_scan_through_our_source() {
     let (state, scans) = state(true);
     let cluster = SessionContext::standalone_with_state(state).await.unwrap();
     register(&cluster, folder.path()).await;
-    // What the executors measured comes back with the plan of each stage.
+    // The metrics of the executors come back with the plan of each stage.
     let sql = format!("explain analyze {}", QUERIES[2]);
     let plan = rows(&query(&cluster, &sql).await.unwrap()).join("\n");
     println!("{plan}");

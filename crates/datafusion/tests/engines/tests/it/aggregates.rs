@@ -15,7 +15,7 @@ use crate::{metric, plan, query, text};
 
 const ROWS: i64 = 20_000;
 
-/// The greatest `a` comes first, and what is least of the others comes last.
+/// The greatest `a` comes first, and the least values of the others come last.
 fn write(path: &Path) {
     let falling = || (0..ROWS).rev();
     let words: Vec<String> = falling().map(|i| format!("d{:02}", i / 1000)).collect();

@@ -36,7 +36,7 @@ async fn a_row_group_that_is_planned_anew_counts_once() {
     let planned = metric(&scan.plan, "statistics_eval_time");
     let one = scan.fetched();
     for i in 0..12 {
-        // What is fetched ahead is planned by one of these, and read by none of them.
+        // Row groups that are fetched ahead are planned by one of these, and read by none of them.
         scan.learn(100 + i);
         scan.next().await;
     }

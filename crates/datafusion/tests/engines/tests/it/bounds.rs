@@ -143,7 +143,7 @@ async fn an_order_is_not_claimed_of_values_that_are_read_as_another_type() {
     declare(&pair, "ts", "(at timestamp(0), id bigint)", &path).await;
     let found = answer(&pair, "select id from ts order by at nulls last, id nulls last").await;
     assert_eq!(found, (0..100).map(|i| i.to_string()).collect::<Vec<_>>());
-    // What other writers call sorted may mix the zeros, and puts NaNs anywhere.
+    // Data that other writers call sorted may mix the zeros, and may have NaNs anywhere.
     let path = folder.path().join("f.parquet");
     let floats = Float64Array::from(vec![-1.0, 0.0, -0.0, 1.0, -f64::NAN]);
     write(&path, vec![("f", Arc::new(floats))], sorted(1000, 1));
@@ -175,7 +175,7 @@ async fn an_order_of_row_groups_is_one_of_the_file_if_they_do_not_overlap() {
     let mut expected: Vec<i64> = (0..50).chain(25..75).collect();
     expected.sort();
     let expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
-    // DataFusion's own source believes the order of each row group to be one of the file.
+    // DataFusion's own source takes the order of each row group for one of the file.
     assert_eq!(answer(&pair, "select x from overlap order by x nulls last").await, expected);
     // The first key is in order over both; what follows it is not, where they share a value.
     let shared: Vec<i64> = (0..50).map(|i| i.min(40)).chain((0..50).map(|i| i + 40)).collect();

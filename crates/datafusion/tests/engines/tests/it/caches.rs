@@ -126,7 +126,7 @@ async fn indexes_are_reserved_from_the_pool_until_the_cache_counts_them() {
     let cache = SessionContext::new().runtime_env().cache_manager.get_file_metadata_cache();
     let charged =
         || cache.list_entries().into_values().map(|entry| entry.size_bytes).sum::<usize>();
-    // What is reserved when the last batch comes.
+    // The reserved bytes when the last batch arrives.
     let read = async |source: MarquetrySource| {
         let pool = Arc::new(GreedyMemoryPool::new(1 << 30));
         let wild = col("wild", &schema).unwrap();

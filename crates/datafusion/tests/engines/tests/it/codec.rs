@@ -323,7 +323,7 @@ async fn patterns_go_with_a_table_to_a_scheduler() {
     assert_eq!(engines::rows(&found), ["50", "50"]);
 }
 
-/// What is decoded from bytes of another kind; says what panicked.
+/// Decodes bytes of another kind, and returns the message of a panic.
 fn panic_of(decode: impl FnOnce()) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(decode)).err()?;
     let text = |panic: &(dyn Any + Send)| {
@@ -389,7 +389,8 @@ async fn damaged_messages_are_errors_and_never_panics() {
     let mut rng = fastrand::Rng::with_seed(seed);
     let task = ctx.task_ctx();
     let (mut decoded, mut panics) = (0, std::collections::BTreeMap::<String, usize>::new());
-    // DataFusion's own part of the decoding panics, which becomes an error: that is not to be told.
+    // DataFusion's own part of the decoding panics, which becomes an error: its message is
+    // suppressed.
     let (own, tell) = (std::thread::current().id(), std::panic::take_hook());
     std::panic::set_hook(Box::new(move |panic| {
         if std::thread::current().id() != own {

@@ -82,7 +82,7 @@ async fn metrics_count_what_was_pruned_and_by_what() {
     }
     let shown = format!("{:?}", plan.metrics());
     assert!(shown.contains("scan_efficiency_ratio"), "{shown}");
-    // Odd values are none, which only a bloom filter tells.
+    // There are no odd values, which only a bloom filter shows.
     let (plan, found) = run(&pair.ours, "select id from t where wild = 9999").await;
     assert!(found.is_empty());
     let (pruned, matched) = pruning(&plan, "row_groups_pruned_bloom_filter");
@@ -278,7 +278,7 @@ async fn the_time_of_a_scan_and_the_skew_of_its_partitions_are_counted() {
         let (stock, _) = run(&pair.stock, sql).await;
         let nanos = metric(&ours, "elapsed_compute");
         assert!(nanos > 100_000, "{nanos} ns: {sql}");
-        // Each partition gives as many rows in both, unless one took work of the other.
+        // Each partition returns as many rows in both, unless one took work of the other.
         let (ours, stock) = (skew(&ours), skew(&stock));
         println!("skew {ours:?}, of DataFusion's own source {stock:?}: {sql}");
         assert!(ours.is_some_and(|skew| skew.ends_with('%')), "{sql}");

@@ -258,7 +258,7 @@ async fn what_workers_without_the_codec_answer_and_with_portable_plans_they_give
     marquetry_datafusion::install!(&session).unwrap();
     tables(&session, folder.path()).await;
     let error = session.sql(sql).await.unwrap().collect().await.unwrap_err();
-    // Of the engine, before any codec of ours is asked: README says what it means.
+    // An error of the engine, before any codec of ours is asked: README explains it.
     assert!(error.to_string().contains("Can't find required codec in codec list"), "{error}");
     let session = cluster(workers);
     let factory = MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_portable_plans(true));

@@ -45,7 +45,7 @@ fn filters() -> Vec<(&'static str, usize)> {
     vec![
         ("kind = 'good' and 100 / zero > 30", of_good(|i| 100 / (1 + i % 7) > 30)),
         ("100 / zero > 30 and kind = 'good'", of_good(|i| 100 / (1 + i % 7) > 30)),
-        // What leaves out all rows at once would else come first.
+        // A conjunct that rejects all rows at once would otherwise come first.
         ("kind like '%oo%' and 100 / zero > 1000", 0),
         ("kind like '%oo%' and abs(least) > 2", of_good(|i| i % 5 > 2)),
         (
@@ -107,7 +107,7 @@ async fn what_fails_for_a_row_that_passes_all_else_fails() {
         let sql = format!("select id from t where {filter}");
         let error = ctx.sql(&sql).await.unwrap().collect().await.unwrap_err().to_string();
         assert!(error.contains(message), "{sql}: {error}");
-        // As DataFusion says it, with no word of refused data.
+        // DataFusion's message, without a word of refused data.
         let stock = stock.sql(&sql).await.unwrap().collect().await.unwrap_err().to_string();
         let kind = |error: &str| error.split(':').next().unwrap().to_owned();
         assert_eq!(kind(&error), kind(&stock), "{error}");

@@ -299,7 +299,7 @@ async fn files_of_ours_have_the_types_that_the_other_source_sees() {
         pair.same(&format!("select min({column}), max({column}) from t")).await;
         pair.same_order(&format!("select {column} from t order by {column} desc limit 3")).await;
     }
-    // Of a table that was declared with other names of items, none is lost.
+    // A table that was declared with other names of items loses none.
     let sql = format!(
         "CREATE EXTERNAL TABLE declared (id int, list int[]) STORED AS PARQUET LOCATION '{}'",
         path.display()

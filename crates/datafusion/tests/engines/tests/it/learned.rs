@@ -115,7 +115,7 @@ async fn the_next_row_group_is_fetched_while_one_is_decoded_and_not_fetched_twic
     }
     let two = scan.fetched();
     assert!(two > one * 18 / 10 && two < one * 22 / 10, "{one} bytes, then {two}");
-    // By what is learned now, half of the row group that was fetched is not wanted.
+    // With the filter that is learned now, half of the fetched row group is not wanted.
     scan.learn(GROUP * 3 / 2);
     assert_eq!(scan.rest().await.1, GROUP * 4 - 1);
     let all = scan.fetched();

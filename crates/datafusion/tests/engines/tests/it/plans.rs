@@ -52,11 +52,11 @@ async fn statistics_answer_counts_and_bounds_but_not_of_floats_with_nans() {
         run(&pair.ours, "select count(*), min(id), max(id), count(name) from t").await;
     assert_eq!(engines::rows(&found), ["3000|0|2999|3000"]);
     assert!(!text(&plan).contains("DataSourceExec"), "{}", text(&plan));
-    // The bounds in the file do not tell of NaN.
+    // The bounds in the file exclude NaN.
     let (plan, found) = run(&pair.ours, "select max(float) from t").await;
     assert_eq!(engines::rows(&found), ["NaN"]);
     assert!(text(&plan).contains("DataSourceExec"), "{}", text(&plan));
-    // Nor do they tell whether the file can be left out.
+    // Nor do they show whether the file can be left out.
     let found = query(&pair.ours, "select id from t where float > 1e18").await;
     assert_eq!(engines::rows(&found), ["5"]);
 }

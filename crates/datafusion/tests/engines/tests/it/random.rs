@@ -489,7 +489,8 @@ fn outcome(memory: &Answer, stock: &Answer, ours: &Answer) -> Outcome {
     }
 }
 
-/// What of an answer fits in a line: how many rows, and those that the rows in memory are not.
+/// The part of a result that fits in a line: how many rows, and those that the rows in memory do
+/// not have.
 fn shown(answer: &Answer, memory: &Answer) -> String {
     match answer {
         Ok(rows) => {

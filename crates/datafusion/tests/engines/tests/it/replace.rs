@@ -230,7 +230,7 @@ async fn the_rows_that_an_extension_of_a_file_chooses_are_read() {
     assert_eq!(ids(file().with_extension(ours.clone())).await.unwrap(), [3, 4]);
     let error = ids(access.with_extension(ours)).await.unwrap_err();
     assert!(error.to_string().contains("t.parquet"), "{error}");
-    // Of another file.
+    // Selects rows of another file.
     let short = StockSelection::from(vec![RowSelector::select(10)]);
     let error = ids(file().with_extension(ParquetRowSelection::new(short))).await.unwrap_err();
     assert!(error.to_string().contains("4000"), "{error}");

@@ -26,7 +26,7 @@ pub struct Uploads {
     bytes: AtomicUsize,
     pub max_bytes: AtomicUsize,
     pub parts: AtomicUsize,
-    /// What a memory pool has reserved, and the least of it that was left beside the parts.
+    /// The bytes that a memory pool has reserved, and the minimum that was left beside the parts.
     pub pool: Mutex<Option<Arc<dyn MemoryPool>>>,
     pub least_left: Mutex<Option<i64>>,
 }

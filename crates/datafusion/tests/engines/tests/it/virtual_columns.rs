@@ -23,7 +23,7 @@ fn virtual_column(name: &str, extension: &str) -> FieldRef {
     Arc::new(Field::new(name, DataType::Int64, false).with_metadata(metadata.into()))
 }
 
-/// Three row groups; the file also has a column of the name that the table gives the row numbers.
+/// Three row groups; the file also has a column with the name of the table's row numbers.
 fn file(folder: &std::path::Path) -> (PartitionedFile, SchemaRef) {
     let id = Int64Array::from_iter_values((0..3000).map(|i| i * 7));
     let place = StringArray::from_iter_values((0..3000).map(|i| format!("p{i}")));
@@ -70,7 +70,7 @@ async fn row_numbers_as_a_column_of_a_table_are_those_of_the_stock_source() {
     assert_eq!(of_ours, of_stock);
     assert_eq!(found, expected);
     assert_eq!(found[2999], "20993|NL|2999");
-    // Of the rows that a filter leaves, and of one row group that is read of three.
+    // The numbers of the rows that a filter leaves, and of one of three row groups.
     let id = col("id", &schema).unwrap();
     let filter = Arc::new(BinaryExpr::new(id, Operator::GtEq, lit(2990i64 * 7)));
     let filtered = ours.clone().with_filter(filter);

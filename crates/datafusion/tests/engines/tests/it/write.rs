@@ -216,7 +216,7 @@ async fn a_value_that_is_none_of_its_option_is_an_error_of_the_configuration() {
         assert!(!error.to_string().contains("External error"), "{sql}: {error}");
     }
     assert!(files(folder.path()).is_empty());
-    // What is in their ranges is written.
+    // Values in their ranges are written.
     for value in ["gzip(9)", "gzip(0)", "brotli(11)", "zstd(22)", "zstd(1)"] {
         let path = folder.path().join("y.parquet");
         let sql = format!(
