@@ -68,6 +68,7 @@ pub(crate) struct Layout<'a> {
 }
 
 /// A part of a block, from where the one before it ends to the position of the layout.
+#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows all of it"))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part<'a> {
     /// The least difference of the block that begins.
