@@ -58,7 +58,7 @@ fn values(tree: &Tree, dictionary: &[Vec<u8>], physical: Physical) -> Vec<Vec<u8
             SpanKind::RleRun => span.count.unwrap(),
             // Of numbers of no bits.
             SpanKind::BitPackedRun if span.is_leaf() => span.count.unwrap(),
-            SpanKind::BitWidth if is_coded => span.count.unwrap_or(0),
+            SpanKind::BitWidth if is_coded && span.count.is_some() => span.count.unwrap(),
             _ => return,
         };
         for value in items(span.value.as_ref()) {
