@@ -49,6 +49,7 @@
 //! | write asynchronously | `AsyncWriter` (feature `async`) |
 //! | state the latency of a request | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
+//! | explain each byte of a file | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
 //! | see who wrote the file | [`read::Footer::created_by`] |
 //! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
 //! | load page indexes | [`Reader::load_page_indexes`] |
@@ -162,7 +163,7 @@
 //!  7 stages      read, write
 //!  8 drivers     io
 //!  9 interface   reader, writer, export, ffi, engine
-//! 10 files       rewrite
+//! 10 files       rewrite, inspect
 //! 11 crates      marquetry-cli, marquetry-datafusion: public items and `engine` only
 //! ```
 //!
@@ -216,6 +217,8 @@ pub mod ffi;
 pub mod file_reference;
 pub mod format;
 pub mod geo;
+#[cfg(feature = "inspect")]
+pub mod inspect;
 pub mod io;
 mod levels;
 mod limits;

@@ -32,7 +32,7 @@ const LAYERS: [&[&str]; 11] = [
     &["read", "write"],
     &["io"],
     &["reader", "writer", "export", "ffi", "engine"],
-    &["rewrite"],
+    &["rewrite", "inspect"],
 ];
 
 /// Uses that the table would forbid, each with its reason.

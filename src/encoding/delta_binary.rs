@@ -45,32 +45,129 @@ pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
 /// # Errors
 /// `Malformed` if a block ends early.
 pub(crate) fn end_offset(bytes: &[u8]) -> Result<usize> {
-    let mut cursor = Cursor::new(bytes, SPEC);
-    let header = StreamHeader::read(&mut cursor)?;
-    let mut left = header.count.saturating_sub(1);
-    while left > 0 {
-        cursor.zigzag()?;
-        let widths = cursor.take(header.miniblocks)?;
-        for &width in widths {
-            if left == 0 {
-                break;
-            }
-            cursor.skip(header.miniblock_len(u32::from(width)))?;
-            left = left.saturating_sub(header.miniblock_values);
+    let mut layout = Layout::new(bytes)?;
+    while let Some(part) = layout.next_part()? {
+        if let Part::Miniblock { is_whole: false, .. } = part {
+            return Err(Error::malformed(SPEC, "a miniblock ends early"));
         }
     }
-    Ok(cursor.position())
+    Ok(layout.position())
 }
 
+/// Where the parts of a stream lie: the header, and then what each block has.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout<'a> {
+    cursor: Cursor<'a>,
+    header: StreamHeader,
+    /// Values that no miniblock has had yet.
+    left: usize,
+    /// The widths of the miniblocks of this block that are to come.
+    widths: &'a [u8],
+    /// Whether the least difference of this block was given, and its widths come next.
+    has_min_delta: bool,
+}
+
+/// A part of a block, from where the one before it ends to the position of the layout.
 #[derive(Debug, Clone, Copy)]
-struct StreamHeader {
+pub(crate) enum Part<'a> {
+    /// The least difference of the block that begins.
+    MinDelta(i64),
+    /// The bit widths of its miniblocks.
+    Widths(&'a [u8]),
+    /// The packed differences of a miniblock.
+    Miniblock {
+        /// The bits of each.
+        width: u32,
+        /// How many stand for values.
+        values: usize,
+        /// Whether all bytes of it are there.
+        is_whole: bool,
+    },
+}
+
+impl<'a> Layout<'a> {
+    /// Of the stream at the start of `bytes`.
+    ///
+    /// # Errors
+    /// `Malformed` if its header is broken.
+    pub(crate) fn new(bytes: &'a [u8]) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, SPEC);
+        let header = StreamHeader::read(&mut cursor)?;
+        Ok(Self {
+            cursor,
+            header,
+            left: header.count.saturating_sub(1),
+            widths: &[],
+            has_min_delta: false,
+        })
+    }
+
+    /// Continues a stream at the block that begins at `start`, with `left` values still to be read.
+    ///
+    /// # Errors
+    /// `Malformed` if the bytes end before.
+    #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows blocks"))]
+    pub(crate) fn at(
+        bytes: &'a [u8],
+        header: StreamHeader,
+        start: usize,
+        left: usize,
+    ) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, SPEC);
+        cursor.skip(start)?;
+        Ok(Self { cursor, header, left, widths: &[], has_min_delta: false })
+    }
+
+    /// Bytes of the parts so far.
+    pub(crate) fn position(&self) -> usize {
+        self.cursor.position()
+    }
+
+    /// The header.
+    #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows it"))]
+    pub(crate) fn header(&self) -> StreamHeader {
+        self.header
+    }
+
+    /// The next part; `None` at the end of the stream.
+    ///
+    /// # Errors
+    /// `Malformed` if a block ends early.
+    #[inline]
+    pub(crate) fn next_part(&mut self) -> Result<Option<Part<'a>>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let Some((&width, widths)) = self.widths.split_first() else {
+            if std::mem::replace(&mut self.has_min_delta, true) {
+                self.has_min_delta = false;
+                self.widths = self.cursor.take(self.header.miniblocks)?;
+                return Ok(Some(Part::Widths(self.widths)));
+            }
+            return Ok(Some(Part::MinDelta(self.cursor.zigzag()?)));
+        };
+        self.widths = widths;
+        let width = u32::from(width);
+        let len = self.header.miniblock_len(width);
+        let stored = len.min(self.cursor.remaining());
+        self.cursor.skip(stored)?;
+        let values = self.left.min(self.header.miniblock_values);
+        self.left -= values;
+        Ok(Some(Part::Miniblock { width, values, is_whole: stored == len }))
+    }
+}
+
+/// The header of a stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StreamHeader {
     /// Miniblocks of a block.
-    miniblocks: usize,
+    pub miniblocks: usize,
     /// Values of a miniblock.
-    miniblock_values: usize,
+    pub miniblock_values: usize,
     /// Values in all.
-    count: usize,
-    first: i64,
+    pub count: usize,
+    /// The first value.
+    pub first: i64,
 }
 
 /// No writer packs more values into a block; the next largest known are 2^15.

@@ -143,7 +143,43 @@ impl Packed<'_> {
     }
 }
 
+/// Where a run lies in its stream, and what it holds.
+#[derive(Debug, Clone)]
+pub(crate) struct RunPlace {
+    /// Its header.
+    pub header: std::ops::Range<usize>,
+    /// Its value, or its packed values.
+    pub body: std::ops::Range<usize>,
+    /// Values that it holds, no more than are to come.
+    pub n: usize,
+    /// The value of a run of one.
+    pub value: Option<u32>,
+}
+
 impl Hybrid {
+    /// As [`Hybrid::new`], of a stream whose headers are read also where values take no bits.
+    #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows runs"))]
+    pub(crate) fn stored(bytes: Bytes, width: BitWidth, n: usize) -> Self {
+        Self { bytes, at: 0, width, left: n, run: Current::Rle { value: 0, left: 0 } }
+    }
+
+    /// Reads the header of the next run, and says where it lies; its values are read after it.
+    ///
+    /// # Errors
+    /// `Malformed` if the data end early.
+    #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows runs"))]
+    pub(crate) fn begin_run(&mut self) -> Result<RunPlace> {
+        let start = self.at;
+        self.read_header()?;
+        let (body, value) = match self.run {
+            Current::Rle { value, .. } => {
+                (self.at - self.width.bits().div_ceil(8) as usize..self.at, Some(value))
+            }
+            Current::Packed { from, to, .. } => (from..to, None),
+        };
+        Ok(RunPlace { header: start..body.start, body, n: self.run_left(), value })
+    }
+
     /// A decoder of `n` values of `width` bits.
     ///
     /// # Errors
@@ -155,7 +191,7 @@ impl Hybrid {
     }
 
     /// Values that are still to come.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "inspect"))]
     pub(crate) fn remaining(&self) -> usize {
         self.left
     }

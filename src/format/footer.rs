@@ -75,6 +75,12 @@ impl FooterIndex {
         self.byte_len
     }
 
+    /// The bytes that it was read from.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
     /// Decodes one column chunk.
     ///
     /// # Errors

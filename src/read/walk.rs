@@ -14,9 +14,13 @@ use super::footer::Footer;
 use super::plan::{byte_range, end_of_short_chunk};
 use crate::crypt::{ChunkDecryptor, Module};
 use crate::error::{Error, Result, Spec};
-use crate::format::{PageHeader, PageType};
+#[cfg(feature = "inspect")]
+use crate::format::CompressionCodec;
+use crate::format::{ColumnChunkRef, PageHeader, PageType};
 use crate::limits::{Limits, Reservation};
 use crate::page::{PageContext, PagePosition, StoredHeader, count};
+#[cfg(feature = "inspect")]
+use crate::schema::Leaf;
 
 /// A page as it is stored.
 #[derive(Debug, Clone)]
@@ -81,22 +85,10 @@ impl ChunkWalk {
                 ));
             }
             let decryptor = footer.chunk_decryptor(row_group, leaf, &chunk)?;
-            let meta = chunk.meta_data.ok_or_else(|| {
-                Error::malformed(Spec::Metadata("ColumnChunk"), "meta_data is missing")
-            })?;
-            let slots = u64::try_from(meta.num_values).map_err(|_| {
-                let spec = Spec::Metadata("ColumnMetaData");
-                Error::mismatch(spec, "num_values", "not negative", meta.num_values)
-            })?;
-            let mut range = match byte_range(&meta, slots.max(1), file_len) {
-                // Without values, the offsets may be meaningless.
-                Err(_) if slots == 0 => 0..0,
-                range => range?,
-            };
-            if footer.quirks().short_chunks && slots > 0 {
-                range.end = end_of_short_chunk(footer, file_len, row_group, leaf, &range);
-            }
-            let mut context = PageContext::new(&described, meta.codec, limits);
+            let slots = slots(&chunk)?;
+            let range = chunk_range(footer, file_len, row_group, leaf, &chunk)?;
+            let codec = chunk.meta_data.map(|meta| meta.codec).unwrap_or_default();
+            let mut context = PageContext::new(&described, codec, limits);
             context.decryptor = decryptor;
             Ok((range, slots, context))
         };
@@ -126,6 +118,57 @@ impl ChunkWalk {
             _memory: memory,
         }
     }
+}
+
+/// The slots of a chunk, as its metadata say.
+fn slots(chunk: &ColumnChunkRef<'_>) -> Result<u64> {
+    let meta = chunk
+        .meta_data
+        .as_ref()
+        .ok_or_else(|| Error::malformed(Spec::Metadata("ColumnChunk"), "meta_data is missing"))?;
+    u64::try_from(meta.num_values).map_err(|_| {
+        let spec = Spec::Metadata("ColumnMetaData");
+        Error::mismatch(spec, "num_values", "not negative", meta.num_values)
+    })
+}
+
+/// Where the pages of a chunk are, in a file of `file_len` bytes.
+///
+/// # Errors
+/// `Malformed` if its metadata are missing or broken, or it lies outside the file.
+pub(crate) fn chunk_range(
+    footer: &Footer,
+    file_len: u64,
+    row_group: usize,
+    leaf: usize,
+    chunk: &ColumnChunkRef<'_>,
+) -> Result<Range<u64>> {
+    let slots = slots(chunk)?;
+    let Some(meta) = &chunk.meta_data else { return Ok(0..0) };
+    let mut range = match byte_range(meta, slots.max(1), file_len) {
+        // Without values, the offsets may be meaningless.
+        Err(_) if slots == 0 => 0..0,
+        range => range?,
+    };
+    if footer.quirks().short_chunks && slots > 0 {
+        range.end = end_of_short_chunk(footer, file_len, row_group, leaf, &range);
+    }
+    Ok(range)
+}
+
+/// The context in which the pages of a leaf are opened, without keys.
+#[cfg(feature = "inspect")]
+pub(crate) fn page_context(
+    footer: &Footer,
+    leaf: &Leaf,
+    codec: CompressionCodec,
+    limits: &Limits,
+) -> PageContext {
+    let quirks = footer.quirks();
+    let mut context = PageContext::new(leaf, codec, limits);
+    context.ignore_is_compressed = quirks.ignores_is_compressed;
+    context.bit_order = quirks.bit_order;
+    context
 }
 
 /// The pages of a column chunk, in the order of the file.

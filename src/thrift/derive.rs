@@ -41,6 +41,10 @@ macro_rules! thrift {
             @read [$Name] ['de] [] ['de] stringify!($Name), open {$($id $need $field: $Type $(as $how)?,)*}
         }
 
+        $crate::thrift::derive::thrift! {
+            @describe $Name {$($id $field: $Type [$($field_meta)*],)*}
+        }
+
         impl $crate::thrift::Write for $Name {
             fn write(&self, out: &mut Vec<u8>) {
                 #[allow(unused_mut, reason = "a struct may have no fields")]
@@ -80,6 +84,10 @@ macro_rules! thrift {
 
         $crate::thrift::derive::thrift! {
             @read [$Name] ['de] [] ['de] stringify!($Name), closed {$($id $need $field: $Type $(as $how)?,)*}
+        }
+
+        $crate::thrift::derive::thrift! {
+            @describe $Name {$($id $field: $Type [$($field_meta)*],)*}
         }
 
         impl $crate::thrift::Write for $Name {
@@ -143,6 +151,21 @@ macro_rules! thrift {
             $($(#[$member_meta])* $Member $(($Type))?,)+
             /// A member that is not known, or none at all.
             Unrecognized($crate::thrift::Unknown),
+        }
+
+        impl $crate::thrift::describe::Describe for $Name {
+            const DESCRIPTION: $crate::thrift::describe::Description =
+                $crate::thrift::describe::Description::Struct(
+                    &$crate::thrift::describe::StructDescription {
+                        name: stringify!($Name),
+                        fields: &[$($crate::thrift::describe::FieldDescription {
+                            id: $id,
+                            name: $text,
+                            attributes: &[$(stringify!($member_meta)),*],
+                            value: $crate::thrift::derive::thrift!(@payload $($Type)?),
+                        },)+],
+                    },
+                );
         }
 
         impl $Name {
@@ -252,6 +275,16 @@ macro_rules! thrift {
             pub const ALL: &[Self] = &[$(Self::$Variant,)+];
         }
 
+        impl $crate::thrift::describe::Describe for $Name {
+            const DESCRIPTION: $crate::thrift::describe::Description =
+                $crate::thrift::describe::Description::Enum(
+                    &$crate::thrift::describe::EnumDescription {
+                        name: stringify!($Name),
+                        text: |number| Self::from(number).to_string(),
+                    },
+                );
+        }
+
         impl From<i32> for $Name {
             #[inline]
             fn from(number: i32) -> Self {
@@ -304,6 +337,27 @@ macro_rules! thrift {
             }
         }
     };
+
+    // What `inspect` calls a struct and its fields.
+    (@describe $Name:ident {$($id:literal $field:ident: $Type:ty [$($field_meta:meta)*],)*}) => {
+        impl $crate::thrift::describe::Describe for $Name {
+            const DESCRIPTION: $crate::thrift::describe::Description =
+                $crate::thrift::describe::Description::Struct(
+                    &$crate::thrift::describe::StructDescription {
+                        name: stringify!($Name),
+                        fields: &[$($crate::thrift::describe::FieldDescription {
+                            id: $id,
+                            name: stringify!($field),
+                            attributes: &[$(stringify!($field_meta)),*],
+                            value: <$Type as $crate::thrift::describe::Describe>::DESCRIPTION,
+                        },)*],
+                    },
+                );
+        }
+    };
+
+    (@payload $Type:ty) => { <$Type as $crate::thrift::describe::Describe>::DESCRIPTION };
+    (@payload) => { $crate::thrift::describe::EMPTY };
 
     // How a struct is read, whatever its kind.
     (

@@ -62,6 +62,7 @@ mod read;
 mod write;
 mod unknown;
 mod list;
+pub(crate) mod describe;
 pub(crate) mod derive;
 #[cfg(test)]
 pub(crate) mod oracle;

@@ -14,6 +14,8 @@ mod encryption;
 mod export;
 mod filter;
 mod format;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod interface;
 mod metadata;
 mod read;

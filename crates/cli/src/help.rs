@@ -25,6 +25,7 @@ const SHOWING: &[&str] = &[
     "explain",
     "pages",
     "stats",
+    "hexdump",
     "crypt audit",
 ];
 
@@ -131,6 +132,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "hexdump",
+        &[
+            "marq hexdump trips.parquet",
+            "marq hexdump trips.parquet --page 0/fare/0",
+            "marq hexdump trips.parquet --at 0x400:64",
+            "marq hexdump trips.parquet --footer -f json",
+        ],
+    ),
+    (
         "convert",
         &[
             "marq convert trips.parquet -o trips.csv",
@@ -192,7 +202,6 @@ pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
         "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\n\
          Commands:\n{subcommands}\n\n\
          marq trips.parquet                      one screen about a file\n\
-         marq head trips.parquet                 its first rows\n\
          marq convert trips.parquet -o trips.csv\n\n\
          `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
     )

@@ -161,6 +161,18 @@ pub(crate) fn configure(
     configure_with(source, path, global, keys::decryption(global, path)?.as_ref())
 }
 
+/// The limits that the global flags say.
+pub(crate) fn limits(global: &Global) -> Limits {
+    let mut limits = Limits::default();
+    if let Some(bytes) = global.mem {
+        limits.memory_bytes = bytes;
+    }
+    if let Some(bytes) = global.limit_footer {
+        limits.footer_bytes = bytes;
+    }
+    limits
+}
+
 /// Whether the warning about unauthenticated pages was printed: once is enough for many files.
 static SAID_CTR: AtomicBool = AtomicBool::new(false);
 
@@ -173,13 +185,7 @@ pub(crate) fn configure_with(
     if let Some(failure) = sniff::not_parquet(&source, path) {
         return Err(failure);
     }
-    let mut limits = Limits::default();
-    if let Some(bytes) = global.mem {
-        limits.memory_bytes = bytes;
-    }
-    if let Some(bytes) = global.limit_footer {
-        limits.footer_bytes = bytes;
-    }
+    let limits = limits(global);
     let opened = match keys {
         Some(keys) => Reader::with_keys(source, limits, keys),
         None => Reader::with_limits(source, limits),

@@ -18,6 +18,7 @@ mod files;
 mod geo;
 mod help;
 mod help_where;
+mod hexdump;
 mod hive;
 mod info;
 mod input;
@@ -78,6 +79,7 @@ fn command(args: &Args) -> Result<()> {
         Command::Explain(command) => explain::run(command, global),
         Command::Pages(command) => pages::run(command, global),
         Command::Stats(command) => stats::run(command, global),
+        Command::Hexdump(command) => hexdump::run(command, global),
         Command::Convert(command) => convert::run(command, global),
         Command::Crypt(command) => crypt::run(command, global),
     }

@@ -167,6 +167,11 @@ pub(crate) struct Tables<'a> {
 }
 
 impl Tables<'_> {
+    /// Where text goes that is no table, and how it looks.
+    pub(crate) fn raw(&mut self) -> (&mut Sink, Style) {
+        (self.out, self.style)
+    }
+
     /// Prints a table of the columns that are not empty. On a narrow screen the `expendable` ones
     /// are left out, the first of them first.
     pub(crate) fn show<'r, T: 'r>(

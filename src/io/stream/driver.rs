@@ -476,8 +476,8 @@ async fn yield_once() {
 const MAX_INDEXES: u64 = 8 << 20;
 
 #[cold]
-fn dropped(gone: oneshot::Canceled) -> Error {
-    Error::io("the pool has dropped its work", std::io::Error::other(gone))
+fn dropped(_: oneshot::Canceled) -> Error {
+    Error::cancelled("the pool's work on the read")
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ impl Kms for Prefixes {
 }
 
 /// The files of pyarrow, with the keys to each.
-fn files_of_pyarrow() -> Vec<(String, Decryption)> {
+pub fn files_of_pyarrow() -> Vec<(String, Decryption)> {
     let table = std::fs::read_to_string(testdata("encrypted/keys.tsv")).unwrap();
     let of_line = |line: &str| {
         let fields: Vec<&str> = line.split('\t').collect();

@@ -1,7 +1,7 @@
 //! Tests of modular encryption (Encryption.md): files of pyarrow, our own in every mode, keys, and
 //! tampering.
 
-mod keys;
+pub mod keys;
 mod tampering;
 
 use std::sync::Arc;

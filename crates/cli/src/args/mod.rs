@@ -101,6 +101,8 @@ pub(crate) enum Command {
     Pages(Pages),
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
+    /// Every byte explained: bytes on the left, what they mean on the right.
+    Hexdump(Hexdump),
     /// Convert between Parquet, Arrow IPC, CSV and JSON lines.
     Convert(Box<Convert>),
     /// Encryption: audit files, encrypt, decrypt, change keys.
@@ -244,6 +246,7 @@ impl Command {
             Self::Explain(_) => "explain",
             Self::Pages(_) => "pages",
             Self::Stats(_) => "stats",
+            Self::Hexdump(_) => "hexdump",
             Self::Convert(_) => "convert",
             Self::Crypt(Crypt::Audit(_)) => "crypt audit",
             Self::Crypt(Crypt::Encrypt(_)) => "crypt encrypt",
@@ -264,6 +267,7 @@ impl Command {
             Self::Explain(command) => &command.rows.files,
             Self::Pages(command) => &command.files.files,
             Self::Stats(command) => &command.files.files,
+            Self::Hexdump(command) => std::slice::from_ref(&command.source.file),
             Self::Convert(command) => &command.files.files,
             Self::Crypt(command) => command.files(),
         }
@@ -453,6 +457,84 @@ pub(crate) struct Stats {
     pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) columns: Columns,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Hexdump {
+    #[command(flatten)]
+    pub(crate) source: SourceFile,
+    /// Only what has bytes of this range, decimal or hexadecimal: 0x20, 0x20:64. Without a length,
+    /// what the byte belongs to.
+    #[arg(long, value_name = "OFF[:LEN]", value_parser = byte_range)]
+    pub(crate) at: Option<(u64, Option<u64>)>,
+    /// Only this page: the row group, the column (its path or its number), and the number of the
+    /// data page, or dict for the dictionary page.
+    #[arg(long, value_name = "RG/COL/N", value_parser = page_of_chunk, conflicts_with = "footer")]
+    pub(crate) page: Option<PageOfChunk>,
+    /// Only the footer, its length and the magic number after it.
+    #[arg(long)]
+    pub(crate) footer: bool,
+    /// How far pages are taken apart.
+    #[arg(long, value_name = "DEPTH", default_value = "values")]
+    pub(crate) depth: Depth,
+    /// Bytes on a line [default: 8 on a screen of less than 120 columns, else 16].
+    #[arg(long, value_name = "N", value_parser = bytes_on_a_line)]
+    pub(crate) width: Option<usize>,
+}
+
+/// How far pages are taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Depth {
+    /// Headers only: no page is read.
+    Header,
+    /// Headers and levels.
+    Levels,
+    /// Headers, levels and values.
+    Values,
+}
+
+/// A page of a column chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PageOfChunk {
+    pub(crate) row_group: usize,
+    pub(crate) column: String,
+    /// The number of the data page; the dictionary page if there is none.
+    pub(crate) number: Option<usize>,
+}
+
+fn page_of_chunk(text: &str) -> Result<PageOfChunk, String> {
+    let wrong = || format!("{text:?} is not a page like 0/user.name/2 or 0/user.name/dict");
+    let (row_group, rest) = text.split_once('/').ok_or_else(wrong)?;
+    let (column, number) = rest.rsplit_once('/').ok_or_else(wrong)?;
+    let number = match number {
+        "dict" | "dictionary" => None,
+        number => Some(number.parse().map_err(|_| wrong())?),
+    };
+    let row_group = row_group.parse().map_err(|_| wrong())?;
+    Ok(PageOfChunk { row_group, column: column.to_owned(), number })
+}
+
+fn bytes_on_a_line(text: &str) -> Result<usize, String> {
+    let n = text.parse().ok().filter(|n| (1..=256).contains(n));
+    n.ok_or_else(|| format!("{text:?} is not a number from 1 to 256"))
+}
+
+/// An offset and a length, decimal or hexadecimal.
+fn byte_range(text: &str) -> Result<(u64, Option<u64>), String> {
+    let number = |text: &str| {
+        let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            Some(digits) => u64::from_str_radix(digits, 16),
+            None => text.parse(),
+        };
+        parsed.map_err(|_| format!("{text:?} is not an offset like 1024 or 0x400"))
+    };
+    match text.split_once(':') {
+        None => Ok((number(text)?, None)),
+        Some((offset, len)) => match number(len)? {
+            0 => Err("a length of 0 bytes".to_owned()),
+            len => Ok((number(offset)?, Some(len))),
+        },
+    }
 }
 
 #[derive(Debug, clap::Args)]

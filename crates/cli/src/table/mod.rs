@@ -16,9 +16,9 @@ use crate::escape::escape;
 use crate::failure::Result;
 use crate::output::Sink;
 use layout::Layout;
-use width::{cut, cut_middle};
+use width::cut_middle;
 
-pub(crate) use width::width;
+pub(crate) use width::{cut, width};
 
 /// The text of null.
 pub(crate) const NULL: &str = "null";
@@ -74,6 +74,11 @@ impl Style {
             TableForm::Screen(screen) => screen,
             TableForm::Vertical(_) | TableForm::Markdown => None,
         }
+    }
+
+    /// Whether there are colours.
+    pub(crate) fn has_colors(&self) -> bool {
+        self.dim
     }
 
     /// The style that the flags and the output ask for.

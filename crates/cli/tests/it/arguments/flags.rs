@@ -464,7 +464,10 @@ fn words_that_are_neither_commands_nor_files_say_what_there_is() {
     let folder = Folder::new();
     folder.table("heda", &[1], &[]);
     let text = folder.refused(2, &["hed", "x.parquet"]);
-    assert!(text.contains("did you mean help or head?") && text.contains("convert"), "{text}");
+    assert!(
+        text.contains("did you mean help or hexdump or head?") && text.contains("convert"),
+        "{text}"
+    );
     assert_eq!(folder.run(&["heda"]).status.code(), Some(0), "a file is one, whatever its name");
     assert_eq!(folder.run(&["--raw", "heda"]).status.code(), Some(0), "also after a flag");
     folder.refused(1, &["absent.parquet"]);

@@ -2,3 +2,4 @@
 
 mod display;
 mod forms;
+mod hexdump;

@@ -1,0 +1,130 @@
+//! `hexdump` explains a file byte by byte: bytes on the left, what they mean on the right.
+
+mod wanted;
+mod record;
+mod text;
+
+use std::cell::RefCell;
+
+use marquetry::inspect::{Inspector, Span, SpanKind, Spans};
+use marquetry::{Error, ErrorKind};
+use serde::Serialize;
+
+use self::record::SpanList;
+use self::text::{Layout, Printer};
+use self::wanted::Wanted;
+use crate::args::{Depth, Global, Hexdump};
+use crate::failure::Result;
+use crate::report::{self, Report, Tables};
+use crate::{input, keys};
+
+/// Explains the file that is asked for.
+pub(crate) fn run(command: &Hexdump, global: &Global) -> Result<()> {
+    let path = &command.source.file;
+    let source = input::source(path, global)?;
+    let decryption = keys::decryption(global, path)?;
+    let opened = Inspector::with_keys(source, input::limits(global), decryption.as_ref());
+    let inspector = opened.map_err(|e| e.at_file(path.as_str()))?;
+    let report = HexdumpReport {
+        file: path.clone(),
+        file_bytes: inspector.file_len(),
+        spans: Dump {
+            wanted: Wanted::new(command, &inspector)?,
+            depth: command.depth,
+            inspector,
+            failed: RefCell::new(None),
+            width: command.width,
+        },
+    };
+    let printed = report::print(&report, global);
+    // What made the output end early comes before that it did.
+    if let Some(error) = report.spans.failed.take() {
+        return Err(error.at_file(path.as_str()).into());
+    }
+    printed?;
+    // The file was shown; that a key which was given does not open it must not go unnoticed.
+    match report.spans.inspector.problem() {
+        Some(error) if decryption.is_some() && error.kind() == ErrorKind::Crypto => {
+            Err(Error::crypto(error.message()).at_file(path.as_str()).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[derive(Serialize)]
+struct HexdumpReport {
+    file: String,
+    file_bytes: u64,
+    spans: Dump,
+}
+
+/// The spans that are shown: made while they are printed.
+struct Dump {
+    inspector: Inspector,
+    wanted: Wanted,
+    depth: Depth,
+    /// Bytes on a line.
+    width: Option<usize>,
+    /// Why the spans ended early.
+    failed: RefCell<Option<Error>>,
+}
+
+impl Dump {
+    /// The outermost spans.
+    fn roots(&self) -> Box<dyn Iterator<Item = marquetry::Result<Span>>> {
+        self.wanted.roots(&self.inspector)
+    }
+
+    /// What was read, unless the file could not be read.
+    fn checked<T>(&self, read: marquetry::Result<T>) -> Option<T> {
+        read.map_err(|error| *self.failed.borrow_mut() = Some(error)).ok()
+    }
+
+    /// Whether what is inside a span is shown.
+    fn opens(&self, span: &Span) -> bool {
+        use SpanKind::{BloomFilterBits, Compressed, PageBody, Values};
+        match self.depth {
+            Depth::Header => !matches!(span.kind, PageBody | BloomFilterBits),
+            Depth::Levels => !matches!(span.kind, Values | Compressed | BloomFilterBits),
+            Depth::Values => true,
+        }
+    }
+
+    fn children(&self, span: &Span) -> Option<Spans> {
+        if self.opens(span) { span.children() } else { None }
+    }
+
+    fn decompressed(&self, span: &Span) -> Option<Spans> {
+        if self.opens(span) { span.decompressed() } else { None }
+    }
+
+    fn decrypted(&self, span: &Span) -> Option<Spans> {
+        if self.opens(span) { span.decrypted() } else { None }
+    }
+
+    /// Whether the levels of pages are shown.
+    fn shows_levels(&self) -> bool {
+        self.depth != Depth::Header
+    }
+}
+
+impl Serialize for Dump {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        SpanList::new(self, self.roots(), true).serialize(to)
+    }
+}
+
+impl Report for HexdumpReport {
+    const COMMAND: &'static str = "hexdump";
+
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        record::leaves(&self.spans)
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        let global = out.global;
+        let (sink, style) = out.raw();
+        let layout = Layout::new(self.file_bytes, self.spans.width, style, global);
+        Printer::new(sink, &self.spans, layout).print()
+    }
+}

@@ -1,0 +1,296 @@
+//! Spans as JSON: made while they are written, so that nothing is held but the way to the span at
+//! hand.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+
+use marquetry::inspect::{Slots, Span, Value};
+use serde::ser::{Error as _, SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+
+use super::Dump;
+
+type SpanIter = Box<dyn Iterator<Item = marquetry::Result<Span>>>;
+
+/// Spans that are serialised as they come.
+pub(super) struct SpanList<'a> {
+    dump: &'a Dump,
+    spans: RefCell<Option<SpanIter>>,
+    /// Whether their offsets are those of the file.
+    is_stored: bool,
+}
+
+impl<'a> SpanList<'a> {
+    pub(super) fn new(
+        dump: &'a Dump,
+        spans: impl Iterator<Item = marquetry::Result<Span>> + 'static,
+        is_stored: bool,
+    ) -> Self {
+        Self { dump, spans: RefCell::new(Some(Box::new(spans))), is_stored }
+    }
+}
+
+impl Serialize for SpanList<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut list = to.serialize_seq(None)?;
+        for span in self.spans.borrow_mut().take().into_iter().flatten() {
+            let Some(span) = self.dump.checked(span) else {
+                return Err(S::Error::custom("the file cannot be read"));
+            };
+            if !self.is_stored || self.dump.wanted.has(&span) {
+                let (dump, is_stored) = (self.dump, self.is_stored);
+                list.serialize_element(&SpanRecord { dump, span, is_stored })?;
+            }
+        }
+        list.end()
+    }
+}
+
+struct SpanRecord<'a> {
+    dump: &'a Dump,
+    span: Span,
+    is_stored: bool,
+}
+
+impl Serialize for SpanRecord<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { dump, span, is_stored } = self;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("offset", &span.offset)?;
+        map.serialize_entry("length", &span.length)?;
+        map.serialize_entry("kind", span.kind.name())?;
+        map.serialize_entry("name", &*span.name)?;
+        if let Some(field) = span.field {
+            map.serialize_entry("id", &field.id)?;
+            map.serialize_entry("type", field.thrift_type)?;
+        }
+        if let Some(value) = &span.value {
+            map.serialize_entry("value", &ValueRecord(value))?;
+            if let Value::List(items) = value
+                && items.len() > MAX_ITEMS
+            {
+                map.serialize_entry("truncated", &true)?;
+                map.serialize_entry("total", &items.len())?;
+            }
+        }
+        if let Some(text) = &span.text {
+            map.serialize_entry("text", &**text)?;
+        }
+        if let Some(count) = span.count {
+            map.serialize_entry("count", &count)?;
+        }
+        if let Some(row_group) = span.row_group {
+            map.serialize_entry("row_group", &row_group)?;
+        }
+        if let Some(column) = &span.column {
+            map.serialize_entry("column", &**column)?;
+        }
+        if let Some(page) = span.page {
+            map.serialize_entry("page", &page)?;
+        }
+        if !span.references.is_empty() {
+            map.serialize_entry("references", &References(span))?;
+        }
+        if dump.shows_levels()
+            && let Some(checksum) = span.checksum()
+        {
+            let checksum = checksum.map_err(|error| self.failed(error))?;
+            let hex = |sum: u32| format!("{sum:#010x}");
+            map.serialize_entry("checksum", &[hex(checksum.stated), hex(checksum.found)])?;
+        }
+        if dump.shows_levels()
+            && let Some(slots) = span.slots()
+        {
+            map.serialize_entry("slots", &SlotList { dump, slots: RefCell::new(Some(slots)) })?;
+        }
+        match dump.children(span) {
+            Some(children) => {
+                map.serialize_entry("children", &SpanList::new(dump, children, *is_stored))?;
+            }
+            None => map.serialize_entry("hex", &self.hex().map_err(|e| self.failed(e))?)?,
+        }
+        if let Some(inside) = dump.decrypted(span) {
+            map.serialize_entry("decrypted", &SpanList::new(dump, inside, false))?;
+        }
+        if let Some(inside) = dump.decompressed(span) {
+            map.serialize_entry("decompressed", &SpanList::new(dump, inside, false))?;
+        }
+        map.end()
+    }
+}
+
+impl SpanRecord<'_> {
+    fn failed<E: serde::ser::Error>(&self, error: marquetry::Error) -> E {
+        self.dump.checked::<Span>(Err(error));
+        E::custom("the file cannot be read")
+    }
+
+    fn hex(&self) -> marquetry::Result<String> {
+        hex(&self.span)
+    }
+}
+
+/// The bytes of a leaf, in hexadecimal digits.
+fn hex(span: &Span) -> marquetry::Result<String> {
+    let len = usize::try_from(span.length).unwrap_or_default();
+    let mut out = String::with_capacity(len.saturating_mul(2));
+    for bytes in span.bytes() {
+        for byte in &bytes? {
+            // A string takes all that is written.
+            let _ = write!(out, "{byte:02x}");
+        }
+    }
+    Ok(out)
+}
+
+/// Items of a list that JSON has; of a longer one it says how many there are.
+const MAX_ITEMS: u64 = 1 << 20;
+
+struct ValueRecord<'a>(&'a Value);
+
+impl Serialize for ValueRecord<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Bool(value) => value.serialize(to),
+            Value::Int(value) => value.serialize(to),
+            Value::UInt(value) => value.serialize(to),
+            // JSON has no number for these.
+            Value::Float(value) if !value.is_finite() => value.to_string().serialize(to),
+            Value::Double(value) if !value.is_finite() => value.to_string().serialize(to),
+            Value::Float(value) => value.serialize(to),
+            Value::Double(value) => value.serialize(to),
+            Value::Text(text) => text.serialize(to),
+            Value::Bytes(bytes) => {
+                let mut out = String::with_capacity(2 + 2 * bytes.len());
+                out.push_str("0x");
+                for byte in bytes {
+                    let _ = write!(out, "{byte:02x}");
+                }
+                out.serialize(to)
+            }
+            Value::List(items) => {
+                let max = usize::try_from(MAX_ITEMS).unwrap_or(usize::MAX);
+                let mut list = to.serialize_seq(None)?;
+                for item in items.iter().take(max) {
+                    list.serialize_element(&ValueRecord(&item))?;
+                }
+                list.end()
+            }
+            _ => to.serialize_none(),
+        }
+    }
+}
+
+struct References<'a>(&'a Span);
+
+impl Serialize for References<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Record<'a> {
+            offset: u64,
+            length: u64,
+            kind: &'static str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            row_group: Option<usize>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            column: Option<&'a str>,
+        }
+        to.collect_seq(self.0.references.iter().map(|reference| Record {
+            offset: reference.offset,
+            length: reference.length,
+            kind: reference.kind.name(),
+            row_group: reference.row_group,
+            column: reference.column.as_deref(),
+        }))
+    }
+}
+
+/// The slots of a page, serialised as they come.
+struct SlotList<'a> {
+    dump: &'a Dump,
+    slots: RefCell<Option<Slots>>,
+}
+
+impl Serialize for SlotList<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Record {
+            first: u64,
+            count: u64,
+            repetition_level: u16,
+            definition_level: u16,
+            text: String,
+        }
+        let mut list = to.serialize_seq(None)?;
+        for slot in self.slots.borrow_mut().take().into_iter().flatten() {
+            let slot = slot.map_err(|error| {
+                *self.dump.failed.borrow_mut() = Some(error);
+                S::Error::custom("the file cannot be read")
+            })?;
+            list.serialize_element(&Record {
+                first: slot.first,
+                count: slot.count,
+                repetition_level: slot.repetition_level,
+                definition_level: slot.definition_level,
+                text: slot.text,
+            })?;
+        }
+        list.end()
+    }
+}
+
+/// A leaf of the file as a line of CSV.
+#[derive(Serialize)]
+pub(super) struct LeafLine {
+    offset: u64,
+    length: u64,
+    kind: &'static str,
+    name: String,
+    value: Option<String>,
+    text: Option<String>,
+    hex: String,
+}
+
+/// The leaves of the file, end to end.
+pub(super) fn leaves(dump: &Dump) -> impl Iterator<Item = LeafLine> + '_ {
+    let mut open: Vec<SpanIter> = vec![Box::new(dump.roots())];
+    std::iter::from_fn(move || {
+        loop {
+            let Some(span) = open.last_mut()?.next() else {
+                open.pop();
+                continue;
+            };
+            let Some(span) = dump.checked(span) else {
+                open.clear();
+                return None;
+            };
+            if !dump.wanted.has(&span) {
+                continue;
+            }
+            if let Some(children) = dump.children(&span) {
+                open.push(Box::new(children));
+                continue;
+            }
+            let hex = match hex(&span) {
+                Ok(hex) => hex,
+                Err(error) => {
+                    dump.checked::<Span>(Err(error));
+                    return None;
+                }
+            };
+            let value = span.value.as_ref().map(|value| match value {
+                Value::Text(text) => Ok((**text).to_owned()),
+                value => serde_json::to_string(&ValueRecord(value)),
+            });
+            return Some(LeafLine {
+                offset: span.offset,
+                length: span.length,
+                kind: span.kind.name(),
+                name: span.name.into_owned(),
+                value: value.and_then(Result::ok),
+                text: span.text.map(std::borrow::Cow::into_owned),
+                hex,
+            });
+        }
+    })
+}

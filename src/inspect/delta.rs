@@ -1,0 +1,503 @@
+//! The delta encodings as spans.
+//!
+//! Spec: Encodings.md, "Delta Encoding", "Delta-length byte array", "Delta Strings". Where the parts
+//! of a stream lie, `encoding::delta_binary` says; the values of a miniblock are summed up here, one
+//! by one. Trap: a miniblock of no bits takes no byte, and may stand for millions of values.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::metadata::numbers;
+use super::span::{Cutter, Span, SpanKind, Spans};
+use super::value::{Column, Items, Value};
+use crate::encoding::delta_binary::{self, Decoder, Layout, Part, StreamHeader};
+use crate::encoding::{delta_bytes, delta_length};
+use crate::error::Result;
+use crate::format::Encoding;
+use crate::schema::Physical;
+use crate::simd::unpack::unpack_u64;
+
+/// How the numbers of a stream are shown.
+type ShowNumber = Arc<dyn Fn(i64) -> Value + Send + Sync>;
+
+fn show_number() -> ShowNumber {
+    Arc::new(Value::Int)
+}
+
+/// DELTA_BINARY_PACKED.
+pub(super) fn integers(cutter: Cutter, column: &Arc<Column>) -> Spans {
+    let is_narrow = column.leaf.physical == Physical::Int32;
+    let of = column.clone();
+    let show: ShowNumber = Arc::new(move |number| of.word(number.cast_unsigned()).value);
+    parts(cutter.rest().clone(), cutter.offset(), is_narrow, show)
+}
+
+/// A stream of lengths at the start of `cutter`.
+fn lengths(cutter: &mut Cutter, name: &'static str) -> Span {
+    let rest = cutter.rest();
+    let len = delta_binary::end_offset(rest).unwrap_or(rest.len());
+    let n = delta_binary::stated_len(rest).unwrap_or_default();
+    let span = cutter.cut(len, SpanKind::DeltaStream, name);
+    let (bytes, offset) = (span.in_memory(), span.offset);
+    let span = match integer_list(&bytes, n, true, show_number()) {
+        Some(list) => span.with_value(Value::List(list)),
+        None => span,
+    };
+    span.with_text("DELTA_BINARY_PACKED")
+        .with_count(n)
+        .with_children(move || parts(bytes.clone(), offset, true, show_number()))
+}
+
+/// DELTA_LENGTH_BYTE_ARRAY.
+pub(super) fn lengths_and_bytes(mut cutter: Cutter, n: usize, column: &Arc<Column>) -> Spans {
+    let bytes = cutter.rest().clone();
+    let head = lengths(&mut cutter, "lengths");
+    let values = ValueBytes {
+        cutter,
+        lengths: Decoder::new(bytes, n),
+        block: Vec::new(),
+        used: 0,
+        next: 0,
+        n,
+        column: Some(column.clone()),
+    };
+    Spans::infallible(std::iter::once(head).chain(values))
+}
+
+/// DELTA_BYTE_ARRAY.
+pub(super) fn prefixes_and_bytes(mut cutter: Cutter, n: usize) -> Spans {
+    let prefixes = lengths(&mut cutter, "prefix lengths");
+    let bytes = cutter.rest().clone();
+    let suffixes = lengths(&mut cutter, "suffix lengths");
+    let values = ValueBytes {
+        cutter,
+        lengths: Decoder::new(bytes, n),
+        block: Vec::new(),
+        used: 0,
+        next: 0,
+        n,
+        column: None,
+    };
+    Spans::infallible([prefixes, suffixes].into_iter().chain(values))
+}
+
+/// The bytes of values whose lengths stand in front of all of them.
+struct ValueBytes {
+    cutter: Cutter,
+    lengths: Result<Decoder<i32>>,
+    block: Vec<i32>,
+    used: usize,
+    next: usize,
+    n: usize,
+    /// The column, if the bytes are whole values.
+    column: Option<Arc<Column>>,
+}
+
+/// Numbers that are decoded at a time.
+const BLOCK: usize = 1024;
+
+impl Iterator for ValueBytes {
+    type Item = Span;
+
+    fn next(&mut self) -> Option<Span> {
+        loop {
+            if self.cutter.is_empty() {
+                return None;
+            }
+            if self.next == self.n {
+                return self.cutter.cut_rest(SpanKind::Unused, "unused");
+            }
+            if self.used == self.block.len() {
+                self.block.clear();
+                self.used = 0;
+                let wanted = BLOCK.min(self.n - self.next);
+                let read = match &mut self.lengths {
+                    Ok(lengths) => lengths.read(wanted, &mut self.block),
+                    Err(error) => {
+                        let why = error.message().to_owned();
+                        return self.cutter.unparsed(why);
+                    }
+                };
+                if let Err(error) = read {
+                    return self.cutter.unparsed(error.message());
+                }
+            }
+            let len = self.block.get(self.used).copied().unwrap_or_default();
+            let index = self.next;
+            self.used += 1;
+            self.next += 1;
+            let len = usize::try_from(len).ok().filter(|len| *len <= self.cutter.rest().len());
+            let Some(len) = len else {
+                return self.cutter.unparsed(format!("value {index} is longer than what is left"));
+            };
+            if len == 0 {
+                continue;
+            }
+            return Some(match &self.column {
+                Some(column) => {
+                    let name = format!("value {index}");
+                    let span = self.cutter.cut(len, SpanKind::ValueBytes, name);
+                    let shown = column.byte_string(span.in_memory());
+                    span.showing(shown)
+                }
+                None => {
+                    let name = format!("end of value {index}");
+                    let span = self.cutter.cut(len, SpanKind::ValueBytes, name);
+                    let bytes = span.in_memory();
+                    span.with_value(Value::Bytes(bytes))
+                }
+            });
+        }
+    }
+}
+
+/// The parts of a stream.
+fn parts(bytes: Bytes, offset: u64, is_narrow: bool, show: ShowNumber) -> Spans {
+    let mut cutter = Cutter::new(bytes.clone(), offset);
+    let layout = match Layout::new(&bytes) {
+        Ok(layout) => layout,
+        Err(error) => return Spans::infallible(cutter.unparsed(error.message()).into_iter()),
+    };
+    let header = layout.header();
+    let position = layout.position();
+    let head = stream_header(&mut cutter, show(wrap(header.first, is_narrow)));
+    let left = header.count.saturating_sub(1);
+    let start = position;
+    let blocks = Blocks { cutter, bytes, header, start, left, last: header.first, is_narrow, show };
+    Spans::infallible(head.into_iter().chain(blocks))
+}
+
+/// The four numbers in front of the blocks.
+fn stream_header(cutter: &mut Cutter, first: Value) -> Vec<Span> {
+    let names = ["block size", "miniblocks in a block", "number of values", "first value"];
+    let mut out = Vec::with_capacity(names.len());
+    for name in names {
+        let rest = cutter.rest();
+        let len = rest.iter().take_while(|byte| **byte >= 0x80).count() + 1;
+        let number = crate::bytes::Cursor::new(rest, crate::Spec::Encodings("DELTA_BINARY_PACKED"))
+            .uleb128()
+            .unwrap_or_default();
+        out.push(match name {
+            "first value" => cutter.cut(len, SpanKind::Value, name).with_value(first.clone()),
+            _ => {
+                let span = cutter.cut(len, SpanKind::EncodingParameter, name);
+                span.with_value(Value::UInt(number))
+            }
+        });
+    }
+    out
+}
+
+/// A number of the stream in the width of its type.
+fn wrap(number: i64, is_narrow: bool) -> i64 {
+    if is_narrow { number << 32 >> 32 } else { number }
+}
+
+/// The blocks of a stream.
+struct Blocks {
+    cutter: Cutter,
+    /// The stream, its header, and where its next block begins.
+    bytes: Bytes,
+    header: StreamHeader,
+    start: usize,
+    /// Values that are to come.
+    left: usize,
+    /// The last value of the block before.
+    last: i64,
+    is_narrow: bool,
+    show: ShowNumber,
+}
+
+/// A miniblock, and the value before its first.
+#[derive(Clone)]
+struct Miniblock {
+    len: usize,
+    width: u32,
+    values: usize,
+    before: i64,
+}
+
+/// Miniblocks of a block that are shown: known writers have at most 32.
+const MAX_MINIBLOCKS: usize = 1 << 16;
+
+impl Blocks {
+    fn next_block(&mut self) -> Result<Span> {
+        let mut layout = Layout::at(&self.bytes, self.header, self.start, self.left)?;
+        let begin = layout.position();
+        let (mut min_delta, mut min_delta_len, mut widths) = (0, 0, &[][..]);
+        let (mut miniblocks, mut values) = (Vec::new(), 0);
+        let mut before = self.last;
+        loop {
+            let at = layout.position();
+            match layout.next_part()? {
+                Some(Part::MinDelta(delta)) if min_delta_len == 0 => {
+                    (min_delta, min_delta_len) = (delta, layout.position() - at);
+                }
+                Some(Part::Widths(found)) => {
+                    widths = found;
+                    if widths.len() > MAX_MINIBLOCKS {
+                        return Err(crate::Error::malformed(
+                            crate::Spec::Encodings("DELTA_BINARY_PACKED"),
+                            format_args!("a block of {} miniblocks is not shown", widths.len()),
+                        ));
+                    }
+                }
+                Some(Part::Miniblock { width, values: n, .. }) => {
+                    if width > 64 {
+                        return Err(crate::Error::malformed(
+                            crate::Spec::Encodings("DELTA_BINARY_PACKED"),
+                            format_args!("differences of {width} bits"),
+                        ));
+                    }
+                    let len = layout.position() - at;
+                    let packed = self.bytes.slice(at..at + len);
+                    miniblocks.push(Miniblock { len, width, values: n, before });
+                    let mut last = Sum::new(packed, width, n, min_delta, before, self.is_narrow);
+                    before = last.skip_all();
+                    values += n;
+                    if miniblocks.len() == widths.len() {
+                        break;
+                    }
+                }
+                Some(Part::MinDelta(_)) | None => break,
+            }
+        }
+        let end = miniblocks.iter().map(|of| of.len).sum::<usize>() + min_delta_len + widths.len();
+        self.start = begin + end;
+        self.left -= values;
+        self.last = before;
+        let (is_narrow, show) = (self.is_narrow, self.show.clone());
+        let span = self.cutter.cut(end, SpanKind::DeltaBlock, "block");
+        let (bytes, offset) = (span.in_memory(), span.offset);
+        let widths_len = widths.len();
+        let list = {
+            let (bytes, show, miniblocks) = (bytes.clone(), show.clone(), miniblocks.clone());
+            Items::new(values as u64, move || {
+                let (bytes, show) = (bytes.clone(), show.clone());
+                let mut at = min_delta_len + widths_len;
+                miniblocks.clone().into_iter().flat_map(move |of| {
+                    let packed = bytes.slice(at.min(bytes.len())..(at + of.len).min(bytes.len()));
+                    at += of.len;
+                    let show = show.clone();
+                    Sum::new(packed, of.width, of.values, min_delta, of.before, is_narrow)
+                        .map(move |number| show(number))
+                })
+            })
+        };
+        let span = span.with_count(values).with_value(Value::List(list));
+        Ok(span.with_children(move || {
+            let mut cutter = Cutter::new(bytes.clone(), offset);
+            let least = cutter
+                .cut(min_delta_len, SpanKind::MinDelta, "least difference")
+                .with_value(Value::Int(min_delta));
+            let widths = cutter.cut(widths_len, SpanKind::BitWidth, "bit widths of the miniblocks");
+            let bits = widths.in_memory().iter().map(|bits| Value::UInt((*bits).into())).collect();
+            let widths = widths.with_value(numbers(bits));
+            let show = show.clone();
+            let miniblocks = miniblocks.clone().into_iter().enumerate();
+            let rest = miniblocks.filter(|(_, of)| of.len > 0).map(move |(i, of)| {
+                let span = cutter.cut(of.len, SpanKind::Miniblock, format!("miniblock {i}"));
+                let (packed, show) = (span.in_memory(), show.clone());
+                let Miniblock { width, values, before, .. } = of;
+                let list = Items::new(values as u64, move || {
+                    let show = show.clone();
+                    Sum::new(packed.clone(), width, values, min_delta, before, is_narrow)
+                        .map(move |number| show(number))
+                });
+                let text = format!("differences of {width} bits");
+                span.with_count(values).with_value(Value::List(list)).with_text(text)
+            });
+            Spans::infallible([least, widths].into_iter().chain(rest))
+        }))
+    }
+}
+
+impl Iterator for Blocks {
+    type Item = Span;
+
+    fn next(&mut self) -> Option<Span> {
+        if self.cutter.is_empty() {
+            return None;
+        }
+        if self.left == 0 {
+            let rest = self.cutter.cut_rest(SpanKind::Unused, "unused");
+            return rest.map(|span| span.with_text("all values have been read before these bytes"));
+        }
+        match self.next_block() {
+            Ok(span) => Some(span),
+            Err(error) => self.cutter.unparsed(error.message()),
+        }
+    }
+}
+
+/// The values of a miniblock: packed differences, each added to the value before.
+struct Sum {
+    packed: Bytes,
+    width: u32,
+    left: usize,
+    min_delta: i64,
+    last: i64,
+    is_narrow: bool,
+    /// Differences that were unpacked, and how many of them are used.
+    block: Vec<u64>,
+    used: usize,
+}
+
+impl Sum {
+    fn new(
+        packed: Bytes,
+        width: u32,
+        n: usize,
+        min_delta: i64,
+        before: i64,
+        is_narrow: bool,
+    ) -> Self {
+        let (block, used) = (Vec::new(), 0);
+        Self { packed, width, left: n, min_delta, last: before, is_narrow, block, used }
+    }
+
+    /// The last value.
+    fn skip_all(&mut self) -> i64 {
+        if self.width == 0 {
+            let n = std::mem::take(&mut self.left) as u64;
+            let all = self.min_delta.wrapping_mul(n.cast_signed());
+            self.last = wrap(self.last.wrapping_add(all), self.is_narrow);
+            return self.last;
+        }
+        self.by_ref().last().unwrap_or(self.last)
+    }
+}
+
+impl Iterator for Sum {
+    type Item = i64;
+
+    fn next(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        if self.used == self.block.len() {
+            self.block.clear();
+            self.used = 0;
+            // Whole groups of 32, so that the next one begins at a byte.
+            let n = BLOCK.min(self.left + 1);
+            unpack_u64(&self.packed, self.width, n, &mut self.block);
+            let bytes = BLOCK / 8 * self.width as usize;
+            let _ = self.packed.split_to(bytes.min(self.packed.len()));
+        }
+        let delta = self.block.get(self.used).copied().unwrap_or_default();
+        self.used += 1;
+        let step = self.min_delta.wrapping_add(delta.cast_signed());
+        self.last = wrap(self.last.wrapping_add(step), self.is_narrow);
+        Some(self.last)
+    }
+}
+
+/// The numbers of a stream.
+fn integer_list(bytes: &Bytes, n: usize, is_narrow: bool, show: ShowNumber) -> Option<Items> {
+    // Beyond that, the count is no count of values that are there.
+    Layout::new(bytes).ok()?;
+    let bytes = bytes.clone();
+    Some(Items::new(n as u64, move || {
+        let show = show.clone();
+        Numbers::new(bytes.clone(), n, is_narrow).map(move |number| show(number))
+    }))
+}
+
+/// The numbers of a stream by its decoder, some at a time.
+struct Numbers {
+    narrow: Option<Decoder<i32>>,
+    wide: Option<Decoder<i64>>,
+    left: usize,
+    block: std::vec::IntoIter<i64>,
+}
+
+impl Numbers {
+    fn new(bytes: Bytes, n: usize, is_narrow: bool) -> Self {
+        let narrow = is_narrow.then(|| Decoder::new(bytes.clone(), n).ok()).flatten();
+        let wide = (!is_narrow).then(|| Decoder::new(bytes, n).ok()).flatten();
+        Self { narrow, wide, left: n, block: Vec::new().into_iter() }
+    }
+}
+
+impl Iterator for Numbers {
+    type Item = i64;
+
+    fn next(&mut self) -> Option<i64> {
+        if let Some(number) = self.block.next() {
+            return Some(number);
+        }
+        let n = self.left.min(BLOCK);
+        self.left -= n;
+        let mut block: Vec<i64> = Vec::new();
+        if let Some(decoder) = &mut self.narrow {
+            let mut narrow = Vec::new();
+            decoder.read(n, &mut narrow).ok()?;
+            block.extend(narrow.into_iter().map(i64::from));
+        } else {
+            self.wide.as_mut()?.read(n, &mut block).ok()?;
+        }
+        self.block = block.into_iter();
+        self.block.next()
+    }
+}
+
+/// The values of a page in one of the delta encodings.
+pub(super) fn list(
+    bytes: &Bytes,
+    encoding: Encoding,
+    n: usize,
+    column: &Arc<Column>,
+) -> Option<Items> {
+    let (bytes, column) = (bytes.clone(), column.clone());
+    match encoding {
+        Encoding::DeltaBinaryPacked => {
+            let is_narrow = column.leaf.physical == Physical::Int32;
+            let show: ShowNumber =
+                Arc::new(move |number| column.word(number.cast_unsigned()).value);
+            integer_list(&bytes, n, is_narrow, show)
+        }
+        Encoding::DeltaLengthByteArray => Some(Items::new(n as u64, move || {
+            let column = column.clone();
+            let mut decoder = delta_length::Decoder::new(bytes.clone(), n).ok();
+            by_block(n, move |left| {
+                let decoder = decoder.as_mut()?;
+                let page = decoder.buffer().clone();
+                let mut spans = Vec::new();
+                decoder.read_spans(left.min(BLOCK), &mut spans).ok()?;
+                let value = |span: &crate::encoding::Span| {
+                    column.byte_string(page.slice_ref(span.slice(&page))).value
+                };
+                Some(spans.iter().map(value).collect())
+            })
+        })),
+        Encoding::DeltaByteArray => Some(Items::new(n as u64, move || {
+            let column = column.clone();
+            let mut decoder = delta_bytes::Decoder::new(bytes.clone(), n, None).ok();
+            by_block(n, move |left| {
+                let block = decoder.as_mut()?.read_block(left, MAX_REPEATED).ok()?;
+                let value = |span: crate::encoding::Span| {
+                    let bytes = Bytes::copy_from_slice(span.slice(block.source));
+                    column.byte_string(bytes).value
+                };
+                Some(block.spans().map(value).collect())
+            })
+        })),
+        _ => None,
+    }
+}
+
+/// Bytes of the values that are spelled out at a time.
+const MAX_REPEATED: usize = 16 << 20;
+
+/// Values by blocks, of which `read` is told how many are left.
+fn by_block(
+    n: usize,
+    mut read: impl FnMut(usize) -> Option<Vec<Value>> + Send,
+) -> impl Iterator<Item = Value> + Send {
+    let mut left = n;
+    let blocks = std::iter::from_fn(move || {
+        let block = if left == 0 { None } else { read(left) }?;
+        left = left.checked_sub(block.len()).filter(|_| !block.is_empty())?;
+        Some(block)
+    });
+    blocks.flatten()
+}

@@ -1,0 +1,7 @@
+//! Files as trees of spans.
+
+mod article;
+mod broken;
+mod spans;
+mod tiling;
+mod values;

@@ -1,0 +1,217 @@
+//! The levels and values that spans show are those that reading the file gives, shredded by the
+//! naive twin.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bytes::Bytes;
+use marquetry::Reader;
+use marquetry::inspect::{SpanKind, Value};
+use marquetry::schema::Physical;
+
+use super::spans::{Tree, files, tree};
+use crate::support::cells::{Entry, Shredder, columns, leaves};
+
+/// The levels and values of a column chunk, as its spans show them.
+#[derive(Default)]
+struct Shown {
+    def: Vec<usize>,
+    rep: Vec<usize>,
+    values: Vec<Vec<u8>>,
+}
+
+/// A value as PLAIN has it, without a length.
+fn plain(value: &Value, physical: Physical) -> Vec<u8> {
+    let width = physical.byte_width().unwrap_or(1);
+    match value {
+        Value::Bool(value) => vec![u8::from(*value)],
+        Value::Int(value) => value.to_le_bytes()[..width].to_vec(),
+        Value::UInt(value) => value.to_le_bytes()[..width].to_vec(),
+        Value::Float(value) => value.to_le_bytes().to_vec(),
+        Value::Double(value) => value.to_le_bytes().to_vec(),
+        Value::Text(text) => text.as_bytes().to_vec(),
+        Value::Bytes(bytes) => bytes.to_vec(),
+        other => panic!("{other:?} is no value"),
+    }
+}
+
+fn items(value: Option<&Value>) -> Vec<Value> {
+    match value {
+        Some(Value::List(items)) => items.iter().collect(),
+        Some(other) => vec![other.clone()],
+        None => Vec::new(),
+    }
+}
+
+/// The values under a span of values: their list, or each of them in its place.
+fn values(tree: &Tree, dictionary: &[Vec<u8>], physical: Physical) -> Vec<Vec<u8>> {
+    if let Some(Value::List(items)) = &tree.span.value {
+        return items.iter().map(|value| plain(&value, physical)).collect();
+    }
+    let is_coded = tree.span.text.as_ref().is_some_and(|text| text.contains("DICTIONARY"));
+    let mut out = Vec::new();
+    tree.walk(&mut |found| {
+        let span = &found.span;
+        let n = match span.kind {
+            SpanKind::Value | SpanKind::Packed => 1,
+            SpanKind::RleRun => span.count.unwrap(),
+            _ => return,
+        };
+        for value in items(span.value.as_ref()) {
+            let bytes = match &value {
+                Value::UInt(index) if is_coded => dictionary[*index as usize].clone(),
+                value => plain(value, physical),
+            };
+            out.extend((0..n).map(|_| bytes.clone()));
+        }
+    });
+    out
+}
+
+/// The levels and values that the spans of a file show, by row group and leaf.
+fn shown(trees: &[Tree], physical: &HashMap<String, Physical>) -> HashMap<(usize, String), Shown> {
+    let mut out = HashMap::new();
+    for chunk in trees.iter().filter(|tree| tree.span.kind == SpanKind::ColumnChunk) {
+        let place =
+            (chunk.span.row_group.unwrap(), chunk.span.column.as_deref().unwrap().to_owned());
+        let of: &mut Shown = out.entry(place.clone()).or_default();
+        let physical = physical[&place.1];
+        let mut dictionary = Vec::new();
+        for page in &chunk.children {
+            let found = page.all(SpanKind::Values);
+            if page.span.kind == SpanKind::DictionaryPage {
+                dictionary = found.first().map_or_else(Vec::new, |v| values(v, &[], physical));
+                continue;
+            }
+            if page.span.page.is_none() {
+                continue;
+            }
+            let slots = page
+                .all(SpanKind::Field)
+                .iter()
+                .find(|tree| tree.span.name == "num_values")
+                .map(|tree| match tree.span.value {
+                    Some(Value::Int(n)) => n as usize,
+                    _ => panic!("no number"),
+                })
+                .unwrap();
+            for (kind, levels) in [
+                (SpanKind::DefinitionLevels, &mut of.def),
+                (SpanKind::RepetitionLevels, &mut of.rep),
+            ] {
+                let before = levels.len();
+                for block in page.all(kind) {
+                    let list = items(block.span.value.as_ref());
+                    levels.extend(list.iter().map(|level| match level {
+                        Value::Int(level) => *level as usize,
+                        other => panic!("{other:?}"),
+                    }));
+                }
+                if levels.len() == before {
+                    levels.extend((0..slots).map(|_| 0));
+                }
+            }
+            of.values.extend(found.iter().flat_map(|v| values(v, &dictionary, physical)));
+        }
+    }
+    out
+}
+
+/// Holds what the spans of a file show against what reading it gives. Says how many leaves were
+/// compared; a reason if none can be.
+fn check(bytes: &[u8]) -> Result<usize, String> {
+    let reader = Reader::new(Bytes::copy_from_slice(bytes)).map_err(|e| e.to_string())?;
+    let footer = reader.metadata();
+    let leaf_of = |i| footer.schema().leaf(i);
+    let all: Vec<_> = (0..footer.schema().leaves_len())
+        .map(leaf_of)
+        .collect::<Result<_, _>>()
+        .map_err(|e| e.to_string())?;
+    let physical: Vec<Physical> = all.iter().map(|leaf| leaf.physical).collect();
+    let by_path: HashMap<String, Physical> =
+        all.iter().map(|leaf| (leaf.path.dotted(), leaf.physical)).collect();
+    if by_path.len() < all.len() {
+        return Err("two columns of one path".to_owned());
+    }
+    let schema = reader.schema().map_err(|e| e.to_string())?;
+    let fields: Vec<_> = schema.fields().iter().flat_map(|field| leaves(field)).collect();
+    if fields.len() != physical.len() {
+        return Err("groups that are no columns".to_owned());
+    }
+    let trees = tree(bytes, None);
+    let shown = shown(&trees, &by_path);
+    let mut compared = 0;
+    for row_group in 0..footer.row_groups() {
+        let part = reader.clone().row_groups([row_group]).map_err(|e| e.to_string())?;
+        let batches = part
+            .batches()
+            .and_then(|batches| batches.collect::<Result<Vec<_>, _>>().map_err(Into::into));
+        let batches = batches.map_err(|e| e.to_string())?;
+        let mut entries: Vec<Vec<Entry>> = vec![Vec::new(); physical.len()];
+        let mut first = 0;
+        for (field, column) in schema.fields().iter().zip(&columns(&schema, &batches)) {
+            for cell in column {
+                let mut shredder = Shredder { physical: &physical, out: &mut entries };
+                shredder.cell(field, cell, (0, 0, 0), first);
+            }
+            first += leaves(field).len();
+        }
+        for (leaf, entries) in all.iter().zip(&entries) {
+            let path = leaf.path.dotted();
+            let Some(of) = shown.get(&(row_group, path.clone())) else {
+                assert!(entries.is_empty(), "{path} has no spans");
+                continue;
+            };
+            let def: Vec<usize> = entries.iter().map(|entry| entry.def).collect();
+            let rep: Vec<usize> = entries.iter().map(|entry| entry.rep).collect();
+            assert_eq!(of.def, def, "definition levels of row group {row_group}, {path}");
+            assert_eq!(of.rep, rep, "repetition levels of row group {row_group}, {path}");
+            // The naive twin has no INT96.
+            if leaf.physical != Physical::Int96 {
+                let values: Vec<Vec<u8>> =
+                    entries.iter().filter_map(|entry| entry.value.clone()).collect();
+                assert_eq!(of.values, values, "values of row group {row_group}, {path}");
+            }
+            compared += 1;
+        }
+    }
+    Ok(compared)
+}
+
+#[test]
+fn levels_and_values_of_files_of_all_writers_are_those_that_reading_gives() {
+    let mut compared = 0;
+    for path in files(Path::new("testdata")) {
+        println!("{path:?}");
+        compared += check(&std::fs::read(&path).unwrap()).unwrap_or(0);
+    }
+    assert!(compared > 500, "{compared}");
+}
+
+/// Files that are named by a list, one path a line:
+/// `MARQUETRY_FILES=list cargo test … -- --ignored`.
+#[test]
+#[ignore = "needs a list of files"]
+fn levels_and_values_of_listed_files_are_those_that_reading_gives() {
+    let list = std::env::var("MARQUETRY_FILES").expect("MARQUETRY_FILES names a list of files");
+    let (mut files, mut leaves, mut left_out, mut wrong) = (0, 0, 0, 0);
+    for path in std::fs::read_to_string(list).unwrap().lines() {
+        let bytes = std::fs::read(path).unwrap();
+        match std::panic::catch_unwind(|| check(&bytes)) {
+            Ok(Ok(n)) => {
+                files += 1;
+                leaves += n;
+            }
+            Ok(Err(why)) => {
+                left_out += 1;
+                println!("LEFT OUT {path}: {why}");
+            }
+            Err(_) => {
+                wrong += 1;
+                println!("WRONG {path}");
+            }
+        }
+    }
+    println!("{files} files, {leaves} column chunks right; {left_out} left out, {wrong} wrong");
+    assert_eq!(wrong, 0);
+}
