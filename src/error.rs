@@ -13,6 +13,19 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What went wrong, where, and which rule was broken.
 ///
 /// One word wide, so that `Result<usize>` stays in registers.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::{ErrorKind, Reader};
+///
+/// let bytes = bytes::Bytes::from_static(b"PAR1, and no footer");
+/// match Reader::new(bytes) {
+///     Err(e) if matches!(e.kind(), ErrorKind::Malformed(_)) => eprintln!("{e}, {:?}", e.at()),
+///     other => drop(other?),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Error(Box<Inner>);
 
 #[derive(Debug)]

@@ -13,6 +13,20 @@ use crate::free_lists::{BufferPool, FreeLists};
 ///
 /// The defaults suffice for all usual files and refuse hostile ones; raise them for files that you
 /// trust.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::{Limits, Reader};
+///
+/// let mut limits = Limits::default();
+/// limits.memory_bytes = 256 << 20;
+/// # use bytes::Bytes;
+/// let upload = Bytes::from(std::fs::read("testdata/trips.parquet").unwrap());
+/// let reader = Reader::with_limits(upload, limits)?;
+/// # let _ = reader;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {

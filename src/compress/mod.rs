@@ -153,6 +153,18 @@ impl Decompressor {
 }
 
 /// A codec to write with, and its level.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::{Compression, WriteOptions};
+///
+/// let options = WriteOptions::default()
+///     .with_compression(Compression::Zstd(3))
+///     .with_column("payload", |column| column.with_compression(Compression::Uncompressed));
+/// # let _ = options;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {

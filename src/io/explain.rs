@@ -21,6 +21,18 @@ use crate::read::Metadata;
 use crate::read::{Latency, Plan, PruneReport, RowRange, Step};
 
 /// Describes what a read will do. [`Display`](fmt::Display) formats it as text.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::{Reader, col};
+///
+/// let reader = Reader::open("testdata/trips.parquet")?.project(["fare"])?;
+/// let explanation = reader.filter(col("id").lt(10)).explain()?;
+/// println!("{explanation}");
+/// assert!(explanation.bytes() < 10_000 && explanation.rows_left() <= 250);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {

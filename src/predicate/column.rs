@@ -44,6 +44,17 @@ impl Op {
 }
 
 /// A column, or some elements of a list, that a predicate tests.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::{Predicate, all, any, col};
+///
+/// let _: Predicate = col("fare").gt_eq(20.0);
+/// let _: Predicate = any("stops.list.element.name").eq("Harbour");
+/// let _: Predicate = all("stops.list.element.lat").is_not_null();
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a column is not a predicate: compare it with something"]
 pub struct Column {

@@ -17,6 +17,19 @@ use crate::variant::VariantPath;
 
 /// Selects rows. The [module](crate::predicate) defines when it is true, and its text form, which
 /// [`Display`](fmt::Display) writes.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::{Predicate, Reader, col};
+///
+/// let filter = col("distance").gt(10.0) & !col("vendor").eq("Blue");
+/// let same: Predicate = filter.to_string().parse()?;
+/// assert_eq!(filter, same);
+/// let rows = Reader::open("testdata/trips.parquet")?.filter(filter).count()?;
+/// assert!(rows < 1_000);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq)]
 pub struct Predicate {
     /// In postfix order, each after its operands: a list, because walks over a tree would take

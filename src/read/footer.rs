@@ -310,7 +310,7 @@ impl Footer {
         Ok(chunk)
     }
 
-    /// What an encrypted footer decrypts to.
+    /// The bytes of the footer, decrypted if it is encrypted.
     #[cfg(feature = "inspect")]
     pub(crate) fn plain_bytes(&self) -> Bytes {
         self.index().bytes().clone()
@@ -439,8 +439,17 @@ impl Footer {
         row_group: usize,
     ) -> Result<impl Iterator<Item = Result<ColumnChunkRef<'_>>>> {
         let chunks = self.shared.index.column_chunks(row_group);
-        let chunks = chunks.map_err(|e| e.at_row_group(row_group))?.enumerate();
-        Ok(chunks.map(move |(leaf, chunk)| self.with_decrypted_metadata(row_group, leaf, chunk?)))
+        let mut chunks = chunks.map_err(|e| e.at_row_group(row_group))?;
+        let mut leaf = 0;
+        Ok(std::iter::from_fn(move || {
+            // Returned where it is: a file has many, and a move costs as much as reading one.
+            if self.shared.decrypted.is_none() {
+                return chunks.next();
+            }
+            let chunk = chunks.next()?;
+            leaf += 1;
+            Some(chunk.and_then(|chunk| self.with_decrypted_metadata(row_group, leaf - 1, chunk)))
+        }))
     }
 
     /// Bytes of memory that it holds, about; clones share them.

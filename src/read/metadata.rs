@@ -47,6 +47,19 @@ use crate::thrift::{self, Read};
 /// decrypted, and give access to all of it. A cache that serves several users must keep the
 /// metadata of each user apart, or keep [`Metadata::to_bytes`], which holds no key and nothing
 /// decrypted.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::Reader;
+///
+/// let metadata = Reader::open("testdata/trips.parquet")?.metadata().clone();
+/// assert_eq!((metadata.rows()?, metadata.row_groups()), (1_000, 4));
+/// // Without reading the footer again.
+/// let reader = Reader::open_with("testdata/trips.parquet", metadata)?;
+/// # let _ = reader;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Metadata {
     footer: Footer,

@@ -202,6 +202,18 @@ pub enum Utf8 {
 }
 
 /// A column that tells where a row comes from.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::Reader;
+/// use marquetry::read::VirtualColumn;
+///
+/// let reader = Reader::open("testdata/trips.parquet")?.project(["fare"])?;
+/// let reader = reader.virtual_column(VirtualColumn::RowNumber { name: "row".into() });
+/// assert_eq!(reader.schema()?.field(1).name(), "row");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VirtualColumn {

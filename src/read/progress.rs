@@ -4,6 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters of a read. Cheap to clone; clones watch the same read, from any thread.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::Reader;
+///
+/// let reader = Reader::open("testdata/trips.parquet")?;
+/// let progress = reader.progress().clone();
+/// for batch in reader.batches()? {
+///     drop(batch?);
+///     println!("{} of {} rows", progress.rows(), progress.rows_total());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     shared: Arc<Counters>,

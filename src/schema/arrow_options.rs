@@ -3,6 +3,22 @@
 use arrow_schema::{SchemaRef, TimeUnit};
 
 /// Chooses how the columns of a file become Arrow fields.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use arrow_schema::DataType;
+/// use marquetry::Reader;
+/// use marquetry::read::ReadOptions;
+/// use marquetry::schema::ArrowOptions;
+///
+/// let mut options = ReadOptions::default();
+/// options.arrow = ArrowOptions::new().with_views(true);
+/// let reader = Reader::open("testdata/trips.parquet")?.options(options);
+/// let schema = reader.schema()?;
+/// assert_eq!(schema.field(3).data_type(), &DataType::Utf8View);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ArrowOptions {
     pub(crate) int96: TimeUnit,

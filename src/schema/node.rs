@@ -24,6 +24,19 @@ use crate::format::{
 /// The schema of a file: a tree of named nodes whose leaves are the columns.
 ///
 /// The schema of a file shares the bytes of its footer, and keeps them in memory.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::Reader;
+///
+/// let reader = Reader::open("testdata/trips.parquet")?;
+/// let schema = reader.metadata().schema();
+/// print!("{}", schema.tree());
+/// let leaf = schema.leaf(schema.leaf_named("tags.key_value.key")?)?;
+/// assert_eq!((leaf.max_def, leaf.max_rep), (2, 1));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Schema {
     /// Depth-first, the root first. Never empty.

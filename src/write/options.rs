@@ -510,6 +510,18 @@ fn usable(compression: Compression) -> Compression {
 }
 
 /// Options that differ for some columns; the others are those of the file.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::{BloomOptions, WriteOptions};
+///
+/// let options = WriteOptions::default()
+///     .with_column("user_id", |column| column.with_bloom(BloomOptions::default()))
+///     .with_column("metrics.*", |column| column.with_dictionary(false));
+/// # let _ = options;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct ColumnOptions {
     encoding: Option<Encoding>,

@@ -268,9 +268,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
                 return Poll::Ready(Err(e));
             }
             let worked = Pin::new(&mut receive).poll(cx);
-            worked.map_err(|gone| {
-                Error::io("the pool has dropped its work", std::io::Error::other(gone))
-            })
+            worked.map_err(|_| Error::cancelled("the pool's work on the file"))
         });
         let done = match worked.await {
             Ok(Worked { file, done: Ok(done) }) => done.map(|done| (file, done)),

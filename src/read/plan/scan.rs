@@ -24,6 +24,18 @@ use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
 
 /// All decisions of a read, made before the first column chunk is fetched. Cheap to clone.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::{Reader, col};
+///
+/// let reader = Reader::open("testdata/trips.parquet")?.filter(col("id").lt(10));
+/// let plan = reader.plan()?;
+/// // Statistics leave one of four row groups.
+/// assert_eq!(plan.ranges().len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Plan {
     shared: Arc<PlanState>,

@@ -72,7 +72,7 @@ fn values(tree: &Tree, dictionary: &[Vec<u8>], physical: Physical) -> Vec<Vec<u8
     out
 }
 
-/// What the spans of a file show of each row group and leaf.
+/// The levels and values that the spans of a file show, by row group and leaf.
 fn shown(trees: &[Tree], physical: &HashMap<String, Physical>) -> HashMap<(usize, String), Shown> {
     let mut out = HashMap::new();
     for chunk in trees.iter().filter(|tree| tree.span.kind == SpanKind::ColumnChunk) {
@@ -195,7 +195,8 @@ fn levels_and_values_of_files_of_all_writers_are_those_that_reading_gives() {
     assert!(compared > 500, "{compared}");
 }
 
-/// Files that are named by a list, one path a line: `MARQUETRY_FILES=list cargo test … -- --ignored`.
+/// Files that are named by a list, one path a line:
+/// `MARQUETRY_FILES=list cargo test … -- --ignored`.
 #[test]
 #[ignore = "needs a list of files"]
 fn levels_and_values_of_listed_files_are_those_that_reading_gives() {
