@@ -152,7 +152,7 @@ impl Iterator for Exported {
         if !matches!(next, Some(Ok(_))) {
             self.batches = None;
         }
-        next.map(|batch| batch.map_err(|e| told(&Error::from(e))))
+        next.map(|batch| batch.map_err(|e| to_arrow_error(&Error::from(e))))
     }
 }
 
@@ -163,7 +163,7 @@ impl RecordBatchReader for Exported {
 }
 
 /// The error of Arrow that becomes the number for the kind, and the text.
-fn told(error: &Error) -> ArrowError {
+fn to_arrow_error(error: &Error) -> ArrowError {
     let text = error.to_string().replace('\0', "\u{fffd}");
     match error.kind() {
         ErrorKind::Io => ArrowError::IoError(text.clone(), std::io::Error::other(text)),

@@ -214,9 +214,9 @@ impl FreeLists {
     }
 
     /// Returns a vector to the lists, to be taken again.
-    pub(crate) fn give<T: Send + 'static>(&self, values: Vec<T>) {
+    pub(crate) fn put_back<T: Send + 'static>(&self, values: Vec<T>) {
         if let Some(shared) = &self.0 {
-            shared.give(values);
+            shared.put_back(values);
         }
     }
 
@@ -245,7 +245,7 @@ impl FreeLists {
                 Some(mut grown) => {
                     grown.clear();
                     grown.append(values);
-                    self.give(std::mem::replace(values, grown));
+                    self.put_back(std::mem::replace(values, grown));
                 }
                 None => values.reserve(n),
             }
@@ -259,7 +259,7 @@ impl FreeLists {
             return values;
         }
         fitted.extend_from_slice(&values);
-        self.give(values);
+        self.put_back(values);
         fitted
     }
 
@@ -300,7 +300,7 @@ impl SharedLists {
         vector.downcast::<Vec<T>>().ok().map(|vector| *vector)
     }
 
-    fn give<T: Send + 'static>(&self, values: Vec<T>) {
+    fn put_back<T: Send + 'static>(&self, values: Vec<T>) {
         let bytes = values.capacity() * size_of::<T>();
         let max = self.max.load(Ordering::Relaxed);
         if bytes < STEP || bytes > max {
@@ -376,7 +376,7 @@ impl<T: ArrowNativeType> AsRef<[u8]> for PooledBuffer<T> {
 impl<T: ArrowNativeType> Drop for PooledBuffer<T> {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.upgrade() {
-            pool.give(std::mem::take(&mut self.values));
+            pool.put_back(std::mem::take(&mut self.values));
         }
     }
 }
@@ -410,7 +410,7 @@ mod tests {
         let free_lists = FreeLists::new(1 << 20);
         let values: Vec<u8> = Vec::with_capacity(100_000);
         let place = address(&values);
-        free_lists.give(values);
+        free_lists.put_back(values);
         assert_ne!(address(&free_lists.take_fitting::<u8>(80_000)), place);
         assert_eq!(address(&free_lists.take_fitting::<u8>(95_000)), place);
     }
@@ -420,13 +420,13 @@ mod tests {
         let pool = BufferPool::new(1 << 20);
         let vectors: Vec<Vec<u8>> = (0..4).map(|_| Vec::with_capacity(100_000)).collect();
         let youngest = address(&vectors[3]);
-        vectors.into_iter().for_each(|vector| pool.free_lists().give(vector));
+        vectors.into_iter().for_each(|vector| pool.free_lists().put_back(vector));
         assert_eq!(pool.held_bytes(), 400_000);
         pool.set_max_bytes(150_000);
         assert_eq!(pool.held_bytes(), 100_000);
         assert_eq!(address(&pool.free_lists().take::<u8>(99_000)), youngest);
         pool.set_max_bytes(0);
-        pool.free_lists().give(Vec::<u8>::with_capacity(100_000));
+        pool.free_lists().put_back(Vec::<u8>::with_capacity(100_000));
         assert_eq!(pool.held_bytes(), 0);
     }
 
@@ -435,8 +435,8 @@ mod tests {
         let free_lists = FreeLists::new(1 << 20);
         let kept: Vec<u8> = free_lists.take(100_000);
         let place = address(&kept);
-        free_lists.give(kept);
-        free_lists.give(Vec::<u8>::with_capacity(2 << 20));
+        free_lists.put_back(kept);
+        free_lists.put_back(Vec::<u8>::with_capacity(2 << 20));
         assert_eq!(address(&free_lists.take::<u8>(100_000)), place);
         assert_eq!(free_lists.take::<u64>(usize::MAX).capacity(), 0, "there is no such memory");
     }
@@ -478,7 +478,7 @@ mod tests {
         let free_lists = FreeLists::new(3 * 40_960);
         let vectors: Vec<Vec<u8>> = (0..4).map(|_| Vec::with_capacity(40_960)).collect();
         let places: Vec<usize> = vectors.iter().map(address).collect();
-        vectors.into_iter().for_each(|vector| free_lists.give(vector));
+        vectors.into_iter().for_each(|vector| free_lists.put_back(vector));
         let taken: Vec<Vec<u8>> = (0..3).map(|_| free_lists.take(40_000)).collect();
         let found: Vec<usize> = taken.iter().map(address).collect();
         assert_eq!(found, [places[3], places[2], places[1]]);

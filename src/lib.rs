@@ -49,7 +49,7 @@
 //! | write asynchronously | `AsyncWriter` (feature `async`) |
 //! | state the latency of a request | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
-//! | see what each byte of a file means | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
+//! | explain each byte of a file | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
 //! | see who wrote the file | [`read::Footer::created_by`] |
 //! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
 //! | load page indexes | [`Reader::load_page_indexes`] |

@@ -132,7 +132,7 @@ impl Estimate {
 }
 
 /// Bytes of a dictionary that stays in the caches of a core while its indices are looked up.
-const NEAR: usize = 1 << 20;
+const CACHED_BYTES: usize = 1 << 20;
 
 /// Cost of reading an encoding, as a fraction of its size.
 fn burden(profile: Profile, estimate: &Estimate) -> f64 {
@@ -142,7 +142,7 @@ fn burden(profile: Profile, estimate: &Estimate) -> f64 {
         Profile::FastRead => (0.05, 0.4),
     };
     match estimate.encoding {
-        Encoding::RleDictionary if estimate.dictionary_bytes <= NEAR => 0.0,
+        Encoding::RleDictionary if estimate.dictionary_bytes <= CACHED_BYTES => 0.0,
         Encoding::Plain | Encoding::ByteStreamSplit | Encoding::DeltaLengthByteArray => light,
         // Entries are fetched from far away.
         Encoding::RleDictionary => heavy / 2.0,
@@ -203,7 +203,7 @@ mod tests {
             let plain = Estimate { encoding: Encoding::Plain, bytes: 980.0, dictionary_bytes: 0 };
             choose(Profile::Balanced, &[plain, dictionary])
         };
-        assert_eq!(of(NEAR), Some(Encoding::RleDictionary));
-        assert_eq!(of(NEAR + 1), Some(Encoding::Plain));
+        assert_eq!(of(CACHED_BYTES), Some(Encoding::RleDictionary));
+        assert_eq!(of(CACHED_BYTES + 1), Some(Encoding::Plain));
     }
 }

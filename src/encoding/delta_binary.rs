@@ -68,6 +68,7 @@ pub(crate) struct Layout<'a> {
 }
 
 /// A part of a block, from where the one before it ends to the position of the layout.
+#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows all of it"))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part<'a> {
     /// The least difference of the block that begins.
@@ -102,7 +103,7 @@ impl<'a> Layout<'a> {
         })
     }
 
-    /// Of a stream of which the blocks up to `start` are read, and `left` values are not.
+    /// Continues a stream at the block that begins at `start`, with `left` values still to be read.
     ///
     /// # Errors
     /// `Malformed` if the bytes end before.
@@ -157,7 +158,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// What a stream begins with.
+/// The header of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamHeader {
     /// Miniblocks of a block.

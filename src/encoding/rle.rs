@@ -144,6 +144,7 @@ impl Packed<'_> {
 }
 
 /// Where a run lies in its stream, and what it holds.
+#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows runs"))]
 #[derive(Debug, Clone)]
 pub(crate) struct RunPlace {
     /// Its header.

@@ -277,7 +277,7 @@ impl ExportRun {
             return Ok(false);
         }
         file.out.flush().await?;
-        Ok(file.out.bytes_written() >= self.file_bytes - self.file_bytes / NEAR)
+        Ok(file.out.bytes_written() >= self.file_bytes - self.file_bytes / TOLERANCE_DIVISOR)
     }
 
     async fn begin(&self, key: &PartitionKey, ratio: Option<f64>) -> Result<OpenFile> {
@@ -398,7 +398,7 @@ impl Drop for StopOnPanic<'_> {
 }
 
 /// A file is large enough if it lacks at most one part in this many of the wanted size.
-const NEAR: u64 = 8;
+const TOLERANCE_DIVISOR: u64 = 8;
 
 /// The name of a summary.
 const SUMMARY: &str = "_metadata";

@@ -241,7 +241,7 @@ impl<'a> Template<'a> {
         let (mut head, name_at, decoded) = ElementHead::read(reader)?;
         let element = reader.since(bytes);
         *self = Self::default();
-        if element.len() - head.name_len() > LONG {
+        if element.len() - head.name_len() > LONG_BYTES {
             keep(decoded);
             head.is_long = true;
             return Ok(head);
@@ -261,7 +261,7 @@ impl<'a> Template<'a> {
 }
 
 /// Bytes without the name from which on an element is long.
-const LONG: usize = 256;
+const LONG_BYTES: usize = 256;
 
 /// The known fields of an element that takes long to decode, but its name.
 #[derive(Debug, Clone, PartialEq)]

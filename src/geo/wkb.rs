@@ -286,19 +286,19 @@ pub(super) fn part_header(whole: WkbHeader, cursor: &mut Cursor<'_>) -> Result<W
 #[inline]
 fn simple(header: WkbHeader, cursor: &mut Cursor<'_>, out: &mut impl Coordinates) -> Result<()> {
     match header.kind {
-        WkbType::Point => give(header, cursor.take(header.dimensions.point_len())?, out),
+        WkbType::Point => push_points(header, cursor.take(header.dimensions.point_len())?, out),
         WkbType::Polygon => {
             for _ in 0..header.count(cursor, size_of::<u32>(), "rings")? {
-                give(header, header.points(cursor)?, out);
+                push_points(header, header.points(cursor)?, out);
             }
         }
-        _ => give(header, header.points(cursor)?, out),
+        _ => push_points(header, header.points(cursor)?, out),
     }
     Ok(())
 }
 
 #[inline]
-fn give(header: WkbHeader, points: &[u8], out: &mut impl Coordinates) {
+fn push_points(header: WkbHeader, points: &[u8], out: &mut impl Coordinates) {
     match header.little {
         true => out.push::<true>(header.dimensions, points),
         false => out.push::<false>(header.dimensions, points),

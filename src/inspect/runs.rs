@@ -58,16 +58,19 @@ impl Iterator for Runs {
             });
         }
         let span = self.cutter.cut(header + body, SpanKind::BitPackedRun, "packed run");
+        if self.width.bits() == 0 {
+            // There is nothing to unpack: all are 0.
+            return Some(span.with_count(place.n).showing((self.show)(0)));
+        }
         let (bytes, offset) = (span.in_memory(), span.offset);
         let (width, n, show) = (self.width, place.n, self.show.clone());
         Some(span.with_count(n).with_children(move || {
             let mut cutter = Cutter::new(bytes.clone(), offset);
             let head = cutter.cut(header, SpanKind::RunHeader, "run header");
-            let groups = body.checked_div(width.bits() as usize);
-            let text = match groups {
-                Some(groups) => format!("{groups} × 8 numbers of {} bits", width.bits()),
-                None => "numbers of no bits".to_owned(),
-            };
+            let bits = width.bits();
+            let groups = body.checked_div(bits as usize).unwrap_or_default();
+            let unit = if bits == 1 { "bit" } else { "bits" };
+            let text = format!("{groups} × 8 numbers of {bits} {unit}");
             let pieces = Pieces::new(cutter, width, n, show.clone());
             Spans::infallible(std::iter::once(head.with_text(text)).chain(pieces))
         }))

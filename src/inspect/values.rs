@@ -173,6 +173,10 @@ fn indices(mut cutter: Cutter, n: usize, dictionary: Option<Arc<Dictionary>>) ->
     let bits = head.in_memory().first().copied();
     let Some(bits) = bits else { return Spans::list(Vec::new()) };
     let head = head.with_value(Value::UInt(bits.into()));
+    if bits == 0 && cutter.is_empty() && n > 0 {
+        // Runs of numbers of no bits may be left out.
+        return Spans::list(vec![head.with_count(n).with_text("all indices are 0")]);
+    }
     let rest = match BitWidth::new(bits) {
         Ok(width) => {
             let show: Show = Arc::new(move |index| Shown {

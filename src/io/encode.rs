@@ -322,7 +322,7 @@ impl EncodingGroup {
         let mut state = lock(&self.state);
         while state.left > 0 {
             if pool.is_some() {
-                let waited = self.done.wait_timeout(state, PATIENCE);
+                let waited = self.done.wait_timeout(state, MAX_WAIT);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 if state.left == 0 {
                     break;
@@ -337,7 +337,7 @@ impl EncodingGroup {
 }
 
 /// How long the caller waits before it does a job itself, because the pool may never begin it.
-const PATIENCE: Duration = Duration::from_millis(1);
+const MAX_WAIT: Duration = Duration::from_millis(1);
 
 /// Nothing panics while it holds a lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -25,7 +25,7 @@ pub(crate) struct Fetch {
 
 /// Maximum bytes of a read that is made by joining, and of a request that a long range is split
 /// into.
-const LONGEST: u64 = 8 << 20;
+const MAX_REQUEST_BYTES: u64 = 8 << 20;
 
 /// Joins ranges into reads, in file order, where reading the gap between them costs less than
 /// another request. A read has at most 8 MiB, or is a single range.
@@ -39,7 +39,7 @@ pub(crate) fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
         match fetches.last_mut() {
             Some(last)
                 if range.start <= last.range.end.saturating_add(gap)
-                    && range.end.max(last.range.end) - last.range.start <= LONGEST =>
+                    && range.end.max(last.range.end) - last.range.start <= MAX_REQUEST_BYTES =>
             {
                 last.range.end = last.range.end.max(range.end);
                 last.indices.push(i);
@@ -68,7 +68,7 @@ impl Requests {
 
     /// For requests that run side by side: long ranges are split.
     pub(crate) fn side_by_side(wanted: &[Range<u64>], latency: Latency) -> Self {
-        Self::new(wanted, latency, LONGEST)
+        Self::new(wanted, latency, MAX_REQUEST_BYTES)
     }
 
     fn new(wanted: &[Range<u64>], latency: Latency, longest: u64) -> Self {
@@ -224,13 +224,13 @@ pub(super) fn fetch(
             missing_bytes: len(ranges),
         });
     }
-    let at_hand = |range: &Range<u64>| {
+    let loaded = |range: &Range<u64>| {
         // A range that is in memory with another length is fetched, and the fetch reports the
         // error.
-        source.at_hand(range).filter(|found| check_given(range, found.len()).is_ok())
+        source.loaded(range).filter(|found| check_given(range, found.len()).is_ok())
     };
-    let at_hand: Vec<_> = ranges.iter().map(at_hand).collect();
-    let missing = ranges.iter().zip(&at_hand).filter(|(_, found)| found.is_none());
+    let loaded: Vec<_> = ranges.iter().map(loaded).collect();
+    let missing = ranges.iter().zip(&loaded).filter(|(_, found)| found.is_none());
     let missing: Vec<_> = missing.map(|(range, _)| range.clone()).collect();
     let missing_bytes = len(&missing);
     let latency = latency.unwrap_or_else(|| source.latency());
@@ -250,7 +250,7 @@ pub(super) fn fetch(
     };
     let mut read = requests.supply(bytes)?.into_iter();
     let mut next = || read.next().expect("one for each that was missing");
-    let bytes = at_hand.into_iter().map(|found| found.unwrap_or_else(&mut next)).collect();
+    let bytes = loaded.into_iter().map(|found| found.unwrap_or_else(&mut next)).collect();
     Ok(FetchedBytes { bytes, missing_bytes })
 }
 
@@ -298,7 +298,9 @@ mod tests {
                     assert_eq!(requests.supply(bytes).unwrap(), expected, "seed {seed}, {case}");
                 }
                 let requests = Requests::side_by_side(&ranges, latency);
-                assert!(requests.needs().iter().all(|need| need.end - need.start <= LONGEST));
+                assert!(
+                    requests.needs().iter().all(|need| need.end - need.start <= MAX_REQUEST_BYTES)
+                );
             }
         }
     }

@@ -48,7 +48,7 @@ pub trait Source: Send + Sync {
 
     /// The bytes of `range`, if they are in memory already: they are not read then, and not joined
     /// with their neighbours.
-    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
+    fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
         let _ = range;
         None
     }
@@ -137,8 +137,8 @@ impl<S: Source + ?Sized> Source for Arc<S> {
         (**self).latency()
     }
 
-    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
-        (**self).at_hand(range)
+    fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
+        (**self).loaded(range)
     }
 
     fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
@@ -180,8 +180,8 @@ impl Source for Indexed {
         self.source.latency()
     }
 
-    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
-        self.metadata.loaded(range).or_else(|| self.source.at_hand(range))
+    fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
+        self.metadata.loaded(range).or_else(|| self.source.loaded(range))
     }
 
     fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

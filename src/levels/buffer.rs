@@ -60,7 +60,7 @@ impl LevelBuffer {
         if self.mixed.is_empty() && self.uniform == level {
             return;
         }
-        self.spell_out(self.len - n);
+        self.make_explicit(self.len - n);
         self.mixed.resize(self.len, level);
     }
 
@@ -69,7 +69,7 @@ impl LevelBuffer {
         if levels.is_empty() {
             return;
         }
-        self.spell_out(self.len);
+        self.make_explicit(self.len);
         self.mixed.extend_from_slice(levels);
         self.len += levels.len();
     }
@@ -100,7 +100,7 @@ impl LevelBuffer {
     }
 
     /// Makes room to append to the vector form: the first `n` slots stand in it afterwards.
-    fn spell_out(&mut self, n: usize) {
+    fn make_explicit(&mut self, n: usize) {
         if self.mixed.is_empty() {
             self.mixed.resize(n, self.uniform);
         }

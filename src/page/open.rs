@@ -299,7 +299,7 @@ impl PageOpener {
         let memory = self.budget.take_for("the start of a page", capacity).ok()?;
         let mut out = free_lists.take_used(capacity);
         if !decompressor.decompress_start(packed, len, wanted, &mut out) {
-            free_lists.give(out);
+            free_lists.put_back(out);
             return None;
         }
         let bytes = free_lists.pooled_bytes(out);
@@ -360,7 +360,7 @@ impl PageOpener {
         }
         // As if all values were of one length, and some more; levels come first.
         let share = len as u64 * slots as u64 / all as u64;
-        let margin = SURPLUS + len / 32 + if max_def > 0 { all / 8 } else { 0 };
+        let margin = MARGIN_BYTES + len / 32 + if max_def > 0 { all / 8 } else { 0 };
         let wanted = usize::try_from(share).ok()?.saturating_add(margin);
         let saves = wanted <= len - len / 8;
         saves.then_some(PartialLayout { len, wanted, left_out, levels_v2 })
@@ -557,7 +557,7 @@ impl PageOpener {
 const MAX_HEADER_BYTES: usize = 16 << 20;
 
 /// Bytes of a page that are opened beyond those that are thought to do.
-const SURPLUS: usize = 256;
+const MARGIN_BYTES: usize = 256;
 
 fn levels_v1(
     cursor: &mut Cursor<'_>,

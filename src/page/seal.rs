@@ -72,9 +72,9 @@ pub(crate) struct Sealer {
     compressed: Vec<u8>,
 }
 
-/// A page that shrinks by less than this part of its size is stored as it is, where the format
+/// A page that shrinks by less than one part in this many is stored as it is, where the format
 /// allows: reading it compressed costs more.
-const WORTH: usize = 32;
+const SHRINKAGE_DIVISOR: usize = 32;
 
 /// Minimum bytes of levels, and of the values after them, that are compressed in separate blocks,
 /// because the tables of a block take about 100 bytes.
@@ -208,7 +208,8 @@ impl Sealer {
         if self.compression != Compression::Uncompressed && !page.values.is_empty() {
             self.compressor.compress(page.values, &mut self.compressed)?;
         }
-        let shrinks = self.compressed.len() + page.values.len() / WORTH < page.values.len();
+        let shrinks =
+            self.compressed.len() + page.values.len() / SHRINKAGE_DIVISOR < page.values.len();
         let is_compressed = shrinks && self.compression != Compression::Uncompressed;
         let values = if is_compressed { &self.compressed[..] } else { page.values };
         let header = PageHeader {

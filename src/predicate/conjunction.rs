@@ -19,7 +19,7 @@ use crate::error::Result;
 
 /// Rows that passed are copied to a smaller batch if they are fewer than one in this many, before
 /// the next conjunct is evaluated.
-const FEW: usize = 4;
+const COPY_DIVISOR: usize = 4;
 
 /// Maximum bytes of the columns whose rows are copied if many passed, because no budget counts the
 /// copies.
@@ -122,7 +122,7 @@ impl Bound {
             let is_small = batch.get_array_memory_size() <= MAX_COPIED;
             let must = conjunct.is_last() && count < rows;
             let pays = must
-                || count < rows.div_ceil(FEW)
+                || count < rows.div_ceil(COPY_DIVISOR)
                 || (is_small && pays(rows, count, adaptive.nanos(i, conjunct)));
             let few = if pays { self.few(conjunct, batch, &left)? } else { None };
             let start = Instant::now();

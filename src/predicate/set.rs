@@ -27,7 +27,7 @@ pub(super) enum ValueSet {
 }
 
 /// Maximum number of values that are compared one by one.
-const FEW: usize = 4;
+const MAX_COMPARED: usize = 4;
 
 impl ValueSet {
     pub(super) fn new(values: &[LiteralValue], data_type: &DataType) -> Result<Self> {
@@ -42,7 +42,7 @@ impl ValueSet {
         }
         let arrays = values.iter().map(|value| array_of_one(value, data_type));
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
-        if values.len() <= FEW || *data_type == DataType::Boolean {
+        if values.len() <= MAX_COMPARED || *data_type == DataType::Boolean {
             return Ok(Self::Few(arrays));
         }
         let mut set = HashSet::with_capacity_and_hasher(values.len(), RandomState::default());

@@ -102,8 +102,8 @@ impl ChunkBytes {
 
     /// Number of bytes of the chunk that are not in memory.
     fn missing(&self) -> u64 {
-        let at_hand = self.offset + self.rest.len() as u64;
-        self.pieces.as_ref().map_or(0, |pieces| pieces.end.saturating_sub(at_hand))
+        let loaded_end = self.offset + self.rest.len() as u64;
+        self.pieces.as_ref().map_or(0, |pieces| pieces.end.saturating_sub(loaded_end))
     }
 
     /// Asks for at least `len` bytes from the next page on, or for all that there are.

@@ -307,7 +307,7 @@ mod tests {
                 whole.split(2, None).unwrap().done().unwrap();
             }
             let decoders = pieces.decoders().unwrap().iter_mut().zip(whole.decoders().unwrap());
-            for (i, (in_pieces, at_hand)) in decoders.enumerate() {
+            for (i, (in_pieces, of_whole)) in decoders.enumerate() {
                 let mut at = i as u64 * ROWS / 2;
                 while at < ROWS - 100 {
                     let mut runs = Vec::new();
@@ -319,7 +319,7 @@ mod tests {
                     }
                     let window = Window::from_runs(runs.into_iter(), u64::MAX);
                     let (found, _) = decoded(in_pieces, &window, &file);
-                    let (expected, asked) = decoded(at_hand, &window, &file);
+                    let (expected, asked) = decoded(of_whole, &window, &file);
                     assert_eq!(asked, 0);
                     assert_eq!(&found.array, &expected.array, "seed {seed}, leaf {leaf}, {at}");
                     assert_eq!(found.rep.len(), expected.rep.len());

@@ -26,7 +26,7 @@ pub(crate) enum DecodeStep {
 /// Maximum share of the rows of a stage that may be left for the next group to get a stage of its
 /// own. Above it, its columns are decoded together with those before: to take many single rows out
 /// of a page is not much less work than to decode all.
-const FEW: f64 = 1.0 / 8.0;
+const MAX_STAGE_SHARE: f64 = 1.0 / 8.0;
 
 /// Maximum stages of a filter, because all threads wait for each other between them.
 const MAX_STAGES: usize = 4;
@@ -234,7 +234,7 @@ impl FilterGroups {
         for group in order {
             let is_full = stages.len() == MAX_STAGES;
             match stages.last_mut() {
-                Some(last) if left > FEW || self.groups[group].has_list || is_full => {
+                Some(last) if left > MAX_STAGE_SHARE || self.groups[group].has_list || is_full => {
                     last.push(group);
                 }
                 _ => {

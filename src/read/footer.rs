@@ -310,7 +310,7 @@ impl Footer {
         Ok(chunk)
     }
 
-    /// What an encrypted footer decrypts to.
+    /// The bytes of the footer, decrypted if it is encrypted.
     #[cfg(feature = "inspect")]
     pub(crate) fn plain_bytes(&self) -> Bytes {
         self.index().bytes().clone()

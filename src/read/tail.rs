@@ -37,7 +37,7 @@ pub struct FooterTail {
 const GUESS: u64 = 64 << 10;
 
 /// A footer that is much longer than the first request.
-const LONG: u64 = 8 * GUESS;
+const LONG_FOOTER_BYTES: u64 = 8 * GUESS;
 
 /// Footer length and magic number.
 const TAIL_LEN: usize = 8;
@@ -124,7 +124,7 @@ impl Tail {
         let footer_start = footer_end - footer_len as u64;
         let have_start = footer_end - have.len() as u64;
         let mut need = (footer_start < have_start).then_some(footer_start..have_start);
-        if footer_len as u64 > LONG {
+        if footer_len as u64 > LONG_FOOTER_BYTES {
             // Reading the end again costs less than putting two pieces together.
             need = Some(footer_start..footer_end);
             have = Bytes::new();

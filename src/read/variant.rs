@@ -77,7 +77,7 @@ impl Outputs {
                 continue;
             }
             check_file(footer, shape)?;
-            fields.push(given(&shape.field, &output));
+            fields.push(output_field(&shape.field, &output));
             of_shapes.push(Output::Variant(output));
         }
         let mut wanted = options.variant_columns.as_slice();
@@ -145,7 +145,7 @@ fn check_file(footer: &Footer, shape: &Shape) -> Result<()> {
 }
 
 /// The field of a VARIANT that is given otherwise.
-fn given(field: &FieldRef, output: &VariantOutput) -> FieldRef {
+fn output_field(field: &FieldRef, output: &VariantOutput) -> FieldRef {
     let plain = field.as_ref().clone();
     Arc::new(match output {
         VariantOutput::Stored => plain,
@@ -195,7 +195,7 @@ impl Output {
     ) -> Result<()> {
         match self {
             Self::Stored => out.push(column),
-            Self::Variant(output) => out.push(given_array(&column, output, max)?),
+            Self::Variant(output) => out.push(output_array(&column, output, max)?),
             Self::Parts(around, parts) => {
                 let mut array = column.as_struct_opt().ok_or_else(not_a_group)?;
                 let mut nulls = array.nulls().cloned();
@@ -219,7 +219,7 @@ fn not_a_group() -> Error {
     Error::internal("a VARIANT column is read as a struct")
 }
 
-fn given_array(column: &ArrayRef, output: &VariantOutput, max: usize) -> Result<ArrayRef> {
+fn output_array(column: &ArrayRef, output: &VariantOutput, max: usize) -> Result<ArrayRef> {
     let variant = VariantArray::try_from(column)?;
     Ok(match output {
         VariantOutput::Stored => column.clone(),

@@ -156,7 +156,7 @@ pub(crate) fn chunk_range(
     Ok(range)
 }
 
-/// What opening the pages of a leaf needs to know, but what decrypts them.
+/// The context in which the pages of a leaf are opened, without keys.
 #[cfg(feature = "inspect")]
 pub(crate) fn page_context(
     footer: &Footer,

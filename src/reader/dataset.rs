@@ -366,7 +366,7 @@ impl<S> Chain<S> {
     }
 
     /// The rows of a batch that are wanted, in the schema of the dataset.
-    pub(super) fn given(&mut self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
+    pub(super) fn select(&mut self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         let rows = batch.num_rows() as u64;
         let skipped = self.skip.min(rows);
         let wanted = self.left.min(rows - skipped);
@@ -431,7 +431,7 @@ impl DatasetBatches {
             match open.next_batch()? {
                 None => self.open = None,
                 Some(batch) => {
-                    if let Some(batch) = self.chain.given(&batch)? {
+                    if let Some(batch) = self.chain.select(&batch)? {
                         return Ok(Some(batch));
                     }
                 }

@@ -79,7 +79,7 @@ impl DatasetStream {
             match ready!(Pin::new(open).poll_next(cx)).transpose()? {
                 None => self.open = None,
                 Some(batch) => {
-                    if let Some(batch) = self.chain.given(&batch)? {
+                    if let Some(batch) = self.chain.select(&batch)? {
                         return Poll::Ready(Ok(Some(batch)));
                     }
                 }

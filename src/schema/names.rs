@@ -107,7 +107,7 @@ impl Lookup {
 
     /// The index, if it is there, or pays now.
     fn index<'s>(&self, nodes: usize, of: impl Fn(u32) -> (u32, &'s [u8])) -> Option<&Names> {
-        if self.visited.load(Ordering::Relaxed) < SCANS * nodes {
+        if self.visited.load(Ordering::Relaxed) < MAX_SCANS * nodes {
             return self.index.get();
         }
         Some(self.index.get_or_init(|| Names::new(nodes, of)))
@@ -128,11 +128,11 @@ impl Clone for Lookup {
 
 /// How many times the nodes of the schema are visited by scans, because the index costs about as
 /// much (bench meta, "open and read").
-const SCANS: usize = 8;
+const MAX_SCANS: usize = 8;
 
 /// Maximum finds that are remembered: as many as there are scans of all nodes before the index is
 /// made. Fewer siblings than that are scanned each time.
-const REMEMBERED: usize = SCANS;
+const REMEMBERED: usize = MAX_SCANS;
 
 /// The children of all groups by name and by position.
 #[derive(Clone)]
@@ -308,7 +308,7 @@ mod tests {
         assert!(is_indexed(&schema) && !is_indexed(&copy));
         // No more nodes are visited.
         let scanned = visited();
-        assert!(scanned <= (SCANS + 1) * 1001, "{scanned}");
+        assert!(scanned <= (MAX_SCANS + 1) * 1001, "{scanned}");
         assert_eq!(schema.field_named("column"), Named::None);
         assert_eq!(visited(), scanned);
     }

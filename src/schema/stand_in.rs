@@ -123,7 +123,7 @@ impl StoredForms {
             }
             leaf => match of_leaf(leaf, self.full_range) {
                 Some(stored) => {
-                    *mark = Some(said(leaf));
+                    *mark = Some(to_mark(leaf));
                     stored
                 }
                 None => leaf.clone(),
@@ -148,7 +148,7 @@ pub(super) fn innermost(data_type: &DataType) -> &DataType {
 const MAX_DEPTH: usize = 512;
 
 /// The value of [`TYPE_KEY`] on a leaf of this type.
-fn said(data_type: &DataType) -> String {
+fn to_mark(data_type: &DataType) -> String {
     match data_type {
         DataType::Decimal32(precision, scale) => format!("decimal32:{precision}:{scale}"),
         DataType::Decimal64(precision, scale) => format!("decimal64:{precision}:{scale}"),
@@ -163,9 +163,9 @@ fn said(data_type: &DataType) -> String {
     }
 }
 
-/// Parses the value that [`said`] formats.
+/// Parses the value that [`to_mark`] formats.
 fn parse(text: &str) -> Option<DataType> {
-    let interval = INTERVALS.iter().find(|(_, said)| *said == text);
+    let interval = INTERVALS.iter().find(|(_, name)| *name == text);
     match (text, interval) {
         (_, Some((unit, _))) => return Some(DataType::Interval(*unit)),
         (DATE64, _) => return Some(DataType::Date64),

@@ -195,7 +195,7 @@ impl LevelBitPlanes {
             self.len += n;
             return;
         }
-        self.spell_out();
+        self.make_explicit();
         with_stride!(self.stride, W => {
             let mut end = self.end::<W>();
             end.push_run(level, n);
@@ -205,7 +205,7 @@ impl LevelBitPlanes {
 
     /// Appends slots one by one.
     pub(crate) fn push_levels(&mut self, levels: &[u16]) {
-        self.spell_out();
+        self.make_explicit();
         for levels in levels.chunks(BLOCK) {
             let mut planes = [0; MAX];
             for (i, level) in levels.iter().enumerate() {
@@ -230,7 +230,7 @@ impl LevelBitPlanes {
     /// Appends the bits of another's bitmap as levels 0 and 1: `word(at)` returns the 64 bits from
     /// `at` on.
     pub(crate) fn push_bits(&mut self, range: Range<usize>, word: impl Fn(usize) -> u64) {
-        self.spell_out();
+        self.make_explicit();
         for at in range.clone().step_by(BLOCK) {
             let n = (range.end - at).min(BLOCK);
             let mut planes = [0; MAX];
@@ -248,7 +248,7 @@ impl LevelBitPlanes {
         if other.words.is_empty() {
             self.push_run(other.uniform, range.len());
         } else if !range.is_empty() {
-            self.spell_out();
+            self.make_explicit();
             with_stride!(self.stride, W => {
                 let mut end = self.end::<W>();
                 end.push_range(other, range);
@@ -270,7 +270,7 @@ impl LevelBitPlanes {
     }
 
     /// Makes one number words, so that others can be appended.
-    fn spell_out(&mut self) {
+    fn make_explicit(&mut self) {
         if self.words.is_empty() && self.len > 0 {
             let n = std::mem::take(&mut self.len);
             let level = self.uniform;
@@ -425,7 +425,7 @@ impl SimdTask for PushPacked<'_> {
     #[inline(always)]
     fn run(self, kernel: impl SimdOps) {
         let Self { planes, bytes, skip, n } = self;
-        planes.spell_out();
+        planes.make_explicit();
         with_stride!(planes.stride, W => {
             let mut end = planes.end::<W>();
             end.push_packed(kernel, bytes, skip, n);

@@ -94,7 +94,7 @@ const TAGS: [usize; 256] = {
     while tag < tags.len() {
         let bits = tag >> 2;
         tags[tag] = match tag & 3 {
-            0 if bits < 60 => (bits + 1) | (NEAR << 8),
+            0 if bits < 60 => (bits + 1) | (MIN_PLAIN_OFFSET << 8),
             1 if bits < 4 => (bits + 4) | PART_OF_WORD,
             1 => ((bits & 7) + 4) | ((bits >> 3) << 8 << 8),
             2 => bits + 1,
@@ -117,7 +117,7 @@ const PART_OF_WORD: usize = 1 << 7;
 const WORD: usize = 8;
 
 /// Smaller offsets are a pattern that is repeated within a copy of 8 bytes.
-const NEAR: usize = 8;
+const MIN_PLAIN_OFFSET: usize = 8;
 
 /// Masks of the bits of the two bytes after a tag that are an offset, by the kind of the element.
 const OFFSET_MASKS: [u16; 4] = [0, 0xFF, 0xFFFF, 0];
@@ -146,7 +146,7 @@ impl SnappyBlock<'_> {
         let len = self.block.len();
         let mut at = SnappyProgress { read: 0, written: 0 };
         // From 9 bytes on, one comparison shows whether an offset is near or beyond the start.
-        while at.written < (NEAR + 1).min(wanted) && at.read < len {
+        while at.written < (MIN_PLAIN_OFFSET + 1).min(wanted) && at.read < len {
             at = self.step(at)?;
         }
         let fast_end = len.saturating_sub(AHEAD);
@@ -156,9 +156,9 @@ impl SnappyBlock<'_> {
             let pointers = (self.block.as_ptr(), self.out.as_mut_ptr());
             while at.written < wanted && at.read < fast_end {
                 // SAFETY: the pointers are those of the block, with `AHEAD` bytes left after
-                // `read`, and of `out`, with more than `NEAR` bytes written: else the block has
-                // ended, or no more is wanted. `written` is less than `wanted`, which is at most
-                // `max`, and `out` has `SLACK` bytes more than that.
+                // `read`, and of `out`, with more than `MIN_PLAIN_OFFSET` bytes written: else the
+                // block has ended, or no more is wanted. `written` is less than `wanted`, which is
+                // at most `max`, and `out` has `SLACK` bytes more than that.
                 match unsafe { short(kernel, pointers, at, (fast_end, wanted)) } {
                     Some(next) => at = next,
                     None => break,
@@ -237,7 +237,8 @@ impl SnappyBlock<'_> {
 /// # Safety
 /// The block must have `1 + AHEAD` bytes from each byte before `fast_end` on, among them `read`,
 /// and the output `SLACK` bytes from each before `wanted` on. The output must be initialised, and
-/// have `SLACK` bytes from `written` on, which is more than [`NEAR`]; nothing else may refer to it.
+/// have `SLACK` bytes from `written` on, which is more than [`MIN_PLAIN_OFFSET`]; nothing else may
+/// refer to it.
 #[inline(always)]
 unsafe fn short(
     kernel: impl Repeat,
@@ -257,26 +258,28 @@ unsafe fn short(
     let is_literal = kind == 0;
     // SAFETY: `written` is within the output.
     let to = unsafe { out.add(written) };
-    // One comparison for two, as `written` is more than `NEAR`. An offset of `written` counts as
-    // beyond the start, and is taken elsewhere; of a part of a word, an offset of 8 is near.
-    let near = NEAR + (entry >> 7 & 1);
-    let is_near_or_beyond = offset.wrapping_sub(near) > written - (NEAR + 1);
+    // One comparison for two, as `written` is more than `MIN_PLAIN_OFFSET`. An offset of `written`
+    // counts as beyond the start, and is taken elsewhere; of a part of a word, an offset of 8 is
+    // near.
+    let near = MIN_PLAIN_OFFSET + (entry >> 7 & 1);
+    let is_near_or_beyond = offset.wrapping_sub(near) > written - (MIN_PLAIN_OFFSET + 1);
     if is_near_or_beyond {
         if offset == WORD {
             let after = SnappyProgress { read: read + 1 + kind, written };
-            // SAFETY: more than `NEAR` bytes, which are a word, are written; `len` is at most 7, as
-            // else an offset of 8 is not near; the caller guarantees the rest.
+            // SAFETY: more than `MIN_PLAIN_OFFSET` bytes, which are a word, are written; `len` is
+            // at most 7, as else an offset of 8 is not near; the caller guarantees the rest.
             return Some(unsafe { words((block, out), after, len, (fast_end, wanted)) });
         }
-        if !(1..NEAR).contains(&offset) || entry >> 8 >= RARE {
+        if !(1..MIN_PLAIN_OFFSET).contains(&offset) || entry >> 8 >= RARE {
             return None;
         }
-        // SAFETY: the offset is 1 to 7, and `NEAR` bytes are written; `len` is at most 64, as no
-        // tag says more; `to` has `SLACK` bytes.
+        // SAFETY: the offset is 1 to 7, and `MIN_PLAIN_OFFSET` bytes are written; `len` is at most
+        // 64, as no tag says more; `to` has `SLACK` bytes.
         unsafe { kernel.repeat(to, offset, len) };
         return Some(SnappyProgress { read: read + 1 + kind, written: written + len });
     }
-    // For a literal, too, the second pointer lies within the output: its offset is `NEAR`.
+    // For a literal, too, the second pointer lies within the output: its offset is
+    // `MIN_PLAIN_OFFSET`.
     let from = select_unpredictable(is_literal, after, to.wrapping_sub(offset).cast_const());
     // SAFETY: `to` has `SLACK` bytes. A literal has `AHEAD` bytes from `after` on. A copy begins at
     // least 8 bytes before `to`, and at or after the start of the output, so that the first word

@@ -73,7 +73,7 @@ floats!(f32s, i32, extremes_f32_with);
 floats!(f64s, i64, extremes_f64_with);
 
 /// Why there are bounds.
-const SOME: &str = "not all values are NaN, or NaNs count";
+const HAS_BOUNDS: &str = "not all values are NaN, or NaNs count";
 
 /// Bounds of 16-bit floats, two bytes each.
 pub(crate) fn f16s(bytes: &[u8], total: bool) -> Extremes {
@@ -85,8 +85,8 @@ pub(crate) fn f16s(bytes: &[u8], total: bool) -> Extremes {
         return Extremes { bounds: None, nans };
     }
     let kept = values.iter().map(wide).filter(|value| only_nans || !value.is_nan());
-    let min = kept.clone().min_by(half::f16::total_cmp).expect(SOME);
-    let max = kept.max_by(half::f16::total_cmp).expect(SOME);
+    let min = kept.clone().min_by(half::f16::total_cmp).expect(HAS_BOUNDS);
+    let max = kept.max_by(half::f16::total_cmp).expect(HAS_BOUNDS);
     let zero = |value: half::f16| value == half::f16::ZERO;
     let min = if !total && zero(min) { half::f16::NEG_ZERO } else { min };
     let max = if !total && zero(max) { half::f16::ZERO } else { max };
@@ -140,7 +140,7 @@ struct OfBytes<'a> {
 impl<'a> OfBytes<'a> {
     fn new(min: &'a [u8], max: &'a [u8]) -> Self {
         let n = min.iter().zip(max).take_while(|(a, b)| a == b).count();
-        let is_long = n >= ALIKE && min.len() > n;
+        let is_long = n >= COMPARED_BYTES && min.len() > n;
         let (common, _) = min.split_at(if is_long { n } else { 0 });
         let key = |value: &[u8]| {
             prefix(value.get(common.len()..).expect("all begin with what they have in common"))
@@ -169,14 +169,16 @@ impl<'a> OfBytes<'a> {
 }
 
 /// Bytes that are compared at a time.
-const ALIKE: usize = 16;
+const COMPARED_BYTES: usize = 16;
 
-/// Whether two byte strings of one length are equal. The length is 0, or at least [`ALIKE`].
+/// Whether two byte strings of one length are equal. The length is 0, or at least
+/// [`COMPARED_BYTES`].
 #[inline]
 fn begin_alike(a: &[u8], b: &[u8]) -> bool {
-    let ((pieces, _), (others, _)) = (a.as_chunks::<ALIKE>(), b.as_chunks::<ALIKE>());
+    let ((pieces, _), (others, _)) =
+        (a.as_chunks::<COMPARED_BYTES>(), b.as_chunks::<COMPARED_BYTES>());
     pieces.iter().zip(others).all(|(a, b)| a == b)
-        && a.last_chunk::<ALIKE>() == b.last_chunk::<ALIKE>()
+        && a.last_chunk::<COMPARED_BYTES>() == b.last_chunk::<COMPARED_BYTES>()
 }
 
 /// Minimum and maximum of big-endian numbers in two's complement.

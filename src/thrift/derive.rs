@@ -518,7 +518,7 @@ macro_rules! thrift {
     (@unknown open $reader:ident $header:ident $value:ident) => {
         $reader.keep($header, &mut $value.unknown)?
     };
-    (@unknown closed $reader:ident $header:ident $value:ident) => { $reader.lose($header)? };
+    (@unknown closed $reader:ident $header:ident $value:ident) => { $reader.skip_lossy($header)? };
     (@unknown view $reader:ident $header:ident $value:ident) => { $reader.skip($header.ty)? };
 
     (@write optional $id:literal $self:ident.$field:ident, $last:ident, $out:ident) => {

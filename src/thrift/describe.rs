@@ -1,16 +1,16 @@
-//! [`Describe`]: what the metadata are called, for those that show them as they are on the wire.
+//! [`Describe`]: the names and types of metadata fields, to show metadata as it is serialized.
 //!
 //! The macro of [`derive`](super::derive) makes a description of every struct that owns its fields.
 //! Used by `inspect`. Trap: a name is that of the Rust field, in snake case.
 
-/// A value of the metadata that says what it is on the wire.
+/// A metadata type that has a description of its serialized form.
 #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows the metadata"))]
 pub(crate) trait Describe {
-    /// What it is.
+    /// Its type and the names of its fields.
     const DESCRIPTION: Description;
 }
 
-/// What a value is.
+/// The type of a value, with the names of its fields or variants.
 #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows the metadata"))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Description {

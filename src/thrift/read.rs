@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
 
     /// Skips the value of `field`, which is lost because the struct keeps no unknown fields.
     #[cold]
-    pub(crate) fn lose(&mut self, field: Field) -> Result<()> {
+    pub(crate) fn skip_lossy(&mut self, field: Field) -> Result<()> {
         self.lossy = true;
         self.skip(field.ty)
     }

@@ -41,7 +41,7 @@ impl EncoderContext {
     }
 
     /// Returns a sealer for reuse. There are never more than threads used at a time.
-    pub(super) fn give_sealer(&self, sealer: Sealer) {
+    pub(super) fn return_sealer(&self, sealer: Sealer) {
         self.sealers().push(sealer);
     }
 

@@ -221,7 +221,7 @@ fn print(
         let ends_all = matches!(failure, Failure::Output(_) | Failure::OtherColumns(_))
             || (i == 0 && failure.code() == 2);
         if ends_all || failures.len() + 1 == inputs.len() {
-            printer.give_up()?;
+            printer.abort()?;
             drop(bar);
             report(&failures, global);
             return Err(failure);

@@ -325,7 +325,7 @@ impl FileStream {
             }
         }
         if self.waiting.is_empty() || self.left == Some(0) {
-            self.give_up_ahead();
+            self.drop_ahead();
             return Ok(false);
         }
         let ahead = self.ahead.take();
@@ -366,7 +366,7 @@ impl FileStream {
     }
 
     /// Drops the row group that was opened ahead. Its turn may still come.
-    fn give_up_ahead(&mut self) {
+    fn drop_ahead(&mut self) {
         if let Some(current) = &mut self.current {
             current.share_memory(false);
         }
@@ -554,7 +554,7 @@ impl FileStream {
     /// Fetches row groups one at a time, and none before its turn.
     fn hold_back(&mut self) {
         self.is_held_back = true;
-        self.give_up_ahead();
+        self.drop_ahead();
         if let Some(current) = &mut self.current {
             current.hold_back();
         }

@@ -133,7 +133,7 @@ struct StreamState {
 
 /// Minimum latency of a source at which fetching is slow beside decoding, so that it pays to fetch
 /// the columns of a filter first.
-const FAR: Duration = Duration::from_millis(1);
+const MIN_FAR_LATENCY: Duration = Duration::from_millis(1);
 
 /// Bytes of a large row group that are fetched at a time, if the budget allows.
 const PART_BYTES: u64 = 64 << 20;
@@ -159,7 +159,7 @@ impl Streamed {
         source.hold_end(end);
         // From near sources, reading the columns of the filter twice costs more than reading the
         // others.
-        let is_far = source.latency().per_request >= FAR;
+        let is_far = source.latency().per_request >= MIN_FAR_LATENCY;
         let filter_first = if is_far { FilterFirst::new(&plan) } else { None };
         let ranges = parts(&plan);
         let wants_indexes = plan.options().filter.is_some()

@@ -42,13 +42,13 @@ impl Value {
             (false, true) => kernel(&self.array, &scalar(right)),
             (false, false) => kernel(&self.array, &right.array),
         };
-        done.map_err(said)
+        done.map_err(to_error)
     }
 }
 
 /// Converts the error of a kernel.
 #[cold]
-fn said(error: ArrowError) -> Error {
+fn to_error(error: ArrowError) -> Error {
     match error {
         ArrowError::ArithmeticOverflow(what) => {
             let what = what.strip_prefix("Overflow happened on: ").unwrap_or(&what);
@@ -73,7 +73,7 @@ pub(super) fn calculated(op: Arithmetic, left: &Value, right: &Value) -> Result<
 
 pub(super) fn applied(function: &Unary, array: &ArrayRef) -> Result<ArrayRef> {
     let done = match function {
-        Unary::Negate => return numeric::neg(array).map_err(said),
+        Unary::Negate => return numeric::neg(array).map_err(to_error),
         Unary::Abs => return absolute(array),
         Unary::Cast(to) => return cast(array, to),
         Unary::Lower => lower(array),
@@ -89,7 +89,7 @@ fn absolute(array: &ArrayRef) -> Result<ArrayRef> {
         absolute: impl Fn(T::Native) -> Result<T::Native, ArrowError>,
     ) -> Result<ArrayRef> {
         let values = array.as_primitive::<T>();
-        let done = values.try_unary::<_, T, _>(absolute).map_err(said)?;
+        let done = values.try_unary::<_, T, _>(absolute).map_err(to_error)?;
         Ok(Arc::new(done.with_data_type(array.data_type().clone())))
     }
     match array.data_type() {

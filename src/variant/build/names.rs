@@ -68,7 +68,7 @@ const MAX_NAMES: usize = 1 << 14;
 const NO_NAME: u32 = u32::MAX;
 
 /// The number of no value.
-const NEVER: u32 = u32::MAX;
+const NO_VALUE: u32 = u32::MAX;
 
 impl NameDictionary {
     /// The number of a name; adds the name to the dictionary of the current value.
@@ -108,10 +108,10 @@ impl NameDictionary {
         let Self { entries, ids, guessed, .. } = self;
         for number in ids.drain(mark.ids..) {
             let entry = &mut entries[number as usize];
-            (entry.value, entry.used_by) = (NEVER, NEVER);
+            (entry.value, entry.used_by) = (NO_VALUE, NO_VALUE);
         }
         for number in guessed.drain(mark.guessed..) {
-            entries[number as usize].used_by = NEVER;
+            entries[number as usize].used_by = NO_VALUE;
         }
         (self.used, self.last) = (mark.used, mark.last);
     }
@@ -244,7 +244,7 @@ impl Entry {
         prefix[..len].copy_from_slice(&name.as_bytes()[..len]);
         let prefix = u64::from_be_bytes(prefix);
         let len = name.len();
-        Self { start, len, prefix, value: NEVER, id: 0, used_by: NEVER, next: NO_NAME }
+        Self { start, len, prefix, value: NO_VALUE, id: 0, used_by: NO_VALUE, next: NO_NAME }
     }
 
     fn text<'a>(&self, all: &'a str) -> &'a str {

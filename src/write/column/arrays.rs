@@ -110,12 +110,12 @@ impl<'a> Slots<'a, '_> {
         layout: BytesLayout,
         mut visit: impl FnMut(ByteRun<'a>) -> Option<()>,
     ) -> Option<()> {
-        let mut goes_on = Some(());
+        let mut should_continue = Some(());
         match layout {
             BytesLayout::Offsets32 => {
                 let (ends, bytes) = ends_of::<i32>(self.array)?;
                 self.for_each_run(|run| {
-                    goes_on = goes_on.and_then(|()| {
+                    should_continue = should_continue.and_then(|()| {
                         visit(ByteRun::Between(bytes, Ends::Small(ends.get(run.start..=run.end)?)))
                     });
                 });
@@ -123,7 +123,7 @@ impl<'a> Slots<'a, '_> {
             BytesLayout::Offsets64 => {
                 let (ends, bytes) = ends_of::<i64>(self.array)?;
                 self.for_each_run(|run| {
-                    goes_on = goes_on.and_then(|()| {
+                    should_continue = should_continue.and_then(|()| {
                         visit(ByteRun::Between(bytes, Ends::Large(ends.get(run.start..=run.end)?)))
                     });
                 });
@@ -144,7 +144,7 @@ impl<'a> Slots<'a, '_> {
                     for (i, view) in run.clone().zip(&views[run]) {
                         let of = ByteView::from(*view);
                         let len = of.length as usize;
-                        goes_on = goes_on.and_then(|()| {
+                        should_continue = should_continue.and_then(|()| {
                             if len <= 12 {
                                 // After the four bytes of its length.
                                 return visit(ByteRun::One(inline, i * 16 + 4, len));
@@ -156,7 +156,7 @@ impl<'a> Slots<'a, '_> {
                 });
             }
         }
-        goes_on
+        should_continue
     }
 }
 

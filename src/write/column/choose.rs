@@ -26,7 +26,7 @@ impl<'a> ChunkEncoder<'a> {
         if let Some(encoding) = settings.encoding
             && !must
         {
-            return self.given(encoding, sealer);
+            return self.forced(encoding, sealer);
         }
         let wants_dictionary = settings.dictionary && self.leaf.physical != Physical::Boolean;
         if wants_dictionary && let Some(dictionary) = self.keyed()? {
@@ -48,7 +48,7 @@ impl<'a> ChunkEncoder<'a> {
                     let values = gathered;
                     return Ok(of.choice(ChunkForm::Dictionary { dictionary, layout, values }));
                 }
-                free_lists.give(dictionary.codes);
+                free_lists.put_back(dictionary.codes);
             }
         }
         let best = selector.best()?;
@@ -69,12 +69,12 @@ impl<'a> ChunkEncoder<'a> {
         }
         let best = selector.best()?;
         let values = ValueSource::Whole(dictionary.entries.take(&dictionary.codes));
-        self.context.free_lists.give(dictionary.codes);
+        self.context.free_lists.put_back(dictionary.codes);
         Ok(best.choice(best.plain(values)))
     }
 
     /// The form in an encoding that was asked for.
-    fn given(&self, encoding: Encoding, sealer: &mut Sealer) -> Result<EncodingChoice<'a>> {
+    fn forced(&self, encoding: Encoding, sealer: &mut Sealer) -> Result<EncodingChoice<'a>> {
         let values = self.source()?;
         let (bytes, blocks) = match (encoding, self.settings.compression) {
             (Encoding::Plain, Compression::Uncompressed) => {
@@ -113,7 +113,7 @@ impl<'a> ChunkEncoder<'a> {
             GatheredValues::Plain(_) => None,
             GatheredValues::Keyed { entries, keys } => {
                 let dictionary = unify(&entries, &keys, self.parallelism, free_lists);
-                free_lists.give(keys);
+                free_lists.put_back(keys);
                 dictionary
             }
         })

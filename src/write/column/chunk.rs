@@ -32,14 +32,14 @@ impl<'a> ChunkEncoder<'a> {
         let (version, checksums) = (settings.page_version, settings.checksums);
         let mut sealer = self.context.sealer(settings.compression, version, checksums)?;
         let EncodingChoice { form, helps, bytes } = self.choose(&mut sealer)?;
-        self.context.give_sealer(sealer);
+        self.context.return_sealer(sealer);
         let gate = settings.page_version == PageVersion::V1 && !settings.codec_is_fixed;
         let codec = if gate && !helps { Compression::Uncompressed } else { settings.compression };
         // Where the codec does not help, small pages do not help it either.
         let small_pages = helps && codec != Compression::Uncompressed;
         let chosen = ChosenForm { form, codec, small_pages, likely_bytes: bytes };
         let encoded = self.write(&chosen)?;
-        chosen.form.give(&self.context.free_lists);
+        chosen.form.put_back(&self.context.free_lists);
         Ok(encoded)
     }
 
@@ -135,8 +135,8 @@ impl<'a> ChunkEncoder<'a> {
         let codec = self.dictionary_codec(*codec, &plain)?;
         let mut sealer = self.context.sealer(codec, settings.page_version, settings.checksums)?;
         let sealed = sealer.dictionary(entries.len(), &plain, false, out)?;
-        self.context.give_sealer(sealer);
-        free_lists.give(plain);
+        self.context.return_sealer(sealer);
+        free_lists.put_back(plain);
         Ok(Some(sealed))
     }
 
@@ -155,7 +155,7 @@ impl<'a> ChunkEncoder<'a> {
             let (version, checksums) = (self.settings.page_version, self.settings.checksums);
             let mut sealer = self.context.sealer(codec, version, checksums)?;
             let len = sealer.compressed_len(sample);
-            self.context.give_sealer(sealer);
+            self.context.return_sealer(sealer);
             len
         };
         let fast = Compression::Zstd(1);

@@ -66,15 +66,15 @@ pub(super) fn encode(
             let mut lengths = free_lists.take(range.len());
             byte_arrays.append_lengths(range.clone(), &mut lengths);
             delta_length::encode_pieces_into(&lengths, byte_arrays.payload_slices(range), out);
-            free_lists.give(lengths);
+            free_lists.put_back(lengths);
         }
         (LeafValues::Bytes(byte_arrays), Encoding::DeltaByteArray) => {
             let (mut prefixes, mut suffixes) =
                 (free_lists.take(range.len()), free_lists.take(range.len()));
             let values = byte_arrays.iter(range);
             delta_bytes::encode_all_into(values, &mut prefixes, &mut suffixes, out);
-            free_lists.give(prefixes);
-            free_lists.give(suffixes);
+            free_lists.put_back(prefixes);
+            free_lists.put_back(suffixes);
         }
         (LeafValues::Fixed { width, bytes }, encoding) => {
             let bytes = bytes

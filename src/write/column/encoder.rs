@@ -50,12 +50,12 @@ pub(super) struct ChosenForm<'a> {
 
 impl ChunkForm<'_> {
     /// Returns the memory to its pool.
-    pub(super) fn give(self, free_lists: &FreeLists) {
+    pub(super) fn put_back(self, free_lists: &FreeLists) {
         match self {
-            Self::Plain { values, .. } => values.give(free_lists),
+            Self::Plain { values, .. } => values.put_back(free_lists),
             Self::Dictionary { dictionary, values, .. } => {
-                free_lists.give(dictionary.codes);
-                values.into_iter().for_each(|values| values.give(free_lists));
+                free_lists.put_back(dictionary.codes);
+                values.into_iter().for_each(|values| values.put_back(free_lists));
             }
         }
     }

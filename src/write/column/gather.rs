@@ -72,7 +72,7 @@ pub(super) fn gather<'a>(
             Some(rank) => base + rank[*of as usize],
         };
         Slots::new(part).for_each_run(|run| keys.extend(of_slots[run].iter().map(key)));
-        free_lists.give(of_slots);
+        free_lists.put_back(of_slots);
     }
     Ok(GatheredValues::Keyed { entries: values, keys })
 }
@@ -97,7 +97,7 @@ fn innermost_keys<'p>(
         // The key of a null slot means nothing, and may be beyond entries that are none.
         let key = |of: &u32| keys.get(*of as usize).copied().unwrap_or_default();
         of_slots.iter_mut().for_each(|of| *of = key(of));
-        free_lists.give(keys);
+        free_lists.put_back(keys);
         entries = inner;
     }
     Ok((entries, of_slots))

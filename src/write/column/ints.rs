@@ -29,9 +29,9 @@ impl<T: ArrowNativeType> Ints<T> {
     }
 
     /// Returns the memory to its pool.
-    pub(super) fn give(self, free_lists: &FreeLists) {
+    pub(super) fn put_back(self, free_lists: &FreeLists) {
         if let Self::Own(values) = self {
-            free_lists.give(values);
+            free_lists.put_back(values);
         }
     }
 

@@ -98,7 +98,7 @@ impl ChunkEncoder<'_> {
         let (physical, blocks) = (self.leaf.physical, DeltaBlocks::Short);
         encode(values, all, physical, encoding, blocks, free_lists, &mut bytes)?;
         let measured = self.stored(&bytes, sealer);
-        free_lists.give(bytes);
+        free_lists.put_back(bytes);
         measured
     }
 
@@ -119,7 +119,7 @@ impl ChunkEncoder<'_> {
             encode(sample, stretch, physical, encoding, blocks, free_lists, &mut bytes)?;
         }
         let measured = self.stored(&bytes, sealer);
-        free_lists.give(bytes);
+        free_lists.put_back(bytes);
         measured
     }
 
@@ -140,7 +140,7 @@ impl ChunkEncoder<'_> {
                 bytes = self.context.free_lists.take(before.len());
                 encode_codes(codes, layout, &mut bytes)?;
                 let is_new = bytes != before;
-                self.context.free_lists.give(before);
+                self.context.free_lists.put_back(before);
                 if !is_new {
                     continue;
                 }
@@ -150,7 +150,7 @@ impl ChunkEncoder<'_> {
                 }
             }
         }
-        self.context.free_lists.give(bytes);
+        self.context.free_lists.put_back(bytes);
         let (layout, stored) = best;
         Ok((layout, (raw, stored)))
     }

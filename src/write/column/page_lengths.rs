@@ -168,8 +168,8 @@ impl<'a> ChunkEncoder<'a> {
             let long = sealer.compressed_len(&bytes)?;
             is_smaller = (long as f64) * LONG_PAGE_COST < short as f64;
         }
-        self.context.give_sealer(sealer);
-        free_lists.give(bytes);
+        self.context.return_sealer(sealer);
+        free_lists.put_back(bytes);
         Ok(is_smaller)
     }
 

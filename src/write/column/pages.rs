@@ -174,7 +174,7 @@ impl<'a> ChunkEncoder<'a> {
         if !bytes.is_empty() {
             pieces.push(free_lists.pooled_bytes(bytes));
         }
-        self.context.give_sealer(sealer);
+        self.context.return_sealer(sealer);
         let (sort_detector, bloom) = encoder.finish();
         Ok(PageRun { bytes: pieces, pages: made, sort_detector, bloom })
     }
@@ -346,8 +346,8 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
     /// Returns the findings over all pages, and the memory to its pool.
     fn finish(self) -> (Option<SortDetector<'a>>, Option<BloomBuilder>) {
         let free_lists = &self.encoder.context.free_lists;
-        free_lists.give(self.buffer);
-        self.cursor.into_iter().for_each(|cursor| cursor.give(free_lists));
+        free_lists.put_back(self.buffer);
+        self.cursor.into_iter().for_each(|cursor| cursor.put_back(free_lists));
         (self.sort_detector, self.bloom)
     }
 }

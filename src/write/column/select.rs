@@ -195,7 +195,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
             return Ok(f64::INFINITY);
         }
         let (_, of_codes) = self.encoder.measure_codes(&codes, self.sealer)?;
-        free_lists.give(codes);
+        free_lists.put_back(codes);
         let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
         // Indices have as many bits as the last of them.
         let bits = |entries: f64| entries.log2().ceil().max(1.0);

@@ -93,9 +93,9 @@ impl<'a> ValueSource<'a> {
     }
 
     /// Returns the memory to its pool.
-    pub(super) fn give(self, free_lists: &FreeLists) {
+    pub(super) fn put_back(self, free_lists: &FreeLists) {
         if let Self::Whole(values) = self {
-            values.give(free_lists);
+            values.put_back(free_lists);
         }
     }
 }
@@ -155,7 +155,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
             return Ok((values, range));
         }
         if let Some(shared) = self.shared(n) {
-            std::mem::replace(&mut self.gathered, shared).give(free_lists);
+            std::mem::replace(&mut self.gathered, shared).put_back(free_lists);
             self.step(n, None)?;
             return Ok((&self.gathered, 0..n));
         }
@@ -185,8 +185,8 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
     }
 
     /// Returns the memory to its pool.
-    pub(super) fn give(self, free_lists: &FreeLists) {
-        self.gathered.give(free_lists);
+    pub(super) fn put_back(self, free_lists: &FreeLists) {
+        self.gathered.put_back(free_lists);
     }
 
     /// The next `n` values, where they lie end to end in one array as PLAIN has them.

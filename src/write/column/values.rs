@@ -40,7 +40,7 @@ impl<'a> LeafValues<'a> {
         }
     }
 
-    /// No values yet, with capacity for `n` of them; see [`LeafValues::give`].
+    /// No values yet, with capacity for `n` of them; see [`LeafValues::put_back`].
     pub(super) fn with_capacity(physical: Physical, n: usize, free_lists: &FreeLists) -> Self {
         match Self::new(physical) {
             Self::Bits(mut bits) => {
@@ -116,11 +116,11 @@ impl<'a> LeafValues<'a> {
     }
 
     /// Returns the memory to its pool.
-    pub(super) fn give(self, free_lists: &FreeLists) {
+    pub(super) fn put_back(self, free_lists: &FreeLists) {
         match self {
-            Self::Words32(values) => values.give(free_lists),
-            Self::Words64(values) => values.give(free_lists),
-            Self::Fixed { bytes, .. } => bytes.give(free_lists),
+            Self::Words32(values) => values.put_back(free_lists),
+            Self::Words64(values) => values.put_back(free_lists),
+            Self::Fixed { bytes, .. } => bytes.put_back(free_lists),
             Self::Bits(_) | Self::Bytes(_) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What is broken is explained as far as it goes.
+//! Broken files are explained up to the place where they break.
 
 use marquetry::inspect::{Inspector, SpanKind};
 

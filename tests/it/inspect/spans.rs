@@ -1,4 +1,4 @@
-//! What the tests of spans share: the tree of a file, read whole and held to be one.
+//! Shared by the tests of spans: reads the whole tree of a file, and checks that it is a tree.
 
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ pub fn tree(bytes: &[u8], keys: Option<&Decryption>) -> Vec<Tree> {
     trees
 }
 
-/// What could not be explained, with the reason.
+/// The spans that could not be explained, with the reason.
 pub fn unparsed(trees: &[Tree]) -> Vec<String> {
     let mut out = Vec::new();
     for tree in trees {

@@ -231,8 +231,8 @@ fn a_slow_source_is_read_ahead_and_dropping_the_stream_ends_it() {
         let far = Far { delay: Duration::from_millis(100), ..Far::new(table()) };
         let (requests, in_flight) = (far.requests.clone(), far.in_flight.clone());
         let reader = Reader::open_async(far).await.unwrap().project(["key"]).unwrap().threads(2);
-        // How often the source is waited for: the end of the file, which it was opened by, has two of
-        // the four row groups.
+        // How often the source is waited for: the end of the file, which it was opened by, has two
+        // of the four row groups.
         let waits = async |reader: &AsyncReader| {
             let before = in_flight.1.load(Ordering::Relaxed);
             let batches = rows(reader).await.unwrap();

@@ -95,7 +95,7 @@ pub(crate) enum Command {
     Sample(Sample),
     /// The number of rows, or of those that meet --where.
     Count(Files),
-    /// Shows what a read will do, and why: row groups, pages, bytes, requests.
+    /// Shows what a read will do, and why: row groups, pages, requests.
     Explain(Explain),
     /// The pages of a column.
     Pages(Pages),

@@ -2,13 +2,14 @@
 //! hand.
 
 use std::cell::RefCell;
-use std::fmt::Write as _;
+use std::fmt::{self, Display};
 
 use marquetry::inspect::{Slots, Span, Value};
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::Dump;
+use crate::json::AsText;
 
 type SpanIter = Box<dyn Iterator<Item = marquetry::Result<Span>>>;
 
@@ -107,7 +108,7 @@ impl Serialize for SpanRecord<'_> {
             Some(children) => {
                 map.serialize_entry("children", &SpanList::new(dump, children, *is_stored))?;
             }
-            None => map.serialize_entry("hex", &self.hex().map_err(|e| self.failed(e))?)?,
+            None => map.serialize_entry("hex", &AsText(Hex { dump, span }))?,
         }
         if let Some(inside) = dump.decrypted(span) {
             map.serialize_entry("decrypted", &SpanList::new(dump, inside, false))?;
@@ -124,23 +125,30 @@ impl SpanRecord<'_> {
         self.dump.checked::<Span>(Err(error));
         E::custom("the file cannot be read")
     }
+}
 
-    fn hex(&self) -> marquetry::Result<String> {
-        hex(&self.span)
+/// The bytes of a leaf, in hexadecimal digits: written as they are read, so that none is held.
+struct Hex<'a> {
+    dump: &'a Dump,
+    span: &'a Span,
+}
+
+impl Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for bytes in self.span.bytes() {
+            // A text cannot fail: the command ends with the error after it.
+            let Some(bytes) = self.dump.checked(bytes) else { break };
+            for piece in bytes.chunks(1 << 12) {
+                f.write_str(&hex_of(piece))?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// The bytes of a leaf, in hexadecimal digits.
-fn hex(span: &Span) -> marquetry::Result<String> {
-    let len = usize::try_from(span.length).unwrap_or_default();
-    let mut out = String::with_capacity(len.saturating_mul(2));
-    for bytes in span.bytes() {
-        for byte in &bytes? {
-            // A string takes all that is written.
-            let _ = write!(out, "{byte:02x}");
-        }
-    }
-    Ok(out)
+fn hex_of(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xF)]).collect()
 }
 
 /// Items of a list that JSON has; of a longer one it says how many there are.
@@ -160,14 +168,7 @@ impl Serialize for ValueRecord<'_> {
             Value::Float(value) => value.serialize(to),
             Value::Double(value) => value.serialize(to),
             Value::Text(text) => text.serialize(to),
-            Value::Bytes(bytes) => {
-                let mut out = String::with_capacity(2 + 2 * bytes.len());
-                out.push_str("0x");
-                for byte in bytes {
-                    let _ = write!(out, "{byte:02x}");
-                }
-                out.serialize(to)
-            }
+            Value::Bytes(bytes) => format!("0x{}", hex_of(bytes)).serialize(to),
             Value::List(items) => {
                 let max = usize::try_from(MAX_ITEMS).unwrap_or(usize::MAX);
                 let mut list = to.serialize_seq(None)?;
@@ -271,13 +272,7 @@ pub(super) fn leaves(dump: &Dump) -> impl Iterator<Item = LeafLine> + '_ {
                 open.push(Box::new(children));
                 continue;
             }
-            let hex = match hex(&span) {
-                Ok(hex) => hex,
-                Err(error) => {
-                    dump.checked::<Span>(Err(error));
-                    return None;
-                }
-            };
+            let hex = Hex { dump, span: &span }.to_string();
             let value = span.value.as_ref().map(|value| match value {
                 Value::Text(text) => Ok((**text).to_owned()),
                 value => serde_json::to_string(&ValueRecord(value)),

@@ -369,7 +369,9 @@ impl Title {
         }
         let value = span.value.as_ref().map(show);
         let value = match (span.kind, span.count, value) {
-            (SpanKind::RleRun, Some(count), Some(value)) => Some(format!("{count} × {value}")),
+            (SpanKind::RleRun | SpanKind::BitPackedRun, Some(count), Some(value)) => {
+                Some(format!("{count} × {value}"))
+            }
             (SpanKind::List, Some(count), None) => Some(counted(count, "element")),
             (_, _, value) => value,
         };

@@ -257,7 +257,7 @@ impl Printer {
     }
 
     /// Shows the rows before a failure; an incomplete file is removed.
-    pub(crate) fn give_up(mut self) -> Result<()> {
+    pub(crate) fn abort(mut self) -> Result<()> {
         self.end_table()?;
         self.drain()?;
         if self.format == Format::Json && self.rows > 0 {

@@ -37,7 +37,7 @@ pub(crate) fn csv_schema(
     let mut first = None;
     for file in files {
         let (name, found) = (file.name.clone(), inferred(file, command, max)?);
-        say_other_delimiter(&name, &found, command, global);
+        warn_other_delimiter(&name, &found, command, global);
         match &first {
             None => {
                 fields = found.fields().iter().map(|field| (**field).clone()).collect();
@@ -104,7 +104,7 @@ fn format_of(name: &str, command: &Convert) -> Format {
 }
 
 /// Warns if the one column of a file looks like several with another delimiter.
-fn say_other_delimiter(name: &str, found: &Schema, command: &Convert, global: &Global) {
+fn warn_other_delimiter(name: &str, found: &Schema, command: &Convert, global: &Global) {
     let [field] = &found.fields()[..] else { return };
     let other = [(';', "';'"), ('\t', "tab"), ('|', "'|'"), (',', "','")];
     let other = other.into_iter().find(|(delimiter, _)| field.name().contains(*delimiter));

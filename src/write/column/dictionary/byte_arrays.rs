@@ -553,7 +553,7 @@ impl<'v> ByteArrayTable<'v> {
             }
             *slots.get_mut(at & mask)? = *old;
         }
-        self.free_lists.give(std::mem::replace(&mut self.slots, slots));
+        self.free_lists.put_back(std::mem::replace(&mut self.slots, slots));
         Some(())
     }
 
@@ -568,7 +568,7 @@ impl<'v> ByteArrayTable<'v> {
         let seen = self.codes.len();
         self.next_check = (seen / BLOCK + 1) * BLOCK;
         self.count_bytes();
-        self.growth.goes_on(seen, self.counted, self.bytes).then_some(())
+        self.growth.should_continue(seen, self.counted, self.bytes).then_some(())
     }
 
     fn count_bytes(&mut self) {
@@ -581,10 +581,10 @@ impl<'v> ByteArrayTable<'v> {
 /// The memory is used again by the table of another chunk.
 impl Drop for ByteArrayTable<'_> {
     fn drop(&mut self) {
-        self.free_lists.give(std::mem::take(&mut self.slots));
-        self.free_lists.give(std::mem::take(&mut self.hashes));
-        self.free_lists.give(std::mem::take(&mut self.copies));
-        self.free_lists.give(std::mem::take(&mut self.codes));
+        self.free_lists.put_back(std::mem::take(&mut self.slots));
+        self.free_lists.put_back(std::mem::take(&mut self.hashes));
+        self.free_lists.put_back(std::mem::take(&mut self.copies));
+        self.free_lists.put_back(std::mem::take(&mut self.codes));
     }
 }
 

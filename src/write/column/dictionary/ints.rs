@@ -104,14 +104,14 @@ trait IntTable<T>: Send {
     ) -> Option<()>;
 
     /// Returns the memory to its pool.
-    fn give(&mut self, free_lists: &FreeLists);
+    fn put_back(&mut self, free_lists: &FreeLists);
 }
 
 impl<T: DictionaryInt, L: IntTable<T>> IntDictionary<'_, T, L> {
     fn push(&mut self, block: &[T]) -> Option<()> {
         self.table.look_up(block, &mut self.entries, &mut self.codes, self.free_lists)?;
         let (entries, bytes) = self.size();
-        self.growth.goes_on(self.codes.len(), entries, bytes).then_some(())
+        self.growth.should_continue(self.codes.len(), entries, bytes).then_some(())
     }
 }
 
@@ -150,8 +150,8 @@ impl<T: DictionaryInt, L: IntTable<T>> DictionaryBuilder for IntDictionary<'_, T
 /// The memory is used again by the table of another chunk.
 impl<T: DictionaryInt, L: IntTable<T>> Drop for IntDictionary<'_, T, L> {
     fn drop(&mut self) {
-        self.table.give(self.free_lists);
-        self.free_lists.give(std::mem::take(&mut self.codes));
+        self.table.put_back(self.free_lists);
+        self.free_lists.put_back(std::mem::take(&mut self.codes));
     }
 }
 
@@ -222,8 +222,8 @@ impl<T: DictionaryInt> IntTable<T> for RangeTable {
         Some(())
     }
 
-    fn give(&mut self, free_lists: &FreeLists) {
-        free_lists.give(std::mem::take(&mut self.slots));
+    fn put_back(&mut self, free_lists: &FreeLists) {
+        free_lists.put_back(std::mem::take(&mut self.slots));
     }
 }
 
@@ -273,7 +273,7 @@ impl<T: DictionaryInt> HashTable<T> {
 
     fn grow(&mut self, entries: &[T], free_lists: &FreeLists) -> Option<()> {
         let grown = Self::new(self.bits + 1, free_lists);
-        free_lists.give(std::mem::replace(self, grown).slots);
+        free_lists.put_back(std::mem::replace(self, grown).slots);
         for (code, &value) in (0u32..).zip(entries) {
             self.code(value, self.home(value), code)?;
         }
@@ -315,8 +315,8 @@ impl<T: DictionaryInt> IntTable<T> for HashTable<T> {
         Some(())
     }
 
-    fn give(&mut self, free_lists: &FreeLists) {
-        free_lists.give(std::mem::take(&mut self.slots));
+    fn put_back(&mut self, free_lists: &FreeLists) {
+        free_lists.put_back(std::mem::take(&mut self.slots));
     }
 }
 

@@ -90,7 +90,7 @@ impl DictionaryGrowth {
 
     /// Whether to go on after `seen` values, given the entries and their bytes as PLAIN. Must be
     /// called at each multiple of [`BLOCK`], and at the end.
-    pub(super) fn goes_on(&mut self, seen: usize, entries: usize, bytes: usize) -> bool {
+    pub(super) fn should_continue(&mut self, seen: usize, entries: usize, bytes: usize) -> bool {
         self.fits(entries, bytes)
             && !self.stop.load(Ordering::Relaxed)
             && self.pays(Progress { seen, entries })

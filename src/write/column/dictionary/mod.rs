@@ -130,7 +130,7 @@ pub(super) fn unify<'a>(
             for code in &mut codes {
                 *code = unified.codes.get(*code as usize).copied()?;
             }
-            free_lists.give(unified.codes);
+            free_lists.put_back(unified.codes);
             Some(ValueDictionary { entries: unified.entries, codes, distinct: true })
         }
         Some(_) => Some(ValueDictionary { entries, codes, distinct: true }),

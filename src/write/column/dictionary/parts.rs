@@ -135,7 +135,7 @@ impl PartedValues<'_> {
             }
         });
         drop(some);
-        parts.into_iter().for_each(|part| self.free_lists.give(part.codes));
+        parts.into_iter().for_each(|part| self.free_lists.put_back(part.codes));
     }
 }
 
