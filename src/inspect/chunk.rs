@@ -86,7 +86,7 @@ impl MetadataCopy {
             match memory::read(&*context.source, range.clone(), &context.budget) {
                 Ok(bytes) => {
                     let (of, cutter) =
-                        (Context::of(&context.column), Cutter::new(bytes, range.start));
+                        (Context::of_column(&context.column), Cutter::new(bytes, range.start));
                     match is_chunk {
                         true => metadata::fields::<ColumnChunk>(cutter, of),
                         false => metadata::fields::<ColumnMetaData>(cutter, of),

@@ -1,8 +1,8 @@
 //! The delta encodings as spans.
 //!
-//! Spec: Encodings.md, "Delta Encoding", "Delta-length byte array", "Delta Strings". Where the parts
-//! of a stream lie, `encoding::delta_binary` says; the values of a miniblock are summed up here, one
-//! by one. Trap: a miniblock of no bits takes no byte, and may stand for millions of values.
+//! Spec: Encodings.md, "Delta Encoding", "Delta-length byte array", "Delta Strings". The parts of a
+//! stream are located by `encoding::delta_binary`; the values of a miniblock are summed up here,
+//! one by one. Trap: a miniblock of no bits takes no byte, and may stand for millions of values.
 
 use std::sync::Arc;
 
@@ -485,10 +485,10 @@ pub(super) fn list(
     }
 }
 
-/// Bytes of the values that are spelled out at a time.
+/// Maximum bytes of the repeated values that are held at a time.
 const MAX_REPEATED: usize = 16 << 20;
 
-/// Values by blocks, of which `read` is told how many are left.
+/// Values block by block; `read` takes the number of values that are left.
 fn by_block(
     n: usize,
     mut read: impl FnMut(usize) -> Option<Vec<Value>> + Send,

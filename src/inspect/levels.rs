@@ -1,7 +1,7 @@
 //! Levels as spans, and as the slots of a page.
 //!
-//! Spec: README.md, "Nested Encoding". A block of levels is read as often as it is asked for, run by
-//! run: nothing is held for each level.
+//! Spec: README.md, "Nested Encoding". A block of levels is read as often as it is asked for, run
+//! by run: nothing is held for each level.
 
 use std::sync::Arc;
 

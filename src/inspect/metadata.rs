@@ -32,7 +32,7 @@ impl Context {
     }
 
     /// Of metadata that belong to a column.
-    pub(super) fn of(column: &Arc<Column>) -> Self {
+    pub(super) fn of_column(column: &Arc<Column>) -> Self {
         Self { column: Some(column.clone()), ..Self::default() }
     }
 
@@ -131,7 +131,7 @@ impl Fields {
         Ok(span)
     }
 
-    /// A value of `len` bytes, the first of which are a field header of `header` bytes, if it is no
+    /// A value of `len` bytes, which begin with a field header of `header` bytes unless it is an
     /// element of a list.
     #[expect(clippy::too_many_arguments, reason = "used twice: for fields, and for elements")]
     fn value(

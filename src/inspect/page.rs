@@ -148,7 +148,7 @@ pub(super) fn describe(
 }
 
 fn header_span(body: &Arc<Body>, place: &PagePlace, is_dictionary: bool) -> Span {
-    let context = Context::of(&body.context.column);
+    let context = Context::of_column(&body.context.column);
     let mut cutter = Cutter::new(place.header.clone(), place.offset);
     let (kind, name) = (SpanKind::PageHeader, "page header");
     if !body.context.is_encrypted {

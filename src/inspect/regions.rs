@@ -275,7 +275,7 @@ fn index(context: &Arc<ChunkContext>, kind: SpanKind, range: Range<u64>) -> Span
         move || memory::read(&*context.source, range.clone(), &context.budget)
     };
     let fields = {
-        let of = Context::of(&context.column);
+        let of = Context::of_column(&context.column);
         move |bytes: bytes::Bytes, offset: u64| {
             let cutter = Cutter::new(bytes, offset);
             match kind {

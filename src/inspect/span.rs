@@ -296,8 +296,8 @@ impl Span {
         self.children.as_ref().map(|make| make())
     }
 
-    /// Whether it has no children. Nothing is read to tell, while making the children may read their
-    /// bytes.
+    /// Whether it has no children. Nothing is read to tell, while making the children may read
+    /// their bytes.
     pub fn is_leaf(&self) -> bool {
         self.children.is_none()
     }

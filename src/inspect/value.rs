@@ -181,7 +181,7 @@ impl Column {
         out
     }
 
-    /// A value of so many bytes as PLAIN has it, without a length.
+    /// A value as PLAIN stores it, without the length of a BYTE_ARRAY.
     pub(super) fn plain(&self, bytes: Bytes) -> Shown {
         match (self.leaf.physical, bytes.first_chunk::<4>(), bytes.first_chunk::<8>()) {
             (Physical::Boolean, ..) => {
