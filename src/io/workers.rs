@@ -32,7 +32,7 @@ impl Workers<'_> {
             None => wave.decode(self),
             // A build without the feature has no pool, and a scan without threads no windows.
             #[cfg(not(feature = "parallel"))]
-            None => Err(Error::usage("a wave of windows, and no threads to decode them").into()),
+            None => Err(Error::internal("a wave of windows, and no threads to decode them").into()),
         }
     }
 
