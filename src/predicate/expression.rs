@@ -22,7 +22,7 @@ use crate::variant::VariantPath;
 /// # fn main() -> marquetry::Result<()> {
 /// use marquetry::{Predicate, Reader, col};
 ///
-/// let filter = col("distance").gt(10.0) & !col("vendor").eq("Blue");
+/// let filter = col("distance").gt(10.0).and(!col("vendor").eq("Blue"));
 /// let same: Predicate = filter.to_string().parse()?;
 /// assert_eq!(filter, same);
 /// let rows = Reader::open("testdata/trips.parquet")?.filter(filter).count()?;

@@ -12,7 +12,8 @@ use arrow_schema::{SchemaRef, TimeUnit};
 /// use marquetry::schema::ArrowOptions;
 ///
 /// let mut options = ReadOptions::default();
-/// options.arrow = ArrowOptions::new().with_views(true);
+/// // Not as the dictionary that the writer of the file had.
+/// options.arrow = ArrowOptions::new().with_hint(false).with_views(true);
 /// let reader = Reader::open("testdata/trips.parquet")?.options(options);
 /// let schema = reader.schema()?;
 /// assert_eq!(schema.field(3).data_type(), &DataType::Utf8View);
