@@ -35,6 +35,6 @@ mod file;
 
 pub use file::Inspector;
 pub use span::{
-    Checksum, FieldOfMetadata, Reference, Slot, Slots, Span, SpanBytes, SpanKind, Spans,
+    FieldOfMetadata, PageChecksum, Reference, Slot, Slots, Span, SpanBytes, SpanKind, Spans,
 };
 pub use value::{Items, Text, Value};

@@ -46,14 +46,14 @@ pub struct Span {
     decompressed: Option<Expand>,
     decrypted: Option<Expand>,
     slots: Option<Arc<dyn Fn() -> Slots + Send + Sync>>,
-    checksum: Option<Arc<dyn Fn() -> Result<Checksum> + Send + Sync>>,
+    checksum: Option<Arc<dyn Fn() -> Result<PageChecksum> + Send + Sync>>,
     stored: Stored,
 }
 
 /// The CRC-32 of the body of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Checksum {
+pub struct PageChecksum {
     /// What the header says.
     pub stated: u32,
     /// What the bytes give.
@@ -324,7 +324,7 @@ impl Span {
     }
 
     /// The checksum of the body of a page, if its header states one: all its bytes are read.
-    pub fn checksum(&self) -> Option<Result<Checksum>> {
+    pub fn checksum(&self) -> Option<Result<PageChecksum>> {
         self.checksum.as_ref().map(|make| make())
     }
 
@@ -399,7 +399,7 @@ impl Span {
         make: impl Fn() -> Result<(u32, u32)> + Send + Sync + 'static,
     ) -> Self {
         self.checksum =
-            Some(Arc::new(move || make().map(|(stated, found)| Checksum { stated, found })));
+            Some(Arc::new(move || make().map(|(stated, found)| PageChecksum { stated, found })));
         self
     }
 
