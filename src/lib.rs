@@ -110,9 +110,9 @@
 //! 2. [`read::Plan`] decides which leaves and rows are read, and as which Arrow types
 //!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`read::RowGroupOpening`] consults
 //!    bloom filters and page indexes to find the rows that are left, and then asks for their pages.
-//! 3. [`read::RowGroup`] holds the bytes of a row group. Its batches are decoded window by window
-//!    and leaf by leaf (`read::column_task`), on any thread. [`read::RowGroup::next_batch`] does it
-//!    on the calling one.
+//! 3. [`read::RowGroupDecoder`] holds the bytes of a row group. Its batches are decoded window by
+//!    window and leaf by leaf (`read::column_task`), on any thread.
+//!    [`read::RowGroupDecoder::next_batch`] does it on the calling one.
 //! 4. `read::chunk` walks the pages of a column chunk. `page::open` opens a page: it verifies the
 //!    checksum, decrypts (`crypt`), decompresses (`compress`), and separates levels and values.
 //! 5. `read::column` decodes levels (`levels`) and values (`encoding`, `simd`) straight into the

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::limits::Limits;
 use crate::read::{
     Failed, FilterFirst, Footer, Metadata, Next, OpenContext, Opened, Opening, Plan, Prefetch,
-    Progress, ReservedBatch, RowGroup, Scan, Step, Tail, Wave,
+    Progress, ReservedBatch, RowGroupDecoder, Scan, Step, Tail, Wave,
 };
 use crate::trace;
 
@@ -144,7 +144,7 @@ impl ScanDriver {
 
     /// Fetches what a row group needs until it is there: `None` if no row passes the filter, as
     /// metadata prove or the columns of the filter show.
-    pub(super) fn open(&self, opening: Opening) -> Result<Option<Box<RowGroup>>, Failed> {
+    pub(super) fn open(&self, opening: Opening) -> Result<Option<Box<RowGroupDecoder>>, Failed> {
         let _span = trace::row_group(opening.row_group(), opening.rows());
         let mut step = Step::NeedsMore(opening);
         loop {

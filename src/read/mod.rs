@@ -63,7 +63,7 @@ pub use progress::Progress;
 pub(crate) use prune::PruneReport;
 pub(crate) use regions::ChunkRegions;
 pub(crate) use retry::Failed;
-pub use row_group::RowGroup;
+pub use row_group::RowGroupDecoder;
 #[cfg(all(test, feature = "async"))]
 pub(crate) use scan::MAX_SMALL;
 pub use scan::RowGroupOpening;

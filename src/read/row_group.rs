@@ -23,7 +23,7 @@ use crate::limits::Reservation;
 use crate::predicate::nested_bits::within;
 
 /// A row group whose bytes are in memory.
-pub struct RowGroup {
+pub struct RowGroupDecoder {
     pub(super) plan: Plan,
     pub(super) range: RowRange,
     pub(super) rows_in_group: u64,
@@ -36,15 +36,15 @@ pub struct RowGroup {
     /// Compressed bytes of a row of each leaf of the plan, where it matters which of a filter comes
     /// first.
     row_bytes: Vec<f64>,
-    /// The window that is being decoded by [`RowGroup::next_step`].
+    /// The window that is being decoded by [`RowGroupDecoder::next_step`].
     open: Option<OpenWindow>,
     /// Holds the fetched bytes in the budget.
     _fetched: Reservation,
 }
 
-impl fmt::Debug for RowGroup {
+impl fmt::Debug for RowGroupDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RowGroup")
+        f.debug_struct("RowGroupDecoder")
             .field("range", &self.range)
             .field("next_row", &self.next_row)
             .finish_non_exhaustive()
@@ -67,7 +67,7 @@ impl OpenWindow {
     }
 }
 
-impl RowGroup {
+impl RowGroupDecoder {
     /// Opens a row group, given the bytes that its plan wants, in the same order. More bytes are
     /// needed if pages refer to dictionary pages that were not fetched, or are not where an index
     /// places them, which is then ignored.
@@ -224,7 +224,7 @@ impl RowGroup {
         self.batches_left().saturating_mul(self.size.bytes)
     }
 
-    /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].
+    /// Whether batches are to be made one at a time, by [`RowGroupDecoder::next_batch`].
     pub(super) fn is_careful(&self) -> bool {
         self.size.is_careful()
     }
@@ -267,11 +267,11 @@ impl RowGroup {
         self.next_step(None)?.done()
     }
 
-    /// Like [`RowGroup::next_batch`], for a row group whose large chunks are given while they are
-    /// decoded: `given` is what the step before asked for.
+    /// Like [`RowGroupDecoder::next_batch`], for a row group whose large chunks are given while they
+    /// are decoded: `given` is what the step before asked for.
     ///
     /// # Errors
-    /// As [`RowGroup::next_batch`].
+    /// As [`RowGroupDecoder::next_batch`].
     pub(super) fn next_step(
         &mut self,
         mut given: Option<Bytes>,

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use super::column_task::{ChunkSource, ColumnTask};
 use super::page_search::PageSearch;
 use super::plan::ChunkWork;
-use super::row_group::RowGroup;
+use super::row_group::RowGroupDecoder;
 use super::supplied::Step;
 use crate::error::{Error, Result};
 
-impl RowGroup {
+impl RowGroupDecoder {
     /// The leaves, in the order of [`Plan::leaves`]; without those that only the filter needs if it
     /// need not be evaluated.
     pub(super) fn tasks(&mut self) -> &mut [ColumnTask] {

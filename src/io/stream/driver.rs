@@ -31,7 +31,8 @@ use crate::limits::{Limits, Reservation};
 use crate::range_cache::RangeCache;
 use crate::read::{
     Failed, FilterFirst, FilterTask, Footer, Metadata, Next, OpenContext, OpenStep, Opened,
-    Opening, Plan, Prefetch, Progress, ReservedBatch, RowGroup, RowRange, Scan, Step, Tail, Wave,
+    Opening, Plan, Prefetch, Progress, ReservedBatch, RowGroupDecoder, RowRange, Scan, Step, Tail,
+    Wave,
 };
 
 /// Reads the footer of a file, with one request if the guess of its length is right, which the
@@ -115,7 +116,7 @@ pub(crate) struct Streamed {
 }
 
 /// The number of a row group, and the result of opening it.
-type OpenedRowGroup = (usize, Result<Option<Box<RowGroup>>, Failed>);
+type OpenedRowGroup = (usize, Result<Option<Box<RowGroupDecoder>>, Failed>);
 
 /// A wave, and what came of it.
 type Decoded = (Wave, Result<Vec<ReservedBatch>, Failed>);
@@ -382,7 +383,10 @@ fn parts(plan: &Plan) -> Arc<[RowRange]> {
 
 impl StreamState {
     /// Fetches what a row group needs until it is there.
-    async fn open(self: Arc<Self>, opening: Opening) -> Result<Option<Box<RowGroup>>, Failed> {
+    async fn open(
+        self: Arc<Self>,
+        opening: Opening,
+    ) -> Result<Option<Box<RowGroupDecoder>>, Failed> {
         let mut step = Step::NeedsMore(opening);
         loop {
             step = match step {

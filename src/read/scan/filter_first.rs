@@ -20,7 +20,7 @@ use crate::read::batch::ReservedBatch;
 use crate::read::plan::{PageIndexPlan, Plan, RowRange};
 use crate::read::progress::Progress;
 use crate::read::retry::{Failed, Retry};
-use crate::read::row_group::RowGroup;
+use crate::read::row_group::RowGroupDecoder;
 use crate::read::supplied::Step;
 use crate::selection::RowSelection;
 
@@ -119,13 +119,13 @@ pub(crate) enum Opened {
     /// The filter is to be evaluated, on a thread that may be busy for long.
     Filter(Box<FilterTask>),
     /// The row group; `None` if no row is left of it.
-    RowGroup(Option<Box<RowGroup>>),
+    RowGroup(Option<Box<RowGroupDecoder>>),
 }
 
 /// The columns of the filter, of a row group.
 pub(crate) struct FilterTask {
     /// `None` if no row is left of it.
-    row_group: Option<Box<RowGroup>>,
+    row_group: Option<Box<RowGroupDecoder>>,
     context: Arc<OpenContext>,
     candidate: Candidate,
     kept: RangeCache,

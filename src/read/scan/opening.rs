@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::read::plan::{PageIndexPlan, Plan, RowGroupPlan, RowRange};
 use crate::read::progress::Progress;
 use crate::read::prune::RowGroupPruner;
-use crate::read::row_group::RowGroup;
+use crate::read::row_group::RowGroupDecoder;
 use crate::read::supplied::Step;
 
 /// A row group that is being opened.
@@ -88,7 +88,7 @@ impl RowGroupOpening {
         }
     }
 
-    /// Lets large chunks be given while they are decoded, by [`RowGroup::next_step`].
+    /// Lets large chunks be given while they are decoded, by [`RowGroupDecoder::next_step`].
     pub(super) fn in_pieces(mut self) -> Self {
         self.in_pieces = true;
         if let Stage::Pages(pages) = self.stage {
@@ -133,7 +133,7 @@ impl RowGroupOpening {
     /// # Errors
     /// Any fault of the metadata and indexes; `Limit(Memory)` if the budget does not suffice for
     /// the bytes.
-    pub fn supply(mut self, bytes: Vec<Bytes>) -> Result<Step<Option<Box<RowGroup>>, Self>> {
+    pub fn supply(mut self, bytes: Vec<Bytes>) -> Result<Step<Option<Box<RowGroupDecoder>>, Self>> {
         self.stage = match self.stage {
             Stage::Prune(pruner) => match pruner.supply(&bytes)? {
                 Step::NeedsMore(pruner) => Stage::Prune(pruner),
@@ -149,7 +149,7 @@ impl RowGroupOpening {
             }
             Stage::Pages(pages) => {
                 let ignored = pages.ignored_indexes().len();
-                match RowGroup::open(*pages, &bytes)? {
+                match RowGroupDecoder::open(*pages, &bytes)? {
                     // Each time one index fewer, or once for dictionaries: at most twice as often
                     // as there are leaves.
                     Step::NeedsMore(pages) => Stage::Pages(pages),

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::read::batch::ReservedBatch;
 use crate::read::plan::{Plan, RowRange};
 use crate::read::retry::{Failed, Retry};
-use crate::read::row_group::RowGroup;
+use crate::read::row_group::RowGroupDecoder;
 
 /// The state of a read, apart from what its driver does at the moment.
 pub(crate) struct Scan {
@@ -58,7 +58,7 @@ enum State {
     /// that it could wait for.
     Opening { bytes: u64, alone: bool },
     /// Its bytes are there.
-    Open(Box<RowGroup>),
+    Open(Box<RowGroupDecoder>),
     /// There was no memory for it. There may be in its turn.
     Postponed,
     /// It cannot be read.
@@ -235,7 +235,11 @@ impl Scan {
     }
 
     /// Takes what came of a row group that was opened.
-    pub(crate) fn opened(&mut self, id: usize, opened: Result<Option<Box<RowGroup>>, Failed>) {
+    pub(crate) fn opened(
+        &mut self,
+        id: usize,
+        opened: Result<Option<Box<RowGroupDecoder>>, Failed>,
+    ) {
         let Ok(at) = self.queue.binary_search_by_key(&id, |queued| queued.entry.id) else { return };
         let failed = match opened {
             Err(failed) => failed,
@@ -472,7 +476,7 @@ impl Scan {
     }
 
     /// Whether the batches of a row group are made one at a time.
-    fn is_made_alone(&self, row_group: &RowGroup) -> bool {
+    fn is_made_alone(&self, row_group: &RowGroupDecoder) -> bool {
         self.threads == 0 || row_group.is_careful()
     }
 
@@ -516,7 +520,7 @@ impl Scan {
     }
 
     /// Takes the first row group of the queue, if its bytes are there.
-    fn pop_open(&mut self) -> Option<(Entry, Box<RowGroup>)> {
+    fn pop_open(&mut self) -> Option<(Entry, Box<RowGroupDecoder>)> {
         match self.queue.pop_front()? {
             Queued { entry, state: State::Open(row_group) } => Some((entry, row_group)),
             other => {

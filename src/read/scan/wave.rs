@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::read::batch::ReservedBatch;
 use crate::read::plan::{Plan, RowRange};
 use crate::read::retry::{Failed, Retry};
-use crate::read::row_group::RowGroup;
+use crate::read::row_group::RowGroupDecoder;
 use crate::read::supplied::drive;
 use crate::read::window::Window;
 
@@ -35,7 +35,7 @@ pub(super) struct Entry {
 /// The windows of one row group in a wave.
 pub(super) struct WaveGroup {
     pub(super) entry: Entry,
-    pub(super) row_group: Box<RowGroup>,
+    pub(super) row_group: Box<RowGroupDecoder>,
     /// The first row that the wave may decode of it.
     pub(super) first_row: u64,
     /// Empty if the next batch is made by itself, on one thread.
@@ -142,14 +142,14 @@ impl Wave {
 }
 
 /// A batch that is made by itself, on one thread.
-pub(crate) struct SingleBatch<'a>(&'a mut RowGroup);
+pub(crate) struct SingleBatch<'a>(&'a mut RowGroupDecoder);
 
 impl SingleBatch<'_> {
     /// Makes the batch; none after the last. `read` reads pieces of large chunks while they are
     /// decoded.
     ///
     /// # Errors
-    /// As [`RowGroup::next_batch`]; those of `read`.
+    /// As [`RowGroupDecoder::next_batch`]; those of `read`.
     pub(crate) fn make(
         self,
         read: impl FnMut(Range<u64>) -> Result<Bytes>,

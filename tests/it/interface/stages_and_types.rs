@@ -8,8 +8,8 @@ use bytes::Bytes;
 use marquetry::arrow_array::RecordBatch;
 use marquetry::io::{PathSink, Source, WriteSink};
 use marquetry::read::{
-    Footer, FooterTail, Plan, Progress, ReadOptions, RowGroup, RowGroupOpening, RowRange, Step,
-    Tail,
+    Footer, FooterTail, Plan, Progress, ReadOptions, RowGroupDecoder, RowGroupOpening, RowRange,
+    Step, Tail,
 };
 use marquetry::schema::{ArrowOptions, Leaf, Projection, Schema};
 use marquetry::{
@@ -94,7 +94,7 @@ fn public_types_cross_threads_and_can_be_printed() {
     sent::<Export>();
     sent::<RowGroupOpening>();
     sent::<PathSink>();
-    sent::<RowGroup>();
+    sent::<RowGroupDecoder>();
     sent::<Writer>();
     sent::<Writer<WriteSink<Vec<u8>>>>();
     cloned::<ArrowOptions>();
