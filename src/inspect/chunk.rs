@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::memory;
 use super::metadata::{self, Context};
 use super::module::{self, LENGTH_LEN};
-use super::page::{self, ChunkContext, PagePlace};
+use super::page::{self, ChunkContext, PageExtent};
 use super::span::{Cutter, Span, SpanKind, Spans};
 use crate::error::{ErrorKind, Result};
 use crate::format::{ColumnChunk, ColumnMetaData, PageType};
@@ -29,7 +29,7 @@ pub(super) fn describe(context: &Arc<ChunkContext>) -> Span {
     let physical = context.column.leaf.physical;
     let context = context.clone();
     span.with_text(format!("{physical}, {codec}")).with_children(move || {
-        Spans::new(Pages {
+        Spans::new(PageSpans {
             at: context.range.start,
             context: context.clone(),
             data_pages: 0,
@@ -98,7 +98,7 @@ impl MetadataCopy {
     }
 }
 
-struct Pages {
+struct PageSpans {
     context: Arc<ChunkContext>,
     /// Where the next page begins.
     at: u64,
@@ -114,7 +114,7 @@ const WINDOW: u64 = 16 << 10;
 /// No header is longer: statistics of a page are bounds of values.
 const MAX_HEADER: u64 = 16 << 20;
 
-impl Pages {
+impl PageSpans {
     /// Up to `len` bytes of the chunk from where the next page begins.
     fn peek(&mut self, len: u64) -> Result<Bytes> {
         let end = self.at.saturating_add(len).min(self.context.range.end);
@@ -176,7 +176,7 @@ impl Pages {
         self.data_pages += usize::from(is_data);
         self.pages += 1;
         let header = bytes.slice(..(*header_len).min(bytes.len()));
-        let place = PagePlace { offset: self.at, header, end, number };
+        let place = PageExtent { offset: self.at, header, end, number };
         self.at = end;
         Ok(page::describe(&self.context, place, &stored))
     }
@@ -245,7 +245,7 @@ impl Pages {
     }
 }
 
-impl Iterator for Pages {
+impl Iterator for PageSpans {
     type Item = Result<Span>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::metadata::numbers;
 use super::span::{Cutter, Span, SpanKind, Spans};
-use super::value::{Column, Items, Value};
+use super::value::{Items, ShownColumn, Value};
 use crate::encoding::delta_binary::{self, Decoder, Layout, Part, StreamHeader};
 use crate::encoding::{delta_bytes, delta_length};
 use crate::error::Result;
@@ -26,7 +26,7 @@ fn show_number() -> ShowNumber {
 }
 
 /// DELTA_BINARY_PACKED.
-pub(super) fn integers(cutter: Cutter, column: &Arc<Column>) -> Spans {
+pub(super) fn integers(cutter: Cutter, column: &Arc<ShownColumn>) -> Spans {
     let is_narrow = column.leaf.physical == Physical::Int32;
     let of = column.clone();
     let show: ShowNumber = Arc::new(move |number| of.word(number.cast_unsigned()).value);
@@ -50,10 +50,10 @@ fn lengths(cutter: &mut Cutter, name: &'static str) -> Span {
 }
 
 /// DELTA_LENGTH_BYTE_ARRAY.
-pub(super) fn lengths_and_bytes(mut cutter: Cutter, n: usize, column: &Arc<Column>) -> Spans {
+pub(super) fn lengths_and_bytes(mut cutter: Cutter, n: usize, column: &Arc<ShownColumn>) -> Spans {
     let bytes = cutter.rest().clone();
     let head = lengths(&mut cutter, "lengths");
-    let values = ValueBytes {
+    let values = ByteStringSpans {
         cutter,
         lengths: Decoder::new(bytes, n),
         block: Vec::new(),
@@ -70,7 +70,7 @@ pub(super) fn prefixes_and_bytes(mut cutter: Cutter, n: usize) -> Spans {
     let prefixes = lengths(&mut cutter, "prefix lengths");
     let bytes = cutter.rest().clone();
     let suffixes = lengths(&mut cutter, "suffix lengths");
-    let values = ValueBytes {
+    let values = ByteStringSpans {
         cutter,
         lengths: Decoder::new(bytes, n),
         block: Vec::new(),
@@ -83,7 +83,7 @@ pub(super) fn prefixes_and_bytes(mut cutter: Cutter, n: usize) -> Spans {
 }
 
 /// The bytes of values whose lengths stand in front of all of them.
-struct ValueBytes {
+struct ByteStringSpans {
     cutter: Cutter,
     lengths: Result<Decoder<i32>>,
     block: Vec<i32>,
@@ -91,13 +91,13 @@ struct ValueBytes {
     next: usize,
     n: usize,
     /// The column, if the bytes are whole values.
-    column: Option<Arc<Column>>,
+    column: Option<Arc<ShownColumn>>,
 }
 
 /// Numbers that are decoded at a time.
 const BLOCK: usize = 1024;
 
-impl Iterator for ValueBytes {
+impl Iterator for ByteStringSpans {
     type Item = Span;
 
     fn next(&mut self) -> Option<Span> {
@@ -164,7 +164,8 @@ fn parts(bytes: Bytes, offset: u64, is_narrow: bool, show: ShowNumber) -> Spans 
     let head = stream_header(&mut cutter, show(wrap(header.first, is_narrow)));
     let left = header.count.saturating_sub(1);
     let start = position;
-    let blocks = Blocks { cutter, bytes, header, start, left, last: header.first, is_narrow, show };
+    let blocks =
+        BlockSpans { cutter, bytes, header, start, left, last: header.first, is_narrow, show };
     Spans::infallible(head.into_iter().chain(blocks))
 }
 
@@ -195,7 +196,7 @@ fn wrap(number: i64, is_narrow: bool) -> i64 {
 }
 
 /// The blocks of a stream.
-struct Blocks {
+struct BlockSpans {
     cutter: Cutter,
     /// The stream, its header, and where its next block begins.
     bytes: Bytes,
@@ -211,7 +212,7 @@ struct Blocks {
 
 /// A miniblock, and the value before its first.
 #[derive(Clone)]
-struct Miniblock {
+struct MiniblockSpan {
     len: usize,
     width: u32,
     values: usize,
@@ -221,7 +222,7 @@ struct Miniblock {
 /// Miniblocks of a block that are shown: known writers have at most 32.
 const MAX_MINIBLOCKS: usize = 1 << 16;
 
-impl Blocks {
+impl BlockSpans {
     fn next_block(&mut self) -> Result<Span> {
         let mut layout = Layout::at(&self.bytes, self.header, self.start, self.left)?;
         let begin = layout.position();
@@ -252,7 +253,7 @@ impl Blocks {
                     }
                     let len = layout.position() - at;
                     let packed = self.bytes.slice(at..at + len);
-                    miniblocks.push(Miniblock { len, width, values: n, before });
+                    miniblocks.push(MiniblockSpan { len, width, values: n, before });
                     let mut last = Sum::new(packed, width, n, min_delta, before, self.is_narrow);
                     before = last.skip_all();
                     values += n;
@@ -299,7 +300,7 @@ impl Blocks {
             let rest = miniblocks.filter(|(_, of)| of.len > 0).map(move |(i, of)| {
                 let span = cutter.cut(of.len, SpanKind::Miniblock, format!("miniblock {i}"));
                 let (packed, show) = (span.in_memory(), show.clone());
-                let Miniblock { width, values, before, .. } = of;
+                let MiniblockSpan { width, values, before, .. } = of;
                 let list = Items::new(values as u64, move || {
                     let show = show.clone();
                     Sum::new(packed.clone(), width, values, min_delta, before, is_narrow)
@@ -313,7 +314,7 @@ impl Blocks {
     }
 }
 
-impl Iterator for Blocks {
+impl Iterator for BlockSpans {
     type Item = Span;
 
     fn next(&mut self) -> Option<Span> {
@@ -398,19 +399,19 @@ fn integer_list(bytes: &Bytes, n: usize, is_narrow: bool, show: ShowNumber) -> O
     let bytes = bytes.clone();
     Some(Items::new(n as u64, move || {
         let show = show.clone();
-        Numbers::new(bytes.clone(), n, is_narrow).map(move |number| show(number))
+        DecodedNumbers::new(bytes.clone(), n, is_narrow).map(move |number| show(number))
     }))
 }
 
 /// The numbers of a stream by its decoder, some at a time.
-struct Numbers {
+struct DecodedNumbers {
     narrow: Option<Decoder<i32>>,
     wide: Option<Decoder<i64>>,
     left: usize,
     block: std::vec::IntoIter<i64>,
 }
 
-impl Numbers {
+impl DecodedNumbers {
     fn new(bytes: Bytes, n: usize, is_narrow: bool) -> Self {
         let narrow = is_narrow.then(|| Decoder::new(bytes.clone(), n).ok()).flatten();
         let wide = (!is_narrow).then(|| Decoder::new(bytes, n).ok()).flatten();
@@ -418,7 +419,7 @@ impl Numbers {
     }
 }
 
-impl Iterator for Numbers {
+impl Iterator for DecodedNumbers {
     type Item = i64;
 
     fn next(&mut self) -> Option<i64> {
@@ -445,7 +446,7 @@ pub(super) fn list(
     bytes: &Bytes,
     encoding: Encoding,
     n: usize,
-    column: &Arc<Column>,
+    column: &Arc<ShownColumn>,
 ) -> Option<Items> {
     let (bytes, column) = (bytes.clone(), column.clone());
     match encoding {

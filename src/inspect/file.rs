@@ -119,7 +119,7 @@ impl Inspector {
     /// The whole file, in spans that lie end to end.
     pub fn spans(&self) -> Spans {
         let this = self.clone();
-        let Some(places) = Places::new(&*self.source, self.file_len).transpose() else {
+        let Some(places) = FixedParts::new(&*self.source, self.file_len).transpose() else {
             let span = self.unparsed(0..self.file_len);
             return Spans::infallible((span.length > 0).then_some(span).into_iter());
         };
@@ -187,7 +187,7 @@ impl Inspector {
 
     /// The footer alone, with its length and the magic number after it.
     pub fn footer(&self) -> Spans {
-        let places = match Places::new(&*self.source, self.file_len) {
+        let places = match FixedParts::new(&*self.source, self.file_len) {
             Ok(Some(places)) => places,
             Ok(None) => return Spans::list(vec![self.unparsed(0..self.file_len)]),
             Err(error) => return Spans::failed(error),
@@ -253,7 +253,7 @@ impl Inspector {
     }
 
     /// The footer, encrypted or not.
-    fn footer_span(&self, places: &Places) -> Result<Span> {
+    fn footer_span(&self, places: &FixedParts) -> Result<Span> {
         let range = places.footer.clone();
         let name = "footer";
         let span = Span::in_file(&self.source, range.clone(), SpanKind::Footer, name);
@@ -344,7 +344,7 @@ impl Inspector {
 }
 
 /// Where the parts are that every file has.
-struct Places {
+struct FixedParts {
     head: Range<u64>,
     footer: Range<u64>,
     /// The length of the footer, and the magic number.
@@ -352,7 +352,7 @@ struct Places {
     is_encrypted: bool,
 }
 
-impl Places {
+impl FixedParts {
     /// `None` if the file is too short to have them.
     fn new(source: &dyn Source, file_len: u64) -> Result<Option<Self>> {
         if file_len < MIN_FILE_LEN {

@@ -7,41 +7,41 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::runs::{self, Pieces, Show};
+use super::runs::{self, PackedSpans, Show};
 use super::span::{Cutter, Slot, Slots, Span, SpanKind, Spans};
-use super::value::{Column, Items, Value};
+use super::value::{Items, ShownColumn, Value};
 use crate::encoding::legacy::{BitOrder, BitPacked};
 use crate::encoding::rle::{BitWidth, Hybrid, Run};
 use crate::error::Result;
 
 /// The levels of a page, of one sort.
 #[derive(Debug, Clone)]
-pub(super) struct Levels {
+pub(super) struct StoredLevels {
     max: u16,
     slots: usize,
-    form: Form,
+    form: LevelForm,
 }
 
 #[derive(Debug, Clone)]
-enum Form {
+enum LevelForm {
     /// The highest level is 0: nothing is stored.
     Absent,
     Hybrid(Bytes),
     BitPacked(Bytes, BitOrder),
 }
 
-impl Levels {
+impl StoredLevels {
     pub(super) fn absent(slots: usize) -> Self {
-        Self { max: 0, slots, form: Form::Absent }
+        Self { max: 0, slots, form: LevelForm::Absent }
     }
 
     /// In the hybrid encoding, without a length in front.
     pub(super) fn hybrid(bytes: Bytes, max: u16, slots: usize) -> Self {
-        Self { max, slots, form: Form::Hybrid(bytes) }
+        Self { max, slots, form: LevelForm::Hybrid(bytes) }
     }
 
     pub(super) fn bit_packed(bytes: Bytes, order: BitOrder, max: u16, slots: usize) -> Self {
-        Self { max, slots, form: Form::BitPacked(bytes, order) }
+        Self { max, slots, form: LevelForm::BitPacked(bytes, order) }
     }
 
     /// How many bits a level takes.
@@ -63,16 +63,16 @@ impl Levels {
     fn runs(&self) -> LevelRuns {
         let width = Self::width(self.max);
         let source = match &self.form {
-            Form::Absent => Source::Absent,
+            LevelForm::Absent => LevelSource::Absent,
             // `new` never fails; it would be the error of the first run.
-            Form::Hybrid(bytes) => match Hybrid::new(bytes.clone(), width, self.slots) {
-                Ok(hybrid) => Source::Hybrid(hybrid),
-                Err(_) => Source::Absent,
+            LevelForm::Hybrid(bytes) => match Hybrid::new(bytes.clone(), width, self.slots) {
+                Ok(hybrid) => LevelSource::Hybrid(hybrid),
+                Err(_) => LevelSource::Absent,
             },
-            Form::BitPacked(bytes, order) => {
+            LevelForm::BitPacked(bytes, order) => {
                 match BitPacked::new(bytes.clone(), *order, width, self.slots) {
-                    Ok(packed) => Source::BitPacked(packed),
-                    Err(error) => Source::Failed(Some(error)),
+                    Ok(packed) => LevelSource::BitPacked(packed),
+                    Err(error) => LevelSource::Failed(Some(error)),
                 }
             }
         };
@@ -92,7 +92,7 @@ impl Levels {
             })
         });
         let text = match self.form {
-            Form::BitPacked(..) => "BIT_PACKED",
+            LevelForm::BitPacked(..) => "BIT_PACKED",
             _ => "RLE",
         };
         let text = format!("{text}, {} bits, highest {}", Self::width(self.max).bits(), self.max);
@@ -103,8 +103,8 @@ impl Levels {
             let show: Show = Arc::new(|level| Value::Int(level.into()).into());
             let width = Self::width(levels.max);
             let inside = match levels.form {
-                Form::BitPacked(_, order) => {
-                    Spans::infallible(Pieces::legacy(cutter, order, width, levels.slots, show))
+                LevelForm::BitPacked(_, order) => {
+                    Spans::infallible(PackedSpans::legacy(cutter, order, width, levels.slots, show))
                 }
                 _ => runs::hybrid(cutter, width, levels.slots, show),
             };
@@ -124,14 +124,14 @@ pub(super) fn length(cutter: &mut Cutter) -> Span {
 }
 
 struct LevelRuns {
-    source: Source,
+    source: LevelSource,
     left: usize,
     /// Levels that were packed, and how many of them are given.
     block: Vec<u32>,
     next: usize,
 }
 
-enum Source {
+enum LevelSource {
     Absent,
     Hybrid(Hybrid),
     BitPacked(BitPacked),
@@ -148,15 +148,15 @@ impl LevelRuns {
             self.block.clear();
             self.next = 0;
             match &mut self.source {
-                Source::Absent => return Ok((0, std::mem::take(&mut self.left) as u64)),
-                Source::Failed(error) => {
+                LevelSource::Absent => return Ok((0, std::mem::take(&mut self.left) as u64)),
+                LevelSource::Failed(error) => {
                     self.left = 0;
                     return match error.take() {
                         Some(error) => Err(error),
                         None => Ok((0, 0)),
                     };
                 }
-                Source::Hybrid(hybrid) => {
+                LevelSource::Hybrid(hybrid) => {
                     let first = hybrid.next_run(self.left.min(BLOCK))?;
                     match first {
                         Run::Rle { value, n } => {
@@ -166,7 +166,7 @@ impl LevelRuns {
                         Run::Packed(packed) => packed.unpack(&mut self.block),
                     }
                 }
-                Source::BitPacked(packed) => {
+                LevelSource::BitPacked(packed) => {
                     packed.read(self.left.min(BLOCK), &mut self.block)?;
                 }
             }
@@ -196,7 +196,7 @@ impl Iterator for LevelRuns {
 }
 
 /// The slots of a page: each run of equal pairs of levels is one.
-pub(super) fn slots(rep: &Levels, def: &Levels, column: &Arc<Column>) -> Slots {
+pub(super) fn slots(rep: &StoredLevels, def: &StoredLevels, column: &Arc<ShownColumn>) -> Slots {
     let (mut rep, mut def) = (rep.runs(), def.runs());
     let (mut r, mut d) = ((0, 0), (0, 0));
     let mut first = 0u64;

@@ -1,4 +1,4 @@
-//! [`Memory`]: what is held of a file is counted for as long as a span needs it.
+//! What is held of a file is counted for as long as a span needs it.
 
 use std::ops::Range;
 
@@ -9,9 +9,6 @@ use crate::error::{Error, LimitKind, Result};
 use crate::format::CompressionCodec;
 use crate::io::Source;
 use crate::limits::{Budget, Reservation};
-
-/// Memory that is reserved.
-pub(super) struct Memory(Reservation);
 
 /// Bytes, and the memory that they take.
 struct Counted {
@@ -25,17 +22,9 @@ impl AsRef<[u8]> for Counted {
     }
 }
 
-impl Memory {
-    /// # Errors
-    /// `Limit(Memory)`.
-    pub(super) fn reserve(budget: &Budget, purpose: &'static str, len: usize) -> Result<Self> {
-        budget.take_for(purpose, len).map(Self)
-    }
-
-    /// The bytes that it is for: it is given back with the last of them.
-    pub(super) fn holding(self, bytes: Bytes) -> Bytes {
-        Bytes::from_owner(Counted { bytes, _memory: self.0 })
-    }
+/// The bytes that the memory is for: it is given back with the last of them.
+pub(super) fn holding(memory: Reservation, bytes: Bytes) -> Bytes {
+    Bytes::from_owner(Counted { bytes, _memory: memory })
 }
 
 /// Reads a range of the file.
@@ -45,8 +34,8 @@ impl Memory {
 pub(super) fn read(source: &dyn Source, range: Range<u64>, budget: &Budget) -> Result<Bytes> {
     let len = range.end.saturating_sub(range.start);
     let len = usize::try_from(len).unwrap_or(usize::MAX);
-    let memory = Memory::reserve(budget, "bytes of the file", len)?;
-    Ok(memory.holding(source.read(range)?))
+    let memory = budget.take_for("bytes of the file", len)?;
+    Ok(holding(memory, source.read(range)?))
 }
 
 /// Decompresses `input` to `len` bytes.
@@ -66,12 +55,12 @@ pub(super) fn decompress(
             format_args!("a page of {len} bytes; Limits::page_bytes allows {max_len}"),
         ));
     }
-    let memory = Memory::reserve(budget, "a decompressed page", len)?;
+    let memory = budget.take_for("a decompressed page", len)?;
     let mut decompressor = Decompressor::new(codec)?;
     let working = decompressor.working_bytes(input);
-    let _working = Memory::reserve(budget, "the window of the codec", working)?;
+    let _working = budget.take_for("the window of the codec", working)?;
     let mut out =
         Vec::with_capacity(first_capacity(input.len(), len).saturating_add(compress::SLACK));
     decompressor.decompress(input, len, &mut out)?;
-    Ok(memory.holding(out.into()))
+    Ok(holding(memory, out.into()))
 }

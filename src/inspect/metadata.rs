@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::span::{Cutter, FieldOfMetadata, Span, SpanKind, Spans};
-use super::value::{Column, Items, Text, Value};
+use super::value::{Items, ShownColumn, Text, Value};
 use crate::error::Result;
 use crate::read::Footer;
 use crate::thrift::describe::{Describe, Description, FieldDescription, StructDescription};
@@ -21,7 +21,7 @@ pub(super) struct Context {
     /// The footer, whose leaves the columns of its row groups are.
     footer: Option<Footer>,
     /// The column whose bounds these are.
-    column: Option<Arc<Column>>,
+    column: Option<Arc<ShownColumn>>,
     row_group: Option<usize>,
 }
 
@@ -32,7 +32,7 @@ impl Context {
     }
 
     /// Of metadata that belong to a column.
-    pub(super) fn of_column(column: &Arc<Column>) -> Self {
+    pub(super) fn of_column(column: &Arc<ShownColumn>) -> Self {
         Self { column: Some(column.clone()), ..Self::default() }
     }
 
@@ -46,7 +46,7 @@ impl Context {
             ("RowGroup", "columns") => self.row_group,
             _ => return None,
         };
-        let column = self.footer.as_ref().and_then(|of| Column::new(of, index).ok());
+        let column = self.footer.as_ref().and_then(|of| ShownColumn::new(of, index).ok());
         Some(Self { column: column.map(Arc::new), row_group, ..self.clone() })
     }
 }
@@ -197,7 +197,7 @@ impl Fields {
                         "list header",
                     );
                     let head = head.with_value(Value::UInt(n as u64));
-                    let elements = Elements {
+                    let elements = ElementSpans {
                         fields: Self::new(cutter, None, context.clone()),
                         ty: element,
                         of: of.filter(|of| fits(of, element)),
@@ -314,7 +314,7 @@ struct ElementPlace {
 }
 
 /// The elements of a list.
-struct Elements {
+struct ElementSpans {
     fields: Fields,
     ty: u8,
     of: Option<Description>,
@@ -323,7 +323,7 @@ struct Elements {
     n: usize,
 }
 
-impl Iterator for Elements {
+impl Iterator for ElementSpans {
     type Item = Span;
 
     fn next(&mut self) -> Option<Span> {

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 
 use super::levels::length;
-use super::memory::Memory;
+use super::memory::holding;
 use super::span::{Cutter, Span, SpanKind, Spans};
 use crate::crypt::{ChunkDecryptor, Module};
 use crate::error::Result;
@@ -78,9 +78,9 @@ impl Opener {
     /// # Errors
     /// `Crypto` if it is not authentic, `Limit(Memory)`.
     pub(super) fn open(&self, sealed: &[u8]) -> Result<Bytes> {
-        let memory = Memory::reserve(&self.budget, "a decrypted module", sealed.len())?;
+        let memory = self.budget.take_for("a decrypted module", sealed.len())?;
         let mut out = Vec::new();
         self.decryptor.open_into(self.module, sealed, &mut out)?;
-        Ok(memory.holding(out.into()))
+        Ok(holding(memory, out.into()))
     }
 }

@@ -9,12 +9,12 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::levels::{self, Levels};
+use super::levels::{self, StoredLevels};
 use super::memory::{self, decompress};
 use super::metadata::{self, Context};
 use super::module::{self, Opener, no_bytes};
 use super::span::{Cutter, Slots, Span, SpanKind, Spans};
-use super::value::Column;
+use super::value::ShownColumn;
 use super::values::{self, Dictionary, ValueContext};
 use crate::crypt::Module;
 use crate::encoding::legacy::BitOrder;
@@ -28,7 +28,7 @@ use crate::page::{PageContext, PagePosition, StoredHeader};
 pub(super) struct ChunkContext {
     pub(super) source: Arc<dyn Source>,
     pub(super) budget: Budget,
-    pub(super) column: Arc<Column>,
+    pub(super) column: Arc<ShownColumn>,
     pub(super) row_group: usize,
     /// The bytes of the chunk.
     pub(super) range: Range<u64>,
@@ -91,7 +91,7 @@ impl ChunkContext {
 
 /// Where a page lies.
 #[derive(Debug, Clone)]
-pub(super) struct PagePlace {
+pub(super) struct PageExtent {
     /// Where its header begins.
     pub(super) offset: u64,
     /// The header as it is stored.
@@ -105,7 +105,7 @@ pub(super) struct PagePlace {
 /// Describes a page.
 pub(super) fn describe(
     context: &Arc<ChunkContext>,
-    place: PagePlace,
+    place: PageExtent,
     stored: &StoredHeader,
 ) -> Span {
     let header = Arc::new((*stored.header).clone());
@@ -121,7 +121,7 @@ pub(super) fn describe(
     span.row_group = Some(context.row_group);
     span.column = Some(context.column.path.clone());
     span.page = place.number;
-    let body = Arc::new(Body {
+    let body = Arc::new(PageBody {
         context: context.clone(),
         header,
         range: place.offset + place.header.len() as u64..place.end,
@@ -142,12 +142,12 @@ pub(super) fn describe(
     let is_dictionary = kind == SpanKind::DictionaryPage;
     span.with_children(move || {
         let header = header_span(&body, &place, is_dictionary);
-        let inside = (!body.range.is_empty()).then(|| Body::in_file(&body));
+        let inside = (!body.range.is_empty()).then(|| PageBody::in_file(&body));
         Spans::list([header].into_iter().chain(inside).collect())
     })
 }
 
-fn header_span(body: &Arc<Body>, place: &PagePlace, is_dictionary: bool) -> Span {
+fn header_span(body: &Arc<PageBody>, place: &PageExtent, is_dictionary: bool) -> Span {
     let context = Context::of_column(&body.context.column);
     let mut cutter = Cutter::new(place.header.clone(), place.offset);
     let (kind, name) = (SpanKind::PageHeader, "page header");
@@ -171,7 +171,7 @@ fn header_span(body: &Arc<Body>, place: &PagePlace, is_dictionary: bool) -> Span
 }
 
 /// The body of a page.
-struct Body {
+struct PageBody {
     context: Arc<ChunkContext>,
     header: Arc<PageHeader>,
     range: Range<u64>,
@@ -179,7 +179,7 @@ struct Body {
     module: Option<Module>,
 }
 
-impl Body {
+impl PageBody {
     /// As it is stored.
     fn stored(&self) -> Result<Bytes> {
         memory::read(&*self.context.source, self.range.clone(), &self.context.budget)
@@ -299,7 +299,7 @@ impl Body {
         };
         match values {
             Err(why) => out.extend(cutter.unparsed(why)),
-            Ok(PageValues { n, encoding, compressed_to }) => {
+            Ok(ValueSection { n, encoding, compressed_to }) => {
                 let context = ValueContext {
                     column: self.context.column.clone(),
                     dictionary: matches!(
@@ -371,7 +371,7 @@ impl Body {
         &self,
         cutter: &mut Cutter,
         out: &mut Vec<Span>,
-    ) -> Result<PageValues, String> {
+    ) -> Result<ValueSection, String> {
         let inner = self.header.data_page_header.as_ref();
         let inner = inner.ok_or_else(|| "data_page_header is missing".to_owned())?;
         let (rep, def) = self.levels_v1(cutter.rest())?;
@@ -388,7 +388,7 @@ impl Body {
             0 => rep.slots,
             _ => def.levels.count_values().map_err(|error| error.message().to_owned())?,
         };
-        Ok(PageValues { n, encoding: inner.encoding, compressed_to: None })
+        Ok(ValueSection { n, encoding: inner.encoding, compressed_to: None })
     }
 
     fn levels_v1(&self, bytes: &Bytes) -> Result<(LevelBlock, LevelBlock), String> {
@@ -410,7 +410,7 @@ impl Body {
         &self,
         cutter: &mut Cutter,
         out: &mut Vec<Span>,
-    ) -> Result<PageValues, String> {
+    ) -> Result<ValueSection, String> {
         let inner = self.header.data_page_header_v2.as_ref();
         let inner = inner.ok_or_else(|| "data_page_header_v2 is missing".to_owned())?;
         let (rep, def) = self.levels_v2(cutter.rest())?;
@@ -434,7 +434,11 @@ impl Body {
             is_compressed && self.context.page.codec != CompressionCodec::Uncompressed;
         let len = count(self.header.uncompressed_page_size, "uncompressed_page_size")?;
         let len = len.saturating_sub(rep.len + def.len);
-        Ok(PageValues { n, encoding: inner.encoding, compressed_to: is_compressed.then_some(len) })
+        Ok(ValueSection {
+            n,
+            encoding: inner.encoding,
+            compressed_to: is_compressed.then_some(len),
+        })
     }
 
     fn levels_v2(&self, bytes: &Bytes) -> Result<(LevelBlock, LevelBlock), String> {
@@ -472,7 +476,7 @@ impl Body {
 }
 
 /// What stands after the levels.
-struct PageValues {
+struct ValueSection {
     n: usize,
     encoding: Encoding,
     /// The bytes that it decompresses to, if it is compressed.
@@ -481,7 +485,7 @@ struct PageValues {
 
 /// The levels of one sort.
 struct LevelBlock {
-    levels: Levels,
+    levels: StoredLevels,
     slots: usize,
     /// Bytes, with the length in front.
     len: usize,
@@ -498,7 +502,7 @@ impl LevelBlock {
         slots: usize,
     ) -> Result<Self, String> {
         if max == 0 {
-            return Ok(Self { levels: Levels::absent(slots), slots, len: 0, prefix: 0 });
+            return Ok(Self { levels: StoredLevels::absent(slots), slots, len: 0, prefix: 0 });
         }
         match encoding {
             Encoding::Rle => {
@@ -509,16 +513,16 @@ impl LevelBlock {
                 let Some(end) = end.filter(|end| *end <= bytes.len()) else {
                     return Err("the length of the levels is beyond the end of the page".to_owned());
                 };
-                let levels = Levels::hybrid(bytes.slice(prefix..end), max, slots);
+                let levels = StoredLevels::hybrid(bytes.slice(prefix..end), max, slots);
                 Ok(Self { levels, slots, len: end, prefix })
             }
             Encoding::BitPacked => {
-                let bits = u64::from(Levels::width(max).bits()).saturating_mul(slots as u64);
+                let bits = u64::from(StoredLevels::width(max).bits()).saturating_mul(slots as u64);
                 let len = usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX);
                 if len > bytes.len() {
                     return Err("the levels end beyond the end of the page".to_owned());
                 }
-                let levels = Levels::bit_packed(bytes.slice(..len), order, max, slots);
+                let levels = StoredLevels::bit_packed(bytes.slice(..len), order, max, slots);
                 Ok(Self { levels, slots, len, prefix: 0 })
             }
             other => Err(format!("levels in {other}")),
@@ -528,8 +532,8 @@ impl LevelBlock {
     fn v2(bytes: Bytes, max: u16, slots: usize) -> Self {
         let len = bytes.len();
         let levels = match max {
-            0 => Levels::absent(slots),
-            _ => Levels::hybrid(bytes, max, slots),
+            0 => StoredLevels::absent(slots),
+            _ => StoredLevels::hybrid(bytes, max, slots),
         };
         Self { levels, slots, len, prefix: 0 }
     }

@@ -9,17 +9,17 @@ use std::sync::{Arc, OnceLock};
 
 use super::bloom;
 use super::chunk::{self, MetadataCopy};
-use super::memory::{self, Memory};
+use super::memory;
 use super::metadata::{self, Context};
 use super::module::{self, Opener};
 use super::page::ChunkContext;
 use super::span::{Cutter, Reference, Span, SpanKind, Spans};
-use super::value::Column;
+use super::value::ShownColumn;
 use crate::crypt::Module;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{ColumnChunkRef, ColumnIndex, OffsetIndex};
 use crate::io::Source;
-use crate::limits::{Budget, Limits};
+use crate::limits::{Budget, Limits, Reservation};
 use crate::page::PageContext;
 use crate::read::{Footer, chunk_range, page_context};
 
@@ -54,7 +54,7 @@ pub(super) struct Regions {
     end: u64,
     /// The column chunk that ended there, if it was one.
     chunk: Option<Arc<ChunkContext>>,
-    _memory: Memory,
+    _memory: Reservation,
 }
 
 impl Regions {
@@ -68,7 +68,7 @@ impl Regions {
         const CLAIMS: usize = 4;
         let most = row_groups.saturating_mul(leaves).saturating_mul(CLAIMS);
         let len = most.saturating_mul(size_of::<Region>());
-        let memory = Memory::reserve(&file.budget, "the list of the regions", len)?;
+        let memory = file.budget.take_for("the list of the regions", len)?;
         let mut regions = Vec::new();
         for row_group in 0..row_groups {
             for leaf in 0..leaves {
@@ -182,7 +182,7 @@ impl File {
     ) -> Result<ChunkContext> {
         let footer = &self.footer;
         let chunk = footer.column_chunk_ref(row_group, leaf)?;
-        let column = Arc::new(Column::new(footer, leaf)?);
+        let column = Arc::new(ShownColumn::new(footer, leaf)?);
         let codec = chunk.meta_data.as_ref().map(|meta| meta.codec).unwrap_or_default();
         let mut page: PageContext = page_context(footer, &column.leaf, codec, &self.limits);
         page.decryptor = match footer.chunk_decryptor(row_group, leaf, &chunk) {

@@ -20,17 +20,17 @@ pub(super) type Show = Arc<dyn Fn(u32) -> Shown + Send + Sync>;
 /// The runs of `n` numbers of `width` bits.
 pub(super) fn hybrid(cutter: Cutter, width: BitWidth, n: usize, show: Show) -> Spans {
     let hybrid = Hybrid::stored(cutter.rest().clone(), width, n);
-    Spans::infallible(Runs { cutter, hybrid, width, show })
+    Spans::infallible(RunSpans { cutter, hybrid, width, show })
 }
 
-struct Runs {
+struct RunSpans {
     cutter: Cutter,
     hybrid: Hybrid,
     width: BitWidth,
     show: Show,
 }
 
-impl Iterator for Runs {
+impl Iterator for RunSpans {
     type Item = Span;
 
     fn next(&mut self) -> Option<Span> {
@@ -71,14 +71,14 @@ impl Iterator for Runs {
             let groups = body.checked_div(bits as usize).unwrap_or_default();
             let unit = if bits == 1 { "bit" } else { "bits" };
             let text = format!("{groups} × 8 numbers of {bits} {unit}");
-            let pieces = Pieces::new(cutter, width, n, show.clone());
+            let pieces = PackedSpans::new(cutter, width, n, show.clone());
             Spans::infallible(std::iter::once(head.with_text(text)).chain(pieces))
         }))
     }
 }
 
 /// Packed numbers, a few groups of eight at a time.
-pub(super) struct Pieces {
+pub(super) struct PackedSpans {
     cutter: Cutter,
     width: BitWidth,
     left: usize,
@@ -87,7 +87,7 @@ pub(super) struct Pieces {
     legacy: Option<BitOrder>,
 }
 
-impl Pieces {
+impl PackedSpans {
     fn new(cutter: Cutter, width: BitWidth, n: usize, show: Show) -> Self {
         Self { cutter, width, left: n, show, legacy: None }
     }
@@ -104,7 +104,7 @@ impl Pieces {
     }
 }
 
-impl Iterator for Pieces {
+impl Iterator for PackedSpans {
     type Item = Span;
 
     fn next(&mut self) -> Option<Span> {
@@ -151,5 +151,5 @@ fn several(span: Span, found: &[u32], show: &Show) -> Span {
 
 /// Packed flags, PLAIN.
 pub(super) fn packed_bits(bytes: Bytes, offset: u64, n: usize, show: Show) -> Spans {
-    Spans::infallible(Pieces::new(Cutter::new(bytes, offset), BitWidth::for_max(1), n, show))
+    Spans::infallible(PackedSpans::new(Cutter::new(bytes, offset), BitWidth::for_max(1), n, show))
 }

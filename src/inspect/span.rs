@@ -47,7 +47,7 @@ pub struct Span {
     decrypted: Option<Expand>,
     slots: Option<Arc<dyn Fn() -> Slots + Send + Sync>>,
     checksum: Option<Arc<dyn Fn() -> Result<PageChecksum> + Send + Sync>>,
-    stored: Stored,
+    stored: StoredBytes,
 }
 
 /// The CRC-32 of the body of a page.
@@ -65,7 +65,7 @@ type Expand = Arc<dyn Fn() -> Spans + Send + Sync>;
 
 /// Where the bytes of a span are.
 #[derive(Clone)]
-enum Stored {
+enum StoredBytes {
     Memory(Bytes),
     /// They are read when they are asked for.
     File(Arc<dyn Source>),
@@ -251,7 +251,7 @@ impl Span {
         length: u64,
         kind: SpanKind,
         name: Cow<'static, str>,
-        stored: Stored,
+        stored: StoredBytes,
     ) -> Self {
         Self {
             offset,
@@ -283,7 +283,7 @@ impl Span {
         name: impl Into<Cow<'static, str>>,
     ) -> Self {
         let length = range.end.saturating_sub(range.start);
-        Self::new(range.start, length, kind, name.into(), Stored::File(source.clone()))
+        Self::new(range.start, length, kind, name.into(), StoredBytes::File(source.clone()))
     }
 
     /// The offset after the last byte.
@@ -406,8 +406,8 @@ impl Span {
     /// All its bytes, which must be in memory; none if they are not.
     pub(super) fn in_memory(&self) -> Bytes {
         match &self.stored {
-            Stored::Memory(bytes) => bytes.clone(),
-            Stored::File(_) => Bytes::new(),
+            StoredBytes::Memory(bytes) => bytes.clone(),
+            StoredBytes::File(_) => Bytes::new(),
         }
     }
 }
@@ -451,7 +451,7 @@ impl fmt::Debug for Spans {
 
 /// The bytes of a span, in pieces.
 pub struct SpanBytes {
-    stored: Stored,
+    stored: StoredBytes,
     range: Range<u64>,
 }
 
@@ -466,11 +466,11 @@ impl Iterator for SpanBytes {
             return None;
         }
         match &self.stored {
-            Stored::Memory(bytes) => {
+            StoredBytes::Memory(bytes) => {
                 self.range.start = self.range.end;
                 Some(Ok(bytes.clone()))
             }
-            Stored::File(source) => {
+            StoredBytes::File(source) => {
                 let end = self.range.start.saturating_add(PIECE).min(self.range.end);
                 let piece = source.read(self.range.start..end);
                 self.range.start = if piece.is_ok() { end } else { self.range.end };
@@ -568,7 +568,7 @@ impl Cutter {
     ) -> Span {
         let offset = self.offset;
         let bytes = self.take(len);
-        Span::new(offset, bytes.len() as u64, kind, name.into(), Stored::Memory(bytes))
+        Span::new(offset, bytes.len() as u64, kind, name.into(), StoredBytes::Memory(bytes))
     }
 
     /// All that is left, if there is anything.

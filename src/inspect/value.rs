@@ -1,5 +1,5 @@
-//! [`Value`]: what bytes stand for; and [`Column`], which knows how the bytes of its values are
-//! shown.
+//! [`Value`]: what bytes stand for; and [`ShownColumn`], which knows how the bytes of its values
+//! are shown.
 
 use std::fmt;
 use std::ops::Deref;
@@ -123,16 +123,16 @@ impl From<Value> for Shown {
     }
 }
 
-/// A column of the file.
+/// A column of the file, whose values are shown.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct ShownColumn {
     pub(super) leaf: Leaf,
     pub(super) path: Arc<str>,
     /// The optional and repeated nodes on the way to the leaf, one for each definition level.
     pub(super) steps: Vec<(Arc<str>, Repetition)>,
 }
 
-impl Column {
+impl ShownColumn {
     /// The column of a leaf.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use super::delta;
 use super::levels::length;
 use super::runs::{self, Show};
 use super::span::{Cutter, Span, SpanKind, Spans};
-use super::value::{Column, Items, Shown, Value};
+use super::value::{Items, Shown, ShownColumn, Value};
 use crate::bytes::Cursor;
 use crate::encoding::rle::BitWidth;
 use crate::error::Spec;
@@ -22,7 +22,7 @@ use crate::schema::Physical;
 /// What values are explained with.
 #[derive(Clone)]
 pub(super) struct ValueContext {
-    pub(super) column: Arc<Column>,
+    pub(super) column: Arc<ShownColumn>,
     /// The values of the dictionary page, if there is one.
     pub(super) dictionary: Option<Arc<Dictionary>>,
 }
@@ -77,7 +77,7 @@ fn unknown(mut cutter: Cutter, encoding: Encoding, physical: Physical) -> Spans 
 }
 
 /// The values that do not lie in spans of their own.
-fn list(bytes: &Bytes, encoding: Encoding, n: usize, column: &Arc<Column>) -> Option<Items> {
+fn list(bytes: &Bytes, encoding: Encoding, n: usize, column: &Arc<ShownColumn>) -> Option<Items> {
     let physical = column.leaf.physical;
     match encoding {
         Encoding::ByteStreamSplit => {
@@ -101,7 +101,12 @@ fn list(bytes: &Bytes, encoding: Encoding, n: usize, column: &Arc<Column>) -> Op
 }
 
 /// Values in PLAIN, each a span.
-pub(super) fn plain(cutter: Cutter, n: usize, column: Arc<Column>, what: &'static str) -> Spans {
+pub(super) fn plain(
+    cutter: Cutter,
+    n: usize,
+    column: Arc<ShownColumn>,
+    what: &'static str,
+) -> Spans {
     if column.leaf.physical == Physical::Boolean {
         let show: Show = Arc::new(|bit| Value::Bool(bit == 1).into());
         let offset = cutter.offset();
@@ -112,7 +117,7 @@ pub(super) fn plain(cutter: Cutter, n: usize, column: Arc<Column>, what: &'stati
 
 struct PlainValues {
     cutter: Cutter,
-    column: Arc<Column>,
+    column: Arc<ShownColumn>,
     next: usize,
     n: usize,
     what: &'static str,
@@ -208,7 +213,7 @@ fn streams(mut cutter: Cutter, width: usize, n: usize) -> Spans {
 
 /// The values of a dictionary page, for those who meet an index.
 pub(super) struct Dictionary {
-    column: Arc<Column>,
+    column: Arc<ShownColumn>,
     bytes: Bytes,
     /// Where each value begins, where they are of different lengths.
     starts: Vec<u32>,
@@ -219,7 +224,7 @@ const MAX_STARTS: usize = 1 << 20;
 
 impl Dictionary {
     /// Of `n` PLAIN values.
-    pub(super) fn new(bytes: Bytes, n: usize, column: Arc<Column>) -> Self {
+    pub(super) fn new(bytes: Bytes, n: usize, column: Arc<ShownColumn>) -> Self {
         let mut starts = Vec::new();
         if column.leaf.physical == Physical::ByteArray {
             let mut cursor = Cursor::new(&bytes, Spec::Encodings("PLAIN"));
