@@ -1,4 +1,4 @@
-//! [`Elements`]: the elements of a schema, decoded on demand from the bytes of the footer.
+//! [`SchemaElements`]: the elements of a schema, decoded on demand from the bytes of the footer.
 //!
 //! Spec: `parquet.thrift`, SchemaElement. Read with [`FileHead`](super::FileHead); `schema` makes a
 //! tree of them. Every element is decoded when the footer is read, or compared with one that was,
@@ -13,17 +13,17 @@ use super::borrowed::SchemaElementRef;
 use super::enums::{ConvertedType, FieldRepetitionType, Type};
 use super::schema::{LogicalType, SchemaElement};
 use crate::error::{Error, LimitKind, Result};
-use crate::thrift::{Read, Reader, Unknown, Write, wire};
+use crate::thrift::{Read, ThriftReader, Unknown, Write, wire};
 
 /// The elements of a schema: the bytes of the footer, and where each element is in them.
 #[derive(Debug, Clone)]
-pub(crate) struct Elements {
+pub(crate) struct SchemaElements {
     bytes: Bytes,
     heads: Box<[ElementHead]>,
     long: Box<[LongElement]>,
 }
 
-impl Elements {
+impl SchemaElements {
     /// Elements that were read from `bytes`.
     pub(super) fn new(bytes: Bytes, heads: ElementHeads) -> Self {
         Self { bytes, heads: heads.heads, long: heads.long }
@@ -36,7 +36,7 @@ impl Elements {
     pub(crate) fn encode(elements: Vec<SchemaElement>) -> Result<Self> {
         let mut bytes = Vec::new();
         elements.write(&mut bytes);
-        let heads = ElementHeads::read(&mut Reader::new(&bytes))?;
+        let heads = ElementHeads::read(&mut ThriftReader::new(&bytes))?;
         Ok(Self::new(bytes.into(), heads))
     }
 
@@ -73,7 +73,7 @@ impl Elements {
     }
 
     /// The name of the element at `index`. Its bytes are checked once more: to compare it, take
-    /// [`Elements::name_bytes`].
+    /// [`SchemaElements::name_bytes`].
     pub(crate) fn name(&self, index: u32) -> &str {
         std::str::from_utf8(self.name_bytes(index)).expect("checked when the footer was read")
     }
@@ -95,7 +95,7 @@ impl Elements {
     }
 
     fn decode<'a, T: Read<'a>>(&'a self, index: u32) -> T {
-        T::read(&mut Reader::new(self.bytes_from(index))).expect("read when the footer was")
+        T::read(&mut ThriftReader::new(self.bytes_from(index))).expect("read when the footer was")
     }
 
     fn bytes_from(&self, index: u32) -> &[u8] {
@@ -108,7 +108,7 @@ impl Elements {
     }
 }
 
-impl PartialEq for Elements {
+impl PartialEq for SchemaElements {
     /// Equal if all elements are, wherever they are and however they are encoded.
     fn eq(&self, other: &Self) -> bool {
         let same = |index| self.get_owned(index) == other.get_owned(index);
@@ -144,7 +144,7 @@ impl<'a> Read<'a> for ElementHeads {
         Vec::<SchemaElement>::fits(ty, payload)
     }
 
-    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'a>) -> Result<Self> {
         let (_, n) = reader.list()?;
         // A number alone asks for no more memory than there are bytes; from there on it grows.
         let capacity = n.min(reader.rest().len() / size_of::<ElementHead>());
@@ -213,7 +213,7 @@ impl<'a> Template<'a> {
     /// Reads an element that differs from this one in its name alone; `None` if it does not, or is
     /// malformed.
     #[inline]
-    fn read_like(&self, reader: &mut Reader<'_>) -> Option<ElementHead> {
+    fn read_like(&self, reader: &mut ThriftReader<'_>) -> Option<ElementHead> {
         let head = self.head?;
         let rest = self.before.strip(reader.rest())?;
         // A length of several bytes begins with a larger one.
@@ -234,7 +234,7 @@ impl<'a> Template<'a> {
     /// Decodes an element, and remembers it. One that takes long to decode is kept by the caller.
     fn read_other(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut ThriftReader<'a>,
         keep: impl FnOnce(SchemaElementRef<'_>),
     ) -> Result<ElementHead> {
         let bytes = reader.rest();
@@ -361,7 +361,7 @@ pub(crate) enum LogicalKind {
 
 impl ElementHead {
     /// Decodes an element; and where in it the name begins.
-    fn read<'a>(reader: &mut Reader<'a>) -> Result<(Self, usize, SchemaElementRef<'a>)> {
+    fn read<'a>(reader: &mut ThriftReader<'a>) -> Result<(Self, usize, SchemaElementRef<'a>)> {
         let (start, bytes) = (reader.position(), reader.rest());
         let element = SchemaElementRef::read(reader)?;
         // The name is a part of these bytes.

@@ -12,13 +12,13 @@ use bytes::Bytes;
 use super::borrowed::ColumnChunkRef;
 use super::column::ColumnChunk;
 use super::crypto::EncryptionAlgorithm;
-use super::elements::{ElementHeads, Elements};
+use super::elements::{ElementHeads, SchemaElements};
 use super::file::{FileMetaData, SortingColumn};
 use super::key_value::KeyValue;
 use super::orders::ColumnOrders;
 use crate::error::{Error, LimitKind, Result};
 use crate::thrift::derive::thrift;
-use crate::thrift::{Read, Reader, SimilarStructSkipper, wire};
+use crate::thrift::{Read, SimilarStructSkipper, ThriftReader, wire};
 
 /// A footer whose schema elements and column chunks are decoded on demand.
 ///
@@ -38,7 +38,7 @@ impl FooterIndex {
     /// `Malformed(Metadata)` if the bytes are no FileMetaData; `Limit(Footer)` beyond 4 GiB. See
     /// also `thrift`.
     pub(crate) fn parse(bytes: Bytes) -> Result<Self> {
-        let mut reader = Reader::new(&bytes);
+        let mut reader = ThriftReader::new(&bytes);
         let head = FileHead::read(&mut reader)?;
         let byte_len = reader.position();
         Ok(Self { bytes, byte_len, head })
@@ -51,8 +51,8 @@ impl FooterIndex {
 
     /// Takes the places of the schema elements out, to make a tree of them, so that those of a wide
     /// schema are not held twice. The bytes are shared.
-    pub(crate) fn take_schema(&mut self) -> Elements {
-        Elements::new(self.bytes.clone(), std::mem::take(&mut self.head.schema))
+    pub(crate) fn take_schema(&mut self) -> SchemaElements {
+        SchemaElements::new(self.bytes.clone(), std::mem::take(&mut self.head.schema))
     }
 
     /// Bytes of memory that it holds, about.
@@ -86,7 +86,7 @@ impl FooterIndex {
     /// # Errors
     /// `Malformed(Metadata)` if it breaks a rule; `Usage` if there is no such row group or column.
     pub(crate) fn column_chunk(&self, row_group: usize, column: usize) -> Result<ColumnChunk> {
-        ColumnChunk::read(&mut Reader::new(self.chunk(row_group, column)?))
+        ColumnChunk::read(&mut ThriftReader::new(self.chunk(row_group, column)?))
     }
 
     /// Decodes one column chunk without copying: nothing is allocated.
@@ -98,7 +98,7 @@ impl FooterIndex {
         row_group: usize,
         column: usize,
     ) -> Result<ColumnChunkRef<'_>> {
-        ColumnChunkRef::read(&mut Reader::new(self.chunk(row_group, column)?))
+        ColumnChunkRef::read(&mut ThriftReader::new(self.chunk(row_group, column)?))
     }
 
     /// Decodes the column chunks of a row group one after the other, without copying, in one walk.
@@ -112,7 +112,7 @@ impl FooterIndex {
         };
         let left = group.columns.len();
         let bytes = if left == 0 { &[][..] } else { self.chunk(row_group, 0)? };
-        Ok(ColumnChunks { reader: Reader::new(bytes), left })
+        Ok(ColumnChunks { reader: ThriftReader::new(bytes), left })
     }
 
     /// Where the page indexes of these columns are. All other fields are skipped.
@@ -128,7 +128,7 @@ impl FooterIndex {
         let columns = columns.into_iter();
         columns
             .map(|column| {
-                let mut reader = Reader::new(self.chunk(row_group, column)?);
+                let mut reader = ThriftReader::new(self.chunk(row_group, column)?);
                 IndexPlaces::read(&mut reader, &mut alike)
             })
             .collect()
@@ -149,7 +149,7 @@ impl FooterIndex {
     /// # Errors
     /// `Malformed(Metadata)` if a column chunk breaks a rule.
     pub fn to_file_meta_data(&self) -> Result<FileMetaData> {
-        FileMetaData::read(&mut Reader::new(&self.bytes))
+        FileMetaData::read(&mut ThriftReader::new(&self.bytes))
     }
 }
 
@@ -157,7 +157,7 @@ impl FooterIndex {
 /// again costs no more than fetching it from memory.
 #[derive(Debug)]
 pub struct ColumnChunks<'a> {
-    reader: Reader<'a>,
+    reader: ThriftReader<'a>,
     left: usize,
 }
 
@@ -211,7 +211,10 @@ impl From<&ColumnChunkRef<'_>> for IndexPlaces {
 impl IndexPlaces {
     /// Reads them from a column chunk. Metadata that are like those that were skipped before are
     /// skipped faster.
-    fn read<'a>(reader: &mut Reader<'a>, alike: &mut SimilarStructSkipper<'a>) -> Result<Self> {
+    fn read<'a>(
+        reader: &mut ThriftReader<'a>,
+        alike: &mut SimilarStructSkipper<'a>,
+    ) -> Result<Self> {
         let (mut places, mut id) = (Self::default(), 0);
         while let Some(field) = reader.field(id)? {
             id = field.id;
@@ -310,7 +313,7 @@ impl Read<'_> for ChunkStarts {
         Vec::<ColumnChunk>::fits(ty, payload)
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'_>) -> Result<Self> {
         let (_, n) = reader.list()?;
         // A chunk takes at least 4 bytes, which bounds their number.
         let mut starts = Vec::with_capacity(n.min(reader.rest().len() / 4));

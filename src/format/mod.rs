@@ -79,7 +79,7 @@ pub use crypto::{
     FileCryptoMetaData,
 };
 pub use elements::ElementHeads;
-pub(crate) use elements::{ElementHead, Elements, LogicalKind};
+pub(crate) use elements::{ElementHead, LogicalKind, SchemaElements};
 pub use enums::{
     BoundaryOrder, CompressionCodec, ConvertedType, EdgeInterpolationAlgorithm, Encoding,
     FieldRepetitionType, PageType, Type,

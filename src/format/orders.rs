@@ -9,7 +9,7 @@ use std::fmt;
 
 use super::file::ColumnOrder;
 use crate::error::Result;
-use crate::thrift::{Read, Reader, Unknown, wire};
+use crate::thrift::{Read, ThriftReader, Unknown, wire};
 
 /// The order of the bounds in statistics, one for each leaf.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Read<'_> for ColumnOrders {
         Vec::<ColumnOrder>::fits(ty, payload)
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'_>) -> Result<Self> {
         let (_, n) = reader.list()?;
         // Each takes a byte or more there, and one here.
         let mut codes = Vec::with_capacity(n);
@@ -140,7 +140,7 @@ mod tests {
 
     /// Reads a list in both forms: the same, or the same error.
     fn read(bytes: &[u8], what: &str) -> Option<ColumnOrders> {
-        let (mut one, mut other) = (Reader::new(bytes), Reader::new(bytes));
+        let (mut one, mut other) = (ThriftReader::new(bytes), ThriftReader::new(bytes));
         match (Vec::<ColumnOrder>::read(&mut one), ColumnOrders::read(&mut other)) {
             (Ok(owned), Ok(orders)) => {
                 assert_eq!(one.position(), other.position(), "{what}");
@@ -172,7 +172,7 @@ mod tests {
             assert_eq!(orders.get(0), Some(order));
             assert!(orders.others.is_empty(), "{order}");
         }
-        let mut member_4 = Reader::new(&[0x4C, 0, 0]);
+        let mut member_4 = ThriftReader::new(&[0x4C, 0, 0]);
         let unknown = ColumnOrder::read(&mut member_4).unwrap();
         assert!(matches!(&unknown, ColumnOrder::Unrecognized(kept) if !kept.is_empty()));
         let mixed = [&[0x4C, 0, 0][..], &[0x1C, 0, 0], &[0], &[0x9C, 0x15, 2, 0, 0], &[0x2C, 0, 0]];

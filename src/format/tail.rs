@@ -26,7 +26,7 @@ pub(crate) const MIN_FILE_LEN: u64 = 12;
 
 /// The last eight bytes, parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tail {
+pub(crate) struct ParsedTail {
     /// Bytes of the footer, which ends where the last eight bytes begin.
     pub footer_len: u32,
     /// Whether the footer is encrypted.
@@ -38,7 +38,7 @@ pub(crate) struct Tail {
 /// # Errors
 /// `Malformed(Container)` if the file is too short, the magic is another one, or the footer would
 /// begin before the file does.
-pub(crate) fn parse(last8: &[u8; TAIL_LEN], file_len: u64) -> Result<Tail> {
+pub(crate) fn parse(last8: &[u8; TAIL_LEN], file_len: u64) -> Result<ParsedTail> {
     if file_len < MIN_FILE_LEN {
         return Err(Error::mismatch(
             Spec::Container,
@@ -70,7 +70,7 @@ pub(crate) fn parse(last8: &[u8; TAIL_LEN], file_len: u64) -> Result<Tail> {
             footer_len,
         ));
     }
-    Ok(Tail { footer_len, encrypted })
+    Ok(ParsedTail { footer_len, encrypted })
 }
 
 #[cfg(test)]
@@ -81,9 +81,9 @@ mod tests {
     #[test]
     fn both_magics_are_known() {
         let tail = parse(b"\x64\0\0\0PAR1", 112).unwrap();
-        assert_eq!(tail, Tail { footer_len: 100, encrypted: false });
+        assert_eq!(tail, ParsedTail { footer_len: 100, encrypted: false });
         let tail = parse(b"\x64\0\0\0PARE", 1000).unwrap();
-        assert_eq!(tail, Tail { footer_len: 100, encrypted: true });
+        assert_eq!(tail, ParsedTail { footer_len: 100, encrypted: true });
     }
 
     #[test]

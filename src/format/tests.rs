@@ -9,7 +9,7 @@ use fastrand::Rng;
 use super::*;
 use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
 use crate::thrift::oracle::{self, Tree};
-use crate::thrift::{Read, Reader, Write, wire};
+use crate::thrift::{Read, ThriftReader, Write, wire};
 
 /// The metadata structs, as the specification lists them: id, name, type, need (R or O). `closed`
 /// are those that cannot keep unknown fields by themselves.
@@ -286,7 +286,7 @@ struct Ours {
 }
 
 fn ours<T: Write + std::fmt::Debug>(bytes: &[u8]) -> Result<Ours> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = ThriftReader::new(bytes);
     let value = T::read(&mut reader)?;
     let mut written = Vec::new();
     value.write(&mut written);
@@ -341,7 +341,7 @@ fn page_header_of_parquet_go() {
         0x15, 0x06, 0x15, 0x5a, 0x15, 0x5a, 0x15, 0xab, 0xa3, 0x84, 0xb4, 0x03, 0x4c, 0x15, 0x0a,
         0x15, 0x00, 0x15, 0x0a, 0x15, 0x00, 0x15, 0x00, 0x15, 0x00, 0x12, 0x00, 0x00,
     ];
-    let mut reader = Reader::new(&bytes);
+    let mut reader = ThriftReader::new(&bytes);
     let header = PageHeader::read(&mut reader).unwrap();
     assert_eq!(reader.position(), bytes.len());
     let v2 = DataPageHeaderV2 {
@@ -423,7 +423,7 @@ macro_rules! pairs {
 macro_rules! said {
     ($Name:ident) => {
         |bytes| {
-            let mut reader = Reader::new(bytes);
+            let mut reader = ThriftReader::new(bytes);
             let text = $Name::read(&mut reader).map(|value| format!("{value:?}"));
             let text = text.map_err(|e| e.kind())?;
             Ok((without_unknown(&text.replace("Ref {", " {")), reader.position()))
@@ -512,7 +512,7 @@ fn footer_index_agrees_with_the_whole_footer() {
         let mut bytes = oracle::write(&tree);
         let len = bytes.len();
         bytes.extend([0x55; 28]);
-        let whole = FileMetaData::read(&mut Reader::new(&bytes)).unwrap();
+        let whole = FileMetaData::read(&mut ThriftReader::new(&bytes)).unwrap();
         let mut index = FooterIndex::parse(Bytes::from(bytes)).unwrap();
         assert_eq!(index.byte_len(), len, "seed {seed}");
         assert_eq!(index.head().schema.len(), whole.schema.len());
@@ -555,11 +555,11 @@ fn footer_index_agrees_with_the_whole_footer() {
 
 /// Reads a list of elements in both forms: the same, or the same error.
 fn assert_read_alike(bytes: &[u8], what: &str) {
-    let (mut one, mut other) = (Reader::new(bytes), Reader::new(bytes));
+    let (mut one, mut other) = (ThriftReader::new(bytes), ThriftReader::new(bytes));
     match (Vec::<SchemaElement>::read(&mut one), ElementHeads::read(&mut other)) {
         (Ok(owned), Ok(heads)) => {
             assert_eq!(one.position(), other.position(), "{what}");
-            let elements = Elements::new(Bytes::copy_from_slice(bytes), heads);
+            let elements = SchemaElements::new(Bytes::copy_from_slice(bytes), heads);
             assert_eq!(elements.len(), owned.len(), "{what}");
             for (i, element) in (0u32..).zip(&owned) {
                 assert_is_same(&elements, i, element);
@@ -582,7 +582,7 @@ fn elements_in_place_are_those_that_are_owned() {
             if rng.bool() {
                 oracle::add_unknown_fields(&mut tree, &mut rng);
             }
-            SchemaElement::read(&mut Reader::new(&oracle::write(&tree))).unwrap()
+            SchemaElement::read(&mut ThriftReader::new(&oracle::write(&tree))).unwrap()
         });
         // Many differ from the one before in their name alone.
         let (mut elements, mut kind) = (Vec::new(), 0);
@@ -635,7 +635,7 @@ fn names_of_odd_lengths_are_read_alike() {
         for b in lens {
             for byte in [b'n', 0] {
                 let bytes = list(&[a, b], byte);
-                assert!(ElementHeads::read(&mut Reader::new(&bytes)).is_ok(), "{a:?} {b:?}");
+                assert!(ElementHeads::read(&mut ThriftReader::new(&bytes)).is_ok(), "{a:?} {b:?}");
                 assert_read_alike(&bytes, &format!("{a:?} {b:?}"));
             }
         }
@@ -693,8 +693,8 @@ fn a_long_element_is_decoded_once() {
     bytes.extend(fields(&[0x7C]));
     bytes.push(0);
     assert_read_alike(&bytes, "a long element");
-    let heads = ElementHeads::read(&mut Reader::new(&bytes)).unwrap();
-    let elements = Elements::new(bytes.into(), heads);
+    let heads = ElementHeads::read(&mut ThriftReader::new(&bytes)).unwrap();
+    let elements = SchemaElements::new(bytes.into(), heads);
     assert_eq!(elements.get_owned(0).logical_type.unwrap().to_string(), "unknown (60)");
     let steps = crate::steps::taken_by(|| {
         for _ in 0..100 {
@@ -712,14 +712,14 @@ fn a_name_that_is_not_utf_8_is_malformed_wherever_it_is() {
             bytes.extend([0x48, 1, name, wire::STOP]);
         }
         assert_read_alike(&bytes, "names");
-        let error = ElementHeads::read(&mut Reader::new(&bytes)).unwrap_err();
+        let error = ElementHeads::read(&mut ThriftReader::new(&bytes)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Metadata("SchemaElement")));
         assert!(error.message().contains("SchemaElement.name"), "{error}");
     }
 }
 
 /// Compares all that is known of an element with the owned one.
-fn assert_is_same(elements: &Elements, i: u32, whole: &SchemaElement) {
+fn assert_is_same(elements: &SchemaElements, i: u32, whole: &SchemaElement) {
     assert_eq!(&elements.get_owned(i), whole);
     let borrowed = elements.get(i);
     assert_eq!(borrowed.r#type, whole.r#type);
@@ -823,13 +823,13 @@ fn a_megabyte_of_mutations_is_read_or_malformed() {
         (4, Tree::List(thrift::protocol::TType::Struct, row_groups)),
     ]);
     let whole = oracle::write(&footer);
-    FileMetaData::read(&mut Reader::new(&whole)).unwrap();
+    FileMetaData::read(&mut ThriftReader::new(&whole)).unwrap();
     for round in 0..100 {
         let mut bytes = whole.clone();
         for _ in 0..=round / 10 {
             mutate(&mut bytes, &mut rng);
         }
-        let read = FileMetaData::read(&mut Reader::new(&bytes));
+        let read = FileMetaData::read(&mut ThriftReader::new(&bytes));
         let index = FooterIndex::parse(Bytes::from(bytes));
         if let Ok(read) = &read {
             assert_eq!(index.as_ref().unwrap().head().row_groups.len(), read.row_groups.len());
@@ -840,7 +840,7 @@ fn a_megabyte_of_mutations_is_read_or_malformed() {
     }
     let noise: Vec<u8> = std::iter::repeat_with(|| rng.u8(..)).take(1 << 20).collect();
     for start in (0..noise.len()).step_by(97) {
-        if let Err(error) = FileMetaData::read(&mut Reader::new(&noise[start..])) {
+        if let Err(error) = FileMetaData::read(&mut ThriftReader::new(&noise[start..])) {
             assert!(is_expected(&error), "{error}");
         }
     }
@@ -871,7 +871,7 @@ fn footer_that_claims_a_gigantic_list_is_malformed_at_once() {
     let mut bytes =
         vec![0x15, 0x02, 0x19, 0x0C, 0x16, 0x00, 0x19, 0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F];
     bytes.resize(1 << 20, 0);
-    let error = FileMetaData::read(&mut Reader::new(&bytes)).unwrap_err();
+    let error = FileMetaData::read(&mut ThriftReader::new(&bytes)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Metadata("FileMetaData")));
     let error = FooterIndex::parse(Bytes::from(bytes)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Metadata("FileMetaData")));

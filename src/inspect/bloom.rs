@@ -16,7 +16,7 @@ use super::span::{Cutter, Span, SpanKind, Spans};
 use crate::crypt::Module;
 use crate::error::{ErrorKind, Result};
 use crate::format::BloomFilterHeader;
-use crate::thrift::{Read, Reader};
+use crate::thrift::{Read, ThriftReader};
 
 /// Bytes of a block.
 const BLOCK: usize = 32;
@@ -29,7 +29,7 @@ const MAX_HEADER: u64 = 1024;
 /// `Io`.
 pub(super) fn stated_len(context: &ChunkContext, start: u64, max: u64) -> Result<u64> {
     let head = context.source.read(start..start + max.min(MAX_HEADER))?;
-    let mut reader = Reader::new(&head);
+    let mut reader = ThriftReader::new(&head);
     let header = BloomFilterHeader::read(&mut reader);
     let bits = header.ok().and_then(|header| u64::try_from(header.num_bytes).ok());
     let len = bits.and_then(|bits| bits.checked_add(reader.position() as u64));

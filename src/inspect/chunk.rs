@@ -16,7 +16,7 @@ use super::span::{Cutter, Span, SpanKind, Spans};
 use crate::error::{ErrorKind, Result};
 use crate::format::{ColumnChunk, ColumnMetaData, PageType};
 use crate::page::{PagePosition, StoredHeader};
-use crate::thrift::{Read, Reader};
+use crate::thrift::{Read, ThriftReader};
 
 /// The pages of a chunk, as a span.
 pub(super) fn describe(context: &Arc<ChunkContext>) -> Span {
@@ -57,10 +57,10 @@ impl MetadataCopy {
         /// Bounds of values are in it.
         const MAX_COPY: u64 = 64 << 10;
         let bytes = context.source.read(start..start + max.min(MAX_COPY))?;
-        let mut reader = Reader::new(&bytes);
+        let mut reader = ThriftReader::new(&bytes);
         let is_chunk = ColumnChunk::read(&mut reader).is_ok_and(|copy| copy.meta_data.is_some());
         if !is_chunk {
-            reader = Reader::new(&bytes);
+            reader = ThriftReader::new(&bytes);
             if ColumnMetaData::read(&mut reader).is_err() {
                 return Ok(None);
             }

@@ -13,7 +13,7 @@ use super::value::{Items, ShownColumn, Text, Value};
 use crate::error::Result;
 use crate::read::Footer;
 use crate::thrift::describe::{Describe, Description, FieldDescription, StructDescription};
-use crate::thrift::{Reader, wire};
+use crate::thrift::{ThriftReader, wire};
 
 /// What is known about the place of metadata.
 #[derive(Clone, Default)]
@@ -53,7 +53,7 @@ impl Context {
 
 /// Bytes of the struct at the start of `bytes`; all of them where it is not whole.
 pub(super) fn struct_len(bytes: &[u8]) -> usize {
-    let mut reader = Reader::new(bytes);
+    let mut reader = ThriftReader::new(bytes);
     reader.skip_struct().map_or(bytes.len(), |()| reader.position())
 }
 
@@ -95,7 +95,7 @@ impl Fields {
 
     fn next_field(&mut self) -> Result<Span> {
         let rest = self.cutter.rest().clone();
-        let mut reader = Reader::new(&rest);
+        let mut reader = ThriftReader::new(&rest);
         let Some(field) = reader.field(self.last)? else {
             self.is_done = true;
             return Ok(self.cutter.cut(1, SpanKind::Stop, "end"));
@@ -173,7 +173,7 @@ impl Fields {
                 };
                 let span = self.cutter.cut(len, SpanKind::List, name);
                 let (bytes, offset) = (span.in_memory(), span.offset);
-                let mut reader = Reader::new(&payload);
+                let mut reader = ThriftReader::new(&payload);
                 let size = if ty == wire::MAP { None } else { reader.list().ok() };
                 let span = match size {
                     Some((_, n)) => span.with_count(n),
@@ -181,7 +181,7 @@ impl Fields {
                 };
                 span.with_children(move || {
                     let mut cutter = Cutter::new(bytes.clone(), offset);
-                    let mut reader = Reader::new(bytes.get(header..).unwrap_or_default());
+                    let mut reader = ThriftReader::new(bytes.get(header..).unwrap_or_default());
                     let size = match ty {
                         wire::MAP => None,
                         _ => reader.list().ok(),
@@ -231,7 +231,7 @@ impl Fields {
         description: Option<Description>,
         place: &ElementPlace,
     ) -> (Option<Value>, Option<String>) {
-        let mut reader = Reader::new(payload);
+        let mut reader = ThriftReader::new(payload);
         let int = |number: i64| Some(Value::Int(number));
         let value = match ty {
             wire::TRUE | wire::FALSE if is_element => {
@@ -332,7 +332,7 @@ impl Iterator for ElementSpans {
         }
         let index = self.next;
         let payload = self.fields.cutter.rest().clone();
-        let mut reader = Reader::new(&payload);
+        let mut reader = ThriftReader::new(&payload);
         let is_nested = matches!(self.ty, wire::LIST | wire::SET | wire::MAP | wire::STRUCT);
         let skipped = match self.ty {
             // In a list it takes a byte.

@@ -129,7 +129,7 @@ impl PageContext {
     /// `Malformed` if it is none, or `bytes` end before it does; `Crypto` if it is not authentic.
     pub(crate) fn read_header(&self, bytes: &[u8], position: PagePosition) -> Result<StoredHeader> {
         let Some(decryptor) = &self.decryptor else {
-            let mut reader = thrift::Reader::new(bytes);
+            let mut reader = thrift::ThriftReader::new(bytes);
             let mut header = Box::<PageHeader>::default();
             header.read_over(&mut reader)?;
             return Ok(StoredHeader { header, len: reader.position(), body: None });
@@ -155,7 +155,7 @@ impl PageContext {
             None => (decryptor.open(data.0, module)?, data.1, false),
         };
         let mut header = Box::<PageHeader>::default();
-        header.read_over(&mut thrift::Reader::new(&plain))?;
+        header.read_over(&mut thrift::ThriftReader::new(&plain))?;
         if (header.r#type == PageType::DictionaryPage) != is_dictionary {
             return Err(Error::mismatch(
                 Spec::Encryption,

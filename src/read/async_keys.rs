@@ -16,7 +16,7 @@ impl SealedFooter {
     pub(crate) async fn retrieve_key(mut self, keys: &Decryption) -> Result<Self> {
         let key_metadata = match &self.body {
             FooterBody::Encrypted { .. } => {
-                FileCryptoMetaData::read(&mut thrift::Reader::new(&self.stored))?.key_metadata
+                FileCryptoMetaData::read(&mut thrift::ThriftReader::new(&self.stored))?.key_metadata
             }
             FooterBody::Plain(index) => index.head().footer_signing_key_metadata.clone(),
         };

@@ -63,7 +63,7 @@ impl SealedFooter {
     ) -> Result<Self> {
         if is_encrypted {
             let Some(keys) = keys else { return Err(FileDecryptor::needed("the footer")) };
-            let mut reader = thrift::Reader::new(&stored);
+            let mut reader = thrift::ThriftReader::new(&stored);
             let crypto = FileCryptoMetaData::read(&mut reader)?;
             let start = reader.position();
             let key_metadata = crypto.key_metadata;
@@ -200,7 +200,7 @@ impl Footer {
     pub fn crypto_metadata(&self) -> Option<FileCryptoMetaData> {
         let stored = &self.shared.stored;
         // It was read before the footer was decrypted.
-        let read = || FileCryptoMetaData::read(&mut thrift::Reader::new(stored)).ok();
+        let read = || FileCryptoMetaData::read(&mut thrift::ThriftReader::new(stored)).ok();
         self.is_encrypted().then(read).flatten()
     }
 
@@ -270,7 +270,8 @@ impl Footer {
             if self.shared.decrypted.is_some() && chunk.encrypted_column_metadata.is_some() {
                 let found = self.shared.index.column_chunk_ref(row_group, leaf)?;
                 if let Some(bytes) = self.decrypted_metadata(row_group, leaf, &found)? {
-                    chunk.meta_data = Some(ColumnMetaData::read(&mut thrift::Reader::new(bytes))?);
+                    chunk.meta_data =
+                        Some(ColumnMetaData::read(&mut thrift::ThriftReader::new(bytes))?);
                 }
             }
             Ok(chunk)
@@ -304,7 +305,7 @@ impl Footer {
         if self.shared.decrypted.is_some()
             && let Some(bytes) = self.decrypted_metadata(row_group, leaf, &chunk)?
         {
-            let meta = ColumnMetaDataRef::read(&mut thrift::Reader::new(bytes))?;
+            let meta = ColumnMetaDataRef::read(&mut thrift::ThriftReader::new(bytes))?;
             chunk.meta_data = Some(meta);
         }
         Ok(chunk)

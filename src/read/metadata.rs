@@ -50,7 +50,7 @@ use crate::thrift::{self, Read};
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
-/// use marquetry::Reader;
+/// use marquetry::ThriftReader;
 ///
 /// let metadata = Reader::open("testdata/trips.parquet")?.metadata().clone();
 /// assert_eq!((metadata.rows()?, metadata.row_groups()), (1_000, 4));
@@ -515,7 +515,7 @@ fn within(offset: Option<i64>, len: Option<i32>, file_len: u64) -> Result<Option
 
 /// Decodes an index, if there is one.
 pub(crate) fn decode<'a, T: Read<'a>>(bytes: Option<&'a [u8]>) -> Result<Option<T>> {
-    bytes.map(|bytes| T::read(&mut thrift::Reader::new(bytes))).transpose()
+    bytes.map(|bytes| T::read(&mut thrift::ThriftReader::new(bytes))).transpose()
 }
 
 /// Adds a range that does not begin before the last one, or touches none: joined with the last one

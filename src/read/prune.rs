@@ -366,8 +366,8 @@ impl RowGroupPruner {
         let opener = self.decryptor(leaf);
         let columns = opened(opener, Module::ColumnIndex, columns)?;
         let offsets = opened(opener, Module::OffsetIndex, offsets)?;
-        let columns = ColumnIndex::read(&mut thrift::Reader::new(&columns))?;
-        let offsets = OffsetIndex::read(&mut thrift::Reader::new(&offsets))?;
+        let columns = ColumnIndex::read(&mut thrift::ThriftReader::new(&columns))?;
+        let offsets = OffsetIndex::read(&mut thrift::ThriftReader::new(&offsets))?;
         let footer = self.plan.footer();
         let described = footer.schema().leaf(leaf)?;
         let order = footer.column_order(leaf);

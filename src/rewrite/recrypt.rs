@@ -329,7 +329,7 @@ impl<S: Sink> Recryptor<'_, S> {
                     memory.grow(usize::try_from(2 * memory.bytes()).unwrap_or(usize::MAX))?;
                     let stored = read(self.reader, range)?;
                     let plain = opened(decryptor.as_ref(), Module::ColumnIndex, &stored)?;
-                    let index = ColumnIndex::read(&mut thrift::Reader::new(&plain))?;
+                    let index = ColumnIndex::read(&mut thrift::ThriftReader::new(&plain))?;
                     to.column_index(chunk, &index, encryptor)?;
                 }
             }
@@ -370,7 +370,7 @@ impl<S: Sink> Recryptor<'_, S> {
         };
         let head = head.get(..head_len).unwrap_or_default();
         let mut filter = opened(decryptor, Module::BloomFilterHeader, head)?.into_owned();
-        let mut reader = thrift::Reader::new(&filter);
+        let mut reader = thrift::ThriftReader::new(&filter);
         let header = BloomFilterHeader::read(&mut reader)?;
         let header_len = reader.position();
         let bits = usize::try_from(header.num_bytes).map_err(|_| {

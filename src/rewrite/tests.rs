@@ -367,7 +367,7 @@ fn fields_of_protected_columns_that_are_not_known_are_not_in_a_plaintext_footer(
         bytes.extend_from_slice(&[0x08, 0xc6, 0x01, secret.len() as u8]);
         bytes.extend_from_slice(secret);
         bytes.push(0);
-        chunk.meta_data = Some(thrift::Read::read(&mut thrift::Reader::new(&bytes)).unwrap());
+        chunk.meta_data = Some(thrift::Read::read(&mut thrift::ThriftReader::new(&bytes)).unwrap());
     });
     let has_secret = |file: &[u8]| file.windows(secret.len()).any(|window| window == secret);
     assert!(has_secret(&file));

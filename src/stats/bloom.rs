@@ -13,7 +13,7 @@ use crate::error::{Error, Result, Spec};
 use crate::format::{
     BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader,
 };
-use crate::thrift::{Read, Reader, Write};
+use crate::thrift::{Read, ThriftReader, Write};
 
 /// The constants that spread a hash over the words of its block.
 const SALT: [u32; 8] = [
@@ -161,7 +161,7 @@ impl BloomLayout {
     /// # Errors
     /// `Malformed` if the header is broken.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Self>> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ThriftReader::new(bytes);
         let header = BloomFilterHeader::read(&mut reader)?;
         if header.algorithm != BloomFilterAlgorithm::Block
             || header.hash != BloomFilterHash::XxHash

@@ -171,7 +171,7 @@ macro_rules! thrift {
         impl $Name {
             /// Reads the members up to the stop; `id` is that of the current one.
             fn read_members(
-                reader: &mut $crate::thrift::Reader<'_>,
+                reader: &mut $crate::thrift::ThriftReader<'_>,
                 id: &mut i16,
             ) -> $crate::Result<Self> {
                 let mut member = None;
@@ -208,7 +208,7 @@ macro_rules! thrift {
             const TYPE: u8 = $crate::thrift::wire::STRUCT;
 
             #[inline]
-            fn read(reader: &mut $crate::thrift::Reader<'_>) -> $crate::Result<Self> {
+            fn read(reader: &mut $crate::thrift::ThriftReader<'_>) -> $crate::Result<Self> {
                 let mut id = 0;
                 Self::read_members(reader, &mut id).map_err(|error| {
                     let member = match id {
@@ -326,7 +326,7 @@ macro_rules! thrift {
             const TYPE: u8 = $crate::thrift::wire::I32;
 
             #[inline]
-            fn read(reader: &mut $crate::thrift::Reader<'_>) -> $crate::Result<Self> {
+            fn read(reader: &mut $crate::thrift::ThriftReader<'_>) -> $crate::Result<Self> {
                 reader.i32().map(Self::from)
             }
         }
@@ -369,7 +369,7 @@ macro_rules! thrift {
             /// Reads the fields up to the stop; `id` is that of the current one.
             fn read_fields$(<$of_fn>)?(
                 &mut self,
-                reader: &mut $crate::thrift::Reader<$bytes>,
+                reader: &mut $crate::thrift::ThriftReader<$bytes>,
                 id: &mut i16,
             ) -> $crate::Result<()> {
                 const REQUIRED: u32 = 0 $(| $crate::thrift::derive::thrift!(@bit $need $id))*;
@@ -423,7 +423,7 @@ macro_rules! thrift {
             const TYPE: u8 = $crate::thrift::wire::STRUCT;
 
             #[inline]
-            fn read(reader: &mut $crate::thrift::Reader<$bytes>) -> $crate::Result<Self> {
+            fn read(reader: &mut $crate::thrift::ThriftReader<$bytes>) -> $crate::Result<Self> {
                 let mut value = Self::default();
                 value.read_over(reader)?;
                 Ok(value)
@@ -432,7 +432,7 @@ macro_rules! thrift {
             #[inline]
             fn read_over(
                 &mut self,
-                reader: &mut $crate::thrift::Reader<$bytes>,
+                reader: &mut $crate::thrift::ThriftReader<$bytes>,
             ) -> $crate::Result<()> {
                 let mut id = 0;
                 self.read_fields(reader, &mut id).map_err(|error| {

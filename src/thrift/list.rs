@@ -8,7 +8,7 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
-use super::read::{Read, Reader, elements_fit};
+use super::read::{Read, ThriftReader, elements_fit};
 use super::wire;
 use crate::error::Result;
 
@@ -40,7 +40,7 @@ impl<'a, T: Read<'a>> List<'a, T> {
     /// The elements, decoded one by one.
     #[inline]
     pub fn iter(self) -> ListIter<'a, T> {
-        let mut reader = Reader::new(self.bytes);
+        let mut reader = ThriftReader::new(self.bytes);
         let left = reader.list().map_or(0, |(_, n)| n);
         ListIter { reader, left, element: PhantomData }
     }
@@ -55,7 +55,7 @@ impl<'a, T: Read<'a>> Read<'a> for List<'a, T> {
     }
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'a>) -> Result<Self> {
         let before = reader.rest();
         let (_, n) = reader.list()?;
         for _ in 0..n {
@@ -68,7 +68,7 @@ impl<'a, T: Read<'a>> Read<'a> for List<'a, T> {
 /// The elements of a [`List`].
 #[derive(Debug)]
 pub struct ListIter<'a, T> {
-    reader: Reader<'a>,
+    reader: ThriftReader<'a>,
     left: usize,
     element: PhantomData<fn() -> T>,
 }
@@ -150,7 +150,7 @@ impl<'a, T: Read<'a>> LazyValue<'a, T> {
     /// The value, decoded.
     pub fn get(self) -> T {
         // It was read before, so it is sound; and nothing at all is the default.
-        T::read(&mut Reader::new(self.bytes)).unwrap_or_default()
+        T::read(&mut ThriftReader::new(self.bytes)).unwrap_or_default()
     }
 }
 
@@ -162,7 +162,7 @@ impl<'a, T: Read<'a>> Read<'a> for LazyValue<'a, T> {
         T::fits(ty, payload)
     }
 
-    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'a>) -> Result<Self> {
         let before = reader.rest();
         let value = T::read(reader)?;
         Ok(if value.is_absent() { Self::default() } else { Self::sound(reader.since(before)) })

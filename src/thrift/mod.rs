@@ -2,9 +2,9 @@
 //!
 //! Spec: `thrift-compact-protocol.md` of Apache Thrift. `format` declares every struct with the one
 //! macro of the crate ([`derive`]); `read::footer` and `page::open` read them:
-//! `PageHeader::read(&mut Reader::new(bytes))`. The reader borrows, skips unwanted fields without
-//! allocating, and compares every length with the bytes that are left before it is used. Trap: a
-//! bool has two encodings, the type nibble as a field and a byte in a list.
+//! `PageHeader::read(&mut ThriftReader::new(bytes))`. The reader borrows, skips unwanted fields
+//! without allocating, and compares every length with the bytes that are left before it is used.
+//! Trap: a bool has two encodings, the type nibble as a field and a byte in a list.
 //!
 //! # On the wire
 //!
@@ -71,7 +71,7 @@ mod tests;
 
 pub use list::{LazyValue, List, ListIter};
 pub(crate) use read::in_field;
-pub(crate) use read::{Field, Read, Reader};
+pub(crate) use read::{Field, Read, ThriftReader};
 pub(crate) use skip::SimilarStructSkipper;
 pub use unknown::Unknown;
 pub(crate) use write::Write;
@@ -98,7 +98,7 @@ pub trait Thrift: Write {
     /// # Errors
     /// `Malformed` if the bytes are no such value.
     fn from_thrift(bytes: &[u8]) -> Result<(Self, usize)> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ThriftReader::new(bytes);
         let value = Self::read(&mut reader)?;
         Ok((value, reader.position()))
     }

@@ -1,4 +1,4 @@
-//! [`Reader`] reads values from bytes; [`Read`] is implemented by what can be read.
+//! [`ThriftReader`] reads values from bytes; [`Read`] is implemented by what can be read.
 
 use super::skip::{self, SimilarStructSkipper, SkipError};
 use super::wire;
@@ -23,7 +23,7 @@ pub trait Read<'a>: Sized + Default {
     /// # Errors
     /// `Malformed(Thrift)`, or `Malformed(Metadata)` inside a struct; see the policy in
     /// [`thrift`](crate::thrift).
-    fn read(reader: &mut Reader<'a>) -> Result<Self>;
+    fn read(reader: &mut ThriftReader<'a>) -> Result<Self>;
 
     /// As [`Read::read`], into `self`, which is the default: a large struct is filled where it
     /// stays, not moved there.
@@ -31,7 +31,7 @@ pub trait Read<'a>: Sized + Default {
     /// # Errors
     /// As [`Read::read`]; `self` is then half filled.
     #[inline]
-    fn read_over(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+    fn read_over(&mut self, reader: &mut ThriftReader<'a>) -> Result<()> {
         *self = Self::read(reader)?;
         Ok(())
     }
@@ -42,7 +42,7 @@ pub trait Read<'a>: Sized + Default {
     /// # Errors
     /// As [`Read::read_over`].
     #[inline]
-    fn read_field(&mut self, reader: &mut Reader<'a>, ty: u8) -> Result<()> {
+    fn read_field(&mut self, reader: &mut ThriftReader<'a>, ty: u8) -> Result<()> {
         let _ = ty;
         self.read_over(reader)
     }
@@ -57,7 +57,7 @@ pub trait Read<'a>: Sized + Default {
 
 /// Reads values of the compact protocol from the front of a slice, without copying what is skipped.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub struct ThriftReader<'a> {
     cursor: Cursor<'a>,
     /// Whether a value was read that cannot be written back unchanged; see
     /// [`Unknown`](super::Unknown).
@@ -73,7 +73,7 @@ pub(crate) struct Field {
     pub ty: u8,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ThriftReader<'a> {
     /// A reader at the start of `bytes`.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { cursor: Cursor::new(bytes, Spec::Thrift), lossy: false }
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     /// Reads a name: text that must be UTF-8.
     ///
     /// # Errors
-    /// `Malformed(Thrift)` if it is not, or as [`Reader::binary`].
+    /// `Malformed(Thrift)` if it is not, or as [`ThriftReader::binary`].
     #[inline]
     pub(crate) fn name(&mut self) -> Result<&'a str> {
         let bytes = self.binary()?;
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
     /// Reads free text; invalid UTF-8 becomes replacement characters.
     ///
     /// # Errors
-    /// As [`Reader::binary`].
+    /// As [`ThriftReader::binary`].
     pub(crate) fn text(&mut self) -> Result<String> {
         let bytes = self.binary()?;
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
@@ -245,7 +245,7 @@ impl<'a> Reader<'a> {
     /// Skips a struct.
     ///
     /// # Errors
-    /// As [`Reader::skip`].
+    /// As [`ThriftReader::skip`].
     #[inline]
     pub(crate) fn skip_struct(&mut self) -> Result<()> {
         self.move_to(skip::structure(self.rest()))
@@ -442,7 +442,7 @@ impl Read<'_> for bool {
     }
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'_>) -> Result<Self> {
         match reader.u8()? {
             1 => Ok(true),
             0 | 2 => Ok(false),
@@ -451,7 +451,7 @@ impl Read<'_> for bool {
     }
 
     #[inline]
-    fn read_field(&mut self, _: &mut Reader<'_>, ty: u8) -> Result<()> {
+    fn read_field(&mut self, _: &mut ThriftReader<'_>, ty: u8) -> Result<()> {
         *self = ty == wire::TRUE;
         Ok(())
     }
@@ -461,7 +461,7 @@ impl Read<'_> for i8 {
     const TYPE: u8 = wire::I8;
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'_>) -> Result<Self> {
         Ok(Self::from_le_bytes([reader.u8()?]))
     }
 }
@@ -470,7 +470,7 @@ impl Read<'_> for i16 {
     const TYPE: u8 = wire::I16;
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'_>) -> Result<Self> {
         reader.i16()
     }
 }
@@ -479,7 +479,7 @@ impl Read<'_> for i32 {
     const TYPE: u8 = wire::I32;
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'_>) -> Result<Self> {
         reader.i32()
     }
 }
@@ -488,7 +488,7 @@ impl Read<'_> for i64 {
     const TYPE: u8 = wire::I64;
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'_>) -> Result<Self> {
         reader.i64()
     }
 }
@@ -497,7 +497,7 @@ impl Read<'_> for f64 {
     const TYPE: u8 = wire::DOUBLE;
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'_>) -> Result<Self> {
         Ok(Self::from_le_bytes(reader.cursor.array()?))
     }
 }
@@ -506,7 +506,7 @@ impl Read<'_> for String {
     const TYPE: u8 = wire::BINARY;
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'_>) -> Result<Self> {
         reader.name().map(str::to_owned)
     }
 }
@@ -515,7 +515,7 @@ impl Read<'_> for Vec<u8> {
     const TYPE: u8 = wire::BINARY;
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'_>) -> Result<Self> {
         reader.binary().map(<[u8]>::to_vec)
     }
 }
@@ -524,7 +524,7 @@ impl<'a> Read<'a> for &'a [u8] {
     const TYPE: u8 = wire::BINARY;
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'a>) -> Result<Self> {
         reader.binary()
     }
 }
@@ -533,7 +533,7 @@ impl<'a> Read<'a> for &'a str {
     const TYPE: u8 = wire::BINARY;
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'a>) -> Result<Self> {
         reader.name()
     }
 }
@@ -546,7 +546,7 @@ impl<'a, T: Read<'a>> Read<'a> for Vec<T> {
         ty == wire::LIST && elements_fit::<T>(payload)
     }
 
-    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+    fn read(reader: &mut ThriftReader<'a>) -> Result<Self> {
         let (_, n) = reader.list()?;
         // An element takes a byte or more, but may be much larger here than there.
         let mut list = Self::with_capacity(n.min(1024));

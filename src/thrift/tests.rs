@@ -5,7 +5,7 @@ use fastrand::Rng;
 use super::derive::thrift;
 use super::oracle::{self, Tree};
 use super::skip::{SimilarStructSkipper, SkipError};
-use super::{List, Read, Reader, Unknown, Write, skip, wire};
+use super::{List, Read, ThriftReader, Unknown, Write, skip, wire};
 use crate::error::{Error, ErrorKind, LimitKind, Spec};
 use crate::format::{
     ColumnIndex, ColumnMetaData, ColumnOrder, CompressionCodec, ConvertedType, Encoding,
@@ -44,14 +44,14 @@ thrift! {
 }
 
 fn read<T: for<'a> Read<'a>>(bytes: &[u8]) -> T {
-    let mut reader = Reader::new(bytes);
+    let mut reader = ThriftReader::new(bytes);
     let value = T::read(&mut reader).unwrap();
     assert_eq!(reader.rest(), b"", "all is read");
     value
 }
 
 fn error<T: for<'a> Read<'a> + std::fmt::Debug>(bytes: &[u8]) -> Error {
-    T::read(&mut Reader::new(bytes)).unwrap_err()
+    T::read(&mut ThriftReader::new(bytes)).unwrap_err()
 }
 
 fn written(value: &impl Write) -> Vec<u8> {
@@ -499,7 +499,7 @@ fn lists_on_the_wire_give_what_vectors_hold() {
         (&[0x08], &[]),
         (&[0xF8, 0x01, 1, b'z'], &["z"]),
     ] {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ThriftReader::new(bytes);
         let list = List::<&str>::read(&mut reader).unwrap();
         assert_eq!(reader.rest(), &[0u8; 0]);
         assert_eq!((list.len(), list.is_empty()), (expected.len(), expected.is_empty()));
@@ -510,7 +510,7 @@ fn lists_on_the_wire_give_what_vectors_hold() {
     }
     assert!(List::<i64>::default().is_empty());
     for bytes in [&[0x28, 1, b'a'][..], &[0x18, 1, 0xFF], &[0x18, 9, b'a'], &[]] {
-        let error = List::<&str>::read(&mut Reader::new(bytes)).unwrap_err();
+        let error = List::<&str>::read(&mut ThriftReader::new(bytes)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Thrift));
     }
 }

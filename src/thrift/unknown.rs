@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::read::{Field, Reader};
+use super::read::{Field, ThriftReader};
 use super::wire;
 use super::write::field_header;
 use crate::error::Result;
@@ -51,7 +51,7 @@ impl Unknown {
 
     /// The fields, in the order in which they were read.
     pub(crate) fn fields(&self) -> impl Iterator<Item = UnknownField<'_>> {
-        let mut reader = Reader::new(self.0.as_deref().map_or(&[], Vec::as_slice));
+        let mut reader = ThriftReader::new(self.0.as_deref().map_or(&[], Vec::as_slice));
         std::iter::from_fn(move || {
             if reader.rest().is_empty() {
                 return None;
@@ -89,13 +89,13 @@ impl Unknown {
         id: i16,
         last: &mut i16,
         out: &mut Vec<u8>,
-        same: impl Fn(&mut Reader<'_>, Field) -> Result<bool>,
+        same: impl Fn(&mut ThriftReader<'_>, Field) -> Result<bool>,
     ) -> bool {
         let kept = self.fields().filter(|field| field.id == id).last();
         let Some(field) = kept else {
             return false;
         };
-        let mut reader = Reader::new(field.payload);
+        let mut reader = ThriftReader::new(field.payload);
         if !same(&mut reader, Field { id, ty: field.ty }).unwrap_or(false) {
             return false;
         }
@@ -104,7 +104,7 @@ impl Unknown {
     }
 }
 
-impl Reader<'_> {
+impl ThriftReader<'_> {
     /// Moves the value of `field` to `unknown`.
     #[cold]
     pub(crate) fn keep(&mut self, field: Field, unknown: &mut Unknown) -> Result<()> {

@@ -113,7 +113,7 @@ impl PageEncryptor<'_> {
     fn add(&mut self, range: Range<usize>, header: Module, body: Module) -> Result<()> {
         self.page.clear();
         copy(self.stored, range, &mut self.page);
-        let mut reader = thrift::Reader::new(&self.page);
+        let mut reader = thrift::ThriftReader::new(&self.page);
         let mut plain = PageHeader::read(&mut reader)?;
         let (old_header, contents) = self.page.split_at(reader.position());
         let crc = self.checksums;
@@ -211,7 +211,7 @@ impl EncodedChunk {
 /// # Errors
 /// As [`RowGroupEncryption::encrypt`].
 pub(super) fn bloom(filter: &[u8], encryptor: &ChunkEncryptor, out: &mut Vec<u8>) -> Result<()> {
-    let mut reader = thrift::Reader::new(filter);
+    let mut reader = thrift::ThriftReader::new(filter);
     crate::format::BloomFilterHeader::read(&mut reader)?;
     let (header, bits) = filter.split_at(reader.position());
     encryptor.seal(Module::BloomFilterHeader, header, out)?;

@@ -231,7 +231,7 @@ impl PageIndexPlan {
                 let Some(chunk) = self.chunks.get_mut(i) else { continue };
                 let map = || -> Result<Arc<PageMap>> {
                     let bytes = opened(chunk.decryptor.as_ref(), Module::OffsetIndex, bytes)?;
-                    let index = OffsetIndex::read(&mut thrift::Reader::new(&bytes))?;
+                    let index = OffsetIndex::read(&mut thrift::ThriftReader::new(&bytes))?;
                     PageMap::new(&index, chunk.bytes.clone(), self.rows_in_group).map(Arc::new)
                 };
                 match map() {
