@@ -103,14 +103,14 @@ impl Report for PagesReport {
 
     fn lines(&self) -> impl Iterator<Item = impl Serialize> {
         #[derive(Serialize)]
-        struct PageOfChunk<'a> {
+        struct PageRecord<'a> {
             #[serde(flatten)]
             place: &'a ChunkPlace,
             #[serde(flatten)]
             page: &'a Page,
         }
         self.chunks.iter().flat_map(|ChunkPages { place, pages, .. }| {
-            pages.iter().map(move |page| PageOfChunk { place, page })
+            pages.iter().map(move |page| PageRecord { place, page })
         })
     }
 

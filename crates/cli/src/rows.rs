@@ -21,17 +21,17 @@ const DEFAULT_ROWS: u64 = 10;
 /// The first rows of all files together.
 pub(crate) fn head(command: &Rows, global: &Global) -> Result<()> {
     let n = command.rows_max.unwrap_or(DEFAULT_ROWS);
-    first(command, global, Wanted::First(n), n)
+    first(command, global, WantedRows::First(n), n)
 }
 
 /// All rows of all files, or the first.
 pub(crate) fn cat(command: &Rows, global: &Global) -> Result<()> {
-    let wanted = command.rows_max.map_or(Wanted::All, Wanted::First);
+    let wanted = command.rows_max.map_or(WantedRows::All, WantedRows::First);
     first(command, global, wanted, command.rows_max.unwrap_or(u64::MAX))
 }
 
 /// `wanted`, or the `n` rows after those that are passed over.
-fn first(command: &Rows, global: &Global, wanted: Wanted, n: u64) -> Result<()> {
+fn first(command: &Rows, global: &Global, wanted: WantedRows, n: u64) -> Result<()> {
     print(command, global, |inputs| {
         let Some(skip) = command.skip else { return Ok(wanted) };
         let mut at = 0u64;
@@ -43,7 +43,7 @@ fn first(command: &Rows, global: &Global, wanted: Wanted, n: u64) -> Result<()> 
             at += rows;
             range
         });
-        Ok(Wanted::Ranges(ranges.collect()))
+        Ok(WantedRows::Ranges(ranges.collect()))
     })
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn tail(command: &Rows, global: &Global) -> Result<()> {
             left = left.saturating_sub(rows.unwrap_or_default());
         }
         last.reverse();
-        Ok(Wanted::Ranges(last))
+        Ok(WantedRows::Ranges(last))
     })
 }
 
@@ -100,12 +100,12 @@ pub(crate) fn sample(command: &Sample, global: &Global) -> Result<()> {
             begin = end;
             rows
         });
-        Ok(Wanted::Rows(of_file.collect()))
+        Ok(WantedRows::Rows(of_file.collect()))
     })
 }
 
 /// The rows that a command wants of its files, those that pass the filter.
-enum Wanted {
+enum WantedRows {
     All,
     /// The first of all files together.
     First(u64),
@@ -115,7 +115,7 @@ enum Wanted {
     Rows(Vec<Vec<u64>>),
 }
 
-impl Wanted {
+impl WantedRows {
     /// Whether a file need not be opened; one at least is, for its columns.
     fn skips(&self, i: usize, printed: u64) -> bool {
         let skips = |is_empty: &dyn Fn(usize) -> bool, len: usize| {
@@ -193,7 +193,7 @@ fn stretch(reader: &Reader, rows: std::ops::Range<u64>) -> Reader {
 fn print(
     command: &Rows,
     global: &Global,
-    wanted: impl FnOnce(&[Input]) -> Result<Wanted>,
+    wanted: impl FnOnce(&[Input]) -> Result<WantedRows>,
 ) -> Result<()> {
     let mut inputs = input::unpruned(&command.files.files, global)?;
     if command.files.by_name && inputs.len() > 1 {
@@ -262,17 +262,19 @@ fn print_rows(
 
 /// The progress of what goes into a file; what goes to a terminal or into a pager shows itself how
 /// far it is.
-fn bar(wanted: &Wanted, inputs: &[Input], command: &Rows, global: &Global) -> Bar {
+fn bar(wanted: &WantedRows, inputs: &[Input], command: &Rows, global: &Global) -> Bar {
     let to_file = match global.output.as_deref().filter(|path| *path != Path::new("-")) {
         Some(_) => true,
         None => std::fs::metadata("/dev/stdout").is_ok_and(|there| there.is_file()),
     };
     let rows = || -> Option<u64> {
         let limit = match wanted {
-            Wanted::All => u64::MAX,
-            Wanted::First(n) => *n,
-            Wanted::Ranges(ranges) => return Some(ranges.iter().map(|r| r.end - r.start).sum()),
-            Wanted::Rows(rows) => return Some(rows.iter().map(|rows| rows.len() as u64).sum()),
+            WantedRows::All => u64::MAX,
+            WantedRows::First(n) => *n,
+            WantedRows::Ranges(ranges) => {
+                return Some(ranges.iter().map(|r| r.end - r.start).sum());
+            }
+            WantedRows::Rows(rows) => return Some(rows.iter().map(|rows| rows.len() as u64).sum()),
         };
         let mut rows = 0u64;
         // Columns do not matter.

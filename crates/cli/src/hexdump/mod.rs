@@ -11,7 +11,7 @@ use marquetry::{Error, ErrorKind};
 use serde::Serialize;
 
 use self::record::SpanList;
-use self::text::{Layout, Printer};
+use self::text::{DumpLayout, SpanPrinter};
 use self::wanted::Wanted;
 use crate::args::{Depth, Global, Hexdump};
 use crate::failure::Result;
@@ -124,7 +124,7 @@ impl Report for HexdumpReport {
     fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
         let global = out.global;
         let (sink, style) = out.raw();
-        let layout = Layout::new(self.file_bytes, self.spans.width, style, global);
-        Printer::new(sink, &self.spans, layout).print()
+        let layout = DumpLayout::new(self.file_bytes, self.spans.width, style, global);
+        SpanPrinter::new(sink, &self.spans, layout).print()
     }
 }

@@ -187,7 +187,7 @@ struct References<'a>(&'a Span);
 impl Serialize for References<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Record<'a> {
+        struct ReferenceRecord<'a> {
             offset: u64,
             length: u64,
             kind: &'static str,
@@ -196,7 +196,7 @@ impl Serialize for References<'_> {
             #[serde(skip_serializing_if = "Option::is_none")]
             column: Option<&'a str>,
         }
-        to.collect_seq(self.0.references.iter().map(|reference| Record {
+        to.collect_seq(self.0.references.iter().map(|reference| ReferenceRecord {
             offset: reference.offset,
             length: reference.length,
             kind: reference.kind.name(),
@@ -215,7 +215,7 @@ struct SlotList<'a> {
 impl Serialize for SlotList<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Record {
+        struct SlotRecord {
             first: u64,
             count: u64,
             repetition_level: u16,
@@ -228,7 +228,7 @@ impl Serialize for SlotList<'_> {
                 *self.dump.failed.borrow_mut() = Some(error);
                 S::Error::custom("the file cannot be read")
             })?;
-            list.serialize_element(&Record {
+            list.serialize_element(&SlotRecord {
                 first: slot.first,
                 count: slot.count,
                 repetition_level: slot.repetition_level,

@@ -12,7 +12,7 @@ use crate::output::Sink;
 use crate::table::{Style, cut, width};
 
 /// How wide things are.
-pub(super) struct Layout {
+pub(super) struct DumpLayout {
     /// Digits of an offset.
     digits: usize,
     /// Bytes on a line.
@@ -29,7 +29,7 @@ pub(super) struct Layout {
 /// Columns of a screen from which on it has room for 16 bytes and a sentence.
 const WIDE_SCREEN: usize = 120;
 
-impl Layout {
+impl DumpLayout {
     pub(super) fn new(file_len: u64, bytes: Option<usize>, style: Style, global: &Global) -> Self {
         let screen = style.screen();
         let is_narrow = screen.is_some_and(|columns| columns < WIDE_SCREEN);
@@ -50,10 +50,10 @@ impl Layout {
 }
 
 /// Prints spans.
-pub(super) struct Printer<'a> {
+pub(super) struct SpanPrinter<'a> {
     out: &'a mut Sink,
     dump: &'a Dump,
-    layout: Layout,
+    layout: DumpLayout,
     /// Whether nothing was printed.
     is_first: bool,
     /// The page whose levels are not explained yet.
@@ -72,8 +72,8 @@ enum Space {
 const OPAQUE_LINES: u64 = 4;
 const LINES: u64 = 16;
 
-impl<'a> Printer<'a> {
-    pub(super) fn new(out: &'a mut Sink, dump: &'a Dump, layout: Layout) -> Self {
+impl<'a> SpanPrinter<'a> {
+    pub(super) fn new(out: &'a mut Sink, dump: &'a Dump, layout: DumpLayout) -> Self {
         Self { out, dump, layout, is_first: true, page: None }
     }
 
@@ -269,7 +269,7 @@ impl<'a> Printer<'a> {
         kind: SpanKind,
         depth: usize,
     ) -> Result<()> {
-        let Layout { digits, bytes, meaning, .. } = self.layout;
+        let DumpLayout { digits, bytes, meaning, .. } = self.layout;
         let (color, dim, plain) = self.colors(kind);
         let space = offset.map_or(Space::Inside, |(_, space)| space);
         let offset = self.offset(offset.map(|(offset, _)| offset), space);
@@ -304,7 +304,7 @@ impl<'a> Printer<'a> {
         depth: usize,
         space: Space,
     ) -> Result<()> {
-        let Layout { digits, bytes: per_line, meaning, indent, .. } = self.layout;
+        let DumpLayout { digits, bytes: per_line, meaning, indent, .. } = self.layout;
         let (color, dim, plain) = self.colors(kind);
         let offset = self.offset(offset, space);
         let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
