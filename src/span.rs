@@ -1,17 +1,17 @@
-//! [`Span`] and [`EndToEnd`] say where byte strings lie.
+//! [`ValueSpan`] and [`EndToEnd`] say where byte strings lie.
 
 use bytes::Bytes;
 
 /// A byte string in the buffer of its decoder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct ValueSpan {
     /// Offset of the first byte.
     pub start: u32,
     /// Number of bytes.
     pub len: u32,
 }
 
-impl Span {
+impl ValueSpan {
     /// The bytes in `buffer`; none if they are not there.
     #[inline]
     pub(crate) fn slice(self, buffer: &[u8]) -> &[u8] {
@@ -38,10 +38,10 @@ pub(crate) struct EndToEnd<'a> {
 
 impl<'a> EndToEnd<'a> {
     /// Where each lies.
-    pub(crate) fn spans(self) -> impl Iterator<Item = Span> + 'a {
+    pub(crate) fn spans(self) -> impl Iterator<Item = ValueSpan> + 'a {
         let mut next = self.start;
         self.lengths.iter().map(move |len| {
-            let span = Span { start: next, len: len.cast_unsigned() };
+            let span = ValueSpan { start: next, len: len.cast_unsigned() };
             next += span.len;
             span
         })

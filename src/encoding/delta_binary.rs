@@ -45,7 +45,7 @@ pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
 /// # Errors
 /// `Malformed` if a block ends early.
 pub(crate) fn end_offset(bytes: &[u8]) -> Result<usize> {
-    let mut layout = Layout::new(bytes)?;
+    let mut layout = StreamLayout::new(bytes)?;
     while let Some(part) = layout.next_part()? {
         if let Part::Miniblock { is_whole: false, .. } = part {
             return Err(Error::malformed(SPEC, "a miniblock ends early"));
@@ -56,7 +56,7 @@ pub(crate) fn end_offset(bytes: &[u8]) -> Result<usize> {
 
 /// Where the parts of a stream lie: the header, and then what each block has.
 #[derive(Debug, Clone)]
-pub(crate) struct Layout<'a> {
+pub(crate) struct StreamLayout<'a> {
     cursor: Cursor<'a>,
     header: StreamHeader,
     /// Values that no miniblock has had yet.
@@ -86,7 +86,7 @@ pub(crate) enum Part<'a> {
     },
 }
 
-impl<'a> Layout<'a> {
+impl<'a> StreamLayout<'a> {
     /// Of the stream at the start of `bytes`.
     ///
     /// # Errors

@@ -11,7 +11,7 @@
 
 use bytes::Bytes;
 
-use super::{EndToEnd, Span, delta_binary};
+use super::{EndToEnd, ValueSpan, delta_binary};
 use crate::error::{Error, Result, Spec};
 use crate::simd::lengths;
 
@@ -58,7 +58,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or one reaches beyond the page; `out` is as it was then.
-    pub(crate) fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
+    pub(crate) fn read_spans(&mut self, n: usize, out: &mut Vec<ValueSpan>) -> Result<()> {
         let before = out.len();
         let walked = self.walk(n, |span| out.push(span));
         if walked.is_err() {
@@ -102,7 +102,7 @@ impl Decoder {
         })
     }
 
-    fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
+    fn walk(&mut self, n: usize, mut visit: impl FnMut(ValueSpan)) -> Result<()> {
         let mut left = n;
         while left > 0 {
             let block = self.read_block(left)?;

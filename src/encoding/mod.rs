@@ -21,5 +21,5 @@ pub(crate) mod alp;
 pub(crate) mod legacy;
 pub(crate) mod readers;
 
-pub(crate) use crate::span::{EndToEnd, Span};
+pub(crate) use crate::span::{EndToEnd, ValueSpan};
 use too_few_values::too_few_values;

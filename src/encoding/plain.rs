@@ -15,7 +15,7 @@
 
 use bytes::Bytes;
 
-use super::{Span, too_few_values};
+use super::{ValueSpan, too_few_values};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 #[cfg(test)]
@@ -133,13 +133,13 @@ impl FixedBytes {
 
 /// Decodes BOOLEAN.
 #[derive(Debug)]
-pub(crate) struct Bits {
+pub(crate) struct PlainBooleans {
     bytes: Bytes,
     next: usize,
     n: usize,
 }
 
-impl Bits {
+impl PlainBooleans {
     /// A decoder of `n` values.
     ///
     /// # Errors
@@ -224,9 +224,9 @@ impl ByteArrays {
     /// # Errors
     /// `Malformed` if there are fewer, or a length reaches beyond the page; `out` is as it was
     /// then.
-    pub(crate) fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
+    pub(crate) fn read_spans(&mut self, n: usize, out: &mut Vec<ValueSpan>) -> Result<()> {
         let before = out.len();
-        out.resize(before + n, Span::default());
+        out.resize(before + n, ValueSpan::default());
         let mut slots = out.get_mut(before..).expect("it has just grown").iter_mut();
         let walked = self.walk(n, |span| {
             if let Some(slot) = slots.next() {
@@ -324,7 +324,7 @@ impl ByteArrays {
 
     /// Walks from length to length, because each length locates the next one.
     #[inline(always)]
-    fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
+    fn walk(&mut self, n: usize, mut visit: impl FnMut(ValueSpan)) -> Result<()> {
         self.left = self.left.checked_sub(n).ok_or_else(|| too_few_values(SPEC, n, self.left))?;
         let bytes = &self.bytes[..];
         let mut rest = bytes.get(self.next..).expect("values end within the page");
@@ -342,7 +342,7 @@ impl ByteArrays {
                 clippy::cast_possible_truncation,
                 reason = "below the length of the page, which 32 bits can count"
             )]
-            visit(Span { start: (at + size_of::<u32>()) as u32, len });
+            visit(ValueSpan { start: (at + size_of::<u32>()) as u32, len });
             rest = after;
         }
         self.next = bytes.len() - rest.len();
@@ -449,7 +449,7 @@ mod tests {
             let bits: Vec<bool> = (0..n).map(|i| i % 3 == 0).collect();
             let mut bytes = vec![0u8; (n as usize).div_ceil(8)];
             bits.iter().enumerate().for_each(|(i, &bit)| bytes[i / 8] |= u8::from(bit) << (i % 8));
-            let mut decoder = Bits::new(bytes.into(), n as usize).unwrap();
+            let mut decoder = PlainBooleans::new(bytes.into(), n as usize).unwrap();
             let skip = n as usize / 3;
             decoder.skip(skip).unwrap();
             let mut out = Bitmap::default();
@@ -489,7 +489,7 @@ mod tests {
         assert!(Fixed::<i64>::new(bytes.clone(), usize::MAX).is_err());
         assert!(FixedBytes::new(bytes.clone(), 12, 2).is_err());
         assert!(FixedBytes::new(bytes.clone(), 0, 1 << 40).is_ok());
-        assert!(Bits::new(bytes.clone(), 97).is_err());
+        assert!(PlainBooleans::new(bytes.clone(), 97).is_err());
         assert!(ByteArrays::new(bytes, 4).is_err());
     }
 
@@ -534,7 +534,7 @@ mod tests {
                 encode_bits_into(&source, offset, n, &mut bytes);
                 assert_eq!(bytes.len(), n.div_ceil(8));
                 let (mut out, mut expected) = (Bitmap::default(), Bitmap::default());
-                Bits::new(bytes.into(), n).unwrap().read(n, &mut out).unwrap();
+                PlainBooleans::new(bytes.into(), n).unwrap().read(n, &mut out).unwrap();
                 expected.append_bits(&source, offset, n);
                 assert_eq!(out, expected, "offset {offset} n {n} seed {seed}");
             }

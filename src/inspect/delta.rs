@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::metadata::numbers;
 use super::span::{Cutter, Span, SpanKind, Spans};
 use super::value::{Items, ShownColumn, Value};
-use crate::encoding::delta_binary::{self, Decoder, Layout, Part, StreamHeader};
+use crate::encoding::delta_binary::{self, Decoder, Part, StreamHeader, StreamLayout};
 use crate::encoding::{delta_bytes, delta_length};
 use crate::error::Result;
 use crate::format::Encoding;
@@ -155,7 +155,7 @@ impl Iterator for ByteStringSpans {
 /// The parts of a stream.
 fn parts(bytes: Bytes, offset: u64, is_narrow: bool, show: ShowNumber) -> Spans {
     let mut cutter = Cutter::new(bytes.clone(), offset);
-    let layout = match Layout::new(&bytes) {
+    let layout = match StreamLayout::new(&bytes) {
         Ok(layout) => layout,
         Err(error) => return Spans::infallible(cutter.unparsed(error.message()).into_iter()),
     };
@@ -224,7 +224,7 @@ const MAX_MINIBLOCKS: usize = 1 << 16;
 
 impl BlockSpans {
     fn next_block(&mut self) -> Result<Span> {
-        let mut layout = Layout::at(&self.bytes, self.header, self.start, self.left)?;
+        let mut layout = StreamLayout::at(&self.bytes, self.header, self.start, self.left)?;
         let begin = layout.position();
         let (mut min_delta, mut min_delta_len, mut widths) = (0, 0, &[][..]);
         let (mut miniblocks, mut values) = (Vec::new(), 0);
@@ -395,7 +395,7 @@ impl Iterator for Sum {
 /// The numbers of a stream.
 fn integer_list(bytes: &Bytes, n: usize, is_narrow: bool, show: ShowNumber) -> Option<Items> {
     // Beyond that, the count is no count of values that are there.
-    Layout::new(bytes).ok()?;
+    StreamLayout::new(bytes).ok()?;
     let bytes = bytes.clone();
     Some(Items::new(n as u64, move || {
         let show = show.clone();
@@ -464,7 +464,7 @@ pub(super) fn list(
                 let page = decoder.buffer().clone();
                 let mut spans = Vec::new();
                 decoder.read_spans(left.min(BLOCK), &mut spans).ok()?;
-                let value = |span: &crate::encoding::Span| {
+                let value = |span: &crate::encoding::ValueSpan| {
                     column.byte_string(page.slice_ref(span.slice(&page))).value
                 };
                 Some(spans.iter().map(value).collect())
@@ -475,7 +475,7 @@ pub(super) fn list(
             let mut decoder = delta_bytes::Decoder::new(bytes.clone(), n, None).ok();
             by_block(n, move |left| {
                 let block = decoder.as_mut()?.read_block(left, MAX_REPEATED).ok()?;
-                let value = |span: crate::encoding::Span| {
+                let value = |span: crate::encoding::ValueSpan| {
                     let bytes = Bytes::copy_from_slice(span.slice(block.source));
                     column.byte_string(bytes).value
                 };

@@ -10,7 +10,7 @@ use super::file_ranges::FileRanges;
 use super::pool::join;
 use super::ranges::{FetchedBytes, fetch, read_metadata};
 use super::source::Source;
-use super::workers::Workers;
+use super::workers::PoolThreads;
 use crate::crypt::Decryption;
 use crate::error::Result;
 use crate::limits::Limits;
@@ -169,7 +169,7 @@ impl ScanDriver {
     /// Decodes a wave. Beside it, the next row group is opened if its turn comes soon.
     fn decode(&self, scan: &mut Scan, mut wave: Wave) -> Vec<ReservedBatch> {
         let ahead = scan.open_beside(&wave);
-        let workers = Workers { cancelled: &self.cancelled, pieces: self.pieces.as_ref() };
+        let workers = PoolThreads { cancelled: &self.cancelled, pieces: self.pieces.as_ref() };
         let found = match ahead {
             None => workers.decode(&mut wave),
             Some((id, opening)) => {

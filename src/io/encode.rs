@@ -90,7 +90,7 @@ impl InFlight {
         encryption: Option<RowGroupEncryption>,
     ) {
         let columns = pending.columns(layout);
-        let state = State { left: columns.len(), ..State::default() };
+        let state = EncodingState { left: columns.len(), ..EncodingState::default() };
         let mut jobs: Vec<usize> = (0..columns.len()).collect();
         let group = Arc::new(EncodingGroup {
             layout: layout.clone(),
@@ -254,12 +254,12 @@ struct EncodingGroup {
     pending: PendingRowGroup,
     encryption: Option<RowGroupEncryption>,
     columns: Vec<BatchColumn>,
-    state: Mutex<State>,
+    state: Mutex<EncodingState>,
     done: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct EncodingState {
     /// Columns that are not encoded yet.
     left: usize,
     /// The encoded columns, in the order in which they were done.

@@ -1,4 +1,4 @@
-//! [`Workers`]: the threads that decode a wave.
+//! [`PoolThreads`]: the threads that decode a wave.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
@@ -12,14 +12,14 @@ use crate::trace;
 
 /// The threads of the pool that the calling thread is one of; without the feature `parallel`, that
 /// thread alone.
-pub(super) struct Workers<'a> {
+pub(super) struct PoolThreads<'a> {
     #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "asked between leaves"))]
     pub(super) cancelled: &'a AtomicBool,
     /// The source of large chunks that are read while they are decoded.
     pub(super) pieces: Option<&'a FileRanges>,
 }
 
-impl Workers<'_> {
+impl PoolThreads<'_> {
     /// The batches of a wave, perhaps none.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Workers<'_> {
 }
 
 #[cfg(feature = "parallel")]
-impl crate::read::Workers for Workers<'_> {
+impl crate::read::Workers for PoolThreads<'_> {
     fn threads(&self) -> usize {
         rayon::current_num_threads()
     }

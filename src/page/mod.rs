@@ -13,4 +13,4 @@ pub(crate) use open::{
     DataPage, DictionaryPage, Page, PageContext, PageMemory, PageOpener, PagePosition, StoredHeader,
 };
 pub use seal::PageVersion;
-pub(crate) use seal::{PageParts, Sealed, Sealer};
+pub(crate) use seal::{PageParts, SealedPage, Sealer};

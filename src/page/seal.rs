@@ -43,7 +43,7 @@ pub(crate) struct PageParts<'a> {
 
 /// Sizes of a page in its chunk, header included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sealed {
+pub(crate) struct SealedPage {
     /// Where it begins in the chunk.
     pub offset: usize,
     /// Bytes as stored.
@@ -125,7 +125,7 @@ impl Sealer {
         values: &[u8],
         sorted: bool,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
+    ) -> Result<SealedPage> {
         self.compressed.clear();
         self.compressor.compress(values, &mut self.compressed)?;
         let header = PageHeader {
@@ -151,7 +151,7 @@ impl Sealer {
         page: &PageParts<'_>,
         values_by_caller: bool,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
+    ) -> Result<SealedPage> {
         let values_by_caller = values_by_caller && self.compression == Compression::Uncompressed;
         match self.version {
             PageVersion::V1 => self.v1(page, values_by_caller, out),
@@ -164,7 +164,7 @@ impl Sealer {
         page: &PageParts<'_>,
         values_by_caller: bool,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
+    ) -> Result<SealedPage> {
         self.body.clear();
         with_length(&mut self.body, |out| page.levels.encode_rep(page.entries.clone(), out))?;
         with_length(&mut self.body, |out| page.levels.encode_def(page.entries.clone(), out))?;
@@ -198,7 +198,7 @@ impl Sealer {
         page: &PageParts<'_>,
         values_by_caller: bool,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
+    ) -> Result<SealedPage> {
         self.body.clear();
         page.levels.encode_rep(page.entries.clone(), &mut self.body);
         let rep_len = self.body.len();
@@ -276,7 +276,7 @@ fn append(
     body: &[u8],
     rest: Rest<'_>,
     out: &mut Vec<u8>,
-) -> Result<Sealed> {
+) -> Result<SealedPage> {
     let offset = out.len();
     let stored = body.len() + rest.bytes.len();
     header.uncompressed_page_size = size(raw)?;
@@ -295,7 +295,7 @@ fn append(
         out.extend_from_slice(rest.bytes);
     }
     let (stored, raw) = (stored + header_len, raw + header_len);
-    Ok(Sealed { offset, stored, raw, bytes_left_to_caller })
+    Ok(SealedPage { offset, stored, raw, bytes_left_to_caller })
 }
 
 fn size(n: usize) -> Result<i32> {

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 
 use super::arrays::array_of_one;
 use super::bound::{BoundColumn, BoundTest};
-use super::by_value::{Asked, Place};
+use super::by_value::{Asked, LiteralPlace};
 use super::coerce::CoercionError;
 use super::computed::lower;
 use super::expression::{Op, Test};
@@ -75,7 +75,7 @@ fn is_in(column: &BoundColumn, literals: &[Literal]) -> Result<BoundTest> {
     let mut has_null = false;
     for literal in literals {
         match place(column, literal)? {
-            Some(Place::At(value)) => values.push(value),
+            Some(LiteralPlace::At(value)) => values.push(value),
             // No value of the column is equal to it.
             Some(_) => {}
             None => has_null = true,
@@ -160,7 +160,7 @@ fn is_bytes(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-fn place(column: &BoundColumn, literal: &Literal) -> Result<Option<Place>> {
+fn place(column: &BoundColumn, literal: &Literal) -> Result<Option<LiteralPlace>> {
     literal.place(&column.data_type).map_err(|why| not_coercible(column, literal, why))
 }
 

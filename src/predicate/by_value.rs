@@ -12,7 +12,7 @@ use super::value::{LiteralValue, precision_of};
 
 /// Where a literal lies among the values of a type.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Place {
+pub(super) enum LiteralPlace {
     /// It is this value.
     At(LiteralValue),
     /// It is greater than this value, and less than the next.
@@ -21,21 +21,21 @@ pub(super) enum Place {
     AfterAll,
 }
 
-type Placed<T = Place> = std::result::Result<T, CoercionError>;
+type Placed<T = LiteralPlace> = std::result::Result<T, CoercionError>;
 
 impl Literal {
     /// Where the literal lies among the values of `data_type`; `Ok(None)` for null.
-    pub(super) fn place(&self, data_type: &DataType) -> Placed<Option<Place>> {
+    pub(super) fn place(&self, data_type: &DataType) -> Placed<Option<LiteralPlace>> {
         let is_number = matches!(
             self.kind,
             LiteralKind::Int(_) | LiteralKind::Decimal(..) | LiteralKind::Float(_)
         );
         if !self.by_value || matches!(self.kind, LiteralKind::Null | LiteralKind::Other(_)) {
-            return Ok(self.coerce(data_type)?.map(Place::At));
+            return Ok(self.coerce(data_type)?.map(LiteralPlace::At));
         }
         match (&self.kind, data_type) {
             (LiteralKind::Text(text), _) => match read_as(text.trim(), data_type)? {
-                Some(read) => return Ok(read.coerce(data_type)?.map(Place::At)),
+                Some(read) => return Ok(read.coerce(data_type)?.map(LiteralPlace::At)),
                 None => place_text(text, data_type),
             },
             (_, D::Date32 | D::Date64 | D::Time32(_) | D::Time64(_) | D::Timestamp(..))
@@ -54,7 +54,7 @@ impl Literal {
             (LiteralKind::Time(nanos), D::Time32(unit) | D::Time64(unit)) => {
                 Ok(floor(i128::from(*nanos), nanos_of(*unit).into(), whole_range(data_type)))
             }
-            _ => Ok(self.coerce(data_type)?.map_or(Place::AfterAll, Place::At)),
+            _ => Ok(self.coerce(data_type)?.map_or(LiteralPlace::AfterAll, LiteralPlace::At)),
         }
         .map(Some)
     }
@@ -69,7 +69,7 @@ impl Literal {
             (Err(CoercionError::Value), LiteralKind::Decimal(value, _)) => {
                 Ok(beyond(if value.is_negative() { -1.0 } else { 1.0 }, data_type))
             }
-            (found, _) => Ok(found?.map_or(Place::AfterAll, Place::At)),
+            (found, _) => Ok(found?.map_or(LiteralPlace::AfterAll, LiteralPlace::At)),
         }
     }
 }
@@ -77,13 +77,13 @@ impl Literal {
 use DataType as D;
 
 /// After the greatest number, or after negative infinity.
-fn beyond(value: f64, data_type: &DataType) -> Place {
+fn beyond(value: f64, data_type: &DataType) -> LiteralPlace {
     let greatest = match data_type {
         D::Float16 => half::f16::MAX.to_f64(),
         D::Float32 => f32::MAX.into(),
         _ => f64::MAX,
     };
-    Place::After(LiteralValue::Float(if value < 0.0 { f64::NEG_INFINITY } else { greatest }))
+    LiteralPlace::After(LiteralValue::Float(if value < 0.0 { f64::NEG_INFINITY } else { greatest }))
 }
 
 /// The number or the boolean that a text is, where the column has such; `None` for other columns.
@@ -122,9 +122,11 @@ fn place_text(text: &str, data_type: &DataType) -> Placed {
         D::Date32 | D::Date64 => {
             let found = Literal::from(text.trim()).coerce(data_type);
             let found = found.map_err(|_| CoercionError::Text)?;
-            Ok(found.map_or(Place::AfterAll, Place::At))
+            Ok(found.map_or(LiteralPlace::AfterAll, LiteralPlace::At))
         }
-        _ => Ok(Literal::from(text).coerce(data_type)?.map_or(Place::AfterAll, Place::At)),
+        _ => Ok(Literal::from(text)
+            .coerce(data_type)?
+            .map_or(LiteralPlace::AfterAll, LiteralPlace::At)),
     }
 }
 
@@ -156,7 +158,7 @@ fn place_number(kind: &LiteralKind, data_type: &DataType) -> Placed {
     }
 }
 
-fn place_int(unscaled: i256, scale: i32, (min, max): (i128, i128)) -> Place {
+fn place_int(unscaled: i256, scale: i32, (min, max): (i128, i128)) -> LiteralPlace {
     let range = (i256::from_i128(min), i256::from_i128(max));
     // The range holds no more than 128 bits do.
     let value = |value: i256| LiteralValue::Int(value.to_i128().unwrap_or(max));
@@ -169,17 +171,17 @@ fn place_int(unscaled: i256, scale: i32, (min, max): (i128, i128)) -> Place {
 /// Not finite, or with more digits than a decimal literal has.
 fn place_extreme(value: f64, data_type: &DataType) -> Placed {
     if value.is_nan() {
-        return Ok(Place::AfterAll);
+        return Ok(LiteralPlace::AfterAll);
     }
     if value.abs() >= 1e76 {
         return Ok(past(value < 0.0));
     }
     if value != 0.0 && value.abs() <= 1e-76 {
         let tiny = if value < 0.0 { i256::MINUS_ONE } else { i256::ZERO };
-        return Ok(Place::After(match data_type.is_decimal() {
+        return Ok(LiteralPlace::After(match data_type.is_decimal() {
             true => LiteralValue::Wide(tiny),
             false if tiny.is_negative() && data_type.is_unsigned_integer() => {
-                return Ok(Place::BeforeAll);
+                return Ok(LiteralPlace::BeforeAll);
             }
             false => LiteralValue::Int(if value < 0.0 { -1 } else { 0 }),
         }));
@@ -199,9 +201,11 @@ fn place_timestamp(nanos: i128, in_utc: bool, data_type: &DataType) -> Placed {
         D::Date64 if !in_utc => {
             let per_day = 86_400_000;
             Ok(match floor(nanos, DAY.into(), whole_range(data_type)) {
-                Place::At(LiteralValue::Int(days)) => Place::At(LiteralValue::Int(days * per_day)),
+                LiteralPlace::At(LiteralValue::Int(days)) => {
+                    LiteralPlace::At(LiteralValue::Int(days * per_day))
+                }
                 // A value within a day, which no date is, may be in the file.
-                Place::After(LiteralValue::Int(_)) => {
+                LiteralPlace::After(LiteralValue::Int(_)) => {
                     floor(nanos, 1_000_000, whole_range(data_type))
                 }
                 other => other,
@@ -212,7 +216,7 @@ fn place_timestamp(nanos: i128, in_utc: bool, data_type: &DataType) -> Placed {
 }
 
 /// How many whole units a number of nanoseconds is.
-fn floor(nanos: i128, per_unit: i128, (min, max): (i128, i128)) -> Place {
+fn floor(nanos: i128, per_unit: i128, (min, max): (i128, i128)) -> LiteralPlace {
     let count = nanos.div_euclid(per_unit);
     let is_exact = nanos.rem_euclid(per_unit) == 0;
     let range = (i256::from_i128(min), i256::from_i128(max));
@@ -226,17 +230,17 @@ fn within(
     is_exact: bool,
     (min, max): (i256, i256),
     value: impl Fn(i256) -> LiteralValue,
-) -> Place {
+) -> LiteralPlace {
     match () {
-        () if floor < min => Place::BeforeAll,
-        () if floor > max => Place::AfterAll,
-        () if is_exact => Place::At(value(floor)),
-        () => Place::After(value(floor)),
+        () if floor < min => LiteralPlace::BeforeAll,
+        () if floor > max => LiteralPlace::AfterAll,
+        () if is_exact => LiteralPlace::At(value(floor)),
+        () => LiteralPlace::After(value(floor)),
     }
 }
 
-fn past(is_negative: bool) -> Place {
-    if is_negative { Place::BeforeAll } else { Place::AfterAll }
+fn past(is_negative: bool) -> LiteralPlace {
+    if is_negative { LiteralPlace::BeforeAll } else { LiteralPlace::AfterAll }
 }
 
 /// The number `unscaled × 10^-from` as a multiple of `10^-to`, rounded down, and whether it is one;
@@ -283,7 +287,7 @@ pub(super) enum Asked {
     Constant(bool),
 }
 
-impl Place {
+impl LiteralPlace {
     /// Turns a comparison of the values with the literal into a question.
     pub(super) fn asked(self, op: Op) -> Asked {
         let is_less = matches!(op, Op::Lt | Op::LtEq);
@@ -316,30 +320,34 @@ mod tests {
         let wide = |value| LiteralValue::Wide(i256::from_i128(value));
         let decimal = DataType::Decimal128(9, 2);
         for (text, data_type, expected) in [
-            ("127", DataType::Int8, Place::At(int(127))),
-            ("127.5", DataType::Int8, Place::After(int(127))),
-            ("300", DataType::Int8, Place::AfterAll),
-            ("-128.5", DataType::Int8, Place::BeforeAll),
-            ("-1.5", DataType::Int8, Place::After(int(-2))),
-            ("-0.5", DataType::UInt8, Place::BeforeAll),
-            ("1e300", DataType::Int64, Place::AfterAll),
-            ("-1e300", DataType::Int64, Place::BeforeAll),
-            ("1e-300", DataType::Int64, Place::After(int(0))),
-            ("-1e-300", DataType::Int64, Place::After(int(-1))),
-            ("-1e-300", DataType::UInt64, Place::BeforeAll),
-            ("1e75", DataType::UInt64, Place::AfterAll),
-            ("10.245", decimal.clone(), Place::After(wide(1024))),
-            ("-10.245", decimal.clone(), Place::After(wide(-1025))),
-            ("10.24", decimal.clone(), Place::At(wide(1024))),
-            ("9999999.99", decimal.clone(), Place::At(wide(999_999_999))),
-            ("9999999.991", decimal.clone(), Place::After(wide(999_999_999))),
-            ("1e7", decimal.clone(), Place::AfterAll),
-            ("-1e7", decimal.clone(), Place::BeforeAll),
-            ("1e76", decimal, Place::AfterAll),
-            ("1550", DataType::Decimal128(9, -2), Place::After(wide(15))),
-            ("0.1", DataType::Float32, Place::At(LiteralValue::Float(f64::from(0.1f32)))),
-            ("1e300", DataType::Float32, Place::After(LiteralValue::Float(f32::MAX.into()))),
-            ("-70000", DataType::Float16, Place::After(LiteralValue::Float(f64::NEG_INFINITY))),
+            ("127", DataType::Int8, LiteralPlace::At(int(127))),
+            ("127.5", DataType::Int8, LiteralPlace::After(int(127))),
+            ("300", DataType::Int8, LiteralPlace::AfterAll),
+            ("-128.5", DataType::Int8, LiteralPlace::BeforeAll),
+            ("-1.5", DataType::Int8, LiteralPlace::After(int(-2))),
+            ("-0.5", DataType::UInt8, LiteralPlace::BeforeAll),
+            ("1e300", DataType::Int64, LiteralPlace::AfterAll),
+            ("-1e300", DataType::Int64, LiteralPlace::BeforeAll),
+            ("1e-300", DataType::Int64, LiteralPlace::After(int(0))),
+            ("-1e-300", DataType::Int64, LiteralPlace::After(int(-1))),
+            ("-1e-300", DataType::UInt64, LiteralPlace::BeforeAll),
+            ("1e75", DataType::UInt64, LiteralPlace::AfterAll),
+            ("10.245", decimal.clone(), LiteralPlace::After(wide(1024))),
+            ("-10.245", decimal.clone(), LiteralPlace::After(wide(-1025))),
+            ("10.24", decimal.clone(), LiteralPlace::At(wide(1024))),
+            ("9999999.99", decimal.clone(), LiteralPlace::At(wide(999_999_999))),
+            ("9999999.991", decimal.clone(), LiteralPlace::After(wide(999_999_999))),
+            ("1e7", decimal.clone(), LiteralPlace::AfterAll),
+            ("-1e7", decimal.clone(), LiteralPlace::BeforeAll),
+            ("1e76", decimal, LiteralPlace::AfterAll),
+            ("1550", DataType::Decimal128(9, -2), LiteralPlace::After(wide(15))),
+            ("0.1", DataType::Float32, LiteralPlace::At(LiteralValue::Float(f64::from(0.1f32)))),
+            ("1e300", DataType::Float32, LiteralPlace::After(LiteralValue::Float(f32::MAX.into()))),
+            (
+                "-70000",
+                DataType::Float16,
+                LiteralPlace::After(LiteralValue::Float(f64::NEG_INFINITY)),
+            ),
         ] {
             assert_eq!(place(text, &data_type), Ok(expected), "{text} among {data_type}");
         }
@@ -354,10 +362,13 @@ mod tests {
         let place = |nanos, data_type: &DataType| {
             Literal::timestamp_local(nanos).by_value().place(data_type).map(Option::unwrap)
         };
-        assert_eq!(place(1_500_000, &millis), Ok(Place::After(LiteralValue::Int(1))));
-        assert_eq!(place(-1, &millis), Ok(Place::After(LiteralValue::Int(-1))));
-        assert_eq!(place(2_000_000, &millis), Ok(Place::At(LiteralValue::Int(2))));
-        assert_eq!(place(DAY + 1, &DataType::Date32), Ok(Place::After(LiteralValue::Int(1))));
-        assert_eq!(place(DAY, &DataType::Date32), Ok(Place::At(LiteralValue::Int(1))));
+        assert_eq!(place(1_500_000, &millis), Ok(LiteralPlace::After(LiteralValue::Int(1))));
+        assert_eq!(place(-1, &millis), Ok(LiteralPlace::After(LiteralValue::Int(-1))));
+        assert_eq!(place(2_000_000, &millis), Ok(LiteralPlace::At(LiteralValue::Int(2))));
+        assert_eq!(
+            place(DAY + 1, &DataType::Date32),
+            Ok(LiteralPlace::After(LiteralValue::Int(1)))
+        );
+        assert_eq!(place(DAY, &DataType::Date32), Ok(LiteralPlace::At(LiteralValue::Int(1))));
     }
 }

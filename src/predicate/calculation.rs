@@ -32,12 +32,12 @@ use super::literal::{Literal, LiteralKind};
 #[must_use = "an expression is not a predicate: compare it with something"]
 pub struct Expression {
     /// In postfix order, each after its operands.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ExpressionStep>,
 }
 
 /// A step of an expression.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(super) enum ExpressionStep {
     Column(Column),
     Literal(Literal),
     /// Applies to the previous value.
@@ -68,13 +68,13 @@ pub(super) enum Arithmetic {
 
 impl Expression {
     fn unary(mut self, function: Unary) -> Self {
-        self.steps.push(Step::Unary(function));
+        self.steps.push(ExpressionStep::Unary(function));
         self
     }
 
     pub(super) fn binary(mut self, op: Arithmetic, right: Self) -> Self {
         self.steps.extend(right.steps);
-        self.steps.push(Step::Binary(op));
+        self.steps.push(ExpressionStep::Binary(op));
         self
     }
 
@@ -106,7 +106,7 @@ impl Expression {
     /// The column that this is.
     pub(super) fn into_column(mut self) -> Result<Column, Self> {
         match (self.steps.pop(), self.steps.is_empty()) {
-            (Some(Step::Column(column)), true) => Ok(column),
+            (Some(ExpressionStep::Column(column)), true) => Ok(column),
             (last, _) => {
                 self.steps.extend(last);
                 Err(self)
@@ -117,7 +117,7 @@ impl Expression {
     /// The literal that this is.
     pub(super) fn into_literal(mut self) -> Result<Literal, Self> {
         match (self.steps.pop(), self.steps.is_empty()) {
-            (Some(Step::Literal(literal)), true) => Ok(literal),
+            (Some(ExpressionStep::Literal(literal)), true) => Ok(literal),
             (last, _) => {
                 self.steps.extend(last);
                 Err(self)
@@ -127,17 +127,17 @@ impl Expression {
 
     pub(super) fn columns(&self) -> impl Iterator<Item = &Column> {
         self.steps.iter().filter_map(|step| match step {
-            Step::Column(column) => Some(column),
+            ExpressionStep::Column(column) => Some(column),
             _ => None,
         })
     }
 
     /// The expression with literals for the columns of `values`, a batch of one row.
     pub(super) fn with_known(&self, values: &RecordBatch) -> Self {
-        let known = |step: &Step| match step {
-            Step::Column(column) => {
+        let known = |step: &ExpressionStep| match step {
+            ExpressionStep::Column(column) => {
                 let found = values.column_by_name(&column.path);
-                found.map_or_else(|| step.clone(), |value| Step::Literal(value.into()))
+                found.map_or_else(|| step.clone(), |value| ExpressionStep::Literal(value.into()))
             }
             _ => step.clone(),
         };
@@ -160,13 +160,13 @@ fn cast_target(data_type: DataType) -> DataType {
 
 impl From<Column> for Expression {
     fn from(column: Column) -> Self {
-        Self { steps: vec![Step::Column(column)] }
+        Self { steps: vec![ExpressionStep::Column(column)] }
     }
 }
 
 impl From<Literal> for Expression {
     fn from(literal: Literal) -> Self {
-        Self { steps: vec![Step::Literal(literal)] }
+        Self { steps: vec![ExpressionStep::Literal(literal)] }
     }
 }
 
@@ -205,7 +205,7 @@ impl Neg for Expression {
 
     /// Negates a literal number.
     fn neg(mut self) -> Self {
-        if let [Step::Literal(literal)] = self.steps.as_mut_slice()
+        if let [ExpressionStep::Literal(literal)] = self.steps.as_mut_slice()
             && let Some(negated) = literal.negated()
         {
             *literal = negated;

@@ -39,7 +39,7 @@ const NANOS_PER_VALUE: f64 = 1.0;
 #[derive(Debug)]
 pub(super) struct FilterGroups {
     columns: FilterColumns,
-    groups: Vec<Group>,
+    groups: Vec<ConjunctGroup>,
     /// The last stages made. Most windows have those of the window before.
     last: Mutex<Option<MadeStages>>,
 }
@@ -48,7 +48,7 @@ pub(super) struct FilterGroups {
 type MadeStages = (Vec<Vec<usize>>, Arc<FilterStages>);
 
 #[derive(Debug, Default)]
-struct Group {
+struct ConjunctGroup {
     /// Indices in the conjunction; none if the predicate is none.
     conjuncts: Vec<usize>,
     /// The columns that it is evaluated on, of those of the filter, ascending.
@@ -137,10 +137,10 @@ impl FilterGroups {
         together.join(&of_last);
         columns.output.iter().for_each(|output| together.join(&shapes_of(output)));
         together.shorten();
-        let (mut groups, mut of_first) = (Vec::<Group>::new(), HashMap::new());
+        let (mut groups, mut of_first) = (Vec::<ConjunctGroup>::new(), HashMap::new());
         for shape in &columns.shapes {
             let group = *of_first.entry(together.first(shape.column)).or_insert_with(|| {
-                groups.push(Group::default());
+                groups.push(ConjunctGroup::default());
                 groups.len() - 1
             });
             let group = &mut groups[group];
@@ -149,7 +149,7 @@ impl FilterGroups {
             group.has_list |= shape.has_list;
         }
         if groups.is_empty() {
-            groups.push(Group::default());
+            groups.push(ConjunctGroup::default());
         }
         let group_of = |shapes: &[usize]| {
             let of_shape = |shape: &usize| of_first.get(&together.first(*shape)).copied();
@@ -203,7 +203,7 @@ impl FilterGroups {
     fn ordered(&self, adaptive: &AdaptiveStats, bytes: impl Fn(usize) -> f64) -> Vec<Vec<usize>> {
         let learnt = adaptive.conjuncts();
         // The cost of a row, and the fraction of rows that pass.
-        let of_group = |group: &Group| {
+        let of_group = |group: &ConjunctGroup| {
             let decoded = group.leaves.iter().map(|leaf| bytes(*leaf) + NANOS_PER_VALUE);
             let conjuncts =
                 group.conjuncts.iter().filter_map(|conjunct| learnt.get(*conjunct)?.as_ref());
@@ -258,7 +258,7 @@ impl FilterGroups {
             list[at] = stage;
         };
         for (number, groups) in order.iter().enumerate() {
-            let all = |of: fn(&Group) -> &Vec<usize>| {
+            let all = |of: fn(&ConjunctGroup) -> &Vec<usize>| {
                 let groups = groups.iter().map(|group| of(&self.groups[*group]));
                 let mut all: Vec<usize> = groups.flatten().copied().collect();
                 all.sort_unstable();

@@ -18,11 +18,11 @@ use crate::range_cache::RangeCache;
 pub struct LoadedIndexes {
     known: Metadata,
     max_bytes: usize,
-    found: Mutex<Found>,
+    found: Mutex<FetchedIndexes>,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct FetchedIndexes {
     ranges: RangeCache,
     bytes: usize,
     memory: Vec<Reservation>,
@@ -68,7 +68,7 @@ impl LoadedIndexes {
     }
 
     /// Nothing panics while it holds the lock.
-    fn lock(&self) -> MutexGuard<'_, Found> {
+    fn lock(&self) -> MutexGuard<'_, FetchedIndexes> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
-use super::file::Named;
+use super::file::WithFileName;
 use super::parts::{RowCost, divide, rows_of};
 use super::{Batches, Reader};
 use crate::error::{Error, Result};

@@ -79,11 +79,11 @@ pub enum Threads {
 }
 
 /// Adds the name of the file to a reader, or to the error of opening it.
-pub(super) trait Named {
+pub(super) trait WithFileName {
     fn named(self, name: Arc<str>) -> Self;
 }
 
-impl<S> Named for Result<Reader<S>> {
+impl<S> WithFileName for Result<Reader<S>> {
     fn named(self, name: Arc<str>) -> Self {
         match self {
             Ok(reader) => Ok(reader.file_name(name)),

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use object_store::{ObjectStore, path::Path as ObjectPath};
 
 use super::external::{Found, Summary, names_of, path_text, refused};
-use super::file::Named;
+use super::file::WithFileName;
 use super::stream::AsyncReader;
 use crate::crypt::Decryption;
 use crate::error::{Error, Result};

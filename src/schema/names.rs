@@ -1,4 +1,4 @@
-//! [`Lookup`] finds the children of the groups of a schema by name and by position.
+//! [`ChildLookup`] finds the children of the groups of a schema by name and by position.
 //!
 //! Used by `node`. An index of the names of a wide schema costs as much as a few scans over them,
 //! and a read of few columns looks up few names. So the first lookups scan, and the index is built
@@ -39,28 +39,28 @@ impl Named {
 
 /// Finds children of the groups of one schema.
 #[derive(Default)]
-pub(super) struct Lookup {
+pub(super) struct ChildLookup {
     /// Nodes that scans have visited.
     visited: AtomicUsize,
     /// The results of the last scans.
-    found: Mutex<Vec<Found>>,
+    found: Mutex<Vec<FoundChild>>,
     index: OnceLock<Names>,
 }
 
 /// The result of looking a name up among the children of a node.
-struct Found {
+struct FoundChild {
     parent: u32,
     name: Box<str>,
     named: Named,
 }
 
-impl Found {
+impl FoundChild {
     fn answers(&self, parent: u32, name: &str) -> bool {
         self.parent == parent && *self.name == *name
     }
 }
 
-impl Lookup {
+impl ChildLookup {
     /// The child of `parent` with exactly this name. Each of `siblings` says whether it has it;
     /// `nodes` and `of` are as in [`Names::new`].
     pub(super) fn child_named<'s>(
@@ -83,7 +83,7 @@ impl Lookup {
         if visited > REMEMBERED {
             let mut found = found();
             found.truncate(REMEMBERED - 1);
-            found.insert(0, Found { parent, name: name.into(), named });
+            found.insert(0, FoundChild { parent, name: name.into(), named });
         }
         named
     }
@@ -119,7 +119,7 @@ impl Lookup {
     }
 }
 
-impl Clone for Lookup {
+impl Clone for ChildLookup {
     fn clone(&self) -> Self {
         let visited = self.visited.load(Ordering::Relaxed).into();
         Self { visited, found: Mutex::default(), index: self.index.clone() }

@@ -17,7 +17,7 @@ pub(super) enum Group<'a> {
     /// Fields side by side.
     Struct,
     /// A list.
-    List(List<'a>),
+    List(ListGroup<'a>),
     /// A map.
     Map(Map<'a>),
     /// A VARIANT of specification version 1: a struct with `metadata`.
@@ -28,7 +28,7 @@ pub(super) enum Group<'a> {
 
 /// A group that is a list.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct List<'a> {
+pub(super) struct ListGroup<'a> {
     /// The repeated node.
     pub(super) repeated: Node<'a>,
     /// Which node the element is.
@@ -99,7 +99,7 @@ pub(crate) fn is_variant(node: Node<'_>) -> bool {
 /// The element of a list of three levels.
 pub(crate) fn element_of_list(node: Node<'_>) -> Option<Node<'_>> {
     match group(node) {
-        Group::List(List { repeated, element: Element::Child }) => repeated.children().next(),
+        Group::List(ListGroup { repeated, element: Element::Child }) => repeated.children().next(),
         _ => None,
     }
 }
@@ -114,7 +114,7 @@ fn repeated_child(g: Node<'_>) -> Option<Node<'_>> {
 fn list(g: Node<'_>) -> Option<Group<'_>> {
     let repeated = repeated_child(g)?;
     let rule = LIST_RULES.iter().find(|rule| (rule.holds)(g, repeated))?;
-    Some(Group::List(List { repeated, element: rule.element }))
+    Some(Group::List(ListGroup { repeated, element: rule.element }))
 }
 
 /// Positions decide, not names: the first child is the key, the second the value. Without a value

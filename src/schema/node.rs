@@ -2,8 +2,8 @@
 //!
 //! Spec: parquet.thrift, `SchemaElement`. It is parsed once when a file is opened; all other parts
 //! of `schema` walk it.
-//! The elements stay in the bytes of the footer ([`Elements`]); a `Link` holds the place of each in
-//! the tree. Both take 40 bytes a node together. Elements are decoded, and leaves described
+//! The elements stay in the bytes of the footer ([`SchemaElements`]); a `Link` holds the place of
+//! each in the tree. Both take 40 bytes a node together. Elements are decoded, and leaves described
 //! ([`Leaf`]), only when asked for, so that opening a file with ten thousand columns allocates four
 //! vectors.
 //! Trap: the depth is limited here, once, so that every later walk may recurse, Arrow's own among
@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use super::annotation::{self, Annotation};
 use super::leaf::{Leaf, LeafPath, Physical};
-use super::names::{Lookup, Named};
+use super::names::{ChildLookup, Named};
 use crate::error::{Error, Result};
 use crate::format::{
-    ElementHead, Elements, FieldRepetitionType, SchemaElement, SchemaElementRef, Type,
+    ElementHead, FieldRepetitionType, SchemaElement, SchemaElementRef, SchemaElements, Type,
 };
 
 /// The schema of a file: a tree of named nodes whose leaves are the columns.
@@ -40,14 +40,14 @@ use crate::format::{
 #[derive(Clone)]
 pub struct Schema {
     /// Depth-first, the root first. Never empty.
-    pub(super) elements: Elements,
+    pub(super) elements: SchemaElements,
     /// One per element.
     pub(super) links: Vec<Link>,
     /// Nodes of the top-level fields.
     pub(super) fields: Vec<u32>,
     /// Nodes of the leaves.
     pub(super) leaves: Vec<u32>,
-    pub(super) lookup: Lookup,
+    pub(super) lookup: ChildLookup,
 }
 
 /// The place of a node in the tree.

@@ -7,11 +7,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::names::Lookup;
+use super::names::ChildLookup;
 use super::node::{Link, Schema};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{
-    ConvertedType, ElementHead, Elements, FieldRepetitionType, LogicalKind, SchemaElement, Type,
+    ConvertedType, ElementHead, FieldRepetitionType, LogicalKind, SchemaElement, SchemaElements,
+    Type,
 };
 use crate::limits::Limits;
 
@@ -27,14 +28,14 @@ impl Schema {
     /// if the tree is deeper than `limits.nesting`; `Limit(Memory)` if the paths of all leaves
     /// would take a quarter of `limits.memory_bytes`; `Limit(Footer)` beyond 4 GiB.
     pub fn parse(elements: Vec<SchemaElement>, limits: &Limits) -> Result<Self> {
-        Self::from_elements(Elements::encode(elements)?, limits)
+        Self::from_elements(SchemaElements::encode(elements)?, limits)
     }
 
     /// Like [`Schema::parse`], for elements that are in a footer.
     ///
     /// # Errors
     /// As [`Schema::parse`].
-    pub(crate) fn from_elements(elements: Elements, limits: &Limits) -> Result<Self> {
+    pub(crate) fn from_elements(elements: SchemaElements, limits: &Limits) -> Result<Self> {
         if elements.len() == 0 {
             return Err(malformed("the schema has no element, not even a root"));
         }
@@ -103,7 +104,7 @@ impl Schema {
         if let Some(group) = open.last() {
             return Err(group.lacks_children(elements.name(group.node)));
         }
-        Ok(Self { elements, links, fields, leaves, lookup: Lookup::default() })
+        Ok(Self { elements, links, fields, leaves, lookup: ChildLookup::default() })
     }
 }
 
@@ -154,7 +155,7 @@ impl Link {
 }
 
 /// Whether the element at `index`, below the root, is a leaf, with what a leaf needs.
-fn is_leaf(elements: &Elements, index: u32) -> Result<bool> {
+fn is_leaf(elements: &SchemaElements, index: u32) -> Result<bool> {
     let head = elements.head(index);
     match (head.r#type(), head.num_children()) {
         // Some writers give leaves a child count of 0, others give groups a type.
@@ -177,7 +178,7 @@ fn is_leaf(elements: &Elements, index: u32) -> Result<bool> {
     }
 }
 
-fn child_count(elements: &Elements, group: u32) -> Result<u32> {
+fn child_count(elements: &SchemaElements, group: u32) -> Result<u32> {
     let count = elements.head(group).num_children().unwrap_or(0);
     u32::try_from(count).map_err(|_| {
         Error::mismatch(Spec::Schema, "num_children", "at least 0", count)

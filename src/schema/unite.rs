@@ -204,7 +204,7 @@ fn finer(a: TimeUnit, b: TimeUnit) -> TimeUnit {
 
 /// An integer or decimal type.
 #[derive(Clone, Copy)]
-struct Digits {
+struct NumberDigits {
     /// Bits of an integer; 0 of a decimal.
     bits: u32,
     is_unsigned: bool,
@@ -213,9 +213,10 @@ struct Digits {
     scale: i16,
 }
 
-fn digits(data_type: &DataType) -> Option<Digits> {
+fn digits(data_type: &DataType) -> Option<NumberDigits> {
     use DataType as D;
-    let integer = |bits, is_unsigned, whole| Some(Digits { bits, is_unsigned, whole, scale: 0 });
+    let integer =
+        |bits, is_unsigned, whole| Some(NumberDigits { bits, is_unsigned, whole, scale: 0 });
     match *data_type {
         D::Int8 => integer(8, false, 3),
         D::UInt8 => integer(8, true, 3),
@@ -227,13 +228,13 @@ fn digits(data_type: &DataType) -> Option<Digits> {
         D::UInt64 => integer(64, true, 20),
         D::Decimal32(p, s) | D::Decimal64(p, s) | D::Decimal128(p, s) | D::Decimal256(p, s) => {
             let whole = i16::from(p) - i16::from(s);
-            Some(Digits { bits: 0, is_unsigned: false, whole, scale: s.into() })
+            Some(NumberDigits { bits: 0, is_unsigned: false, whole, scale: s.into() })
         }
         _ => None,
     }
 }
 
-fn number_type(a: Digits, b: Digits) -> Option<DataType> {
+fn number_type(a: NumberDigits, b: NumberDigits) -> Option<DataType> {
     use DataType as D;
     if a.bits == 0 || b.bits == 0 {
         // No integer of 64 unsigned bits is read as a decimal.

@@ -72,7 +72,7 @@ unsafe impl<const N: usize> PlainOldData for [u8; N] {
 }
 
 // SAFETY: two words of one size, between which nothing lies; any bits are a span.
-unsafe impl PlainOldData for crate::span::Span {
+unsafe impl PlainOldData for crate::span::ValueSpan {
     const ZERO: Self = Self { start: 0, len: 0 };
 }
 
@@ -179,7 +179,7 @@ mod tests {
     fn zero_is_all_zero_bits() {
         assert_eq!(<f64 as PlainOldData>::ZERO.to_bits(), 0);
         assert_eq!(<f32 as PlainOldData>::ZERO.to_bits(), 0);
-        assert_eq!(size_of::<crate::span::Span>(), 2 * size_of::<u32>(), "no padding");
+        assert_eq!(size_of::<crate::span::ValueSpan>(), 2 * size_of::<u32>(), "no padding");
     }
 
     #[test]

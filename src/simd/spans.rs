@@ -5,7 +5,7 @@ use std::collections::TryReserveError;
 use super::lengths;
 use super::prefetch;
 use super::prefix_sum::prefix_sum_i32;
-use crate::span::Span;
+use crate::span::ValueSpan;
 
 /// Bytes copied at a time: most strings are shorter, so that one load and one store does.
 const STEP: usize = 16;
@@ -19,7 +19,7 @@ const STEP: usize = 16;
 /// If a span reaches beyond `source`.
 pub(crate) fn append_payload(
     source: &[u8],
-    spans: &[Span],
+    spans: &[ValueSpan],
     out: &mut Vec<u8>,
 ) -> Result<(), TryReserveError> {
     // Spans may overlap: they can be more than all memory.
@@ -87,7 +87,7 @@ fn grow(out: &mut Vec<u8>, more: usize) -> Result<(), TryReserveError> {
 /// # Panics
 /// If there is no offset yet.
 #[must_use]
-pub(crate) fn append_offsets_i32(spans: &[Span], offsets: &mut Vec<i32>) -> Option<()> {
+pub(crate) fn append_offsets_i32(spans: &[ValueSpan], offsets: &mut Vec<i32>) -> Option<()> {
     let last = *offsets.last().expect("an array of offsets begins with one");
     let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
     i32::try_from(total).ok()?.checked_add(last)?;
@@ -105,7 +105,7 @@ pub(crate) fn append_offsets_i32(spans: &[Span], offsets: &mut Vec<i32>) -> Opti
 /// # Panics
 /// If there is no offset yet.
 #[must_use]
-pub(crate) fn append_offsets_i64(spans: &[Span], offsets: &mut Vec<i64>) -> Option<()> {
+pub(crate) fn append_offsets_i64(spans: &[ValueSpan], offsets: &mut Vec<i64>) -> Option<()> {
     let last = *offsets.last().expect("an array of offsets begins with one");
     let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
     i64::try_from(total).ok()?.checked_add(last)?;
@@ -209,7 +209,7 @@ fn step_at(source: &[u8], start: usize) -> [u8; STEP] {
 /// If a span reaches beyond `source`.
 pub(crate) fn make_views(
     source: &[u8],
-    spans: &[Span],
+    spans: &[ValueSpan],
     buffer: u32,
     base: u32,
     out: &mut Vec<u128>,
@@ -305,12 +305,12 @@ pub(crate) fn plain_views(
 mod tests {
     use super::*;
 
-    fn random_spans(rng: &mut fastrand::Rng, len: usize, n: usize) -> Vec<Span> {
+    fn random_spans(rng: &mut fastrand::Rng, len: usize, n: usize) -> Vec<ValueSpan> {
         (0..n)
             .map(|_| {
                 let start = rng.usize(0..=len);
                 let max = (len - start).min(if rng.bool() { 12 } else { 60 });
-                Span { start: start as u32, len: rng.usize(0..=max) as u32 }
+                ValueSpan { start: start as u32, len: rng.usize(0..=max) as u32 }
             })
             .collect()
     }
@@ -349,10 +349,13 @@ mod tests {
     #[test]
     fn offsets_that_overflow_append_nothing() {
         let mut offsets = vec![i32::MAX - 1];
-        assert_eq!(append_offsets_i32(&[Span { start: 0, len: 2 }], &mut offsets), None);
-        assert_eq!(append_offsets_i32(&[Span { start: 0, len: u32::MAX }], &mut offsets), None);
+        assert_eq!(append_offsets_i32(&[ValueSpan { start: 0, len: 2 }], &mut offsets), None);
+        assert_eq!(
+            append_offsets_i32(&[ValueSpan { start: 0, len: u32::MAX }], &mut offsets),
+            None
+        );
         assert_eq!(offsets.len(), 1);
-        append_offsets_i32(&[Span { start: 0, len: 1 }], &mut offsets).unwrap();
+        append_offsets_i32(&[ValueSpan { start: 0, len: 1 }], &mut offsets).unwrap();
         assert_eq!(offsets, [i32::MAX - 1, i32::MAX]);
     }
 
@@ -391,10 +394,10 @@ mod tests {
             let source: Vec<u8> =
                 (0..start + total as usize + rng.usize(0..20)).map(|_| rng.u8(..)).collect();
             let mut next = start as u32;
-            let spans: Vec<Span> = lengths
+            let spans: Vec<ValueSpan> = lengths
                 .iter()
                 .map(|len| {
-                    let span = Span { start: next, len: *len as u32 };
+                    let span = ValueSpan { start: next, len: *len as u32 };
                     next += *len as u32;
                     span
                 })
@@ -425,7 +428,7 @@ mod tests {
             for _ in 0..n {
                 let len = rng.usize(0..30);
                 page.extend((len as u32).to_le_bytes());
-                spans.push(Span { start: page.len() as u32, len: len as u32 });
+                spans.push(ValueSpan { start: page.len() as u32, len: len as u32 });
                 page.extend((0..len).map(|_| rng.u8(..)));
             }
             let (mut expected, mut views) = (vec![1], vec![1]);

@@ -8,7 +8,7 @@
 use bytes::Bytes;
 
 use super::prefetch;
-use crate::span::Span;
+use crate::span::ValueSpan;
 
 /// The end of a value in the payload.
 pub(crate) trait OffsetInt: Copy {
@@ -241,7 +241,7 @@ enum Lengths {
     /// of its own.
     Short(Vec<([u8; SHORT], u32)>),
     /// All lie in the bytes; of a small dictionary so that a step fits after the start of each.
-    Long(Bytes, Vec<Span>),
+    Long(Bytes, Vec<ValueSpan>),
 }
 
 /// The shortest step.
@@ -268,7 +268,7 @@ impl Entries {
     ///
     /// # Panics
     /// If a span reaches beyond `source`.
-    pub(crate) fn new(source: &Bytes, spans: &[Span]) -> Self {
+    pub(crate) fn new(source: &Bytes, spans: &[ValueSpan]) -> Self {
         let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
         assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
         let longest = spans.iter().map(|span| span.len as usize).max().unwrap_or(0);
@@ -276,7 +276,7 @@ impl Entries {
         let mean = total / (spans.len() as u64).max(1);
         let mean = usize::try_from(mean).expect("no span is longer than memory");
         let lengths = if longest <= SHORT && spans.len() <= MAX_SHORT_BYTES {
-            let short = |span: &Span| {
+            let short = |span: &ValueSpan| {
                 let mut bytes = [0; SHORT];
                 bytes[..span.len as usize].copy_from_slice(span.slice(source));
                 (bytes, span.len)
@@ -301,7 +301,7 @@ impl Entries {
                 + MAX_PADDED_BYTES.min(n.saturating_mul(SHORT))
                 + SLACK
         } else {
-            n.saturating_mul(size_of::<Span>()).saturating_add(MAX_PADDED_BYTES + SLACK)
+            n.saturating_mul(size_of::<ValueSpan>()).saturating_add(MAX_PADDED_BYTES + SLACK)
         }
     }
 
@@ -366,7 +366,7 @@ fn short<O: OffsetInt>(
 
 fn long<const N: usize, O: OffsetInt>(
     source: &[u8],
-    spans: &[Span],
+    spans: &[ValueSpan],
     indices: &[u32],
     max: usize,
     payload: &mut Vec<u8>,
@@ -458,7 +458,7 @@ mod tests {
     #[test]
     fn values_of_no_bytes_take_a_step_too() {
         let (mut payload, mut ends) = (Vec::new(), vec![0i64]);
-        let entries = Entries::new(&Bytes::new(), &[Span::default()]);
+        let entries = Entries::new(&Bytes::new(), &[ValueSpan::default()]);
         let walked = append_plain(&[0; 8], 0, 2, 0, usize::MAX, &mut payload, &mut ends);
         assert_eq!((walked.n, walked.next), (0, 0));
         assert_eq!(entries.append(&[0, 0], usize::MAX, &mut payload, &mut ends), 0);
@@ -482,8 +482,8 @@ mod tests {
             let page = [&(len as u32).to_le_bytes()[..], &value].concat().repeat(3);
             let mut source = b"front".to_vec();
             source.extend(&value);
-            let span = Span { start: 5, len: len as u32 };
-            let empty = Span { start: source.len() as u32, len: 0 };
+            let span = ValueSpan { start: 5, len: len as u32 };
+            let empty = ValueSpan { start: source.len() as u32, len: 0 };
             // The value is the last of its source, and an empty one stands after it.
             let entries = Entries::new(&Bytes::from(source), &[span, empty]);
             for mean in [0, 1, 16, 21, 22, 42, 43, 85, 86, 1_000] {
@@ -515,9 +515,9 @@ mod tests {
         let page = [&30u32.to_le_bytes()[..], &[7; 30]].concat().repeat(3);
         let walked = append_plain(&page, 0, 3, 30, usize::MAX, &mut payload, &mut ends);
         assert_eq!((walked, &ends[1..]), (Walked { n: 1, next: 34 }, &[i32::MAX - 10][..]));
-        let entries = Entries::new(&Bytes::from(vec![8; 11]), &[Span { start: 0, len: 11 }]);
+        let entries = Entries::new(&Bytes::from(vec![8; 11]), &[ValueSpan { start: 0, len: 11 }]);
         assert_eq!(entries.append(&[0], usize::MAX, &mut payload, &mut ends), 0);
-        let entries = Entries::new(&Bytes::from(vec![8; 10]), &[Span { start: 0, len: 10 }]);
+        let entries = Entries::new(&Bytes::from(vec![8; 10]), &[ValueSpan { start: 0, len: 10 }]);
         assert_eq!(entries.append(&[0, 0], usize::MAX, &mut payload, &mut ends), 1);
         assert_eq!(ends.last(), Some(&i32::MAX));
         // Nor is anything appended after what is longer already.
@@ -550,7 +550,7 @@ mod tests {
             }
             let (mut source, mut spans) = (Vec::new(), Vec::new());
             for entry in &entries {
-                spans.push(Span { start: source.len() as u32, len: entry.len() as u32 });
+                spans.push(ValueSpan { start: source.len() as u32, len: entry.len() as u32 });
                 source.extend(entry);
             }
             let table = Entries::new(&Bytes::from(source), &spans);

@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use super::layout_check::{checked_nulls, no_memory, not_text, too_long, wrong_type};
 use super::text::{self, Place, TextCheck, begins_a_character, is_text_in_one};
-use crate::encoding::{EndToEnd, Span, plain};
+use crate::encoding::{EndToEnd, ValueSpan, plain};
 use crate::error::{Error, Result};
 use crate::free_lists::FreeLists;
 use crate::simd::bitmap::Bitmap;
@@ -26,14 +26,14 @@ use crate::simd::{expand, spans as kernels};
 pub(crate) trait Offset: OffsetSizeTrait + Default + PlainOldData + OffsetInt {
     /// Appends the ends of values of these lengths after the last offset; `None`, and nothing
     /// appended, on overflow.
-    fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()>;
+    fn append_offsets(spans: &[ValueSpan], offsets: &mut Vec<Self>) -> Option<()>;
 
     /// As [`Offset::append_offsets`], from the lengths alone; none is negative.
     fn append_ends(lengths: &[i32], offsets: &mut Vec<Self>) -> Option<()>;
 }
 
 impl Offset for i32 {
-    fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()> {
+    fn append_offsets(spans: &[ValueSpan], offsets: &mut Vec<Self>) -> Option<()> {
         kernels::append_offsets_i32(spans, offsets)
     }
 
@@ -43,7 +43,7 @@ impl Offset for i32 {
 }
 
 impl Offset for i64 {
-    fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()> {
+    fn append_offsets(spans: &[ValueSpan], offsets: &mut Vec<Self>) -> Option<()> {
         kernels::append_offsets_i64(spans, offsets)
     }
 
@@ -112,7 +112,7 @@ impl<O: Offset> OffsetStrings<O> {
     pub(crate) fn append(
         &mut self,
         source: &[u8],
-        spans: &[Span],
+        spans: &[ValueSpan],
         place: Place,
         check: TextCheck,
     ) -> Result<bool> {
@@ -292,11 +292,11 @@ impl<O: Offset> OffsetStrings<O> {
 }
 
 /// The one stretch of `source` that spans are, if they are.
-fn end_to_end<'a>(source: &'a [u8], spans: &[Span], place: Place) -> Option<&'a [u8]> {
+fn end_to_end<'a>(source: &'a [u8], spans: &[ValueSpan], place: Place) -> Option<&'a [u8]> {
     let (Place::EndToEnd, Some(first), Some(last)) = (place, spans.first(), spans.last()) else {
         return None;
     };
-    let end = |span: &Span| u64::from(span.start) + u64::from(span.len);
+    let end = |span: &ValueSpan| u64::from(span.start) + u64::from(span.len);
     // One after the other, without a branch for each.
     let joined = spans
         .iter()
@@ -351,7 +351,7 @@ impl StringEntries {
     /// If a span reaches beyond `source`.
     pub(crate) fn new(
         source: &Bytes,
-        spans: &[Span],
+        spans: &[ValueSpan],
         place: Place,
         check: TextCheck,
     ) -> Option<Self> {
@@ -364,11 +364,11 @@ impl StringEntries {
         let span = |ends: &[i32]| match *ends {
             // Offsets of an array are not negative and never fall.
             [start, end] => {
-                Span { start: start.cast_unsigned(), len: (end - start).cast_unsigned() }
+                ValueSpan { start: start.cast_unsigned(), len: (end - start).cast_unsigned() }
             }
-            _ => Span::default(),
+            _ => ValueSpan::default(),
         };
-        let spans: Vec<Span> = array.value_offsets().windows(2).map(span).collect();
+        let spans: Vec<ValueSpan> = array.value_offsets().windows(2).map(span).collect();
         let source = Bytes::from_owner(ScalarBuffer::<u8>::from(array.values().clone()));
         let is_text = matches!(T::DATA_TYPE, DataType::Utf8 | DataType::LargeUtf8);
         Self { entries: Entries::new(&source, &spans), is_text }
@@ -401,8 +401,8 @@ mod tests {
     use crate::error::ErrorKind;
     use arrow_array::{BinaryArray, StringArray};
 
-    fn span(start: u32, len: u32) -> Span {
-        Span { start, len }
+    fn span(start: u32, len: u32) -> ValueSpan {
+        ValueSpan { start, len }
     }
 
     fn finish(strings: &mut OffsetStrings<i32>, data_type: &DataType) -> Result<ArrayRef> {

@@ -1,7 +1,7 @@
 //! Checks whether byte strings are UTF-8: the values of a block and the bytes between them in one
 //! call, if that proves each of them.
 
-use crate::encoding::{EndToEnd, Span};
+use crate::encoding::{EndToEnd, ValueSpan};
 
 /// The promise that the strings of a file are UTF-8, so that they are not checked.
 ///
@@ -60,16 +60,16 @@ pub(crate) enum Place {
 pub(super) const ASCII: u32 = 128;
 
 /// Whether each of the spans is UTF-8, wherever they lie.
-pub(super) fn is_text(source: &[u8], spans: &[Span], place: Place) -> bool {
+pub(super) fn is_text(source: &[u8], spans: &[ValueSpan], place: Place) -> bool {
     all_in_one(source, spans, place).unwrap_or(false)
         || spans.iter().all(|span| simdutf8::basic::from_utf8(span.slice(source)).is_ok())
 }
 
 /// Whether the spans are UTF-8 because all from the first to the last of them is; `None` if they do
 /// not lie so.
-fn all_in_one(source: &[u8], spans: &[Span], place: Place) -> Option<bool> {
+fn all_in_one(source: &[u8], spans: &[ValueSpan], place: Place) -> Option<bool> {
     let (first, last) = (spans.first()?, spans.last()?);
-    let end = |span: &Span| u64::from(span.start) + u64::from(span.len);
+    let end = |span: &ValueSpan| u64::from(span.start) + u64::from(span.len);
     let (low, high) = (first.start, end(last));
     let within =
         spans.iter().fold(true, |all, span| all & (span.start >= low && end(span) <= high));
@@ -112,15 +112,15 @@ pub(super) fn begins_a_character(source: &[u8], at: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn span(start: u32, len: u32) -> Span {
-        Span { start, len }
+    fn span(start: u32, len: u32) -> ValueSpan {
+        ValueSpan { start, len }
     }
 
     #[test]
     fn no_place_makes_half_a_character_text() {
         let source = "aé–z".as_bytes();
         for place in [Place::BehindLengths, Place::EndToEnd, Place::Apart] {
-            let is_text = |spans: &[Span]| is_text(source, spans, place);
+            let is_text = |spans: &[ValueSpan]| is_text(source, spans, place);
             assert!(is_text(&[]));
             assert!(is_text(&[span(0, 1), span(1, 2), span(3, 3), span(6, 1)]));
             // Each lies between the first and the last, which are whole.

@@ -12,7 +12,7 @@ use super::layout_check::{checked_nulls, no_memory, not_text, too_long, wrong_ty
 use super::offsets::{Memory, wrong_lengths};
 use super::text::{self, ASCII, Place, TextCheck, is_text_in_one};
 use crate::encoding::dictionary::{Indices, look_up};
-use crate::encoding::{EndToEnd, Span, plain};
+use crate::encoding::{EndToEnd, ValueSpan, plain};
 use crate::error::{Error, Result};
 use crate::free_lists::FreeLists;
 use crate::simd::bitmap::Bitmap;
@@ -110,7 +110,7 @@ impl ViewStrings {
     pub(crate) fn set_dictionary(
         &mut self,
         source: &Bytes,
-        spans: &[Span],
+        spans: &[ValueSpan],
         place: Place,
         check: TextCheck,
         mut views: Vec<u128>,
@@ -170,7 +170,7 @@ impl ViewStrings {
     pub(crate) fn append(
         &mut self,
         source: &[u8],
-        spans: &[Span],
+        spans: &[ValueSpan],
         at: Place,
         home: Home<'_>,
         check: TextCheck,
@@ -287,11 +287,11 @@ impl ViewStrings {
         let span = |key: &u32| match offsets.get(*key as usize..).and_then(<[i32]>::first_chunk) {
             // Offsets of an array are not negative and never fall.
             Some([start, end]) => {
-                Span { start: start.cast_unsigned(), len: (end - start).cast_unsigned() }
+                ValueSpan { start: start.cast_unsigned(), len: (end - start).cast_unsigned() }
             }
-            None => Span::default(),
+            None => ValueSpan::default(),
         };
-        let spans: Vec<Span> = keys.iter().map(span).collect();
+        let spans: Vec<ValueSpan> = keys.iter().map(span).collect();
         let source: &[u8] = entries.value_data();
         let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
         let longest = spans.iter().fold(0, |longest, span| span.len.max(longest));
@@ -386,7 +386,7 @@ impl ViewStrings {
     }
 
     /// Copies the long values of a block one by one.
-    fn copy(&mut self, source: &[u8], spans: &[Span]) -> Result<()> {
+    fn copy(&mut self, source: &[u8], spans: &[ValueSpan]) -> Result<()> {
         let index = self.side()?;
         for span in spans {
             let value = span.slice(source);
@@ -439,8 +439,8 @@ mod tests {
     use crate::error::ErrorKind;
     use arrow_array::Array;
 
-    fn span(start: u32, len: u32) -> Span {
-        Span { start, len }
+    fn span(start: u32, len: u32) -> ValueSpan {
+        ValueSpan { start, len }
     }
 
     fn finish(views: &mut ViewStrings, data_type: &DataType) -> Result<ArrayRef> {
@@ -453,7 +453,7 @@ mod tests {
     fn views_of_another_buffer_are_refused() {
         let (page, other) = (Bytes::from(vec![b'x'; 40]), Bytes::from(vec![b'y'; 40]));
         let mut views = ViewStrings::new();
-        let mut append = |spans: &[Span], home| {
+        let mut append = |spans: &[ValueSpan], home| {
             views.append(&page, spans, Place::EndToEnd, home, TextCheck::Utf8)
         };
         let shorter = page.slice(..39);

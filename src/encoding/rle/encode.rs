@@ -158,7 +158,7 @@ enum Segment<'a, T> {
 }
 
 /// A value or a level.
-trait Value: Copy + Eq {
+trait RleValue: Copy + Eq {
     /// As a value.
     fn value(self) -> u32;
 
@@ -178,7 +178,7 @@ macro_rules! all_equal {
     };
 }
 
-impl Value for u32 {
+impl RleValue for u32 {
     all_equal!();
 
     fn value(self) -> u32 {
@@ -190,7 +190,7 @@ impl Value for u32 {
     }
 }
 
-impl Value for u16 {
+impl RleValue for u16 {
     all_equal!();
 
     fn value(self) -> u32 {
@@ -210,7 +210,11 @@ impl Value for u16 {
 /// Cuts values into runs of at least `paying` and packed values between them. A run can only begin
 /// where a group of 8 ends.
 #[inline(always)]
-fn segments<'a, T: Value>(values: &'a [T], paying: usize, mut visit: impl FnMut(Segment<'a, T>)) {
+fn segments<'a, T: RleValue>(
+    values: &'a [T],
+    paying: usize,
+    mut visit: impl FnMut(Segment<'a, T>),
+) {
     // The values that are not written yet.
     let mut rest = values;
     let mut at = 0;
@@ -245,7 +249,7 @@ fn segments<'a, T: Value>(values: &'a [T], paying: usize, mut visit: impl FnMut(
 
 /// How many values from the first on are equal.
 #[inline(always)]
-fn equal_values<T: Value>(values: &[T]) -> usize {
+fn equal_values<T: RleValue>(values: &[T]) -> usize {
     let Some(&first) = values.first() else { return 0 };
     let (groups, _) = values.as_chunks::<8>();
     let equal = |group: &&[T; 8]| T::all_equal(group) && group[0] == first;
@@ -262,7 +266,7 @@ fn equal_bytes(bytes: &[u8], byte: u8) -> usize {
     whole + rest.iter().take_while(|&&other| other == byte).count()
 }
 
-fn encode_values<T: Value>(values: &[T], width: BitWidth, paying: usize, out: &mut Vec<u8>) {
+fn encode_values<T: RleValue>(values: &[T], width: BitWidth, paying: usize, out: &mut Vec<u8>) {
     let bits = width.bits();
     segments(values, paying, |segment| match segment {
         Segment::Run(value, n) => encode_run_into(value.value(), n, width, out),

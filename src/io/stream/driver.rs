@@ -25,7 +25,7 @@ use super::source::{AsyncSource, CachedSource, FetchedRanges, FileEnd};
 use crate::crypt::Decryption;
 use crate::error::{Error, Result};
 use crate::io::pool::Pool;
-use crate::io::workers::Workers;
+use crate::io::workers::PoolThreads;
 use crate::limits::{Limits, Reservation};
 #[cfg(feature = "engine")]
 use crate::range_cache::RangeCache;
@@ -246,7 +246,8 @@ impl Streamed {
     fn decode(&mut self, mut wave: Wave) -> bool {
         let shared = self.shared.clone();
         let decode = move || {
-            let found = Workers { cancelled: &shared.cancelled, pieces: None }.decode(&mut wave);
+            let found =
+                PoolThreads { cancelled: &shared.cancelled, pieces: None }.decode(&mut wave);
             (wave, found)
         };
         let Some(pool) = &self.shared.pool else {

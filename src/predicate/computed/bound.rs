@@ -10,12 +10,12 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType};
 
-use super::calculate::{Value, calculated};
+use super::calculate::{ColumnarValue, calculated};
 use super::cast;
 use super::types::{self, ComparedAs, Operand};
 use crate::error::{Error, Result};
 use crate::predicate::bound_column::{BoundColumn, BoundTest};
-use crate::predicate::calculation::{Arithmetic, Expression, Step, Unary};
+use crate::predicate::calculation::{Arithmetic, Expression, ExpressionStep, Unary};
 use crate::predicate::column::{Column, Op};
 use crate::predicate::datetime::nanos_of;
 use crate::predicate::literal::{Literal, LiteralKind};
@@ -97,17 +97,17 @@ impl BoundExpression {
         let refused = |why: String| Error::usage(format_args!("{expression}: {why}"));
         for step in &expression.steps {
             let (step, operand) = match step {
-                Step::Column(column) => {
+                ExpressionStep::Column(column) => {
                     let (number, data_type) = find(column)?;
                     let data_type = types::plain(&data_type);
                     (BoundStep::Column(number), Operand { data_type, digits: None })
                 }
-                Step::Literal(literal) => {
+                ExpressionStep::Literal(literal) => {
                     let (array, digits) = array_of(literal)?;
                     let data_type = types::plain(array.data_type());
                     (BoundStep::Literal(array), Operand { data_type, digits })
                 }
-                Step::Unary(function) => {
+                ExpressionStep::Unary(function) => {
                     let of = operands.pop().ok_or_else(incomplete)?;
                     let (from, to) = unary(function, &of.data_type).map_err(refused)?;
                     may_fail |= match function {
@@ -120,12 +120,12 @@ impl BoundExpression {
                     let operand = Operand { data_type: to, digits: None };
                     (BoundStep::Unary(function.clone(), from), operand)
                 }
-                Step::Binary(op) => {
+                ExpressionStep::Binary(op) => {
                     let right = operands.pop().ok_or_else(incomplete)?;
                     let left = operands.pop().ok_or_else(incomplete)?;
                     let (l, r) = types::operands(*op, &left, &right).map_err(refused)?;
                     let empty = [new_empty_array(&l), new_empty_array(&r)];
-                    let [left, right] = empty.map(Value::array);
+                    let [left, right] = empty.map(ColumnarValue::array);
                     let result = calculated(*op, &left, &right);
                     let result = result.map_err(|e| refused(e.message().to_owned()))?;
                     let data_type = result.array.data_type().clone();

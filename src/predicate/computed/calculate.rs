@@ -15,12 +15,12 @@ use crate::predicate::calculation::{Arithmetic, Unary};
 
 /// Values of the rows, or one value for all rows.
 #[derive(Debug, Clone)]
-pub(in crate::predicate) struct Value {
+pub(in crate::predicate) struct ColumnarValue {
     pub(in crate::predicate) array: ArrayRef,
     pub(super) is_scalar: bool,
 }
 
-impl Value {
+impl ColumnarValue {
     pub(super) fn array(array: ArrayRef) -> Self {
         Self { array, is_scalar: false }
     }
@@ -60,7 +60,11 @@ fn to_error(error: ArrowError) -> Error {
 }
 
 /// An operator on operands that have the right types.
-pub(super) fn calculated(op: Arithmetic, left: &Value, right: &Value) -> Result<Value> {
+pub(super) fn calculated(
+    op: Arithmetic,
+    left: &ColumnarValue,
+    right: &ColumnarValue,
+) -> Result<ColumnarValue> {
     let array = left.with(right, |left, right| match op {
         Arithmetic::Add => numeric::add(left, right),
         Arithmetic::Subtract => numeric::sub(left, right),
@@ -68,7 +72,7 @@ pub(super) fn calculated(op: Arithmetic, left: &Value, right: &Value) -> Result<
         Arithmetic::Divide => numeric::div(left, right),
         Arithmetic::Remainder => numeric::rem(left, right),
     })?;
-    Ok(Value { array, is_scalar: left.is_scalar && right.is_scalar })
+    Ok(ColumnarValue { array, is_scalar: left.is_scalar && right.is_scalar })
 }
 
 pub(super) fn applied(function: &Unary, array: &ArrayRef) -> Result<ArrayRef> {

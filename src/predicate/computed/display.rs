@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::predicate::calculation::{Arithmetic, Expression, Step, Unary};
+use crate::predicate::calculation::{Arithmetic, Expression, ExpressionStep, Unary};
 use crate::predicate::type_name::TypeName;
 
 /// Precedence of operators: an operand of lower precedence needs brackets.
@@ -45,7 +45,7 @@ impl Unary {
         }
     }
 
-    fn applied(&self, to: Text) -> Text {
+    fn applied(&self, to: ExpressionText) -> ExpressionText {
         let (text, strength) = match self {
             Self::Negate => (format!("-{}", to.at_least(SIGN)), SIGN),
             Self::Cast(data_type) => {
@@ -53,17 +53,17 @@ impl Unary {
             }
             _ => (format!("{}({})", self.name(), to.text), ATOM),
         };
-        Text { text, strength }
+        ExpressionText { text, strength }
     }
 }
 
 /// The text of a part.
-struct Text {
+struct ExpressionText {
     text: String,
     strength: u8,
 }
 
-impl Text {
+impl ExpressionText {
     fn at_least(self, strength: u8) -> String {
         if self.strength < strength { format!("({})", self.text) } else { self.text }
     }
@@ -71,20 +71,24 @@ impl Text {
 
 impl fmt::Display for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut texts: Vec<Text> = Vec::new();
+        let mut texts: Vec<ExpressionText> = Vec::new();
         for step in &self.steps {
             let text = match step {
-                Step::Column(column) => Text { text: column.to_string(), strength: ATOM },
-                Step::Literal(literal) => Text { text: literal.to_string(), strength: ATOM },
-                Step::Unary(function) => match texts.pop() {
+                ExpressionStep::Column(column) => {
+                    ExpressionText { text: column.to_string(), strength: ATOM }
+                }
+                ExpressionStep::Literal(literal) => {
+                    ExpressionText { text: literal.to_string(), strength: ATOM }
+                }
+                ExpressionStep::Unary(function) => match texts.pop() {
                     Some(of) => function.applied(of),
                     None => continue,
                 },
-                Step::Binary(op) => {
+                ExpressionStep::Binary(op) => {
                     let (Some(right), Some(left)) = (texts.pop(), texts.pop()) else { continue };
                     let strength = op.strength();
                     let (left, right) = (left.at_least(strength), right.at_least(strength + 1));
-                    Text { text: format!("{left} {op} {right}"), strength }
+                    ExpressionText { text: format!("{left} {op} {right}"), strength }
                 }
             };
             texts.push(text);

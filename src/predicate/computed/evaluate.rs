@@ -9,7 +9,7 @@ use arrow_ord::cmp;
 use arrow_schema::DataType;
 
 use super::bound::{BoundExpression, BoundStep};
-use super::calculate::{Value, applied, calculated};
+use super::calculate::{ColumnarValue, applied, calculated};
 use super::cast::cast;
 use super::temporal::comparable;
 use super::types::{ComparedAs, plain};
@@ -34,15 +34,15 @@ impl BoundExpression {
         Ok(Literal::from(&value.array).by_value())
     }
 
-    pub(in crate::predicate) fn evaluate(&self, load: &mut Load<'_>) -> Result<Value> {
+    pub(in crate::predicate) fn evaluate(&self, load: &mut Load<'_>) -> Result<ColumnarValue> {
         let incomplete = || Error::usage("an expression with a part missing");
-        let mut values: Vec<Value> = Vec::new();
+        let mut values: Vec<ColumnarValue> = Vec::new();
         for step in &self.steps {
             let value = match step {
-                BoundStep::Column(column) => Value::array(load(*column)?),
+                BoundStep::Column(column) => ColumnarValue::array(load(*column)?),
                 BoundStep::Literal(array) => {
                     let array = cast(array, &plain(array.data_type()))?;
-                    Value { array, is_scalar: true }
+                    ColumnarValue { array, is_scalar: true }
                 }
                 BoundStep::Unary(function, of) => {
                     let value = values.pop().ok_or_else(incomplete)?;
@@ -66,8 +66,8 @@ impl BoundExpression {
 pub(in crate::predicate) fn compare(
     op: Op,
     compared: &ComparedAs,
-    left: Value,
-    right: Value,
+    left: ColumnarValue,
+    right: ColumnarValue,
 ) -> Result<TriState> {
     let converted = |array: ArrayRef| match compared {
         ComparedAs::Nanos if *array.data_type() != DataType::Null => comparable(&array),

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::filter_first::{OpenContext, Opening};
-use super::wave::{Entry, Wave, WaveGroup, WaveSize};
+use super::wave::{ScanEntry, Wave, WaveGroup, WaveSize};
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::read::batch::ReservedBatch;
@@ -46,12 +46,12 @@ pub(crate) struct Scan {
 
 /// A row group, or a part of one, that is not decoded to its end.
 struct Queued {
-    entry: Entry,
-    state: State,
+    entry: ScanEntry,
+    state: RowGroupState,
 }
 
 /// How far a row group is.
-enum State {
+enum RowGroupState {
     /// It is to be opened.
     Planned,
     /// It is being opened; about `bytes` bytes are fetched for it. `alone`: no other memory is held
@@ -172,9 +172,9 @@ impl Scan {
         let has_room = self.size.may_overlap || !waits;
         match self.queue.front().map(|first| &first.state) {
             None => Ok(Next::Stop),
-            Some(State::Open(_)) if has_room => Ok(Next::Decode(self.gather(waits))),
-            Some(State::Failed(_)) => match self.queue.pop_front() {
-                Some(Queued { state: State::Failed(error), .. }) => Err(error),
+            Some(RowGroupState::Open(_)) if has_room => Ok(Next::Decode(self.gather(waits))),
+            Some(RowGroupState::Failed(_)) => match self.queue.pop_front() {
+                Some(Queued { state: RowGroupState::Failed(error), .. }) => Err(error),
                 _ => Ok(Next::Wait),
             },
             Some(_) => Ok(Next::Wait),
@@ -187,10 +187,10 @@ impl Scan {
         loop {
             let first = self.queue.front().map(|first| &first.state);
             let (at, bytes) = match (first, self.prefetch) {
-                (Some(State::Postponed), _) if is_idle => (0, 0),
+                (Some(RowGroupState::Postponed), _) if is_idle => (0, 0),
                 (_, Prefetch::Never | Prefetch::One) if self.is_decoding => return None,
                 // There may be memory for it now, beside the batches that wait to be returned.
-                (Some(State::Postponed), Prefetch::Never | Prefetch::One) => {
+                (Some(RowGroupState::Postponed), Prefetch::Never | Prefetch::One) => {
                     if !self.size.may_overlap {
                         return None;
                     }
@@ -216,7 +216,9 @@ impl Scan {
         let range = match (self.prefetch, self.queue.front()) {
             (Prefetch::One, None) if is_near => self.ranges.get(self.next_range)?,
             // There was no memory for it before. Now its turn has come.
-            (Prefetch::One, Some(Queued { entry, state: State::Postponed })) if left == 0 => {
+            (Prefetch::One, Some(Queued { entry, state: RowGroupState::Postponed }))
+                if left == 0 =>
+            {
                 &entry.range
             }
             _ => return None,
@@ -252,11 +254,11 @@ impl Scan {
                 if queued.entry.ignores_index {
                     row_group.forbid_splits();
                 }
-                queued.state = State::Open(row_group);
+                queued.state = RowGroupState::Open(row_group);
                 return;
             }
         };
-        let alone = matches!(self.queue[at].state, State::Opening { alone: true, .. });
+        let alone = matches!(self.queue[at].state, RowGroupState::Opening { alone: true, .. });
         let may_wait = failed.is_too_large() && (!alone || self.drop_ahead());
         if may_wait
             && !alone
@@ -267,7 +269,7 @@ impl Scan {
             self.size.may_overlap = false;
         }
         self.queue[at].state =
-            if may_wait { State::Postponed } else { State::Failed(failed.error) };
+            if may_wait { RowGroupState::Postponed } else { RowGroupState::Failed(failed.error) };
     }
 
     /// Takes the result of a wave, and returns its batches. If it failed, its rows are read again
@@ -299,8 +301,8 @@ impl Scan {
                     }
                     self.context.progress.ignored_indexes(1);
                     let range = group.row_group.rest_from(group.first_row);
-                    let entry = Entry { range, ignores_index: true, ..group.entry };
-                    self.queue.push_front(Queued { entry, state: State::Planned });
+                    let entry = ScanEntry { range, ignores_index: true, ..group.entry };
+                    self.queue.push_front(Queued { entry, state: RowGroupState::Planned });
                 }
             }
             Some(retry @ (Retry::WithLessMemory | Retry::WithFewerRows))
@@ -309,7 +311,7 @@ impl Scan {
                 wave.groups.into_iter().rev().for_each(|group| self.requeue(group));
             }
             _ => {
-                let state = State::Failed(error);
+                let state = RowGroupState::Failed(error);
                 if let Some(WaveGroup { entry, .. }) = wave.groups.into_iter().next() {
                     self.queue.push_front(Queued { entry, state });
                 }
@@ -343,11 +345,11 @@ impl Scan {
             Prefetch::Many { .. } => Prefetch::Many { depth: 1, max_depth: 1, small: 0 },
         };
         let is_new = |queued: &&mut Queued| match &queued.state {
-            State::Open(row_group) => row_group.is_new(),
+            RowGroupState::Open(row_group) => row_group.is_new(),
             _ => false,
         };
         let Some(last) = self.queue.iter_mut().rev().find(is_new) else { return false };
-        last.state = State::Postponed;
+        last.state = RowGroupState::Postponed;
         true
     }
 
@@ -360,13 +362,15 @@ impl Scan {
     /// Whether the first row group is there, so that a wave can be decoded.
     #[cfg(feature = "async")]
     pub(crate) fn has_open(&self) -> bool {
-        matches!(self.queue.front(), Some(Queued { state: State::Open(_), .. }))
+        matches!(self.queue.front(), Some(Queued { state: RowGroupState::Open(_), .. }))
     }
 
     /// Whether all that the read wants is fetched.
     #[cfg(all(feature = "async", feature = "engine"))]
     pub(crate) fn is_fetched(&self) -> bool {
-        let is_there = |queued: &Queued| matches!(queued.state, State::Open(_) | State::Failed(_));
+        let is_there = |queued: &Queued| {
+            matches!(queued.state, RowGroupState::Open(_) | RowGroupState::Failed(_))
+        };
         self.next_range >= self.ranges.len() && self.queue.iter().all(is_there)
     }
 
@@ -375,11 +379,11 @@ impl Scan {
     #[cfg(feature = "async")]
     pub(crate) fn lacks_memory(&self) -> bool {
         let is_again = |queued: &Queued| match queued.state {
-            State::Planned | State::Opening { .. } => queued.entry.ignores_index,
+            RowGroupState::Planned | RowGroupState::Opening { .. } => queued.entry.ignores_index,
             _ => false,
         };
         let first = self.queue.front().map(|first| &first.state);
-        let is_postponed = matches!(first, Some(State::Postponed));
+        let is_postponed = matches!(first, Some(RowGroupState::Postponed));
         !self.size.may_overlap || is_postponed || self.queue.iter().any(is_again)
     }
 
@@ -424,15 +428,15 @@ impl Scan {
 
     fn requeue(&mut self, group: WaveGroup) {
         let WaveGroup { entry, row_group, .. } = group;
-        self.queue.push_front(Queued { entry, state: State::Open(row_group) });
+        self.queue.push_front(Queued { entry, state: RowGroupState::Open(row_group) });
     }
 
     /// Begins the next range, and returns its position in the queue.
     fn begin(&mut self) -> Option<usize> {
         let range = self.ranges.get(self.next_range)?.clone();
-        let entry = Entry { id: self.next_range, range, ignores_index: false };
+        let entry = ScanEntry { id: self.next_range, range, ignores_index: false };
         self.next_range += 1;
-        self.queue.push_back(Queued { entry, state: State::Planned });
+        self.queue.push_back(Queued { entry, state: RowGroupState::Planned });
         Some(self.queue.len() - 1)
     }
 
@@ -442,11 +446,11 @@ impl Scan {
         let Queued { entry, state } = self.queue.get_mut(at)?;
         match Opening::new(&self.context, &entry.range, entry.ignores_index) {
             Ok(opening) => {
-                *state = State::Opening { bytes, alone };
+                *state = RowGroupState::Opening { bytes, alone };
                 Some((entry.id, opening))
             }
             Err(error) => {
-                *state = State::Failed(error);
+                *state = RowGroupState::Failed(error);
                 None
             }
         }
@@ -458,9 +462,11 @@ impl Scan {
         let (mut bytes, mut windows) = (0u64, self.max_windows());
         for (at, queued) in self.queue.iter().enumerate() {
             let row_group = match &queued.state {
-                State::Planned => return Some(at),
-                State::Open(row_group) => row_group,
-                State::Opening { .. } | State::Postponed | State::Failed(_) => return None,
+                RowGroupState::Planned => return Some(at),
+                RowGroupState::Open(row_group) => row_group,
+                RowGroupState::Opening { .. }
+                | RowGroupState::Postponed
+                | RowGroupState::Failed(_) => return None,
             };
             if row_group.is_to_learn() {
                 windows = windows.min(WINDOWS_TO_LEARN);
@@ -490,7 +496,7 @@ impl Scan {
     /// Position in the queue of the first row group that must be opened again.
     fn planned(&self) -> Option<(usize, u64)> {
         let mut states = self.queue.iter().map(|queued| &queued.state);
-        states.position(|state| matches!(state, State::Planned)).map(|at| (at, 0))
+        states.position(|state| matches!(state, RowGroupState::Planned)).map(|at| (at, 0))
     }
 
     /// Begins one more row group if there is memory for it, or if none is begun. Returns its
@@ -504,7 +510,7 @@ impl Scan {
         // An error in the metadata is given in its turn.
         let bytes = plan.row_group(range).map_or(0, |row_group| row_group.wanted_bytes());
         let on_their_way = self.queue.iter().map(|queued| match queued.state {
-            State::Opening { bytes, .. } => bytes,
+            RowGroupState::Opening { bytes, .. } => bytes,
             _ => 0,
         });
         let held = plan.budget().used().saturating_add(on_their_way.sum::<u64>());
@@ -520,9 +526,9 @@ impl Scan {
     }
 
     /// Takes the first row group of the queue, if its bytes are there.
-    fn pop_open(&mut self) -> Option<(Entry, Box<RowGroupDecoder>)> {
+    fn pop_open(&mut self) -> Option<(ScanEntry, Box<RowGroupDecoder>)> {
         match self.queue.pop_front()? {
-            Queued { entry, state: State::Open(row_group) } => Some((entry, row_group)),
+            Queued { entry, state: RowGroupState::Open(row_group) } => Some((entry, row_group)),
             other => {
                 self.queue.push_front(other);
                 None
@@ -542,7 +548,7 @@ impl Scan {
         {
             let is_single = self.is_made_alone(&row_group);
             if is_single && !groups.is_empty() {
-                self.queue.push_front(Queued { entry, state: State::Open(row_group) });
+                self.queue.push_front(Queued { entry, state: RowGroupState::Open(row_group) });
                 break;
             }
             let (first_row, mut windows) = (row_group.next_row(), Vec::new());

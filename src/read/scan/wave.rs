@@ -24,7 +24,7 @@ pub(crate) struct Wave {
 }
 
 /// Which rows of a row group are read, and how.
-pub(super) struct Entry {
+pub(super) struct ScanEntry {
     /// Which of the ranges of the read it began as.
     pub(super) id: usize,
     pub(super) range: RowRange,
@@ -34,7 +34,7 @@ pub(super) struct Entry {
 
 /// The windows of one row group in a wave.
 pub(super) struct WaveGroup {
-    pub(super) entry: Entry,
+    pub(super) entry: ScanEntry,
     pub(super) row_group: Box<RowGroupDecoder>,
     /// The first row that the wave may decode of it.
     pub(super) first_row: u64,

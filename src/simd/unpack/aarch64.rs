@@ -70,7 +70,7 @@ unsafe fn narrow_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) -> usiz
 }
 
 /// The plan of a width for lanes of 8 bytes, in registers.
-struct Lanes64 {
+struct NeonLanes64 {
     index: [std::arch::aarch64::uint8x16_t; 4],
     shifts: [std::arch::aarch64::int64x2_t; 4],
     keep: uint64x2_t,
@@ -78,7 +78,7 @@ struct Lanes64 {
     starts: [usize; 4],
 }
 
-impl Lanes64 {
+impl NeonLanes64 {
     #[inline]
     #[target_feature(enable = "neon")]
     fn new(width: u32) -> Self {
@@ -116,7 +116,7 @@ impl Lanes64 {
 #[target_feature(enable = "neon")]
 unsafe fn lanes_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) -> usize {
     let w = width as usize;
-    let plan = Lanes64::new(width);
+    let plan = NeonLanes64::new(width);
     let blocks = readable_blocks(bytes.len(), w, 4, out.len());
     for (b, block) in out[..blocks].iter_mut().enumerate() {
         for group in 0..4 {

@@ -86,7 +86,7 @@ unsafe fn narrow_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) -> usiz
 }
 
 /// The plan of a width for lanes of 8 bytes, in registers.
-struct Lanes64 {
+struct Avx2Lanes64 {
     index: [__m256i; 2],
     shifts: [__m256i; 2],
     keep: __m256i,
@@ -94,7 +94,7 @@ struct Lanes64 {
     starts: [usize; 4],
 }
 
-impl Lanes64 {
+impl Avx2Lanes64 {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn new(width: u32) -> Self {
@@ -136,7 +136,7 @@ impl Lanes64 {
 #[target_feature(enable = "avx2")]
 unsafe fn wide_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) -> usize {
     let w = width as usize;
-    let plan = Lanes64::new(width);
+    let plan = Avx2Lanes64::new(width);
     let blocks = readable_blocks(bytes.len(), w, 4, out.len());
     for (b, block) in out[..blocks].iter_mut().enumerate() {
         for group in 0..4 {
@@ -159,7 +159,7 @@ unsafe fn wide_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) -> usize 
 #[target_feature(enable = "avx2")]
 unsafe fn lanes_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) -> usize {
     let w = width as usize;
-    let plan = Lanes64::new(width);
+    let plan = Avx2Lanes64::new(width);
     let blocks = readable_blocks(bytes.len(), w, 4, out.len());
     for (b, block) in out[..blocks].iter_mut().enumerate() {
         for group in 0..4 {

@@ -85,7 +85,7 @@ struct JsonParser<'a> {
 }
 
 /// A string, or whether it is in `unescaped`.
-enum Text<'a> {
+enum JsonString<'a> {
     Plain(&'a str),
     Unescaped,
 }
@@ -134,8 +134,8 @@ impl<'a> JsonParser<'a> {
                 return Ok(false);
             }
             Some(b'"') => match self.string()? {
-                Text::Plain(text) => builder.append(text)?,
-                Text::Unescaped => builder.append(self.unescaped.as_str())?,
+                JsonString::Plain(text) => builder.append(text)?,
+                JsonString::Unescaped => builder.append(self.unescaped.as_str())?,
             },
             Some(b'-' | b'0'..=b'9') => builder.append(self.number()?)?,
             Some(b't') => self.literal("true").and_then(|()| builder.append(true))?,
@@ -185,8 +185,8 @@ impl<'a> JsonParser<'a> {
             return Err(self.expected("a name in quotes"));
         }
         match self.string()? {
-            Text::Plain(name) => builder.name(name)?,
-            Text::Unescaped => builder.name(self.unescaped)?,
+            JsonString::Plain(name) => builder.name(name)?,
+            JsonString::Unescaped => builder.name(self.unescaped)?,
         }
         self.skip_blanks();
         if self.peek() != Some(b':') {
@@ -219,16 +219,16 @@ impl<'a> JsonParser<'a> {
 
     /// A text, whose opening quote comes next.
     #[inline]
-    fn string(&mut self) -> Result<Text<'a>> {
+    fn string(&mut self) -> Result<JsonString<'a>> {
         let start = self.at + 1;
         self.at = plain_end(self.text.as_bytes(), start);
         if self.peek() == Some(b'"') {
             let text = self.text.get(start..self.at).unwrap_or_default();
             self.at += 1;
-            return Ok(Text::Plain(text));
+            return Ok(JsonString::Plain(text));
         }
         self.escaped(start)?;
-        Ok(Text::Unescaped)
+        Ok(JsonString::Unescaped)
     }
 
     /// A text with an escape at `self.at`.

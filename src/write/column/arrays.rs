@@ -19,19 +19,19 @@ const MAX_SPARSE: u32 = 12;
 
 /// The slots of an array that are wanted.
 #[derive(Clone, Copy)]
-pub(super) struct Slots<'a, 'b> {
+pub(super) struct WantedSlots<'a, 'b> {
     pub(super) array: &'a dyn Array,
     pub(super) nulls: Option<&'b NullBuffer>,
     pub(super) slots: &'b [Range<usize>],
 }
 
-impl<'a> Slots<'a, 'a> {
+impl<'a> WantedSlots<'a, 'a> {
     pub(super) fn new(part: &'a ArrayPart) -> Self {
         Self { array: part.array.as_ref(), nulls: part.nulls.as_ref(), slots: &part.slots }
     }
 }
 
-impl<'a> Slots<'a, '_> {
+impl<'a> WantedSlots<'a, '_> {
     /// Calls `visit` with every run of slots that hold a value.
     pub(super) fn for_each_run(&self, mut visit: impl FnMut(Range<usize>)) {
         for range in self.slots {
@@ -214,7 +214,7 @@ pub(super) fn some_of(part: &ArrayPart, slots: Range<usize>, n: usize) -> (usize
 pub(super) fn for_each_part<'a>(
     parts: &'a [ArrayPart],
     values: Range<usize>,
-    mut visit: impl FnMut(&'a ArrayPart, Slots<'a, '_>) -> Option<()>,
+    mut visit: impl FnMut(&'a ArrayPart, WantedSlots<'a, '_>) -> Option<()>,
 ) -> Option<()> {
     let mut begin = 0;
     for part in parts {
@@ -225,11 +225,11 @@ pub(super) fn for_each_part<'a>(
         begin = of_part.end;
         let of_both = of_part.start.max(values.start)..of_part.end.min(values.end);
         if of_both == of_part {
-            visit(part, Slots::new(part))?;
+            visit(part, WantedSlots::new(part))?;
         } else if !of_both.is_empty() {
             let skipped = of_both.start - of_part.start;
             let slots = slots_of(part, skipped, of_both.len());
-            visit(part, Slots { slots: &slots, ..Slots::new(part) })?;
+            visit(part, WantedSlots { slots: &slots, ..WantedSlots::new(part) })?;
         }
     }
     Some(())

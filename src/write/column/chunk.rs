@@ -15,7 +15,7 @@ use crate::compress::Compression;
 use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::{Error, Result};
 use crate::format::{Encoding, LogicalType};
-use crate::page::{PageVersion, Sealed};
+use crate::page::{PageVersion, SealedPage};
 use crate::schema::{Leaf, Physical};
 
 impl<'a> ChunkEncoder<'a> {
@@ -74,7 +74,7 @@ impl<'a> ChunkEncoder<'a> {
         for run in self.pages(chosen, &plan, first, &collector)? {
             for page in run.pages {
                 let offset = written.len + page.sealed.offset;
-                written.push(Sealed { offset, ..page.sealed }, page.row, page.payload);
+                written.push(SealedPage { offset, ..page.sealed }, page.row, page.payload);
                 collector.add(page.statistics);
             }
             if let (Some(sort_detector), Some(next)) = (&mut sort_detector, run.sort_detector) {
@@ -122,7 +122,7 @@ impl<'a> ChunkEncoder<'a> {
         &self,
         chosen: &ChosenForm<'a>,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Sealed>> {
+    ) -> Result<Option<SealedPage>> {
         let ChosenForm { form, codec, .. } = chosen;
         let ChunkForm::Dictionary { dictionary: ValueDictionary { entries, .. }, .. } = form else {
             return Ok(None);

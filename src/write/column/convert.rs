@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::arrays::Slots;
+use super::arrays::WantedSlots;
 use super::byte_arrays::{ByteArrayValues, ByteRun};
 use super::values::LeafValues;
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ pub(super) fn append<'a>(
         Error::unsupported("conversion", types)
     };
     let conversion = write_conversion(array.data_type(), leaf).ok_or_else(no_conversion)?;
-    let from = Slots { array, nulls, slots };
+    let from = WantedSlots { array, nulls, slots };
     match (conversion, out) {
         (WriteConversion::Null, _) => Ok(()),
         (WriteConversion::Boolean, LeafValues::Bits(out)) => {
@@ -147,7 +147,7 @@ fn append_of_width(values: &ByteArrayValues<'_>, width: usize, out: &mut Vec<u8>
     Ok(())
 }
 
-impl<'a> Slots<'a, '_> {
+impl<'a> WantedSlots<'a, '_> {
     fn booleans(&self, out: &mut Bitmap) -> Option<()> {
         let bits = self.array.as_boolean_opt()?.values();
         self.for_each_run(|run| {

@@ -4,7 +4,7 @@
 
 use arrow_buffer::i256;
 
-use super::arrays::Slots;
+use super::arrays::WantedSlots;
 use super::convert::FromBits;
 use super::values::LeafValues;
 use crate::error::{Error, Result};
@@ -49,7 +49,7 @@ impl DecimalRule {
     }
 }
 
-impl<'a> Slots<'a, '_> {
+impl<'a> WantedSlots<'a, '_> {
     /// Appends decimals of this storage, multiplied by 10^`exponent`.
     pub(super) fn decimals(
         &self,

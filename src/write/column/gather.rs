@@ -12,7 +12,7 @@ use arrow_array::{Array, RunArray};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 
-use super::arrays::{Slots, values_of};
+use super::arrays::{WantedSlots, values_of};
 use super::convert::append;
 use super::values::LeafValues;
 use crate::error::{Error, Result};
@@ -71,7 +71,7 @@ pub(super) fn gather<'a>(
             None => base + of,
             Some(rank) => base + rank[*of as usize],
         };
-        Slots::new(part).for_each_run(|run| keys.extend(of_slots[run].iter().map(key)));
+        WantedSlots::new(part).for_each_run(|run| keys.extend(of_slots[run].iter().map(key)));
         free_lists.put_back(of_slots);
     }
     Ok(GatheredValues::Keyed { entries: values, keys })

@@ -2,10 +2,10 @@
 
 use arrow_schema::IntervalUnit;
 
-use super::arrays::Slots;
+use super::arrays::WantedSlots;
 use crate::error::Result;
 
-impl Slots<'_, '_> {
+impl WantedSlots<'_, '_> {
     /// Appends the 12 bytes of INTERVAL: months, days and milliseconds, all unsigned.
     pub(super) fn intervals(&self, unit: IntervalUnit, out: &mut Vec<u8>) -> Result<()> {
         let unsigned = |v: i32| u32::try_from(v).ok();

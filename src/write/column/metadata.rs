@@ -11,7 +11,7 @@ use crate::format::{
     ColumnIndex, ColumnMetaData, Encoding, OffsetIndex, PageEncodingStats, PageLocation, PageType,
     SizeStatistics,
 };
-use crate::page::{PageVersion, Sealed};
+use crate::page::{PageVersion, SealedPage};
 use crate::schema::{Leaf, Physical};
 use crate::write::options::LeafSettings;
 use crate::write::report::ColumnReport;
@@ -41,9 +41,9 @@ pub(crate) struct EncodedChunk {
 pub(super) struct WrittenPages {
     encoding: Encoding,
     codec: Compression,
-    pub(super) dictionary: Option<Sealed>,
+    pub(super) dictionary: Option<SealedPage>,
     /// The data pages, and the rows that they begin with.
-    pages: Vec<(Sealed, usize)>,
+    pages: Vec<(SealedPage, usize)>,
     /// Bytes of the byte strings of each, without lengths.
     byte_array_bytes: Vec<i64>,
     /// The pages, in pieces.
@@ -67,7 +67,7 @@ impl WrittenPages {
     }
 
     /// Notes a data page that begins with this row.
-    pub(super) fn push(&mut self, page: Sealed, row: usize, byte_array_bytes: i64) {
+    pub(super) fn push(&mut self, page: SealedPage, row: usize, byte_array_bytes: i64) {
         self.pages.push((page, row));
         self.byte_array_bytes.push(byte_array_bytes);
     }
@@ -173,7 +173,7 @@ impl WrittenPages {
     }
 
     fn page_locations(&self) -> Result<Vec<PageLocation>> {
-        let location = |(page, row): &(Sealed, usize)| {
+        let location = |(page, row): &(SealedPage, usize)| {
             Ok(PageLocation {
                 offset: wide(page.offset),
                 compressed_page_size: i32::try_from(page.stored)

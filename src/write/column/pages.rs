@@ -19,7 +19,7 @@ use crate::compress::Compression;
 use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::{Error, Result};
 use crate::format::Encoding;
-use crate::page::{PageParts, Sealed};
+use crate::page::{PageParts, SealedPage};
 use crate::stats::page_index::PageStatistics;
 
 /// Where pages begin.
@@ -59,7 +59,7 @@ pub(super) struct PageRun<'a> {
 /// A page that is made.
 pub(super) struct EncodedPage {
     /// Its place in the run.
-    pub(super) sealed: Sealed,
+    pub(super) sealed: SealedPage,
     /// The row that it begins with.
     pub(super) row: usize,
     /// Bytes of its byte strings, without lengths.
@@ -160,7 +160,7 @@ impl<'a> ChunkEncoder<'a> {
             let values_by_caller =
                 plan.in_pieces && page.can_be_taken && parts.values.len() >= MIN_PIECE_BYTES;
             let sealed = sealer.data(&parts, values_by_caller, &mut bytes)?;
-            let sealed = Sealed { offset: before + sealed.offset, ..sealed };
+            let sealed = SealedPage { offset: before + sealed.offset, ..sealed };
             let statistics = collector.page(levels, entries, count, page.values);
             made.push(EncodedPage { sealed, row: rows.start, payload: page.payload, statistics });
             if sealed.bytes_left_to_caller > 0 {

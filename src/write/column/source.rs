@@ -9,7 +9,7 @@ use std::ops::Range;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::arrays::{Slots, bytes_layout, some_of, values_of};
+use super::arrays::{WantedSlots, bytes_layout, some_of, values_of};
 use super::byte_arrays::ByteRun;
 use super::convert::append;
 use super::values::LeafValues;
@@ -110,7 +110,7 @@ fn payload(part: &ArrayPart, leaf: &Leaf) -> usize {
     };
     let mut bytes = 0;
     // `None` for a type without byte strings, which the conversion will refuse.
-    let _ = Slots::new(part).for_each_byte_run(layout, |run| {
+    let _ = WantedSlots::new(part).for_each_byte_run(layout, |run| {
         bytes += match run {
             ByteRun::Between(_, ends) => ends.bounds().len(),
             ByteRun::One(_, _, len) => len,

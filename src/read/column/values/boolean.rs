@@ -28,7 +28,7 @@ pub(super) struct BooleanReader {
 enum BooleanPage {
     #[default]
     Nothing,
-    Plain(plain::Bits),
+    Plain(plain::PlainBooleans),
     Rle(rle::Booleans),
     Dictionary(Indices),
 }
@@ -46,7 +46,7 @@ impl ValueReader for BooleanReader {
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        let mut bits = plain::Bits::new(page.bytes, page.values)?;
+        let mut bits = plain::PlainBooleans::new(page.bytes, page.values)?;
         let mut dictionary = vec_for(page.values)?;
         let mut block = Bitmap::default();
         while dictionary.len() < page.values {
@@ -71,7 +71,7 @@ impl ValueReader for BooleanReader {
                     Count::Exactly(n) => n,
                     Count::AtMost(n) => n.min(bytes.len().saturating_mul(8)),
                 };
-                BooleanPage::Plain(plain::Bits::new(bytes, n)?)
+                BooleanPage::Plain(plain::PlainBooleans::new(bytes, n)?)
             }
             Encoding::Rle => BooleanPage::Rle(rle::Booleans::new(bytes, count.max())?),
             Encoding::RleDictionary | Encoding::PlainDictionary => {

@@ -17,7 +17,7 @@ use super::intervals::{
 use super::primitive::{PrimitiveReader, PrimitiveSource};
 use super::reader::{Count, ValueReader};
 use super::sparse::whole_values;
-use crate::encoding::{Span, plain};
+use crate::encoding::{ValueSpan, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
@@ -428,7 +428,7 @@ impl<C: FromBytes> PrimitiveSource for FixedSource<C> {
 struct ByteArraySource<C> {
     decoder: SpanDecoder,
     convert: C,
-    spans: Vec<Span>,
+    spans: Vec<ValueSpan>,
 }
 
 impl<C: FromBytes> PrimitiveSource for ByteArraySource<C> {

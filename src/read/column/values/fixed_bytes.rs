@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::binary::SpanDecoder;
 use super::reader::{Count, illegal, no_page};
-use crate::encoding::{Span, plain, split};
+use crate::encoding::{ValueSpan, plain, split};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::schema::Physical;
@@ -20,7 +20,7 @@ enum PageBytes {
     Nothing,
     Plain(plain::FixedBytes),
     Split(split::Decoder),
-    Delta(Box<SpanDecoder>, Vec<Span>),
+    Delta(Box<SpanDecoder>, Vec<ValueSpan>),
 }
 
 impl FixedBytesDecoder {

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 use crate::encoding::dictionary::out_of_range;
-use crate::encoding::{Span, plain};
+use crate::encoding::{ValueSpan, plain};
 use crate::error::Result;
 use crate::page::DictionaryPage;
 
@@ -22,7 +22,7 @@ enum Places {
     OfWidth(usize),
     /// Each after its length: the spans of the first, up to the highest that was wanted, and the
     /// decoder of the others.
-    AfterLengths(Vec<Span>, plain::ByteArrays),
+    AfterLengths(Vec<ValueSpan>, plain::ByteArrays),
 }
 
 /// Share of the entries (one in this many) that are looked up one by one, before the whole
@@ -64,7 +64,7 @@ impl SparseDictionary {
     ///
     /// # Errors
     /// `Malformed` if there is no such entry, or it or one before it reaches beyond the page.
-    pub(super) fn span(&mut self, index: u32) -> Result<Span> {
+    pub(super) fn span(&mut self, index: u32) -> Result<ValueSpan> {
         let at = index as usize;
         if at >= self.page.values {
             return Err(out_of_range(index, self.page.values));
@@ -72,7 +72,7 @@ impl SparseDictionary {
         match &mut self.places {
             Places::OfWidth(width) => {
                 let fits = |n: usize| u32::try_from(n).expect("a page of at most 2 GiB");
-                Ok(Span { start: fits(at * *width), len: fits(*width) })
+                Ok(ValueSpan { start: fits(at * *width), len: fits(*width) })
             }
             Places::AfterLengths(spans, rest) => {
                 if let Some(more) = (at + 1).checked_sub(spans.len()) {

@@ -106,7 +106,7 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 
 /// A place of the table. All that is looked at of an entry of at most 16 bytes is here.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+struct TableSlot {
     /// See [`tag`].
     tag: u32,
     code: u32,
@@ -115,7 +115,7 @@ struct Slot {
     words: [u64; 2],
 }
 
-impl Slot {
+impl TableSlot {
     /// No entry has this tag: there is no such length.
     const EMPTY: Self = Self { tag: LONGER - 1, code: NONE, words: [0; 2] };
 
@@ -212,7 +212,7 @@ pub(super) struct ByteArrayBuilder<'v> {
 
 /// An open-addressed table of byte strings, and the values seen so far.
 struct ByteArrayTable<'v> {
-    slots: Vec<Slot>,
+    slots: Vec<TableSlot>,
     bits: u32,
     entries: Vec<&'v [u8]>,
     hashes: Vec<u64>,
@@ -495,7 +495,7 @@ impl<'v> ByteArrayTable<'v> {
 
     /// Whether an entry with the same tag is this value.
     #[inline(always)]
-    fn is(&self, slot: Slot, wanted: &Lookup<'v>) -> Option<bool> {
+    fn is(&self, slot: TableSlot, wanted: &Lookup<'v>) -> Option<bool> {
         let len = wanted.value.len();
         if len <= MAX_HELD {
             return Some(slot.is_held(slot.tag, wanted.words));
@@ -530,7 +530,7 @@ impl<'v> ByteArrayTable<'v> {
             }
             [len as u64, at]
         };
-        *self.slots.get_mut(place)? = Slot { tag: tag(wanted.hash, len), code, words };
+        *self.slots.get_mut(place)? = TableSlot { tag: tag(wanted.hash, len), code, words };
         if self.bits <= NEAR_BITS {
             self.near.push(wanted.words);
         }
@@ -588,9 +588,9 @@ impl Drop for ByteArrayTable<'_> {
     }
 }
 
-fn empty(bits: u32, free_lists: &FreeLists) -> Vec<Slot> {
+fn empty(bits: u32, free_lists: &FreeLists) -> Vec<TableSlot> {
     let mut slots = free_lists.take(1 << bits);
-    slots.resize(1 << bits, Slot::EMPTY);
+    slots.resize(1 << bits, TableSlot::EMPTY);
     slots
 }
 
@@ -678,7 +678,7 @@ mod tests {
         // Whatever the hash of a value, its tag is not that of an empty slot.
         for len in 0..100 {
             for hash in [0, u64::MAX, 1 << 28] {
-                assert_ne!(tag(hash, len), Slot::EMPTY.tag);
+                assert_ne!(tag(hash, len), TableSlot::EMPTY.tag);
             }
         }
     }

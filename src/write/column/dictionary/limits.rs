@@ -58,12 +58,12 @@ struct ShareWatch {
 /// Watches the dictionary of a part that is not the first.
 struct PartWatch {
     max_entries: usize,
-    progress: Vec<Progress>,
+    progress: Vec<DictionaryProgress>,
 }
 
 /// How far a dictionary has come.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Progress {
+pub(super) struct DictionaryProgress {
     /// Values looked up.
     pub(super) seen: usize,
     pub(super) entries: usize,
@@ -93,7 +93,7 @@ impl DictionaryGrowth {
     pub(super) fn should_continue(&mut self, seen: usize, entries: usize, bytes: usize) -> bool {
         self.fits(entries, bytes)
             && !self.stop.load(Ordering::Relaxed)
-            && self.pays(Progress { seen, entries })
+            && self.pays(DictionaryProgress { seen, entries })
     }
 
     /// Whether a dictionary of this size is within the limits. If the dictionary of a part is not,
@@ -107,7 +107,7 @@ impl DictionaryGrowth {
     }
 
     /// Whether to go on, by the share of distinct values.
-    pub(super) fn pays(&mut self, at: Progress) -> bool {
+    pub(super) fn pays(&mut self, at: DictionaryProgress) -> bool {
         match &mut self.watch {
             Watch::Any => true,
             Watch::Share(watch) => watch.pays(at),
@@ -119,7 +119,7 @@ impl DictionaryGrowth {
     }
 
     /// How a part grew: what was asked so far.
-    pub(super) fn take_progress(&mut self) -> Vec<Progress> {
+    pub(super) fn take_progress(&mut self) -> Vec<DictionaryProgress> {
         match &mut self.watch {
             Watch::Part(watch) => std::mem::take(&mut watch.progress),
             Watch::Any | Watch::Share(_) => Vec::new(),
@@ -128,7 +128,7 @@ impl DictionaryGrowth {
 }
 
 impl ShareWatch {
-    fn pays(&mut self, Progress { seen, entries }: Progress) -> bool {
+    fn pays(&mut self, DictionaryProgress { seen, entries }: DictionaryProgress) -> bool {
         if seen < self.next_look {
             return true;
         }

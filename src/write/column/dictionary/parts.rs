@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::limits::{BLOCK, DictionaryGrowth, DictionaryLimits, Progress};
+use super::limits::{BLOCK, DictionaryGrowth, DictionaryLimits, DictionaryProgress};
 use crate::free_lists::FreeLists;
 use crate::write::column::parallelism::Parallelism;
 
@@ -42,7 +42,7 @@ pub(super) trait DictionaryBuilder: Send + Sized {
 struct PartDictionary<E> {
     entries: Vec<E>,
     codes: Vec<u32>,
-    growth: Vec<Progress>,
+    growth: Vec<DictionaryProgress>,
 }
 
 /// Minimum values of a part, because a thread is started for it, and its entries are looked up
@@ -155,7 +155,7 @@ fn merged<B: DictionaryBuilder>(
         let greatest = map.get(counted..at.entries)?.iter().max();
         known = known.max(greatest.map_or(0, |code| *code as usize + 1));
         counted = at.entries;
-        if !all.growth().pays(Progress { seen: seen + at.seen, entries: known }) {
+        if !all.growth().pays(DictionaryProgress { seen: seen + at.seen, entries: known }) {
             return None;
         }
     }

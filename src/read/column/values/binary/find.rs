@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::layout::Payload;
 use crate::encoding::dictionary::Indices;
-use crate::encoding::{Span, delta_binary, delta_bytes, delta_length, plain};
+use crate::encoding::{ValueSpan, delta_binary, delta_bytes, delta_length, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::read::column::values::reader::{Count, illegal, no_page};
@@ -15,10 +15,10 @@ use crate::trusted::Place;
 pub(in crate::read::column) struct SpanDecoder {
     pub(super) physical: Physical,
     carries_prefix: bool,
-    pub(super) decoder: Decoder,
+    pub(super) decoder: StringDecoder,
 }
 
-pub(super) enum Decoder {
+pub(super) enum StringDecoder {
     Nothing,
     Dictionary(Indices),
     Plain(plain::ByteArrays),
@@ -35,7 +35,7 @@ pub(super) enum Decoder {
 
 impl SpanDecoder {
     pub(in crate::read::column) fn new(physical: Physical, carries_prefix: bool) -> Self {
-        Self { physical, carries_prefix, decoder: Decoder::Nothing }
+        Self { physical, carries_prefix, decoder: StringDecoder::Nothing }
     }
 
     pub(in crate::read::column) fn set_page(
@@ -47,7 +47,7 @@ impl SpanDecoder {
         let text = self.physical == Physical::ByteArray;
         self.decoder = match encoding {
             Encoding::RleDictionary | Encoding::PlainDictionary => {
-                Decoder::Dictionary(Indices::new(bytes, count.max())?)
+                StringDecoder::Dictionary(Indices::new(bytes, count.max())?)
             }
             Encoding::Plain => match self.physical {
                 Physical::FixedLenByteArray(width) => {
@@ -63,30 +63,30 @@ impl SpanDecoder {
                             bytes.len(),
                         ));
                     }
-                    Decoder::Fixed { bytes, width, next: 0, left }
+                    StringDecoder::Fixed { bytes, width, next: 0, left }
                 }
                 _ => {
                     let n = match count {
                         Count::Exactly(n) => n,
                         Count::AtMost(n) => n.min(bytes.len() / size_of::<u32>()),
                     };
-                    Decoder::Plain(plain::ByteArrays::new(bytes, n)?)
+                    StringDecoder::Plain(plain::ByteArrays::new(bytes, n)?)
                 }
             },
             Encoding::DeltaLengthByteArray if text => {
                 let n =
                     count.settle(delta_binary::stated_len(&bytes)?, "DELTA_LENGTH_BYTE_ARRAY")?;
-                Decoder::DeltaLength(delta_length::Decoder::new(bytes, n)?)
+                StringDecoder::DeltaLength(delta_length::Decoder::new(bytes, n)?)
             }
             Encoding::DeltaByteArray => {
                 let n = count.settle(delta_binary::stated_len(&bytes)?, "DELTA_BYTE_ARRAY")?;
                 let previous = match &self.decoder {
-                    Decoder::DeltaBytes(last) if self.carries_prefix => {
+                    StringDecoder::DeltaBytes(last) if self.carries_prefix => {
                         Some(last.last_value().to_vec())
                     }
                     _ => None,
                 };
-                Decoder::DeltaBytes(Box::new(delta_bytes::Decoder::new(bytes, n, previous)?))
+                StringDecoder::DeltaBytes(Box::new(delta_bytes::Decoder::new(bytes, n, previous)?))
             }
             other => return Err(illegal(other, self.physical)),
         };
@@ -96,7 +96,7 @@ impl SpanDecoder {
     /// The indices, if the page holds some.
     pub(in crate::read::column) fn indices(&mut self) -> Option<&mut Indices> {
         match &mut self.decoder {
-            Decoder::Dictionary(indices) => Some(indices),
+            StringDecoder::Dictionary(indices) => Some(indices),
             _ => None,
         }
     }
@@ -108,26 +108,26 @@ impl SpanDecoder {
         &mut self,
         n: usize,
         max_bytes: usize,
-        out: &mut Vec<Span>,
+        out: &mut Vec<ValueSpan>,
     ) -> Result<()> {
         match &mut self.decoder {
-            Decoder::Plain(decoder) => decoder.read_spans(n, out),
-            Decoder::DeltaLength(decoder) => decoder.read_spans(n, out),
-            Decoder::DeltaBytes(decoder) => {
+            StringDecoder::Plain(decoder) => decoder.read_spans(n, out),
+            StringDecoder::DeltaLength(decoder) => decoder.read_spans(n, out),
+            StringDecoder::DeltaBytes(decoder) => {
                 out.extend(decoder.read_block(n, max_bytes)?.spans());
                 Ok(())
             }
-            Decoder::Fixed { width, next, left, .. } => {
+            StringDecoder::Fixed { width, next, left, .. } => {
                 *left = left.checked_sub(n).ok_or_else(no_page)?;
                 let len = u32::try_from(*width).map_err(|_| no_page())?;
                 for _ in 0..n {
                     let start = u32::try_from(*next).map_err(|_| no_page())?;
-                    out.push(Span { start, len });
+                    out.push(ValueSpan { start, len });
                     *next += *width;
                 }
                 Ok(())
             }
-            Decoder::Dictionary(_) | Decoder::Nothing => Err(no_page()),
+            StringDecoder::Dictionary(_) | StringDecoder::Nothing => Err(no_page()),
         }
     }
 
@@ -138,18 +138,18 @@ impl SpanDecoder {
 
     pub(super) fn payload(&self) -> Result<Payload<'_>> {
         Ok(match &self.decoder {
-            Decoder::Plain(decoder) => Payload::Shared(decoder.buffer()),
-            Decoder::DeltaLength(decoder) => Payload::Shared(decoder.buffer()),
-            Decoder::Fixed { bytes, .. } => Payload::Shared(bytes),
-            Decoder::DeltaBytes(decoder) => Payload::Borrowed(decoder.buffer()),
-            Decoder::Dictionary(_) | Decoder::Nothing => return Err(no_page()),
+            StringDecoder::Plain(decoder) => Payload::Shared(decoder.buffer()),
+            StringDecoder::DeltaLength(decoder) => Payload::Shared(decoder.buffer()),
+            StringDecoder::Fixed { bytes, .. } => Payload::Shared(bytes),
+            StringDecoder::DeltaBytes(decoder) => Payload::Borrowed(decoder.buffer()),
+            StringDecoder::Dictionary(_) | StringDecoder::Nothing => return Err(no_page()),
         })
     }
 
     /// How the values lie in the buffer.
     pub(super) fn place(&self) -> Place {
         match self.decoder {
-            Decoder::Plain(_) => Place::BehindLengths,
+            StringDecoder::Plain(_) => Place::BehindLengths,
             _ => Place::EndToEnd,
         }
     }
@@ -157,23 +157,23 @@ impl SpanDecoder {
     /// Drops the page, unless the next one may continue from its last value.
     pub(in crate::read::column) fn leave_page(&mut self) {
         if !self.carries_prefix {
-            self.decoder = Decoder::Nothing;
+            self.decoder = StringDecoder::Nothing;
         }
     }
 
     pub(in crate::read::column) fn skip(&mut self, n: usize) -> Result<()> {
         match &mut self.decoder {
-            Decoder::Plain(decoder) => decoder.skip(n),
-            Decoder::DeltaLength(decoder) => decoder.skip(n),
-            Decoder::DeltaBytes(decoder) => decoder.skip(n),
-            Decoder::Dictionary(indices) => indices.skip(n),
-            Decoder::Fixed { width, next, left, .. } => {
+            StringDecoder::Plain(decoder) => decoder.skip(n),
+            StringDecoder::DeltaLength(decoder) => decoder.skip(n),
+            StringDecoder::DeltaBytes(decoder) => decoder.skip(n),
+            StringDecoder::Dictionary(indices) => indices.skip(n),
+            StringDecoder::Fixed { width, next, left, .. } => {
                 *left = left.checked_sub(n).ok_or_else(no_page)?;
                 *next += n * *width;
                 Ok(())
             }
-            Decoder::Nothing if n == 0 => Ok(()),
-            Decoder::Nothing => Err(no_page()),
+            StringDecoder::Nothing if n == 0 => Ok(()),
+            StringDecoder::Nothing => Err(no_page()),
         }
     }
 }

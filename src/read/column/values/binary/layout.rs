@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::bytes::saturated;
 use crate::encoding::dictionary::Indices;
-use crate::encoding::{EndToEnd, Span, plain};
+use crate::encoding::{EndToEnd, ValueSpan, plain};
 use crate::error::Result;
 use crate::free_lists::{FreeLists, round_to_size_class};
 use crate::read::column::values::reader::over_memory_limit;
@@ -40,7 +40,7 @@ impl<'a> Payload<'a> {
 /// The dictionary of a chunk of byte strings.
 pub(super) struct StringDictionary {
     pub(super) bytes: Bytes,
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<ValueSpan>,
 }
 
 /// How byte strings become an array.
@@ -73,7 +73,7 @@ pub(super) trait Layout: Send {
     fn append(
         &mut self,
         payload: Payload<'_>,
-        spans: &[Span],
+        spans: &[ValueSpan],
         place: Place,
         check: TextCheck,
         max_bytes: usize,
@@ -116,7 +116,7 @@ pub(super) trait Layout: Send {
 }
 
 /// Bytes of the values of the spans; an error if there is no room for them.
-pub(super) fn payload_len(spans: &[Span], max_bytes: usize) -> Result<u64> {
+pub(super) fn payload_len(spans: &[ValueSpan], max_bytes: usize) -> Result<u64> {
     let wanted = spans.iter().map(|span| u64::from(span.len)).sum();
     if wanted > max_bytes as u64 { Err(over_memory_limit(wanted, max_bytes)) } else { Ok(wanted) }
 }

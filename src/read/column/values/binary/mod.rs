@@ -1,5 +1,5 @@
-//! Byte strings: every encoding says where they lie ([`Span`](crate::encoding::Span)s), and every
-//! layout builds its array from the spans.
+//! Byte strings: every encoding says where they lie ([`ValueSpan`](crate::encoding::ValueSpan)s),
+//! and every layout builds its array from the spans.
 //!
 //! `find` decodes the spans of a page. `offsets` and `views` are the layouts, and `sparse` looks up
 //! a few entries of a dictionary. `text` checks UTF-8 in bulk: a dictionary once, other pages block

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 
 use super::layout::{BLOCK, Layout, Payload, StringDictionary, payload_len, reserve_payload};
 use crate::encoding::dictionary::{Indices, out_of_range};
-use crate::encoding::{EndToEnd, Span, plain};
+use crate::encoding::{EndToEnd, ValueSpan, plain};
 use crate::error::Result;
 use crate::free_lists::FreeLists;
 use crate::read::column::values::reader::{no_dictionary, over_memory_limit};
@@ -169,7 +169,7 @@ impl<O: Offset> Layout for Offsets<O> {
     fn append(
         &mut self,
         payload: Payload<'_>,
-        spans: &[Span],
+        spans: &[ValueSpan],
         place: Place,
         check: TextCheck,
         max_bytes: usize,

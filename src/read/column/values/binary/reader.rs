@@ -6,12 +6,12 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::find::{Decoder, SpanDecoder};
+use super::find::{SpanDecoder, StringDecoder};
 use super::layout::{BLOCK, Layout, Payload, StringDictionary};
 use super::offsets::Offsets;
 use super::text::{Lossy, mended, text_check};
 use super::views::Views;
-use crate::encoding::Span;
+use crate::encoding::ValueSpan;
 use crate::error::Result;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
@@ -33,7 +33,7 @@ pub(in crate::read::column::values) struct BinaryReader<L> {
     /// Used instead of the dictionary while few entries are wanted.
     sparse: Option<SparseDictionary>,
     layout: L,
-    spans: Vec<Span>,
+    spans: Vec<ValueSpan>,
     /// Indices of the entries to look up.
     selected: Vec<u32>,
     data_type: DataType,
@@ -109,7 +109,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
     }
 
     fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
-        let spans = entries.saturating_mul(size_of::<Span>());
+        let spans = entries.saturating_mul(size_of::<ValueSpan>());
         // A replacement character takes three bytes, and may replace one invalid byte.
         let mended = match self.utf8 {
             Some(Utf8::Lossy) => byte_len.saturating_mul(3).saturating_add(spans),
@@ -155,10 +155,12 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
             self.spans.clear();
             // The fast paths write no spans where lengths, or the page itself, are enough.
             match &mut self.values.decoder {
-                decoder @ (Decoder::DeltaLength(_) | Decoder::DeltaBytes(_)) => {
+                decoder @ (StringDecoder::DeltaLength(_) | StringDecoder::DeltaBytes(_)) => {
                     let values = match decoder {
-                        Decoder::DeltaLength(decoder) => decoder.read_block(block)?,
-                        Decoder::DeltaBytes(decoder) => decoder.read_block(block, max_bytes)?,
+                        StringDecoder::DeltaLength(decoder) => decoder.read_block(block)?,
+                        StringDecoder::DeltaBytes(decoder) => {
+                            decoder.read_block(block, max_bytes)?
+                        }
                         _ => return Err(no_page()),
                     };
                     if self.layout.append_lengths(values, check, max_bytes)? {
@@ -168,7 +170,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
                     self.spans.extend(values.spans());
                     block = self.spans.len();
                 }
-                Decoder::Plain(decoder) => {
+                StringDecoder::Plain(decoder) => {
                     let n = self.layout.append_plain(decoder, block, check, max_bytes);
                     if n > 0 {
                         left -= n;
@@ -219,8 +221,8 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
 
     fn holds(&self, n: usize) -> Option<bool> {
         match &self.values.decoder {
-            Decoder::Plain(decoder) => Some(decoder.holds(n)),
-            Decoder::Fixed { left, .. } => Some(n <= *left),
+            StringDecoder::Plain(decoder) => Some(decoder.holds(n)),
+            StringDecoder::Fixed { left, .. } => Some(n <= *left),
             _ => Some(n == 0),
         }
     }
@@ -252,7 +254,7 @@ fn append_spans<L: Layout>(
 fn append_mended<L: Layout>(
     layout: &mut L,
     payload: Payload<'_>,
-    spans: &[Span],
+    spans: &[ValueSpan],
     place: Place,
     utf8: Option<Utf8>,
     max_bytes: usize,

@@ -1,6 +1,6 @@
 //! Handles byte strings that should be text and are not UTF-8.
 
-use crate::encoding::Span;
+use crate::encoding::ValueSpan;
 use crate::error::{Error, Result, Spec};
 use crate::read::options::Utf8;
 use crate::trusted::{TextCheck, too_long};
@@ -17,14 +17,14 @@ pub(super) fn text_check(utf8: Option<Utf8>) -> TextCheck {
 /// Text whose wrong sequences were replaced; its values lie end to end.
 pub(super) struct Lossy {
     pub(super) bytes: Vec<u8>,
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<ValueSpan>,
 }
 
 /// Replaces or refuses values if one of them is not UTF-8.
 ///
 /// # Errors
 /// `Malformed`, with the first invalid value, unless the caller accepts replacement characters.
-pub(super) fn mended(utf8: Option<Utf8>, source: &[u8], spans: &[Span]) -> Result<Lossy> {
+pub(super) fn mended(utf8: Option<Utf8>, source: &[u8], spans: &[ValueSpan]) -> Result<Lossy> {
     if utf8 != Some(Utf8::Lossy) {
         let wrong = spans
             .iter()
@@ -45,7 +45,7 @@ pub(super) fn mended(utf8: Option<Utf8>, source: &[u8], spans: &[Span]) -> Resul
         let start = u32::try_from(lossy.bytes.len()).map_err(|_| too_long())?;
         let len = u32::try_from(text.len()).map_err(|_| too_long())?;
         lossy.bytes.extend_from_slice(text.as_bytes());
-        lossy.spans.push(Span { start, len });
+        lossy.spans.push(ValueSpan { start, len });
     }
     Ok(lossy)
 }

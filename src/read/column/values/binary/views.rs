@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 
 use super::layout::{Layout, Payload, StringDictionary, reserve_payload};
 use crate::encoding::dictionary::Indices;
-use crate::encoding::{EndToEnd, Span, plain};
+use crate::encoding::{EndToEnd, ValueSpan, plain};
 use crate::error::Result;
 use crate::free_lists::FreeLists;
 use crate::read::column::values::reader::{over_memory_limit, vec_for};
@@ -95,7 +95,7 @@ impl Layout for Views {
     fn append(
         &mut self,
         payload: Payload<'_>,
-        spans: &[Span],
+        spans: &[ValueSpan],
         place: Place,
         check: TextCheck,
         max_bytes: usize,
@@ -132,7 +132,7 @@ impl Layout for Views {
             _ if !worth_keeping(outside, u64::from(total)) => {
                 // One by one, without the short ones.
                 self.reserve_copied(outside, lengths.len(), max_bytes)?;
-                let spans: Vec<Span> = values.spans().collect();
+                let spans: Vec<ValueSpan> = values.spans().collect();
                 return self.strings.append(source, &spans, Place::EndToEnd, Home::Copied, check);
             }
             Some(page) => Home::Page(page),
@@ -184,7 +184,7 @@ mod tests {
         let all = Bytes::from(vec![b'x'; 120]);
         let mut views = Views::new();
         for (page, len) in [(all.slice(..40), 40), (all.slice(..120), 120)] {
-            let spans = [Span { start: 0, len }];
+            let spans = [ValueSpan { start: 0, len }];
             let payload = Payload::Shared(&page);
             views.append(payload, &spans, Place::EndToEnd, TextCheck::Utf8, 1 << 20).unwrap();
         }
