@@ -50,7 +50,7 @@ macro_rules! disabled {
 
 disabled! {
     brotli, "brotli", "BROTLI";
-    gzip, "gzip", "GZIP";
+    gzip_fast, "gzip", "GZIP";
     lz4_hadoop, "lz4", "LZ4";
     lz4_raw, "lz4", "LZ4_RAW";
     lzo, "lzo", "LZO";

@@ -7,51 +7,31 @@
 
 mod output;
 mod disabled;
-
 #[cfg(feature = "brotli")]
 mod brotli;
-#[cfg(not(feature = "brotli"))]
-use disabled::brotli;
-
 #[cfg(feature = "gzip")]
 mod gzip;
-
-#[cfg(all(feature = "gzip", feature = "libdeflate"))]
+#[cfg(feature = "libdeflate")]
 #[path = "gzip_libdeflate.rs"]
 mod gzip_fast;
-#[cfg(not(feature = "gzip"))]
-use disabled::gzip as gzip_fast;
-#[cfg(all(feature = "gzip", not(feature = "libdeflate")))]
-use gzip as gzip_fast;
-
 #[cfg(feature = "lz4")]
 mod lz4_raw;
-#[cfg(not(feature = "lz4"))]
-use disabled::lz4_raw;
-
 /// Hadoop's framing, which LZ4 and LZO share.
-#[cfg(any(feature = "lz4", feature = "lzo"))]
 mod hadoop;
-
 #[cfg(feature = "lz4")]
 mod lz4_hadoop;
-#[cfg(not(feature = "lz4"))]
-use disabled::lz4_hadoop;
-
 #[cfg(feature = "lzo")]
 mod lzo;
-#[cfg(not(feature = "lzo"))]
-use disabled::lzo;
-
 #[cfg(feature = "snappy")]
 mod snappy;
-#[cfg(not(feature = "snappy"))]
-use disabled::snappy;
-
 #[cfg(feature = "zstd")]
 mod zstd;
-#[cfg(not(feature = "zstd"))]
-use disabled::zstd;
+
+// A module here stands before one of the same name there.
+#[allow(unused_imports, reason = "no codec may be disabled")]
+use disabled::*;
+#[cfg(all(feature = "gzip", not(feature = "libdeflate")))]
+use gzip as gzip_fast;
 
 pub(crate) use output::{SLACK, first_capacity};
 

@@ -37,7 +37,6 @@ pub(super) fn no_memory(len: usize) -> Error {
 /// length.
 ///
 /// `ratio` is the maximum number of bytes that one byte of input can expand to.
-#[cfg(any(feature = "lz4", feature = "lzo"))]
 pub(super) fn exact_len(
     input: &[u8],
     len: usize,
@@ -50,7 +49,6 @@ pub(super) fn exact_len(
 }
 
 /// Checks that `input` can become `len` bytes, if each of its bytes becomes at most `ratio`.
-#[cfg(any(feature = "snappy", feature = "lz4", feature = "lzo"))]
 pub(super) fn check_ratio(
     input: &[u8],
     len: usize,
@@ -70,7 +68,6 @@ pub(super) fn check_ratio(
 }
 
 /// Makes `out` exactly `len` bytes long, to be written over.
-#[cfg(any(feature = "snappy", feature = "lz4", feature = "lzo"))]
 pub(super) fn set_len(out: &mut Vec<u8>, len: usize) -> Result<()> {
     if out.capacity() < len {
         clear_with_capacity(out, len)?;
@@ -83,7 +80,6 @@ pub(super) fn set_len(out: &mut Vec<u8>, len: usize) -> Result<()> {
 ///
 /// Where usual data would have ended, and more bytes come, the size is no lie: the stream is read
 /// anew into all of the memory. To grow it on the way would take up to twice as much.
-#[cfg(any(feature = "gzip", feature = "brotli"))]
 pub(super) fn read_stream<R: std::io::Read>(
     stream: impl Fn() -> R,
     input_len: usize,

@@ -68,7 +68,6 @@ pub(crate) struct StreamLayout<'a> {
 }
 
 /// A part of a block, from where the one before it ends to the position of the layout.
-#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows all of it"))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part<'a> {
     /// The least difference of the block that begins.
@@ -107,7 +106,6 @@ impl<'a> StreamLayout<'a> {
     ///
     /// # Errors
     /// `Malformed` if the bytes end before.
-    #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows blocks"))]
     pub(crate) fn at(
         bytes: &'a [u8],
         header: StreamHeader,
@@ -125,7 +123,6 @@ impl<'a> StreamLayout<'a> {
     }
 
     /// The header.
-    #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows it"))]
     pub(crate) fn header(&self) -> StreamHeader {
         self.header
     }

@@ -144,7 +144,6 @@ impl Packed<'_> {
 }
 
 /// Where a run lies in its stream, and what it holds.
-#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows runs"))]
 #[derive(Debug, Clone)]
 pub(crate) struct RunPlace {
     /// Its header.
@@ -159,7 +158,6 @@ pub(crate) struct RunPlace {
 
 impl Hybrid {
     /// As [`Hybrid::new`], of a stream whose headers are read also where values take no bits.
-    #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows runs"))]
     pub(crate) fn stored(bytes: Bytes, width: BitWidth, n: usize) -> Self {
         Self { bytes, at: 0, width, left: n, run: Current::Rle { value: 0, left: 0 } }
     }
@@ -168,7 +166,6 @@ impl Hybrid {
     ///
     /// # Errors
     /// `Malformed` if the data end early.
-    #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows runs"))]
     pub(crate) fn begin_run(&mut self) -> Result<RunPlace> {
         let start = self.at;
         self.read_header()?;
@@ -192,7 +189,6 @@ impl Hybrid {
     }
 
     /// Values that are still to come.
-    #[cfg(any(test, feature = "inspect"))]
     pub(crate) fn remaining(&self) -> usize {
         self.left
     }

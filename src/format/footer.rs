@@ -76,7 +76,6 @@ impl FooterIndex {
     }
 
     /// The bytes that it was read from.
-    #[cfg(feature = "inspect")]
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
     }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow_array::RecordBatch;
 
 use super::file_ranges::FileRanges;
-use super::pool::join;
 use super::ranges::{FetchedBytes, fetch, read_metadata};
 use super::source::Source;
+use super::threads::join;
 use super::workers::PoolThreads;
 use crate::crypt::Decryption;
 use crate::error::Result;

@@ -40,11 +40,6 @@ impl EncodeThreads {
         if threads <= 1 { Ok(Self::Serial) } else { Pool::new(threads).map(Self::Pool) }
     }
 
-    #[cfg(feature = "parallel")]
-    pub(crate) fn pool(pool: Arc<rayon::ThreadPool>) -> Self {
-        Self::Pool(Pool::Own(pool))
-    }
-
     fn workers(&self) -> Option<&Pool> {
         match self {
             Self::Serial => None,
@@ -55,7 +50,6 @@ impl EncodeThreads {
     }
 
     /// The pool whose threads may wait for a row group. `None` if the calling thread is to.
-    #[cfg(feature = "async")]
     pub(crate) fn pool_of_jobs(&self) -> Option<Pool> {
         match self {
             Self::Serial => None,

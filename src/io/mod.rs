@@ -6,7 +6,8 @@
 //! (`read::scan`) asks for next. `ranges` makes requests of the wanted ranges, and `workers` are
 //! the threads that decode. `encode` drives a write.
 
-#[cfg_attr(not(feature = "parallel"), path = "pool_disabled.rs")]
+#[cfg_attr(not(feature = "parallel"), path = "threads_disabled.rs")]
+mod threads;
 mod pool;
 mod encode;
 mod sink;
@@ -16,7 +17,6 @@ mod ranges;
 mod file_ranges;
 mod workers;
 mod blocking;
-#[cfg(feature = "parallel")]
 mod parallel;
 mod file_set;
 #[cfg(feature = "async")]
@@ -27,7 +27,6 @@ pub(crate) use blocking::{Serial, load_indexes, open_footer};
 pub(crate) use encode::{EncodeThreads, InFlight};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub(crate) use file_set::FileSet;
-#[cfg(feature = "parallel")]
 pub(crate) use parallel::Parallel;
 pub(crate) use pool::Pool;
 pub(crate) use ranges::read_exactly;

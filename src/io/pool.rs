@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use super::threads::{self, ThreadPool};
+use crate::error::Result;
 
 /// The threads that decode.
 #[derive(Debug, Clone)]
@@ -11,27 +12,22 @@ pub(crate) enum Pool {
     /// Rayon's global pool: as many threads as there are cores.
     Global,
     /// A pool of the caller's.
-    Own(Arc<rayon::ThreadPool>),
+    Own(Arc<ThreadPool>),
 }
 
 impl Pool {
     /// A new pool of `threads` threads.
     ///
     /// # Errors
-    /// `Io` if the threads cannot be started.
+    /// `Io` if the threads cannot be started; `FeatureDisabled` without the feature `parallel`.
     pub(crate) fn new(threads: usize) -> Result<Self> {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|i| format!("marquetry-{i}"))
-            .build()
-            .map(|pool| Self::Own(Arc::new(pool)))
-            .map_err(|e| Error::io("starting threads", std::io::Error::other(e)))
+        threads::new_pool(threads).map(|pool| Self::Own(Arc::new(pool)))
     }
 
     /// Number of threads.
     pub(crate) fn threads(&self) -> usize {
         match self {
-            Self::Global => rayon::current_num_threads(),
+            Self::Global => threads::current_num_threads(),
             Self::Own(pool) => pool.current_num_threads(),
         }
     }
@@ -46,7 +42,7 @@ impl Pool {
 
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
         match self {
-            Self::Global => rayon::spawn(work),
+            Self::Global => threads::spawn(work),
             Self::Own(pool) => pool.spawn(work),
         }
     }
@@ -55,30 +51,9 @@ impl Pool {
     /// Returns whether it is.
     pub(super) fn help(&self) -> bool {
         let yielded = match self {
-            Self::Global => rayon::yield_now(),
+            Self::Global => threads::yield_now(),
             Self::Own(pool) => pool.yield_now(),
         };
         yielded.is_some()
     }
-}
-
-/// Does both, side by side where another thread of the pool is free.
-pub(super) fn join<A: Send, B: Send>(
-    a: impl FnOnce() -> A + Send,
-    b: impl FnOnce() -> B + Send,
-) -> (A, B) {
-    rayon::join(a, b)
-}
-
-/// Does work for each of `items`, by all threads of the pool that the calling one belongs to.
-///
-/// # Errors
-/// One of those of the work.
-pub(super) fn map_in_pool<T: Sync, R: Send>(
-    items: &[T],
-    work: impl Fn(&T) -> Result<R> + Sync,
-) -> Result<Vec<R>> {
-    use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-
-    items.par_iter().with_max_len(1).map(&work).collect()
 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::pool::map_in_pool;
 use super::source::Source;
+use super::threads;
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::free_lists::{BufferPool, FreeLists};
@@ -245,7 +245,7 @@ pub(super) fn fetch(
         None => read_exactly(source, need.clone()),
     };
     let bytes = match side_by_side {
-        true => map_in_pool(requests.needs(), read)?,
+        true => threads::map(requests.needs().iter().collect(), read)?,
         false => requests.needs().iter().map(read).collect::<Result<_>>()?,
     };
     let mut read = requests.supply(bytes)?.into_iter();

@@ -1,11 +1,13 @@
 //! [`PoolThreads`]: the threads that decode a wave.
 
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 
 use super::file_ranges::FileRanges;
+use super::threads;
 use crate::error::{Error, Result};
 use crate::read::{Failed, ReservedBatch, Wave};
 use crate::trace;
@@ -13,7 +15,6 @@ use crate::trace;
 /// The threads of the pool that the calling thread is one of; without the feature `parallel`, that
 /// thread alone.
 pub(super) struct PoolThreads<'a> {
-    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "asked between leaves"))]
     pub(super) cancelled: &'a AtomicBool,
     /// The source of large chunks that are read while they are decoded.
     pub(super) pieces: Option<&'a FileRanges>,
@@ -28,10 +29,8 @@ impl PoolThreads<'_> {
         let _span = trace::decode(wave.row_group());
         match wave.as_single() {
             Some(batch) => batch.make(|range| self.piece(range)),
-            #[cfg(feature = "parallel")]
-            None => wave.decode(self),
+            None if cfg!(feature = "parallel") => wave.decode(self),
             // A build without the feature has no pool, and a scan without threads no windows.
-            #[cfg(not(feature = "parallel"))]
             None => Err(Error::internal("a wave of windows, and no threads to decode them").into()),
         }
     }
@@ -44,10 +43,9 @@ impl PoolThreads<'_> {
     }
 }
 
-#[cfg(feature = "parallel")]
 impl crate::read::Workers for PoolThreads<'_> {
     fn threads(&self) -> usize {
-        rayon::current_num_threads()
+        threads::current_num_threads()
     }
 
     fn map<T: Send, R: Send>(
@@ -55,21 +53,17 @@ impl crate::read::Workers for PoolThreads<'_> {
         items: Vec<T>,
         work: impl Fn(T) -> Result<R, Failed> + Sync + Send,
     ) -> Result<Vec<R>, Failed> {
-        use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
-        use std::sync::{Mutex, PoisonError};
-
-        let threads = rayon::current_num_threads().min(items.len());
+        let threads = threads::current_num_threads().min(items.len());
         let queue = Mutex::new(items.into_iter().enumerate());
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
         // Each item to the thread that is free first.
-        let by_thread = (0..threads).into_par_iter().with_max_len(1).map(|_| {
+        let done = threads::map(vec![(); threads], |()| {
             let mut done = Vec::new();
             while let Some((at, item)) = next() {
                 done.push((at, work(item)?));
             }
             Ok(done)
-        });
-        let done = by_thread.collect::<Result<Vec<_>, Failed>>()?;
+        })?;
         let mut done: Vec<_> = done.into_iter().flatten().collect();
         done.sort_by_key(|(at, _)| *at);
         Ok(done.into_iter().map(|(_, result)| result).collect())
@@ -80,6 +74,6 @@ impl crate::read::Workers for PoolThreads<'_> {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.cancelled.load(std::sync::atomic::Ordering::Relaxed)
+        self.cancelled.load(Ordering::Relaxed)
     }
 }

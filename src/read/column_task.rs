@@ -6,7 +6,6 @@ use super::chunk::Pages;
 use super::column::{LeafBatch, LeafReader};
 use super::filter_stages::DecodeStep;
 use super::page_list::PageList;
-#[cfg(any(feature = "parallel", test))]
 use super::page_search::PageSearch;
 use super::plan::{ChunkWork, Plan};
 use super::supplied::{Step, Stop};
@@ -26,7 +25,6 @@ pub(crate) struct ColumnTask {
     /// the chunks.
     pub(super) decoders: Vec<ColumnDecoder>,
     /// While the leaf is being split.
-    #[cfg(any(feature = "parallel", test))]
     pub(super) search: Option<PageSearch>,
     /// Whether it may be split.
     pub(super) may_split: bool,
@@ -97,15 +95,7 @@ impl ChunkSource {
 
 impl ColumnTask {
     pub(super) fn new(chunk: ChunkSource, rows_in_group: u64, work: ChunkWork) -> Self {
-        Self {
-            chunk,
-            decoders: Vec::new(),
-            #[cfg(any(feature = "parallel", test))]
-            search: None,
-            may_split: true,
-            rows_in_group,
-            work,
-        }
+        Self { chunk, decoders: Vec::new(), search: None, may_split: true, rows_in_group, work }
     }
 
     /// Whether the leaf is decoded for a stage of the filter.

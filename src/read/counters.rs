@@ -57,7 +57,6 @@ impl Counter {
     }
 
     /// Returns the count, and resets it to 0.
-    #[cfg(any(feature = "engine", test))]
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)
     }

@@ -312,7 +312,6 @@ impl Footer {
     }
 
     /// The bytes of the footer, decrypted if it is encrypted.
-    #[cfg(feature = "inspect")]
     pub(crate) fn plain_bytes(&self) -> Bytes {
         self.index().bytes().clone()
     }
@@ -478,7 +477,6 @@ impl Footer {
     }
 
     /// The footer as it is in the file, and what follows it there.
-    #[cfg(feature = "inspect")]
     pub(crate) fn stored(&self) -> Bytes {
         self.shared.stored.clone()
     }

@@ -28,7 +28,6 @@ struct FetchedIndexes {
     memory: Vec<Reservation>,
 }
 
-#[cfg(feature = "engine")]
 impl LoadedIndexes {
     /// Keeps at most `max_bytes` of indexes that are not in `known`.
     pub fn new(known: Metadata, max_bytes: usize) -> Self {

@@ -340,7 +340,6 @@ impl Metadata {
     }
 
     /// The same with more indexes, which are of this file; `None` if it has all of them.
-    #[cfg(feature = "engine")]
     pub(super) fn with_indexes(&self, more: &RangeCache) -> Option<Self> {
         let mut indexes = (*self.indexes).clone();
         let before = indexes.byte_len();

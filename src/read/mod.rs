@@ -21,7 +21,6 @@ pub(crate) mod loaded_indexes;
 mod options;
 pub(crate) mod wiring;
 mod page_list;
-#[cfg(any(feature = "parallel", test))]
 mod page_search;
 mod page_cache;
 mod chunk_bytes;
@@ -34,7 +33,6 @@ mod filter;
 mod variant;
 mod plan;
 mod prune;
-#[cfg(feature = "async")]
 mod index_ranges;
 mod regions;
 mod walk;
@@ -43,7 +41,6 @@ pub(crate) mod row_filter;
 mod batch;
 mod batch_size;
 mod row_group;
-#[cfg(any(feature = "parallel", test))]
 mod shared_tasks;
 mod scan;
 mod coalesce;
@@ -64,18 +61,15 @@ pub(crate) use prune::PruneReport;
 pub(crate) use regions::ChunkRegions;
 pub(crate) use retry::Failed;
 pub use row_group::RowGroupDecoder;
-#[cfg(all(test, feature = "async"))]
+#[cfg(test)]
 pub(crate) use scan::MAX_SMALL;
 pub use scan::RowGroupOpening;
-#[cfg(feature = "parallel")]
-pub(crate) use scan::Workers;
-pub(crate) use scan::{FilterFirst, Next, OpenContext, Opened, Opening, Prefetch, Scan, Wave};
-#[cfg(feature = "async")]
-pub(crate) use scan::{FilterTask, OpenStep};
+pub(crate) use scan::{
+    FilterFirst, FilterTask, Next, OpenContext, OpenStep, Opened, Opening, Prefetch, Scan, Wave,
+    Workers,
+};
 pub use supplied::Step;
 pub use tail::{FooterTail, Tail};
-pub(crate) use walk::ChunkWalk;
+pub(crate) use walk::{ChunkWalk, chunk_range, page_context};
 pub use walk::{StoredPage, StoredPages};
-#[cfg(feature = "inspect")]
-pub(crate) use walk::{chunk_range, page_context};
 pub(crate) use wiring::ReadWiring;

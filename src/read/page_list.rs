@@ -40,10 +40,6 @@ pub(super) enum PageListKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowCountSource {
     /// The headers of all pages of the chunk.
-    #[cfg_attr(
-        not(any(feature = "parallel", test)),
-        expect(dead_code, reason = "for `page_search`")
-    )]
     Headers,
     /// An index: the rows of a page are counted before any is given.
     Index,
@@ -155,10 +151,6 @@ pub(super) struct Header {
     /// Bytes of header and body.
     pub(super) len: usize,
     pub(super) is_data: bool,
-    #[cfg_attr(
-        not(any(feature = "parallel", test)),
-        expect(dead_code, reason = "for `page_search`")
-    )]
     pub(super) slots: u64,
     /// Rows of a data page, if its header states them.
     pub(super) rows: Option<u64>,

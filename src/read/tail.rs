@@ -66,7 +66,6 @@ impl Tail {
     ///
     /// # Errors
     /// As [`Tail::new`].
-    #[cfg(feature = "async")]
     pub(crate) fn at_end(file_len: u64, len: u64) -> Result<Self> {
         let whole = Self::new(file_len)?;
         let Some(start) = file_len.checked_sub(len) else {

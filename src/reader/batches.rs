@@ -8,9 +8,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use super::Reader;
 use super::batch_output::BatchOutput;
 use crate::error::Result;
-#[cfg(feature = "parallel")]
-use crate::io::Parallel;
-use crate::io::Serial;
+use crate::io::{Parallel, Serial};
 
 impl Reader {
     /// Starts the read, and returns its batches in order.
@@ -22,8 +20,9 @@ impl Reader {
         let output = BatchOutput::new(&plan);
         let (source, progress) = (self.indexed_source(), self.progress.clone());
         let driver = match self.pool_for(&plan)? {
-            #[cfg(feature = "parallel")]
-            Some(pool) => Driver::Parallel(Box::new(Parallel::new(source, plan, pool, progress))),
+            Some(pool) if cfg!(feature = "parallel") => {
+                Driver::Parallel(Box::new(Parallel::new(source, plan, pool, progress)))
+            }
             _ => Driver::Serial(Box::new(Serial::new(source, plan, progress))),
         };
         Ok(Batches { driver, output })
@@ -46,7 +45,6 @@ impl fmt::Debug for Batches {
 
 enum Driver {
     Serial(Box<Serial>),
-    #[cfg(feature = "parallel")]
     Parallel(Box<Parallel>),
     Done,
 }
@@ -82,7 +80,6 @@ impl Driver {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         match self {
             Self::Serial(serial) => serial.next_batch(),
-            #[cfg(feature = "parallel")]
             Self::Parallel(parallel) => parallel.next_batch(),
             Self::Done => Ok(None),
         }

@@ -78,6 +78,19 @@ pub enum Threads {
     Pool(Arc<rayon::ThreadPool>),
 }
 
+impl Threads {
+    /// The pool, which `auto` chooses where the caller does not; `None` is the calling thread.
+    pub(super) fn pool(&self, auto: impl FnOnce() -> Option<Pool>) -> Result<Option<Pool>> {
+        match self {
+            Self::Auto => Ok(auto()),
+            Self::Exactly(1) => Ok(None),
+            Self::Exactly(n) => Pool::new(*n).map(Some),
+            #[cfg(feature = "parallel")]
+            Self::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
+        }
+    }
+}
+
 /// Adds the name of the file to a reader, or to the error of opening it.
 pub(super) trait WithFileName {
     fn named(self, name: Arc<str>) -> Self;
@@ -333,16 +346,8 @@ impl<S> Reader<S> {
         if plan.leaves().is_empty() || (alone && (batches < 2 || self.file_len() < SPLIT_FROM)) {
             return Ok(None);
         }
-        match &self.threads {
-            Threads::Exactly(1) => Ok(None),
-            Threads::Exactly(n) => Pool::new(*n).map(Some),
-            #[cfg(feature = "parallel")]
-            Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
-            Threads::Auto => {
-                let small = self.file_len() < PARALLEL_FROM || plan.leaves().is_empty();
-                Ok((!small && Pool::Global.threads() > 1).then_some(Pool::Global))
-            }
-        }
+        let is_large = self.file_len() >= PARALLEL_FROM;
+        self.threads.pool(|| (is_large && Pool::Global.has_threads()).then_some(Pool::Global))
     }
 
     /// For `take`: a reader of the rows in `rows`, each once, and the place of each of `rows` among

@@ -107,12 +107,11 @@ impl<S: Clone> Reader<S> {
             part.wiring.part = rows;
         }
         options.limits.memory_bytes = (options.limits.memory_bytes / of as u64).max(1);
-        part.threads = match &self.threads {
-            Threads::Auto => Threads::Exactly(1),
-            Threads::Exactly(threads) => Threads::Exactly((threads / of).max(1)),
-            #[cfg(feature = "parallel")]
-            Threads::Pool(pool) => Threads::Pool(pool.clone()),
-        };
+        if let Threads::Exactly(threads) = &mut part.threads {
+            *threads = (*threads / of).max(1);
+        } else if matches!(part.threads, Threads::Auto) {
+            part.threads = Threads::Exactly(1);
+        }
         part.progress = self.progress.of_part();
         part
     }

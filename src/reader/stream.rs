@@ -11,7 +11,7 @@ use futures_core::Stream;
 use futures_util::TryStreamExt;
 
 use super::batch_output::BatchOutput;
-use super::file::{PARALLEL_FROM, Reader, Threads};
+use super::file::{PARALLEL_FROM, Reader};
 use crate::crypt::Decryption;
 use crate::error::Result;
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
@@ -104,15 +104,11 @@ impl AsyncReader {
     /// The threads for a plan: none but the one that polls where it is done at once, or where the
     /// caller wants it so.
     fn pool_beside(&self, plan: &Plan) -> Result<Option<Pool>> {
-        match &self.threads {
-            _ if plan.leaves().is_empty() => Ok(None),
-            Threads::Auto if self.file_len() < PARALLEL_FROM => Ok(None),
-            Threads::Auto => Ok(cfg!(feature = "parallel").then_some(Pool::Global)),
-            Threads::Exactly(1) => Ok(None),
-            Threads::Exactly(n) => Pool::new(*n).map(Some),
-            #[cfg(feature = "parallel")]
-            Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
+        if plan.leaves().is_empty() {
+            return Ok(None);
         }
+        let is_large = self.file_len() >= PARALLEL_FROM;
+        self.threads.pool(|| (is_large && cfg!(feature = "parallel")).then_some(Pool::Global))
     }
 
     /// Counts the rows that [`Reader::stream`] would return, like [`Reader::count`].

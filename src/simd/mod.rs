@@ -27,7 +27,6 @@ pub(crate) mod ops;
 pub(crate) mod join;
 pub(crate) mod lengths;
 pub(crate) mod planes;
-#[cfg(any(feature = "snappy", test))]
 pub(crate) mod snappy;
 pub(crate) mod spans;
 pub(crate) mod strings;

@@ -4,14 +4,12 @@
 //! Used by `inspect`. Trap: a name is that of the Rust field, in snake case.
 
 /// A metadata type that has a description of its serialized form.
-#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows the metadata"))]
 pub(crate) trait Describe {
     /// Its type and the names of its fields.
     const DESCRIPTION: Description;
 }
 
 /// The type of a value, with the names of its fields or variants.
-#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows the metadata"))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Description {
     Bool,
@@ -28,7 +26,6 @@ pub(crate) enum Description {
 }
 
 /// An enum: a number with a name.
-#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows the metadata"))]
 #[derive(Debug)]
 pub(crate) struct EnumDescription {
     pub(crate) name: &'static str,
@@ -37,7 +34,6 @@ pub(crate) struct EnumDescription {
 }
 
 /// A struct, or a union, which has one of its fields.
-#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows the metadata"))]
 #[derive(Debug)]
 pub(crate) struct StructDescription {
     pub(crate) name: &'static str,
@@ -45,7 +41,6 @@ pub(crate) struct StructDescription {
 }
 
 /// A field of a struct, or a member of a union.
-#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "`inspect` shows the metadata"))]
 #[derive(Debug)]
 pub(crate) struct FieldDescription {
     pub(crate) id: i16,

@@ -167,7 +167,6 @@ impl WriteSchedule {
     }
 
     /// Bytes of memory of the rows, and the estimated output of those that are being encoded.
-    #[cfg(all(feature = "engine", feature = "object_store"))]
     pub(crate) fn bytes_held(&self) -> u64 {
         let in_flight: u64 = self.in_flight.iter().map(|group| group.memory).sum();
         self.pending.memory() + in_flight + self.estimated(self.in_flight_bytes())

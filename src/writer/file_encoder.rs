@@ -164,7 +164,6 @@ impl FileEncoder {
 
     /// Bytes of memory that are held: waiting rows, rows that are being encoded and their estimated
     /// output, and the indexes.
-    #[cfg(all(feature = "engine", feature = "object_store"))]
     pub(super) fn bytes_held(&self) -> u64 {
         self.schedule.bytes_held() + self.assembler.index_bytes() as u64
     }

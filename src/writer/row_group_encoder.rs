@@ -1,15 +1,12 @@
 //! [`RowGroupEncoder`] encodes row groups of one schema, for one file or for many.
 
-use std::fmt;
-#[cfg(feature = "parallel")]
-use std::sync::Arc;
-
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
-use crate::io::{EncodeThreads, InFlight};
+use crate::io::{EncodeThreads, InFlight, Pool};
 use crate::schema::Schema;
 use crate::variant::VariantShape;
 use crate::write::{EncodedRowGroup, FileLayout, PendingRowGroup, WriteOptions};
@@ -102,8 +99,8 @@ impl RowGroupEncoder {
     /// Encodes on the caller's pool.
     #[cfg(feature = "parallel")]
     #[must_use]
-    pub fn with_pool(mut self, pool: Arc<rayon::ThreadPool>) -> Self {
-        self.threads = EncodeThreads::pool(pool);
+    pub fn with_pool(mut self, pool: std::sync::Arc<rayon::ThreadPool>) -> Self {
+        self.threads = EncodeThreads::Pool(Pool::Own(pool));
         self
     }
 

@@ -27,7 +27,6 @@ use crate::error::{Error, Result};
 use crate::io::pool::Pool;
 use crate::io::workers::PoolThreads;
 use crate::limits::{Limits, Reservation};
-#[cfg(feature = "engine")]
 use crate::range_cache::RangeCache;
 use crate::read::{
     Failed, FilterFirst, FilterTask, Footer, Metadata, Next, OpenContext, OpenStep, Opened,
@@ -310,7 +309,6 @@ impl Streamed {
 
 /// The methods by which an engine controls a read; [`BatchStream`](crate::BatchStream) documents
 /// them.
-#[cfg(feature = "engine")]
 impl Streamed {
     pub(crate) fn is_fetched(&self) -> bool {
         self.done || (self.indexes.is_none() && self.scan.is_fetched())

@@ -56,7 +56,6 @@ impl PartSizes {
     }
 
     /// Lets parts be as long as that.
-    #[cfg(feature = "engine")]
     pub(super) fn allow(&mut self, bytes: usize) {
         self.max = self.max.max(bytes);
     }

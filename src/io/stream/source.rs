@@ -163,7 +163,6 @@ impl CachedSource {
     }
 
     /// Keeps `fetched`, and all that is fetched from now on.
-    #[cfg(feature = "engine")]
     pub(in crate::io) fn keep(&self, fetched: RangeCache) {
         *lock(&self.kept) = Some(fetched);
     }

@@ -5,7 +5,6 @@ mod rows;
 mod scan;
 mod chunk;
 mod row_group;
-#[cfg(feature = "async")]
 mod parts;
 
 pub(super) use self::chunk::{byte_range, end_of_short_chunk};
@@ -13,5 +12,4 @@ pub(super) use self::row_group::{ChunkWork, Fetched, FetchedChunk};
 pub(crate) use self::row_group::{PageIndexPlan, RowGroupPlan};
 pub use self::rows::RowRange;
 pub use self::scan::Plan;
-#[cfg(any(feature = "parallel", test))]
 pub(super) use self::scan::proportion;

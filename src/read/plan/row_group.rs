@@ -77,7 +77,6 @@ pub(in crate::read) struct FetchedChunk {
 
 /// About how much work it is to decode a column chunk: bytes that are read, and bytes of Arrow.
 #[derive(Debug, Clone, Copy, Default)]
-#[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "threads are shared out by it"))]
 pub(crate) struct ChunkWork {
     /// Number of wanted rows.
     pub(crate) rows: u64,

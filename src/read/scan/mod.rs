@@ -7,19 +7,14 @@
 mod opening;
 mod filter_first;
 mod wave;
-#[cfg(any(feature = "parallel", test))]
 mod shares;
-#[cfg(any(feature = "parallel", test))]
 mod decode;
 mod schedule;
 
-#[cfg(feature = "parallel")]
 pub(crate) use decode::Workers;
-pub(crate) use filter_first::{FilterFirst, OpenContext, Opened, Opening};
-#[cfg(feature = "async")]
-pub(crate) use filter_first::{FilterTask, OpenStep};
+pub(crate) use filter_first::{FilterFirst, FilterTask, OpenContext, OpenStep, Opened, Opening};
 pub use opening::RowGroupOpening;
-#[cfg(all(test, feature = "async"))]
+#[cfg(test)]
 pub(crate) use schedule::MAX_SMALL;
 pub(crate) use schedule::{Next, Prefetch, Scan};
 pub(crate) use wave::Wave;

@@ -71,10 +71,8 @@ pub(crate) enum Prefetch {
     /// Only when a wave has capacity for them.
     Never,
     /// The next one also while a wave is decoded after which less than a wave is left.
-    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "for a pool"))]
     One,
     /// As many as there is memory for.
-    #[cfg_attr(not(feature = "async"), expect(dead_code, reason = "for an asynchronous source"))]
     Many {
         /// Maximum row groups that are fetched or wait.
         depth: usize,
@@ -111,7 +109,6 @@ const WINDOWS_TO_LEARN: u64 = 4;
 const GROWTH: u64 = 4;
 
 /// Row groups that are opened at a time at first, where a limit may soon be reached.
-#[cfg(feature = "async")]
 const DEPTH_AT_FIRST: usize = 2;
 
 /// Maximum number of small row groups that are opened at a time: without columns they take no
@@ -121,7 +118,6 @@ pub(crate) const MAX_SMALL: usize = 64;
 impl Prefetch {
     /// As many row groups as the options of a plan allow, few at first if a limit may soon be
     /// reached.
-    #[cfg(feature = "async")]
     pub(crate) fn many(plan: &Plan) -> Self {
         let max_depth = plan.options().read_ahead.row_groups.max(1);
         let depth = if may_end_soon(plan) { DEPTH_AT_FIRST.min(max_depth) } else { max_depth };
@@ -354,19 +350,16 @@ impl Scan {
     }
 
     /// Whether a wave may begin while batches of the one before it are not returned yet.
-    #[cfg(feature = "parallel")]
     pub(crate) fn may_overlap(&self) -> bool {
         self.size.may_overlap
     }
 
     /// Whether the first row group is there, so that a wave can be decoded.
-    #[cfg(feature = "async")]
     pub(crate) fn has_open(&self) -> bool {
         matches!(self.queue.front(), Some(Queued { state: RowGroupState::Open(_), .. }))
     }
 
     /// Whether all that the read wants is fetched.
-    #[cfg(all(feature = "async", feature = "engine"))]
     pub(crate) fn is_fetched(&self) -> bool {
         let is_there = |queued: &Queued| {
             matches!(queued.state, RowGroupState::Open(_) | RowGroupState::Failed(_))
@@ -376,7 +369,6 @@ impl Scan {
 
     /// Whether the read continues better once other memory of the same budget is returned: there
     /// was too little, or a row group is fetched again, for which there may be too little.
-    #[cfg(feature = "async")]
     pub(crate) fn lacks_memory(&self) -> bool {
         let is_again = |queued: &Queued| match queued.state {
             RowGroupState::Planned | RowGroupState::Opening { .. } => queued.entry.ignores_index,
@@ -388,13 +380,11 @@ impl Scan {
     }
 
     /// Opens one row group at a time from now on.
-    #[cfg(all(feature = "async", feature = "engine"))]
     pub(crate) fn hold_back(&mut self) {
         self.prefetch = Prefetch::Many { depth: 1, max_depth: 1, small: 0 };
     }
 
     /// Opens more row groups at a time, as long as no more than `bytes` are held.
-    #[cfg(all(feature = "async", feature = "engine"))]
     pub(crate) fn open_small(&mut self, bytes: u64) {
         if let Prefetch::Many { small, .. } = &mut self.prefetch {
             *small = bytes;
@@ -402,13 +392,13 @@ impl Scan {
     }
 
     /// Opens `depth` row groups at a time, and more as long as no more than `small` bytes are held.
-    #[cfg(all(test, feature = "async"))]
+    #[cfg(test)]
     pub(crate) fn open_many(&mut self, depth: usize, small: u64) {
         self.prefetch = Prefetch::Many { depth, max_depth: depth, small };
     }
 
     /// Row groups that are begun and not decoded.
-    #[cfg(all(test, feature = "async"))]
+    #[cfg(test)]
     pub(crate) fn queued(&self) -> usize {
         self.queue.len()
     }
