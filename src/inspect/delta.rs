@@ -4,6 +4,7 @@
 //! stream are located by `encoding::delta_binary`; the values of a miniblock are summed up here,
 //! one by one. Trap: a miniblock of no bits takes no byte, and may stand for millions of values.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,10 +14,12 @@ use super::span::{Cutter, Span, SpanKind, Spans};
 use super::value::{Items, ShownColumn, Value};
 use crate::encoding::delta_binary::{self, Decoder, Part, StreamHeader, StreamLayout};
 use crate::encoding::{delta_bytes, delta_length};
-use crate::error::Result;
+use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::schema::Physical;
 use crate::simd::unpack::unpack_u64;
+
+const SPEC: Spec = Spec::Encodings("DELTA_BINARY_PACKED");
 
 /// How the numbers of a stream are shown.
 type ShowNumber = Arc<dyn Fn(i64) -> Value + Send + Sync>;
@@ -53,15 +56,7 @@ fn lengths(cutter: &mut Cutter, name: &'static str) -> Span {
 pub(super) fn lengths_and_bytes(mut cutter: Cutter, n: usize, column: &Arc<ShownColumn>) -> Spans {
     let bytes = cutter.rest().clone();
     let head = lengths(&mut cutter, "lengths");
-    let values = ByteStringSpans {
-        cutter,
-        lengths: Decoder::new(bytes, n),
-        block: Vec::new(),
-        used: 0,
-        next: 0,
-        n,
-        column: Some(column.clone()),
-    };
+    let values = ByteStringSpans::new(cutter, bytes, n, Some(column.clone()));
     Spans::infallible(std::iter::once(head).chain(values))
 }
 
@@ -70,15 +65,7 @@ pub(super) fn prefixes_and_bytes(mut cutter: Cutter, n: usize) -> Spans {
     let prefixes = lengths(&mut cutter, "prefix lengths");
     let bytes = cutter.rest().clone();
     let suffixes = lengths(&mut cutter, "suffix lengths");
-    let values = ByteStringSpans {
-        cutter,
-        lengths: Decoder::new(bytes, n),
-        block: Vec::new(),
-        used: 0,
-        next: 0,
-        n,
-        column: None,
-    };
+    let values = ByteStringSpans::new(cutter, bytes, n, None);
     Spans::infallible([prefixes, suffixes].into_iter().chain(values))
 }
 
@@ -92,6 +79,14 @@ struct ByteStringSpans {
     n: usize,
     /// The column, if the bytes are whole values.
     column: Option<Arc<ShownColumn>>,
+}
+
+impl ByteStringSpans {
+    /// Of `n` values, whose `lengths` are a stream.
+    fn new(cutter: Cutter, lengths: Bytes, n: usize, column: Option<Arc<ShownColumn>>) -> Self {
+        let (block, used, next) = (Vec::new(), 0, 0);
+        Self { cutter, lengths: Decoder::new(lengths, n), block, used, next, n, column }
+    }
 }
 
 /// Numbers that are decoded at a time.
@@ -134,19 +129,13 @@ impl Iterator for ByteStringSpans {
             if len == 0 {
                 continue;
             }
+            let end_of = if self.column.is_some() { "" } else { "end of " };
+            let name = format!("{end_of}value {index}");
+            let span = self.cutter.cut(len, SpanKind::ValueBytes, name);
+            let bytes = span.in_memory();
             return Some(match &self.column {
-                Some(column) => {
-                    let name = format!("value {index}");
-                    let span = self.cutter.cut(len, SpanKind::ValueBytes, name);
-                    let shown = column.byte_string(span.in_memory());
-                    span.showing(shown)
-                }
-                None => {
-                    let name = format!("end of value {index}");
-                    let span = self.cutter.cut(len, SpanKind::ValueBytes, name);
-                    let bytes = span.in_memory();
-                    span.with_value(Value::Bytes(bytes))
-                }
+                Some(column) => span.showing(column.byte_string(bytes)),
+                None => span.with_value(Value::Bytes(bytes)),
             });
         }
     }
@@ -176,9 +165,7 @@ fn stream_header(cutter: &mut Cutter, first: Value) -> Vec<Span> {
     for name in names {
         let rest = cutter.rest();
         let len = rest.iter().take_while(|byte| **byte >= 0x80).count() + 1;
-        let number = crate::bytes::Cursor::new(rest, crate::Spec::Encodings("DELTA_BINARY_PACKED"))
-            .uleb128()
-            .unwrap_or_default();
+        let number = crate::bytes::Cursor::new(rest, SPEC).uleb128().unwrap_or_default();
         out.push(match name {
             "first value" => cutter.cut(len, SpanKind::Value, name).with_value(first.clone()),
             _ => {
@@ -210,13 +197,28 @@ struct BlockSpans {
     show: ShowNumber,
 }
 
-/// A miniblock, and the value before its first.
-#[derive(Clone)]
-struct MiniblockSpan {
+/// A block as it is stored.
+struct StoredBlock {
+    min_delta: i64,
+    /// Bytes of the least difference.
+    min_delta_len: usize,
+    /// Bytes of the widths of the miniblocks.
+    widths_len: usize,
+    miniblocks: Vec<StoredMiniblock>,
+    /// The last value.
+    last: i64,
+}
+
+/// A miniblock, and what its differences are added to.
+#[derive(Clone, Copy)]
+struct StoredMiniblock {
     len: usize,
     width: u32,
     values: usize,
+    min_delta: i64,
+    /// The value before its first.
     before: i64,
+    is_narrow: bool,
 }
 
 /// Miniblocks of a block that are shown: known writers have at most 32.
@@ -224,93 +226,122 @@ const MAX_MINIBLOCKS: usize = 1 << 16;
 
 impl BlockSpans {
     fn next_block(&mut self) -> Result<Span> {
+        let block = Arc::new(self.read_block()?);
+        let values = block.miniblocks.iter().map(|of| of.values).sum();
+        let len = block.len();
+        self.start += len;
+        self.left -= values;
+        self.last = block.last;
+        let span = self.cutter.cut(len, SpanKind::DeltaBlock, "block");
+        let (bytes, offset, show) = (span.in_memory(), span.offset, self.show.clone());
+        let list = {
+            let (block, bytes, show) = (block.clone(), bytes.clone(), show.clone());
+            Items::new(values as u64, move || block.values(bytes.clone(), show.clone()))
+        };
+        let span = span.with_count(values).with_value(Value::List(list));
+        Ok(span.with_children(move || block.parts(bytes.clone(), offset, show.clone())))
+    }
+
+    /// Reads the next block, to its last value.
+    fn read_block(&self) -> Result<StoredBlock> {
+        let malformed = |what: fmt::Arguments<'_>| Error::malformed(SPEC, what);
         let mut layout = StreamLayout::at(&self.bytes, self.header, self.start, self.left)?;
-        let begin = layout.position();
-        let (mut min_delta, mut min_delta_len, mut widths) = (0, 0, &[][..]);
-        let (mut miniblocks, mut values) = (Vec::new(), 0);
-        let mut before = self.last;
+        let mut block = StoredBlock {
+            min_delta: 0,
+            min_delta_len: 0,
+            widths_len: 0,
+            miniblocks: Vec::new(),
+            last: self.last,
+        };
         loop {
             let at = layout.position();
             match layout.next_part()? {
-                Some(Part::MinDelta(delta)) if min_delta_len == 0 => {
-                    (min_delta, min_delta_len) = (delta, layout.position() - at);
+                Some(Part::MinDelta(delta)) if block.min_delta_len == 0 => {
+                    (block.min_delta, block.min_delta_len) = (delta, layout.position() - at);
                 }
-                Some(Part::Widths(found)) => {
-                    widths = found;
+                Some(Part::Widths(widths)) => {
+                    block.widths_len = widths.len();
                     if widths.len() > MAX_MINIBLOCKS {
-                        return Err(crate::Error::malformed(
-                            crate::Spec::Encodings("DELTA_BINARY_PACKED"),
-                            format_args!("a block of {} miniblocks is not shown", widths.len()),
-                        ));
+                        let n = widths.len();
+                        return Err(malformed(format_args!(
+                            "a block of {n} miniblocks is not shown"
+                        )));
                     }
                 }
-                Some(Part::Miniblock { width, values: n, .. }) => {
-                    if width > 64 {
-                        return Err(crate::Error::malformed(
-                            crate::Spec::Encodings("DELTA_BINARY_PACKED"),
-                            format_args!("differences of {width} bits"),
-                        ));
-                    }
-                    let len = layout.position() - at;
-                    let packed = self.bytes.slice(at..at + len);
-                    miniblocks.push(MiniblockSpan { len, width, values: n, before });
-                    let mut last = Sum::new(packed, width, n, min_delta, before, self.is_narrow);
-                    before = last.skip_all();
-                    values += n;
-                    if miniblocks.len() == widths.len() {
+                Some(Part::Miniblock { width, .. }) if width > 64 => {
+                    return Err(malformed(format_args!("differences of {width} bits")));
+                }
+                Some(Part::Miniblock { width, values, .. }) => {
+                    let packed = self.bytes.slice(at..layout.position());
+                    let miniblock = StoredMiniblock {
+                        len: packed.len(),
+                        width,
+                        values,
+                        min_delta: block.min_delta,
+                        before: block.last,
+                        is_narrow: self.is_narrow,
+                    };
+                    block.last = miniblock.numbers(packed).skip_all();
+                    block.miniblocks.push(miniblock);
+                    if block.miniblocks.len() == block.widths_len {
                         break;
                     }
                 }
                 Some(Part::MinDelta(_)) | None => break,
             }
         }
-        let end = miniblocks.iter().map(|of| of.len).sum::<usize>() + min_delta_len + widths.len();
-        self.start = begin + end;
-        self.left -= values;
-        self.last = before;
-        let (is_narrow, show) = (self.is_narrow, self.show.clone());
-        let span = self.cutter.cut(end, SpanKind::DeltaBlock, "block");
-        let (bytes, offset) = (span.in_memory(), span.offset);
-        let widths_len = widths.len();
-        let list = {
-            let (bytes, show, miniblocks) = (bytes.clone(), show.clone(), miniblocks.clone());
-            Items::new(values as u64, move || {
-                let (bytes, show) = (bytes.clone(), show.clone());
-                let mut at = min_delta_len + widths_len;
-                miniblocks.clone().into_iter().flat_map(move |of| {
-                    let packed = bytes.slice(at.min(bytes.len())..(at + of.len).min(bytes.len()));
-                    at += of.len;
-                    let show = show.clone();
-                    Sum::new(packed, of.width, of.values, min_delta, of.before, is_narrow)
-                        .map(move |number| show(number))
-                })
-            })
-        };
-        let span = span.with_count(values).with_value(Value::List(list));
-        Ok(span.with_children(move || {
-            let mut cutter = Cutter::new(bytes.clone(), offset);
-            let least = cutter
-                .cut(min_delta_len, SpanKind::MinDelta, "least difference")
-                .with_value(Value::Int(min_delta));
-            let widths = cutter.cut(widths_len, SpanKind::BitWidth, "bit widths of the miniblocks");
-            let bits = widths.in_memory().iter().map(|bits| Value::UInt((*bits).into())).collect();
-            let widths = widths.with_value(numbers(bits));
-            let show = show.clone();
-            let miniblocks = miniblocks.clone().into_iter().enumerate();
-            let rest = miniblocks.filter(|(_, of)| of.len > 0).map(move |(i, of)| {
-                let span = cutter.cut(of.len, SpanKind::Miniblock, format!("miniblock {i}"));
-                let (packed, show) = (span.in_memory(), show.clone());
-                let MiniblockSpan { width, values, before, .. } = of;
-                let list = Items::new(values as u64, move || {
-                    let show = show.clone();
-                    Sum::new(packed.clone(), width, values, min_delta, before, is_narrow)
-                        .map(move |number| show(number))
-                });
-                let text = format!("differences of {width} bits");
-                span.with_count(values).with_value(Value::List(list)).with_text(text)
-            });
-            Spans::infallible([least, widths].into_iter().chain(rest))
-        }))
+        Ok(block)
+    }
+}
+
+impl StoredBlock {
+    /// Bytes of all its parts.
+    fn len(&self) -> usize {
+        let miniblocks = self.miniblocks.iter().map(|of| of.len);
+        self.min_delta_len + self.widths_len + miniblocks.sum::<usize>()
+    }
+
+    /// The values of the block, whose bytes are `bytes`.
+    fn values(&self, bytes: Bytes, show: ShowNumber) -> impl Iterator<Item = Value> + Send + use<> {
+        let mut at = self.min_delta_len + self.widths_len;
+        self.miniblocks.clone().into_iter().flat_map(move |of| {
+            let packed = bytes.slice(at.min(bytes.len())..(at + of.len).min(bytes.len()));
+            at += of.len;
+            of.values(packed, show.clone())
+        })
+    }
+
+    fn parts(&self, bytes: Bytes, offset: u64, show: ShowNumber) -> Spans {
+        let mut cutter = Cutter::new(bytes, offset);
+        let least = cutter
+            .cut(self.min_delta_len, SpanKind::MinDelta, "least difference")
+            .with_value(Value::Int(self.min_delta));
+        let name = "bit widths of the miniblocks";
+        let widths = cutter.cut(self.widths_len, SpanKind::BitWidth, name);
+        let bits = widths.in_memory().iter().map(|bits| Value::UInt((*bits).into())).collect();
+        let widths = widths.with_value(numbers(bits));
+        let miniblocks = self.miniblocks.clone().into_iter().enumerate();
+        let rest = miniblocks.filter(|(_, of)| of.len > 0).map(move |(i, of)| {
+            let span = cutter.cut(of.len, SpanKind::Miniblock, format!("miniblock {i}"));
+            let (packed, show) = (span.in_memory(), show.clone());
+            let list =
+                Items::new(of.values as u64, move || of.values(packed.clone(), show.clone()));
+            let text = format!("differences of {} bits", of.width);
+            span.with_count(of.values).with_value(Value::List(list)).with_text(text)
+        });
+        Spans::infallible([least, widths].into_iter().chain(rest))
+    }
+}
+
+impl StoredMiniblock {
+    /// Its values, whose differences are `packed`.
+    fn numbers(self, packed: Bytes) -> MiniblockNumbers {
+        let (block, used) = (Vec::new(), 0);
+        MiniblockNumbers { packed, left: self.values, last: self.before, of: self, block, used }
+    }
+
+    fn values(self, packed: Bytes, show: ShowNumber) -> impl Iterator<Item = Value> + Send {
+        self.numbers(packed).map(move |number| show(number))
     }
 }
 
@@ -333,44 +364,30 @@ impl Iterator for BlockSpans {
 }
 
 /// The values of a miniblock: packed differences, each added to the value before.
-struct Sum {
+struct MiniblockNumbers {
+    of: StoredMiniblock,
     packed: Bytes,
-    width: u32,
     left: usize,
-    min_delta: i64,
     last: i64,
-    is_narrow: bool,
     /// Differences that were unpacked, and how many of them are used.
     block: Vec<u64>,
     used: usize,
 }
 
-impl Sum {
-    fn new(
-        packed: Bytes,
-        width: u32,
-        n: usize,
-        min_delta: i64,
-        before: i64,
-        is_narrow: bool,
-    ) -> Self {
-        let (block, used) = (Vec::new(), 0);
-        Self { packed, width, left: n, min_delta, last: before, is_narrow, block, used }
-    }
-
+impl MiniblockNumbers {
     /// The last value.
     fn skip_all(&mut self) -> i64 {
-        if self.width == 0 {
+        if self.of.width == 0 {
             let n = std::mem::take(&mut self.left) as u64;
-            let all = self.min_delta.wrapping_mul(n.cast_signed());
-            self.last = wrap(self.last.wrapping_add(all), self.is_narrow);
+            let all = self.of.min_delta.wrapping_mul(n.cast_signed());
+            self.last = wrap(self.last.wrapping_add(all), self.of.is_narrow);
             return self.last;
         }
         self.by_ref().last().unwrap_or(self.last)
     }
 }
 
-impl Iterator for Sum {
+impl Iterator for MiniblockNumbers {
     type Item = i64;
 
     fn next(&mut self) -> Option<i64> {
@@ -380,14 +397,14 @@ impl Iterator for Sum {
             self.used = 0;
             // Whole groups of 32, so that the next one begins at a byte.
             let n = BLOCK.min(self.left + 1);
-            unpack_u64(&self.packed, self.width, n, &mut self.block);
-            let bytes = BLOCK / 8 * self.width as usize;
+            unpack_u64(&self.packed, self.of.width, n, &mut self.block);
+            let bytes = BLOCK / 8 * self.of.width as usize;
             let _ = self.packed.split_to(bytes.min(self.packed.len()));
         }
         let delta = self.block.get(self.used).copied().unwrap_or_default();
         self.used += 1;
-        let step = self.min_delta.wrapping_add(delta.cast_signed());
-        self.last = wrap(self.last.wrapping_add(step), self.is_narrow);
+        let step = self.of.min_delta.wrapping_add(delta.cast_signed());
+        self.last = wrap(self.last.wrapping_add(step), self.of.is_narrow);
         Some(self.last)
     }
 }

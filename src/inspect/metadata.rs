@@ -117,7 +117,9 @@ impl Fields {
             (Err(_), true) => rest.len(),
             (Err(error), false) => return Err(error),
         };
-        let mut span = self.value(len, header, payload, field.ty, description, name, place);
+        let ty = field.ty;
+        let mut span =
+            self.value(StoredValue { len, header, payload, ty, description, name, place });
         span.field = Some(FieldOfMetadata {
             id: field.id,
             thrift_type: description.map_or_else(|| wire_name(field.ty), |of| type_name(&of)),
@@ -131,94 +133,82 @@ impl Fields {
         Ok(span)
     }
 
-    /// A value of `len` bytes, which begin with a field header of `header` bytes unless it is an
-    /// element of a list.
-    #[expect(clippy::too_many_arguments, reason = "used twice: for fields, and for elements")]
-    fn value(
-        &mut self,
-        len: usize,
-        header: usize,
-        payload: Bytes,
-        ty: u8,
-        description: Option<Description>,
-        name: Cow<'static, str>,
-        place: ElementPlace,
-    ) -> Span {
-        let context = self.context.clone();
-        match ty {
-            wire::STRUCT => {
-                let of = match description {
-                    Some(Description::Struct(of)) => Some(of),
-                    _ => None,
-                };
-                let span = self.cutter.cut(len, SpanKind::Struct, name);
-                let (bytes, offset) = (span.in_memory(), span.offset);
-                let text = of.map(|of| of.name).filter(|name| !name.is_empty());
-                let span = match text {
-                    Some(text) => span.with_text(text),
-                    None => span,
-                };
-                span.with_children(move || {
-                    let mut cutter = Cutter::new(bytes.clone(), offset);
-                    let head = (header > 0)
-                        .then(|| cutter.cut(header, SpanKind::FieldHeader, "field header"));
-                    let fields = Self::new(cutter, of, context.clone());
-                    Spans::infallible(head.into_iter().chain(fields))
-                })
-            }
-            wire::LIST | wire::SET | wire::MAP => {
-                let of = match description {
-                    Some(Description::List(of)) => Some(*of),
-                    _ => None,
-                };
-                let span = self.cutter.cut(len, SpanKind::List, name);
-                let (bytes, offset) = (span.in_memory(), span.offset);
-                let mut reader = ThriftReader::new(&payload);
-                let size = if ty == wire::MAP { None } else { reader.list().ok() };
-                let span = match size {
-                    Some((_, n)) => span.with_count(n),
-                    None => span,
-                };
-                span.with_children(move || {
-                    let mut cutter = Cutter::new(bytes.clone(), offset);
-                    let mut reader = ThriftReader::new(bytes.get(header..).unwrap_or_default());
-                    let size = match ty {
-                        wire::MAP => None,
-                        _ => reader.list().ok(),
-                    };
-                    let Some((element, n)) = size else {
-                        return Spans::infallible(
-                            cutter.unparsed("a list or a map that cannot be read").into_iter(),
-                        );
-                    };
-                    let head = cutter.cut(
-                        header + reader.position(),
-                        SpanKind::FieldHeader,
-                        "list header",
-                    );
-                    let head = head.with_value(Value::UInt(n as u64));
-                    let elements = ElementSpans {
-                        fields: Self::new(cutter, None, context.clone()),
-                        ty: element,
-                        of: of.filter(|of| fits(of, element)),
-                        place: place.clone(),
-                        next: 0,
-                        n,
-                    };
-                    Spans::infallible(std::iter::once(head).chain(elements))
-                })
-            }
-            _ => {
-                let kind = if header > 0 { SpanKind::Field } else { SpanKind::Element };
-                let is_element = header == 0;
-                let (value, text) = self.scalar(&payload, ty, is_element, description, &place);
-                let mut span = self.cutter.cut(len, kind, name);
-                span.value = value;
-                match text {
-                    Some(text) => span.with_text(text),
-                    None => span,
-                }
-            }
+    fn value(&mut self, value: StoredValue) -> Span {
+        match value.ty {
+            wire::STRUCT => self.struct_span(value),
+            wire::LIST | wire::SET | wire::MAP => self.list_span(value),
+            _ => self.scalar_span(&value),
+        }
+    }
+
+    fn struct_span(&mut self, value: StoredValue) -> Span {
+        let of = match value.description {
+            Some(Description::Struct(of)) => Some(of),
+            _ => None,
+        };
+        let span = self.cutter.cut(value.len, SpanKind::Struct, value.name);
+        let (bytes, offset, context) = (span.in_memory(), span.offset, self.context.clone());
+        let span = match of.map(|of| of.name).filter(|name| !name.is_empty()) {
+            Some(text) => span.with_text(text),
+            None => span,
+        };
+        let header = value.header;
+        span.with_children(move || {
+            let mut cutter = Cutter::new(bytes.clone(), offset);
+            let head =
+                (header > 0).then(|| cutter.cut(header, SpanKind::FieldHeader, "field header"));
+            let fields = Self::new(cutter, of, context.clone());
+            Spans::infallible(head.into_iter().chain(fields))
+        })
+    }
+
+    fn list_span(&mut self, value: StoredValue) -> Span {
+        let StoredValue { len, header, payload, ty, description, name, place } = value;
+        let of = match description {
+            Some(Description::List(of)) => Some(*of),
+            _ => None,
+        };
+        // The type and the number of the elements, and the bytes that say so.
+        let size = move |bytes: &[u8]| {
+            let mut reader = ThriftReader::new(bytes);
+            let size = if ty == wire::MAP { None } else { reader.list().ok() };
+            size.map(|(element, n)| (element, n, reader.position()))
+        };
+        let span = self.cutter.cut(len, SpanKind::List, name);
+        let (bytes, offset, context) = (span.in_memory(), span.offset, self.context.clone());
+        let span = match size(&payload) {
+            Some((_, n, _)) => span.with_count(n),
+            None => span,
+        };
+        span.with_children(move || {
+            let mut cutter = Cutter::new(bytes.clone(), offset);
+            let Some((element, n, len)) = size(bytes.get(header..).unwrap_or_default()) else {
+                let unparsed = cutter.unparsed("a list or a map that cannot be read");
+                return Spans::infallible(unparsed.into_iter());
+            };
+            let head = cutter.cut(header + len, SpanKind::FieldHeader, "list header");
+            let elements = ElementSpans {
+                fields: Self::new(cutter, None, context.clone()),
+                ty: element,
+                of: of.filter(|of| fits(of, element)),
+                place: place.clone(),
+                next: 0,
+                n,
+            };
+            let head = head.with_value(Value::UInt(n as u64));
+            Spans::infallible(std::iter::once(head).chain(elements))
+        })
+    }
+
+    fn scalar_span(&mut self, of: &StoredValue) -> Span {
+        let is_element = of.header == 0;
+        let kind = if is_element { SpanKind::Element } else { SpanKind::Field };
+        let (value, text) = self.scalar(&of.payload, of.ty, is_element, of.description, &of.place);
+        let mut span = self.cutter.cut(of.len, kind, of.name.clone());
+        span.value = value;
+        match text {
+            Some(text) => span.with_text(text),
+            None => span,
         }
     }
 
@@ -306,6 +296,20 @@ impl Iterator for Fields {
     }
 }
 
+/// A field of a struct, or an element of a list.
+struct StoredValue {
+    /// Bytes of all of it.
+    len: usize,
+    /// Bytes of its field header; none of an element.
+    header: usize,
+    /// The bytes after the header, and what follows them.
+    payload: Bytes,
+    ty: u8,
+    description: Option<Description>,
+    name: Cow<'static, str>,
+    place: ElementPlace,
+}
+
 /// The field of a struct that holds a list.
 #[derive(Clone)]
 struct ElementPlace {
@@ -354,12 +358,11 @@ impl Iterator for ElementSpans {
         self.next += 1;
         let inner = self.fields.context.element(self.place.parent, &self.place.field, index);
         let name = format!("{}[{index}]", self.place.field).into();
-        let (ty, of, place) = (self.ty, self.of, self.place.clone());
-        let Some(inner) = inner else {
-            return Some(self.fields.value(len, 0, payload, ty, of, name, place));
-        };
+        let (ty, description, place) = (self.ty, self.of, self.place.clone());
+        let value = StoredValue { len, header: 0, payload, ty, description, name, place };
+        let Some(inner) = inner else { return Some(self.fields.value(value)) };
         let outer = std::mem::replace(&mut self.fields.context, inner);
-        let mut span = self.fields.value(len, 0, payload, ty, of, name, place);
+        let mut span = self.fields.value(value);
         let inner = std::mem::replace(&mut self.fields.context, outer);
         span.row_group = inner.row_group;
         span.column = inner.column.map(|column| column.path.clone());

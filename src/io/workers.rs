@@ -57,7 +57,7 @@ impl crate::read::Workers for PoolThreads<'_> {
         let queue = Mutex::new(items.into_iter().enumerate());
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
         // Each item to the thread that is free first.
-        let done = threads::map(vec![(); threads], |()| {
+        let done = threads::map(vec![(); threads], |()| -> Result<_, Failed> {
             let mut done = Vec::new();
             while let Some((at, item)) = next() {
                 done.push((at, work(item)?));
