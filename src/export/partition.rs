@@ -8,7 +8,6 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::temporal_conversions::{as_date, as_datetime, as_time};
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array};
 use arrow_ord::partition::partition;
@@ -199,18 +198,11 @@ fn value(column: &dyn Array, row: usize) -> Result<Option<String>> {
             column.as_primitive::<$type>().value(row).to_string()
         };
     }
-    macro_rules! instant {
-        ($type:ty) => {{
-            let stored = column.as_primitive::<$type>().value(row);
-            let instant = as_datetime::<$type>(stored).map(|instant| instant.to_string());
-            instant.ok_or_else(|| no_name(&stored))?
-        }};
-    }
-    macro_rules! time {
-        ($type:ty) => {{
-            let stored = column.as_primitive::<$type>().value(row);
-            let time = as_time::<$type>(i64::from(stored)).map(|time| time.to_string());
-            time.ok_or_else(|| no_name(&stored))?
+    macro_rules! temporal {
+        ($type:ty, $value:ident) => {{
+            let values = column.as_primitive::<$type>();
+            let text = values.$value(row).map(|value| value.to_string());
+            text.ok_or_else(|| no_name(&values.value(row)))?
         }};
     }
     macro_rules! decimal {
@@ -231,25 +223,19 @@ fn value(column: &dyn Array, row: usize) -> Result<Option<String>> {
         DataType::Utf8 => column.as_string::<i32>().value(row).to_owned(),
         DataType::LargeUtf8 => column.as_string::<i64>().value(row).to_owned(),
         DataType::Utf8View => column.as_string_view().value(row).to_owned(),
-        DataType::Date32 => {
-            let days = column.as_primitive::<Date32Type>().value(row);
-            let date = as_date::<Date32Type>(i64::from(days)).map(|date| date.to_string());
-            date.ok_or_else(|| no_name(&days))?
-        }
-        DataType::Date64 => {
-            let millis = column.as_primitive::<Date64Type>().value(row);
-            let date = as_date::<Date64Type>(millis).map(|date| date.to_string());
-            date.ok_or_else(|| no_name(&millis))?
-        }
+        DataType::Date32 => temporal!(Date32Type, value_as_date),
+        DataType::Date64 => temporal!(Date64Type, value_as_date),
         // In UTC, as Spark writes them in a session of that zone.
-        DataType::Timestamp(TimeUnit::Second, _) => instant!(TimestampSecondType),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => instant!(TimestampMillisecondType),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => instant!(TimestampMicrosecondType),
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => instant!(TimestampNanosecondType),
-        DataType::Time32(TimeUnit::Second) => time!(Time32SecondType),
-        DataType::Time32(_) => time!(Time32MillisecondType),
-        DataType::Time64(TimeUnit::Microsecond) => time!(Time64MicrosecondType),
-        DataType::Time64(_) => time!(Time64NanosecondType),
+        DataType::Timestamp(unit, _) => match unit {
+            TimeUnit::Second => temporal!(TimestampSecondType, value_as_datetime),
+            TimeUnit::Millisecond => temporal!(TimestampMillisecondType, value_as_datetime),
+            TimeUnit::Microsecond => temporal!(TimestampMicrosecondType, value_as_datetime),
+            TimeUnit::Nanosecond => temporal!(TimestampNanosecondType, value_as_datetime),
+        },
+        DataType::Time32(TimeUnit::Second) => temporal!(Time32SecondType, value_as_time),
+        DataType::Time32(_) => temporal!(Time32MillisecondType, value_as_time),
+        DataType::Time64(TimeUnit::Microsecond) => temporal!(Time64MicrosecondType, value_as_time),
+        DataType::Time64(_) => temporal!(Time64NanosecondType, value_as_time),
         DataType::Float16 => float(column.as_primitive::<Float16Type>().value(row).to_f32()),
         DataType::Float32 => float(column.as_primitive::<Float32Type>().value(row)),
         DataType::Float64 => float(column.as_primitive::<Float64Type>().value(row)),

@@ -33,50 +33,85 @@ pub(super) fn spans(mut cutter: Cutter, physical: Physical) -> Spans {
         return Spans::infallible(head.chain(cutter.unparsed(error.message())));
     }
     let vector_len = 1usize << log_vector.min(15);
-    let vectors = n.div_ceil(vector_len);
-    let table = cutter.rest().clone();
-    let start = cutter.offset();
-    let mut next = 0;
-    let mut vector = 0;
-    let width = physical.byte_width().unwrap_or(8);
-    let rest = std::iter::from_fn(move || {
-        if cutter.is_empty() {
+    let vectors = VectorSpans {
+        table: cutter.rest().clone(),
+        start: cutter.offset(),
+        cutter,
+        n,
+        vector_len,
+        vectors: n.div_ceil(vector_len),
+        next_offset: 0,
+        next_vector: 0,
+        width: physical.byte_width().unwrap_or(8),
+    };
+    Spans::infallible(head.chain(vectors))
+}
+
+/// The offsets of the vectors, and the vectors.
+struct VectorSpans {
+    cutter: Cutter,
+    /// The bytes from the first offset on, and where they begin.
+    table: Bytes,
+    start: u64,
+    /// Number of values.
+    n: usize,
+    /// Values of a vector.
+    vector_len: usize,
+    vectors: usize,
+    next_offset: usize,
+    next_vector: usize,
+    /// Bytes of a value.
+    width: usize,
+}
+
+impl VectorSpans {
+    /// Where a vector begins, counted from the first offset.
+    fn offset_of(&self, vector: usize) -> Option<u64> {
+        let bytes = self.table.get(vector.checked_mul(4)?..)?.first_chunk::<4>()?;
+        Some(u64::from(u32::from_le_bytes(*bytes)))
+    }
+}
+
+impl Iterator for VectorSpans {
+    type Item = Span;
+
+    fn next(&mut self) -> Option<Span> {
+        let vector = self.next_vector;
+        if self.cutter.is_empty() {
             return None;
         }
-        if next < vectors {
-            next += 1;
-            let span = cutter.cut(4, SpanKind::Offset, format!("offset of vector {}", next - 1));
+        if self.next_offset < self.vectors {
+            let name = format!("offset of vector {}", self.next_offset);
+            self.next_offset += 1;
+            let span = self.cutter.cut(4, SpanKind::Offset, name);
             return Some(number(span).with_text("from the first offset"));
         }
-        if vector == vectors {
-            return cutter.cut_rest(SpanKind::Unused, "unused");
+        if vector == self.vectors {
+            return self.cutter.cut_rest(SpanKind::Unused, "unused");
         }
-        let offset_of = |k: usize| {
-            let bytes = table.get(k.checked_mul(4)?..)?.first_chunk::<4>()?;
-            Some(u64::from(u32::from_le_bytes(*bytes)))
-        };
-        let at = cutter.offset() - start;
-        if offset_of(vector) != Some(at) {
-            return cutter
-                .unparsed(format!("vector {vector} does not begin where its offset says"));
+        let at = self.cutter.offset() - self.start;
+        if self.offset_of(vector) != Some(at) {
+            let why = format!("vector {vector} does not begin where its offset says");
+            return self.cutter.unparsed(why);
         }
-        let end = if vector + 1 < vectors { offset_of(vector + 1) } else { None };
+        let left = self.cutter.rest().len();
+        let end = (vector + 1 < self.vectors).then(|| self.offset_of(vector + 1)).flatten();
         let len = match end {
             Some(end) => end.checked_sub(at).and_then(|len| usize::try_from(len).ok()),
-            None => Some(cutter.rest().len()),
+            None => Some(left),
         };
-        let Some(len) = len.filter(|len| (1..=cutter.rest().len()).contains(len)) else {
-            return cutter.unparsed(format!("vector {vector} has an offset that leads elsewhere"));
+        let Some(len) = len.filter(|len| (1..=left).contains(len)) else {
+            let why = format!("vector {vector} has an offset that leads elsewhere");
+            return self.cutter.unparsed(why);
         };
-        let values = vector_len.min(n - vector * vector_len);
-        let span = cutter.cut(len, SpanKind::AlpVector, format!("vector {vector}"));
-        vector += 1;
-        let (bytes, offset) = (span.in_memory(), span.offset);
+        let values = self.vector_len.min(self.n - vector * self.vector_len);
+        let span = self.cutter.cut(len, SpanKind::AlpVector, format!("vector {vector}"));
+        self.next_vector += 1;
+        let (bytes, offset, width) = (span.in_memory(), span.offset, self.width);
         Some(span.with_count(values).with_children(move || {
             Spans::list(parts_of_vector(Cutter::new(bytes.clone(), offset), values, width))
         }))
-    });
-    Spans::infallible(head.chain(rest))
+    }
 }
 
 fn parts_of_vector(mut cutter: Cutter, values: usize, width: usize) -> Vec<Span> {

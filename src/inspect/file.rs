@@ -13,7 +13,7 @@ use super::memory;
 use super::metadata::{self, Context};
 use super::module;
 use super::regions::{File, Regions};
-use super::span::{Cutter, Span, SpanKind, Spans};
+use super::span::{Cutter, Reference, Span, SpanKind, Spans};
 use super::value::Value;
 use crate::crypt::Decryption;
 use crate::error::{Error, ErrorKind, Result};
@@ -129,59 +129,26 @@ impl Inspector {
         };
         let middle = places.head.end..places.footer.start;
         let mut head = this.magic(places.head.clone());
-        let mut regions = match &self.file {
-            Ok(file) => match Regions::new(file, middle.clone()) {
-                Ok(regions) => Ok(regions),
-                Err(error) => Err(Arc::new(error)),
-            },
+        let regions = match &self.file {
+            Ok(file) => Regions::new(file, middle.clone()).map_err(Arc::new),
             Err(error) => Err(error.clone()),
         };
-        if let (Ok(regions), Ok(span)) = (&mut regions, &mut head) {
-            span.references = regions.references(&places.head);
-        }
-        let mut tail = Some(places);
-        let mut pending: Vec<Result<Span>> = Vec::new();
-        let mut is_done = false;
-        let rest = std::iter::from_fn(move || {
-            if let Some(span) = pending.pop() {
-                return Some(span);
-            }
-            match &mut regions {
-                Ok(regions) => match regions.next_span() {
-                    Ok(Some(span)) => return Some(Ok(span)),
-                    Ok(None) => {}
-                    Err(error) => {
-                        tail = None;
-                        return (!std::mem::replace(&mut is_done, true)).then_some(Err(error));
-                    }
-                },
-                Err(error) if !middle.is_empty() && !is_done => {
-                    is_done = true;
-                    let why = format!(
-                        "what stands here, the footer says, which cannot be read: {}",
-                        error.message()
-                    );
-                    return Some(Ok(this.unparsed(middle.clone()).with_text(why)));
+        let regions = match regions {
+            Ok(mut regions) => {
+                if let Ok(span) = &mut head {
+                    span.references = regions.references(&places.head);
                 }
-                Err(_) => {}
+                Ok(regions)
             }
-            let places = tail.take()?;
-            let references = match &mut regions {
-                Ok(regions) => regions.references(&(0..u64::MAX)),
-                Err(_) => Vec::new(),
-            };
-            let mut footer = this.footer_span(&places);
-            if let Ok(span) = &mut footer {
-                span.references = references;
+            Err(error) => {
+                let why = format!(
+                    "what stands here, the footer says, which cannot be read: {}",
+                    error.message()
+                );
+                Err((!middle.is_empty()).then(|| this.unparsed(middle).with_text(why)))
             }
-            let end = places.tail.start + MAGIC_LEN;
-            pending.push(this.magic(end..places.tail.end));
-            pending.push(this.length(places.tail.start..end));
-            if places.footer.is_empty() {
-                return pending.pop();
-            }
-            Some(footer)
-        });
+        };
+        let rest = SpansAfterHead { inspector: this, places, regions, end: None };
         Spans::new(std::iter::once(head).chain(rest))
     }
 
@@ -192,14 +159,23 @@ impl Inspector {
             Ok(None) => return Spans::list(vec![self.unparsed(0..self.file_len)]),
             Err(error) => return Spans::failed(error),
         };
+        Spans::new(self.end(&places, Vec::new()))
+    }
+
+    /// The footer, unless it is empty, its length and the magic number.
+    fn end(
+        &self,
+        places: &FixedParts,
+        references: Vec<Reference>,
+    ) -> impl Iterator<Item = Result<Span>> + Send + use<> {
+        let mut footer = (!places.footer.is_empty()).then(|| self.footer_span(places));
+        if let Some(span) = &mut footer {
+            span.references = references;
+        }
         let end = places.tail.start + MAGIC_LEN;
-        let parts = [
-            self.footer_span(&places),
-            self.length(places.tail.start..end),
-            self.magic(end..places.tail.end),
-        ];
-        let is_there = |part: &Result<Span>| part.as_ref().map_or(true, |span| span.length > 0);
-        Spans::new(parts.into_iter().filter(is_there))
+        let length = self.length(places.tail.start..end);
+        let magic = self.magic(end..places.tail.end);
+        footer.map(Ok).into_iter().chain([length, magic])
     }
 
     /// The pages of a column chunk.
@@ -253,7 +229,7 @@ impl Inspector {
     }
 
     /// The footer, encrypted or not.
-    fn footer_span(&self, places: &FixedParts) -> Result<Span> {
+    fn footer_span(&self, places: &FixedParts) -> Span {
         let range = places.footer.clone();
         let name = "footer";
         let span = Span::in_file(&self.source, range.clone(), SpanKind::Footer, name);
@@ -263,7 +239,7 @@ impl Inspector {
             Some(error) => span.with_text(format!("it cannot be read: {}", error.message())),
             None => span,
         };
-        Ok(span.with_children(move || {
+        span.with_children(move || {
             let bytes = match this.metadata() {
                 Some(footer) => Ok(footer.stored()),
                 None => memory::read(&*this.source, range.clone(), &this.budget),
@@ -278,7 +254,7 @@ impl Inspector {
             };
             let cutter = Cutter::new(bytes, range.start);
             Spans::list(if is_encrypted { this.sealed(cutter) } else { this.plain(cutter) })
-        }))
+        })
     }
 
     fn context(&self) -> Context {
@@ -340,6 +316,45 @@ impl Inspector {
         };
         out.push(span);
         out
+    }
+}
+
+/// What stands after the first magic number.
+struct SpansAfterHead {
+    inspector: Inspector,
+    places: FixedParts,
+    /// The regions; if the footer does not tell them, what stands in their place.
+    regions: Result<Regions, Option<Span>>,
+    /// What stands after them, once they are given.
+    end: Option<Box<dyn Iterator<Item = Result<Span>> + Send>>,
+}
+
+impl Iterator for SpansAfterHead {
+    type Item = Result<Span>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(end) = &mut self.end {
+            return end.next();
+        }
+        let span = match &mut self.regions {
+            Ok(regions) => regions.next_span().transpose(),
+            Err(unparsed) => unparsed.take().map(Ok),
+        };
+        match span {
+            Some(Ok(span)) => Some(Ok(span)),
+            Some(Err(error)) => {
+                self.end = Some(Box::new(std::iter::empty()));
+                Some(Err(error))
+            }
+            None => {
+                let references = match &mut self.regions {
+                    Ok(regions) => regions.references(&(0..u64::MAX)),
+                    Err(_) => Vec::new(),
+                };
+                let end = self.end.insert(Box::new(self.inspector.end(&self.places, references)));
+                end.next()
+            }
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use super::source::Source;
 use crate::error::{Error, Result};
 #[cfg(feature = "async")]
 use crate::read::Metadata;
-use crate::read::{Latency, Plan, PruneReport, RowRange, Step};
+use crate::read::{Latency, Plan, PrunedBy, RowRange, Step};
 
 /// Describes what a read will do. [`Display`](fmt::Display) formats it as text.
 ///
@@ -224,16 +224,16 @@ impl ExplainedRowGroup {
         (self.pages, self.pages_pruned) = (found.pages, found.pages_pruned);
         self.ignored.extend(found.ignored.iter().map(ToString::to_string));
         let Some(left) = left else {
-            self.outcome = match *found {
-                PruneReport { by_pages: true, .. } => Outcome::ByPageIndex,
-                PruneReport { by_dictionary: true, .. } => Outcome::ByDictionary,
+            self.outcome = match found.pruned_by {
+                Some(PrunedBy::PageIndex) => Outcome::ByPageIndex,
+                Some(PrunedBy::Dictionary) => Outcome::ByDictionary,
                 _ => Outcome::ByBloomFilter,
             };
             return Ok(());
         };
         self.outcome = match plan.options().filter {
             None => Outcome::Read,
-            Some(_) if left.is_claimed() => Outcome::AlwaysTrue,
+            Some(_) if left.is_claimed_or_proven() => Outcome::AlwaysTrue,
             Some(_) => Outcome::Evaluated,
         };
         self.rows_left = left.count();

@@ -15,10 +15,6 @@ use crate::page::PageContext;
 use crate::schema::LeafPath;
 
 /// One leaf of one row group: one or more [`ColumnDecoder`]s that decode it.
-#[cfg_attr(
-    not(any(feature = "parallel", test)),
-    expect(dead_code, reason = "it is split for threads alone")
-)]
 pub(crate) struct ColumnTask {
     pub(super) chunk: ChunkSource,
     /// Made when they are asked for: in a row group of many small chunks they take more memory than

@@ -75,6 +75,19 @@ pub(super) struct FilterColumns {
     pub(super) output_leaves: usize,
 }
 
+impl FilterColumns {
+    /// The shapes that each leaf is of.
+    fn shapes_of_leaf(&self) -> HashMap<usize, Vec<usize>> {
+        let mut shapes: HashMap<usize, Vec<usize>> = HashMap::new();
+        for shape in &self.shapes {
+            for leaf in &shape.leaves {
+                shapes.entry(*leaf).or_default().push(shape.column);
+            }
+        }
+        shapes
+    }
+}
+
 /// A column that is decoded before the filter.
 #[derive(Debug)]
 pub(super) struct EarlyColumn {
@@ -115,12 +128,7 @@ impl FilterGroups {
     pub(super) fn new(bound: &Bound, columns: FilterColumns) -> Self {
         let n = columns.shapes.len();
         let conjuncts = bound.columns_of_conjuncts(&columns.schema);
-        let mut shapes_of_leaf: HashMap<usize, Vec<usize>> = HashMap::new();
-        for shape in &columns.shapes {
-            for leaf in &shape.leaves {
-                shapes_of_leaf.entry(*leaf).or_default().push(shape.column);
-            }
-        }
+        let shapes_of_leaf = columns.shapes_of_leaf();
         let shapes_of = |output: &EarlyColumn| -> Vec<usize> {
             let shapes = output.leaves.iter().filter_map(|leaf| shapes_of_leaf.get(leaf));
             shapes.flatten().copied().collect()

@@ -30,7 +30,7 @@ impl Plan {
                 _ => found.indexes.push(need),
             }
         }
-        if self.filter().is_none() || range.is_claimed() {
+        if self.filter().is_none() || range.is_claimed_or_proven() {
             found.indexes.extend_from_slice(self.row_group(range)?.needs());
         } else if self.index_may_help(range.row_group)? {
             for column in self.leaves() {

@@ -57,7 +57,7 @@ pub use options::{
 pub(crate) use page_cache::PageCache;
 pub use plan::{Plan, RowRange};
 pub use progress::Progress;
-pub(crate) use prune::PruneReport;
+pub(crate) use prune::PrunedBy;
 pub(crate) use regions::ChunkRegions;
 pub(crate) use retry::Failed;
 pub use row_group::RowGroupDecoder;

@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use super::chunk::Pages;
 use super::column::{ColumnSpec, LeafReader};
-use super::filter::{LeafFacts, find};
+use super::filter::{Filter, LeafFacts, find};
 use super::page_list::PageList;
 use super::plan::{Plan, RowRange};
 use super::supplied::Step;
@@ -67,14 +67,18 @@ pub(crate) struct PruneReport {
     pub pages: u64,
     /// Number of those pages without any wanted row.
     pub pages_pruned: u64,
-    /// Whether a bloom filter proved that no row can match.
-    pub by_bloom: bool,
-    /// Whether a dictionary proved that no row can match.
-    pub by_dictionary: bool,
-    /// Whether the page index proved that no row can match.
-    pub by_pages: bool,
+    /// What proved that no row can match, if none can.
+    pub pruned_by: Option<PrunedBy>,
     /// Faults of the indexes that were ignored.
     pub ignored: Vec<Error>,
+}
+
+/// An index that proves that no row of a row group can match.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PrunedBy {
+    BloomFilter,
+    Dictionary,
+    PageIndex,
 }
 
 impl PruneReport {
@@ -116,7 +120,7 @@ impl Plan {
     /// The parts of row groups whose metadata claim that all rows pass the filter, each as the
     /// index of its row group and its number of rows.
     pub fn claimed_rows(&self) -> impl Iterator<Item = (usize, u64)> {
-        let claimed = self.ranges().iter().filter(|range| range.is_claimed());
+        let claimed = self.ranges().iter().filter(|range| range.is_claimed_or_proven());
         claimed.map(|range| (range.row_group, range.count()))
     }
 
@@ -140,7 +144,7 @@ impl Plan {
         if tested.is_empty() || self.ranges().is_empty() {
             return Ok(false);
         }
-        for range in self.ranges().iter().filter(|range| !range.is_claimed()) {
+        for range in self.ranges().iter().filter(|range| !range.is_claimed_or_proven()) {
             for (leaf, _) in &tested {
                 let chunk = self.footer().column_chunk_ref(range.row_group, *leaf)?;
                 if self.column_index(&chunk).is_some() && self.offset_index(&chunk).is_some() {
@@ -177,7 +181,7 @@ impl RowGroupPruner {
             pages: Vec::new(),
             dictionary_memory: Vec::new(),
         };
-        let Some(filter) = plan.filter().filter(|_| !range.is_claimed()) else {
+        let Some(filter) = plan.filter().filter(|_| !range.is_claimed_or_proven()) else {
             return Ok(pruner);
         };
         if !filter.asks_metadata() {
@@ -381,46 +385,49 @@ impl RowGroupPruner {
         Ok(())
     }
 
-    /// The rows that are left.
-    fn finish(self) -> Result<PruneStep> {
-        let Self { plan, range, rows_in_group: rows, facts, mut found, pages, .. } = self;
-        let Some(filter) = plan.filter().filter(|_| !range.is_claimed()) else {
-            return Ok(Step::Done((Some(range), found.into())));
+    /// The result, once all bytes were supplied.
+    fn finish(mut self) -> Result<PruneStep> {
+        let left = self.rows_left()?;
+        Ok(Step::Done((left, self.found.into())))
+    }
+
+    fn rows_left(&mut self) -> Result<Option<RowRange>> {
+        let (plan, range, rows) = (self.plan.clone(), self.range.clone(), self.rows_in_group);
+        let Some(filter) = plan.filter().filter(|_| !range.is_claimed_or_proven()) else {
+            return Ok(Some(range));
         };
-        let counters = plan.wiring().counters.as_deref();
-        let only_prunes = plan.wiring().only_prunes;
-        let result = filter.prune_result(rows, &facts);
-        // A row group that is read in parts counts once, and each page with the part that it begins
-        // in.
-        let part = range.part.clone();
-        if let Some(counters) = counters.filter(|_| part.start == 0) {
+        let result = filter.prune_result(rows, &self.facts);
+        // A row group that is read in parts counts once.
+        if let Some(counters) = plan.wiring().counters.as_deref().filter(|_| range.part.start == 0)
+        {
             counters.add_row_group(result == PruneResult::Cannot);
         }
-        match result {
+        Ok(match result {
             PruneResult::Cannot => {
-                let mut facts = facts;
-                facts.iter_mut().for_each(|found| found.facts.dictionary = None);
-                found.by_bloom = filter.prune_result(rows, &facts) == PruneResult::Cannot;
-                found.by_dictionary = !found.by_bloom;
-                return Ok(Step::Done((None, found.into())));
+                self.facts.iter_mut().for_each(|found| found.facts.dictionary = None);
+                self.found.pruned_by = Some(match filter.prune_result(rows, &self.facts) {
+                    PruneResult::Cannot => PrunedBy::BloomFilter,
+                    _ => PrunedBy::Dictionary,
+                });
+                None
             }
-            PruneResult::Always => {
-                let range = range.with_claim(filter, rows);
-                return Ok(Step::Done((Some(range), found.into())));
+            PruneResult::Always => Some(range.with_claim(filter, rows)),
+            PruneResult::Might if !self.pages.is_empty() => self.rows_left_by_pages(filter)?,
+            PruneResult::Might if plan.wiring().only_prunes => {
+                Some(range.with_proven(RowSelection::all(rows)))
             }
-            PruneResult::Might if pages.is_empty() && only_prunes => {
-                let range = range.with_proven(RowSelection::all(rows));
-                return Ok(Step::Done((Some(range), found.into())));
-            }
-            PruneResult::Might if pages.is_empty() => {
-                return Ok(Step::Done((Some(range), found.into())));
-            }
-            PruneResult::Might => {}
-        }
-        let start = counters.map(|_| Instant::now());
+            PruneResult::Might => Some(range),
+        })
+    }
+
+    /// The rows whose pages may hold a match, by the page index.
+    fn rows_left_by_pages(&mut self, filter: &Filter) -> Result<Option<RowRange>> {
+        let Self { plan, range, rows_in_group: rows, facts, found, pages, .. } = self;
+        let (rows, wiring) = (*rows, plan.wiring());
+        let timed = wiring.counters.as_deref().map(|counters| (counters, Instant::now()));
         let parts = filter.bound.prune_pages(
             rows,
-            |leaf| find(&facts, leaf).map(|found| &found.facts),
+            |leaf| find(facts, leaf).map(|found| &found.facts),
             |leaf| pages.iter().find(|(of, _)| *of == leaf).map(|(_, pages)| pages),
         );
         let rows_with = |wanted: &dyn Fn(PruneResult) -> bool| {
@@ -429,22 +436,23 @@ impl RowGroupPruner {
         };
         let left = rows_with(&|result| result != PruneResult::Cannot)?;
         let kept = range.to_selection(rows)?.and(&left)?;
-        let proven = match only_prunes {
+        let proven = match wiring.only_prunes {
             true => RowSelection::all(rows),
             false if !filter.trusts_claims() => RowSelection::none(rows),
             false => rows_with(&|result| result == PruneResult::Always)?,
         };
-        found.count_pages(&pages, &part, if part == (0..rows) { &kept } else { &left });
-        found.by_pages = kept.is_none();
-        if let (Some(counters), Some(start)) = (counters, start) {
+        // Of a row group that is read in parts, each page counts with the part that it begins in.
+        let is_whole = range.part == (0..rows);
+        found.count_pages(pages, &range.part, if is_whole { &kept } else { &left });
+        found.pruned_by = kept.is_none().then_some(PrunedBy::PageIndex);
+        if let Some((counters, start)) = timed {
             counters.page_nanos.add_since(start);
             counters.pages_pruned.add(found.pages_pruned);
             counters.pages_matched.add(found.pages - found.pages_pruned);
             counters.page_rows_pruned.add(range.count() - kept.count());
             counters.page_rows_matched.add(kept.count());
         }
-        let left = range.with_selection(kept);
-        Ok(Step::Done((left.map(|range| range.with_proven(proven)), found.into())))
+        Ok(range.with_selection(kept).map(|range| range.with_proven(proven)))
     }
 }
 

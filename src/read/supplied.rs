@@ -16,9 +16,14 @@ pub enum Step<T, More = Range<u64>> {
     NeedsMore(More),
 }
 
-/// Why a column stops before its end: it is done, with an error, or needs more bytes of the file.
-/// In the second case nothing is lost: the same call, once they are supplied, continues.
-pub(super) type Stop = Step<Error>;
+/// Why a column stops before its end.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Failed(Error),
+    /// More bytes of the file are needed: these. Nothing is lost: the same call, once they are
+    /// supplied, continues.
+    NeedsMore(Range<u64>),
+}
 
 impl<T> Step<T> {
     /// The result of a step that is done.
@@ -39,14 +44,14 @@ impl<T> Step<T> {
         match ended {
             Ok(done) => Ok(Self::Done(done)),
             Err(Stop::NeedsMore(range)) => Ok(Self::NeedsMore(range)),
-            Err(Stop::Done(error)) => Err(error),
+            Err(Stop::Failed(error)) => Err(error),
         }
     }
 }
 
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
-        Self::Done(error)
+        Self::Failed(error)
     }
 }
 
@@ -55,7 +60,7 @@ impl Stop {
     pub(super) fn map(self, map: impl FnOnce(Error) -> Error) -> Self {
         match self {
             Self::NeedsMore(range) => Self::NeedsMore(range),
-            Self::Done(error) => Self::Done(map(error)),
+            Self::Failed(error) => Self::Failed(map(error)),
         }
     }
 }

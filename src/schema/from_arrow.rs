@@ -420,15 +420,7 @@ impl<'a> SchemaBuilder<'a> {
                 return Err(Error::usage(format_args!("Arrow has no {storage}")));
             }
             D::Timestamp(unit, zone) => {
-                let unit = match unit {
-                    Unit::Second | Unit::Millisecond => TimeUnit::Millis,
-                    Unit::Microsecond => TimeUnit::Micros,
-                    Unit::Nanosecond => TimeUnit::Nanos,
-                };
-                // Schema.fbs: an empty zone is none.
-                let is_adjusted_to_utc = zone.as_ref().is_some_and(|zone| !zone.is_empty());
-                let timestamp = TimestampType { is_adjusted_to_utc, unit };
-                (Physical::Int64, Some(L::Timestamp(timestamp)))
+                (Physical::Int64, Some(L::Timestamp(timestamp(*unit, zone.as_deref()))))
             }
             D::Duration(_) => (Physical::Int64, None),
             D::Interval(_) => (Physical::FixedLenByteArray(12), None),
@@ -452,6 +444,16 @@ impl<'a> SchemaBuilder<'a> {
             }
         })
     }
+}
+
+fn timestamp(unit: Unit, zone: Option<&str>) -> TimestampType {
+    let unit = match unit {
+        Unit::Second | Unit::Millisecond => TimeUnit::Millis,
+        Unit::Microsecond => TimeUnit::Micros,
+        Unit::Nanosecond => TimeUnit::Nanos,
+    };
+    // Schema.fbs: an empty zone is none.
+    TimestampType { is_adjusted_to_utc: zone.is_some_and(|zone| !zone.is_empty()), unit }
 }
 
 /// Refuses FIXED_LEN_BYTE_ARRAY(0), which pyarrow, DuckDB and polars take for a broken file.

@@ -142,20 +142,7 @@ impl Mapper<'_> {
             }
             Group::Map(map) => {
                 let outer = Outer::element_of(map.entries);
-                // Key and value are always read, even if only the key is asked for, because an
-                // Arrow map has both.
-                let key = self.value(map.key, None, outer, Nullable::No)?;
-                let value = self.field(
-                    map.value,
-                    inner.and_then(|of_map| of_map.inside(0)?.inside(1)),
-                    outer,
-                )?;
-                let entries = vec![key, value];
-                let entries = Shape {
-                    field: self.named(map.entries, struct_of(&entries), Nullable::No, None),
-                    levels: outer.levels(outer.slot),
-                    kind: Kind::Struct(entries),
-                };
+                let entries = self.entries(map, inner, outer)?;
                 let (element, rep) = (outer.slot, outer.rep);
                 let data_type = DataType::Map(Arc::clone(&entries.field), false);
                 (data_type, Kind::Map { entries: Box::new(entries), element, rep }, None)
@@ -178,6 +165,24 @@ impl Mapper<'_> {
             field: self.named(node, data_type, nullable, extension),
             levels: outer.levels(node.max_def()),
             kind,
+        })
+    }
+
+    /// The entries of a map. Key and value are always read, even if only the key is asked for,
+    /// because an Arrow map has both.
+    fn entries(
+        &self,
+        map: nested::Map<'_>,
+        inner: Option<&ProjectedChildren>,
+        outer: Outer,
+    ) -> Result<Shape> {
+        let key = self.value(map.key, None, outer, Nullable::No)?;
+        let inner = inner.and_then(|of_map| of_map.inside(0)?.inside(1));
+        let children = vec![key, self.field(map.value, inner, outer)?];
+        Ok(Shape {
+            field: self.named(map.entries, struct_of(&children), Nullable::No, None),
+            levels: outer.levels(outer.slot),
+            kind: Kind::Struct(children),
         })
     }
 

@@ -52,10 +52,7 @@ impl Schema {
         for index in (0u32..).take(elements.len()) {
             let head = elements.head(index);
             let parent = match open.last_mut() {
-                Some(group) => {
-                    group.children_left -= 1;
-                    group.node
-                }
+                Some(group) => group.next_child(),
                 None if index == 0 => 0,
                 None => return Err(more_elements(index, elements.len())),
             };
@@ -63,15 +60,7 @@ impl Schema {
             if depth > limits.nesting.min(Limits::MAX_NESTING) {
                 return Err(too_deep(limits.nesting));
             }
-            let mut link = Link {
-                parent,
-                end: index + 1,
-                leaf: leaves_before,
-                max_def: 0,
-                max_rep: 0,
-                is_leaf: false,
-                flawed: false,
-            };
+            let mut link = Link::root(index, parent, leaves_before);
             if let Some(parent) = links.get(parent as usize) {
                 link.is_leaf = is_leaf(&elements, index)?;
                 link.descend_from(parent, head)?;
@@ -119,6 +108,12 @@ struct OpenGroup {
 }
 
 impl OpenGroup {
+    /// The next element is a child of it; returns which node it is itself.
+    fn next_child(&mut self) -> u32 {
+        self.children_left -= 1;
+        self.node
+    }
+
     #[cold]
     fn lacks_children(&self, name: &str) -> Error {
         let n = self.children_left;
@@ -134,6 +129,12 @@ fn more_elements(expected: u32, found: usize) -> Error {
 }
 
 impl Link {
+    /// An element without the levels of those above it.
+    fn root(index: u32, parent: u32, leaf: u32) -> Self {
+        let (is_leaf, flawed) = (false, false);
+        Self { parent, end: index + 1, leaf, max_def: 0, max_rep: 0, is_leaf, flawed }
+    }
+
     /// Counts the levels of `element` on top of those of its parent.
     fn descend_from(&mut self, parent: &Self, element: &ElementHead) -> Result<()> {
         let (def, rep) = match element.repetition_type() {

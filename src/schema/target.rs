@@ -143,20 +143,7 @@ impl Retarget<'_> {
         }
         let Shape { field, levels, kind } = shape;
         let kind = match (kind, wanted.data_type()) {
-            (Kind::Leaf { leaf }, to) if field.data_type() == to => Kind::Leaf { leaf },
-            (Kind::Leaf { leaf }, to) => {
-                let described = self.file.leaf(leaf)?;
-                if read_conversion(&described, to).is_some() {
-                    Kind::Leaf { leaf }
-                } else if *field.data_type() == DataType::Null && wanted.is_nullable() {
-                    // UNKNOWN: a column of nulls is one of any type.
-                    Kind::Missing
-                } else {
-                    let from = text::leaf_type(&described);
-                    let from = format_args!("{from} ({})", field.data_type());
-                    return Err(self.no_way(from, to));
-                }
-            }
+            (Kind::Leaf { leaf }, _) => self.leaf(leaf, &field, wanted)?,
             (Kind::Struct(children), DataType::Struct(fields))
                 if fields.is_empty() && is_empty_group(&children) =>
             {
@@ -194,6 +181,23 @@ impl Retarget<'_> {
             (_, to) => return Err(self.no_way(field.data_type(), to)),
         };
         Ok(Shape { field: Arc::clone(wanted), levels, kind })
+    }
+
+    fn leaf(&self, leaf: usize, field: &Field, wanted: &Field) -> Result<Kind> {
+        if field.data_type() == wanted.data_type() {
+            return Ok(Kind::Leaf { leaf });
+        }
+        let described = self.file.leaf(leaf)?;
+        if read_conversion(&described, wanted.data_type()).is_some() {
+            Ok(Kind::Leaf { leaf })
+        } else if *field.data_type() == DataType::Null && wanted.is_nullable() {
+            // UNKNOWN: a column of nulls is one of any type.
+            Ok(Kind::Missing)
+        } else {
+            let from = text::leaf_type(&described);
+            let from = format_args!("{from} ({})", field.data_type());
+            Err(self.no_way(from, wanted.data_type()))
+        }
     }
 
     /// A VARIANT. Its parts mean something together only, so none of them is left out: at the top

@@ -133,6 +133,11 @@ impl ScalarBuilder {
             Variant::Int64(v) => Some(v),
             _ => None,
         };
+        macro_rules! of_kind {
+            ($kind:ident) => {
+                if let Variant::$kind(v) = *value { Some(v) } else { None }
+            };
+        }
         Ok(match self {
             Self::Boolean(bits, nulls) => {
                 let Variant::Boolean(v) = *value else { return Ok(false) };
@@ -150,23 +155,15 @@ impl ScalarBuilder {
             Self::UInt16(column) => column.push(row, integer.and_then(|v| v.try_into().ok())),
             Self::UInt32(column) => column.push(row, integer.and_then(|v| v.try_into().ok())),
             Self::UInt64(column) => column.push(row, integer.and_then(|v| v.try_into().ok())),
-            Self::Float(column) => {
-                column.push(row, if let Variant::Float(v) = *value { Some(v) } else { None })
-            }
-            Self::Double(column) => {
-                column.push(row, if let Variant::Double(v) = *value { Some(v) } else { None })
-            }
+            Self::Float(column) => column.push(row, of_kind!(Float)),
+            Self::Double(column) => column.push(row, of_kind!(Double)),
             Self::Decimal(column, precision, scale) => {
                 let number = value.exact_number();
                 let digits = number.and_then(|(v, from)| rescale(v, from, *precision, *scale));
                 column.push(row, digits)
             }
-            Self::Date(column) => {
-                column.push(row, if let Variant::Date(v) = *value { Some(v) } else { None })
-            }
-            Self::Time(column) => {
-                column.push(row, if let Variant::TimeMicros(v) = *value { Some(v) } else { None })
-            }
+            Self::Date(column) => column.push(row, of_kind!(Date)),
+            Self::Time(column) => column.push(row, of_kind!(TimeMicros)),
             Self::Micros(column, is_utc) => column.push(row, micros(value, *is_utc)),
             Self::Nanos(column, is_utc) => column.push(row, nanos(value, *is_utc)),
             Self::Binary(column) => match *value {

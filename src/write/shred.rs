@@ -169,15 +169,10 @@ impl Stream {
         Self { slots, nulls: None, ..self }
     }
 
-    /// Makes an entry for every element of the lists; an empty list stays one entry and ends.
-    fn lists(self, rep: u16, list: impl Fn(usize) -> Range<usize>) -> Self {
-        let this = self.without_nulls();
-        let live = this.live + 1;
-        let n = this.def.len();
-        let mut slots = Vec::new();
-        let mut elements = 0;
-        let mut empty = 0;
-        for slot in this.slots.iter().cloned().flatten() {
+    /// The elements of the lists.
+    fn elements(&self, list: impl Fn(usize) -> Range<usize>) -> ElementSlots {
+        let (mut slots, mut elements, mut empty) = (Vec::new(), 0, 0);
+        for slot in self.slots.iter().cloned().flatten() {
             let range = list(slot);
             elements += range.len();
             empty += usize::from(range.is_empty());
@@ -185,6 +180,15 @@ impl Stream {
                 push_range(&mut slots, range);
             }
         }
+        ElementSlots { slots, elements, empty }
+    }
+
+    /// Makes an entry for every element of the lists; an empty list stays one entry and ends.
+    fn lists(self, rep: u16, list: impl Fn(usize) -> Range<usize>) -> Self {
+        let this = self.without_nulls();
+        let live = this.live + 1;
+        let n = this.def.len();
+        let ElementSlots { slots, elements, empty } = this.elements(&list);
         let lens = this.slots.iter().cloned().flatten().map(|slot| list(slot).len());
         // Dead entries and empty lists stay one entry each.
         let dead = n - this.slots.iter().map(Range::len).sum::<usize>();
@@ -239,6 +243,15 @@ impl Stream {
         rep.push_vec(reps);
         Self { def: defs, rep, live, slots, nulls: None }
     }
+}
+
+/// The elements of lists.
+struct ElementSlots {
+    slots: Vec<Range<usize>>,
+    /// How many they are.
+    elements: usize,
+    /// Number of lists without any.
+    empty: usize,
 }
 
 /// The level of an entry.

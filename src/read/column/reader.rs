@@ -134,7 +134,7 @@ impl LeafReader {
             return Err(refused.into());
         }
         let done = step(self);
-        self.is_broken = matches!(done, Err(Stop::Done(_)));
+        self.is_broken = matches!(done, Err(Stop::Failed(_)));
         done
     }
 

@@ -57,7 +57,7 @@ impl RowRange {
     }
 
     /// Whether the metadata claim that the filter is true of all rows that are wanted.
-    pub(crate) fn is_claimed(&self) -> bool {
+    pub(crate) fn is_claimed_or_proven(&self) -> bool {
         self.is_claimed || self.is_proven()
     }
 

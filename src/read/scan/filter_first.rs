@@ -54,7 +54,7 @@ impl FilterFirst {
     /// saves.
     fn candidate(&self, left: &PageIndexPlan, gap: u64) -> Option<Candidate> {
         let range = left.range();
-        if range.is_claimed() {
+        if range.is_claimed_or_proven() {
             return None;
         }
         // As above.

@@ -80,19 +80,26 @@ pub(super) fn encode(
             let bytes = bytes
                 .get(range.start * width..range.end * width)
                 .expect("pages and samples lie within the values");
-            match encoding {
-                Encoding::Plain => out.extend_from_slice(bytes),
-                Encoding::ByteStreamSplit => split::encode_into(bytes, *width, out),
-                Encoding::DeltaByteArray => {
-                    let values: Vec<&[u8]> = bytes.chunks_exact((*width).max(1)).collect();
-                    delta_bytes::encode_into(&values, out);
-                }
-                _ => return Err(illegal(encoding, physical)),
-            }
+            encode_fixed(bytes, *width, encoding, out)
+                .ok_or_else(|| illegal(encoding, physical))?;
         }
         _ => return Err(illegal(encoding, physical)),
     }
     Ok(())
+}
+
+/// Values of `width` bytes each; `None` if the format has no such encoding for them.
+fn encode_fixed(bytes: &[u8], width: usize, encoding: Encoding, out: &mut Vec<u8>) -> Option<()> {
+    match encoding {
+        Encoding::Plain => out.extend_from_slice(bytes),
+        Encoding::ByteStreamSplit => split::encode_into(bytes, width, out),
+        Encoding::DeltaByteArray => {
+            let values: Vec<&[u8]> = bytes.chunks_exact(width.max(1)).collect();
+            delta_bytes::encode_into(&values, out);
+        }
+        _ => return None,
+    }
+    Some(())
 }
 
 fn plain_texts(byte_arrays: &ByteArrayValues<'_>, range: Range<usize>, out: &mut Vec<u8>) {

@@ -79,55 +79,7 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
         order: ValueOrder,
         distinct: bool,
     ) -> Self {
-        fn sorted<T>(values: &[T], key: impl Fn(&T, &T) -> Ordering) -> Vec<u32> {
-            let mut by_rank: Vec<u32> = (0u32..).take(values.len()).collect();
-            by_rank.sort_unstable_by(|a, b| {
-                match (values.get(*a as usize), values.get(*b as usize)) {
-                    (Some(a), Some(b)) => key(a, b),
-                    _ => Ordering::Equal,
-                }
-            });
-            by_rank
-        }
-        let float32 = |bits: &i32| f32::from_bits(bits.cast_unsigned());
-        let float64 = |bits: &i64| f64::from_bits(bits.cast_unsigned());
-        let floats = matches!(order, ValueOrder::Float | ValueOrder::TotalFloat);
-        let mut nan = Vec::new();
-        let by_rank = match ranked {
-            LeafValues::Bits(_) => Vec::new(),
-            LeafValues::Words32(values) if floats => {
-                nan = values.iter().map(|v| float32(v).is_nan()).collect();
-                sorted(values, |a, b| float32(a).total_cmp(&float32(b)))
-            }
-            LeafValues::Words64(values) if floats => {
-                nan = values.iter().map(|v| float64(v).is_nan()).collect();
-                sorted(values, |a, b| float64(a).total_cmp(&float64(b)))
-            }
-            LeafValues::Words32(values) if order == ValueOrder::Unsigned => {
-                sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
-            }
-            LeafValues::Words64(values) if order == ValueOrder::Unsigned => {
-                sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
-            }
-            LeafValues::Words32(values) => sorted(values, Ord::cmp),
-            LeafValues::Words64(values) => sorted(values, Ord::cmp),
-            values => {
-                let slices = values.slices(0..values.len());
-                let half = |v: &[u8]| {
-                    half::f16::from_le_bytes(v.try_into().expect("FLOAT16 has two bytes"))
-                };
-                match order {
-                    ValueOrder::Float16 | ValueOrder::TotalFloat16 => {
-                        nan = slices.iter().map(|v| half(v).is_nan()).collect();
-                        sorted(&slices, |a, b| half(a).total_cmp(&half(b)))
-                    }
-                    ValueOrder::Decimal => {
-                        sorted(&slices, |a, b| crate::stats::order::decimals(a, b))
-                    }
-                    _ => sorted(&slices, Ord::cmp),
-                }
-            }
-        };
+        let (by_rank, mut nan) = sorted_entries(ranked, order);
         let mut ranks = vec![0u32; by_rank.len()];
         for (rank, entry) in (0u32..).zip(&by_rank) {
             ranks[*entry as usize] = rank;
@@ -189,6 +141,57 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
         }
         Extremes { bounds: Some((text(min.1).to_vec(), text(max.1).to_vec())), nans: 0 }
     }
+}
+
+/// The entries in order, and whether each is NaN if they are floats.
+fn sorted_entries(ranked: &LeafValues<'_>, order: ValueOrder) -> (Vec<u32>, Vec<bool>) {
+    let float32 = |bits: &i32| f32::from_bits(bits.cast_unsigned());
+    let float64 = |bits: &i64| f64::from_bits(bits.cast_unsigned());
+    let floats = matches!(order, ValueOrder::Float | ValueOrder::TotalFloat);
+    let mut nan = Vec::new();
+    let by_rank = match ranked {
+        LeafValues::Bits(_) => Vec::new(),
+        LeafValues::Words32(values) if floats => {
+            nan = values.iter().map(|v| float32(v).is_nan()).collect();
+            sorted(values, |a, b| float32(a).total_cmp(&float32(b)))
+        }
+        LeafValues::Words64(values) if floats => {
+            nan = values.iter().map(|v| float64(v).is_nan()).collect();
+            sorted(values, |a, b| float64(a).total_cmp(&float64(b)))
+        }
+        LeafValues::Words32(values) if order == ValueOrder::Unsigned => {
+            sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
+        }
+        LeafValues::Words64(values) if order == ValueOrder::Unsigned => {
+            sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
+        }
+        LeafValues::Words32(values) => sorted(values, Ord::cmp),
+        LeafValues::Words64(values) => sorted(values, Ord::cmp),
+        values => {
+            let slices = values.slices(0..values.len());
+            let half =
+                |v: &[u8]| half::f16::from_le_bytes(v.try_into().expect("FLOAT16 has two bytes"));
+            match order {
+                ValueOrder::Float16 | ValueOrder::TotalFloat16 => {
+                    nan = slices.iter().map(|v| half(v).is_nan()).collect();
+                    sorted(&slices, |a, b| half(a).total_cmp(&half(b)))
+                }
+                ValueOrder::Decimal => sorted(&slices, |a, b| crate::stats::order::decimals(a, b)),
+                _ => sorted(&slices, Ord::cmp),
+            }
+        }
+    };
+    (by_rank, nan)
+}
+
+/// The entries in an order.
+fn sorted<T>(values: &[T], key: impl Fn(&T, &T) -> Ordering) -> Vec<u32> {
+    let mut by_rank: Vec<u32> = (0u32..).take(values.len()).collect();
+    by_rank.sort_unstable_by(|a, b| match (values.get(*a as usize), values.get(*b as usize)) {
+        (Some(a), Some(b)) => key(a, b),
+        _ => Ordering::Equal,
+    });
+    by_rank
 }
 
 /// The first bytes after the prefix that all values have in common, as numbers of the same order.
