@@ -267,8 +267,8 @@ impl RowGroupDecoder {
         self.next_step(None)?.done()
     }
 
-    /// Like [`RowGroupDecoder::next_batch`], for a row group whose large chunks are given while they
-    /// are decoded: `given` is what the step before asked for.
+    /// Like [`RowGroupDecoder::next_batch`], for a row group whose large chunks are given while
+    /// they are decoded: `given` is what the step before asked for.
     ///
     /// # Errors
     /// As [`RowGroupDecoder::next_batch`].

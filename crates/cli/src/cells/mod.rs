@@ -276,17 +276,6 @@ fn scalar<'a>(array: &'a dyn Array, decimals: DecimalForm) -> Result<CellKind<'a
             CellKind::Other(Box::new(move |i, of, out| of.float(out, |out| write(values[i], out))))
         }};
     }
-    macro_rules! decimals {
-        ($type:ty, $scale:expr) => {{
-            let (values, scale) = (array.as_primitive::<$type>().values(), *$scale);
-            let write: Append<'a> =
-                Box::new(move |i, out| numbers::decimal(i128::from(values[i]), scale, out));
-            match decimals {
-                DecimalForm::Number => CellKind::Bare(write),
-                DecimalForm::Text => CellKind::Quoted(write),
-            }
-        }};
-    }
     Ok(match array.data_type() {
         DataType::Boolean => {
             let values = array.as_boolean();
@@ -307,20 +296,7 @@ fn scalar<'a>(array: &'a dyn Array, decimals: DecimalForm) -> Result<CellKind<'a
         }),
         DataType::Float32 => floats!(types::Float32Type, numbers::float32),
         DataType::Float64 => floats!(types::Float64Type, numbers::float64),
-        DataType::Decimal32(_, scale @ 0..) => decimals!(types::Decimal32Type, scale),
-        DataType::Decimal64(_, scale @ 0..) => decimals!(types::Decimal64Type, scale),
-        DataType::Decimal128(_, scale @ 0..) => decimals!(types::Decimal128Type, scale),
-        other if other.is_decimal() => {
-            let (values, form) = (formatter(array)?, decimals);
-            CellKind::Other(Box::new(move |i, of, out| {
-                let text = values.value(i).try_to_string()?;
-                match form {
-                    DecimalForm::Number => out.extend_from_slice(text.as_bytes()),
-                    DecimalForm::Text => of.text(&text, out)?,
-                }
-                Ok(())
-            }))
-        }
+        other if other.is_decimal() => decimal(array, decimals)?,
         zoned if time::is_in_zone(zoned) => in_zone(array)?,
         DataType::Date32
         | DataType::Date64
@@ -332,6 +308,36 @@ fn scalar<'a>(array: &'a dyn Array, decimals: DecimalForm) -> Result<CellKind<'a
             let values = formatter(array)?;
             CellKind::Other(Box::new(move |i, of, out| {
                 of.text(&values.value(i).try_to_string()?, out)
+            }))
+        }
+    })
+}
+
+fn decimal<'a>(array: &'a dyn Array, form: DecimalForm) -> Result<CellKind<'a>, ArrowError> {
+    macro_rules! decimals {
+        ($type:ty, $scale:expr) => {{
+            let (values, scale) = (array.as_primitive::<$type>().values(), *$scale);
+            let write: Append<'a> =
+                Box::new(move |i, out| numbers::decimal(i128::from(values[i]), scale, out));
+            match form {
+                DecimalForm::Number => CellKind::Bare(write),
+                DecimalForm::Text => CellKind::Quoted(write),
+            }
+        }};
+    }
+    Ok(match array.data_type() {
+        DataType::Decimal32(_, scale @ 0..) => decimals!(types::Decimal32Type, scale),
+        DataType::Decimal64(_, scale @ 0..) => decimals!(types::Decimal64Type, scale),
+        DataType::Decimal128(_, scale @ 0..) => decimals!(types::Decimal128Type, scale),
+        _ => {
+            let values = formatter(array)?;
+            CellKind::Other(Box::new(move |i, of, out| {
+                let text = values.value(i).try_to_string()?;
+                match form {
+                    DecimalForm::Number => out.extend_from_slice(text.as_bytes()),
+                    DecimalForm::Text => of.text(&text, out)?,
+                }
+                Ok(())
             }))
         }
     })

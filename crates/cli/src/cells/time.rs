@@ -14,31 +14,26 @@ use marquetry::engine::civil_from_days;
 /// # Errors
 /// If the type is none of dates, times and durations.
 pub(super) fn writer(array: &dyn Array) -> Result<Append<'_>, ArrowError> {
+    // `write` is given a value, and the digits after the point of the second.
     macro_rules! values {
-        ($type:ty, $write:expr) => {{
-            let values = array.as_primitive::<$type>().values();
-            let write = $write;
-            Box::new(move |i: usize, out: &mut Vec<u8>| write(i64::from(values[i]), out))
+        ($type:ident, $digits:literal, $write:expr) => {{
+            let (values, write) = (array.as_primitive::<types::$type>().values(), $write);
+            Box::new(move |i, out: &mut Vec<u8>| write(i64::from(values[i]), $digits, out))
         }};
     }
     macro_rules! of_unit {
-        ($unit:expr, $s:ident, $ms:ident, $us:ident, $ns:ident, $write:expr) => {{
-            let write = $write;
+        ($unit:expr, $write:expr, $s:ident, $ms:ident, $us:ident, $ns:ident) => {
             match $unit {
-                TimeUnit::Second => values!(types::$s, move |v, out: &mut _| write(v, 0, out)),
-                TimeUnit::Millisecond => {
-                    values!(types::$ms, move |v, out: &mut _| write(v, 3, out))
-                }
-                TimeUnit::Microsecond => {
-                    values!(types::$us, move |v, out: &mut _| write(v, 6, out))
-                }
-                TimeUnit::Nanosecond => values!(types::$ns, move |v, out: &mut _| write(v, 9, out)),
+                TimeUnit::Second => values!($s, 0, $write),
+                TimeUnit::Millisecond => values!($ms, 3, $write),
+                TimeUnit::Microsecond => values!($us, 6, $write),
+                TimeUnit::Nanosecond => values!($ns, 9, $write),
             }
-        }};
+        };
     }
     Ok(match array.data_type() {
-        DataType::Date32 => values!(types::Date32Type, date),
-        DataType::Date64 => values!(types::Date64Type, |value, out: &mut _| instant(value, 3, out)),
+        DataType::Date32 => values!(Date32Type, 0, |value, _, out: &mut _| date(value, out)),
+        DataType::Date64 => values!(Date64Type, 3, instant),
         DataType::Timestamp(unit, zone) => {
             let zone: &'static [u8] = if zone.is_some() { b"Z" } else { b"" };
             let write = move |value, digits, out: &mut Vec<u8>| {
@@ -47,33 +42,25 @@ pub(super) fn writer(array: &dyn Array) -> Result<Append<'_>, ArrowError> {
             };
             of_unit!(
                 unit,
+                write,
                 TimestampSecondType,
                 TimestampMillisecondType,
                 TimestampMicrosecondType,
-                TimestampNanosecondType,
-                write
+                TimestampNanosecondType
             )
         }
         DataType::Duration(unit) => of_unit!(
             unit,
+            duration,
             DurationSecondType,
             DurationMillisecondType,
             DurationMicrosecondType,
-            DurationNanosecondType,
-            duration
+            DurationNanosecondType
         ),
-        DataType::Time32(TimeUnit::Second) => {
-            values!(types::Time32SecondType, |value, out: &mut _| time(value, 0, out))
-        }
-        DataType::Time32(_) => {
-            values!(types::Time32MillisecondType, |value, out: &mut _| time(value, 3, out))
-        }
-        DataType::Time64(TimeUnit::Microsecond) => {
-            values!(types::Time64MicrosecondType, |value, out: &mut _| time(value, 6, out))
-        }
-        DataType::Time64(_) => {
-            values!(types::Time64NanosecondType, |value, out: &mut _| time(value, 9, out))
-        }
+        DataType::Time32(TimeUnit::Second) => values!(Time32SecondType, 0, time),
+        DataType::Time32(_) => values!(Time32MillisecondType, 3, time),
+        DataType::Time64(TimeUnit::Microsecond) => values!(Time64MicrosecondType, 6, time),
+        DataType::Time64(_) => values!(Time64NanosecondType, 9, time),
         other => return Err(ArrowError::CastError(format!("{other} is no date and no time"))),
     })
 }

@@ -92,17 +92,8 @@ impl Serialize for SpanRecord<'_> {
         if !span.references.is_empty() {
             map.serialize_entry("references", &References(span))?;
         }
-        if dump.shows_levels()
-            && let Some(checksum) = span.checksum()
-        {
-            let checksum = checksum.map_err(|error| self.failed(error))?;
-            let hex = |sum: u32| format!("{sum:#010x}");
-            map.serialize_entry("checksum", &[hex(checksum.stated), hex(checksum.found)])?;
-        }
-        if dump.shows_levels()
-            && let Some(slots) = span.slots()
-        {
-            map.serialize_entry("slots", &SlotList { dump, slots: RefCell::new(Some(slots)) })?;
+        if dump.shows_levels() {
+            self.serialize_page(&mut map)?;
         }
         match dump.children(span) {
             Some(children) => {
@@ -121,6 +112,20 @@ impl Serialize for SpanRecord<'_> {
 }
 
 impl SpanRecord<'_> {
+    /// The checksum and the slots of a page.
+    fn serialize_page<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        if let Some(checksum) = self.span.checksum() {
+            let checksum = checksum.map_err(|error| self.failed(error))?;
+            let hex = |sum: u32| format!("{sum:#010x}");
+            map.serialize_entry("checksum", &[hex(checksum.stated), hex(checksum.found)])?;
+        }
+        if let Some(slots) = self.span.slots() {
+            let slots = SlotList { dump: self.dump, slots: RefCell::new(Some(slots)) };
+            map.serialize_entry("slots", &slots)?;
+        }
+        Ok(())
+    }
+
     fn failed<E: serde::ser::Error>(&self, error: marquetry::Error) -> E {
         self.dump.checked::<Span>(Err(error));
         E::custom("the file cannot be read")

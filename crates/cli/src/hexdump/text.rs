@@ -102,14 +102,11 @@ impl<'a> SpanPrinter<'a> {
         };
         let mut children = children.peekable();
         // What stands in front of a struct, a list or a value bears its title.
-        let is_head = |first: &marquetry::Result<Span>| {
-            let kind = first.as_ref().map(|first| first.kind);
-            kind.is_ok_and(|kind| {
-                kind == SpanKind::FieldHeader
-                    || (kind == SpanKind::Length && span.kind == SpanKind::Value)
-            })
+        let is_head = |kind| {
+            kind == SpanKind::FieldHeader
+                || (kind == SpanKind::Length && span.kind == SpanKind::Value)
         };
-        match children.next_if(is_head) {
+        match children.next_if(|first| first.as_ref().is_ok_and(|first| is_head(first.kind))) {
             Some(Ok(mut head)) => {
                 head.kind = span.kind;
                 match children.peek() {
