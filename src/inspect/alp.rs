@@ -107,10 +107,8 @@ impl Iterator for VectorSpans {
         let values = self.vector_len.min(self.n - vector * self.vector_len);
         let span = self.cutter.cut(len, SpanKind::AlpVector, format!("vector {vector}"));
         self.next_vector += 1;
-        let (bytes, offset, width) = (span.in_memory(), span.offset, self.width);
-        Some(span.with_count(values).with_children(move || {
-            Spans::list(parts_of_vector(Cutter::new(bytes.clone(), offset), values, width))
-        }))
+        let (span, width) = (span.with_count(values), self.width);
+        Some(span.with_parts(move |cutter| Spans::list(parts_of_vector(cutter, values, width))))
     }
 }
 

@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::memory;
 use super::metadata::{self, Context, struct_len};
-use super::module::{self, Opener, module_len};
+use super::module::{self, module_len};
 use super::page::ChunkContext;
 use super::span::{Cutter, Span, SpanKind, Spans};
 use crate::crypt::Module;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::format::BloomFilterHeader;
 use crate::thrift::{Read, ThriftReader};
 
@@ -38,22 +37,9 @@ pub(super) fn stated_len(context: &ChunkContext, start: u64, max: u64) -> Result
 
 /// Describes the filter in `range`.
 pub(super) fn describe(context: &Arc<ChunkContext>, range: Range<u64>) -> Span {
-    let mut span =
-        Span::in_file(&context.source, range.clone(), SpanKind::BloomFilter, "bloom filter");
-    span.row_group = Some(context.row_group);
-    span.column = Some(context.column.path.clone());
-    let context = context.clone();
-    span.with_children(move || {
-        match memory::read(&*context.source, range.clone(), &context.budget) {
-            Ok(bytes) => Spans::list(parts(&context, Cutter::new(bytes, range.start))),
-            Err(error) if error.kind() == ErrorKind::Io => Spans::failed(error),
-            Err(error) => {
-                let kind = SpanKind::Unparsed;
-                let span = Span::in_file(&context.source, range.clone(), kind, "unparsed");
-                Spans::list(vec![span.with_text(error.message().to_owned())])
-            }
-        }
-    })
+    let span = context.span(range, SpanKind::BloomFilter, "bloom filter");
+    let of = context.clone();
+    context.with_parts(span, move |cutter| Spans::list(parts(&of, cutter)))
 }
 
 fn parts(context: &ChunkContext, mut cutter: Cutter) -> Vec<Span> {
@@ -66,20 +52,18 @@ fn parts(context: &ChunkContext, mut cutter: Cutter) -> Vec<Span> {
         let bits = cutter.cut_rest(SpanKind::BloomFilterBits, "bits").filter(|_| is_whole);
         return [Some(header), bits.map(describe_bits)].into_iter().flatten().collect();
     }
-    let opener = |module| {
-        let decryptor = context.page.decryptor.clone()?;
-        Some(Opener { decryptor, module, budget: context.budget.clone() })
-    };
     let len = module_len(cutter.rest());
     let header = cutter.cut(len, kind, name);
-    let header = module::describe(header, true, opener(Module::BloomFilterHeader), move |plain| {
-        let mut cutter = Cutter::new(plain, 0);
-        let span = metadata::cut::<BloomFilterHeader>(&mut cutter, kind, name, Context::default());
-        let rest = cutter.cut_rest(SpanKind::Unused, "unused");
-        Spans::infallible([span].into_iter().chain(rest))
-    });
+    let header =
+        module::describe(header, true, context.opener(Module::BloomFilterHeader), move |plain| {
+            let mut cutter = Cutter::new(plain, 0);
+            let span =
+                metadata::cut::<BloomFilterHeader>(&mut cutter, kind, name, Context::default());
+            let rest = cutter.cut_rest(SpanKind::Unused, "unused");
+            Spans::infallible([span].into_iter().chain(rest))
+        });
     let bits = cutter.cut_rest(SpanKind::BloomFilterBits, "bits").map(|span| {
-        module::describe(span, true, opener(Module::BloomFilterBitset), |plain: Bytes| {
+        module::describe(span, true, context.opener(Module::BloomFilterBitset), |plain: Bytes| {
             let len = plain.len();
             let span = Cutter::new(plain, 0).cut(len, SpanKind::BloomFilterBits, "bits");
             Spans::list(vec![describe_bits(span)])
@@ -89,12 +73,11 @@ fn parts(context: &ChunkContext, mut cutter: Cutter) -> Vec<Span> {
 }
 
 fn describe_bits(span: Span) -> Span {
-    let (bytes, offset) = (span.in_memory(), span.offset);
+    let bytes = span.in_memory();
     let set: u64 = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
     let of = bytes.len() as u64 * 8;
     let text = format!("{} blocks; {set} of {of} bits are set", bytes.len() / BLOCK);
-    span.with_text(text).with_children(move || {
-        let mut cutter = Cutter::new(bytes.clone(), offset);
+    span.with_text(text).with_parts(|mut cutter| {
         let mut next = 0;
         Spans::infallible(std::iter::from_fn(move || {
             if cutter.is_empty() {

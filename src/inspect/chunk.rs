@@ -12,7 +12,7 @@ use super::memory;
 use super::metadata::{self, Context};
 use super::module::{self, LENGTH_LEN};
 use super::page::{self, ChunkContext, PageExtent};
-use super::span::{Cutter, Span, SpanKind, Spans};
+use super::span::{Span, SpanKind, Spans};
 use crate::error::{ErrorKind, Result};
 use crate::format::{ColumnChunk, ColumnMetaData, PageType};
 use crate::page::{PagePosition, StoredHeader};
@@ -21,10 +21,7 @@ use crate::thrift::{Read, ThriftReader};
 /// The pages of a chunk, as a span.
 pub(super) fn describe(context: &Arc<ChunkContext>) -> Span {
     let range = context.range.clone();
-    let name = context.column.path.to_string();
-    let mut span = Span::in_file(&context.source, range, SpanKind::ColumnChunk, name);
-    span.row_group = Some(context.row_group);
-    span.column = Some(context.column.path.clone());
+    let span = context.span(range, SpanKind::ColumnChunk, context.column.path.to_string());
     let codec = context.page.codec;
     let physical = context.column.leaf.physical;
     let context = context.clone();
@@ -76,24 +73,15 @@ impl MetadataCopy {
 
     pub(super) fn describe(&self, context: &Arc<ChunkContext>) -> Span {
         let Self { range, is_chunk } = self.clone();
-        let kind = SpanKind::Struct;
-        let mut span = Span::in_file(&context.source, range.clone(), kind, "copy of the metadata");
-        span.row_group = Some(context.row_group);
-        span.column = Some(context.column.path.clone());
+        let span = context.span(range, SpanKind::Struct, "copy of the metadata");
         let name = if is_chunk { "ColumnChunk" } else { "ColumnMetaData" };
-        let context = context.clone();
-        span.with_text(format!("{name}, as the footer has it")).with_children(move || {
-            match memory::read(&*context.source, range.clone(), &context.budget) {
-                Ok(bytes) => {
-                    let (of, cutter) =
-                        (Context::of_column(&context.column), Cutter::new(bytes, range.start));
-                    match is_chunk {
-                        true => metadata::fields::<ColumnChunk>(cutter, of),
-                        false => metadata::fields::<ColumnMetaData>(cutter, of),
-                    }
-                }
-                Err(error) => Spans::failed(error),
-            }
+        let (span, of) = (
+            span.with_text(format!("{name}, as the footer has it")),
+            Context::of_column(&context.column),
+        );
+        context.with_parts(span, move |cutter| match is_chunk {
+            true => metadata::fields::<ColumnChunk>(cutter, of.clone()),
+            false => metadata::fields::<ColumnMetaData>(cutter, of.clone()),
         })
     }
 }
@@ -206,9 +194,7 @@ impl PageSpans {
         self.pages += 1;
         let context = self.context.clone();
         let name = format!("encrypted page {}", self.pages - 1);
-        let mut span = Span::in_file(&context.source, at..next, SpanKind::OtherPage, name);
-        span.row_group = Some(context.row_group);
-        span.column = Some(context.column.path.clone());
+        let span = context.span(at..next, SpanKind::OtherPage, name);
         let middle = ends.first().copied().unwrap_or(next);
         Ok(span.with_text("encrypted; its key is not known").with_children(move || {
             let parts = [
@@ -217,21 +203,8 @@ impl PageSpans {
             ];
             let context = context.clone();
             Spans::infallible(parts.into_iter().map(move |(range, kind, name, has_tag)| {
-                let span = Span::in_file(&context.source, range.clone(), kind, name);
-                let context = context.clone();
-                span.with_children(move || {
-                    let bytes = memory::read(&*context.source, range.clone(), &context.budget);
-                    match bytes {
-                        Ok(bytes) => Spans::list(module::parts(bytes, range.start, has_tag)),
-                        Err(error) if error.kind() == ErrorKind::Io => Spans::failed(error),
-                        Err(error) => {
-                            let kind = SpanKind::Unparsed;
-                            let of =
-                                Span::in_file(&context.source, range.clone(), kind, "unparsed");
-                            Spans::list(vec![of.with_text(error.message().to_owned())])
-                        }
-                    }
-                })
+                let span = Span::in_file(&context.source, range, kind, name);
+                context.with_parts(span, move |cutter| module::parts(cutter, has_tag))
             }))
         }))
     }

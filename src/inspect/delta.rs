@@ -33,7 +33,7 @@ pub(super) fn integers(cutter: Cutter, column: &Arc<ShownColumn>) -> Spans {
     let is_narrow = column.leaf.physical == Physical::Int32;
     let of = column.clone();
     let show: ShowNumber = Arc::new(move |number| of.word(number.cast_unsigned()).value);
-    parts(cutter.rest().clone(), cutter.offset(), is_narrow, show)
+    parts(cutter, is_narrow, show)
 }
 
 /// A stream of lengths at the start of `cutter`.
@@ -42,14 +42,11 @@ fn lengths(cutter: &mut Cutter, name: &'static str) -> Span {
     let len = delta_binary::end_offset(rest).unwrap_or(rest.len());
     let n = delta_binary::stated_len(rest).unwrap_or_default();
     let span = cutter.cut(len, SpanKind::DeltaStream, name);
-    let (bytes, offset) = (span.in_memory(), span.offset);
-    let span = match integer_list(&bytes, n, true, show_number()) {
-        Some(list) => span.with_value(Value::List(list)),
-        None => span,
-    };
-    span.with_text("DELTA_BINARY_PACKED")
+    let list = integer_list(&span.in_memory(), n, true, show_number());
+    span.with_list(list)
+        .with_text("DELTA_BINARY_PACKED")
         .with_count(n)
-        .with_children(move || parts(bytes.clone(), offset, true, show_number()))
+        .with_parts(|cutter| parts(cutter, true, show_number()))
 }
 
 /// DELTA_LENGTH_BYTE_ARRAY.
@@ -142,8 +139,8 @@ impl Iterator for ByteStringSpans {
 }
 
 /// The parts of a stream.
-fn parts(bytes: Bytes, offset: u64, is_narrow: bool, show: ShowNumber) -> Spans {
-    let mut cutter = Cutter::new(bytes.clone(), offset);
+fn parts(mut cutter: Cutter, is_narrow: bool, show: ShowNumber) -> Spans {
+    let bytes = cutter.rest().clone();
     let layout = match StreamLayout::new(&bytes) {
         Ok(layout) => layout,
         Err(error) => return Spans::infallible(cutter.unparsed(error.message()).into_iter()),
@@ -233,13 +230,13 @@ impl BlockSpans {
         self.left -= values;
         self.last = block.last;
         let span = self.cutter.cut(len, SpanKind::DeltaBlock, "block");
-        let (bytes, offset, show) = (span.in_memory(), span.offset, self.show.clone());
+        let (bytes, show) = (span.in_memory(), self.show.clone());
         let list = {
-            let (block, bytes, show) = (block.clone(), bytes.clone(), show.clone());
+            let (block, show) = (block.clone(), show.clone());
             Items::new(values as u64, move || block.values(bytes.clone(), show.clone()))
         };
         let span = span.with_count(values).with_value(Value::List(list));
-        Ok(span.with_children(move || block.parts(bytes.clone(), offset, show.clone())))
+        Ok(span.with_parts(move |cutter| block.parts(cutter, show.clone())))
     }
 
     /// Reads the next block, to its last value.
@@ -311,8 +308,7 @@ impl StoredBlock {
         })
     }
 
-    fn parts(&self, bytes: Bytes, offset: u64, show: ShowNumber) -> Spans {
-        let mut cutter = Cutter::new(bytes, offset);
+    fn parts(&self, mut cutter: Cutter, show: ShowNumber) -> Spans {
         let least = cutter
             .cut(self.min_delta_len, SpanKind::MinDelta, "least difference")
             .with_value(Value::Int(self.min_delta));

@@ -192,10 +192,7 @@ impl Inspector {
 
     fn unparsed(&self, range: Range<u64>) -> Span {
         let span = Span::in_file(&self.source, range, SpanKind::Unparsed, "unparsed");
-        match self.problem() {
-            Some(error) => span.with_text(error.message().to_owned()),
-            None => span,
-        }
+        span.with_any_text(self.problem().map(|error| error.message().to_owned()))
     }
 
     fn magic(&self, range: Range<u64>) -> Result<Span> {
@@ -235,10 +232,8 @@ impl Inspector {
         let span = Span::in_file(&self.source, range.clone(), SpanKind::Footer, name);
         let this = self.clone();
         let is_encrypted = places.is_encrypted;
-        let span = match self.problem() {
-            Some(error) => span.with_text(format!("it cannot be read: {}", error.message())),
-            None => span,
-        };
+        let why = self.problem().map(|error| format!("it cannot be read: {}", error.message()));
+        let span = span.with_any_text(why);
         span.with_children(move || {
             let bytes = match this.metadata() {
                 Some(footer) => Ok(footer.stored()),
@@ -273,9 +268,7 @@ impl Inspector {
             vec![metadata::cut::<FileMetaData>(&mut cutter, kind, "FileMetaData", self.context())];
         let rest = match is_signed && cutter.rest().len() == NONCE + TAG {
             true => cutter.cut_rest(SpanKind::Signature, "signature").map(|span| {
-                let (bytes, offset) = (span.in_memory(), span.offset);
-                span.with_children(move || {
-                    let mut cutter = Cutter::new(bytes.clone(), offset);
+                span.with_parts(|mut cutter| {
                     let nonce = cutter.cut(NONCE, SpanKind::Nonce, "nonce");
                     let tag = cutter.cut_rest(SpanKind::Tag, "tag");
                     Spans::infallible(std::iter::once(nonce).chain(tag))

@@ -82,8 +82,7 @@ impl StoredLevels {
     /// Describes the bytes that the levels are in, which `span` is: with a length of `prefix` bytes
     /// in front.
     pub(super) fn describe(&self, span: Span, prefix: usize) -> Span {
-        let (bytes, offset, levels) = (span.in_memory(), span.offset, self.clone());
-        let of = self.clone();
+        let (levels, of) = (self.clone(), self.clone());
         let list = Items::new(self.slots as u64, move || {
             let runs = of.runs().map_while(Result::ok);
             runs.flat_map(|(level, n)| {
@@ -97,8 +96,7 @@ impl StoredLevels {
         };
         let text = format!("{text}, {} bits, highest {}", Self::width(self.max).bits(), self.max);
         let span = span.with_value(Value::List(list)).with_count(self.slots).with_text(text);
-        span.with_children(move || {
-            let mut cutter = Cutter::new(bytes.clone(), offset);
+        span.with_parts(move |mut cutter| {
             let head = (prefix > 0).then(|| length(&mut cutter));
             let show: Show = Arc::new(|level| Value::Int(level.into()).into());
             let width = Self::width(levels.max);

@@ -66,8 +66,7 @@ pub(super) fn cut<T: Describe>(
 ) -> Span {
     let len = struct_len(cutter.rest());
     let span = cutter.cut(len, kind, name);
-    let (bytes, offset) = (span.in_memory(), span.offset);
-    span.with_children(move || fields::<T>(Cutter::new(bytes.clone(), offset), context.clone()))
+    span.with_parts(move |cutter| fields::<T>(cutter, context.clone()))
 }
 
 /// The fields of a struct of type `T`, which `cutter` begins with, and what follows them.
@@ -147,14 +146,9 @@ impl Fields {
             _ => None,
         };
         let span = self.cutter.cut(value.len, SpanKind::Struct, value.name);
-        let (bytes, offset, context) = (span.in_memory(), span.offset, self.context.clone());
-        let span = match of.map(|of| of.name).filter(|name| !name.is_empty()) {
-            Some(text) => span.with_text(text),
-            None => span,
-        };
-        let header = value.header;
-        span.with_children(move || {
-            let mut cutter = Cutter::new(bytes.clone(), offset);
+        let span = span.with_any_text(of.map(|of| of.name).filter(|name| !name.is_empty()));
+        let (header, context) = (value.header, self.context.clone());
+        span.with_parts(move |mut cutter| {
             let head =
                 (header > 0).then(|| cutter.cut(header, SpanKind::FieldHeader, "field header"));
             let fields = Self::new(cutter, of, context.clone());
@@ -175,14 +169,14 @@ impl Fields {
             size.map(|(element, n)| (element, n, reader.position()))
         };
         let span = self.cutter.cut(len, SpanKind::List, name);
-        let (bytes, offset, context) = (span.in_memory(), span.offset, self.context.clone());
+        let context = self.context.clone();
         let span = match size(&payload) {
             Some((_, n, _)) => span.with_count(n),
             None => span,
         };
-        span.with_children(move || {
-            let mut cutter = Cutter::new(bytes.clone(), offset);
-            let Some((element, n, len)) = size(bytes.get(header..).unwrap_or_default()) else {
+        span.with_parts(move |mut cutter| {
+            let list = cutter.rest().get(header..).unwrap_or_default();
+            let Some((element, n, len)) = size(list) else {
                 let unparsed = cutter.unparsed("a list or a map that cannot be read");
                 return Spans::infallible(unparsed.into_iter());
             };
@@ -206,10 +200,7 @@ impl Fields {
         let (value, text) = self.scalar(&of.payload, of.ty, is_element, of.description, &of.place);
         let mut span = self.cutter.cut(of.len, kind, of.name.clone());
         span.value = value;
-        match text {
-            Some(text) => span.with_text(text),
-            None => span,
-        }
+        span.with_any_text(text)
     }
 
     /// A value that holds no others, and what its number stands for.

@@ -17,9 +17,8 @@ const TAG_LEN: usize = 16;
 /// Bytes of the length in front of a module.
 pub(super) const LENGTH_LEN: usize = 4;
 
-/// The parts of the module that `bytes` are.
-pub(super) fn parts(bytes: Bytes, offset: u64, has_tag: bool) -> Vec<Span> {
-    let mut cutter = Cutter::new(bytes, offset);
+/// The parts of a module.
+pub(super) fn parts(mut cutter: Cutter, has_tag: bool) -> Spans {
     let mut out = vec![
         length(&mut cutter).with_text("bytes of the module after this length"),
         cutter.cut(NONCE_LEN, SpanKind::Nonce, "nonce"),
@@ -30,7 +29,7 @@ pub(super) fn parts(bytes: Bytes, offset: u64, has_tag: bool) -> Vec<Span> {
     out.extend(cutter.cut_rest(SpanKind::Tag, "tag"));
     // What is cut short has fewer parts.
     out.retain(|span| span.length > 0);
-    out
+    Spans::list(out)
 }
 
 /// The module at the start of `bytes`: how many of them it takes, no more than there are.
@@ -45,9 +44,8 @@ pub(super) fn describe(
     opener: Option<Opener>,
     inside: impl Fn(Bytes) -> Spans + Send + Sync + 'static,
 ) -> Span {
-    let (bytes, offset) = (span.in_memory(), span.offset);
-    let sealed = bytes.clone();
-    let span = span.with_children(move || Spans::list(parts(bytes.clone(), offset, has_tag)));
+    let sealed = span.in_memory();
+    let span = span.with_parts(move |cutter| parts(cutter, has_tag));
     let Some(opener) = opener else {
         return match span.text {
             None => span.with_text("encrypted; its key is not known"),

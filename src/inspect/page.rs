@@ -4,6 +4,7 @@
 //! decompressed when what is inside it is asked for. Trap: version 2 stores the repetition levels
 //! first, and compresses neither these nor the definition levels.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -49,7 +50,35 @@ impl ChunkContext {
         self.page.read_header(bytes, position)
     }
 
-    fn opener(&self, module: Module) -> Option<Opener> {
+    /// A span of the chunk.
+    pub(super) fn span(
+        &self,
+        range: Range<u64>,
+        kind: SpanKind,
+        name: impl Into<Cow<'static, str>>,
+    ) -> Span {
+        let mut span = Span::in_file(&self.source, range, kind, name);
+        span.row_group = Some(self.row_group);
+        span.column = Some(self.column.path.clone());
+        span
+    }
+
+    /// Gives a span of the file children that are cut off its bytes, which are read for it.
+    pub(super) fn with_parts(
+        self: &Arc<Self>,
+        span: Span,
+        cut: impl Fn(Cutter) -> Spans + Send + Sync + 'static,
+    ) -> Span {
+        let (context, range) = (self.clone(), span.offset..span.end());
+        span.with_children(move || {
+            match memory::read(&*context.source, range.clone(), &context.budget) {
+                Ok(bytes) => cut(Cutter::new(bytes, range.start)),
+                Err(error) => Spans::unparsed(&context.source, range.clone(), error),
+            }
+        })
+    }
+
+    pub(super) fn opener(&self, module: Module) -> Option<Opener> {
         let decryptor = self.page.decryptor.clone()?;
         Some(Opener { decryptor, module, budget: self.budget.clone() })
     }
@@ -117,9 +146,7 @@ pub(super) fn describe(
         }
         _ => (SpanKind::OtherPage, "page".to_owned()),
     };
-    let mut span = Span::in_file(&context.source, place.offset..place.end, kind, name);
-    span.row_group = Some(context.row_group);
-    span.column = Some(context.column.path.clone());
+    let mut span = context.span(place.offset..place.end, kind, name);
     span.page = place.number;
     let body = Arc::new(PageBody {
         context: context.clone(),
@@ -214,12 +241,8 @@ impl PageBody {
             None => span,
         };
         if this.context.is_encrypted {
-            let (body, offset) = (this.clone(), this.range.start);
-            let has_tag = !body.context.has_ctr_pages;
-            let span = span.with_children(move || match body.stored() {
-                Ok(bytes) => Spans::list(module::parts(bytes, offset, has_tag)),
-                Err(error) => body.failed(error),
-            });
+            let has_tag = !this.context.has_ctr_pages;
+            let span = this.context.with_parts(span, move |cutter| module::parts(cutter, has_tag));
             let body = this.clone();
             let is_open = body.module.is_some_and(|module| body.context.opener(module).is_some());
             return match is_open {
@@ -233,7 +256,8 @@ impl PageBody {
         }
         let (body, offset) = (this.clone(), this.range.start);
         let of = this.clone();
-        this.with_inside(span, move || body.stored(), offset, move |error| of.failed(error))
+        let failed = move |error| Spans::unparsed(&of.context.source, of.range.clone(), error);
+        this.with_inside(span, move || body.stored(), offset, failed)
     }
 
     /// A body that was decrypted.
@@ -269,16 +293,6 @@ impl PageBody {
                 Err(error) => no_bytes(&error),
             }
         })
-    }
-
-    /// The body as what cannot be explained, or the error of the source.
-    fn failed(&self, error: Error) -> Spans {
-        if error.kind() == ErrorKind::Io {
-            return Spans::failed(error);
-        }
-        let kind = SpanKind::Unparsed;
-        let span = Span::in_file(&self.context.source, self.range.clone(), kind, "unparsed");
-        Spans::list(vec![span.with_text(error.message().to_owned())])
     }
 
     /// The parts of a body that is neither encrypted nor, as a whole, compressed.
@@ -329,12 +343,9 @@ impl PageBody {
     fn dictionary_values(&self, span: Span) -> Span {
         let inner = self.header.dictionary_page_header.as_ref();
         let n = inner.map_or(0, |inner| usize::try_from(inner.num_values).unwrap_or_default());
-        let (bytes, offset) = (span.in_memory(), span.offset);
         let column = self.context.column.clone();
-        span.with_count(n).with_text("PLAIN").with_children(move || {
-            let cutter = Cutter::new(bytes.clone(), offset);
-            values::plain(cutter, n, column.clone(), "entry")
-        })
+        let span = span.with_count(n).with_text("PLAIN");
+        span.with_parts(move |cutter| values::plain(cutter, n, column.clone(), "entry"))
     }
 
     fn compressed_values(
@@ -375,15 +386,7 @@ impl PageBody {
         let inner = self.header.data_page_header.as_ref();
         let inner = inner.ok_or_else(|| "data_page_header is missing".to_owned())?;
         let (rep, def) = self.levels_v1(cutter.rest())?;
-        for (block, kind, name) in [
-            (&rep, SpanKind::RepetitionLevels, "repetition levels"),
-            (&def, SpanKind::DefinitionLevels, "definition levels"),
-        ] {
-            if block.len > 0 {
-                let span = cutter.cut(block.len, kind, name);
-                out.push(block.levels.describe(span, block.prefix));
-            }
-        }
+        LevelBlock::cut(&rep, &def, cutter, out);
         let n = match self.context.column.leaf.max_def {
             0 => rep.slots,
             _ => def.levels.count_values().map_err(|error| error.message().to_owned())?,
@@ -414,15 +417,7 @@ impl PageBody {
         let inner = self.header.data_page_header_v2.as_ref();
         let inner = inner.ok_or_else(|| "data_page_header_v2 is missing".to_owned())?;
         let (rep, def) = self.levels_v2(cutter.rest())?;
-        for (block, kind, name) in [
-            (&rep, SpanKind::RepetitionLevels, "repetition levels"),
-            (&def, SpanKind::DefinitionLevels, "definition levels"),
-        ] {
-            if block.len > 0 {
-                let span = cutter.cut(block.len, kind, name);
-                out.push(block.levels.describe(span, 0));
-            }
-        }
+        LevelBlock::cut(&rep, &def, cutter, out);
         let nulls = count(inner.num_nulls, "num_nulls")?;
         let n = match self.context.column.leaf.max_def {
             0 => rep.slots,
@@ -494,6 +489,19 @@ struct LevelBlock {
 }
 
 impl LevelBlock {
+    /// Cuts off the spans of both sorts.
+    fn cut(rep: &Self, def: &Self, cutter: &mut Cutter, out: &mut Vec<Span>) {
+        for (block, kind, name) in [
+            (rep, SpanKind::RepetitionLevels, "repetition levels"),
+            (def, SpanKind::DefinitionLevels, "definition levels"),
+        ] {
+            if block.len > 0 {
+                let span = cutter.cut(block.len, kind, name);
+                out.push(block.levels.describe(span, block.prefix));
+            }
+        }
+    }
+
     fn v1(
         bytes: &Bytes,
         encoding: Encoding,

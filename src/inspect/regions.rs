@@ -11,12 +11,12 @@ use super::bloom;
 use super::chunk::{self, MetadataCopy};
 use super::memory;
 use super::metadata::{self, Context};
-use super::module::{self, Opener};
+use super::module;
 use super::page::ChunkContext;
 use super::span::{Cutter, Reference, Span, SpanKind, Spans};
 use super::value::ShownColumn;
 use crate::crypt::Module;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::format::{ColumnChunkRef, ColumnIndex, OffsetIndex};
 use crate::io::Source;
 use crate::limits::{Budget, Limits, Reservation};
@@ -270,48 +270,23 @@ fn index(context: &Arc<ChunkContext>, kind: SpanKind, range: Range<u64>) -> Span
         SpanKind::ColumnIndex => ("column index", Module::ColumnIndex),
         _ => ("offset index", Module::OffsetIndex),
     };
-    let load = {
-        let (context, range) = (context.clone(), range.clone());
-        move || memory::read(&*context.source, range.clone(), &context.budget)
+    let of = Context::of_column(&context.column);
+    let fields = move |cutter| match kind {
+        SpanKind::ColumnIndex => metadata::fields::<ColumnIndex>(cutter, of.clone()),
+        _ => metadata::fields::<OffsetIndex>(cutter, of.clone()),
     };
-    let fields = {
-        let of = Context::of_column(&context.column);
-        move |bytes: bytes::Bytes, offset: u64| {
-            let cutter = Cutter::new(bytes, offset);
-            match kind {
-                SpanKind::ColumnIndex => metadata::fields::<ColumnIndex>(cutter, of.clone()),
-                _ => metadata::fields::<OffsetIndex>(cutter, of.clone()),
-            }
-        }
-    };
-    let failed = |error: Error, range: Range<u64>, source: &Arc<dyn Source>| {
-        if error.kind() == ErrorKind::Io {
-            return Spans::failed(error);
-        }
-        let span = Span::in_file(source, range, SpanKind::Unparsed, "unparsed");
-        Spans::list(vec![span.with_text(error.message().to_owned())])
-    };
-    let mut span = Span::in_file(&context.source, range.clone(), kind, name);
-    span.row_group = Some(context.row_group);
-    span.column = Some(context.column.path.clone());
-    let source = context.source.clone();
+    let span = context.span(range.clone(), kind, name);
     if !context.is_encrypted {
-        return span.with_children(move || match load() {
-            Ok(bytes) => fields(bytes, range.start),
-            Err(error) => failed(error, range.clone(), &source),
-        });
+        return context.with_parts(span, fields);
     }
-    let stored = load.clone();
-    let span = span.with_children(move || match stored() {
-        Ok(bytes) => Spans::list(module::parts(bytes, range.start, true)),
-        Err(error) => failed(error, range.clone(), &source),
-    });
-    let Some(decryptor) = context.page.decryptor.clone() else {
+    let span = context.with_parts(span, |cutter| module::parts(cutter, true));
+    let Some(opener) = context.opener(module) else {
         return span.with_text("encrypted; its key is not known");
     };
-    let opener = Opener { decryptor, module, budget: context.budget.clone() };
+    let context = context.clone();
+    let load = move || memory::read(&*context.source, range.clone(), &context.budget);
     span.with_decrypted(move || match load().and_then(|bytes| opener.open(&bytes)) {
-        Ok(plain) => fields(plain, 0),
+        Ok(plain) => fields(Cutter::new(plain, 0)),
         Err(error) if error.kind() == ErrorKind::Io => Spans::failed(error),
         Err(error) => module::no_bytes(&error),
     })

@@ -50,22 +50,15 @@ impl Iterator for RunSpans {
         let (header, body) = (place.header.len(), place.body.len());
         if let Some(value) = place.value {
             let span = self.cutter.cut(header + body, SpanKind::RleRun, "run");
-            let Shown { value, text } = (self.show)(value);
-            let span = span.with_value(value).with_count(place.n);
-            return Some(match text {
-                Some(text) => span.with_text(text),
-                None => span,
-            });
+            return Some(span.with_count(place.n).showing((self.show)(value)));
         }
         let span = self.cutter.cut(header + body, SpanKind::BitPackedRun, "packed run");
         if self.width.bits() == 0 {
             // There is nothing to unpack: all are 0.
             return Some(span.with_count(place.n).showing((self.show)(0)));
         }
-        let (bytes, offset) = (span.in_memory(), span.offset);
         let (width, n, show) = (self.width, place.n, self.show.clone());
-        Some(span.with_count(n).with_children(move || {
-            let mut cutter = Cutter::new(bytes.clone(), offset);
+        Some(span.with_count(n).with_parts(move |mut cutter| {
             let head = cutter.cut(header, SpanKind::RunHeader, "run header");
             let bits = width.bits();
             let groups = body.checked_div(bits as usize).unwrap_or_default();

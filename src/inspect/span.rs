@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::value::{Shown, Value};
-use crate::error::Result;
+use super::value::{Items, Shown, Value};
+use crate::error::{Error, ErrorKind, Result};
 use crate::io::Source;
 
 /// A range of bytes, and what it means. What is inside it is made when it is asked for.
@@ -345,13 +345,27 @@ impl Span {
         self
     }
 
+    /// With a text, if there is one; else the text stays.
+    #[must_use]
+    pub(super) fn with_any_text(self, text: Option<impl Into<Cow<'static, str>>>) -> Self {
+        match text {
+            Some(text) => self.with_text(text),
+            None => self,
+        }
+    }
+
+    /// With a list of values, if there is one.
+    #[must_use]
+    pub(super) fn with_list(self, list: Option<Items>) -> Self {
+        match list {
+            Some(list) => self.with_value(Value::List(list)),
+            None => self,
+        }
+    }
+
     #[must_use]
     pub(super) fn showing(self, shown: Shown) -> Self {
-        let span = self.with_value(shown.value);
-        match shown.text {
-            Some(text) => span.with_text(text),
-            None => span,
-        }
+        self.with_value(shown.value).with_any_text(shown.text)
     }
 
     #[must_use]
@@ -367,6 +381,13 @@ impl Span {
     ) -> Self {
         self.children = Some(Arc::new(make));
         self
+    }
+
+    /// With children that are cut off its bytes, which must be in memory.
+    #[must_use]
+    pub(super) fn with_parts(self, cut: impl Fn(Cutter) -> Spans + Send + Sync + 'static) -> Self {
+        let cutter = Cutter::new(self.in_memory(), self.offset);
+        self.with_children(move || cut(cutter.clone()))
     }
 
     #[must_use]
@@ -430,8 +451,17 @@ impl Spans {
         Self::infallible(spans.into_iter())
     }
 
-    pub(super) fn failed(error: crate::Error) -> Self {
+    pub(super) fn failed(error: Error) -> Self {
         Self::new(std::iter::once(Err(error)))
+    }
+
+    /// A range of the file as what cannot be parsed; the error, if it is one of the source.
+    pub(super) fn unparsed(source: &Arc<dyn Source>, range: Range<u64>, error: Error) -> Self {
+        if error.kind() == ErrorKind::Io {
+            return Self::failed(error);
+        }
+        let span = Span::in_file(source, range, SpanKind::Unparsed, "unparsed");
+        Self::list(vec![span.with_text(error.message().to_owned())])
     }
 }
 

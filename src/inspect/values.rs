@@ -29,15 +29,10 @@ pub(super) struct ValueContext {
 
 /// Explains `n` values in `encoding`, whose bytes `span` is.
 pub(super) fn describe(span: Span, encoding: Encoding, n: usize, context: &ValueContext) -> Span {
-    let (bytes, offset) = (span.in_memory(), span.offset);
-    let span = span.with_count(n).with_text(format!("{encoding}"));
-    let span = match list(&bytes, encoding, n, &context.column) {
-        Some(list) => span.with_value(Value::List(list)),
-        None => span,
-    };
+    let list = list(&span.in_memory(), encoding, n, &context.column);
+    let span = span.with_count(n).with_text(format!("{encoding}")).with_list(list);
     let context = context.clone();
-    span.with_children(move || {
-        let mut cutter = Cutter::new(bytes.clone(), offset);
+    span.with_parts(move |mut cutter| {
         let column = context.column.clone();
         match (encoding, column.leaf.physical) {
             (Encoding::Plain, _) => plain(cutter, n, column, "value"),
@@ -163,9 +158,7 @@ impl Iterator for PlainValues {
 
 /// A value with its length in front.
 fn prefixed_value(span: Span, shown: Shown) -> Span {
-    let (bytes, offset) = (span.in_memory(), span.offset);
-    span.showing(shown).with_children(move || {
-        let mut cutter = Cutter::new(bytes.clone(), offset);
+    span.showing(shown).with_parts(|mut cutter| {
         let head = length(&mut cutter);
         let body = cutter.cut_rest(SpanKind::ValueBytes, "bytes");
         Spans::infallible(std::iter::once(head).chain(body))
