@@ -7,6 +7,7 @@ mod file;
 mod upload;
 
 pub use file::Writer;
+pub(crate) use file_encoder::FileEncoder;
 pub use row_group_encoder::RowGroupEncoder;
 #[cfg(feature = "async")]
 pub use upload::AsyncWriter;

@@ -17,7 +17,7 @@ use super::progress::{ExportProgress, ExportedFile};
 use super::target::{CreatedFiles, OutFile, Target, lock};
 use crate::error::{Error, Result};
 use crate::write::summary;
-use crate::writer::RowGroupEncoder;
+use crate::writer::{FileEncoder, RowGroupEncoder};
 
 impl Export {
     /// Writes the streams, and returns the files in the order of their numbers. A thread takes a
@@ -248,11 +248,12 @@ impl ExportRun {
                 }
             };
             let before = file.out.bytes_written();
-            let rows = file.out.rows_until(&rest, self.file_bytes).min(rest.num_rows());
+            let rows_until = |encoder: &FileEncoder| encoder.rows_until(&rest, self.file_bytes);
+            let rows = file.out.file().map_or(usize::MAX, rows_until).min(rest.num_rows());
             let written = self.write_some(&mut file, &rest.slice(0, rows)).await;
             rest = rest.slice(rows, rest.num_rows() - rows);
             self.progress.wrote(rows as u64, file.out.bytes_written().saturating_sub(before));
-            let ratio = file.out.ratio();
+            let ratio = file.out.file().map_or(1.0, FileEncoder::ratio);
             let number = state.number;
             match written {
                 Ok(true) => {
@@ -287,8 +288,8 @@ impl ExportRun {
             return Err(placed(wrong(number, "there is such a file already")));
         }
         let mut out = self.target.begin(&path, self.encoder.clone(), &self.made)?;
-        if let Some(ratio) = ratio {
-            out.expect_ratio(ratio);
+        if let (Some(encoder), Some(ratio)) = (out.file_mut(), ratio) {
+            encoder.expect_ratio(ratio);
         }
         Ok(OpenFile { number, path, key: key.clone(), out })
     }

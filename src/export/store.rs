@@ -19,7 +19,7 @@ use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::io::{AsyncSink, StoreSink};
 use crate::write::WriteReport;
-use crate::writer::{AsyncWriter, RowGroupEncoder};
+use crate::writer::{AsyncWriter, FileEncoder, RowGroupEncoder};
 
 /// Objects whose paths begin with a prefix.
 #[derive(Debug)]
@@ -102,24 +102,12 @@ impl Target for StorePrefix {
 }
 
 impl OutFile for AsyncWriter<StoreSink> {
-    fn bytes_written(&self) -> u64 {
-        self.bytes_written()
+    fn file(&self) -> Option<&FileEncoder> {
+        self.file()
     }
 
-    fn estimated_bytes(&self) -> u64 {
-        self.estimated_bytes()
-    }
-
-    fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
-        self.rows_until(batch, bytes)
-    }
-
-    fn ratio(&self) -> f64 {
-        self.ratio()
-    }
-
-    fn expect_ratio(&mut self, ratio: f64) {
-        self.expect_ratio(ratio);
+    fn file_mut(&mut self) -> Option<&mut FileEncoder> {
+        self.file_mut()
     }
 
     fn write<'a>(&'a mut self, batch: &'a RecordBatch) -> Later<'a, Result<()>> {

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::io::{PathSink, Sink};
 use crate::write::WriteReport;
-use crate::writer::{RowGroupEncoder, Writer};
+use crate::writer::{FileEncoder, RowGroupEncoder, Writer};
 
 /// A future of a target; those of a folder are ready at once.
 pub(super) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -55,15 +55,18 @@ pub(super) trait Target: fmt::Debug + Send + Sync {
 
 /// A file that is being written.
 pub(super) trait OutFile: Send {
-    fn bytes_written(&self) -> u64;
+    /// What encodes its rows; none after an error.
+    fn file(&self) -> Option<&FileEncoder>;
 
-    fn estimated_bytes(&self) -> u64;
+    fn file_mut(&mut self) -> Option<&mut FileEncoder>;
 
-    fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize;
+    fn bytes_written(&self) -> u64 {
+        self.file().map_or(0, FileEncoder::bytes_written)
+    }
 
-    fn ratio(&self) -> f64;
-
-    fn expect_ratio(&mut self, ratio: f64);
+    fn estimated_bytes(&self) -> u64 {
+        self.file().map_or(0, FileEncoder::estimated_bytes)
+    }
 
     fn write<'a>(&'a mut self, batch: &'a RecordBatch) -> Later<'a, Result<()>>;
 
@@ -169,24 +172,12 @@ fn make_folders(base: &Path, folder: &Path, made: &CreatedFiles) -> Result<()> {
 
 /// Written at once, by the thread that calls.
 impl OutFile for Writer<PathSink> {
-    fn bytes_written(&self) -> u64 {
-        self.bytes_written()
+    fn file(&self) -> Option<&FileEncoder> {
+        Some(self.file())
     }
 
-    fn estimated_bytes(&self) -> u64 {
-        self.estimated_bytes()
-    }
-
-    fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
-        self.rows_until(batch, bytes)
-    }
-
-    fn ratio(&self) -> f64 {
-        self.ratio()
-    }
-
-    fn expect_ratio(&mut self, ratio: f64) {
-        self.expect_ratio(ratio);
+    fn file_mut(&mut self) -> Option<&mut FileEncoder> {
+        Some(self.file_mut())
     }
 
     fn write<'a>(&'a mut self, batch: &'a RecordBatch) -> Later<'a, Result<()>> {

@@ -78,14 +78,14 @@ impl BatchStream {
     /// waiting for each small one would take longer than decoding it.
     pub fn fetch_small(&mut self, bytes: u64) {
         if let Some(driver) = &mut self.driver {
-            driver.fetch_small(bytes);
+            driver.scan.open_small(bytes);
         }
     }
 
     /// Fetches one row group at a time from now on.
     pub fn hold_back(&mut self) {
         if let Some(driver) = &mut self.driver {
-            driver.hold_back();
+            driver.scan.hold_back();
         }
     }
 

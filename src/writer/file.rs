@@ -143,19 +143,12 @@ impl<S: Sink> Writer<S> {
         self.file.index_bytes()
     }
 
-    /// As [`FileEncoder::rows_until`].
-    pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
-        self.file.rows_until(batch, bytes)
+    pub(crate) fn file(&self) -> &FileEncoder {
+        &self.file
     }
 
-    /// As [`FileEncoder::ratio`].
-    pub(crate) fn ratio(&self) -> f64 {
-        self.file.ratio()
-    }
-
-    /// As [`FileEncoder::expect_ratio`].
-    pub(crate) fn expect_ratio(&mut self, ratio: f64) {
-        self.file.expect_ratio(ratio);
+    pub(crate) fn file_mut(&mut self) -> &mut FileEncoder {
+        &mut self.file
     }
 
     /// Adds a pair to the file's key-value metadata.

@@ -15,7 +15,7 @@ use crate::write::{EncodedRowGroup, FileAssembler, WriteReport, WriteSchedule, W
 
 /// A file that is being encoded: the schedule chooses rows, threads encode them, and the assembler
 /// makes a file of the results.
-pub(super) struct FileEncoder {
+pub(crate) struct FileEncoder {
     pub(super) encoder: RowGroupEncoder,
     schedule: WriteSchedule,
     /// Full row groups that are not assembled yet.
@@ -148,7 +148,7 @@ impl FileEncoder {
     }
 
     /// Bytes that were assembled so far.
-    pub(super) fn bytes_written(&self) -> u64 {
+    pub(crate) fn bytes_written(&self) -> u64 {
         self.assembler.len()
     }
 
@@ -158,7 +158,7 @@ impl FileEncoder {
     }
 
     /// Bytes that the file would have if it were finished now, about.
-    pub(super) fn estimated_bytes(&self) -> u64 {
+    pub(crate) fn estimated_bytes(&self) -> u64 {
         self.assembler.len() + self.schedule.estimated_bytes()
     }
 
@@ -175,17 +175,17 @@ impl FileEncoder {
 
     /// Rows of a batch that the file takes until it has about `bytes` bytes, if they are all alike;
     /// at least 1.
-    pub(super) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
+    pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
         self.schedule.rows_of(batch, bytes.saturating_sub(self.estimated_bytes()))
     }
 
     /// Encoded bytes for each byte of Arrow arrays, as far as is known.
-    pub(super) fn ratio(&self) -> f64 {
+    pub(crate) fn ratio(&self) -> f64 {
         self.schedule.ratio()
     }
 
     /// Sets the ratio that is expected, as another file with similar rows had it.
-    pub(super) fn expect_ratio(&mut self, ratio: f64) {
+    pub(crate) fn expect_ratio(&mut self, ratio: f64) {
         self.schedule.expect_ratio(ratio);
     }
 }

@@ -82,21 +82,13 @@ impl AsyncWriter<crate::io::StoreSink> {
         Self::new(sink, schema, WriteOptions::default())
     }
 
-    /// As [`FileEncoder::rows_until`].
-    pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
-        self.file.as_ref().map_or(usize::MAX, |file| file.rows_until(batch, bytes))
+    /// What encodes the rows; none after an error.
+    pub(crate) fn file(&self) -> Option<&FileEncoder> {
+        self.file.as_ref()
     }
 
-    /// As [`FileEncoder::ratio`].
-    pub(crate) fn ratio(&self) -> f64 {
-        self.file.as_ref().map_or(1.0, FileEncoder::ratio)
-    }
-
-    /// As [`FileEncoder::expect_ratio`].
-    pub(crate) fn expect_ratio(&mut self, ratio: f64) {
-        if let Some(file) = &mut self.file {
-            file.expect_ratio(ratio);
-        }
+    pub(crate) fn file_mut(&mut self) -> Option<&mut FileEncoder> {
+        self.file.as_mut()
     }
 }
 

@@ -99,7 +99,7 @@ const LONGEST_GUESS: u64 = 512 << 10;
 /// The batches of a plan, fetched asynchronously, in order.
 pub(crate) struct Streamed {
     shared: Arc<StreamState>,
-    scan: Scan,
+    pub(crate) scan: Scan,
     /// The indexes of the first row groups, which are fetched before all else.
     indexes: Option<BoxFuture<'static, ()>>,
     /// Row groups that are being opened.
@@ -317,14 +317,6 @@ impl Streamed {
     pub(crate) fn fetch(&mut self, cx: &mut Context<'_>) {
         // It is not the turn of this read: what has its turn holds memory, and gives it back.
         self.poll_opening(cx, true);
-    }
-
-    pub(crate) fn fetch_small(&mut self, bytes: u64) {
-        self.scan.open_small(bytes);
-    }
-
-    pub(crate) fn hold_back(&mut self) {
-        self.scan.hold_back();
     }
 
     pub(crate) fn keep_fetched(&self, keep: bool) {
