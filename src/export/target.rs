@@ -55,7 +55,7 @@ pub(super) trait Target: fmt::Debug + Send + Sync {
 
 /// A file that is being written.
 pub(super) trait OutFile: Send {
-    /// What encodes its rows; none after an error.
+    /// The encoder of its rows; none after an error.
     fn file(&self) -> Option<&FileEncoder>;
 
     fn file_mut(&mut self) -> Option<&mut FileEncoder>;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::metadata::numbers;
 use super::span::{Cutter, Span, SpanKind, Spans};
 use super::value::{Items, Value};
-use crate::encoding::alp::Decoder;
+use crate::encoding::alp::{Decoder, Float};
 use crate::schema::Physical;
 
 /// The header, the offsets, and the vectors.
@@ -179,24 +179,22 @@ fn unsigned(span: &Span) -> u64 {
 
 /// The values of a page.
 pub(super) fn list(bytes: &Bytes, n: usize, physical: Physical) -> Option<Items> {
-    let bytes = bytes.clone();
-    Some(match physical {
-        Physical::Float => Items::new(n as u64, move || {
-            let mut decoder = Decoder::<f32>::new(bytes.clone(), n).ok();
-            (0..n).map_while(move |_| {
-                let mut bits = Vec::new();
-                decoder.as_mut()?.read_bits(1, &mut bits).ok()?;
-                bits.first().map(|bits| Value::Float(f32::from_bits(bits.cast_unsigned())))
-            })
-        }),
-        Physical::Double => Items::new(n as u64, move || {
-            let mut decoder = Decoder::<f64>::new(bytes.clone(), n).ok();
-            (0..n).map_while(move |_| {
-                let mut bits = Vec::new();
-                decoder.as_mut()?.read_bits(1, &mut bits).ok()?;
-                bits.first().map(|bits| Value::Double(f64::from_bits(bits.cast_unsigned())))
-            })
-        }),
-        _ => return None,
+    let float = |bits: i32| Value::Float(f32::from_bits(bits.cast_unsigned()));
+    let double = |bits: i64| Value::Double(f64::from_bits(bits.cast_unsigned()));
+    match physical {
+        Physical::Float => Some(floats::<f32>(bytes.clone(), n, float)),
+        Physical::Double => Some(floats::<f64>(bytes.clone(), n, double)),
+        _ => None,
+    }
+}
+
+fn floats<F: Float + 'static>(bytes: Bytes, n: usize, value: fn(F::Int) -> Value) -> Items {
+    Items::new(n as u64, move || {
+        let mut decoder = Decoder::<F>::new(bytes.clone(), n).ok();
+        (0..n).map_while(move |_| {
+            let mut bits = Vec::new();
+            decoder.as_mut()?.read_bits(1, &mut bits).ok()?;
+            bits.pop().map(value)
+        })
     })
 }

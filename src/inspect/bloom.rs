@@ -56,11 +56,7 @@ fn parts(context: &ChunkContext, mut cutter: Cutter) -> Vec<Span> {
     let header = cutter.cut(len, kind, name);
     let header =
         module::describe(header, true, context.opener(Module::BloomFilterHeader), move |plain| {
-            let mut cutter = Cutter::new(plain, 0);
-            let span =
-                metadata::cut::<BloomFilterHeader>(&mut cutter, kind, name, Context::default());
-            let rest = cutter.cut_rest(SpanKind::Unused, "unused");
-            Spans::infallible([span].into_iter().chain(rest))
+            metadata::decrypted::<BloomFilterHeader>(plain, kind, name, Context::default())
         });
     let bits = cutter.cut_rest(SpanKind::BloomFilterBits, "bits").map(|span| {
         module::describe(span, true, context.opener(Module::BloomFilterBitset), |plain: Bytes| {

@@ -349,8 +349,7 @@ impl Iterator for BlockSpans {
             return None;
         }
         if self.left == 0 {
-            let rest = self.cutter.cut_rest(SpanKind::Unused, "unused");
-            return rest.map(|span| span.with_text("all values have been read before these bytes"));
+            return self.cutter.after_values();
         }
         match self.next_block() {
             Ok(span) => Some(span),

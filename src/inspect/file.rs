@@ -293,16 +293,13 @@ impl Inspector {
                 let (plain, context) = (footer.plain_bytes(), self.context());
                 span.text = None;
                 span.with_decrypted(move || {
-                    let mut cutter = Cutter::new(plain.clone(), 0);
-                    let kind = SpanKind::FileMetaData;
-                    let span = metadata::cut::<FileMetaData>(
-                        &mut cutter,
+                    let (plain, kind) = (plain.clone(), SpanKind::FileMetaData);
+                    metadata::decrypted::<FileMetaData>(
+                        plain,
                         kind,
                         "FileMetaData",
                         context.clone(),
-                    );
-                    let rest = cutter.cut_rest(SpanKind::Unused, "unused");
-                    Spans::infallible([span].into_iter().chain(rest))
+                    )
                 })
             }
             None => span,
@@ -312,13 +309,13 @@ impl Inspector {
     }
 }
 
-/// What stands after the first magic number.
+/// The spans after the first magic number.
 struct SpansAfterHead {
     inspector: Inspector,
     places: FixedParts,
     /// The regions; if the footer does not tell them, what stands in their place.
     regions: Result<Regions, Option<Span>>,
-    /// What stands after them, once they are given.
+    /// The spans after them, once they are given.
     end: Option<Box<dyn Iterator<Item = Result<Span>> + Send>>,
 }
 

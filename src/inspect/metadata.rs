@@ -69,6 +69,19 @@ pub(super) fn cut<T: Describe>(
     span.with_parts(move |cutter| fields::<T>(cutter, context.clone()))
 }
 
+/// A module that was decrypted: a struct of type `T`, and what follows it.
+pub(super) fn decrypted<T: Describe>(
+    plain: Bytes,
+    kind: SpanKind,
+    name: &'static str,
+    context: Context,
+) -> Spans {
+    let mut cutter = Cutter::new(plain, 0);
+    let span = cut::<T>(&mut cutter, kind, name, context);
+    let rest = cutter.cut_rest(SpanKind::Unused, "unused");
+    Spans::infallible([span].into_iter().chain(rest))
+}
+
 /// The fields of a struct of type `T`, which `cutter` begins with, and what follows them.
 pub(super) fn fields<T: Describe>(cutter: Cutter, context: Context) -> Spans {
     let of = match T::DESCRIPTION {

@@ -190,10 +190,7 @@ fn header_span(body: &Arc<PageBody>, place: &PageExtent, is_dictionary: bool) ->
     };
     let opener = body.context.opener(module);
     module::describe(span, true, opener, move |plain| {
-        let mut cutter = Cutter::new(plain, 0);
-        let span = metadata::cut::<PageHeader>(&mut cutter, kind, name, context.clone());
-        let rest = cutter.cut_rest(SpanKind::Unused, "unused");
-        Spans::infallible([span].into_iter().chain(rest))
+        metadata::decrypted::<PageHeader>(plain, kind, name, context.clone())
     })
 }
 

@@ -38,8 +38,7 @@ impl Iterator for RunSpans {
             return None;
         }
         if self.hybrid.remaining() == 0 {
-            let rest = self.cutter.cut_rest(SpanKind::Unused, "unused");
-            return rest.map(|span| span.with_text("all values have been read before these bytes"));
+            return self.cutter.after_values();
         }
         let place = match self.hybrid.begin_run() {
             Ok(place) => place,

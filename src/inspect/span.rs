@@ -610,6 +610,12 @@ impl Cutter {
         (!self.is_empty()).then(|| self.cut(self.rest.len(), kind, name))
     }
 
+    /// All that is left after the last value.
+    pub(super) fn after_values(&mut self) -> Option<Span> {
+        let rest = self.cut_rest(SpanKind::Unused, "unused");
+        rest.map(|span| span.with_text("all values have been read before these bytes"))
+    }
+
     /// All that is left, as what cannot be parsed.
     pub(super) fn unparsed(&mut self, why: impl ToString) -> Option<Span> {
         let why = why.to_string();

@@ -126,8 +126,7 @@ impl Iterator for PlainValues {
             return None;
         }
         if self.next >= self.n {
-            let rest = self.cutter.cut_rest(SpanKind::Unused, "unused");
-            return rest.map(|span| span.with_text("all values have been read before these bytes"));
+            return self.cutter.after_values();
         }
         let left = self.cutter.rest().len();
         let name = format!("{} {}", self.what, self.next);

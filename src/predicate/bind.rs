@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::format::KeyValue;
 use crate::geo::Edges;
 use crate::schema::{
-    ArrowOptions, Kind, Node as SchemaNode, Projection, Schema, Shape, describe_in_arrow,
-    find_field, has_geodesic_edges,
+    ArrowOptions, Groups, Kind, Node as SchemaNode, Projection, Schema, Shape, find_field,
+    has_geodesic_edges, map_to_arrow,
 };
 use crate::variant::{VariantArray, VariantShape};
 
@@ -49,7 +49,9 @@ impl Predicate {
     ) -> Result<Bound> {
         let mut names = Vec::new();
         self.for_each_column(|path| names.push(path.to_owned()));
-        let mapping = describe_in_arrow(schema, key_values, &Projection::names(names), options)?;
+        // Columns are not read here: it is found out where they come from.
+        let (projection, groups) = (Projection::names(names), Groups::AreDescribed);
+        let mapping = map_to_arrow(schema, key_values, &projection, options, groups)?;
         let target = options.target.is_some();
         let find = |path: &str, wants_list: bool| {
             if target {

@@ -67,7 +67,7 @@ pub(crate) struct PruneReport {
     pub pages: u64,
     /// Number of those pages without any wanted row.
     pub pages_pruned: u64,
-    /// What proved that no row can match, if none can.
+    /// The index that proved that no row can match, if none can.
     pub pruned_by: Option<PrunedBy>,
     /// Faults of the indexes that were ignored.
     pub ignored: Vec<Error>,

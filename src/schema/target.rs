@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 
 /// How the groups of a mapping are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Groups {
+pub(crate) enum Groups {
     /// Rows are made of them: a leaf must show where they are null or empty.
     AreRead,
     /// They are only looked at, and need not have one.

@@ -38,18 +38,9 @@ pub fn to_arrow(
     map_to_arrow(schema, key_values, projection, options, Groups::AreRead)
 }
 
-/// As [`to_arrow`], to find out where columns come from, and not to read them: with a target,
-/// groups may be without any field that the file has.
-pub(crate) fn describe_in_arrow(
-    schema: &Schema,
-    key_values: &[KeyValue],
-    projection: &Projection,
-    options: &ArrowOptions,
-) -> Result<Mapping> {
-    map_to_arrow(schema, key_values, projection, options, Groups::AreDescribed)
-}
-
-fn map_to_arrow(
+/// As [`to_arrow`]; with a target, groups that are not read may be without any field that the file
+/// has.
+pub(crate) fn map_to_arrow(
     schema: &Schema,
     key_values: &[KeyValue],
     projection: &Projection,

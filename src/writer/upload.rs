@@ -82,7 +82,7 @@ impl AsyncWriter<crate::io::StoreSink> {
         Self::new(sink, schema, WriteOptions::default())
     }
 
-    /// What encodes the rows; none after an error.
+    /// The encoder of the rows; none after an error.
     pub(crate) fn file(&self) -> Option<&FileEncoder> {
         self.file.as_ref()
     }
