@@ -1,4 +1,4 @@
-//! What is held of a file is counted for as long as a span needs it.
+//! The memory that is held of a file is counted for as long as a span needs it.
 
 use std::ops::Range;
 
