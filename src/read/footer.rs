@@ -169,7 +169,7 @@ impl Footer {
     }
 
     /// The order of the bounds of a leaf, if the footer has one for every leaf.
-    pub(in crate::read) fn column_order(&self, leaf: usize) -> Option<&ColumnOrder> {
+    pub(crate) fn column_order(&self, leaf: usize) -> Option<&ColumnOrder> {
         let orders = self.index().head().column_orders.as_ref()?;
         // A list that is shorter than the leaves is none.
         (orders.len() >= self.schema().leaves_len()).then(|| orders.get(leaf)).flatten()
@@ -481,7 +481,7 @@ impl Footer {
         self.shared.stored.clone()
     }
 
-    pub(super) fn quirks(&self) -> WriterQuirks {
+    pub(crate) fn quirks(&self) -> WriterQuirks {
         self.shared.quirks
     }
 }
@@ -498,7 +498,7 @@ impl fmt::Debug for Footer {
 
 /// Faults of the writer of a file that are read past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct WriterQuirks {
+pub(crate) struct WriterQuirks {
     /// Arrow C++ before 3.0 (`parquet-cpp` before 2.0.0): V2 pages state `is_compressed = false`
     /// for compressed values.
     pub(super) ignores_is_compressed: bool,
@@ -514,6 +514,11 @@ pub(super) struct WriterQuirks {
 }
 
 impl WriterQuirks {
+    /// Whether there is one.
+    pub(crate) fn is_any(self) -> bool {
+        self != Self::default()
+    }
+
     /// Reads `application version X.Y.Z (build HASH)`, as leniently as the field is written.
     fn parse(created_by: &str) -> Self {
         let mut words = created_by.split_whitespace();

@@ -55,7 +55,7 @@ fn metadata_state_what_is_true() {
 
 /// Counts of the cases that occurred, because a test of nothing passes too easily.
 #[derive(Default)]
-struct Seen {
+pub struct Seen {
     distinct: AtomicUsize,
     sorted: AtomicUsize,
     rising: AtomicUsize,
@@ -64,7 +64,7 @@ struct Seen {
     null_pages: AtomicUsize,
 }
 
-fn is_true(case: &Case, seen: &Seen) {
+pub fn is_true(case: &Case, seen: &Seen) {
     let name = &case.name;
     let reader = Reader::new(case.file.clone()).expect("a file").threads(1);
     let metadata = reader.metadata().index().to_file_meta_data().expect("a footer");

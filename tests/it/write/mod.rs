@@ -7,5 +7,6 @@ mod encodings_of_readers;
 mod failing_sinks;
 mod metadata_is_true;
 pub mod round_trip;
+mod rewriting;
 mod rules;
 mod shared_bytes;

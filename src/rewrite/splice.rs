@@ -1,0 +1,601 @@
+//! [`Splicer`] copies row groups of files into a new one.
+//!
+//! ```text
+//! magic | pages, chunk by chunk | bloom filters | column indexes | offset indexes | footer
+//! ```
+//!
+//! Pages whose protection stays are copied as bytes, without looking at them; others page by page.
+//! The order is that of [`Writer`](crate::Writer). Trap: a checksum covers the stored bytes, and is
+//! computed anew where these change. It is verified before that, or a damaged page would get a
+//! correct checksum.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::inputs::{Input, Inputs};
+use super::output::CountingSink;
+use super::page_copier::PageCopier;
+use crate::crypt::{ChunkDecryptor, FileEncryptor, Module, opened};
+use crate::error::{Error, LimitKind, Result, Spec};
+use crate::format::{
+    BloomFilterHeader, ColumnChunk, ColumnIndex, ColumnMetaData, FileMetaData, OffsetIndex,
+    PageLocation, PageType, RowGroup, SortingColumn,
+};
+use crate::io::{Sink, Source, read_exactly};
+use crate::limits::{Budget, Reservation};
+use crate::read::{
+    ChunkRegions, ChunkWalk, Footer, column_index_range, decode, offset_index_range,
+};
+use crate::thrift::{self, Read};
+use crate::write::{IndexWriter, ModuleSealer, footer, magic};
+
+/// Copies the row groups of the inputs.
+pub(super) struct Splicer<'a, S> {
+    inputs: &'a Inputs<'a>,
+    encryptor: Option<FileEncryptor>,
+    /// Whether every page is looked at, and its checksum verified.
+    looks_at_pages: bool,
+    budget: Budget,
+    out: CountingSink<S>,
+    /// The memory of the offset indexes that are kept.
+    indexes: Reservation,
+    /// Pages that were looked at.
+    pages: u64,
+    /// By file, the bytes that were copied.
+    regions: Vec<ChunkRegions>,
+}
+
+/// What was written.
+pub(super) struct Spliced {
+    pub(super) rows: u64,
+    pub(super) row_groups: usize,
+    /// Pages that were looked at.
+    pub(super) pages: u64,
+    pub(super) bytes: u64,
+}
+
+/// The metadata of a copied chunk, until its indexes are written.
+struct CopiedChunk {
+    origin: Origin,
+    /// Where its bloom filter is in the old file.
+    bloom: Option<i64>,
+    pages: NewPlaces,
+    /// The growth of its uncompressed size.
+    grown: i64,
+}
+
+/// Where a chunk comes from.
+#[derive(Clone, Copy)]
+struct Origin {
+    file: usize,
+    row_group: usize,
+    leaf: usize,
+    /// Whether its bounds are kept.
+    has_bounds: bool,
+}
+
+/// Where the pages of a chunk are in the new file.
+enum NewPlaces {
+    /// All were moved by as many bytes, from this range.
+    Shifted { from: Range<u64>, by: i64 },
+    /// Each has its own; there may be no offset index.
+    Listed(Option<OffsetIndex>),
+}
+
+/// A data page in the old file and in the new one.
+struct MovedPage {
+    from: u64,
+    to: i64,
+    len: usize,
+}
+
+impl<'a, S: Sink> Splicer<'a, S> {
+    pub(super) fn new(
+        inputs: &'a Inputs<'a>,
+        sink: S,
+        encryptor: Option<FileEncryptor>,
+        looks_at_pages: bool,
+        budget: Budget,
+    ) -> Self {
+        Self {
+            inputs,
+            encryptor,
+            looks_at_pages,
+            out: CountingSink::new(sink),
+            indexes: budget.reservation("the offset indexes of the file"),
+            budget,
+            pages: 0,
+            regions: inputs.files.iter().map(|_| ChunkRegions::default()).collect(),
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<Spliced> {
+        let mut metadata = self.inputs.footer.clone();
+        self.out.send(Bytes::from_static(magic(self.encryptor.as_ref())))?;
+        let (mut copied, mut rows) = (Vec::new(), 0u64);
+        for (at, file) in self.inputs.files.iter().enumerate() {
+            let place = |e: Error| file.reader.name(e);
+            // As thrift, as structs, and in the new footer.
+            let footer_len = file.footer().index().byte_len();
+            let _footer = self.budget.take_for("a footer", footer_len.saturating_mul(4))?;
+            let old = file.footer().index().to_file_meta_data().map_err(place)?;
+            for &ordinal in &file.row_groups {
+                let rows_before = rows;
+                rows = file
+                    .footer()
+                    .row_group_rows(ordinal)
+                    .map_err(place)?
+                    .checked_add(rows_before)
+                    .ok_or_else(|| Error::usage("more than 2^64 rows"))?;
+                let old = old.row_groups.get(ordinal).cloned().unwrap_or_default();
+                let new = metadata.row_groups.len();
+                let done = self.row_group(at, ordinal, old, new);
+                let (row_group, chunks) = done.map_err(|e| place(e.at_row_group(ordinal)))?;
+                metadata.row_groups.push(row_group);
+                copied.push(chunks);
+            }
+        }
+        metadata.num_rows = i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?;
+        self.write_indexes(&mut metadata, &copied)?;
+        let mut end = Vec::new();
+        footer(&mut metadata, &self.inputs.leaves, self.encryptor.as_ref(), &mut end)?;
+        self.out.send(end.into())?;
+        self.out.finish()?;
+        let row_groups = metadata.row_groups.len();
+        Ok(Spliced { rows, row_groups, pages: self.pages, bytes: self.out.written() })
+    }
+
+    fn file(&self, at: usize) -> Result<&'a Input<'a>> {
+        let inputs: &'a Inputs<'a> = self.inputs;
+        inputs.files.get(at).ok_or_else(|| Error::internal("there is no such input"))
+    }
+
+    /// Copies the pages of a row group. Returns its metadata with their new places.
+    fn row_group(
+        &mut self,
+        file: usize,
+        ordinal: usize,
+        old: RowGroup,
+        new_ordinal: usize,
+    ) -> Result<(RowGroup, Vec<CopiedChunk>)> {
+        let input = self.file(file)?;
+        let (expected, found) = (input.footer().schema().leaves_len(), old.columns.len());
+        if expected != found {
+            return Err(Error::mismatch(Spec::Metadata("RowGroup"), "columns", expected, found));
+        }
+        let start = self.out.here()?;
+        let mut columns = Vec::with_capacity(input.leaves.len());
+        let mut copied = Vec::with_capacity(input.leaves.len());
+        for (new_leaf, &leaf) in input.leaves.iter().enumerate() {
+            let has_bounds = input.is_ordered.get(new_leaf).copied().unwrap_or(false);
+            let origin = Origin { file, row_group: ordinal, leaf, has_bounds };
+            let name = self.inputs.leaves.get(new_leaf).map(|leaf| leaf.path.dotted());
+            let place = |e: Error| e.at_column(name.unwrap_or_default());
+            let (chunk, done) = self.chunk(origin, (new_ordinal, new_leaf)).map_err(place)?;
+            columns.push(chunk);
+            copied.push(done);
+        }
+        let sizes = columns.iter().filter_map(|chunk| chunk.meta_data.as_ref());
+        let total_byte_size = match columns.len() == found {
+            // Some writers count otherwise; what they said stays.
+            true => {
+                let grown = copied.iter().fold(0i64, |sum, chunk| sum.saturating_add(chunk.grown));
+                old.total_byte_size.saturating_add(grown).max(0)
+            }
+            false => sizes.fold(0i64, |sum, meta| sum.saturating_add(meta.total_uncompressed_size)),
+        };
+        let sorting_columns = old.sorting_columns.as_deref().and_then(|all| sorting(all, input));
+        let row_group = RowGroup {
+            columns,
+            total_byte_size,
+            sorting_columns,
+            total_compressed_size: Some(self.out.here()? - start),
+            file_offset: Some(start),
+            ordinal: i16::try_from(new_ordinal).ok(),
+            ..old
+        };
+        Ok((row_group, copied))
+    }
+
+    /// Copies the pages of a chunk. Returns its metadata with their new places, not encrypted.
+    fn chunk(&mut self, origin: Origin, to: (usize, usize)) -> Result<(ColumnChunk, CopiedChunk)> {
+        let input = self.file(origin.file)?;
+        let options = input.reader.read_options();
+        let (row_group, leaf) = (origin.row_group, origin.leaf);
+        let file_len = input.reader.file_len();
+        let walk = ChunkWalk::new(input.footer(), file_len, row_group, leaf, &options.limits)?;
+        if let Some(regions) = self.regions.get_mut(origin.file).filter(|_| !options.shared_bytes) {
+            regions.add(&walk.range)?;
+        }
+        // After the key was found, so that the metadata are those that it decrypts.
+        let mut old = input.footer().column_chunk(row_group, leaf)?;
+        if !origin.has_bounds {
+            forget_bounds(&mut old);
+        }
+        let encryptor = self.encryptor.as_ref().map(|file| file.chunk(to.0, to.1));
+        let encryptor = encryptor.transpose()?.flatten();
+        if walk.decryptor().is_none() && encryptor.is_none() && !self.looks_at_pages {
+            return self.copy_bytes(input, origin, old, &walk.range);
+        }
+        let pages = PageCopier {
+            decryptor: walk.decryptor().cloned(),
+            encryptor,
+            sealer: ModuleSealer::default(),
+            plain: Vec::new(),
+            header_bytes_added: 0,
+        };
+        self.copy_pages(input, origin, old, walk, pages)
+    }
+
+    /// Copies a chunk as it is.
+    fn copy_bytes(
+        &mut self,
+        input: &Input<'_>,
+        origin: Origin,
+        old: ColumnChunk,
+        range: &Range<u64>,
+    ) -> Result<(ColumnChunk, CopiedChunk)> {
+        let start = self.out.here()?;
+        let mut at = range.start;
+        while at < range.end {
+            let end = range.end.min(at.saturating_add(WINDOW));
+            let _window = self.reserve("bytes of a column chunk", &(at..end))?;
+            self.out.send(read(input, at..end)?)?;
+            at = end;
+        }
+        let by = start - i64::try_from(range.start).unwrap_or(i64::MAX);
+        let moved = |offset: i64| {
+            let is_inside = u64::try_from(offset).is_ok_and(|offset| range.contains(&offset));
+            is_inside.then_some(offset.saturating_add(by))
+        };
+        let meta = old.meta_data.as_ref();
+        let first_data_page = meta.and_then(|meta| moved(meta.data_page_offset));
+        let dictionary_page = meta.and_then(|meta| moved(meta.dictionary_page_offset?));
+        let bloom = meta.and_then(|meta| meta.bloom_filter_offset);
+        let end = self.out.here()?;
+        let new = relocated_chunk(old, start..end, first_data_page, dictionary_page, 0)?;
+        let pages = NewPlaces::Shifted { from: range.clone(), by };
+        Ok((new, CopiedChunk { origin, bloom, pages, grown: 0 }))
+    }
+
+    /// Copies a chunk page by page.
+    fn copy_pages(
+        &mut self,
+        input: &Input<'_>,
+        origin: Origin,
+        old: ColumnChunk,
+        walk: ChunkWalk,
+        mut pages: PageCopier,
+    ) -> Result<(ColumnChunk, CopiedChunk)> {
+        let offset_index = self.offset_index(input, origin, walk.decryptor())?;
+        let start = self.out.here()?;
+        let memory = self.reserve("a column chunk", &walk.range)?;
+        let bytes = read(input, walk.range.clone())?;
+        let mut moved = Vec::new();
+        let mut places = self.budget.reservation("the places of pages");
+        let (mut first_data, mut dictionary) = (None, None);
+        for page in walk.pages(bytes, memory) {
+            let page = page?;
+            let to = self.out.here()?;
+            let place = |e: Error| e.at_offset(page.offset).at_page(moved.len());
+            let is_dictionary = page.header.r#type == PageType::DictionaryPage;
+            if !page.is_data() && !is_dictionary {
+                // It carries no values, and there is no module for it.
+                continue;
+            }
+            // In plain text, encrypted, and with its header.
+            let _copies = self.budget.take_for("a page", page.bytes.len().saturating_mul(3))?;
+            let new = pages.copy(&page, moved.len()).map_err(place)?;
+            self.pages += 1;
+            if is_dictionary {
+                dictionary = Some(to);
+            } else {
+                first_data.get_or_insert(to);
+                places.grow(size_of::<MovedPage>())?;
+                moved.push(MovedPage { from: page.offset, to, len: new.len() });
+            }
+            self.out.send(new.into())?;
+        }
+        let end = self.out.here()?;
+        let grown = pages.header_bytes_added;
+        let bloom = old.meta_data.as_ref().and_then(|meta| meta.bloom_filter_offset);
+        let new = relocated_chunk(old, start..end, first_data, dictionary, grown)?;
+        let offset_index = offset_index.map(|index| relocated(index, &moved)).transpose()?;
+        let pages = NewPlaces::Listed(offset_index);
+        Ok((new, CopiedChunk { origin, bloom, pages, grown }))
+    }
+
+    fn reserve(&self, purpose: &'static str, range: &Range<u64>) -> Result<Reservation> {
+        let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        self.budget.take_for(purpose, len)
+    }
+
+    /// The offset index of a chunk, whose memory stays reserved.
+    fn offset_index(
+        &mut self,
+        input: &Input<'_>,
+        origin: Origin,
+        decryptor: Option<&ChunkDecryptor>,
+    ) -> Result<Option<OffsetIndex>> {
+        let places = input.footer().index().index_places(origin.row_group, [origin.leaf])?;
+        let places = places.first().copied().unwrap_or_default();
+        let Some(range) = offset_index_range(&places, input.reader.file_len())? else {
+            return Ok(None);
+        };
+        let _stored = self.reserve("an offset index", &range)?;
+        let stored = read(input, range)?;
+        let plain = opened(decryptor, Module::OffsetIndex, &stored)?;
+        // A location takes 4 bytes at least.
+        self.indexes.grow((plain.len() / 4).saturating_mul(size_of::<PageLocation>()))?;
+        decode(Some(&plain))
+    }
+
+    /// Writes bloom filters, column indexes and offset indexes, one by one.
+    fn write_indexes(
+        &mut self,
+        metadata: &mut FileMetaData,
+        copied: &[Vec<CopiedChunk>],
+    ) -> Result<()> {
+        for kind in [IndexKind::Bloom, IndexKind::Column, IndexKind::Offset] {
+            for (i, row_group) in metadata.row_groups.iter_mut().enumerate() {
+                let chunks = row_group.columns.iter_mut().zip(copied.get(i).into_iter().flatten());
+                for ((chunk, of), leaf) in chunks.zip(&self.inputs.leaves) {
+                    let input = self.file(of.origin.file)?;
+                    self.write_index(kind, chunk, of, (i, leaf.index)).map_err(|e| {
+                        let e = e.at_row_group(of.origin.row_group);
+                        input.reader.name(e.at_column(leaf.path.dotted()))
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_index(
+        &mut self,
+        kind: IndexKind,
+        chunk: &mut ColumnChunk,
+        of: &CopiedChunk,
+        to: (usize, usize),
+    ) -> Result<()> {
+        let input = self.file(of.origin.file)?;
+        let encryptor = self.encryptor.as_ref().map(|file| file.chunk(to.0, to.1));
+        let encryptor = encryptor.transpose()?.flatten();
+        let encryptor = encryptor.as_ref();
+        let mut out = Vec::new();
+        let mut to = IndexWriter { offset: self.out.written(), plain: Vec::new(), out: &mut out };
+        match kind {
+            IndexKind::Bloom => {
+                if let Some(offset) = of.bloom {
+                    let decryptor = decryptor(input.footer(), of.origin)?;
+                    let (filter, _memory) = self.bloom(input, offset, decryptor.as_ref())?;
+                    to.bloom(chunk, &filter, encryptor)?;
+                }
+            }
+            IndexKind::Column if of.origin.has_bounds => {
+                if let Some((index, _memory)) = self.column_index(input, of.origin)? {
+                    to.column_index(chunk, &index, encryptor)?;
+                }
+            }
+            // Its bounds mean nothing in the new file.
+            IndexKind::Column => {}
+            IndexKind::Offset => match &of.pages {
+                NewPlaces::Listed(Some(index)) => to.offset_index(chunk, index, encryptor)?,
+                NewPlaces::Listed(None) => {}
+                NewPlaces::Shifted { from, by } => {
+                    if let Some((index, _memory)) = self.shifted(input, of.origin, from, *by)? {
+                        to.offset_index(chunk, &index, encryptor)?;
+                    }
+                }
+            },
+        }
+        match out.is_empty() {
+            true => Ok(()),
+            false => self.out.send(out.into()),
+        }
+    }
+
+    /// The column index of a chunk, and its memory.
+    fn column_index(
+        &self,
+        input: &Input<'_>,
+        origin: Origin,
+    ) -> Result<Option<(ColumnIndex, Reservation)>> {
+        let places = input.footer().index().index_places(origin.row_group, [origin.leaf])?;
+        let places = places.first().copied().unwrap_or_default();
+        let Some(range) = column_index_range(&places, input.reader.file_len())? else {
+            return Ok(None);
+        };
+        let decryptor = decryptor(input.footer(), origin)?;
+        // As it is stored, decoded, and encoded again.
+        let mut memory = self.reserve("a column index", &range)?;
+        memory.grow(usize::try_from(2 * memory.bytes()).unwrap_or(usize::MAX))?;
+        let stored = read(input, range)?;
+        let plain = opened(decryptor.as_ref(), Module::ColumnIndex, &stored)?;
+        let index = ColumnIndex::read(&mut thrift::ThriftReader::new(&plain))?;
+        Ok(Some((index, memory)))
+    }
+
+    /// The offset index of a chunk whose pages all moved `by` bytes, and its memory.
+    fn shifted(
+        &self,
+        input: &Input<'_>,
+        origin: Origin,
+        from: &Range<u64>,
+        by: i64,
+    ) -> Result<Option<(OffsetIndex, Reservation)>> {
+        let places = input.footer().index().index_places(origin.row_group, [origin.leaf])?;
+        let places = places.first().copied().unwrap_or_default();
+        let Some(range) = offset_index_range(&places, input.reader.file_len())? else {
+            return Ok(None);
+        };
+        let mut memory = self.reserve("an offset index", &range)?;
+        let stored = read(input, range)?;
+        // A location takes 4 bytes at least.
+        memory.grow((stored.len() / 4).saturating_mul(size_of::<PageLocation>()))?;
+        let Some(mut index) = decode::<OffsetIndex>(Some(&stored))? else { return Ok(None) };
+        for location in &mut index.page_locations {
+            let start = u64::try_from(location.offset).ok();
+            if !start.is_some_and(|start| from.contains(&start)) {
+                let expected = format_args!("a page of the chunk, at bytes {from:?}");
+                let found = location.offset;
+                return Err(Error::mismatch(Spec::PageIndex, "offset of a page", expected, found));
+            }
+            location.offset = location.offset.saturating_add(by);
+        }
+        Ok(Some((index, memory)))
+    }
+
+    /// The bloom filter of a chunk in plain text, with its header, and its memory.
+    fn bloom(
+        &self,
+        input: &Input<'_>,
+        offset: i64,
+        decryptor: Option<&ChunkDecryptor>,
+    ) -> Result<(Vec<u8>, Reservation)> {
+        let end = input.reader.file_len().saturating_sub(TAIL_LEN);
+        let start = u64::try_from(offset).ok().filter(|start| *start < end);
+        let outside = |what: &str, found: &dyn std::fmt::Display| {
+            let expected = format_args!("within the first {end} bytes of the file");
+            Error::mismatch(Spec::BloomFilter, what, expected, found)
+        };
+        let start = start.ok_or_else(|| outside("bloom_filter_offset", &offset))?;
+        let head = read(input, start..end.min(start.saturating_add(MAX_BLOOM_HEADER)))?;
+        let head_len = match decryptor {
+            Some(_) => ChunkDecryptor::module_len(&head)?,
+            None => head.len(),
+        };
+        let head = head.get(..head_len).unwrap_or_default();
+        let mut filter = opened(decryptor, Module::BloomFilterHeader, head)?.into_owned();
+        let mut reader = thrift::ThriftReader::new(&filter);
+        let header = BloomFilterHeader::read(&mut reader)?;
+        let header_len = reader.position();
+        let bits = usize::try_from(header.num_bytes).map_err(|_| {
+            let found = header.num_bytes;
+            Error::mismatch(Spec::BloomFilter, "num_bytes", "not negative", found)
+        })?;
+        let (from, stored) = match decryptor {
+            Some(_) => (head_len, ChunkDecryptor::stored_len(bits)),
+            None => (header_len, bits),
+        };
+        let from = start + from as u64;
+        let range = from..from.saturating_add(stored as u64);
+        if range.end > end {
+            return Err(outside("end of the bloom filter", &range.end));
+        }
+        let memory = self.budget.take_for("a bloom filter", bits.saturating_mul(3))?;
+        let stored = read(input, range)?;
+        filter.truncate(header_len);
+        filter.extend_from_slice(&opened(decryptor, Module::BloomFilterBitset, &stored)?);
+        Ok((filter, memory))
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum IndexKind {
+    Bloom,
+    Column,
+    Offset,
+}
+
+/// Bytes of the length of the footer and the magic number.
+const TAIL_LEN: u64 = 8;
+
+/// More bytes than the header of a bloom filter takes, encrypted or not.
+const MAX_BLOOM_HEADER: u64 = 256;
+
+/// Bytes that are copied at a time.
+const WINDOW: u64 = 4 << 20;
+
+fn read(input: &Input<'_>, range: Range<u64>) -> Result<Bytes> {
+    let source: &dyn Source = &**input.reader.source();
+    read_exactly(source, range)
+}
+
+fn decryptor(footer: &Footer, origin: Origin) -> Result<Option<ChunkDecryptor>> {
+    let chunk = footer.column_chunk_ref(origin.row_group, origin.leaf)?;
+    footer.chunk_decryptor(origin.row_group, origin.leaf, &chunk)
+}
+
+/// Leaves out bounds whose order the new footer does not state. The deprecated ones stay: their
+/// order is always that of signed numbers.
+fn forget_bounds(chunk: &mut ColumnChunk) {
+    let Some(meta) = &mut chunk.meta_data else { return };
+    let Some(statistics) = &mut meta.statistics else { return };
+    (statistics.min_value, statistics.max_value) = (None, None);
+    (statistics.is_min_value_exact, statistics.is_max_value_exact) = (None, None);
+}
+
+/// By what the rows of a row group are sorted, as far as those columns are copied.
+fn sorting(all: &[SortingColumn], input: &Input<'_>) -> Option<Vec<SortingColumn>> {
+    let moved = all.iter().map_while(|column| {
+        let old = usize::try_from(column.column_idx).ok()?;
+        let new = input.leaves.iter().position(|leaf| *leaf == old)?;
+        Some(SortingColumn { column_idx: i32::try_from(new).ok()?, ..column.clone() })
+    });
+    let moved: Vec<_> = moved.collect();
+    (!moved.is_empty()).then_some(moved)
+}
+
+/// The metadata of a column chunk whose pages lie in `place` now, their headers `grown` bytes
+/// longer; in plain text, and without its indexes and bloom filter, which are placed later.
+///
+/// # Errors
+/// `Malformed` if it has no `meta_data`, or its size is less than that of its page headers.
+fn relocated_chunk(
+    old: ColumnChunk,
+    place: Range<i64>,
+    first_data_page: Option<i64>,
+    dictionary_page: Option<i64>,
+    grown: i64,
+) -> Result<ColumnChunk> {
+    let meta = old
+        .meta_data
+        .ok_or_else(|| Error::malformed(Spec::Metadata("ColumnChunk"), "meta_data is missing"))?;
+    let uncompressed = meta.total_uncompressed_size.checked_add(grown);
+    let meta = ColumnMetaData {
+        total_compressed_size: place.end - place.start,
+        total_uncompressed_size: uncompressed.filter(|size| *size >= 0).ok_or_else(|| {
+            let spec = Spec::Metadata("ColumnMetaData");
+            let expected = "at least the bytes of the page headers";
+            let found = meta.total_uncompressed_size;
+            Error::mismatch(spec, "total_uncompressed_size", expected, found)
+        })?,
+        data_page_offset: first_data_page.unwrap_or(place.start),
+        dictionary_page_offset: dictionary_page,
+        index_page_offset: None,
+        bloom_filter_offset: None,
+        bloom_filter_length: None,
+        ..meta
+    };
+    Ok(ColumnChunk {
+        file_offset: 0,
+        meta_data: Some(meta),
+        offset_index_offset: None,
+        offset_index_length: None,
+        column_index_offset: None,
+        column_index_length: None,
+        crypto_metadata: None,
+        encrypted_column_metadata: None,
+        ..old
+    })
+}
+
+/// An offset index with the new places of its pages.
+fn relocated(mut index: OffsetIndex, moved: &[MovedPage]) -> Result<OffsetIndex> {
+    let (expected, found) = (moved.len(), index.page_locations.len());
+    if expected != found {
+        return Err(Error::mismatch(Spec::PageIndex, "pages of the offset index", expected, found));
+    }
+    for (location, page) in index.page_locations.iter_mut().zip(moved) {
+        if u64::try_from(location.offset) != Ok(page.from) {
+            let (from, found) = (page.from, location.offset);
+            return Err(Error::mismatch(Spec::PageIndex, "offset of a page", from, found));
+        }
+        location.offset = page.to;
+        location.compressed_page_size = i32::try_from(page.len)
+            .map_err(|_| Error::limit(LimitKind::Page, "a page takes more than 2 GiB"))?;
+    }
+    Ok(index)
+}

@@ -1,0 +1,261 @@
+//! Tests of copying files into one: the rows, the metadata, and what cannot be copied.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use marquetry::arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use marquetry::arrow_schema::Schema;
+use marquetry::crypt::{Decryption, Encryption, Key};
+use marquetry::format::{ColumnOrder, KeyValue};
+use marquetry::io::WriteSink;
+use marquetry::rewrite::Rewrite;
+use marquetry::{
+    BloomOptions, ErrorKind, Limits, Predicate, Reader, WriteOptions, Writer, col, lit,
+};
+
+use super::metadata_is_true::{Seen, is_true};
+use crate::support::generate::{Case, case, every_case};
+use crate::support::read_with;
+
+fn open(file: &Bytes) -> Reader {
+    Reader::new(file.clone()).expect("a file")
+}
+
+fn run(rewrite: &Rewrite) -> marquetry::Result<Bytes> {
+    let mut out = Vec::new();
+    let plan = rewrite.plan()?;
+    let done = rewrite.run(WriteSink(&mut out))?;
+    assert_eq!((done.rows, done.bytes), (plan.rows, out.len() as u64));
+    assert_eq!(done.row_groups, plan.row_groups.len());
+    Ok(out.into())
+}
+
+fn write(batch: &RecordBatch, options: WriteOptions) -> Bytes {
+    let mut out = Vec::new();
+    let mut writer = Writer::new(WriteSink(&mut out), batch.schema(), options).expect("a writer");
+    writer.write(batch).expect("rows");
+    writer.finish().expect("a file");
+    out.into()
+}
+
+fn numbers(from: i64, len: i64) -> RecordBatch {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(from..from + len));
+    let names = StringArray::from_iter_values((from..from + len).map(|i| format!("name {i}")));
+    let shares = (from..from + len).map(|i| i as f64 / 7.0);
+    let shares = Float64Array::from_iter_values(shares);
+    let columns = [("id", ids), ("name", Arc::new(names) as ArrayRef), ("share", Arc::new(shares))];
+    RecordBatch::try_from_iter(columns).expect("a batch")
+}
+
+fn small_pages() -> WriteOptions {
+    WriteOptions::new()
+        .with_page_rows(50)
+        .with_row_group_rows(200)
+        .with_column("name", |column| column.with_bloom(BloomOptions::default()))
+}
+
+#[test]
+fn random_files_joined_with_themselves_state_what_is_true() {
+    every_case(300, |seed| {
+        let Case { name, schema, batches, key_values, file, wishes } = case(seed);
+        let before = read_with(open(&file)).expect("rows");
+        for pages in [false, true] {
+            let rewrite = Rewrite::new([open(&file), open(&file)]).verify_checksums(pages);
+            let joined = run(&rewrite).unwrap_or_else(|e| panic!("{e}: {name}"));
+            let twice: Vec<RecordBatch> = before.iter().chain(&before).cloned().collect();
+            let after = read_with(open(&joined)).expect("rows");
+            let rows = |batches: &[RecordBatch]| {
+                arrow_select::concat::concat_batches(&open(&file).schema().unwrap(), batches)
+            };
+            assert_eq!(rows(&after).unwrap(), rows(&twice).unwrap(), "{name}");
+            let case = Case {
+                name: name.clone(),
+                schema: schema.clone(),
+                batches: batches.clone(),
+                key_values,
+                file: joined,
+                wishes: marquetry_testkit_wishes(&wishes),
+            };
+            is_true(&case, &Seen::default());
+        }
+    });
+}
+
+/// The same wishes again.
+fn marquetry_testkit_wishes(
+    wishes: &crate::support::generate::Wishes,
+) -> crate::support::generate::Wishes {
+    crate::support::generate::Wishes {
+        page_statistics: wishes.page_statistics,
+        blooms: wishes.blooms.clone(),
+    }
+}
+
+#[test]
+fn pages_and_filters_are_pruned_as_before() {
+    let files = [0, 400].map(|from| write(&numbers(from, 400), small_pages()));
+    let joined = run(&Rewrite::new(files.iter().map(open))).expect("a file");
+    let whole = write(&numbers(0, 800), small_pages());
+    let explain = |file: &Bytes, filter: Predicate| {
+        open(file).filter(filter).explain().expect("an explanation")
+    };
+    let one_page = col("id").gt_eq(lit(610i64)).and(col("id").lt(lit(620i64)));
+    let (found, wanted) = (explain(&joined, one_page.clone()), explain(&whole, one_page));
+    assert_eq!(found.rows(), wanted.rows());
+    assert!(found.rows() <= 50, "{found:?}");
+    let absent = col("name").eq(lit("name 4x"));
+    assert_eq!(explain(&joined, absent).rows(), 0, "bloom filters say no");
+    let found = open(&joined).filter(col("name").eq(lit("name 433")));
+    assert_eq!(read_with(found).expect("a row")[0].num_rows(), 1);
+}
+
+#[test]
+fn row_groups_and_columns_of_the_readers_are_those_of_the_copy() {
+    let file = write(&numbers(0, 800), small_pages());
+    let reader = open(&file).project(["share", "id"]).unwrap().row_groups([3, 1]).unwrap();
+    let copy = run(&Rewrite::new([reader])).expect("a file");
+    let rows = read_with(open(&copy)).expect("rows");
+    let rows = arrow_select::concat::concat_batches(&rows[0].schema(), &rows).unwrap();
+    let whole = arrow_select::concat::concat_batches(
+        &numbers(0, 1).schema(),
+        &[numbers(600, 200), numbers(200, 200)],
+    );
+    let wanted = whole.unwrap().project(&[0, 2]).unwrap();
+    assert_eq!(rows.columns(), wanted.columns());
+    assert_eq!(open(&copy).schema().unwrap().fields().len(), 2);
+}
+
+#[test]
+fn columns_in_another_order_are_matched_by_name_where_that_is_asked() {
+    let batch = numbers(0, 10);
+    let turned = batch.project(&[2, 0, 1]).unwrap();
+    let files = [write(&batch, WriteOptions::new()), write(&turned, WriteOptions::new())];
+    let refused = run(&Rewrite::new(files.iter().map(open))).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Usage);
+    assert!(refused.to_string().contains("--by-name"), "{refused}");
+    let joined = run(&Rewrite::new(files.iter().map(open)).by_name(true)).expect("a file");
+    let rows = read_with(open(&joined)).expect("rows");
+    let rows = arrow_select::concat::concat_batches(&batch.schema(), &rows).unwrap();
+    assert_eq!(rows.slice(0, 10), rows.slice(10, 10));
+}
+
+#[test]
+fn files_of_other_columns_are_refused_by_name() {
+    let batch = numbers(0, 10);
+    let one = write(&batch, WriteOptions::new());
+    let fewer = write(&batch.project(&[0, 1]).unwrap(), WriteOptions::new());
+    for (files, name) in [([&one, &fewer], "share"), ([&fewer, &one], "share")] {
+        for by_name in [false, true] {
+            let rewrite = Rewrite::new(files.map(open)).by_name(by_name);
+            let refused = rewrite.plan().unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Usage);
+            assert!(refused.to_string().contains(name), "{refused}");
+        }
+    }
+    let none = Rewrite::new([]).plan().unwrap_err();
+    assert_eq!(none.kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn bounds_of_another_order_are_left_out_and_all_else_stays() {
+    let total = small_pages().with_total_order(true);
+    let files = [write(&numbers(0, 200), small_pages()), write(&numbers(200, 200), total)];
+    let rewrite = Rewrite::new(files.iter().map(open));
+    let notes = rewrite.plan().expect("a plan").notes;
+    assert!(notes.iter().any(|note| note.contains("column share")), "{notes:?}");
+    let joined = run(&rewrite).expect("a file");
+    let metadata = open(&joined).metadata().index().to_file_meta_data().unwrap();
+    let orders = metadata.column_orders.as_deref().expect("orders");
+    assert!(orders.iter().all(|order| *order == ColumnOrder::TypeOrder));
+    let statistics = |group: usize, leaf: usize| {
+        let chunk = &metadata.row_groups[group].columns[leaf];
+        let statistics = chunk.meta_data.as_ref().unwrap().statistics.clone().unwrap();
+        (statistics.min_value.is_some(), statistics.null_count, chunk.column_index_offset.is_some())
+    };
+    assert_eq!(statistics(0, 2), (true, Some(0), true));
+    assert_eq!(statistics(1, 2), (false, Some(0), false));
+    assert_eq!(statistics(1, 0), (true, Some(0), true), "integers have one order");
+}
+
+#[test]
+fn the_writer_stays_unless_there_are_several() {
+    let written_by = |name: &str| write(&numbers(0, 10), small_pages().with_created_by(name));
+    let created_by = |file: &Bytes| open(file).metadata().created_by().map(str::to_owned);
+    let (a, b) = (written_by("a version 1.0.0"), written_by("b version 1.0.0"));
+    let join = |files: [&Bytes; 2]| run(&Rewrite::new(files.map(open)));
+    assert_eq!(created_by(&join([&a, &a]).unwrap()).as_deref(), Some("a version 1.0.0"));
+    let ours = created_by(&join([&a, &b]).unwrap()).unwrap();
+    assert!(ours.starts_with("marquetry version"), "{ours}");
+    // Pages of this writer are read with workarounds.
+    let old = written_by("parquet-mr version 1.7.0");
+    assert!(join([&old, &old]).is_ok());
+    let refused = join([&a, &old]).unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Unsupported), "{refused}");
+    assert!(refused.to_string().contains("parquet-mr version 1.7.0"), "{refused}");
+}
+
+#[test]
+fn keys_of_all_files_are_kept_and_changed_as_asked() {
+    let with = |value: &str, key: &str| {
+        let options = small_pages().with_key_value("both", value).with_key_value(key, "x");
+        write(&numbers(0, 10), options)
+    };
+    let files = [with("1", "first"), with("2", "second")];
+    let rewrite =
+        Rewrite::new(files.iter().map(open)).drop_key_value("first").set_key_value("new", "value");
+    assert!(rewrite.plan().unwrap().notes.iter().any(|note| note.contains("\"both\"")));
+    let joined = run(&rewrite).expect("a file");
+    let reader = open(&joined);
+    let pairs = reader.metadata().key_values();
+    let value = |key: &str| pairs.iter().find(|pair| pair.key == key).cloned();
+    assert_eq!(value("both"), Some(KeyValue::new("both", "1")));
+    assert_eq!(value("first"), None);
+    assert_eq!(value("second"), Some(KeyValue::new("second", "x")));
+    assert_eq!(value("new"), Some(KeyValue::new("new", "value")));
+}
+
+#[test]
+fn readers_that_select_rows_are_refused() {
+    let reader = open(&write(&numbers(0, 10), WriteOptions::new()));
+    for reader in
+        [reader.clone().filter(col("id").eq(lit(1i64))), reader.clone().limit(3), reader.offset(1)]
+    {
+        assert_eq!(Rewrite::new([reader]).plan().unwrap_err().kind(), ErrorKind::Usage);
+    }
+}
+
+#[test]
+#[cfg(feature = "encryption")]
+fn encrypted_files_are_joined_with_plain_ones_under_another_key() {
+    let batch = numbers(0, 300);
+    let plain = write(&batch, small_pages());
+    let key = |n: u8| Key::new(&[n; 16]).unwrap();
+    let sealed = run(&Rewrite::new([open(&plain)]).encryption(Encryption::new(key(1)))).unwrap();
+    let keys = |n: u8| Decryption::new().with_footer_key(key(n));
+    let decrypted =
+        |file: &Bytes, n| Reader::with_keys(file.clone(), Limits::default(), &keys(n)).unwrap();
+    let inputs = [decrypted(&sealed, 1), open(&plain)];
+    let rewrite = Rewrite::new(inputs).encryption(Encryption::new(key(2)));
+    let plan = rewrite.plan().unwrap();
+    assert_eq!((plan.copied().chunks, plan.copied_by_page().chunks), (0, 12));
+    let joined = run(&rewrite).unwrap();
+    assert!(Reader::new(joined.clone()).is_err());
+    let rows = read_with(decrypted(&joined, 2)).unwrap();
+    let rows = arrow_select::concat::concat_batches(&Arc::clone(&batch.schema()), &rows).unwrap();
+    assert_eq!((rows.slice(0, 300), rows.slice(300, 300)), (batch.clone(), batch));
+    let opened = run(&Rewrite::new([decrypted(&sealed, 1)])).unwrap();
+    assert_eq!(read_with(open(&opened)).unwrap(), read_with(open(&plain)).unwrap());
+}
+
+#[test]
+fn schemas_keep_what_the_arrow_hint_says() {
+    let batch = numbers(0, 10);
+    let schema = Schema::new_with_metadata(
+        batch.schema().fields().clone(),
+        [("unit".to_owned(), "µ".to_owned())].into(),
+    );
+    let batch = batch.with_schema(Arc::new(schema)).unwrap();
+    let file = write(&batch, WriteOptions::new());
+    let joined = run(&Rewrite::new([open(&file), open(&file)])).unwrap();
+    assert_eq!(open(&joined).schema().unwrap(), open(&file).schema().unwrap());
+}
