@@ -45,6 +45,8 @@ fn writes_files(command: &Command) -> bool {
     matches!(
         command,
         Command::Convert(_)
+            | Command::Concat(_)
+            | Command::Append(_)
             | Command::Crypt(
                 Crypt::Encrypt(_) | Crypt::Decrypt(_) | Crypt::Rekey(_) | Crypt::Rewrap(_)
             )

@@ -26,6 +26,8 @@ const SHOWING: &[&str] = &[
     "pages",
     "stats",
     "hexdump",
+    "concat",
+    "append",
     "crypt audit",
 ];
 
@@ -44,14 +46,14 @@ pub(crate) const LIMITED: &[Limited] = &[
     limited("format", "--format", SHOWING,
         "what is shown, and the errors of convert (json); --to says the form of a file"),
     limited("raw", "--raw",
-        &["info", "count", "explain", "pages", "stats", "convert", "crypt audit"],
-        "info, count, explain, pages, stats and convert"),
+        &["info", "count", "explain", "pages", "stats", "convert", "concat", "append", "crypt audit"],
+        "info, count, explain, pages, stats, convert and concat"),
     limited("progress", "--progress", &["head", "tail", "cat", "sample", "convert", "stats"],
         "convert, head, tail, cat, sample and stats --values"),
     limited("verbose", "--verbose",
-        &["head", "tail", "cat", "sample", "convert", "crypt encrypt", "crypt decrypt",
-            "crypt rekey", "crypt rewrap"],
-        "convert, crypt, head, tail, cat and sample"),
+        &["head", "tail", "cat", "sample", "convert", "concat", "append", "crypt encrypt",
+            "crypt decrypt", "crypt rekey", "crypt rewrap"],
+        "convert, concat, append, crypt, head, tail, cat and sample"),
     limited("wide", "--wide", SHOWING, "tables"),
     limited("vertical", "--vertical", SHOWING, "tables"),
     limited("filter", "--where", READING, FOR_ROWS),
@@ -63,8 +65,8 @@ pub(crate) const LIMITED: &[Limited] = &[
         "commands that read rows (stats with --values)"),
     limited("verify_statistics", "--verify-statistics", READING, FOR_ROWS),
     limited("shared_bytes", "--shared-bytes",
-        &["convert", "crypt encrypt", "crypt decrypt", "crypt rekey"],
-        "convert, and crypt encrypt, decrypt and rekey"),
+        &["convert", "concat", "append", "crypt encrypt", "crypt decrypt", "crypt rekey"],
+        "convert, concat, append, and crypt encrypt, decrypt and rekey"),
 ];
 
 const fn limited(
@@ -107,6 +109,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "marq head trips.parquet --where \"fare > 20 and payment = 'card'\"",
         ],
     ),
+    (
+        "concat",
+        &[
+            "marq concat 2026-*.parquet -o 2026.parquet",
+            "marq concat day1.parquet day2.parquet -o days.parquet --by-name --dry-run",
+            "marq concat trips.parquet -c id,fare -o fares.parquet --set-kv owner=me",
+        ],
+    ),
+    ("append", &["marq append trips.parquet today.parquet", "marq append all.parquet new/ -v"]),
     ("tail", &["marq tail trips.parquet", "marq tail -n 3 trips.parquet -c '!stops'"]),
     (
         "cat",

@@ -8,6 +8,7 @@
 mod args;
 mod cells;
 mod checks;
+mod concat;
 mod convert;
 mod count;
 mod crypt;
@@ -81,6 +82,8 @@ fn command(args: &Args) -> Result<()> {
         Command::Stats(command) => stats::run(command, global),
         Command::Hexdump(command) => hexdump::run(command, global),
         Command::Convert(command) => convert::run(command, global),
+        Command::Concat(command) => concat::concat(command, global),
+        Command::Append(command) => concat::append(command, global),
         Command::Crypt(command) => crypt::run(command, global),
     }
 }

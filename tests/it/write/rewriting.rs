@@ -74,7 +74,7 @@ fn random_files_joined_with_themselves_state_what_is_true() {
                 batches: batches.clone(),
                 key_values,
                 file: joined,
-                wishes: marquetry_testkit_wishes(&wishes),
+                wishes: same_wishes(&wishes),
             };
             is_true(&case, &Seen::default());
         }
@@ -82,9 +82,7 @@ fn random_files_joined_with_themselves_state_what_is_true() {
 }
 
 /// The same wishes again.
-fn marquetry_testkit_wishes(
-    wishes: &crate::support::generate::Wishes,
-) -> crate::support::generate::Wishes {
+fn same_wishes(wishes: &crate::support::generate::Wishes) -> crate::support::generate::Wishes {
     crate::support::generate::Wishes {
         page_statistics: wishes.page_statistics,
         blooms: wishes.blooms.clone(),
@@ -96,15 +94,16 @@ fn pages_and_filters_are_pruned_as_before() {
     let files = [0, 400].map(|from| write(&numbers(from, 400), small_pages()));
     let joined = run(&Rewrite::new(files.iter().map(open))).expect("a file");
     let whole = write(&numbers(0, 800), small_pages());
-    let explain = |file: &Bytes, filter: Predicate| {
-        open(file).filter(filter).explain().expect("an explanation")
+    let rows_left = |file: &Bytes, filter: Predicate| -> u64 {
+        let explanation = open(file).filter(filter).explain().expect("an explanation");
+        explanation.row_groups.iter().map(|row_group| row_group.rows_left).sum()
     };
     let one_page = col("id").gt_eq(lit(610i64)).and(col("id").lt(lit(620i64)));
-    let (found, wanted) = (explain(&joined, one_page.clone()), explain(&whole, one_page));
-    assert_eq!(found.rows(), wanted.rows());
-    assert!(found.rows() <= 50, "{found:?}");
+    let found = rows_left(&joined, one_page.clone());
+    assert_eq!(found, rows_left(&whole, one_page));
+    assert!((1..=50).contains(&found), "one page: {found}");
     let absent = col("name").eq(lit("name 4x"));
-    assert_eq!(explain(&joined, absent).rows(), 0, "bloom filters say no");
+    assert_eq!(rows_left(&joined, absent), 0, "bloom filters say no");
     let found = open(&joined).filter(col("name").eq(lit("name 433")));
     assert_eq!(read_with(found).expect("a row")[0].num_rows(), 1);
 }
@@ -190,7 +189,7 @@ fn the_writer_stays_unless_there_are_several() {
     let old = written_by("parquet-mr version 1.7.0");
     assert!(join([&old, &old]).is_ok());
     let refused = join([&a, &old]).unwrap_err();
-    assert!(matches!(refused.kind(), ErrorKind::Unsupported), "{refused}");
+    assert!(matches!(refused.kind(), ErrorKind::Unsupported(_)), "{refused}");
     assert!(refused.to_string().contains("parquet-mr version 1.7.0"), "{refused}");
 }
 

@@ -105,6 +105,10 @@ pub(crate) enum Command {
     Hexdump(Hexdump),
     /// Convert between Parquet, Arrow IPC, CSV and JSON lines.
     Convert(Box<Convert>),
+    /// Join files into one, without decoding them: column chunks are copied as they are.
+    Concat(Box<Concat>),
+    /// Add the row groups of files to the end of a file, without decoding them.
+    Append(Box<Append>),
     /// Encryption: audit files, encrypt, decrypt, change keys.
     #[command(subcommand)]
     Crypt(Crypt),
@@ -248,6 +252,8 @@ impl Command {
             Self::Stats(_) => "stats",
             Self::Hexdump(_) => "hexdump",
             Self::Convert(_) => "convert",
+            Self::Concat(_) => "concat",
+            Self::Append(_) => "append",
             Self::Crypt(Crypt::Audit(_)) => "crypt audit",
             Self::Crypt(Crypt::Encrypt(_)) => "crypt encrypt",
             Self::Crypt(Crypt::Decrypt(_)) => "crypt decrypt",
@@ -269,6 +275,8 @@ impl Command {
             Self::Stats(command) => &command.files.files,
             Self::Hexdump(command) => std::slice::from_ref(&command.source.file),
             Self::Convert(command) => &command.files.files,
+            Self::Concat(command) => &command.files.files,
+            Self::Append(command) => &command.files.files,
             Self::Crypt(command) => command.files(),
         }
     }
@@ -561,6 +569,50 @@ pub(crate) struct Convert {
     pub(crate) values: ValueForms,
     #[command(flatten)]
     pub(crate) write: WriteFlags,
+    #[command(flatten)]
+    pub(crate) encrypt: EncryptFlags,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Concat {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
+    #[command(flatten)]
+    pub(crate) joining: Joining,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Append {
+    /// The file that becomes longer: a new one is written beside it, of its bytes and those of the
+    /// others, and takes its place once it is complete.
+    #[arg(value_name = "TARGET")]
+    pub(crate) file: String,
+    #[command(flatten)]
+    pub(crate) files: Files,
+    #[command(flatten)]
+    pub(crate) joining: Joining,
+}
+
+/// How files become one.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Joining {
+    /// Match columns by name, so that their order may differ.
+    #[arg(long)]
+    pub(crate) by_name: bool,
+    /// Write nothing, and show what would be copied.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Look at each page, and verify its checksum.
+    #[arg(long)]
+    pub(crate) verify_checksums: bool,
+    /// Set a key of the key-value metadata; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set_kv: Vec<String>,
+    /// Leave out a key of the key-value metadata; may be repeated.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) drop_kv: Vec<String>,
     #[command(flatten)]
     pub(crate) encrypt: EncryptFlags,
 }

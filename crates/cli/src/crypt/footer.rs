@@ -11,7 +11,7 @@ use crate::cells::hex;
 use crate::failure::Result;
 
 /// Whether something in a file that was opened is encrypted.
-pub(super) fn is_encrypted(reader: &Reader) -> bool {
+pub(crate) fn is_encrypted(reader: &Reader) -> bool {
     let footer = reader.metadata();
     footer.is_encrypted() || footer.index().head().encryption_algorithm.is_some()
 }

@@ -1,7 +1,7 @@
 //! `crypt` shows and changes the encryption of files.
 
 mod audit;
-mod footer;
+pub(crate) mod footer;
 mod recrypt;
 mod rewrap;
 

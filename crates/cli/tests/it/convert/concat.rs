@@ -1,0 +1,4 @@
+//! Tests of `marq concat` and `marq append`.
+
+use crate::support::folder::Folder;
+
