@@ -1,5 +1,6 @@
 //! Tests of `marq convert`.
 
+mod concat;
 #[cfg(unix)]
 mod deep_nesting;
 #[cfg(unix)]

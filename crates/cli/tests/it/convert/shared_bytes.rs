@@ -14,6 +14,7 @@ fn the_tool_copies_shared_chunks_where_it_is_asked() {
     let key = "00112233445566778899aabbccddeeff";
     for args in [
         &["convert", "shared.parquet", "-o", "out.parquet"][..],
+        &["concat", "shared.parquet", "-o", "out.parquet"],
         &["crypt", "encrypt", "shared.parquet", "-o", "out.parquet", "--encrypt-footer-key", key],
     ] {
         let (code, text) = marq(args);
