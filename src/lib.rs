@@ -49,6 +49,8 @@
 //! | write asynchronously | `AsyncWriter` (feature `async`) |
 //! | state the latency of a request | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
+//! | probe a bloom filter, or merge several | [`Reader::bloom_filter`], [`BloomFilter`] |
+//! | read a dictionary page alone | [`Reader::dictionary_values`] |
 //! | explain each byte of a file | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
 //! | see who wrote the file | [`read::Footer::created_by`] |
 //! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
@@ -258,6 +260,7 @@ pub use page::PageVersion;
 pub use predicate::expression::{Predicate, all, any, col, not};
 pub use predicate::literal::{Literal, lit};
 pub use predicate::statistics::ColumnStatistics;
+pub use read::bloom_filter::BloomFilter;
 pub use read::metadata::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
 pub use reader::{AsyncReader, BatchStream, DatasetStream};

@@ -24,6 +24,8 @@ const SHOWING: &[&str] = &[
     "count",
     "explain",
     "pages",
+    "dict",
+    "bloom",
     "stats",
     "hexdump",
     "crypt audit",
@@ -34,6 +36,9 @@ const READING: &[&str] = &["head", "tail", "cat", "sample", "count", "explain", 
 /// The same with `schema`, where columns of folders and of INT96 have types.
 const TYPING: &[&str] =
     &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert", "stats"];
+/// The same with `dict`, which knows no columns of folders.
+const WITH_INT96: &[&str] =
+    &["schema", "head", "tail", "cat", "sample", "count", "explain", "dict", "convert", "stats"];
 
 const FOR_ROWS: &str = "commands that read rows (stats with --values), and explain";
 const FOR_TYPES: &str = "schema, explain and commands that read rows (stats with --values)";
@@ -44,8 +49,8 @@ pub(crate) const LIMITED: &[Limited] = &[
     limited("format", "--format", SHOWING,
         "what is shown, and the errors of convert (json); --to says the form of a file"),
     limited("raw", "--raw",
-        &["info", "count", "explain", "pages", "stats", "convert", "crypt audit"],
-        "info, count, explain, pages, stats and convert"),
+        &["info", "count", "explain", "pages", "bloom", "stats", "convert", "crypt audit"],
+        "info, count, explain, pages, bloom, stats and convert"),
     limited("progress", "--progress", &["head", "tail", "cat", "sample", "convert", "stats"],
         "convert, head, tail, cat, sample and stats --values"),
     limited("verbose", "--verbose",
@@ -57,7 +62,7 @@ pub(crate) const LIMITED: &[Limited] = &[
     limited("filter", "--where", READING, FOR_ROWS),
     limited("no_hive", "--no-hive", READING, FOR_ROWS),
     limited("hive_types", "--hive-types", TYPING, FOR_TYPES),
-    limited("int96", "--int96", TYPING, FOR_TYPES),
+    limited("int96", "--int96", WITH_INT96, FOR_TYPES),
     limited("threads", "--threads",
         &["head", "tail", "cat", "sample", "count", "convert", "stats"],
         "commands that read rows (stats with --values)"),
@@ -124,6 +129,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("pages", &["marq pages trips.parquet -c fare", "marq pages trips.parquet --row-group 0"]),
     (
+        "dict",
+        &["marq dict trips.parquet payment", "marq dict trips.parquet vendor --row-group 0 -n 5"],
+    ),
+    ("bloom", &["marq bloom trips.parquet id 42 4711", "marq bloom trips.parquet vendor -f json"]),
+    (
         "stats",
         &[
             "marq stats trips.parquet",
@@ -159,6 +169,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["marq crypt rekey e.parquet -o fresh.parquet --footer-key @key.hex \\\n        \
              --encrypt-footer-key @new.hex"],
     ),
+    ("completions", &["marq completions bash > /usr/share/bash-completion/completions/marq"]),
+    ("man", &["marq man | man -l -", "marq man -o /usr/share/man/man1"]),
 ];
 
 /// Completes the command with examples, and hides flags that a command does not use.

@@ -99,6 +99,10 @@ pub(crate) enum Command {
     Explain(Explain),
     /// The pages of a column.
     Pages(Pages),
+    /// The dictionary of a column: its entries, and how many bytes each takes.
+    Dict(Dict),
+    /// Ask the bloom filters of a column whether values may be in it.
+    Bloom(Bloom),
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
     /// Every byte explained: bytes on the left, what they mean on the right.
@@ -108,6 +112,10 @@ pub(crate) enum Command {
     /// Encryption: audit files, encrypt, decrypt, change keys.
     #[command(subcommand)]
     Crypt(Crypt),
+    /// A script by which a shell completes the command line.
+    Completions(Completions),
+    /// The manual pages.
+    Man,
 }
 
 /// Flags of every command, and those of all commands that read rows.
@@ -245,6 +253,8 @@ impl Command {
             Self::Count(_) => "count",
             Self::Explain(_) => "explain",
             Self::Pages(_) => "pages",
+            Self::Dict(_) => "dict",
+            Self::Bloom(_) => "bloom",
             Self::Stats(_) => "stats",
             Self::Hexdump(_) => "hexdump",
             Self::Convert(_) => "convert",
@@ -253,6 +263,8 @@ impl Command {
             Self::Crypt(Crypt::Decrypt(_)) => "crypt decrypt",
             Self::Crypt(Crypt::Rekey(_)) => "crypt rekey",
             Self::Crypt(Crypt::Rewrap(_)) => "crypt rewrap",
+            Self::Completions(_) => "completions",
+            Self::Man => "man",
         }
     }
 
@@ -266,10 +278,14 @@ impl Command {
             Self::Count(command) => &command.files,
             Self::Explain(command) => &command.rows.files,
             Self::Pages(command) => &command.files.files,
+            Self::Dict(Dict { source, .. }) | Self::Bloom(Bloom { source, .. }) => {
+                std::slice::from_ref(&source.file)
+            }
             Self::Stats(command) => &command.files.files,
             Self::Hexdump(command) => std::slice::from_ref(&command.source.file),
             Self::Convert(command) => &command.files.files,
             Self::Crypt(command) => command.files(),
+            Self::Completions(_) | Self::Man => &[],
         }
     }
 }
@@ -438,6 +454,46 @@ pub(crate) struct Pages {
     /// Only this row group.
     #[arg(long, value_name = "N")]
     pub(crate) row_group: Option<usize>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Dict {
+    #[command(flatten)]
+    pub(crate) source: SourceFile,
+    /// The column: its name, or a nested path.
+    #[arg(value_name = "COL")]
+    pub(crate) column: String,
+    /// Only this row group.
+    #[arg(long, value_name = "N")]
+    pub(crate) row_group: Option<usize>,
+    /// Number of entries, over all row groups [default: all].
+    #[arg(short = 'n', long, visible_alias = "limit", value_name = "N")]
+    pub(crate) rows_max: Option<u64>,
+    #[command(flatten)]
+    pub(crate) values: ValueForms,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Bloom {
+    #[command(flatten)]
+    pub(crate) source: SourceFile,
+    /// The column: its name, or a nested path.
+    #[arg(value_name = "COL")]
+    pub(crate) column: String,
+    /// Values to look for, as text in the form that --where compares with: 42, Berlin, 2024-01-31;
+    /// x'0aff' for bytes.
+    #[arg(value_name = "VALUE", allow_negative_numbers = true)]
+    pub(crate) values: Vec<String>,
+    /// Only this row group.
+    #[arg(long, value_name = "N")]
+    pub(crate) row_group: Option<usize>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, clap::Args)]
@@ -800,6 +856,11 @@ pub(crate) enum Unit {
     Ns,
 }
 
+/// The whole command line, with its help.
+pub(crate) fn whole_command() -> clap::Command {
+    help::complete(Args::command())
+}
+
 /// Parses the command line. A first word that is no command, but may be a file, is taken as one:
 /// `marq FILE`.
 ///
@@ -807,7 +868,7 @@ pub(crate) enum Unit {
 /// Usage errors; also help and version.
 pub(crate) fn parse(mut words: Vec<OsString>) -> Result<Args, NoCommand> {
     number_of_rows(&mut words);
-    let command = help::complete(Args::command()).color(colors(&words));
+    let command = whole_command().color(colors(&words));
     if words.len() <= 1 {
         return Err(NoCommand::Screen(help::screen(command)));
     }

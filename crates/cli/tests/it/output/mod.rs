@@ -1,5 +1,6 @@
 //! Tests of what is shown and written of files.
 
+mod chunk_parts;
 mod display;
 mod forms;
 mod hexdump;
