@@ -51,6 +51,7 @@
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
 //! | probe a bloom filter, or merge several | [`Reader::bloom_filter`], [`BloomFilter`] |
 //! | read a dictionary page alone | [`Reader::dictionary_values`] |
+//! | know which readers open a file | [`readers::readers_of`]; `marq readers` |
 //! | explain each byte of a file | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
 //! | see who wrote the file | [`read::Footer::created_by`] |
 //! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
@@ -165,7 +166,7 @@
 //!  7 stages      read, write
 //!  8 drivers     io
 //!  9 interface   reader, writer, export, ffi, engine
-//! 10 files       rewrite, inspect
+//! 10 files       rewrite, inspect, readers
 //! 11 crates      marquetry-cli, marquetry-datafusion: public items and `engine` only
 //! ```
 //!
@@ -229,6 +230,7 @@ pub mod predicate;
 mod range_cache;
 pub mod read;
 mod reader;
+pub mod readers;
 pub mod rewrite;
 pub mod schema;
 mod selection;

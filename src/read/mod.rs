@@ -78,8 +78,8 @@ pub(crate) use scan::{FilterFirst, Next, OpenContext, Opened, Opening, Prefetch,
 pub(crate) use scan::{FilterTask, OpenStep};
 pub use supplied::Step;
 pub use tail::{FooterTail, Tail};
-pub(crate) use walk::ChunkWalk;
-pub use walk::{StoredPage, StoredPages};
 #[cfg(feature = "inspect")]
-pub(crate) use walk::{chunk_range, page_context};
+pub(crate) use walk::page_context;
+pub(crate) use walk::{ChunkWalk, chunk_range};
+pub use walk::{StoredPage, StoredPages};
 pub(crate) use wiring::ReadWiring;

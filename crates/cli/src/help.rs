@@ -26,6 +26,7 @@ const SHOWING: &[&str] = &[
     "pages",
     "dict",
     "bloom",
+    "readers",
     "stats",
     "hexdump",
     "crypt audit",
@@ -54,9 +55,9 @@ pub(crate) const LIMITED: &[Limited] = &[
     limited("progress", "--progress", &["head", "tail", "cat", "sample", "convert", "stats"],
         "convert, head, tail, cat, sample and stats --values"),
     limited("verbose", "--verbose",
-        &["head", "tail", "cat", "sample", "convert", "crypt encrypt", "crypt decrypt",
-            "crypt rekey", "crypt rewrap"],
-        "convert, crypt, head, tail, cat and sample"),
+        &["head", "tail", "cat", "sample", "readers", "convert", "crypt encrypt",
+            "crypt decrypt", "crypt rekey", "crypt rewrap"],
+        "convert, crypt, head, tail, cat, sample and readers"),
     limited("wide", "--wide", SHOWING, "tables"),
     limited("vertical", "--vertical", SHOWING, "tables"),
     limited("filter", "--where", READING, FOR_ROWS),
@@ -133,6 +134,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["marq dict trips.parquet payment", "marq dict trips.parquet vendor --row-group 0 -n 5"],
     ),
     ("bloom", &["marq bloom trips.parquet id 42 4711", "marq bloom trips.parquet vendor -f json"]),
+    (
+        "readers",
+        &[
+            "marq readers trips.parquet",
+            "marq readers trips.parquet -v",
+            "marq readers trips.parquet --for duckdb,polars",
+        ],
+    ),
     (
         "stats",
         &[

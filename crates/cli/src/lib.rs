@@ -34,6 +34,7 @@ mod pages;
 mod parquet_out;
 mod printer;
 mod progress;
+mod readers;
 mod report;
 mod rows;
 mod schema;
@@ -83,6 +84,7 @@ fn command(args: &Args) -> Result<()> {
         Command::Pages(command) => pages::run(command, global),
         Command::Dict(command) => dict::run(command, global),
         Command::Bloom(command) => bloom::run(command, global),
+        Command::Readers(command) => readers::run(command, global),
         Command::Stats(command) => stats::run(command, global),
         Command::Hexdump(command) => hexdump::run(command, global),
         Command::Convert(command) => convert::run(command, global),

@@ -103,6 +103,8 @@ pub(crate) enum Command {
     Dict(Dict),
     /// Ask the bloom filters of a column whether values may be in it.
     Bloom(Bloom),
+    /// Which readers open a file, and what stands in the way of the others.
+    Readers(ReadersOf),
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
     /// Every byte explained: bytes on the left, what they mean on the right.
@@ -152,7 +154,8 @@ pub(crate) struct Global {
     /// Print nothing but errors on standard error.
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = OUTPUT)]
     pub(crate) quiet: bool,
-    /// Print a summary of what was written, also if standard error is no terminal.
+    /// Print a summary of what was written, also if standard error is no terminal; readers: column
+    /// by column.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = OUTPUT)]
     pub(crate) verbose: u8,
     /// Only rows that meet a condition, such as `amount > 10 and country in ('NL', 'BE')`: see
@@ -255,6 +258,7 @@ impl Command {
             Self::Pages(_) => "pages",
             Self::Dict(_) => "dict",
             Self::Bloom(_) => "bloom",
+            Self::Readers(_) => "readers",
             Self::Stats(_) => "stats",
             Self::Hexdump(_) => "hexdump",
             Self::Convert(_) => "convert",
@@ -281,6 +285,7 @@ impl Command {
             Self::Dict(Dict { source, .. }) | Self::Bloom(Bloom { source, .. }) => {
                 std::slice::from_ref(&source.file)
             }
+            Self::Readers(command) => &command.files.files,
             Self::Stats(command) => &command.files.files,
             Self::Hexdump(command) => std::slice::from_ref(&command.source.file),
             Self::Convert(command) => &command.files.files,
@@ -487,6 +492,16 @@ pub(crate) struct Bloom {
     /// Only this row group.
     #[arg(long, value_name = "N")]
     pub(crate) row_group: Option<usize>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReadersOf {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Only these readers, separated by commas: duckdb, polars, pyarrow, parquet-java, spark,
+    /// spark-rows, arrow-rs, marquetry. Exit code 4 if one of them does not read all columns.
+    #[arg(long = "for", value_name = "READERS", value_delimiter = ',')]
+    pub(crate) wanted: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
