@@ -16,7 +16,7 @@ use crate::predicate::{ColumnFacts, PruneResult};
 use crate::schema::{ArrowOptions, Physical, Schema};
 use crate::stats::bloom::{Bloom, BloomLayout};
 
-/// The bloom filter of a column chunk: it shows that a value is certainly absent, or may be present.
+/// The bloom filter of a column chunk: a value is certainly absent, or may be present.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {

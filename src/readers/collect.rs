@@ -39,7 +39,7 @@ impl FileFeatures {
                 features.push(name);
             }
             of_node(node, &mut features);
-            let hint = hints.of(index);
+            let hint = hints.hinted(index);
             match schema.leaf(index) {
                 Ok(leaf) => {
                     of_leaf(&leaf, &mut features);
@@ -293,7 +293,7 @@ impl Hints {
         Self { types, refused: false }
     }
 
-    fn of(&self, leaf: usize) -> Option<&DataType> {
+    fn hinted(&self, leaf: usize) -> Option<&DataType> {
         self.types.get(leaf).and_then(Option::as_ref)
     }
 

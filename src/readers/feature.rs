@@ -49,7 +49,7 @@ pub(super) enum Feature {
     UnknownConvertedType(i32),
     /// The converted type BSON.
     BsonConverted,
-    /// A decimal, of which only precision or scale is stated in the older form.
+    /// A decimal whose precision or scale is missing in the older form.
     HalfDecimal,
     /// A decimal of this precision.
     Decimal(i32),
@@ -94,7 +94,7 @@ pub(super) enum Feature {
     MapOfOptionalKeys,
     /// A map that is repeated itself.
     RepeatedMap,
-    /// A map, of which only the logical type tells.
+    /// A map without the converted type of the same meaning.
     MapOnlyLogical,
     /// A list in the older form, whose elements are structs of one field.
     ListOfSingleField,

@@ -3,11 +3,16 @@
 //! [`readers_of`] looks at the metadata of a file: encodings, codecs, logical types, the shape of
 //! the schema, encryption. It says of each [`TargetReader`] and each column whether the reader
 //! reads it. `encoding::readers` has the table of encodings, `response` all other rules. Both were
-//! found by experiment: files with each feature were read with each reader, and a script
-//! (`tests/readers_truth.py`) repeats that for any files.
+//! found by experiment with the versions that [`TargetReader::version`] names: files with each
+//! feature were read with each reader, column by column. A script (`tests/readers_truth.py`)
+//! repeats that for any files with pyarrow, DuckDB, polars, Spark and parquet-java, and a test with
+//! arrow-rs. Of parquet-java it is not known whether the values are right, only that they are read.
+//! Later versions may read more.
 //!
-//! What is said holds for files that are whole. Broken pages, values that their type does not
-//! allow, and memory that does not suffice are not in the metadata.
+//! Reports hold for files that are whole. Broken pages, values that their type does not
+//! allow, and memory that does not suffice are not in the metadata. Readers have their default
+//! settings: Spark infers the schema, for instance, and refuses a file for a column that it would
+//! read past with a schema of the user.
 //!
 //! ```
 //! # fn main() -> marquetry::Result<()> {
@@ -30,17 +35,19 @@ mod feature;
 mod groups;
 mod collect;
 mod response;
+mod since;
 
 use std::borrow::Cow;
 
 use self::collect::FileFeatures;
 use self::response::{Response, response};
+use self::since::{oldest, since};
 pub use self::verdict::Verdict;
 use crate::encoding::readers::TargetReader;
 use crate::error::Result;
 use crate::read::metadata::Metadata;
 
-/// What a reader makes of a file.
+/// How a reader reads a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReaderReport {
@@ -48,7 +55,11 @@ pub struct ReaderReport {
     pub reader: TargetReader,
     /// Why it does not open the file at all, and the column that is the cause, if one is.
     pub refuses_file: Option<Refusal>,
-    /// What it makes of each column, in the order of the leaves.
+    /// The oldest version of those that were tried which reads what is said to be read; `None` if
+    /// only [`TargetReader::version`] was tried. Of older versions it is not known whether the
+    /// values are right.
+    pub since: Option<String>,
+    /// How it reads each column, in the order of the leaves.
     pub columns: Vec<ColumnReport>,
 }
 
@@ -62,7 +73,7 @@ pub struct Refusal {
     pub reason: Cow<'static, str>,
 }
 
-/// What a reader makes of a column.
+/// How a reader reads a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnReport {
@@ -84,12 +95,14 @@ impl ReaderReport {
             let refusal = || Refusal { column: column.map(str::to_owned), reason };
             refuses_file.get_or_insert_with(refusal);
         };
+        let mut version = oldest(reader);
         let mut all = Verdict::Reads;
         for feature in &file.features {
             match response(reader, feature) {
                 Response::RefusesFile(reason) => refuse(None, reason),
                 other => all = all.or(other.verdict()),
             }
+            version = version.max(since(reader, feature));
         }
         let mut columns = Vec::with_capacity(file.columns.len());
         for (path, features) in &file.columns {
@@ -99,15 +112,20 @@ impl ReaderReport {
                 if let Response::RefusesFile(reason) = &found {
                     refuse(Some(path), reason.clone());
                 }
-                verdict = verdict.or(found.verdict());
+                let found = found.verdict();
+                if found.is_read() {
+                    version = version.max(since(reader, feature));
+                }
+                verdict = verdict.or(found);
             }
             columns.push(ColumnReport { path: path.clone(), verdict });
         }
-        Self { reader, refuses_file, columns }
+        let since = version.map(|version| version.to_string());
+        Self { reader, refuses_file, since, columns }
     }
 }
 
-/// What each reader makes of the file with this metadata, in the order of [`TargetReader::ALL`].
+/// How each reader reads the file with this metadata, in the order of [`TargetReader::ALL`].
 ///
 /// # Errors
 /// `Malformed` if the metadata of a column chunk are broken.

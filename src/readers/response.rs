@@ -1,5 +1,5 @@
-//! What each reader makes of each [`Feature`], as it was found by experiment with the versions that
-//! [`TargetReader`] names.
+//! [`response`]: how each reader responds to each [`Feature`], as it was found by experiment with
+//! the versions that [`TargetReader`] names.
 //!
 //! Trap: a reader may refuse a whole file for one column, because it parses the whole schema, or
 //! checks all column chunks, before it reads any of them.
@@ -13,7 +13,7 @@ use super::verdict::Verdict;
 use crate::encoding::readers::{TargetReader, ValueType};
 use crate::format::{CompressionCodec, Encoding, LogicalType, TimeUnit, Type};
 
-/// What a reader makes of a feature.
+/// How a reader responds to a feature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Response {
     /// It reads the column.
@@ -40,7 +40,7 @@ impl Response {
     }
 }
 
-/// What `reader` makes of a feature.
+/// How `reader` responds to a feature.
 pub(super) fn response(reader: TargetReader, feature: &Feature) -> Response {
     if reader == TargetReader::Marquetry {
         return ours(feature);
@@ -58,7 +58,7 @@ pub(super) fn response(reader: TargetReader, feature: &Feature) -> Response {
             TargetReader::Polars => polars(other),
             TargetReader::PyArrow => pyarrow(other),
             TargetReader::ParquetJava => parquet_java(other),
-            TargetReader::Spark | TargetReader::SparkRows => spark(reader, other),
+            TargetReader::Spark | TargetReader::SparkRows => spark(other),
             TargetReader::ArrowRs => arrow_rs(other),
             TargetReader::Marquetry => Response::Reads,
         },
@@ -77,7 +77,7 @@ fn read_as(what: &'static str) -> Response {
     Response::As(text(what))
 }
 
-/// What this library makes of a feature.
+/// How this library responds to a feature.
 fn ours(feature: &Feature) -> Response {
     match feature {
         Feature::EncryptedFooter => Response::If(text("the key of the footer")),
@@ -101,6 +101,11 @@ fn encoding(reader: TargetReader, encoded: &EncodedAs) -> Response {
     let EncodedAs { encoding, physical, logical, hinted_dictionary } = encoded;
     let values =
         ValueType::new(*physical, logical.as_ref()).with_hinted_dictionary(*hinted_dictionary);
+    // The vectorized reader stores decimals of few digits as integers, never from bytes.
+    let few_digits = matches!(logical, Some(LogicalType::Decimal(of)) if of.precision <= 18);
+    if reader == TargetReader::Spark && *physical == Type::ByteArray && few_digits {
+        return refuses("decimals of at most 18 digits in BYTE_ARRAY");
+    }
     if reader.reads(*encoding, &values) {
         return Response::Reads;
     }
@@ -129,6 +134,9 @@ fn of_codec(reader: TargetReader, codec: CompressionCodec) -> Response {
             Response::RefusesFile(Cow::Owned(format!("the codec is {codec}")))
         }
         (CompressionCodec::Lzo, _) => refuses("the codec LZO"),
+        (CompressionCodec::Lz4, ParquetJava | Spark | SparkRows) => {
+            refuses("the deprecated codec LZ4")
+        }
         (CompressionCodec::Brotli, ParquetJava | Spark | SparkRows) => {
             refuses("the codec BROTLI, which is not shipped with it")
         }
@@ -151,11 +159,14 @@ fn duckdb(feature: &Feature) -> Response {
     match feature {
         F::NoPathInSchema => refuses_file("path_in_schema is missing"),
         F::NoColumns => refuses_file("there are no columns"),
+        F::Int96 => read_as("timestamps in microseconds"),
         F::Depth(depth) if *depth > DEEP => refuses_file(TOO_DEEP),
         F::BitPackedLevels => refuses("BIT_PACKED levels"),
         F::BsonConverted => refuses_file("the converted type BSON"),
         F::HalfDecimal => refuses_file("a decimal without precision or scale"),
-        F::KeyValueOfOne => refuses_file("MAP_KEY_VALUE without a key and a value"),
+        F::MapWithoutValue | F::KeyValueOfOne => {
+            refuses_file("a map whose entries are not keys and values")
+        }
         F::MapOnlyLogical => read_as("a struct: MAP has no converted type"),
         F::ListOfSingleField => read_as("a list without the structs around its elements"),
         F::OnlyLogical(_) => read_as("BLOB: the logical type has no converted type"),
@@ -227,15 +238,14 @@ fn parquet_java(feature: &Feature) -> Response {
         F::NoColumns => refuses_file("there are no columns"),
         F::EmptyGroup => refuses_file("a group without fields"),
         F::NoRepetition => refuses_file("an element without repetition type"),
-        F::DuplicateName => refuses("two columns of the same name"),
+        F::DuplicateName => refuses_file("two columns of the same name"),
         F::ShortChunk => refuses(SHORT_CHUNK),
         _ => Response::Reads,
     }
 }
 
-fn spark(reader: TargetReader, feature: &Feature) -> Response {
+fn spark(feature: &Feature) -> Response {
     use Feature as F;
-    let is_vectorized = reader == TargetReader::Spark;
     match feature {
         F::Float16 => refuses_file("the logical type FLOAT16"),
         F::Uuid => refuses_file("the logical type UUID"),
@@ -248,11 +258,7 @@ fn spark(reader: TargetReader, feature: &Feature) -> Response {
         }
         F::AllNull => read_as("the physical type, if there are values"),
         F::Hint(DataType::Duration(_)) => read_as("BIGINT: it ignores the Arrow schema"),
-        F::Encoding(EncodedAs {
-            physical: Type::ByteArray,
-            logical: Some(LogicalType::Decimal(_)),
-            ..
-        }) if is_vectorized => refuses("decimals in BYTE_ARRAY"),
+        F::Variant { .. } => read_as("VARIANT, unshredded"),
         other => parquet_java(other),
     }
 }

@@ -34,7 +34,7 @@ struct Filling {
     false_positive_rate: f64,
 }
 
-/// What a filter says about a value.
+/// The answer of a filter for a value.
 #[derive(Serialize)]
 struct Found {
     value: String,

@@ -24,11 +24,12 @@ struct FileOfReaders {
     readers: Vec<OneReader>,
 }
 
-/// What a reader makes of a file.
+/// How a reader reads a file.
 #[derive(Serialize)]
 struct OneReader {
     reader: &'static str,
     version: &'static str,
+    since: Option<String>,
     #[serde(skip)]
     title: String,
     reads_all: bool,
@@ -43,7 +44,7 @@ struct WholeFile {
     reason: String,
 }
 
-/// What a reader makes of a column.
+/// How a reader reads a column.
 #[derive(Serialize)]
 struct OneColumn {
     column: String,
@@ -92,6 +93,7 @@ impl OneReader {
         Self {
             reader: report.reader.name(),
             version: report.reader.version(),
+            since: report.since.clone(),
             title: report.reader.to_string(),
             reads_all: report.reads_all(),
             refuses_file: refusal.map(|of| WholeFile {
@@ -102,7 +104,7 @@ impl OneReader {
         }
     }
 
-    /// What stands in the way, in words.
+    /// The first obstacle, in words.
     fn first_reason(&self) -> String {
         let of_column = |column: &str, reason: &str| format!("column {column}: {reason}");
         if let Some(WholeFile { column, reason }) = &self.refuses_file {
@@ -155,6 +157,9 @@ impl OneReader {
         if let Some(first) = lines.first_mut() {
             first.reader = self.title.clone();
             first.reads = self.reads();
+            if self.refuses_file.is_none() {
+                first.since = self.since.clone().unwrap_or_default();
+            }
         }
         lines
     }
@@ -167,7 +172,7 @@ impl OneColumn {
     }
 }
 
-/// What is said of a verdict.
+/// The words for a verdict.
 fn why(verdict: &str, detail: &str) -> String {
     match verdict {
         "reads as" => format!("as {detail}"),
@@ -190,6 +195,8 @@ fn few(names: &[&str]) -> String {
 #[derive(Default)]
 struct Line {
     reader: String,
+    /// The oldest version that was tried and reads it.
+    since: String,
     reads: String,
     columns: String,
     why: String,
@@ -271,6 +278,7 @@ impl Report for ReadersReport {
             }
             let columns = [
                 Column::text("reader", |line: &Line| line.reader.clone()),
+                Column::text("since", |line| line.since.clone()),
                 Column::text("reads", |line| line.reads.clone()),
                 Column::text("columns", |line| line.columns.clone()),
                 Column::text("what stands in the way", |line| line.why.clone()),

@@ -65,7 +65,7 @@ fn logical_types_that_some_readers_do_not_know() {
     let [_, _, refused] = sides(empty(vec![annotated(Type::ByteArray, None, geometry)]));
     assert_eq!(refused, ["polars"]);
     let int96 = required("x", Type::Int96);
-    assert_eq!(sides(empty(vec![int96]))[1], ["polars", "pyarrow"]);
+    assert_eq!(sides(empty(vec![int96]))[1], ["duckdb", "polars", "pyarrow"]);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn read_by_arrow_rs(path: &Path) -> Result<Vec<Result<(), String>>, String> {
     Ok(each.collect())
 }
 
-/// What is said of arrow-rs and is not so; and how much is so.
+/// Promises about arrow-rs that are broken; and how many are kept.
 fn broken_promises(path: &Path) -> (Vec<String>, usize) {
     // What is broken for this library is of no interest.
     let readable = |reader: &Reader| {

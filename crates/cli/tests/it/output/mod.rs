@@ -4,3 +4,4 @@ mod chunk_parts;
 mod display;
 mod forms;
 mod hexdump;
+mod readers;
