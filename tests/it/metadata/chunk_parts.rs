@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
 use bytes::Bytes;
 use marquetry::crypt::Encryption;
 use marquetry::format::{Encoding, Type};
@@ -24,7 +24,7 @@ fn written(columns: Vec<(&str, ArrayRef)>, options: WriteOptions) -> Reader {
 fn with_blooms(names: &[&str]) -> WriteOptions {
     let options = WriteOptions::new().with_row_group_rows(100);
     names.iter().fold(options, |options, name| {
-        options.with_column(name, |of| of.with_bloom(Default::default()))
+        options.with_column(*name, |of| of.with_bloom(Default::default()))
     })
 }
 
@@ -128,7 +128,7 @@ fn a_dictionary_holds_the_values_of_its_column_and_no_page_after_it_is_needed() 
     for group in 0..reader.metadata().row_groups() {
         let entries = reader.dictionary_values(group, leaf).unwrap().unwrap();
         let entries: BTreeSet<_> = entries.as_string::<i32>().iter().flatten().collect();
-        let of_group = reader.clone().project(["payment"]).unwrap().row_groups([group]);
+        let of_group = reader.clone().project(["payment"]).unwrap().row_groups([group]).unwrap();
         for batch in of_group.batches().unwrap() {
             let batch = batch.unwrap();
             let values = batch.column(0).as_string::<i32>();
