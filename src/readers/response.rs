@@ -46,6 +46,8 @@ pub(super) fn response(reader: TargetReader, feature: &Feature) -> Response {
         return ours(feature);
     }
     match feature {
+        Feature::EncryptedFooter if reader == TargetReader::DuckDb => refuses_file(ENCRYPTED),
+        Feature::EncryptedColumn if reader == TargetReader::DuckDb => refuses(ENCRYPTED),
         Feature::EncryptedFooter => Response::If(text("the key of the footer")),
         Feature::EncryptedColumn => Response::If(text("the key of the column")),
         Feature::ElsewhereFile => Response::Refuses(text("its pages are in another file")),
@@ -274,6 +276,8 @@ fn arrow_rs(feature: &Feature) -> Response {
 
 /// More nested nodes than these are not read by some readers, or not within 8 GiB.
 const DEEP: usize = 100;
+/// With the right key, "computed AES tag differs"; keys of columns are "not yet implemented".
+const ENCRYPTED: &str = "encryption by other writers";
 const NANOSECONDS: &str = "timestamps in nanoseconds: none before 1677 or after 2262";
 const SHORT_CHUNK: &str = "the size of the column chunk is too small, as old writers had it";
 const TOO_DEEP: &str = "more than 100 nested nodes";
