@@ -64,11 +64,12 @@ impl ChunkDictionary {
         let is_dictionary = |encoding: &Encoding| {
             matches!(encoding, Encoding::RleDictionary | Encoding::PlainDictionary)
         };
-        if !meta.encodings.is_empty() && !meta.encodings.iter().any(is_dictionary) {
-            return Ok(None);
-        }
         let data = u64::try_from(meta.data_page_offset).ok();
         let stated = meta.dictionary_page_offset.and_then(|at| u64::try_from(at).ok());
+        let stated = stated.filter(|at| *at > 0);
+        if stated.is_none() && !meta.encodings.iter().any(is_dictionary) {
+            return Ok(None);
+        }
         let mut range = walk.range.clone();
         let (slots, mut context) = walk.into_parts();
         context.ignore_is_compressed = footer.quirks().ignores_is_compressed;

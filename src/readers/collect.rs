@@ -178,6 +178,11 @@ fn of_chunks(
             add(Feature::Codec(meta.codec));
         }
         of_encodings(meta, leaf, hinted_dictionary, &mut add);
+        let is_delta = meta.encodings.iter().any(|of| of == Encoding::DeltaBinaryPacked);
+        let is_of_duckdb = metadata.created_by().is_some_and(|name| name.starts_with("DuckDB"));
+        if is_delta && is_of_duckdb && leaf.physical == Physical::Int32 {
+            add(Feature::WideDeltas);
+        }
     }
     Ok(())
 }

@@ -37,6 +37,8 @@ pub(super) enum Feature {
     Encoding(EncodedAs),
     /// The metadata name an encoding that is not in the older versions of the format.
     NewEncoding(Encoding),
+    /// Differences of INT32 that may take 33 bits, as DuckDB writes them.
+    WideDeltas,
     /// Levels are packed in the deprecated way.
     BitPackedLevels,
     /// A chunk has this codec.

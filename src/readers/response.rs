@@ -268,6 +268,7 @@ fn spark(feature: &Feature) -> Response {
 fn arrow_rs(feature: &Feature) -> Response {
     use Feature as F;
     match feature {
+        F::WideDeltas => refuses("DELTA_BINARY_PACKED of INT32 by DuckDB, which may take 33 bits"),
         F::Variant { .. } => read_as("a struct of the stored parts"),
         F::FileReference => read_as("a struct: it does not know FILE"),
         _ => Response::Reads,

@@ -219,13 +219,17 @@ fn complete_one(command: Command, path: &str, limited: &[(&Limited, clap::Arg)])
 
 /// The screen that `marq` prints when it is called without arguments.
 pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
-    root.help_template(
-        "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\n\
+    // What is for packages, not for files, is left to `marq --help`.
+    let root = ["completions", "man"]
+        .into_iter()
+        .fold(root, |root, name| root.mut_subcommand(name, |sub| sub.hide(true)));
+    root.disable_help_subcommand(true)
+        .help_template(
+            "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\
          Commands:\n{subcommands}\n\n\
          marq trips.parquet                      one screen about a file\n\
-         marq convert trips.parquet -o trips.csv\n\n\
          `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
-    )
-    .term_width(80)
-    .render_help()
+        )
+        .term_width(80)
+        .render_help()
 }

@@ -103,7 +103,10 @@ fn filters_and_dictionaries_of_encrypted_columns_are_decrypted() {
         Encryption::new(encryption::key(encryption::FOOTER_KEY))
             .with_column_key("secret", encryption::key(encryption::COLUMN_KEY)),
     ));
-    let batch = encryption::batch(0, 100);
+    let texts = (0..100).map(|i| format!("{} {}", encryption::SENTINEL, i % 3));
+    let texts: ArrayRef = std::sync::Arc::new(StringArray::from_iter_values(texts));
+    let numbers: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values(0..100));
+    let batch = RecordBatch::try_from_iter([("id", numbers), ("secret", texts)]).unwrap();
     let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
     writer.write(&batch).unwrap();
     let bytes = Bytes::from(writer.into_inner().unwrap().1);

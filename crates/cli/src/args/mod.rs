@@ -81,7 +81,7 @@ impl NoCommand {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// One screen about a file: rows, where the bytes are, codecs, writer.
+    /// One screen about a file: rows, bytes, codecs, writer.
     Info(Info),
     /// The schema: as a tree, a message, Arrow, JSON or a CREATE TABLE.
     Schema(Schema),
@@ -99,15 +99,15 @@ pub(crate) enum Command {
     Explain(Explain),
     /// The pages of a column.
     Pages(Pages),
-    /// The dictionary of a column: its entries, and how many bytes each takes.
+    /// The entries of the dictionaries of a column, with their sizes.
     Dict(Dict),
-    /// Ask the bloom filters of a column whether values may be in it.
+    /// Asks the bloom filters of a column for values.
     Bloom(Bloom),
-    /// Which readers open a file, and what stands in the way of the others.
+    /// Which readers open a file, and what stops the others.
     Readers(ReadersOf),
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
-    /// Every byte explained: bytes on the left, what they mean on the right.
+    /// Every byte explained: bytes on the left, meaning on the right.
     Hexdump(Hexdump),
     /// Convert between Parquet, Arrow IPC, CSV and JSON lines.
     Convert(Box<Convert>),

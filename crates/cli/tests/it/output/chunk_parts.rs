@@ -54,7 +54,9 @@ fn a_bloom_filter_says_no_or_maybe() {
     };
     assert_eq!((answers(0), answers(1)), (vec!["maybe", "no", "no"], vec!["no", "maybe", "no"]));
     let filter = &found["row_groups"][0]["filter"];
-    assert_eq!(filter["set_bits"], 24, "three values, eight bits each: {filter}");
+    // Three values set eight bits each, some of them the same.
+    let bits = filter["set_bits"].as_u64().unwrap();
+    assert!((16..=24).contains(&bits), "{filter}");
     assert!(filter["false_positive_rate"].as_f64().unwrap() < 0.01, "{filter}");
     let table = folder.text(&["bloom", "a.parquet", "colour", "red", "-f", "table"]);
     assert!(table.contains("maybe") && table.contains("no") && table.contains("false positives"));
