@@ -49,6 +49,9 @@
 //! | write asynchronously | `AsyncWriter` (feature `async`) |
 //! | state the latency of a request | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
+//! | probe a bloom filter, or merge several | [`Reader::bloom_filter`], [`BloomFilter`] |
+//! | read a dictionary page alone | [`Reader::dictionary_values`] |
+//! | know which readers open a file | [`readers::readers_of`]; `marq readers` |
 //! | explain each byte of a file | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
 //! | see who wrote the file | [`read::Footer::created_by`] |
 //! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
@@ -163,7 +166,7 @@
 //!  7 stages      read, write
 //!  8 drivers     io
 //!  9 interface   reader, writer, export, ffi, engine
-//! 10 files       rewrite, inspect
+//! 10 files       rewrite, inspect, readers
 //! 11 crates      marquetry-cli, marquetry-datafusion: public items and `engine` only
 //! ```
 //!
@@ -231,6 +234,7 @@ pub mod predicate;
 mod range_cache;
 pub mod read;
 mod reader;
+pub mod readers;
 pub mod rewrite;
 pub mod schema;
 mod selection;
@@ -262,6 +266,7 @@ pub use page::PageVersion;
 pub use predicate::expression::{Predicate, all, any, col, not};
 pub use predicate::literal::{Literal, lit};
 pub use predicate::statistics::ColumnStatistics;
+pub use read::bloom_filter::BloomFilter;
 pub use read::metadata::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
 pub use reader::{AsyncReader, BatchStream, DatasetStream};

@@ -11,6 +11,7 @@ mod steering;
 mod parts;
 mod dataset;
 mod external;
+mod chunk_parts;
 #[cfg(feature = "async")]
 mod streams;
 #[cfg(feature = "object_store")]

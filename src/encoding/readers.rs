@@ -29,12 +29,27 @@ pub enum TargetReader {
     ParquetJava,
     /// Spark 4.3: no BYTE_STREAM_SPLIT of unsigned integers of 32 and 64 bits.
     Spark,
+    /// Spark 4.3 without its vectorized reader (`spark.sql.parquet.enableVectorizedReader` is
+    /// false): all encodings but ALP.
+    SparkRows,
+    /// The `parquet` crate 60 of arrow-rs: all encodings but ALP.
+    ArrowRs,
+    /// This library: all encodings.
+    Marquetry,
 }
 
 impl TargetReader {
     /// All readers.
-    pub const ALL: [Self; 5] =
-        [Self::DuckDb, Self::Polars, Self::PyArrow, Self::ParquetJava, Self::Spark];
+    pub const ALL: [Self; 8] = [
+        Self::DuckDb,
+        Self::Polars,
+        Self::PyArrow,
+        Self::ParquetJava,
+        Self::Spark,
+        Self::SparkRows,
+        Self::ArrowRs,
+        Self::Marquetry,
+    ];
 
     /// The name that [`str::parse`] accepts.
     pub fn name(self) -> &'static str {
@@ -44,6 +59,22 @@ impl TargetReader {
             Self::PyArrow => "pyarrow",
             Self::ParquetJava => "parquet-java",
             Self::Spark => "spark",
+            Self::SparkRows => "spark-rows",
+            Self::ArrowRs => "arrow-rs",
+            Self::Marquetry => "marquetry",
+        }
+    }
+
+    /// The version that was tried.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::DuckDb => "2.0",
+            Self::Polars => "2.1",
+            Self::PyArrow => "26",
+            Self::ParquetJava => "1.17",
+            Self::Spark | Self::SparkRows => "4.3",
+            Self::ArrowRs => "60",
+            Self::Marquetry => env!("CARGO_PKG_VERSION"),
         }
     }
 
@@ -57,13 +88,17 @@ impl TargetReader {
 /// The name and the version that was tried.
 impl fmt::Display for TargetReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::DuckDb => "DuckDB 2.0",
-            Self::Polars => "polars 2.1",
-            Self::PyArrow => "pyarrow 26",
-            Self::ParquetJava => "parquet-java 1.17",
-            Self::Spark => "Spark 4.3",
-        })
+        let name = match self {
+            Self::DuckDb => "DuckDB",
+            Self::Polars => "polars",
+            Self::PyArrow => "pyarrow",
+            Self::ParquetJava => "parquet-java",
+            Self::Spark => "Spark",
+            Self::SparkRows => "Spark by rows",
+            Self::ArrowRs => "arrow-rs",
+            Self::Marquetry => "marquetry",
+        };
+        write!(f, "{name} {}", self.version())
     }
 }
 
@@ -110,6 +145,7 @@ fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetRead
     use Encoding as E;
     use TargetReader::{DuckDb, Polars, PyArrow, Spark};
     use Type::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
+    let is_decimal = matches!(values.logical, Some(LogicalType::Decimal(_)));
     match (encoding, values.physical) {
         (E::Plain | E::RleDictionary, _) => &[],
         (E::Rle, Boolean) => &[],
@@ -118,15 +154,18 @@ fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetRead
         (E::DeltaLengthByteArray | E::DeltaByteArray, ByteArray) if values.hinted_dictionary => {
             &[PyArrow]
         }
-        // Decimals in BYTE_ARRAY are rare, and were not tried.
-        (E::DeltaLengthByteArray | E::DeltaByteArray, ByteArray) => match values.logical {
-            Some(LogicalType::Decimal(_)) => &TargetReader::ALL,
-            _ => &[],
-        },
+        // DuckDB: "only supported for string/blob data". Spark: decimals in BYTE_ARRAY in no
+        // encoding, if there are few digits.
+        (E::DeltaLengthByteArray, ByteArray) if is_decimal => &[DuckDb, Spark],
+        (E::DeltaByteArray, ByteArray) if is_decimal => &[Spark],
+        (E::DeltaLengthByteArray | E::DeltaByteArray, ByteArray) => &[],
         // polars: "Decoding FixedLenByteArray(16) "DeltaByteArray"-encoded" is not supported.
         (E::DeltaByteArray, FixedLenByteArray) => &[Polars],
-        // "only supported for FLOAT, DOUBLE, INT32 or INT64 data".
-        (E::ByteStreamSplit, FixedLenByteArray) => &[DuckDb, Polars],
+        // "only supported for FLOAT, DOUBLE, INT32 or INT64 data". polars reads FLOAT16.
+        (E::ByteStreamSplit, FixedLenByteArray) => match values.logical {
+            Some(LogicalType::Float16) => &[DuckDb],
+            _ => &[DuckDb, Polars],
+        },
         // Spark: the vectorized reader of the encoding has no `readUnsignedIntegers` and no
         // `readUnsignedLongs`.
         (E::ByteStreamSplit, Int32 | Int64) => match values.logical {
@@ -136,11 +175,22 @@ fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetRead
             _ => &[],
         },
         (E::ByteStreamSplit, Float | Double) => &[],
-        // DuckDB refuses the whole file: the number of the encoding is unknown to it.
-        (E::Alp, _) => &TargetReader::ALL,
+        // DuckDB and parquet-java refuse the whole file: the number of the encoding is unknown.
+        (E::Alp, Float | Double) => &OTHERS,
         _ => &TargetReader::ALL,
     }
 }
+
+/// All readers but this library.
+const OTHERS: [TargetReader; 7] = [
+    TargetReader::DuckDb,
+    TargetReader::Polars,
+    TargetReader::PyArrow,
+    TargetReader::ParquetJava,
+    TargetReader::Spark,
+    TargetReader::SparkRows,
+    TargetReader::ArrowRs,
+];
 
 #[cfg(test)]
 mod tests {

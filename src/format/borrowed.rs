@@ -85,8 +85,9 @@ thrift! {
         1 required r#type: Type,
         /// All encodings in use, those of the levels included. Not to be relied on.
         2 defaulted encodings: List<'a, Encoding>,
-        /// Names from below the root to the leaf.
-        3 required path_in_schema: List<'a, &'a str>,
+        /// Names from below the root to the leaf. Some footers leave them out: columns are found
+        /// by their order.
+        3 defaulted path_in_schema: List<'a, &'a str>,
         /// How the pages are compressed.
         4 required codec: CompressionCodec,
         /// Level entries: values, nulls and empty lists.

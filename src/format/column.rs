@@ -43,8 +43,9 @@ thrift! {
         1 required r#type: Type,
         /// All encodings in use, those of the levels included. Not to be relied on.
         2 defaulted encodings: Vec<Encoding>,
-        /// Names from below the root to the leaf.
-        3 required path_in_schema: Vec<String>,
+        /// Names from below the root to the leaf. Some footers leave them out: columns are found
+        /// by their order.
+        3 defaulted path_in_schema: Vec<String>,
         /// How the pages are compressed.
         4 required codec: CompressionCodec,
         /// Level entries: values, nulls and empty lists.

@@ -233,6 +233,15 @@ impl Metadata {
         options: &ArrowOptions,
         rows: &[StatisticsRow],
     ) -> Result<ColumnStatistics> {
+        let data_type = self.leaf_type(leaf, options)?;
+        ColumnStatistics::new(leaf, &data_type, self.footer.column_order(leaf.index), rows)
+    }
+
+    /// The Arrow type that a leaf is read as; a target schema in the options is ignored.
+    ///
+    /// # Errors
+    /// `Unsupported` if it has none.
+    pub(super) fn leaf_type(&self, leaf: &Leaf, options: &ArrowOptions) -> Result<DataType> {
         let options = ArrowOptions { target: None, ..options.clone() };
         let (schema, projection) = (self.footer.schema(), Projection::leaves([leaf.index]));
         let mapping = to_arrow(schema, self.footer.key_values(), &projection, &options)?;
@@ -244,7 +253,7 @@ impl Metadata {
                 }
             });
         }
-        ColumnStatistics::new(leaf, &data_type, self.footer.column_order(leaf.index), rows)
+        Ok(data_type)
     }
 
     /// Decodes the indexes of a chunk, decrypted if they are encrypted.

@@ -36,6 +36,8 @@ mod prune;
 mod index_ranges;
 mod regions;
 mod walk;
+pub(crate) mod bloom_filter;
+mod chunk_dictionary;
 mod column_task;
 pub(crate) mod row_filter;
 mod batch;
@@ -46,6 +48,8 @@ mod scan;
 mod coalesce;
 
 pub use batch::ReservedBatch;
+pub(crate) use bloom_filter::StoredBloom;
+pub(crate) use chunk_dictionary::ChunkDictionary;
 pub(crate) use coalesce::Coalescer;
 pub use footer::Footer;
 pub(crate) use metadata::{Metadata, PageIndex};

@@ -457,7 +457,7 @@ impl RowGroupPruner {
 }
 
 /// A bloom filter as it is where nothing is encrypted: its header, then its bits. Each is a module.
-fn decrypted_bloom(opener: &ChunkDecryptor, bytes: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn decrypted_bloom(opener: &ChunkDecryptor, bytes: &[u8]) -> Result<Vec<u8>> {
     let (header, rest) = bytes.split_at(ChunkDecryptor::module_len(bytes)?);
     let bitset = rest.split_at(ChunkDecryptor::module_len(rest)?).0;
     let mut out = opener.open(Module::BloomFilterHeader, header)?;

@@ -100,6 +100,11 @@ impl ChunkWalk {
         self.context.decryptor.as_ref()
     }
 
+    /// The slots of the chunk, and what its pages are opened with.
+    pub(super) fn into_parts(self) -> (u64, PageContext) {
+        (self.slots, self.context)
+    }
+
     /// The pages of the chunk from `bytes`, which are those of [`ChunkWalk::range`]; `memory`
     /// counts them.
     pub(crate) fn pages(self, bytes: Bytes, memory: Reservation) -> StoredPages {

@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use twox_hash::XxHash64;
 
-#[cfg(test)]
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::format::{
@@ -128,7 +127,6 @@ impl Bloom {
     ///
     /// # Errors
     /// `Malformed` if the header is broken, or the bits are not there.
-    #[cfg(test)]
     pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Self>> {
         let Some(layout) = BloomLayout::parse(bytes)? else {
             return Ok(None);
@@ -137,6 +135,24 @@ impl Bloom {
         cursor.take(layout.header_len)?;
         let (blocks, _) = cursor.take(layout.blocks * BLOCK)?.as_chunks::<BLOCK>();
         Ok(Some(Self { blocks: blocks.iter().map(words).collect() }))
+    }
+
+    /// The blocks.
+    pub(crate) fn blocks(&self) -> &[[u32; 8]] {
+        &self.blocks
+    }
+
+    /// Sets the bits that are set in `other`; false, and without effect, if that has another number
+    /// of blocks.
+    #[must_use]
+    pub(crate) fn unite(&mut self, other: &Self) -> bool {
+        if self.blocks.len() != other.blocks.len() {
+            return false;
+        }
+        for (block, other) in self.blocks.iter_mut().zip(&other.blocks) {
+            block.iter_mut().zip(other).for_each(|(word, bits)| *word |= bits);
+        }
+        true
     }
 
     fn block_of(&self, hash: u64) -> usize {
@@ -183,7 +199,6 @@ impl BloomLayout {
     }
 
     /// Bytes of the filter, its header included.
-    #[cfg(test)]
     pub(crate) fn byte_len(&self) -> u64 {
         (self.header_len + self.blocks * BLOCK) as u64
     }

@@ -329,11 +329,12 @@ fn wrong_wire_type_is_skipped_if_optional_and_malformed_if_required() {
     let bytes = [0x15, 2, 0x18, 1, b'x', 0x19, 0x15, 2, 0x19, 0x18, 1, b'x', 0];
     assert_eq!(read::<Sample>(&bytes), Sample { number: 1, ..Default::default() });
     malformed::<Sample>("Sample", "number", &[0x16, 2, 0]);
-    // `encodings` is not required, so a string in its place is nothing; `path_in_schema` is.
+    // `encodings` and `path_in_schema` are not required, so a string or a number in their place is
+    // nothing; `codec` is.
     malformed::<ColumnMetaData>(
         "ColumnMetaData",
-        "path_in_schema",
-        &[0x15, 0, 0x18, 0, 0x19, 0x15, 0, 0],
+        "codec",
+        &[0x15, 0, 0x18, 0, 0x15, 0, 0x18, 0, 0],
     );
 }
 
@@ -343,8 +344,8 @@ fn missing_required_field_is_malformed_and_named() {
     malformed::<Sample>("Inner", "number", &[0x15, 2, 0x4C, 0, 0]);
     malformed::<SchemaElement>("SchemaElement", "name", &[0]);
     malformed::<PageHeader>("PageHeader", "PageHeader.type", &[0]);
-    malformed::<ColumnMetaData>("ColumnMetaData", "path_in_schema", &[0x15, 0, 0]);
-    // The encodings may be absent, and nothing else.
+    malformed::<ColumnMetaData>("ColumnMetaData", "codec", &[0x15, 0, 0]);
+    // The encodings and the path may be absent, and nothing else.
     let bytes = [0x15, 0, 0x29, 0x08, 0x15, 0, 0x16, 0, 0x16, 0, 0x16, 0, 0x26, 0, 0];
     assert_eq!(read::<ColumnMetaData>(&bytes), ColumnMetaData::default());
 }

@@ -24,6 +24,9 @@ const SHOWING: &[&str] = &[
     "count",
     "explain",
     "pages",
+    "dict",
+    "bloom",
+    "readers",
     "stats",
     "hexdump",
     "concat",
@@ -36,6 +39,9 @@ const READING: &[&str] = &["head", "tail", "cat", "sample", "count", "explain", 
 /// The same with `schema`, where columns of folders and of INT96 have types.
 const TYPING: &[&str] =
     &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert", "stats"];
+/// The same with `dict`, which knows no columns of folders.
+const WITH_INT96: &[&str] =
+    &["schema", "head", "tail", "cat", "sample", "count", "explain", "dict", "convert", "stats"];
 
 const FOR_ROWS: &str = "commands that read rows (stats with --values), and explain";
 const FOR_TYPES: &str = "schema, explain and commands that read rows (stats with --values)";
@@ -46,20 +52,21 @@ pub(crate) const LIMITED: &[Limited] = &[
     limited("format", "--format", SHOWING,
         "what is shown, and the errors of convert (json); --to says the form of a file"),
     limited("raw", "--raw",
-        &["info", "count", "explain", "pages", "stats", "convert", "concat", "append", "crypt audit"],
-        "info, count, explain, pages, stats, convert and concat"),
+        &["info", "count", "explain", "pages", "bloom", "stats", "convert", "concat", "append",
+            "crypt audit"],
+        "info, count, explain, pages, bloom, stats, convert and concat"),
     limited("progress", "--progress", &["head", "tail", "cat", "sample", "convert", "stats"],
         "convert, head, tail, cat, sample and stats --values"),
     limited("verbose", "--verbose",
-        &["head", "tail", "cat", "sample", "convert", "concat", "append", "crypt encrypt",
+        &["head", "tail", "cat", "sample", "readers", "convert", "concat", "append", "crypt encrypt",
             "crypt decrypt", "crypt rekey", "crypt rewrap"],
-        "convert, concat, append, crypt, head, tail, cat and sample"),
+        "convert, concat, append, crypt, head, tail, cat, sample and readers"),
     limited("wide", "--wide", SHOWING, "tables"),
     limited("vertical", "--vertical", SHOWING, "tables"),
     limited("filter", "--where", READING, FOR_ROWS),
     limited("no_hive", "--no-hive", READING, FOR_ROWS),
     limited("hive_types", "--hive-types", TYPING, FOR_TYPES),
-    limited("int96", "--int96", TYPING, FOR_TYPES),
+    limited("int96", "--int96", WITH_INT96, FOR_TYPES),
     limited("threads", "--threads",
         &["head", "tail", "cat", "sample", "count", "convert", "stats"],
         "commands that read rows (stats with --values)"),
@@ -135,6 +142,19 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("pages", &["marq pages trips.parquet -c fare", "marq pages trips.parquet --row-group 0"]),
     (
+        "dict",
+        &["marq dict trips.parquet payment", "marq dict trips.parquet vendor --row-group 0 -n 5"],
+    ),
+    ("bloom", &["marq bloom trips.parquet id 42 4711", "marq bloom trips.parquet vendor -f json"]),
+    (
+        "readers",
+        &[
+            "marq readers trips.parquet",
+            "marq readers trips.parquet -v",
+            "marq readers trips.parquet --for duckdb,polars",
+        ],
+    ),
+    (
         "stats",
         &[
             "marq stats trips.parquet",
@@ -170,6 +190,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["marq crypt rekey e.parquet -o fresh.parquet --footer-key @key.hex \\\n        \
              --encrypt-footer-key @new.hex"],
     ),
+    ("completions", &["marq completions bash > /usr/share/bash-completion/completions/marq"]),
+    ("man", &["marq man | man -l -", "marq man -o /usr/share/man/man1"]),
 ];
 
 /// Completes the command with examples, and hides flags that a command does not use.
@@ -209,13 +231,17 @@ fn complete_one(command: Command, path: &str, limited: &[(&Limited, clap::Arg)])
 
 /// The screen that `marq` prints when it is called without arguments.
 pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
-    root.help_template(
-        "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\n\
+    // What is for packages, not for files, is left to `marq --help`.
+    let root = ["completions", "man"]
+        .into_iter()
+        .fold(root, |root, name| root.mut_subcommand(name, |sub| sub.hide(true)));
+    root.disable_help_subcommand(true)
+        .help_template(
+            "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\
          Commands:\n{subcommands}\n\n\
          marq trips.parquet                      one screen about a file\n\
-         marq convert trips.parquet -o trips.csv\n\n\
          `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
-    )
-    .term_width(80)
-    .render_help()
+        )
+        .term_width(80)
+        .render_help()
 }

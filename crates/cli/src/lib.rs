@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bloom;
 mod cells;
 mod checks;
 mod concat;
 mod convert;
 mod count;
 mod crypt;
+mod dict;
 mod escape;
 mod explain;
 mod failure;
@@ -26,12 +28,14 @@ mod input;
 mod interrupt;
 mod json;
 mod keys;
+mod manual;
 mod output;
 mod packed;
 mod pages;
 mod parquet_out;
 mod printer;
 mod progress;
+mod readers;
 mod report;
 mod rows;
 mod schema;
@@ -79,11 +83,16 @@ fn command(args: &Args) -> Result<()> {
         Command::Count(command) => count::run(command, global),
         Command::Explain(command) => explain::run(command, global),
         Command::Pages(command) => pages::run(command, global),
+        Command::Dict(command) => dict::run(command, global),
+        Command::Bloom(command) => bloom::run(command, global),
+        Command::Readers(command) => readers::run(command, global),
         Command::Stats(command) => stats::run(command, global),
         Command::Hexdump(command) => hexdump::run(command, global),
         Command::Convert(command) => convert::run(command, global),
         Command::Concat(command) => concat::concat(command, global),
         Command::Append(command) => concat::append(command, global),
         Command::Crypt(command) => crypt::run(command, global),
+        Command::Completions(command) => manual::completions(command, global),
+        Command::Man => manual::pages(global),
     }
 }

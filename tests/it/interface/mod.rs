@@ -3,6 +3,7 @@
 #[cfg(feature = "ffi")]
 mod c_streams;
 mod errors;
+mod readers;
 mod stages_and_types;
 #[cfg(feature = "tracing")]
 mod tracing_spans;

@@ -81,7 +81,7 @@ impl NoCommand {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// One screen about a file: rows, where the bytes are, codecs, writer.
+    /// One screen about a file: rows, bytes, codecs, writer.
     Info(Info),
     /// The schema: as a tree, a message, Arrow, JSON or a CREATE TABLE.
     Schema(Schema),
@@ -99,9 +99,15 @@ pub(crate) enum Command {
     Explain(Explain),
     /// The pages of a column.
     Pages(Pages),
+    /// The entries of the dictionaries of a column, with their sizes.
+    Dict(Dict),
+    /// Asks the bloom filters of a column for values.
+    Bloom(Bloom),
+    /// Which readers open a file, and what stops the others.
+    Readers(ReadersOf),
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
-    /// Every byte explained: bytes on the left, what they mean on the right.
+    /// Every byte explained: bytes on the left, meaning on the right.
     Hexdump(Hexdump),
     /// Convert between Parquet, Arrow IPC, CSV and JSON lines.
     Convert(Box<Convert>),
@@ -112,6 +118,10 @@ pub(crate) enum Command {
     /// Encryption: audit files, encrypt, decrypt, change keys.
     #[command(subcommand)]
     Crypt(Crypt),
+    /// A script by which a shell completes the command line.
+    Completions(Completions),
+    /// The manual pages.
+    Man,
 }
 
 /// Flags of every command, and those of all commands that read rows.
@@ -148,7 +158,8 @@ pub(crate) struct Global {
     /// Print nothing but errors on standard error.
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = OUTPUT)]
     pub(crate) quiet: bool,
-    /// Print a summary of what was written, also if standard error is no terminal.
+    /// Print a summary of what was written, also if standard error is no terminal; readers: column
+    /// by column.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = OUTPUT)]
     pub(crate) verbose: u8,
     /// Only rows that meet a condition, such as `amount > 10 and country in ('NL', 'BE')`: see
@@ -249,6 +260,9 @@ impl Command {
             Self::Count(_) => "count",
             Self::Explain(_) => "explain",
             Self::Pages(_) => "pages",
+            Self::Dict(_) => "dict",
+            Self::Bloom(_) => "bloom",
+            Self::Readers(_) => "readers",
             Self::Stats(_) => "stats",
             Self::Hexdump(_) => "hexdump",
             Self::Convert(_) => "convert",
@@ -259,6 +273,8 @@ impl Command {
             Self::Crypt(Crypt::Decrypt(_)) => "crypt decrypt",
             Self::Crypt(Crypt::Rekey(_)) => "crypt rekey",
             Self::Crypt(Crypt::Rewrap(_)) => "crypt rewrap",
+            Self::Completions(_) => "completions",
+            Self::Man => "man",
         }
     }
 
@@ -272,12 +288,17 @@ impl Command {
             Self::Count(command) => &command.files,
             Self::Explain(command) => &command.rows.files,
             Self::Pages(command) => &command.files.files,
+            Self::Dict(Dict { source, .. }) | Self::Bloom(Bloom { source, .. }) => {
+                std::slice::from_ref(&source.file)
+            }
+            Self::Readers(command) => &command.files.files,
             Self::Stats(command) => &command.files.files,
             Self::Hexdump(command) => std::slice::from_ref(&command.source.file),
             Self::Convert(command) => &command.files.files,
             Self::Concat(command) => &command.files.files,
             Self::Append(command) => &command.files.files,
             Self::Crypt(command) => command.files(),
+            Self::Completions(_) | Self::Man => &[],
         }
     }
 }
@@ -446,6 +467,56 @@ pub(crate) struct Pages {
     /// Only this row group.
     #[arg(long, value_name = "N")]
     pub(crate) row_group: Option<usize>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Dict {
+    #[command(flatten)]
+    pub(crate) source: SourceFile,
+    /// The column: its name, or a nested path.
+    #[arg(value_name = "COL")]
+    pub(crate) column: String,
+    /// Only this row group.
+    #[arg(long, value_name = "N")]
+    pub(crate) row_group: Option<usize>,
+    /// Number of entries, over all row groups [default: all].
+    #[arg(short = 'n', long, visible_alias = "limit", value_name = "N")]
+    pub(crate) rows_max: Option<u64>,
+    #[command(flatten)]
+    pub(crate) values: ValueForms,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Bloom {
+    #[command(flatten)]
+    pub(crate) source: SourceFile,
+    /// The column: its name, or a nested path.
+    #[arg(value_name = "COL")]
+    pub(crate) column: String,
+    /// Values to look for, as text in the form that --where compares with: 42, Berlin, 2024-01-31;
+    /// x'0aff' for bytes.
+    #[arg(value_name = "VALUE", allow_negative_numbers = true)]
+    pub(crate) values: Vec<String>,
+    /// Only this row group.
+    #[arg(long, value_name = "N")]
+    pub(crate) row_group: Option<usize>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReadersOf {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Only these readers, separated by commas: duckdb, polars, pyarrow, parquet-java, spark,
+    /// spark-rows, arrow-rs, marquetry. Exit code 4 if one of them does not read all columns.
+    #[arg(long = "for", value_name = "READERS", value_delimiter = ',')]
+    pub(crate) wanted: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, clap::Args)]
@@ -852,6 +923,11 @@ pub(crate) enum Unit {
     Ns,
 }
 
+/// The whole command line, with its help.
+pub(crate) fn whole_command() -> clap::Command {
+    help::complete(Args::command())
+}
+
 /// Parses the command line. A first word that is no command, but may be a file, is taken as one:
 /// `marq FILE`.
 ///
@@ -859,7 +935,7 @@ pub(crate) enum Unit {
 /// Usage errors; also help and version.
 pub(crate) fn parse(mut words: Vec<OsString>) -> Result<Args, NoCommand> {
     number_of_rows(&mut words);
-    let command = help::complete(Args::command()).color(colors(&words));
+    let command = whole_command().color(colors(&words));
     if words.len() <= 1 {
         return Err(NoCommand::Screen(help::screen(command)));
     }

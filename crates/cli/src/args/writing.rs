@@ -12,8 +12,8 @@ pub(crate) struct WriteFlags {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<ProfileName>,
     /// The readers that the file is for, separated by commas: duckdb, polars, pyarrow,
-    /// parquet-java, spark, or all (the default). Columns get only encodings that each of them
-    /// decodes.
+    /// parquet-java, spark, spark-rows, arrow-rs, marquetry, or all (the default). Columns get only
+    /// encodings that each of them decodes.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) readers: Vec<String>,
     /// The codec: none, snappy, gzip, zstd, brotli, lz4_raw; with a level: zstd:3.

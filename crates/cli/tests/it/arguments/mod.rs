@@ -2,4 +2,5 @@
 
 mod flags;
 mod help_and_messages;
+mod manual;
 mod where_language;

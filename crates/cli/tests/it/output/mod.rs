@@ -1,5 +1,7 @@
 //! Tests of what is shown and written of files.
 
+mod chunk_parts;
 mod display;
 mod forms;
 mod hexdump;
+mod readers;
