@@ -50,6 +50,7 @@
 //! | state the latency of a request | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
 //! | explain each byte of a file | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
+//! | check that a file states nothing false | `check::Checker` (feature `check`); `marq check` |
 //! | see who wrote the file | [`read::Footer::created_by`] |
 //! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
 //! | load page indexes | [`Reader::load_page_indexes`] |
@@ -163,7 +164,7 @@
 //!  7 stages      read, write
 //!  8 drivers     io
 //!  9 interface   reader, writer, export, ffi, engine
-//! 10 files       rewrite, inspect
+//! 10 files       rewrite, inspect, check
 //! 11 crates      marquetry-cli, marquetry-datafusion: public items and `engine` only
 //! ```
 //!
@@ -205,6 +206,8 @@
 
 mod bytes;
 mod calendar;
+#[cfg(feature = "check")]
+pub mod check;
 mod compress;
 pub mod crypt;
 mod encoding;

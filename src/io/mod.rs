@@ -30,6 +30,8 @@ pub(crate) use file_set::FileSet;
 #[cfg(feature = "parallel")]
 pub(crate) use parallel::Parallel;
 pub(crate) use pool::Pool;
+#[cfg(feature = "check")]
+pub(crate) use pool::map_in;
 pub(crate) use ranges::read_exactly;
 pub(crate) use reopened::ReopenedFile;
 pub use sink::{PathSink, Sink, WriteSink};

@@ -70,6 +70,23 @@ pub(super) fn join<A: Send, B: Send>(
     rayon::join(a, b)
 }
 
+/// Does work for each of `items`, by all threads of `pool`, or by the calling one.
+///
+/// # Errors
+/// One of those of the work.
+#[cfg(feature = "check")]
+pub(crate) fn map_in<T: Sync, R: Send>(
+    pool: Option<&Pool>,
+    items: &[T],
+    work: impl Fn(&T) -> Result<R> + Send + Sync,
+) -> Result<Vec<R>> {
+    match pool {
+        None => items.iter().map(work).collect(),
+        Some(Pool::Global) => map_in_pool(items, work),
+        Some(Pool::Own(pool)) => pool.install(|| map_in_pool(items, work)),
+    }
+}
+
 /// Does work for each of `items`, by all threads of the pool that the calling one belongs to.
 ///
 /// # Errors

@@ -44,6 +44,19 @@ impl Pool {
 ///
 /// # Errors
 /// The first of those of the work.
+#[cfg(feature = "check")]
+pub(crate) fn map_in<T, R>(
+    _pool: Option<&Pool>,
+    items: &[T],
+    work: impl Fn(&T) -> Result<R>,
+) -> Result<Vec<R>> {
+    map_in_pool(items, work)
+}
+
+/// Does work for each of `items`.
+///
+/// # Errors
+/// The first of those of the work.
 pub(super) fn map_in_pool<T, R>(items: &[T], work: impl Fn(&T) -> Result<R>) -> Result<Vec<R>> {
     items.iter().map(work).collect()
 }

@@ -76,6 +76,6 @@ pub use supplied::Step;
 pub use tail::{FooterTail, Tail};
 pub(crate) use walk::ChunkWalk;
 pub use walk::{StoredPage, StoredPages};
-#[cfg(feature = "inspect")]
+#[cfg(any(feature = "check", feature = "inspect"))]
 pub(crate) use walk::{chunk_range, page_context};
 pub(crate) use wiring::ReadWiring;

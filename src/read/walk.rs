@@ -14,12 +14,12 @@ use super::footer::Footer;
 use super::plan::{byte_range, end_of_short_chunk};
 use crate::crypt::{ChunkDecryptor, Module};
 use crate::error::{Error, Result, Spec};
-#[cfg(feature = "inspect")]
+#[cfg(any(feature = "check", feature = "inspect"))]
 use crate::format::CompressionCodec;
 use crate::format::{ColumnChunkRef, PageHeader, PageType};
 use crate::limits::{Limits, Reservation};
 use crate::page::{PageContext, PagePosition, StoredHeader, count};
-#[cfg(feature = "inspect")]
+#[cfg(any(feature = "check", feature = "inspect"))]
 use crate::schema::Leaf;
 
 /// A page as it is stored.
@@ -157,7 +157,7 @@ pub(crate) fn chunk_range(
 }
 
 /// The context in which the pages of a leaf are opened, without keys.
-#[cfg(feature = "inspect")]
+#[cfg(any(feature = "check", feature = "inspect"))]
 pub(crate) fn page_context(
     footer: &Footer,
     leaf: &Leaf,

@@ -7,6 +7,7 @@
 
 mod args;
 mod cells;
+mod check;
 mod checks;
 mod convert;
 mod count;
@@ -80,6 +81,7 @@ fn command(args: &Args) -> Result<()> {
         Command::Pages(command) => pages::run(command, global),
         Command::Stats(command) => stats::run(command, global),
         Command::Hexdump(command) => hexdump::run(command, global),
+        Command::Check(command) => check::run(command, global),
         Command::Convert(command) => convert::run(command, global),
         Command::Crypt(command) => crypt::run(command, global),
     }
