@@ -1,6 +1,8 @@
 //! [`Checker`]: recomputes what a file states, and reports what is not true.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,9 +10,11 @@ use super::column::{ChunkOutcome, check_chunk};
 use super::context::FileContext;
 use super::finding::{CheckLevel, Finding, Findings};
 use super::footer;
+use super::groups;
 use super::kind::{FindingKind as K, Severity};
 use super::schema;
 use super::sorting::{SortedSlots, first_unsorted};
+use super::summary;
 use crate::crypt::Decryption;
 use crate::error::{ErrorKind, Result};
 use crate::format::SortingColumn;
@@ -43,6 +47,7 @@ pub struct Checker {
     limits: Limits,
     keys: Option<Decryption>,
     threads: Threads,
+    folder: Option<PathBuf>,
 }
 
 impl fmt::Debug for Checker {
@@ -92,6 +97,7 @@ impl Checker {
             limits: Limits::default(),
             keys: None,
             threads: Threads::Auto,
+            folder: None,
         }
     }
 
@@ -120,6 +126,13 @@ impl Checker {
     #[must_use]
     pub fn threads(mut self, threads: Threads) -> Self {
         self.threads = threads;
+        self
+    }
+
+    /// The folder that the files of a `_metadata` summary are in: it is compared with them.
+    #[must_use]
+    pub fn files_below(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
         self
     }
 
@@ -168,6 +181,9 @@ impl Checker {
         report.rows = file.footer.rows().unwrap_or(0);
         footer::check(&file, &mut findings)?;
         schema::check(&file, &mut findings);
+        if let Some(folder) = &self.folder {
+            summary::check(&file, folder, &mut findings);
+        }
         give(findings, &mut report);
         self.check_chunks(&file, &mut report, &mut give)?;
         if file.has_unordered_bounds.load(Ordering::Relaxed) {
@@ -208,11 +224,13 @@ impl Checker {
         /// Chunks whose findings are held, at most.
         const SOME: usize = 256;
         let pool = self.pool()?;
+        let groups = groups::find(file);
         let leaves = file.footer.schema().leaves_len();
         for row_group in 0..file.footer.row_groups() {
             let head = file.footer.index().head().row_groups.get(row_group);
             let present = head.map_or(0, |group| group.columns.len()).min(leaves);
             let mut sorted: Vec<(usize, SortedSlots)> = Vec::new();
+            let mut broken = HashSet::new();
             let all: Vec<usize> = (0..present).collect();
             for some in all.chunks(SOME) {
                 let check = |leaf: &usize| check_chunk(file, row_group, *leaf, false);
@@ -221,7 +239,10 @@ impl Checker {
                     if outcome.is_starved {
                         outcome = check_chunk(file, row_group, leaf, true)?;
                     }
-                    let ChunkOutcome { findings, sorted: of_chunk, .. } = outcome;
+                    let ChunkOutcome { findings, sorted: of_chunk, is_whole, .. } = outcome;
+                    if !is_whole {
+                        broken.insert(leaf);
+                    }
                     report.chunks += 1;
                     give(findings, report);
                     sorted.extend(of_chunk.map(|slots| (leaf, slots)));
@@ -229,6 +250,12 @@ impl Checker {
             }
             let mut findings = Findings::default();
             check_sorting(file, row_group, &sorted, &mut findings);
+            for group in groups.iter().filter(|_| file.level >= CheckLevel::Values) {
+                // What is wrong with a column was reported.
+                if !group.leaves.clone().any(|leaf| broken.contains(&leaf)) {
+                    groups::check(file, row_group, group, &mut findings)?;
+                }
+            }
             give(findings, report);
         }
         Ok(())

@@ -151,7 +151,7 @@ finding_kinds! {
         OffsetIndexBytesWrong "offset-index-bytes-wrong" "An offset index says how many bytes the values of each page have, in BYTE_ARRAY columns only.",
         ColumnIndexUnreadable "column-index-unreadable" "A column index can be decoded.",
         ColumnIndexMiscounted "column-index-miscounted" "The lists of a column index have an entry for each data page, and its histograms one for each level of each page.",
-        ColumnIndexBoundLengthWrong "column-index-bound-length-wrong" "A bound of a page is a value of the type, as PLAIN has it; that of a page of nulls is empty.",
+        ColumnIndexBoundLengthWrong "column-index-bound-length-wrong" "A bound of a page is a value of the type, as PLAIN has it.",
         ColumnIndexBoundsReversed "column-index-bounds-reversed" "The minimum of a page is not greater than its maximum.",
         BoundaryOrderWrong "boundary-order-wrong" "The bounds of pages rise or fall as the boundary order says.",
         // Bloom filters.
@@ -165,7 +165,6 @@ finding_kinds! {
         BsonInvalid "bson-invalid" "A BSON value has its length in front, and a zero byte at its end.",
         DecimalTooLarge "decimal-too-large" "A decimal has at most as many digits as its precision.",
         IntegerTooWide "integer-too-wide" "A value of INT(8) or INT(16) fits into as many bits.",
-        TimeOutsideDay "time-outside-day" "A time is that of a day.",
         GeometryInvalid "geometry-invalid" "A geometry is well-known binary.",
         ValueOfUnknownType "value-of-unknown-type" "A column of the type UNKNOWN has nulls only.",
         VariantInvalid "variant-invalid" "A VARIANT has valid metadata and a valid value, and its columns fit together.",
@@ -210,6 +209,7 @@ finding_kinds! {
         SummaryRowGroupsDiffer "summary-row-groups-differ" "The row groups of a summary are those of its files.",
     }
     Warning {
+        TimeOutsideDay "time-outside-day" "A time is that of a day.",
         VersionUnknown "version-unknown" "The version of the footer is 1 or 2.",
         FooterBytesLeft "footer-bytes-left" "The footer ends where its length says.",
         ColumnOrdersMissing "column-orders-missing" "Minima and maxima mean nothing without column orders.",
@@ -226,6 +226,7 @@ finding_kinds! {
         MapKeyOptional "map-key-optional" "The key of a MAP is required.",
         ColumnIndexImpossible "column-index-impossible" "A column whose values have no order has no column index.",
         Int96NanosOutsideDay "int96-nanos-outside-day" "The nanoseconds of an INT96 timestamp are those of a day.",
+        ColumnIndexNullBounds "column-index-null-bounds" "The bounds of a page of nulls are empty.",
         PageBytesLeft "page-bytes-left" "The values of a PLAIN page end where it does.",
     }
     Note {
@@ -241,6 +242,8 @@ finding_kinds! {
         BoundOneSided "bound-one-sided" "Bounds are stated in pairs.",
         BloomFilterLengthMissing "bloom-filter-length-missing" "A bloom filter has its length in the footer.",
         PageStatisticsRedundant "page-statistics-redundant" "Statistics in page headers are redundant with a column index.",
+        EncodingStatsPageType "encoding-stats-page-type" "Encoding statistics tell pages of version 1 and 2 apart.",
+        DictionaryOffsetMissing "dictionary-offset-missing" "dictionary_page_offset is stated if there is a dictionary page.",
         EncodingUnused "encoding-unused" "The encodings of a column chunk are those of its pages.",
         DictionaryValueRepeats "dictionary-value-repeats" "The values of a dictionary are different.",
     }

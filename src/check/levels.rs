@@ -48,17 +48,24 @@ pub(super) struct LevelFacts {
     pub(super) starts_row: bool,
     /// The first slot that continues a list without an element of it before it, or in it.
     pub(super) broken: Option<u64>,
+    /// The definition level of the last slot.
+    pub(super) last_definition: Option<u16>,
 }
 
 /// Slots that are read at a time, at least and at most.
 const SHORT: usize = 1 << 16;
 const LONG: usize = 1 << 22;
 
-/// Counts the levels of a page.
+/// Counts the levels of a page. `before` is the definition level of the slot before it, if that is
+/// known.
 ///
 /// # Errors
 /// `Malformed` if they end early, or one is above the highest of the leaf.
-pub(super) fn count(page: &DataPage, shape: &LevelShape) -> Result<LevelFacts> {
+pub(super) fn count(
+    page: &DataPage,
+    shape: &LevelShape,
+    before: Option<u16>,
+) -> Result<LevelFacts> {
     let slots = page.slots;
     let mut facts = LevelFacts {
         slots: slots as u64,
@@ -70,7 +77,8 @@ pub(super) fn count(page: &DataPage, shape: &LevelShape) -> Result<LevelFacts> {
     let (mut rep, mut def) = (page.rep.clone(), page.def.clone());
     let (mut reps, mut defs) =
         (LevelDecoder::planes(shape.max_rep), LevelDecoder::planes(shape.max_def));
-    let mut last_def = None;
+    // Nothing is wrong with what follows a slot that is not known.
+    let mut last_def = before.or(Some(u16::MAX));
     let (mut left, mut block) = (slots, SHORT);
     while left > 0 {
         let n = block.min(left);
@@ -92,6 +100,7 @@ pub(super) fn count(page: &DataPage, shape: &LevelShape) -> Result<LevelFacts> {
         block = if is_uniform { (block * 4).min(LONG) } else { SHORT };
         left -= n;
     }
+    facts.last_definition = last_def.filter(|_| slots > 0);
     facts.rows = facts.repetitions.first().copied().unwrap_or(0);
     facts.values = facts.definitions.last().copied().unwrap_or(0);
     Ok(facts)

@@ -29,6 +29,8 @@ mod chunk_metadata;
 mod pages;
 mod filter;
 mod column;
+mod groups;
+mod summary;
 mod footer;
 mod schema;
 mod checker;

@@ -30,6 +30,8 @@ pub(super) struct LeafOrder {
     is_decimal: bool,
     is_unsigned: bool,
     is_text: bool,
+    /// Whether bounds may be shorter than the values, because they are ordered as bytes.
+    is_cut: bool,
 }
 
 impl LeafOrder {
@@ -63,6 +65,7 @@ impl LeafOrder {
             legacy: signed,
             natural,
             is_decimal: matches!(leaf.logical, Some(LogicalType::Decimal(_))),
+            is_cut: of_type == ValueOrder::Bytes,
             is_unsigned: of_type == ValueOrder::Unsigned,
             is_text: matches!(
                 leaf.logical,
@@ -106,6 +109,8 @@ impl LeafOrder {
     pub(super) fn fits(&self, value: &[u8]) -> bool {
         match self.physical {
             Physical::Boolean => matches!(value, [0 | 1]),
+            // parquet-java cuts bounds of fixed length, too, where they are ordered as bytes.
+            Physical::FixedLenByteArray(width) if self.is_cut => value.len() <= width,
             physical => physical.byte_width().is_none_or(|width| width == value.len()),
         }
     }

@@ -185,7 +185,7 @@ impl<'a> ColumnEntries<'a> {
             if *is_null {
                 if !min.is_empty() || !max.is_empty() {
                     let text = "bounds of a page of nulls are not empty".to_owned();
-                    push(FindingKind::ColumnIndexBoundLengthWrong, text);
+                    push(FindingKind::ColumnIndexNullBounds, text);
                 }
                 continue;
             }

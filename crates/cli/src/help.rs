@@ -147,6 +147,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "marq check trips.parquet",
             "marq check trips.parquet --level truth",
             "marq check trips.parquet --level footer --severity note",
+            "marq check new.parquet --contract trips.toml",
             "marq check trips.parquet --level truth -f sarif -o trips.sarif",
         ],
     ),

@@ -475,6 +475,9 @@ pub(crate) struct Check {
     /// The least that is listed: notes are of what is deprecated, missed or not checked.
     #[arg(long, value_name = "SEVERITY", default_value = "warning")]
     pub(crate) severity: LeastSeverity,
+    /// What must hold beyond the specification, in TOML: columns, types, nullability, codecs, sizes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) contract: Option<String>,
 }
 
 /// How much of a file is recomputed.
@@ -957,7 +960,7 @@ fn colors(words: &[OsString]) -> ColorChoice {
 }
 
 /// A number of bytes: 512MiB, 64KB, 1000.
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a size like 512MiB"))?;

@@ -1,11 +1,16 @@
 //! `check` recomputes what files state, and reports each lie with its place.
 
+mod contract;
 mod sarif;
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use marquetry::Threads;
 use marquetry::check::{CheckLevel, CheckReport, Checker, Finding, Severity};
 use serde::Serialize;
 
+use self::contract::Contract;
 use crate::args::{Check, Format, Global};
 use crate::failure::{Failure, Result};
 use crate::report::{self, Column, Report, ReportMemory, Tables};
@@ -15,7 +20,8 @@ use crate::{input, keys, sniff};
 pub(crate) fn run(command: &Check, global: &Global) -> Result<()> {
     let paths = input::paths(&command.files.files)?;
     let mut memory = ReportMemory::new(global);
-    let each = |path: &str| checked(path, command, global, &mut memory);
+    let contract = command.contract.as_deref().map(Contract::read).transpose()?;
+    let each = |path: &str| checked(path, command, global, contract.as_ref(), &mut memory);
     let (files, end) = input::each_readable(&paths, global, each)?;
     let failed: Vec<String> = files.iter().filter_map(CheckedFile::failure).collect();
     let report = CheckedFiles { files };
@@ -52,7 +58,7 @@ struct CheckedFile {
 #[derive(Serialize)]
 struct FindingRecord {
     severity: &'static str,
-    code: &'static str,
+    code: Cow<'static, str>,
     row_group: Option<usize>,
     column: Option<String>,
     /// The number of a data page, or that it is the dictionary page.
@@ -77,6 +83,7 @@ fn checked(
     path: &str,
     command: &Check,
     global: &Global,
+    contract: Option<&Contract>,
     memory: &mut ReportMemory,
 ) -> Result<CheckedFile> {
     let source = input::source(path, global)?;
@@ -91,28 +98,56 @@ fn checked(
     if let Some(threads) = global.threads {
         checker = checker.threads(Threads::Exactly(threads));
     }
-    let least = Severity::from(command.severity);
+    if let Some(folder) = summary_folder(path) {
+        checker = checker.files_below(folder);
+    }
     let mut file = CheckedFile::new(path, command.level.into());
-    let mut refused = None;
+    let least = Severity::from(command.severity);
+    let mut list = Listed { file: &mut file, memory };
     let report = checker.run(|finding| {
-        file.count(finding.severity());
-        if finding.severity() < least {
-            return;
-        }
-        let record = FindingRecord::new(&finding);
-        let is_listed = file.findings.len() < MAX_LISTED && refused.is_none();
-        let taken =
-            if is_listed { memory.take(path, &record, record.heap_bytes()) } else { Ok(()) };
-        match taken {
-            Ok(()) if is_listed => file.findings.push(record),
-            taken => {
-                file.left_out += 1;
-                refused = refused.take().or(taken.err());
-            }
+        list.file.count(finding.severity());
+        if finding.severity() >= least {
+            list.push(FindingRecord::new(&finding));
         }
     });
-    file.add(report.map_err(|e| e.at_file(path))?);
+    let report = report.map_err(|e| e.at_file(path))?;
+    if let Some(contract) = contract {
+        // What keeps the file from being read was found.
+        if let Ok(reader) = input::open(path, global) {
+            let checked = contract.check(&reader, &mut |record| {
+                list.file.errors += 1;
+                list.push(record);
+            });
+            checked.map_err(|e| e.at_file(path))?;
+        }
+    }
+    file.add(report);
     Ok(file)
+}
+
+/// The findings of a file, as far as there is memory for them.
+struct Listed<'a> {
+    file: &'a mut CheckedFile,
+    memory: &'a mut ReportMemory,
+}
+
+impl Listed<'_> {
+    fn push(&mut self, record: FindingRecord) {
+        let is_listed = self.file.findings.len() < MAX_LISTED
+            && self.memory.take(&self.file.file, &record, record.heap_bytes()).is_ok();
+        match is_listed {
+            true => self.file.findings.push(record),
+            false => self.file.left_out += 1,
+        }
+    }
+}
+
+/// The folder whose files a summary is of.
+fn summary_folder(path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let is_summary = path.file_name().is_some_and(|name| name == "_metadata");
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    is_summary.then(|| folder.unwrap_or(Path::new(".")).to_owned())
 }
 
 impl CheckedFile {
@@ -173,7 +208,7 @@ impl FindingRecord {
         };
         Self {
             severity: finding.severity().name(),
-            code: finding.kind.code(),
+            code: Cow::Borrowed(finding.kind.code()),
             row_group: at.row_group,
             column: at.column.as_deref().map(str::to_owned),
             page,
@@ -217,7 +252,7 @@ impl Report for CheckedFiles {
     fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
         let columns = [
             Column::text("severity", |of: &FindingRecord| of.severity.to_owned()),
-            Column::text("finding", |of| of.code.to_owned()),
+            Column::text("finding", |of| of.code.clone().into_owned()),
             Column::number("row group", |of| {
                 of.row_group.map_or_else(String::new, |group| group.to_string())
             }),

@@ -14,7 +14,7 @@ use crate::report;
 /// Prints the findings as one run.
 pub(super) fn print(files: &CheckedFiles, global: &Global) -> Result<()> {
     let codes: BTreeSet<&str> =
-        files.files.iter().flat_map(|file| &file.findings).map(|finding| finding.code).collect();
+        files.files.iter().flat_map(|file| &file.findings).map(|finding| &*finding.code).collect();
     let rules: Vec<Value> = codes
         .into_iter()
         .map(|code| {
