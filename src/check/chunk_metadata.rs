@@ -239,7 +239,7 @@ impl ChunkFooter<'_> {
     }
 }
 
-/// What is wrong with a box. Only x may go around the antimeridian.
+/// Says what is wrong with a box, if anything is. Only x may go around the antimeridian.
 fn box_fault(bbox: &BoundingBox) -> Option<String> {
     let &BoundingBox { xmin, xmax, ymin, ymax, zmin, zmax, mmin, mmax, .. } = bbox;
     if [xmin, xmax, ymin, ymax].iter().any(|side| side.is_nan()) {

@@ -1,7 +1,7 @@
 //! [`FilterCheck`]: whether a bloom filter has all values of its chunk.
 //!
-//! Spec: BloomFilter.md. Used by `column`. Trap: the footer of an older file does not say how long a
-//! filter is; its header does.
+//! Spec: BloomFilter.md. Used by `column`. Trap: the footer of an older file does not say how
+//! long a filter is; its header does.
 
 use bytes::Bytes;
 
@@ -88,7 +88,7 @@ impl FilterCheck {
             findings.push(at(Finding::new(K::BloomFilterUnreadable, text)));
             return Ok(None);
         }
-        // The format does not say how a BOOLEAN is hashed, and nobody asks.
+        // The format does not say how a BOOLEAN is hashed.
         if file.level < CheckLevel::Truth || meta.r#type == Type::Boolean {
             return Ok(None);
         }

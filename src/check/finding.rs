@@ -46,15 +46,15 @@ impl fmt::Display for CheckLevel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What is wrong.
+    /// The rule that is broken.
     pub kind: FindingKind,
     /// Where: row group, column, page and offset, as far as they are known.
     pub at: At,
-    /// What the file states, if the finding is about one statement.
+    /// The statement of the file, if the finding is about one statement.
     pub stated: Option<String>,
-    /// What was found instead.
+    /// The truth in place of it.
     pub found: Option<String>,
-    /// What is wrong, in a sentence, without the place.
+    /// A sentence on what is wrong, without the place.
     pub message: String,
 }
 
@@ -82,7 +82,8 @@ impl Finding {
         Self { kind, at: At::default(), stated: Some(stated), found: Some(found), message }
     }
 
-    /// What an error says. A limit, a missing key or something unsupported is no fault of the file.
+    /// The finding of an error. A limit, a missing key or something unsupported is no fault of the
+    /// file.
     pub(super) fn of_error(kind: FindingKind, error: &Error) -> Self {
         let kind = match error.kind() {
             ErrorKind::Malformed(_) => kind,

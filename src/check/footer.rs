@@ -62,7 +62,10 @@ fn check_row_group(
         let stated = group.columns.len();
         push(Finding::lie(K::RowGroupColumnsMiscounted, name, stated, leaves));
     }
-    if let Some(ordinal) = group.ordinal
+    // In a summary, the row groups have the ordinals of their files.
+    let first = file.footer.column_chunk_ref(index, 0).ok();
+    let is_elsewhere = first.is_some_and(|chunk| chunk.file_path.is_some());
+    if let Some(ordinal) = group.ordinal.filter(|_| !is_elsewhere)
         && usize::try_from(ordinal) != Ok(index)
     {
         push(Finding::lie(K::RowGroupOrdinalWrong, "ordinal", ordinal, index));
@@ -78,6 +81,12 @@ fn check_row_group(
             push(Finding::new(K::SortingColumnInvalid, text));
         }
     }
+    check_sums(file, index, group, findings);
+}
+
+/// Compares the sizes of a row group with those of its column chunks.
+fn check_sums(file: &FileContext, index: usize, group: &RowGroupHead, findings: &mut Findings) {
+    let mut push = |finding: Finding| findings.push(finding.with_row_group(index));
     let Ok(chunks) = file.footer.column_chunks(index) else { return };
     let (mut raw, mut stored, mut first, mut is_known) = (0i128, 0i128, None, true);
     for chunk in chunks {
@@ -88,7 +97,8 @@ fn check_row_group(
         };
         raw += i128::from(meta.total_uncompressed_size);
         stored += i128::from(meta.total_compressed_size);
-        first.get_or_insert((meta.dictionary_page_offset.unwrap_or(0), meta.data_page_offset));
+        let offsets = (meta.dictionary_page_offset, meta.data_page_offset);
+        first.get_or_insert(offsets);
     }
     if !is_known {
         return;
@@ -104,10 +114,10 @@ fn check_row_group(
     }
     if let (Some(stated), Some((dictionary, data))) = (group.file_offset, first)
         && stated != 0
-        && stated != dictionary
+        && Some(stated) != dictionary
         && stated != data
     {
-        let found = if dictionary > 0 { dictionary } else { data };
+        let found = dictionary.filter(|offset| *offset > 0).unwrap_or(data);
         push(Finding::lie(K::RowGroupOffsetWrong, "file_offset", stated, found));
     }
 }

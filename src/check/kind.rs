@@ -36,7 +36,7 @@ impl fmt::Display for Severity {
 
 macro_rules! finding_kinds {
     ($($severity:ident { $($(#[$meta:meta])* $Kind:ident $code:literal $text:literal,)* })*) => {
-        /// What is wrong. A closed list: a version may add to it, and changes nothing.
+        /// A rule that is broken. A closed list: a version may add to it, and changes nothing.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum FindingKind {

@@ -108,7 +108,7 @@ pub(super) struct ColumnEntries<'a> {
     _memory: Reservation,
 }
 
-/// What was found in a page, for its entry in a column index.
+/// The levels and values of a page, for its entry in a column index.
 pub(super) struct PageTruth<'a> {
     pub(super) number: usize,
     pub(super) offset: u64,

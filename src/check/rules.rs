@@ -31,7 +31,7 @@ pub(super) struct InvalidValue {
     pub(super) kind: FindingKind,
     /// Its index in the block.
     pub(super) index: usize,
-    /// What is wrong with it.
+    /// A sentence on what is wrong with it.
     pub(super) message: String,
 }
 
@@ -90,14 +90,13 @@ impl ValueRule {
             let message = "a value that is not null".to_owned();
             return (block.len() > 0).then_some(InvalidValue { kind, index: 0, message });
         }
-        let found = block.slices().enumerate().find_map(|(index, value)| {
+        block.slices().enumerate().find_map(|(index, value)| {
             let (kind, message) = self.fault(kind, value)?;
             Some(InvalidValue { kind, index, message })
-        });
-        found
+        })
     }
 
-    /// What is wrong with a value.
+    /// Says what is wrong with a value, if anything is.
     fn fault(self, kind: FindingKind, value: &[u8]) -> Option<(FindingKind, String)> {
         let of = |message: String| Some((kind, message));
         match self {

@@ -1,5 +1,5 @@
-//! Checks the schema: types, annotations, the shapes of lists, maps, VARIANT and FILE groups, column
-//! orders, and the hint `ARROW:schema`.
+//! Checks the schema: types, annotations, the shapes of lists, maps, VARIANT and FILE groups,
+//! column orders, and the hint `ARROW:schema`.
 //!
 //! Spec: LogicalTypes.md, VariantEncoding.md, `parquet.thrift`.
 

@@ -1,7 +1,8 @@
 //! Checks [`Statistics`]: by themselves, and against the values that they are of.
 //!
-//! Spec: `parquet.thrift`, Statistics. Used by `chunk_metadata` and `column`, for the footer and for
-//! page headers. Trap: bounds may be looser than the values, unless they are said to be exact.
+//! Spec: `parquet.thrift`, Statistics. Used by `chunk_metadata` and `column`, for the
+//! footer and for page headers. Trap: bounds may be looser than the values,
+//! unless they are said to be exact.
 
 use std::cmp::Ordering;
 
@@ -11,7 +12,7 @@ use super::kind::FindingKind;
 use super::order::{Comparison, LeafOrder};
 use crate::format::Statistics;
 
-/// What statistics are of.
+/// The page or the chunk that statistics are of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope {
     /// The data page; the whole chunk if there is none.
@@ -20,7 +21,7 @@ pub(super) struct Scope {
     pub(super) offset: Option<u64>,
 }
 
-/// What the values make true.
+/// The true counts and bounds.
 pub(super) struct Truth<'a> {
     pub(super) facts: &'a ValueFacts,
     pub(super) nulls: u64,
@@ -147,22 +148,7 @@ pub(super) fn check_against(
     findings: &mut Findings,
 ) {
     use FindingKind as K;
-    if truth.is_whole {
-        let mut count = |stated: Option<i64>, found: Option<u64>, kinds: (K, K), name| {
-            let (Some(stated), Some(found)) = (stated, found) else { return };
-            if u64::try_from(stated) != Ok(found) {
-                let kind = scope.pick(kinds.0, kinds.1);
-                scope.push(findings, Finding::lie(kind, name, stated, found));
-            }
-        };
-        let kinds = (K::ChunkNullCountWrong, K::PageNullCountWrong);
-        count(stated.null_count, Some(truth.nulls), kinds, "null_count");
-        let nans = order.has_nan().then_some(truth.facts.nans);
-        let kinds = (K::ChunkNanCountWrong, K::PageNanCountWrong);
-        count(stated.nan_count, nans, kinds, "nan_count");
-        let kinds = (K::ChunkDistinctCountWrong, K::PageDistinctCountWrong);
-        count(stated.distinct_count, truth.distinct, kinds, "distinct_count");
-    }
+    check_counts_against(stated, order, truth, scope, findings);
     let bounds = (stated.min_value.as_deref(), stated.max_value.as_deref());
     let legacy = (stated.min.as_deref(), stated.max.as_deref());
     let found = truth.facts.bounds.as_ref();
@@ -201,4 +187,31 @@ pub(super) fn check_against(
         let kinds = (K::ChunkLegacyMaxTooSmall, K::PageLegacyMaxTooSmall);
         check(legacy.1, most, (by, less), kinds, "max");
     }
+}
+
+fn check_counts_against(
+    stated: &Statistics,
+    order: &LeafOrder,
+    truth: &Truth<'_>,
+    scope: Scope,
+    findings: &mut Findings,
+) {
+    use FindingKind as K;
+    if !truth.is_whole {
+        return;
+    }
+    let mut count = |stated: Option<i64>, found: Option<u64>, kinds: (K, K), name| {
+        let (Some(stated), Some(found)) = (stated, found) else { return };
+        if u64::try_from(stated) != Ok(found) {
+            let kind = scope.pick(kinds.0, kinds.1);
+            scope.push(findings, Finding::lie(kind, name, stated, found));
+        }
+    };
+    let kinds = (K::ChunkNullCountWrong, K::PageNullCountWrong);
+    count(stated.null_count, Some(truth.nulls), kinds, "null_count");
+    let nans = order.has_nan().then_some(truth.facts.nans);
+    let kinds = (K::ChunkNanCountWrong, K::PageNanCountWrong);
+    count(stated.nan_count, nans, kinds, "nan_count");
+    let kinds = (K::ChunkDistinctCountWrong, K::PageDistinctCountWrong);
+    count(stated.distinct_count, truth.distinct, kinds, "distinct_count");
 }

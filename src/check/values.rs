@@ -117,7 +117,7 @@ enum PageDecoder {
     Delta32(delta_binary::Decoder<i32>),
     Delta64(delta_binary::Decoder<i64>),
     DeltaLength(delta_length::Decoder),
-    DeltaBytes(delta_bytes::Decoder),
+    DeltaBytes(Box<delta_bytes::Decoder>),
     Split(split::Decoder),
     Alp32(alp::Decoder<f32>),
     Alp64(alp::Decoder<f64>),
@@ -128,7 +128,7 @@ impl ValueDecoder {
     /// DELTA_BYTE_ARRAY refers to it.
     ///
     /// # Errors
-    /// `Malformed` if the bytes cannot be so many values; `Unsupported` if the type cannot be in
+    /// `Malformed` if the bytes cannot be that many values; `Unsupported` if the type cannot be in
     /// this encoding.
     pub(super) fn new(
         physical: Physical,
@@ -160,7 +160,7 @@ impl ValueDecoder {
                 D::DeltaLength(delta_length::Decoder::new(bytes, n)?)
             }
             (Encoding::DeltaByteArray, P::ByteArray | P::FixedLenByteArray(_)) => {
-                D::DeltaBytes(delta_bytes::Decoder::new(bytes, n, previous)?)
+                D::DeltaBytes(Box::new(delta_bytes::Decoder::new(bytes, n, previous)?))
             }
             (Encoding::ByteStreamSplit, _) if is_split(physical) => {
                 D::Split(split::Decoder::new(bytes, width.unwrap_or(0), n)?)
@@ -243,7 +243,16 @@ impl ValueDecoder {
             D::Split(_) if !self.words64.is_empty() => Block::Words64(&self.words64),
             D::PlainStrings(decoder) => strings(decoder.buffer()),
             D::DeltaLength(decoder) => strings(decoder.buffer()),
-            D::DeltaBytes(decoder) => strings(decoder.buffer()),
+            D::DeltaBytes(decoder) => match (self.physical.byte_width(), self.spans.first()) {
+                // They lie end to end.
+                (Some(width), Some(first)) => {
+                    let (start, n) = (first.start as usize, self.spans.len());
+                    let end = start.saturating_add(n.saturating_mul(width));
+                    let bytes = decoder.buffer().get(start..end).unwrap_or_default();
+                    Block::Fixed { width, n, bytes }
+                }
+                _ => strings(decoder.buffer()),
+            },
             D::Split(_) | D::PlainFixed(_) | D::Bits(_) | D::BitRuns(_) => {
                 let width = self.physical.byte_width().unwrap_or(1);
                 Block::Fixed { width, n, bytes: &self.bytes }

@@ -3,7 +3,7 @@
 
 use super::headers::statistics_of;
 use super::state::{ColumnCheck, PageNumber};
-use super::values::PageValues;
+use super::values::LeveledPage;
 use crate::check::distinct::DistinctValues;
 use crate::check::finding::{CheckLevel, Finding, Findings};
 use crate::check::kind::FindingKind as K;
@@ -11,7 +11,7 @@ use crate::check::levels::{self, LevelFacts};
 use crate::check::page_index::{FoundPage, PageTruth};
 use crate::check::statistics::{self, Scope, Truth};
 use crate::error::Result;
-use crate::format::{PageHeader, PageType};
+use crate::format::{PageHeader, PageType, Statistics};
 use crate::page::DataPage;
 
 impl ColumnCheck<'_> {
@@ -57,10 +57,22 @@ impl ColumnCheck<'_> {
         if self.file.level < CheckLevel::Values {
             return Ok(());
         }
+        let values = LeveledPage { page, levels: &levels, at, body_len };
+        self.check_values(values, stated, scope, findings)
+    }
+
+    /// Decodes the values of a page, and compares what is stated of them.
+    fn check_values(
+        &mut self,
+        values: LeveledPage<'_>,
+        stated: Option<&Statistics>,
+        scope: Scope,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let (at, levels) = (values.at, values.levels);
         let wants_distinct = self.file.level == CheckLevel::Truth
             && stated.is_some_and(|stated| stated.distinct_count.is_some());
         let mut of_page = wants_distinct.then(|| DistinctValues::new(&self.file.budget));
-        let values = PageValues { page, levels: &levels, at, body_len };
         let decoded = self.values(values, &mut of_page, findings);
         let facts = match decoded {
             Ok(facts) => facts,
@@ -77,7 +89,7 @@ impl ColumnCheck<'_> {
         let order = &self.place.order;
         if let Some(columns) = &self.columns {
             let PageNumber { number, offset } = at;
-            let page = PageTruth { number, offset, levels: &levels, facts: facts.as_ref() };
+            let page = PageTruth { number, offset, levels, facts: facts.as_ref() };
             columns.check_page(&page, order, findings);
         }
         let Some(facts) = facts else { return Ok(()) };

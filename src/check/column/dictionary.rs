@@ -26,7 +26,6 @@ impl ColumnCheck<'_> {
             findings.push(at(Finding::new(K::DictionaryPageMisplaced, text)));
             return Ok(());
         }
-        self.tally.dictionary_offset = Some(offset);
         if self.file.level < CheckLevel::Values {
             return Ok(());
         }

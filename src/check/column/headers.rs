@@ -5,7 +5,7 @@
 use crate::format::{Encoding, PageHeader, PageType, Statistics};
 use crate::schema::Physical;
 
-/// What is wrong with a header by itself.
+/// Checks a header by itself; the error says what is wrong.
 pub(super) fn check_header(header: &PageHeader) -> Result<(), String> {
     let count = |name: &str, number: i32| match number {
         0.. => Ok(()),

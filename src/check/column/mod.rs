@@ -39,7 +39,7 @@ use crate::limits::Reservation;
 use crate::page::{Page, PageOpener, PagePosition};
 use crate::read::{chunk_range, page_context};
 
-/// What came of the check of a chunk.
+/// The outcome of the check of a chunk.
 pub(super) struct ChunkOutcome {
     pub(super) findings: Findings,
     /// How its rows compare, if the row group is sorted by it.
@@ -284,6 +284,9 @@ impl ColumnCheck<'_> {
         self.tally.uncompressed += raw + stored.len as u64;
         self.tally.pages += 1;
         self.tally.data_pages += usize::from(is_data);
+        if is_dictionary && self.tally.pages == 1 {
+            self.tally.dictionary_offset = Some(offset);
+        }
         if is_data {
             self.tally.data_offset.get_or_insert(offset);
         }
@@ -299,6 +302,7 @@ impl ColumnCheck<'_> {
             findings.push(at(Finding::new(K::PageHeaderIncomplete, text)));
             // How many values it has is not known.
             self.tally.has_all_pages &= !is_data;
+            self.tally.has_all_levels &= !is_data;
             return Ok(());
         }
         self.check_encoding(header, number, offset, findings);
@@ -374,7 +378,7 @@ impl ColumnCheck<'_> {
     }
 }
 
-/// What was read; a fault of it is a finding.
+/// The value that was read; a fault of it becomes a finding.
 fn opened<T>(found: Result<Option<T>>, kind: K, findings: &mut Findings) -> Result<Option<T>> {
     match found {
         Ok(found) => Ok(found),

@@ -48,7 +48,7 @@ pub(super) struct ColumnCheck<'f> {
     pub(super) tally: Tally,
 }
 
-/// What was found in the pages of a chunk so far.
+/// The pages of a chunk that were found so far, counted.
 pub(super) struct Tally {
     pub(super) pages: usize,
     pub(super) data_pages: usize,

@@ -1,5 +1,5 @@
-//! Decodes the values of a data page, and looks at each: once where it is stored, or once for a page
-//! where pages hold indices.
+//! Decodes the values of a data page, and looks at each: where it is stored, or once for a page
+//! that holds indices.
 
 use super::headers::encoding_fits;
 use super::state::{ChunkDictionary, ColumnCheck, EntriesSeen, PageNumber};
@@ -16,7 +16,7 @@ use crate::page::DataPage;
 use crate::schema::Physical;
 
 /// A data page whose levels are known.
-pub(super) struct PageValues<'a> {
+pub(super) struct LeveledPage<'a> {
     pub(super) page: DataPage,
     pub(super) levels: &'a LevelFacts,
     pub(super) at: PageNumber,
@@ -27,7 +27,7 @@ impl ColumnCheck<'_> {
     /// Decodes the values of a page; `None` if a fault was found, and reported.
     pub(super) fn values(
         &mut self,
-        values: PageValues<'_>,
+        values: LeveledPage<'_>,
         of_page: &mut Option<DistinctValues>,
         findings: &mut Findings,
     ) -> Result<Option<ValueFacts>> {
@@ -49,12 +49,12 @@ impl ColumnCheck<'_> {
 
     fn dense_values(
         &mut self,
-        values: &PageValues<'_>,
+        values: &LeveledPage<'_>,
         n: usize,
         of_page: &mut Option<DistinctValues>,
         findings: &mut Findings,
     ) -> Result<Option<ValueFacts>> {
-        let PageValues { page, at, body_len, .. } = values;
+        let LeveledPage { page, at, body_len, .. } = values;
         self.file.expand(n as u64, *body_len)?;
         let physical = self.place.leaf.physical;
         let previous = self.previous.take().filter(|_| self.file.footer.carries_prefix());
@@ -122,12 +122,12 @@ impl ColumnCheck<'_> {
     /// Checks the indices of a page, and looks at the entries that occur in it.
     fn indices(
         &mut self,
-        values: &PageValues<'_>,
+        values: &LeveledPage<'_>,
         n: usize,
         of_page: &mut Option<DistinctValues>,
         findings: &mut Findings,
     ) -> Result<Option<ValueFacts>> {
-        let PageValues { page, at, .. } = values;
+        let LeveledPage { page, at, .. } = values;
         let Some(mut dictionary) = self.dictionary.take() else {
             let is_missing = n > 0 && self.tally.dictionary_offset.is_none();
             if is_missing && !findings.has(K::DictionaryMissing) {

@@ -22,7 +22,7 @@ pub(crate) enum HintFault {
     Type { name: String, hinted: String, stored: String },
 }
 
-/// What is wrong with the hint of a file, if it has one.
+/// The fault of the hint of a file, if it has one that has a fault.
 pub(crate) fn hint_fault(schema: &Schema, key_values: &[KeyValue]) -> Option<HintFault> {
     key_values.iter().find(|entry| entry.key == KEY)?;
     let hint = Hint::find(key_values);

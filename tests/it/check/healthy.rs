@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use marquetry::check::{CheckLevel, Checker, Severity};
+use marquetry::check::{CheckLevel, Checker, Finding, Severity};
 use marquetry::{Limits, Threads};
 
 use super::model::{findings, line};
@@ -20,7 +20,7 @@ fn what_is_written_is_true() {
     });
 }
 
-/// What other writers get wrong in the files that they wrote for us.
+/// The faults of other writers in the files that they wrote for us.
 const KNOWN: [(&str, &str); 2] = [
     // Arrow C++ counts the bytes of suffixes, as it seems.
     ("delta_byte_array", "chunk-bytes-wrong"),
@@ -66,7 +66,9 @@ fn threads_and_little_memory_change_nothing_but_what_is_checked() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         assert_eq!(check(Threads::Pool(Arc::new(pool)), 1 << 30), (52, Vec::new()));
     }
-    let (chunks, found) = check(Threads::Auto, 10_000);
+    let (chunks, found) = check(Threads::Auto, 2_000);
     assert_eq!(chunks, 52);
-    assert!(!found.is_empty() && found.iter().all(|finding| finding.severity() == Severity::Note));
+    let errors: Vec<&Finding> =
+        found.iter().filter(|finding| finding.severity() > Severity::Note).collect();
+    assert!(!found.is_empty() && errors.is_empty(), "{errors:?}");
 }

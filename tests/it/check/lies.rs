@@ -145,7 +145,8 @@ fn base(version: PageVersion) -> Vec<u8> {
         .with_sort_order([SortColumn::ascending("id")])
         .with_column("id", move |column| plain(column).with_bloom(BloomOptions::default()))
         .with_column("name", |column| column.with_dictionary(true))
-        .with_column("price", plain);
+        .with_column("price", plain)
+        .with_column("geom", plain);
     for name in ["amount", "small", "time", "doc", "label", "ratio"] {
         options = options.with_column(name, bare);
     }
@@ -191,7 +192,7 @@ fn table() -> RecordBatch {
         ),
         ("small", false, Arc::new(Int8Array::from_iter_values((0..80).map(|row| row as i8 - 40)))),
         ("time", false, Arc::new(Time32MillisecondArray::from_iter_values(0..80))),
-        ("doc", false, texts(|row| format!("{{\"row\":{row:03}}}"))),
+        ("doc", false, texts(|row| format!("{{\"row\":{}}}", row + 100))),
         (
             "geom",
             false,
@@ -415,8 +416,13 @@ const CHUNKS: &[Lie] = &[
     }),
     meta(Footer, "chunk-values-too-few g1 id", |meta| column(meta, 1, ID).num_values = 39),
     meta(Footer, "dictionary-offset-misplaced g0 name", |meta| {
+        // The chunk begins with its data pages then.
         let name = column(meta, 0, NAME);
-        name.dictionary_page_offset = Some(name.data_page_offset + 5);
+        let first = name.dictionary_page_offset.replace(name.data_page_offset + 5).unwrap();
+        let cut = name.data_page_offset - first;
+        name.total_compressed_size -= cut;
+        let group = &mut meta.row_groups[0];
+        group.total_compressed_size = group.total_compressed_size.map(|size| size - cut);
     }),
     meta(Truth, "offset-index-outside-file g0 id", |meta| {
         chunk(meta, 0, ID).offset_index_offset = Some(1 << 40);

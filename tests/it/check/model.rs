@@ -21,7 +21,7 @@ pub struct ChunkModel {
     pub pages: Vec<PageModel>,
     pub columns: Option<ColumnIndex>,
     pub offsets: Option<OffsetIndex>,
-    /// What is changed in the offset index when it fits.
+    /// Changes the offset index when it fits.
     pub offsets_lie: Option<fn(&mut OffsetIndex)>,
     pub bloom: Option<(BloomFilterHeader, Vec<u8>)>,
 }
@@ -31,7 +31,7 @@ pub struct ChunkModel {
 pub struct PageModel {
     pub header: PageHeader,
     pub body: Vec<u8>,
-    /// What is changed in the header when it fits.
+    /// Changes the header when it fits.
     pub lie: Option<fn(&mut PageHeader)>,
 }
 
@@ -186,7 +186,7 @@ pub fn written(batch: &RecordBatch, options: WriteOptions) -> Vec<u8> {
     writer.into_inner().expect("a file").1
 }
 
-/// What is found in a file.
+/// The findings of a check.
 pub fn findings(file: impl Into<Bytes>, level: CheckLevel) -> Vec<Finding> {
     let mut found = Vec::new();
     let checker = Checker::new(file.into()).level(level);

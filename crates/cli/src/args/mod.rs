@@ -475,7 +475,8 @@ pub(crate) struct Check {
     /// The least that is listed: notes are of what is deprecated, missed or not checked.
     #[arg(long, value_name = "SEVERITY", default_value = "warning")]
     pub(crate) severity: LeastSeverity,
-    /// What must hold beyond the specification, in TOML: columns, types, nullability, codecs, sizes.
+    /// Terms that must hold beyond the specification, in TOML: columns, types, nullability,
+    /// codecs, sizes.
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<String>,
 }

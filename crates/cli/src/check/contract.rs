@@ -30,7 +30,7 @@ use crate::failure::{Failure, Result};
 use crate::info;
 use crate::types;
 
-/// What must hold of each file.
+/// The terms that each file must keep.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Contract {
@@ -113,7 +113,7 @@ impl Contract {
         all.into_iter().flatten().try_for_each(|between| between.numbers().map(|_| ()))
     }
 
-    /// What the file does not keep.
+    /// Reports each term that the file does not keep.
     pub(super) fn check(&self, reader: &Reader, push: &mut dyn FnMut(FindingRecord)) -> Result<()> {
         let footer = reader.metadata();
         let file = &self.file;

@@ -146,8 +146,9 @@ impl Listed<'_> {
 fn summary_folder(path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let is_summary = path.file_name().is_some_and(|name| name == "_metadata");
+    let here = || Path::new(".");
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    is_summary.then(|| folder.unwrap_or(Path::new(".")).to_owned())
+    is_summary.then(|| folder.unwrap_or_else(here).to_owned())
 }
 
 impl CheckedFile {
@@ -181,7 +182,7 @@ impl CheckedFile {
         self.left_out += report.left_out;
     }
 
-    /// What is said on standard error, if there are errors.
+    /// The line on standard error, if there are errors.
     fn failure(&self) -> Option<String> {
         (self.errors > 0).then(|| format!("{}: {}", self.file, self.counts()))
     }

@@ -2,4 +2,5 @@
 
 mod display;
 mod forms;
+mod check;
 mod hexdump;
