@@ -53,6 +53,7 @@
 //! | read a dictionary page alone | [`Reader::dictionary_values`] |
 //! | know which readers open a file | [`readers::readers_of`]; `marq readers` |
 //! | explain each byte of a file | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
+//! | check that a file states nothing false | `check::Checker` (feature `check`); `marq check` |
 //! | see who wrote the file | [`read::Footer::created_by`] |
 //! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
 //! | load page indexes | [`Reader::load_page_indexes`] |
@@ -166,7 +167,7 @@
 //!  7 stages      read, write
 //!  8 drivers     io
 //!  9 interface   reader, writer, export, ffi, engine
-//! 10 files       rewrite, inspect, readers
+//! 10 files       rewrite, inspect, readers, check
 //! 11 crates      marquetry-cli, marquetry-datafusion: public items and `engine` only
 //! ```
 //!
@@ -212,6 +213,8 @@
 
 mod bytes;
 mod calendar;
+#[cfg(feature = "check")]
+pub mod check;
 mod compress;
 pub mod crypt;
 mod encoding;

@@ -41,6 +41,8 @@ pub use self::{
 };
 pub use batches::Batches;
 pub use dataset::{Dataset, DatasetBatches};
+#[cfg(feature = "check")]
+pub(crate) use external::inside;
 pub use file::{Reader, Threads};
 #[cfg(all(feature = "async", feature = "engine"))]
 pub use steering::KnownFile;

@@ -32,7 +32,7 @@ const LAYERS: [&[&str]; 11] = [
     &["read", "write"],
     &["io"],
     &["reader", "writer", "export", "ffi", "engine"],
-    &["rewrite", "inspect", "readers"],
+    &["rewrite", "inspect", "readers", "check"],
 ];
 
 /// Uses that the table would forbid, each with its reason.

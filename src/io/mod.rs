@@ -29,6 +29,8 @@ pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub(crate) use file_set::FileSet;
 pub(crate) use parallel::Parallel;
 pub(crate) use pool::Pool;
+#[cfg(feature = "check")]
+pub(crate) use pool::map_in;
 pub(crate) use ranges::read_exactly;
 pub(crate) use reopened::ReopenedFile;
 pub use sink::{PathSink, Sink, WriteSink};

@@ -57,3 +57,20 @@ impl Pool {
         yielded.is_some()
     }
 }
+
+/// Does work for each of `items`, by all threads of `pool`, or by the calling one.
+///
+/// # Errors
+/// One of those of the work.
+#[cfg(feature = "check")]
+pub(crate) fn map_in<T: Send, R: Send>(
+    pool: Option<&Pool>,
+    items: Vec<T>,
+    work: impl Fn(T) -> Result<R> + Send + Sync,
+) -> Result<Vec<R>> {
+    match pool {
+        None => items.into_iter().map(work).collect(),
+        Some(Pool::Global) => threads::map(items, work),
+        Some(Pool::Own(pool)) => pool.install(|| threads::map(items, work)),
+    }
+}

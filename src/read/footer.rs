@@ -476,6 +476,24 @@ impl Footer {
         stored.get(..len).unwrap_or_default()
     }
 
+    /// Bytes of the footer as its length says.
+    #[cfg(feature = "check")]
+    pub(crate) fn stored_len(&self) -> usize {
+        self.shared.stored.len()
+    }
+
+    /// Whether the writer left the header of the dictionary page out of the sizes of chunks.
+    #[cfg(feature = "check")]
+    pub(crate) fn has_short_chunks(&self) -> bool {
+        self.quirks().short_chunks
+    }
+
+    /// Whether a page may refer to the last value of the page before it (PARQUET-246).
+    #[cfg(feature = "check")]
+    pub(crate) fn carries_prefix(&self) -> bool {
+        self.quirks().carries_prefix
+    }
+
     /// The footer as it is in the file, and what follows it there.
     pub(crate) fn stored(&self) -> Bytes {
         self.shared.stored.clone()

@@ -199,7 +199,7 @@ pub(super) fn names_of(path: &str) -> Result<Vec<&str>> {
 }
 
 /// The file at a path of a summary, below `base`, whatever links there are.
-fn inside(base: &Path, path: &str) -> Result<PathBuf> {
+pub(crate) fn inside(base: &Path, path: &str) -> Result<PathBuf> {
     let names = names_of(path)?;
     // Systems with other separators, or with drives, have more ways out.
     let is_plain = |name: &&str| {

@@ -131,7 +131,7 @@ fn of_converted(converted: ConvertedType, element: &SchemaElementRef<'_>) -> Opt
 }
 
 /// The converted type to write beside `logical`, for readers that are older than logical types.
-pub(super) fn converted(logical: &LogicalType) -> Option<ConvertedType> {
+pub(crate) fn converted(logical: &LogicalType) -> Option<ConvertedType> {
     use ConvertedType as C;
     use LogicalType as L;
     Some(match logical {

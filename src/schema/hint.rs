@@ -15,6 +15,8 @@
 //! is read here. Its tables may share children and strings, so that a short hint stands for endless
 //! data: what is verified, looked at and copied is counted, and past a limit the hint is ignored.
 
+#[cfg(feature = "check")]
+mod fault;
 mod layout;
 mod siblings;
 mod types;
@@ -32,6 +34,8 @@ use base64::engine::general_purpose::{GeneralPurposeConfig, STANDARD};
 use base64::engine::{DecodePaddingMode, GeneralPurpose};
 use flatbuffers::{ForwardsUOffset, Vector, VerifierOptions};
 
+#[cfg(feature = "check")]
+pub(crate) use self::fault::{HintFault, hint_fault};
 use self::siblings::{HintPlace, Siblings, numbered};
 use self::types::{decimal_type, int_type, leaves_open, list_type, only_child, plain, time_unit};
 use super::arrow_options::HintUse;

@@ -66,6 +66,8 @@ mod from_arrow;
 #[cfg(test)]
 mod samples;
 
+#[cfg(feature = "check")]
+pub(crate) use annotation::converted as converted_of;
 pub(crate) use arrow_options::TextColumns;
 pub use arrow_options::{ArrowOptions, Dictionaries, MatchBy};
 pub(crate) use extension::has_geodesic_edges;
@@ -73,6 +75,8 @@ pub use extension::{FIELD_ID_KEY, FILE, LOGICAL_TYPE_KEY};
 pub(crate) use from_arrow::binary_of_size_0;
 pub use from_arrow::{FromArrowOptions, Written, from_arrow};
 pub(crate) use hint::KEY as HINT_KEY;
+#[cfg(feature = "check")]
+pub(crate) use hint::{HintFault, hint_fault};
 pub use leaf::{Leaf, LeafPath, Physical};
 pub(crate) use nested::{element_of_list, is_variant};
 pub use node::{Node, Repetition, Schema};

@@ -160,6 +160,13 @@ impl Bloom {
     }
 }
 
+/// Whether the value of a hash may be among those of a filter with these bits.
+#[cfg(feature = "check")]
+pub(crate) fn bits_might_contain(bits: &[u8], hash: u64) -> bool {
+    let (blocks, _) = bits.as_chunks::<BLOCK>();
+    blocks.get(block_of(hash, blocks.len())).is_some_and(|block| is_set(&words(block), hash))
+}
+
 /// Where the blocks of a stored filter lie: enough to fetch only those that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BloomLayout {

@@ -16,6 +16,8 @@ mod filter;
 mod format;
 #[cfg(feature = "inspect")]
 mod inspect;
+#[cfg(feature = "check")]
+mod check;
 mod interface;
 mod metadata;
 mod read;

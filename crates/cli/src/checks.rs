@@ -84,6 +84,9 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
         _ => false,
     };
     let name = command.name();
+    if global.format == Some(Format::Sarif) && name != "check" {
+        return Some(("-f sarif", "check"));
+    }
     let decodes = !matches!(command, Command::Stats(stats) if !stats.values);
     let heeds = |flag: &help::Limited| {
         flag.commands.contains(&name) && (decodes || !help::OF_VALUES.contains(&flag.id))
@@ -101,6 +104,7 @@ fn format_of(output: &Path) -> Result<Option<Format>> {
         "csv" => Format::Csv,
         "md" => Format::Md,
         "txt" => Format::Table,
+        "sarif" => Format::Sarif,
         "parquet" | "arrow" | "ipc" | "feather" | "arrows" | "tsv" => {
             return Err(Failure::Usage(format!(
                 "{}: only convert writes .{ending} files: marq convert FILE -o {}",

@@ -31,6 +31,7 @@ const SHOWING: &[&str] = &[
     "hexdump",
     "concat",
     "append",
+    "check",
     "crypt audit",
 ];
 
@@ -68,8 +69,8 @@ pub(crate) const LIMITED: &[Limited] = &[
     limited("hive_types", "--hive-types", TYPING, FOR_TYPES),
     limited("int96", "--int96", WITH_INT96, FOR_TYPES),
     limited("threads", "--threads",
-        &["head", "tail", "cat", "sample", "count", "convert", "stats"],
-        "commands that read rows (stats with --values)"),
+        &["head", "tail", "cat", "sample", "count", "check", "convert", "stats"],
+        "check, and commands that read rows (stats with --values)"),
     limited("verify_statistics", "--verify-statistics", READING, FOR_ROWS),
     limited("shared_bytes", "--shared-bytes",
         &["convert", "concat", "append", "crypt encrypt", "crypt decrypt", "crypt rekey"],
@@ -169,6 +170,16 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "marq hexdump trips.parquet --page 0/fare/0",
             "marq hexdump trips.parquet --at 0x400:64",
             "marq hexdump trips.parquet --footer -f json",
+        ],
+    ),
+    (
+        "check",
+        &[
+            "marq check trips.parquet",
+            "marq check trips.parquet --level truth",
+            "marq check trips.parquet --level footer --severity note",
+            "marq check new.parquet --contract trips.toml",
+            "marq check trips.parquet --level truth -f sarif -o trips.sarif",
         ],
     ),
     (

@@ -8,6 +8,7 @@
 mod args;
 mod bloom;
 mod cells;
+mod check;
 mod checks;
 mod concat;
 mod convert;
@@ -88,6 +89,7 @@ fn command(args: &Args) -> Result<()> {
         Command::Readers(command) => readers::run(command, global),
         Command::Stats(command) => stats::run(command, global),
         Command::Hexdump(command) => hexdump::run(command, global),
+        Command::Check(command) => check::run(command, global),
         Command::Convert(command) => convert::run(command, global),
         Command::Concat(command) => concat::concat(command, global),
         Command::Append(command) => concat::append(command, global),

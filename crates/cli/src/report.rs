@@ -43,6 +43,7 @@ pub(crate) fn print<R: Report>(report: &R, global: &Global) -> Result<()> {
             let schema = format!("marq/1/{}", R::COMMAND);
             print_json(&mut out, &Named { schema, report }, format == Format::Json)?;
         }
+        Format::Sarif => return Err(Failure::Usage("-f sarif is for check".to_owned())),
         Format::Csv => print_csv(&mut out, report.lines())?,
         Format::Table | Format::Md => {
             let style = Style::new(format, global, &out);
@@ -218,6 +219,11 @@ impl Tables<'_> {
             writeln!(self.out, "left out: {left_out}; --wide or --vertical shows all")?;
         }
         Ok(())
+    }
+
+    /// Prints a line that is no table.
+    pub(crate) fn line(&mut self, text: &str) -> Result<()> {
+        self.title(text)
     }
 
     /// Prints facts about a file, a line for each name.

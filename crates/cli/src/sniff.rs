@@ -29,6 +29,14 @@ pub(crate) fn not_parquet(source: &impl Source, path: &str) -> Option<Failure> {
     Some(Failure::content(path, None, format!("is {form}, not Parquet: marq convert reads it")))
 }
 
+/// The same, for a file that is to be explained even if it was cut off or is damaged: only where it
+/// has neither magic number.
+pub(crate) fn other_format(source: &impl Source, path: &str) -> Option<Failure> {
+    let head = source.read(0..4.min(source.len().ok()?)).ok()?;
+    let is_parquet = head.starts_with(b"PAR1") || head.starts_with(b"PARE");
+    if is_parquet { None } else { not_parquet(source, path) }
+}
+
 /// The form by its magic number, or by the extension where the text fits it.
 fn form(head: &[u8], path: &str) -> Option<&'static str> {
     if head.starts_with(b"ARROW1") {

@@ -54,7 +54,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 
 /// Parses a type: by the names of Arrow in lowercase, with `<>` around inner types, or as Arrow
 /// itself writes it.
-fn data_type(text: &str) -> Result<DataType, String> {
+pub(crate) fn data_type(text: &str) -> Result<DataType, String> {
     let text = text.trim();
     if let Ok(data_type) = DataType::from_str(text) {
         return Ok(data_type);

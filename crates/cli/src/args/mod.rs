@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use marquetry::check::{CheckLevel, Severity};
 use serde::Serialize;
 
 pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
@@ -109,6 +110,8 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Every byte explained: bytes on the left, meaning on the right.
     Hexdump(Hexdump),
+    /// Recomputes what files state, and reports what is not true.
+    Check(Check),
     /// Convert between Parquet, Arrow IPC, CSV and JSON lines.
     Convert(Box<Convert>),
     /// Join files into one, without decoding them: column chunks are copied as they are.
@@ -265,6 +268,7 @@ impl Command {
             Self::Readers(_) => "readers",
             Self::Stats(_) => "stats",
             Self::Hexdump(_) => "hexdump",
+            Self::Check(_) => "check",
             Self::Convert(_) => "convert",
             Self::Concat(_) => "concat",
             Self::Append(_) => "append",
@@ -294,6 +298,7 @@ impl Command {
             Self::Readers(command) => &command.files.files,
             Self::Stats(command) => &command.files.files,
             Self::Hexdump(command) => std::slice::from_ref(&command.source.file),
+            Self::Check(command) => &command.files.files,
             Self::Convert(command) => &command.files.files,
             Self::Concat(command) => &command.files.files,
             Self::Append(command) => &command.files.files,
@@ -536,6 +541,65 @@ pub(crate) struct Stats {
     pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) columns: Columns,
+}
+
+/// Exit code 4 if there are errors: something contradicts the specification, or the file itself.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// How much is recomputed; each level does what those before it do.
+    #[arg(long, value_name = "LEVEL", default_value = "pages")]
+    pub(crate) level: Level,
+    /// The least that is listed: notes are of what is deprecated, missed or not checked.
+    #[arg(long, value_name = "SEVERITY", default_value = "warning")]
+    pub(crate) severity: LeastSeverity,
+    /// Terms that must hold beyond the specification, in TOML: columns, types, nullability,
+    /// codecs, sizes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) contract: Option<String>,
+}
+
+/// How much of a file is recomputed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// The footer, and what can be said from it alone.
+    Footer,
+    /// Pages and indexes: headers, checksums, sizes, levels.
+    Pages,
+    /// All values are decoded, and must be valid.
+    Values,
+    /// All statistics are recomputed: bounds, counts, bloom filters, sort order.
+    Truth,
+}
+
+impl From<Level> for CheckLevel {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Footer => Self::Footer,
+            Level::Pages => Self::Pages,
+            Level::Values => Self::Values,
+            Level::Truth => Self::Truth,
+        }
+    }
+}
+
+/// The least severity of findings that are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LeastSeverity {
+    Note,
+    Warning,
+    Error,
+}
+
+impl From<LeastSeverity> for Severity {
+    fn from(least: LeastSeverity) -> Self {
+        match least {
+            LeastSeverity::Note => Self::Note,
+            LeastSeverity::Warning => Self::Warning,
+            LeastSeverity::Error => Self::Error,
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -894,6 +958,8 @@ pub(crate) enum Format {
     Jsonl,
     Csv,
     Md,
+    /// For check: SARIF 2.1.0.
+    Sarif,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -1023,7 +1089,7 @@ fn colors(words: &[OsString]) -> ColorChoice {
 }
 
 /// A number of bytes: 512MiB, 64KB, 1000.
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a size like 512MiB"))?;

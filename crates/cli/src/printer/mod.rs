@@ -108,7 +108,8 @@ impl Printer {
             Format::Json | Format::Jsonl => names::duplicate(shown.fields()),
             // A header may say a name twice, the JSON in a cell may not.
             Format::Csv => shown.fields().iter().find_map(|field| names::duplicate_below(field)),
-            Format::Table | Format::Md => None,
+            // SARIF is for reports, which the checks of the command line make sure of.
+            Format::Table | Format::Md | Format::Sarif => None,
         };
         if let Some(path) = objects {
             return Err(Failure::Usage(format!(
@@ -161,7 +162,7 @@ impl Printer {
         let schema = names::shown(batch.schema_ref(), self.rename);
         match self.format {
             Format::Table | Format::Md => self.table_rows(batch, &schema)?,
-            Format::Csv | Format::Json | Format::Jsonl => {
+            Format::Csv | Format::Json | Format::Jsonl | Format::Sarif => {
                 let (lines, step) = (self.lines(schema), rows_of_piece(batch));
                 for begin in (0..batch.num_rows()).step_by(step) {
                     let piece = batch.slice(begin, step.min(batch.num_rows() - begin));

@@ -3,5 +3,6 @@
 mod chunk_parts;
 mod display;
 mod forms;
+mod check;
 mod hexdump;
 mod readers;

@@ -1,0 +1,128 @@
+//! `marq check`: findings in each form, exit codes, contracts.
+
+use serde_json::Value;
+
+use crate::support::folder::Folder;
+
+/// A folder with a true file, and one whose first page has another checksum.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.copy("trips.parquet");
+    let mut bytes = std::fs::read(folder.path("trips.parquet")).expect("a file");
+    let info = folder.json(&["pages", "trips.parquet", "-c", "fare", "--row-group", "1"]);
+    let page = &info["chunks"][0]["pages"];
+    let last = page.as_array().and_then(|pages| pages.last()).expect("a page");
+    let end = last["offset"].as_u64().expect("a number") as usize
+        + last["compressed_bytes"].as_u64().expect("a number") as usize;
+    bytes[end - 1] ^= 1;
+    folder.put("lies\u{1b}[2J.parquet", bytes);
+    folder
+}
+
+const LIES: &str = "lies\u{1b}[2J.parquet";
+
+#[test]
+fn a_true_file_has_no_findings_at_any_level() {
+    let folder = folder();
+    for level in ["footer", "pages", "values", "truth"] {
+        let found = folder.json(&["check", "trips.parquet", "--level", level]);
+        assert_eq!(found["schema"], "marq/1/check");
+        let file = &found["files"][0];
+        assert_eq!((&file["level"], &file["errors"]), (&level.into(), &0.into()), "{found}");
+        assert_eq!(file["findings"], Value::Array(Vec::new()), "{found}");
+    }
+    let text = folder.text(&["check", "trips.parquet", "-f", "table"]);
+    assert!(text.contains("trips.parquet: level pages, nothing found"), "{text}");
+}
+
+#[test]
+fn errors_are_exit_code_4_and_their_places_stand_in_every_form() {
+    let folder = folder();
+    let run = |args: &[&str]| {
+        let output = folder.run(&[&["check", "trips.parquet", LIES], args].concat());
+        assert_eq!(output.status.code(), Some(4));
+        let error = String::from_utf8(output.stderr).expect("text");
+        assert!(error.contains("1 error") && !error.contains('\u{1b}'), "{error:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let json: Value = serde_json::from_str(&run(&[])).expect("JSON");
+    let finding = &json["files"][1]["findings"][0];
+    assert_eq!(finding["code"], "page-checksum-wrong");
+    assert_eq!((&finding["row_group"], &finding["column"]), (&1.into(), &"fare".into()));
+    let csv = run(&["-f", "csv"]);
+    assert!(csv.lines().nth(1).is_some_and(|line| line.contains(",page-checksum-wrong,1,fare,")));
+    let table = run(&["-f", "table"]);
+    assert!(table.contains("page-checksum-wrong") && !table.contains('\u{1b}'), "{table}");
+    let sarif: Value = serde_json::from_str(&run(&["-f", "sarif"])).expect("JSON");
+    assert_eq!(sarif["version"], "2.1.0");
+    let run = &sarif["runs"][0];
+    assert_eq!(run["tool"]["driver"]["rules"][0]["id"], "page-checksum-wrong");
+    let result = &run["results"][0];
+    assert_eq!(
+        (&result["ruleId"], &result["level"]),
+        (&"page-checksum-wrong".into(), &"error".into())
+    );
+    let place = &result["locations"][0];
+    assert_eq!(place["physicalLocation"]["artifactLocation"]["uri"], "lies%1B%5B2J.parquet");
+    assert!(place["physicalLocation"]["region"]["byteOffset"].is_u64(), "{place}");
+    folder.refused(2, &["info", "trips.parquet", "-f", "sarif"]);
+}
+
+#[test]
+fn what_is_cut_off_is_explained_and_what_is_no_parquet_is_refused() {
+    let folder = folder();
+    let bytes = std::fs::read(folder.path("trips.parquet")).expect("a file");
+    folder.put("cut.parquet", &bytes[..bytes.len() / 2]);
+    let output = folder.run(&["check", "cut.parquet"]);
+    assert_eq!(output.status.code(), Some(4));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found["files"][0]["findings"][0]["code"], "magic-wrong");
+    folder.put("rows.csv", "a,b\n1,2\n");
+    folder.refused(3, &["check", "rows.csv"]);
+    folder.refused(1, &["check", "absent.parquet"]);
+}
+
+#[test]
+fn contracts_are_kept_or_their_broken_terms_are_listed() {
+    let folder = folder();
+    folder.put(
+        "kept.toml",
+        "[file]\nrows = { min = 1000, max = 1000 }\nbytes = { max = \"1MiB\" }\n\
+         [columns.id]\ntype = \"int64\"\nnullable = false\n",
+    );
+    let kept = folder.json(&["check", "trips.parquet", "--contract", "kept.toml"]);
+    assert_eq!(kept["files"][0]["errors"], 0, "{kept}");
+    folder.put(
+        "broken.toml",
+        "[file]\ncolumns = \"exactly\"\nrows = { max = 9 }\nsorted_by = [\"id\"]\ncodecs = [\"LZO\"]\n\
+         row_groups = { max = 1 }\n[columns.id]\ntype = \"utf8\"\nnullable = true\n\
+         bloom_filter = true\n[columns.absent]\n",
+    );
+    let output = folder.run(&["check", "trips.parquet", "--contract", "broken.toml"]);
+    assert_eq!(output.status.code(), Some(4));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let findings = found["files"][0]["findings"].as_array().expect("findings");
+    for term in [
+        "rows",
+        "row-groups",
+        "sorted-by",
+        "codec",
+        "type",
+        "nullable",
+        "bloom-filter",
+        "column-missing",
+        "column-unexpected",
+    ] {
+        let code = format!("contract-{term}");
+        assert!(findings.iter().any(|finding| finding["code"] == *code), "{code}: {found}");
+    }
+    for wrong in [
+        "[file]\nrow = 1\n",
+        "[columns.id]\ntype = \"int65\"\n",
+        "[file]\nbytes = { max = \"1XB\" }\n",
+        "[",
+    ] {
+        folder.put("wrong.toml", wrong);
+        folder.refused(3, &["check", "trips.parquet", "--contract", "wrong.toml"]);
+    }
+}

@@ -1,0 +1,249 @@
+//! Compares what the footer states of a chunk with what all its pages were.
+
+use super::state::{ColumnCheck, Tally};
+use crate::check::distinct::DistinctValues;
+use crate::check::finding::{CheckLevel, Finding, Findings};
+use crate::check::kind::FindingKind as K;
+use crate::check::page_index::is_same;
+use crate::check::statistics::{self, Scope, Truth};
+use crate::format::{BoundingBox, Encoding, GeospatialStatistics, PageType};
+use crate::geo::GeospatialCollector;
+
+impl ColumnCheck<'_> {
+    /// Compares what the footer states of the chunk with what its pages were.
+    pub(super) fn finish(&mut self, findings: &mut Findings) {
+        if self.tally.has_all_pages {
+            self.check_counts(findings);
+            self.check_offsets(findings);
+            self.check_encodings(findings);
+            self.check_encoding_stats(findings);
+        }
+        let is_whole = self.tally.has_all_pages && self.tally.has_all_levels;
+        let (order, shape) = (&self.place.order, &self.place.shape);
+        if let Some(columns) = &self.columns {
+            if self.tally.has_all_pages {
+                columns.check_len(self.tally.data_pages, shape, findings);
+            }
+            columns.check_alone(order, findings);
+        }
+        if let Some(offsets) = self.offsets.as_ref().filter(|_| self.tally.has_all_pages) {
+            offsets.check_len(self.tally.data_pages, self.is_byte_array(), findings);
+        }
+        if let Some(filter) = self.filter.take() {
+            filter.finish(findings);
+        }
+        if self.file.level < CheckLevel::Truth {
+            return;
+        }
+        let has_all_values = is_whole && self.tally.has_all_values;
+        if let Some(stated) = &self.meta.statistics {
+            let distinct = self.distinct.as_ref().map(DistinctValues::count);
+            let (facts, nulls) = (&self.tally.facts, self.tally.nulls());
+            let truth = Truth { facts, nulls, distinct, is_whole: has_all_values };
+            statistics::check_against(stated, order, &truth, Scope::CHUNK, findings);
+        }
+        if is_whole {
+            self.check_histograms(findings);
+        }
+        if has_all_values {
+            self.check_bytes(findings);
+            self.check_geometries(findings);
+        } else {
+            // Rows that could not be decoded cannot be compared.
+            self.sorted = None;
+        }
+    }
+
+    fn check_counts(&self, findings: &mut Findings) {
+        let Tally { slots, rows, uncompressed, has_all_levels, .. } = self.tally;
+        let stated = self.meta.num_values;
+        if u64::try_from(stated) != Ok(slots) && stated >= 0 {
+            findings.push(Finding::lie(K::ChunkValuesWrong, "num_values", stated, slots));
+        }
+        if has_all_levels && rows != self.place.rows {
+            let text = format_args!(
+                "the column chunk has {rows} rows, and its row group {}",
+                self.place.rows
+            );
+            let mut finding = Finding::new(K::ChunkRowsWrong, text);
+            finding.stated = Some(self.place.rows.to_string());
+            finding.found = Some(rows.to_string());
+            findings.push(finding);
+        }
+        let stated = self.meta.total_uncompressed_size;
+        let is_encrypted = self.opener.context().decryptor.is_some();
+        // Of encrypted pages, the format does not say what counts.
+        if !is_encrypted && stated >= 0 && u64::try_from(stated) != Ok(uncompressed) {
+            let name = "total_uncompressed_size";
+            let kind = K::ChunkUncompressedSizeWrong;
+            findings.push(Finding::lie(kind, name, stated, uncompressed));
+        }
+    }
+
+    fn check_offsets(&self, findings: &mut Findings) {
+        let Tally { dictionary_offset, data_offset, .. } = self.tally;
+        let stated = self.meta.dictionary_page_offset.filter(|offset| *offset != 0);
+        let stated = stated.and_then(|offset| u64::try_from(offset).ok());
+        let or_none = |offset: Option<u64>| {
+            offset.map_or_else(|| "none".to_owned(), |offset| offset.to_string())
+        };
+        if stated.is_none() && dictionary_offset.is_some() {
+            // Old writers leave it out; readers find the page where the data pages should begin.
+            let text = "there is a dictionary page, and dictionary_page_offset is not stated";
+            findings.push(Finding::new(K::DictionaryOffsetMissing, text));
+        } else if stated != dictionary_offset {
+            let (stated, found) = (or_none(stated), or_none(dictionary_offset));
+            let name = "dictionary_page_offset";
+            findings.push(Finding::lie(K::DictionaryOffsetWrong, name, stated, found));
+        }
+        let stated_data = u64::try_from(self.meta.data_page_offset).ok();
+        if data_offset.is_some() && stated_data != data_offset {
+            // The chunk begins there, with a dictionary page that is not stated.
+            let is_of_dictionary = stated.is_none() && stated_data == dictionary_offset;
+            if !is_of_dictionary {
+                let (stated, found) = (or_none(stated_data), or_none(data_offset));
+                let name = "data_page_offset";
+                findings.push(Finding::lie(K::DataPageOffsetWrong, name, stated, found));
+            }
+        }
+    }
+
+    fn check_encodings(&self, findings: &mut Findings) {
+        let found = &self.tally.encodings;
+        let listed = &self.meta.encodings;
+        // An empty list is as good as none.
+        for (r#type, encoding, _) in found.iter().filter(|_| !listed.is_empty()) {
+            // Old and new writers name dictionary pages differently.
+            let is_same = |listed: &Encoding| {
+                let is_plain =
+                    |of: Encoding| matches!(of, Encoding::Plain | Encoding::PlainDictionary);
+                listed == encoding
+                    || (*r#type == PageType::DictionaryPage
+                        && is_plain(*listed)
+                        && is_plain(*encoding))
+            };
+            if !listed.iter().any(is_same) {
+                let text = format_args!("there are pages in {encoding}, which is not listed");
+                findings.push(Finding::new(K::EncodingUnlisted, text));
+            }
+        }
+        let is_of_levels =
+            |encoding: &Encoding| matches!(encoding, Encoding::Rle | Encoding::BitPacked);
+        let is_used = |encoding: &Encoding| {
+            *encoding == Encoding::Plain || found.iter().any(|(_, of, _)| of == encoding)
+        };
+        for encoding in listed.iter().filter(|of| !is_of_levels(of) && !is_used(of)) {
+            let text = format_args!("{encoding} is listed, and no page is in it");
+            findings.push(Finding::new(K::EncodingUnused, text));
+        }
+    }
+
+    fn check_encoding_stats(&self, findings: &mut Findings) {
+        let found = &self.tally.encodings;
+        let Some(stated) = self.meta.encoding_stats.as_ref().filter(|stats| !stats.is_empty())
+        else {
+            return;
+        };
+        let mut kinds: Vec<(PageType, Encoding)> =
+            found.iter().map(|(r#type, encoding, _)| (*r#type, *encoding)).collect();
+        for stats in stated {
+            if !kinds.contains(&(stats.page_type, stats.encoding)) {
+                kinds.push((stats.page_type, stats.encoding));
+            }
+        }
+        let counts = |fits: &dyn Fn(PageType, Encoding) -> bool| {
+            let of_found = found.iter().filter(|(r#type, encoding, _)| fits(*r#type, *encoding));
+            let same = stated.iter().filter(|stats| fits(stats.page_type, stats.encoding));
+            let sum: i64 = same.map(|stats| i64::from(stats.count)).sum();
+            (sum, of_found.map(|(.., count)| count).sum::<u64>())
+        };
+        for (r#type, encoding) in kinds {
+            let (sum, count) = counts(&|t, e| (t, e) == (r#type, encoding));
+            if u64::try_from(sum) == Ok(count) || sum < 0 {
+                continue;
+            }
+            // Arrow C++ counts all data pages as those of version 1.
+            let is_any = |t, e| is_data(t) && e == encoding;
+            let (all, all_found) = counts(&is_any);
+            if is_data(r#type) && u64::try_from(all) == Ok(all_found) {
+                if !findings.has(K::EncodingStatsPageType) {
+                    let text = format_args!("{sum} pages are {type} in {encoding}, not {count}");
+                    findings.push(Finding::new(K::EncodingStatsPageType, text));
+                }
+                continue;
+            }
+            let name = format!("the count of {type} in {encoding}");
+            findings.push(Finding::lie(K::EncodingStatsWrong, &name, sum, count));
+        }
+    }
+
+    fn check_histograms(&self, findings: &mut Findings) {
+        let Some(sizes) = &self.meta.size_statistics else { return };
+        let Tally { definitions, repetitions, .. } = &self.tally;
+        for (kind, stated, found) in [
+            (K::ChunkDefinitionHistogramWrong, &sizes.definition_level_histogram, definitions),
+            (K::ChunkRepetitionHistogramWrong, &sizes.repetition_level_histogram, repetitions),
+        ] {
+            let stated = stated.as_ref().filter(|stated| stated.len() == found.len());
+            let Some(stated) = stated.filter(|stated| !is_same(stated, found)) else { continue };
+            let (stated, found) = (format!("{stated:?}"), format!("{found:?}"));
+            findings.push(Finding::lie(kind, "a histogram", stated, found));
+        }
+    }
+
+    fn check_bytes(&self, findings: &mut Findings) {
+        let sizes = self.meta.size_statistics.as_ref();
+        let stated = sizes.and_then(|sizes| sizes.unencoded_byte_array_data_bytes);
+        let found = self.tally.facts.bytes;
+        if let Some(stated) = stated.filter(|_| self.is_byte_array())
+            && u64::try_from(stated) != Ok(found)
+        {
+            let name = "unencoded_byte_array_data_bytes";
+            findings.push(Finding::lie(K::ChunkBytesWrong, name, stated, found));
+        }
+    }
+
+    fn check_geometries(&self, findings: &mut Findings) {
+        let found = self.geometries.as_ref().and_then(GeospatialCollector::finish);
+        let (Some(stated), Some(found)) = (&self.meta.geospatial_statistics, found) else { return };
+        if let (Some(stated), Some(found)) = (&stated.bbox, &found.bbox)
+            && let Some((name, stated, found)) = outside(stated, found)
+        {
+            let (stated, found) = (format!("{stated:?}"), format!("{found:?}"));
+            findings.push(Finding::lie(K::ChunkBoxTooSmall, name, stated, found));
+        }
+        let GeospatialStatistics { geospatial_types: Some(types), .. } = stated else { return };
+        let missing = found.geospatial_types.iter().flatten().find(|code| !types.contains(code));
+        if let Some(code) = missing.filter(|_| !types.is_empty()) {
+            let text = format_args!("there are geometries of the type {code}, which is not stated");
+            findings.push(Finding::new(K::ChunkGeometryTypeMissing, text));
+        }
+    }
+}
+
+fn is_data(r#type: PageType) -> bool {
+    matches!(r#type, PageType::DataPage | PageType::DataPageV2)
+}
+
+/// A side of a box that some geometry is outside of.
+fn outside(stated: &BoundingBox, found: &BoundingBox) -> Option<(&'static str, f64, f64)> {
+    // A box around the antimeridian has what is east of the one, or west of the other.
+    let wraps = stated.xmin > stated.xmax;
+    let x = [("xmin", stated.xmin, found.xmin, false), ("xmax", stated.xmax, found.xmax, true)];
+    let y = [("ymin", stated.ymin, found.ymin, false), ("ymax", stated.ymax, found.ymax, true)];
+    let pair = |name, stated: Option<f64>, found: Option<f64>, is_max| {
+        Some((name, stated?, found?, is_max))
+    };
+    let others = [
+        pair("zmin", stated.zmin, found.zmin, false),
+        pair("zmax", stated.zmax, found.zmax, true),
+        pair("mmin", stated.mmin, found.mmin, false),
+        pair("mmax", stated.mmax, found.mmax, true),
+    ];
+    let x = x.into_iter().filter(|_| !wraps);
+    let sides = x.chain(y).chain(others.into_iter().flatten());
+    sides
+        .filter(|(_, stated, found, is_max)| if *is_max { stated < found } else { stated > found })
+        .map(|(name, stated, found, _)| (name, stated, found))
+        .next()
+}

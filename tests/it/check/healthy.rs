@@ -1,0 +1,74 @@
+//! Files that state nothing but the truth.
+
+use std::sync::Arc;
+
+use marquetry::check::{CheckLevel, Checker, Finding, Severity};
+use marquetry::{Limits, Threads};
+
+use super::model::{findings, line};
+use crate::support::generate::{case, every_case};
+
+#[test]
+fn what_is_written_is_true() {
+    every_case(400, |seed| {
+        let case = case(seed);
+        let found: Vec<String> = findings(case.file.clone(), CheckLevel::Truth)
+            .iter()
+            .map(|f| format!("{} {f}", line(f)))
+            .collect();
+        assert!(found.is_empty(), "{found:?}: {}", case.name);
+    });
+}
+
+/// The faults of other writers in the files that they wrote for us.
+const KNOWN: [(&str, &str); 2] = [
+    // Arrow C++ counts the bytes of suffixes, as it seems.
+    ("delta_byte_array", "chunk-bytes-wrong"),
+    ("fastparquet", "page-bytes-left"),
+];
+
+#[test]
+fn files_of_other_writers_have_no_errors_but_those_known() {
+    let mut checked = 0;
+    for entry in std::fs::read_dir("testdata").unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "parquet") {
+            continue;
+        }
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        checked += 1;
+        for finding in findings(std::fs::read(&path).unwrap(), CheckLevel::Truth) {
+            let is_known = KNOWN
+                .iter()
+                .any(|(file, code)| name.starts_with(file) && finding.kind.code() == *code);
+            let is_wrong = finding.severity() > Severity::Note && !is_known;
+            assert!(!is_wrong, "{name}: {} {finding}", line(&finding));
+        }
+    }
+    assert!(checked > 20, "{checked} files");
+}
+
+#[test]
+fn threads_and_little_memory_change_nothing_but_what_is_checked() {
+    let file = std::fs::read("testdata/trips.parquet").unwrap();
+    let check = |threads, memory| {
+        let mut limits = Limits::default();
+        limits.memory_bytes = memory;
+        let mut found = Vec::new();
+        let checker = Checker::new(bytes::Bytes::from(file.clone())).level(CheckLevel::Truth);
+        let report = checker.limits(limits).threads(threads).run(|finding| found.push(finding));
+        (report.unwrap().chunks, found)
+    };
+    let (chunks, found) = check(Threads::Exactly(1), 1 << 30);
+    assert_eq!((chunks, found.len()), (52, 0));
+    #[cfg(feature = "parallel")]
+    {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        assert_eq!(check(Threads::Pool(Arc::new(pool)), 1 << 30), (52, Vec::new()));
+    }
+    let (chunks, found) = check(Threads::Auto, 2_000);
+    assert_eq!(chunks, 52);
+    let errors: Vec<&Finding> =
+        found.iter().filter(|finding| finding.severity() > Severity::Note).collect();
+    assert!(!found.is_empty() && errors.is_empty(), "{errors:?}");
+}
