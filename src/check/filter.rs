@@ -18,7 +18,7 @@ use crate::format::{
 };
 use crate::limits::Reservation;
 use crate::stats::bloom;
-use crate::thrift::{Read, Reader};
+use crate::thrift::{Read, ThriftReader};
 
 /// The bits of a filter, and the values that they miss.
 pub(super) struct FilterCheck {
@@ -121,7 +121,7 @@ impl FilterCheck {
 fn layout(head: &[u8], decryptor: Option<&ChunkDecryptor>) -> Result<FilterLayout> {
     let (header, header_len, rest) = match decryptor {
         None => {
-            let mut reader = Reader::new(head);
+            let mut reader = ThriftReader::new(head);
             let header = BloomFilterHeader::read(&mut reader)?;
             (header, reader.position(), None)
         }
@@ -130,7 +130,7 @@ fn layout(head: &[u8], decryptor: Option<&ChunkDecryptor>) -> Result<FilterLayou
             let module = head.get(..len).unwrap_or_default();
             let plain = decryptor.open(Module::BloomFilterHeader, module)?;
             let rest = head.get(len..).unwrap_or_default();
-            (BloomFilterHeader::read(&mut Reader::new(&plain))?, len, Some(rest))
+            (BloomFilterHeader::read(&mut ThriftReader::new(&plain))?, len, Some(rest))
         }
     };
     let is_known = header.algorithm == BloomFilterAlgorithm::Block

@@ -13,7 +13,7 @@ use super::order::LeafOrder;
 use crate::error::Result;
 use crate::format::{BoundaryOrder, ColumnIndexRef, OffsetIndexRef, PageLocation};
 use crate::limits::{Budget, Reservation};
-use crate::thrift::{Read, Reader};
+use crate::thrift::{Read, ThriftReader};
 
 /// The entries of an offset index.
 pub(super) struct OffsetEntries {
@@ -36,7 +36,7 @@ impl OffsetEntries {
     /// # Errors
     /// `Malformed`; `Limit(Memory)`.
     pub(super) fn read(bytes: &[u8], budget: &Budget) -> Result<Self> {
-        let index = OffsetIndexRef::read(&mut Reader::new(bytes))?;
+        let index = OffsetIndexRef::read(&mut ThriftReader::new(bytes))?;
         let of_bytes = index.unencoded_byte_array_data_bytes;
         let len = index.page_locations.len() * size_of::<PageLocation>()
             + of_bytes.map_or(0, |list| list.len() * size_of::<i64>());
@@ -121,7 +121,7 @@ impl<'a> ColumnEntries<'a> {
     /// # Errors
     /// `Malformed`; `Limit(Memory)`.
     pub(super) fn read(bytes: &'a [u8], budget: &Budget) -> Result<Self> {
-        let index = ColumnIndexRef::<'a>::read(&mut Reader::new(bytes))?;
+        let index = ColumnIndexRef::<'a>::read(&mut ThriftReader::new(bytes))?;
         let lists = [
             index.null_counts,
             index.nan_counts,

@@ -6,7 +6,7 @@
 use bytes::{Buf, Bytes};
 
 use crate::encoding::rle::{BitWidth, Hybrid};
-use crate::encoding::{Span, alp, delta_binary, delta_bytes, delta_length, plain, split};
+use crate::encoding::{ValueSpan, alp, delta_binary, delta_bytes, delta_length, plain, split};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::limits::{Budget, Reservation};
@@ -26,7 +26,7 @@ pub(super) enum Block<'a> {
     /// Values of `width` bytes each; BOOLEAN has one, 0 or 1.
     Fixed { width: usize, n: usize, bytes: &'a [u8] },
     /// BYTE_ARRAY.
-    Strings { spans: &'a [Span], buffer: &'a [u8] },
+    Strings { spans: &'a [ValueSpan], buffer: &'a [u8] },
 }
 
 impl<'a> Block<'a> {
@@ -100,7 +100,7 @@ pub(super) struct ValueDecoder {
     words32: Vec<i32>,
     words64: Vec<i64>,
     bytes: Vec<u8>,
-    spans: Vec<Span>,
+    spans: Vec<ValueSpan>,
     /// Bytes of a block of strings that share prefixes, which are repeated in memory.
     max_block_bytes: usize,
     memory: Reservation,
@@ -108,7 +108,7 @@ pub(super) struct ValueDecoder {
 
 /// A decoder for each encoding and type.
 enum PageDecoder {
-    Bits(plain::Bits),
+    Bits(plain::PlainBooleans),
     BitRuns(Hybrid),
     Plain32(plain::Fixed<i32>),
     Plain64(plain::Fixed<i64>),
@@ -142,7 +142,7 @@ impl ValueDecoder {
         use Physical as P;
         let width = physical.byte_width();
         let decoder = match (encoding, physical) {
-            (Encoding::Plain, P::Boolean) => D::Bits(plain::Bits::new(bytes, n)?),
+            (Encoding::Plain, P::Boolean) => D::Bits(plain::PlainBooleans::new(bytes, n)?),
             (Encoding::Plain, P::Int32 | P::Float) => D::Plain32(plain::Fixed::new(bytes, n)?),
             (Encoding::Plain, P::Int64 | P::Double) => D::Plain64(plain::Fixed::new(bytes, n)?),
             (Encoding::Plain, P::ByteArray) => D::PlainStrings(plain::ByteArrays::new(bytes, n)?),
@@ -273,7 +273,7 @@ fn is_split(physical: Physical) -> bool {
     !matches!(physical, Physical::Boolean | Physical::Int96 | Physical::ByteArray)
 }
 
-fn check_widths(spans: &[Span], width: usize) -> Result<()> {
+fn check_widths(spans: &[ValueSpan], width: usize) -> Result<()> {
     match spans.iter().find(|span| span.len as usize != width) {
         None => Ok(()),
         Some(span) => {
@@ -301,7 +301,7 @@ pub(super) struct DictionaryValues {
     words32: Vec<i32>,
     words64: Vec<i64>,
     bytes: Bytes,
-    spans: Vec<Span>,
+    spans: Vec<ValueSpan>,
     n: usize,
     physical: Physical,
     _memory: Reservation,
@@ -329,11 +329,11 @@ impl DictionaryValues {
             }
             Physical::ByteArray => {
                 let mut decoder = plain::ByteArrays::new(bytes, n)?;
-                memory.grow(n.saturating_mul(size_of::<Span>()))?;
+                memory.grow(n.saturating_mul(size_of::<ValueSpan>()))?;
                 decoder.read_spans(n, &mut spans)?;
             }
             Physical::Boolean => {
-                let mut decoder = plain::Bits::new(bytes, n)?;
+                let mut decoder = plain::PlainBooleans::new(bytes, n)?;
                 memory.grow(n)?;
                 let mut bits = Bitmap::default();
                 decoder.read(n, &mut bits)?;
@@ -377,7 +377,7 @@ impl DictionaryValues {
                 visit(Block::Words64(&some))
             }
             Block::Strings { spans, buffer } => {
-                let spans: Vec<Span> =
+                let spans: Vec<ValueSpan> =
                     indices.iter().filter_map(|index| spans.get(at(index)).copied()).collect();
                 visit(Block::Strings { spans: &spans, buffer })
             }
