@@ -35,6 +35,7 @@ mod file;
 
 pub use file::Inspector;
 pub use span::{
-    Checksum, FieldOfMetadata, Reference, Slot, Slots, Span, SpanBytes, SpanKind, Spans,
+    Checksum, FieldOfMetadata, PageHeaderSpan, Reference, Slot, Slots, Span, SpanBytes, SpanKind,
+    Spans,
 };
 pub use value::{Items, Text, Value};

@@ -121,6 +121,7 @@ pub(super) fn describe(
     span.row_group = Some(context.row_group);
     span.column = Some(context.column.path.clone());
     span.page = place.number;
+    span = span.with_page_header((*header).clone(), place.header.len());
     let body = Arc::new(Body {
         context: context.clone(),
         header,

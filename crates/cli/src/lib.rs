@@ -14,6 +14,7 @@ mod crypt;
 mod escape;
 mod explain;
 mod failure;
+//TMP mod file_report;
 mod files;
 mod geo;
 mod help;
@@ -25,16 +26,20 @@ mod input;
 mod interrupt;
 mod json;
 mod keys;
+mod layout;
+//TMP mod map;
 mod output;
 mod packed;
 mod pages;
 mod parquet_out;
+//TMP mod picture;
 mod printer;
 mod progress;
 mod report;
 mod rows;
 mod schema;
 mod shredded;
+mod size;
 mod sniff;
 mod source;
 mod stats;
@@ -79,6 +84,8 @@ fn command(args: &Args) -> Result<()> {
         Command::Explain(command) => explain::run(command, global),
         Command::Pages(command) => pages::run(command, global),
         Command::Stats(command) => stats::run(command, global),
+        Command::Size(command) => size::run(command, global),
+        Command::Map(_) | Command::Report(_) => Ok(()), //TMP
         Command::Hexdump(command) => hexdump::run(command, global),
         Command::Convert(command) => convert::run(command, global),
         Command::Crypt(command) => crypt::run(command, global),

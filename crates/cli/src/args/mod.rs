@@ -1,5 +1,6 @@
 //! Parses the command line.
 
+mod pictures;
 mod writing;
 
 use std::ffi::OsString;
@@ -12,6 +13,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
+pub(crate) use self::pictures::{
+    ColorBy, FileReport, Map, Overlaid, Picture, Section, Size, SizeBy,
+};
 pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
 use crate::help;
@@ -101,6 +105,12 @@ pub(crate) enum Command {
     Pages(Pages),
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
+    /// What takes the bytes: columns, structures, encodings or codecs, ranked.
+    Size(Size),
+    /// A picture of the layout: row groups and columns to scale, and the bytes in their order.
+    Map(Map),
+    /// A page about a file, to open in a browser: pictures, tables, no server.
+    Report(FileReport),
     /// Every byte explained: bytes on the left, what they mean on the right.
     Hexdump(Hexdump),
     /// Convert between Parquet, Arrow IPC, CSV and JSON lines.
@@ -246,6 +256,9 @@ impl Command {
             Self::Explain(_) => "explain",
             Self::Pages(_) => "pages",
             Self::Stats(_) => "stats",
+            Self::Size(_) => "size",
+            Self::Map(_) => "map",
+            Self::Report(_) => "report",
             Self::Hexdump(_) => "hexdump",
             Self::Convert(_) => "convert",
             Self::Crypt(Crypt::Audit(_)) => "crypt audit",
@@ -267,6 +280,9 @@ impl Command {
             Self::Explain(command) => &command.rows.files,
             Self::Pages(command) => &command.files.files,
             Self::Stats(command) => &command.files.files,
+            Self::Size(command) => &command.files.files,
+            Self::Map(command) => std::slice::from_ref(&command.source.file),
+            Self::Report(command) => std::slice::from_ref(&command.source.file),
             Self::Hexdump(command) => std::slice::from_ref(&command.source.file),
             Self::Convert(command) => &command.files.files,
             Self::Crypt(command) => command.files(),

@@ -1,0 +1,111 @@
+//! The layout of a file: what `size`, `map` and `report` are made of.
+//!
+//! It comes from the footer, the page indexes and the headers of pages; no page is decoded. A file
+//! whose footer cannot be read has a layout too, in which most is unparsed.
+
+mod chunk;
+mod parts;
+//TMP mod grid;
+//TMP mod strip;
+//TMP mod timeline;
+//TMP mod overlay;
+
+use marquetry::inspect::Inspector;
+use marquetry::read::Footer;
+use marquetry::{Metadata, Reader};
+
+pub(crate) use chunk::Chunk;
+//TMP pub(crate) use grid::{Cell, Grid, GridColumn, GridRow};
+//TMP pub(crate) use overlay::Overlay;
+pub(crate) use parts::{Detail, Part, Piece, pieces};
+//TMP pub(crate) use strip::{Strip, StripPiece};
+//TMP pub(crate) use timeline::{PageBox, Timeline, timelines};
+
+use crate::args::Global;
+use crate::failure::Result;
+use crate::{input, keys, sniff};
+
+/// A file whose layout is asked for.
+pub(crate) struct FileLayout {
+    pub(crate) path: String,
+    pub(crate) inspector: Inspector,
+}
+
+impl FileLayout {
+    /// # Errors
+    /// `Io`, and what is wrong with a file that is no Parquet file at all.
+    pub(crate) fn open(path: &str, global: &Global) -> Result<Self> {
+        let source = input::source(path, global)?;
+        let keys = keys::decryption(global, path)?;
+        let limits = input::limits(global);
+        let opened = Inspector::with_keys(source.clone(), limits, keys.as_ref());
+        let inspector = opened.map_err(|e| e.at_file(path))?;
+        if inspector.problem().is_some()
+            && let Some(failure) = sniff::not_parquet(&source, path)
+        {
+            return Err(failure);
+        }
+        Ok(Self { path: path.to_owned(), inspector })
+    }
+
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.inspector.file_len()
+    }
+
+    /// The footer, if it can be read.
+    pub(crate) fn footer(&self) -> Option<&Footer> {
+        self.inspector.metadata()
+    }
+
+    /// Why the footer cannot be read, if it cannot.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.inspector.problem().map(|error| error.message().to_owned())
+    }
+
+    /// Ends with the error of the footer, after what can be said of the file was.
+    ///
+    /// # Errors
+    /// Why the footer cannot be read.
+    pub(crate) fn end(&self, global: &Global) -> Result<()> {
+        match self.inspector.problem() {
+            Some(_) => input::open(&self.path, global).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// A reader of the same footer, for page indexes.
+    pub(crate) fn reader(&self, global: &Global) -> Result<Option<Reader>> {
+        let Some(footer) = self.footer() else { return Ok(None) };
+        let metadata = Metadata::new(footer.clone(), self.file_bytes());
+        let source = input::source(&self.path, global)?;
+        Ok(Some(Reader::with_metadata(source, metadata)?))
+    }
+
+    /// The rows of each row group; none where the footer states a number that is none.
+    pub(crate) fn rows(&self) -> Vec<u64> {
+        let Some(footer) = self.footer() else { return Vec::new() };
+        (0..footer.row_groups()).map(|group| footer.row_group_rows(group).unwrap_or(0)).collect()
+    }
+
+    /// The dotted path of a leaf.
+    pub(crate) fn column(&self, leaf: usize) -> String {
+        let node = self.footer().and_then(|footer| footer.schema().leaf_node(leaf).ok());
+        node.map_or_else(|| leaf.to_string(), |node| node.path().dotted())
+    }
+
+    /// Number of leaves.
+    pub(crate) fn columns(&self) -> usize {
+        self.footer().map_or(0, |footer| footer.schema().leaves_len())
+    }
+
+    /// Calls `each` with every column chunk of the footer, row group by row group.
+    pub(crate) fn each_chunk(&self, mut each: impl FnMut(Chunk)) {
+        let Some(footer) = self.footer() else { return };
+        for row_group in 0..footer.row_groups() {
+            let Ok(chunks) = footer.column_chunks(row_group) else { continue };
+            for (leaf, chunk) in chunks.enumerate() {
+                each(Chunk::new((row_group, leaf), chunk));
+            }
+        }
+    }
+}
