@@ -14,7 +14,7 @@ mod crypt;
 mod escape;
 mod explain;
 mod failure;
-//TMP mod file_report;
+mod file_report;
 mod files;
 mod geo;
 mod help;
@@ -27,12 +27,12 @@ mod interrupt;
 mod json;
 mod keys;
 mod layout;
-//TMP mod map;
+mod map;
 mod output;
 mod packed;
 mod pages;
 mod parquet_out;
-//TMP mod picture;
+mod picture;
 mod printer;
 mod progress;
 mod report;
@@ -85,7 +85,8 @@ fn command(args: &Args) -> Result<()> {
         Command::Pages(command) => pages::run(command, global),
         Command::Stats(command) => stats::run(command, global),
         Command::Size(command) => size::run(command, global),
-        Command::Map(_) | Command::Report(_) => Ok(()), //TMP
+        Command::Map(command) => map::run(command, global),
+        Command::Report(command) => file_report::run(command, global),
         Command::Hexdump(command) => hexdump::run(command, global),
         Command::Convert(command) => convert::run(command, global),
         Command::Crypt(command) => crypt::run(command, global),

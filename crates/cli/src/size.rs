@@ -126,11 +126,11 @@ impl FileSize {
 /// Adds what the chunks of each column decompress to.
 fn add_uncompressed(layout: &FileLayout, sums: &mut BTreeMap<(&'static str, String), Sum>) {
     let mut leaves: Vec<u64> = vec![0; layout.columns()];
-    layout.each_chunk(|chunk| {
+    for chunk in layout.chunks() {
         if let Some(bytes) = leaves.get_mut(chunk.column) {
             *bytes = bytes.saturating_add(chunk.uncompressed_bytes);
         }
-    });
+    }
     for (leaf, bytes) in leaves.into_iter().enumerate() {
         if let Some(sum) = sums.get_mut(&("column", layout.column(leaf))) {
             let before = sum.uncompressed_bytes.unwrap_or(0);
@@ -196,14 +196,14 @@ impl Codecs {
         let leaves = (0..columns).map(|leaf| (layout.column(leaf), leaf)).collect();
         let mut of_chunks = Vec::new();
         if columns > 0 {
-            layout.each_chunk(|chunk| {
+            for chunk in layout.chunks() {
                 let index = chunk.row_group * columns + chunk.column;
                 // A chunk that is broken is skipped in the footer.
                 of_chunks.resize(of_chunks.len().max(index + 1), None);
                 if let Some(codec) = of_chunks.get_mut(index) {
                     *codec = chunk.codec;
                 }
-            });
+            }
         }
         Self { columns, of_chunks, leaves }
     }

@@ -13,9 +13,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
-pub(crate) use self::pictures::{
-    ColorBy, FileReport, Map, Overlaid, Picture, Section, Size, SizeBy,
-};
+pub(crate) use self::pictures::{ColorBy, FileReport, Map, Picture, Section, Size, SizeBy};
 pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
 use crate::help;

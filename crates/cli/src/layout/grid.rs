@@ -84,17 +84,16 @@ impl Grid {
         memory.check(&layout.path, (leaves + row_groups).saturating_mul(4 * size_of::<u64>()))?;
         let row_bins = bins(&group_rows, max.rows);
         let mut bytes = vec![0u64; leaves];
-        layout.each_chunk(|chunk| {
+        for chunk in layout.chunks() {
             if let Some(sum) = bytes.get_mut(chunk.column) {
                 *sum = sum.saturating_add(chunk.bytes);
             }
-        });
+        }
         let most = max.cells.checked_div(row_bins.len()).unwrap_or(max.cells);
         let column_bins = bins(&bytes, most.min(max.columns).max(2));
-        let rows = row_bins.iter().map(|groups| GridRow {
-            rows: sum(&group_rows, groups),
-            row_groups: groups.clone(),
-        });
+        let rows = row_bins
+            .iter()
+            .map(|groups| GridRow { rows: sum(&group_rows, groups), row_groups: groups.clone() });
         let columns = column_bins.iter().map(|leaves| GridColumn::new(layout, leaves, &bytes));
         let mut grid = Self {
             rows: rows.collect(),
@@ -104,14 +103,14 @@ impl Grid {
             row_groups,
         };
         let (row_of, column_of) = (places(&row_bins), places(&column_bins));
-        layout.each_chunk(|chunk| {
+        for chunk in layout.chunks() {
             let place = row_of.get(chunk.row_group).zip(column_of.get(chunk.column));
-            let Some((row, column)) = place else { return };
+            let Some((row, column)) = place else { continue };
             let width = grid.columns.len();
             if let Some(cell) = grid.cells.get_mut(row * width + column) {
                 cell.add(chunk);
             }
-        });
+        }
         grid.cells.iter_mut().for_each(Cell::sort);
         Ok(grid)
     }
@@ -134,6 +133,14 @@ impl Grid {
                 sum.merge(cell);
             }
         }
+        sum.sort();
+        sum
+    }
+
+    /// A row over all columns.
+    pub(crate) fn row_sum(&self, row: usize) -> Cell {
+        let mut sum = Cell::default();
+        self.row(row).iter().for_each(|cell| sum.merge(cell));
         sum.sort();
         sum
     }
@@ -218,9 +225,10 @@ const MAX_KINDS: usize = 32;
 
 fn tally<T: Copy + PartialEq>(sums: &mut Vec<(T, u64)>, others: &[(T, u64)]) {
     for (kind, bytes) in others {
+        let is_full = sums.len() >= MAX_KINDS;
         match sums.iter_mut().find(|(known, _)| known == kind) {
             Some((_, sum)) => *sum = sum.saturating_add(*bytes),
-            None if sums.len() < MAX_KINDS => sums.push((*kind, *bytes)),
+            None if !is_full => sums.push((*kind, *bytes)),
             None => {}
         }
     }

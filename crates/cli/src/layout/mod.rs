@@ -5,21 +5,21 @@
 
 mod chunk;
 mod parts;
-//TMP mod grid;
-//TMP mod strip;
-//TMP mod timeline;
-//TMP mod overlay;
+mod grid;
+mod strip;
+mod timeline;
+mod overlay;
 
 use marquetry::inspect::Inspector;
 use marquetry::read::Footer;
 use marquetry::{Metadata, Reader};
 
 pub(crate) use chunk::Chunk;
-//TMP pub(crate) use grid::{Cell, Grid, GridColumn, GridRow};
-//TMP pub(crate) use overlay::Overlay;
+pub(crate) use grid::{Cell, Grid, GridColumn, GridRow, GridSize};
+pub(crate) use overlay::Overlay;
 pub(crate) use parts::{Detail, Part, Piece, pieces};
-//TMP pub(crate) use strip::{Strip, StripPiece};
-//TMP pub(crate) use timeline::{PageBox, Timeline, timelines};
+pub(crate) use strip::{Region, Strip, StripPiece, by_name};
+pub(crate) use timeline::{PageBox, Timeline, timelines};
 
 use crate::args::Global;
 use crate::failure::Result;
@@ -98,14 +98,14 @@ impl FileLayout {
         self.footer().map_or(0, |footer| footer.schema().leaves_len())
     }
 
-    /// Calls `each` with every column chunk of the footer, row group by row group.
-    pub(crate) fn each_chunk(&self, mut each: impl FnMut(Chunk)) {
-        let Some(footer) = self.footer() else { return };
-        for row_group in 0..footer.row_groups() {
-            let Ok(chunks) = footer.column_chunks(row_group) else { continue };
-            for (leaf, chunk) in chunks.enumerate() {
-                each(Chunk::new((row_group, leaf), chunk));
-            }
-        }
+    /// The column chunks of the footer, row group by row group.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = Chunk> {
+        let groups = self.footer().into_iter().flat_map(|footer| {
+            (0..footer.row_groups()).map(move |group| (group, footer.column_chunks(group)))
+        });
+        groups.flat_map(|(row_group, chunks)| {
+            let chunks = chunks.into_iter().flatten().enumerate();
+            chunks.map(move |(leaf, chunk)| Chunk::new((row_group, leaf), chunk))
+        })
     }
 }

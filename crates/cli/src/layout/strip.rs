@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::parts::{Part, Piece};
 use super::FileLayout;
+use super::parts::{Part, Piece};
 use crate::failure::Result;
 
 /// The file, folded into lines of equal length.
@@ -42,7 +42,7 @@ pub(crate) struct Region {
     pub(crate) column: Option<Arc<str>>,
 }
 
-fn by_name<S: serde::Serializer>(part: &Part, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn by_name<S: serde::Serializer>(part: &Part, to: S) -> Result<S::Ok, S::Error> {
     part.name().serialize(to)
 }
 

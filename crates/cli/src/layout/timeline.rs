@@ -234,7 +234,8 @@ impl ColumnPages<'_> {
             }
         }
         let text = |bytes: &[u8]| Bound::new(leaf, bytes).text();
-        let range = least.as_ref().zip(greatest.as_ref()).map(|((low, _), (high, _))| (*low, *high));
+        let range =
+            least.as_ref().zip(greatest.as_ref()).map(|((low, _), (high, _))| (*low, *high));
         let mut boxes = merged(boxes);
         for page in &mut boxes {
             let bounds = page.bounds.take().filter(|_| leaf.ordered);
@@ -325,8 +326,8 @@ impl PageBox {
         self.bytes = self.bytes.saturating_add(next.bytes);
         self.nulls = self.nulls.zip(next.nulls).map(|(a, b)| a.saturating_add(b));
         self.is_pruned = self.is_pruned.zip(next.is_pruned).map(|(a, b)| a && b);
-        let both_known = (self.position.is_some() || self.is_null)
-            && (next.position.is_some() || next.is_null);
+        let both_known =
+            (self.position.is_some() || self.is_null) && (next.position.is_some() || next.is_null);
         self.is_null &= next.is_null;
         let (Some((low, high)), Some((next_low, next_high))) = (self.position, next.position)
         else {
@@ -370,10 +371,13 @@ impl<'a> Keys<'a> {
         if !self.leaf.ordered {
             return None;
         }
-        let is_unsigned = matches!(&self.leaf.logical, Some(LogicalType::Integer(of)) if !of.is_signed);
+        let is_unsigned =
+            matches!(&self.leaf.logical, Some(LogicalType::Integer(of)) if !of.is_signed);
         let key = match (&self.leaf.logical, self.leaf.physical) {
             (_, Physical::Boolean) => f64::from(*bytes.first()?),
-            (_, Physical::Int32) if is_unsigned => u32::from_le_bytes(bytes.try_into().ok()?).into(),
+            (_, Physical::Int32) if is_unsigned => {
+                u32::from_le_bytes(bytes.try_into().ok()?).into()
+            }
             (_, Physical::Int32) => i32::from_le_bytes(bytes.try_into().ok()?).into(),
             (_, Physical::Int64) if is_unsigned => {
                 rounded_unsigned(u64::from_le_bytes(bytes.try_into().ok()?))
