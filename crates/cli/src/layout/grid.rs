@@ -144,11 +144,6 @@ impl Grid {
         sum.sort();
         sum
     }
-
-    /// Whether each cell is one column chunk.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.columns.len() == self.leaves && self.rows.len() == self.row_groups
-    }
 }
 
 impl GridColumn {
@@ -162,7 +157,7 @@ impl GridColumn {
         let (name, field) = names().unwrap_or_default();
         let (name, field) = match leaves.len() {
             0 | 1 => (name, field),
-            n => (format!("{n} columns from {name}"), String::new()),
+            n => (format!("{name} + {} more", n - 1), String::new()),
         };
         Self { name, field, leaves: leaves.clone(), bytes: sum(bytes, leaves) }
     }
@@ -245,7 +240,7 @@ fn places(bins: &[Range<usize>]) -> Vec<usize> {
 }
 
 /// Divides items into at most `max` bins of neighbours: each alone if they are that few, else so
-/// that two bins next to each other weigh more than a share.
+/// that the bins weigh about the same.
 pub(super) fn bins(weights: &[u64], max: usize) -> Vec<Range<usize>> {
     if weights.len() <= max {
         return (0..weights.len()).map(|i| i..i + 1).collect();
@@ -254,7 +249,21 @@ pub(super) fn bins(weights: &[u64], max: usize) -> Vec<Range<usize>> {
     // Items without weight take some room, too.
     let least = (total / weights.len() as u128 / 4).max(1);
     let all = total + least * weights.len() as u128;
-    let share = (2 * all).div_ceil(max.saturating_sub(1).max(1) as u128);
+    // Two bins next to each other weigh more than a share, so that these are few enough.
+    let (mut low, mut high) = (0, (2 * all).div_ceil(max.saturating_sub(1).max(1) as u128));
+    while high - low > 1 + high / 64 {
+        let middle = low.midpoint(high);
+        if of_share(weights, least, middle).len() <= max {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    of_share(weights, least, high)
+}
+
+/// Bins that weigh at most `share`, unless one item weighs more.
+fn of_share(weights: &[u64], least: u128, share: u128) -> Vec<Range<usize>> {
     let (mut out, mut start, mut sum) = (Vec::new(), 0, 0u128);
     for (i, weight) in weights.iter().enumerate() {
         let weight = u128::from(*weight) + least;
@@ -291,5 +300,7 @@ mod tests {
         let mut weights = vec![1; 1000];
         weights[500] = 1_000_000;
         assert!(bins(&weights, 20).contains(&(500..501)));
+        let equal = bins(&[7; 1000], 64);
+        assert!(equal.len() > 60, "{}", equal.len());
     }
 }

@@ -119,18 +119,30 @@ fn importance(part: Part) -> u128 {
     }
 }
 
-/// Joins bins next to each other that show the same.
+/// Bins of many small regions that become one piece.
+const MAX_JOINED: usize = 8;
+
+/// Joins bins next to each other that show the same region, or many of one kind.
 fn joined(bins: Vec<Bin>) -> Vec<StripPiece> {
     let mut pieces: Vec<StripPiece> = Vec::new();
+    // The region of the last bin, which a piece of several begins before.
+    let mut before = None;
     for (i, bin) in bins.into_iter().enumerate() {
         let Some(region) = bin.shown else { continue };
-        match pieces.last_mut() {
-            Some(last) if last.bins.end == i && last.region.offset == region.offset => {
+        let offset = region.offset;
+        let joins = |last: &StripPiece| {
+            let is_many = bin.regions > 1 && last.regions > last.bins.len();
+            let is_alike = last.region.part == region.part && last.bins.len() < MAX_JOINED;
+            last.bins.end == i && (before == Some(offset) || is_many && is_alike)
+        };
+        match pieces.last_mut().filter(|last| joins(last)) {
+            Some(last) => {
                 last.bins.end = i + 1;
                 last.regions += bin.regions;
             }
-            _ => pieces.push(StripPiece { bins: i..i + 1, region, regions: bin.regions }),
+            None => pieces.push(StripPiece { bins: i..i + 1, region, regions: bin.regions }),
         }
+        before = Some(offset);
     }
     pieces
 }

@@ -58,8 +58,9 @@ pub(crate) struct PageBox {
     bounds: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The boxes of a column that a picture has room for.
-const MAX_BOXES: usize = 200;
+/// The boxes that a picture has room for, and those of a column.
+const MAX_BOXES: usize = 2400;
+const MAX_OF_COLUMN: usize = 400;
 
 /// The pages of some leaves.
 ///
@@ -91,7 +92,8 @@ pub(crate) fn timelines(
             column.add_chunk(row_group, first_row, *rows, overlay)?;
             first_row = first_row.saturating_add(*rows);
         }
-        out.push(column.timeline());
+        let max = MAX_BOXES.checked_div(leaves.len()).unwrap_or(MAX_BOXES);
+        out.push(column.timeline(max.clamp(1, MAX_OF_COLUMN)));
     }
     Ok(out)
 }
@@ -216,7 +218,7 @@ impl ColumnPages<'_> {
         }
     }
 
-    fn timeline(self) -> Timeline {
+    fn timeline(self, max_boxes: usize) -> Timeline {
         let Self { layout, leaf, mut boxes, is_estimated, problem, .. } = self;
         let pages = boxes.len();
         let keys = Keys::new(leaf, &boxes);
@@ -236,7 +238,7 @@ impl ColumnPages<'_> {
         let text = |bytes: &[u8]| Bound::new(leaf, bytes).text();
         let range =
             least.as_ref().zip(greatest.as_ref()).map(|((low, _), (high, _))| (*low, *high));
-        let mut boxes = merged(boxes);
+        let mut boxes = merged(boxes, max_boxes);
         for page in &mut boxes {
             let bounds = page.bounds.take().filter(|_| leaf.ordered);
             page.position = page.position.zip(range).map(|((low, high), (least, greatest))| {
@@ -304,12 +306,12 @@ fn of_header(header: &PageHeader) -> (FoundPage, (u64, Option<u64>)) {
 }
 
 /// Joins neighbours where there are more pages than boxes.
-fn merged(pages: Vec<PageBox>) -> Vec<PageBox> {
-    if pages.len() <= MAX_BOXES {
+fn merged(pages: Vec<PageBox>, max_boxes: usize) -> Vec<PageBox> {
+    if pages.len() <= max_boxes {
         return pages;
     }
-    let each = pages.len().div_ceil(MAX_BOXES);
-    let mut out: Vec<PageBox> = Vec::with_capacity(MAX_BOXES);
+    let each = pages.len().div_ceil(max_boxes);
+    let mut out: Vec<PageBox> = Vec::with_capacity(max_boxes);
     for (i, page) in pages.into_iter().enumerate() {
         match out.last_mut().filter(|_| !i.is_multiple_of(each)) {
             Some(last) => last.join(page),

@@ -3,9 +3,9 @@
 
 use super::measure::{self, facts, legend, tone};
 use super::palette::class_by;
-use super::xml::{Area, CHARACTER, Xml, columns, fitting, real, unit};
+use super::xml::{Area, Xml, fitting, length, real, unit};
 use super::{LEFT, MapPicture, WIDTH};
-use crate::args::ColorBy;
+use crate::args::{ColorBy, Global};
 use crate::layout::{Cell, Grid, GridColumn, GridRow};
 use crate::output::{bytes, count};
 
@@ -21,7 +21,7 @@ const FIELDS: f64 = 16.0;
 /// What a picture says first.
 pub(super) fn heading(picture: &MapPicture<'_>) -> String {
     let name = picture.layout.path.rsplit(['/', '\\']).next().unwrap_or_default();
-    fitting(name, WIDTH - 60.0 * CHARACTER).unwrap_or_default() + &format!(" — {}", sizes(picture))
+    fitting(name, WIDTH / 2.0).unwrap_or_default() + &format!(" — {}", sizes(picture))
 }
 
 /// How large the file is.
@@ -32,12 +32,32 @@ pub(super) fn sizes(picture: &MapPicture<'_>) -> String {
     match layout.problem() {
         Some(_) => format!("{size}; its footer cannot be read"),
         None => {
-            let rows = count(rows, global);
-            let (groups, leaves) = (grid.row_groups as u64, grid.leaves as u64);
-            let (groups, leaves) = (count(groups, global), count(leaves, global));
-            format!("{size}, {rows} rows, {groups} row groups, {leaves} columns")
+            let n = |n: usize, what| counted(n as u64, what, global);
+            let (groups, leaves) = (n(grid.row_groups, "row group"), n(grid.leaves, "column"));
+            format!("{size}, {}, {groups}, {leaves}", counted(rows, "row", global))
         }
     }
+}
+
+/// A number of things.
+pub(super) fn counted(n: u64, what: &str, global: &Global) -> String {
+    let number = count(n, global);
+    if n == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
+}
+
+/// What is summed up, if anything is.
+pub(super) fn summed_up(picture: &MapPicture<'_>) -> Option<String> {
+    let grid = picture.grid;
+    let pairs = [
+        ("columns", grid.leaves, grid.columns.len()),
+        ("row groups", grid.row_groups, grid.rows.len()),
+    ];
+    let changed = pairs.iter().filter(|(_, all, shown)| all != shown);
+    let texts = changed.map(|(what, all, shown)| {
+        format!("{} {what} in {shown}", count(*all as u64, picture.global))
+    });
+    let text = texts.collect::<Vec<_>>().join(", ");
+    (!text.is_empty()).then(|| format!("Neighbours are summed up: {text}."))
 }
 
 /// The picture in words.
@@ -51,9 +71,8 @@ pub(super) fn description(picture: &MapPicture<'_>) -> String {
     if let Some(why) = picture.layout.problem() {
         out.push_str(&format!(" The footer cannot be read: {why}"));
     }
-    if !picture.grid.is_whole() {
-        let (columns, rows) = (picture.grid.columns.len(), picture.grid.rows.len());
-        out.push_str(&format!(" Neighbours are summed up to {columns} columns and {rows} rows."));
+    if let Some(text) = summed_up(picture) {
+        out.push_str(&format!(" {text}"));
     }
     if let Some(overlay) = picture.overlay {
         let groups = overlay.row_groups_pruned;
@@ -151,7 +170,7 @@ fn legends(picture: &MapPicture<'_>, by: &[ColorBy], top: f64, out: &mut Xml) ->
         let (mut x, mut y) = (8.0, top);
         let mut item = |out: &mut Xml, swatch: Option<&str>, text: &str, class: &str| {
             let room = if swatch.is_some() { 16.0 } else { 0.0 };
-            let width = room + real(columns(text) as u64) * CHARACTER + 14.0;
+            let width = room + length(text) + 14.0;
             if x + width > WIDTH && x > 8.0 {
                 (x, y) = (8.0, y + 16.0);
             }
@@ -182,15 +201,7 @@ fn notes(picture: &MapPicture<'_>, top: f64, out: &mut Xml) -> f64 {
     notes.extend(has(|cell| cell.bloom_filters).then_some("● bloom filter"));
     notes.extend(has(|cell| cell.page_indexes).then_some("▁ page index"));
     let mut lines = vec![notes.join("   ")];
-    if !grid.is_whole() {
-        lines.push(format!(
-            "Neighbours are summed up: {} columns to {}, {} row groups to {}.",
-            grid.leaves,
-            grid.columns.len(),
-            grid.row_groups,
-            grid.rows.len()
-        ));
-    }
+    lines.extend(summed_up(picture));
     if let Some(overlay) = picture.overlay {
         let left = count(overlay.rows_left, picture.global);
         let condition = fitting(&overlay.condition, 400.0).unwrap_or_default();
@@ -215,11 +226,11 @@ fn labels(grid: &Grid, places: &Places, top: f64, out: &mut Xml) -> f64 {
         .zip(&places.columns)
         .map(|(column, (left, right))| (*left, right - left, own_name(column)))
         .collect();
-    let lies_flat = |width: f64, name: &str| real(columns(name) as u64) * CHARACTER + 4.0 <= width;
+    let lies_flat = |width: f64, name: &str| length(name) + 4.0 <= width;
     let upright = shown.iter().filter(|(_, width, name)| !lies_flat(*width, name));
     let highest = upright
         .filter(|(_, width, _)| *width >= LINE)
-        .map(|(.., name)| real(columns(name) as u64) * CHARACTER)
+        .map(|(.., name)| length(name))
         .fold(12.0, f64::max);
     let height = highest.min(LABELS) + 6.0;
     let fields_at = top + if has_fields { FIELDS } else { 0.0 };
@@ -305,7 +316,7 @@ fn cells(picture: &MapPicture<'_>, by: &[ColorBy], places: &Places, out: &mut Xm
             attributes.extend(at.as_deref().map(|at| ("data-at", at)));
             if has_stops {
                 let index = if i == 0 && j == 0 { "0" } else { "-1" };
-                attributes.extend([("tabindex", index), ("role", "img"), ("aria-label", &*text)]);
+                attributes.extend([("tabindex", index), ("role", "img")]);
             }
             out.open("rect", &attributes);
             out.element("title", &[], &text);
@@ -333,11 +344,8 @@ fn marks(grid: &Grid, places: &Places, out: &mut Xml) {
             }
             if cell.page_indexes > 0 {
                 let width = unit(area.width - 4.0);
-                indexes += &format!(
-                    "M{} {}h{width}v1.6h-{width}z",
-                    unit(area.x + 2.0),
-                    unit(bottom - 3.0)
-                );
+                indexes +=
+                    &format!("M{} {}h{width}v1h-{width}z", unit(area.x + 2.0), unit(bottom - 3.0));
             }
         }
     }

@@ -1,7 +1,7 @@
 (() => {
   const command = document.body.dataset.command;
   const shown = document.querySelector("figure[data-by]");
-  for (const set of document.querySelectorAll("fieldset[hidden]")) set.hidden = false;
+  for (const set of document.querySelectorAll("fieldset[hidden],output[hidden]")) set.hidden = false;
   for (const input of document.querySelectorAll("input[name=by]"))
     input.addEventListener("change", () => { shown.dataset.by = input.value; });
 

@@ -27,7 +27,7 @@ pub(crate) struct Page<'a> {
 const SCRIPT: &str = include_str!("page.js");
 const STYLE: &str = include_str!("page.css");
 /// The hash of the script, which the tests hold.
-const SCRIPT_HASH: &str = "8pL3OetZ+jjcY8iBSuaT+kTkI577Led3YcDmntZUahM=";
+const SCRIPT_HASH: &str = "FDLfE+FikdBXoIO3V3sj8gt4RuC/kGPIZVOeUWju4kw=";
 
 /// Lines of a table; of what has more, the largest are shown.
 const MAX_LINES: usize = 200;
@@ -129,12 +129,26 @@ impl Page<'_> {
                         }
                     }
                 }
-                output { }
+                (self.output(Section::Map))
                 figure data-by=(name) {
                     (svg("map", "Map", &map::description(picture), &inner, height))
                 }
                 (self.columns())
                 (self.row_groups())
+            }
+        }
+    }
+
+    /// Where the script says what is pointed at; the first one says how.
+    fn output(&self, section: Section) -> Markup {
+        let has_one = |of: &&Section| matches!(of, Section::Map | Section::Strip | Section::Pages);
+        let is_first = self.sections.iter().find(has_one) == Some(&section);
+        html! {
+            output hidden {
+                @if is_first {
+                    "Point at a part, or reach it with Tab and the arrow keys. A click or Enter \
+                     keeps the command that shows its bytes; Escape lets go."
+                }
             }
         }
     }
@@ -215,7 +229,7 @@ impl Page<'_> {
         html! {
             section aria-labelledby="strip" {
                 h2 id="strip" { "Strip" }
-                output { }
+                (self.output(Section::Strip))
                 figure { (svg("strip", "Strip", about, &inner, height)) }
                 details {
                     summary { "The strip as a table" }
@@ -247,7 +261,8 @@ impl Page<'_> {
                     "Each box is a data page, as wide as its rows. The bar in it reaches from its \
                      lower to its upper bound: stairs are sorted, and bars over the whole height \
                      prune nothing."
-                    @if shown < all { " The " (shown) " largest of " (all) " columns are shown." }
+                    @if shown < all { " The " (shown) " largest of " (count(all as u64, self.picture.global))
+                        " columns are shown." }
                     @if is_estimated {
                         " Where a nested column has no page index, the rows of its pages are \
                          estimated."
@@ -257,7 +272,7 @@ impl Page<'_> {
                         " leaves."
                     }
                 }
-                output { }
+                (self.output(Section::Pages))
                 figure { (svg("timeline", "Pages", "The table below has the same facts.", &inner, height)) }
                 details {
                     summary { "The pages as a table" }

@@ -88,7 +88,10 @@ impl Lanes<'_> {
         out.element("text", &[("x", "8"), ("y", &unit(y + 12.0))], &name);
         let under = match (&timeline.min, &timeline.max, &timeline.problem) {
             (_, _, Some(problem)) => problem.clone(),
-            (Some(min), Some(max), _) => format!("{} … {}", short(min), short(max)),
+            (Some(min), Some(max), _) => {
+                let half = |text| fitting(text, LEFT / 2.0 - 18.0).unwrap_or_default();
+                format!("{} … {}", half(min), half(max))
+            }
             _ => "no bounds".to_owned(),
         };
         let under = fitting(&under, LEFT - 16.0).unwrap_or_default();
@@ -106,16 +109,7 @@ impl Lanes<'_> {
         let at = format!("{:#x}", page.offset);
         // One stop for each lane, and arrows between its pages.
         let index = if is_first { "0" } else { "-1" };
-        out.open(
-            "g",
-            &[
-                ("class", class),
-                ("data-at", &at),
-                ("tabindex", index),
-                ("role", "img"),
-                ("aria-label", &text),
-            ],
-        );
+        out.open("g", &[("class", class), ("data-at", &at), ("tabindex", index), ("role", "img")]);
         out.element("title", &[], &text);
         let (bar, tone) = match page.position {
             Some((low, high)) => {

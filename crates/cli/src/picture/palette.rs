@@ -148,7 +148,7 @@ text{font:10px system-ui,sans-serif;fill:#1b1d21}
 .dim{fill:#565b63}
 .end{text-anchor:end}
 .cell,.part,.page,.key{stroke:#565b63;stroke-width:.6}
-.page{fill:none}
+.page{fill:none;stroke:#9a9fa8}
 .mark{fill:#000;stroke:#fff;stroke-width:.6}
 .line{stroke:#9a9fa8;fill:none}
 .veil{fill:#fff;opacity:.78;pointer-events:none}
@@ -160,7 +160,9 @@ text{font:10px system-ui,sans-serif;fill:#1b1d21}
 const DARK: &str = "\
 text{fill:#e8eaed}
 .dim{fill:#a9afb8}
-.cell,.part,.page,.key{stroke:#a9afb8}
+.cell,.key{stroke:#a9afb8}
+.part{stroke:#16181c}
+.page{stroke:#6b717a}
 .line{stroke:#6b717a}
 .veil{fill:#16181c}
 [tabindex]:focus{stroke:#ff6fae}

@@ -1,7 +1,7 @@
 //! The strip: the bytes of the file in their order, in lines of equal length.
 
 use super::palette::part;
-use super::xml::{Area, CHARACTER, Xml, real, unit, whole};
+use super::xml::{Area, Xml, length, real, unit};
 use super::{LEFT, MapPicture, WIDTH};
 use crate::args::Global;
 use crate::layout::{Part, StripPiece};
@@ -33,7 +33,9 @@ pub(super) fn draw(picture: &MapPicture<'_>, top: f64) -> (String, f64) {
     for (i, piece) in strip.pieces.iter().enumerate() {
         let text = text(piece, picture.global);
         let at = format!("{:#x}", piece.region.offset);
-        let class = format!("part {}", part(piece.region.part).class());
+        let tone = part(piece.region.part).class();
+        // An outline would cover a narrow piece.
+        let class = if piece.bins.len() > 2 { format!("part {tone}") } else { tone };
         // A piece that goes on on the next line is several rectangles.
         let mut start = piece.bins.start;
         while start < piece.bins.end {
@@ -53,7 +55,7 @@ pub(super) fn draw(picture: &MapPicture<'_>, top: f64) -> (String, f64) {
             ];
             if is_few && start == piece.bins.start {
                 let index = if i == 0 { "0" } else { "-1" };
-                attributes.extend([("tabindex", index), ("role", "img"), ("aria-label", &*text)]);
+                attributes.extend([("tabindex", index), ("role", "img")]);
             }
             out.open("rect", &attributes);
             out.element("title", &[], &text);
@@ -80,7 +82,7 @@ pub(super) fn text(piece: &StripPiece, global: &Global) -> String {
     }
     out.push_str(&format!(": {}", bytes(region.bytes, global)));
     if piece.regions > 1 {
-        out.push_str(&format!("; here are {} parts of the file", piece.regions));
+        out.push_str(&format!(", the first of {} parts of the file here", piece.regions));
     }
     out
 }
@@ -90,8 +92,8 @@ fn legend(pieces: &[StripPiece], top: f64, out: &mut Xml) -> f64 {
     let (mut x, mut y) = (8.0, top);
     for of in Part::ALL.into_iter().filter(|of| pieces.iter().any(|piece| piece.region.part == *of))
     {
-        let width = 30.0 + real(of.name().len() as u64) * CHARACTER;
-        if whole(x + width) > whole(WIDTH) {
+        let width = 34.0 + length(of.name());
+        if x + width > WIDTH {
             (x, y) = (8.0, y + 16.0);
         }
         Area { x, y, width: 12.0, height: 10.0 }.rect(out, &format!("key {}", part(of).class()));

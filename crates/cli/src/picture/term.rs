@@ -136,6 +136,7 @@ impl Term<'_> {
                 let letter = if dot.is_pruned { '·' } else { dot.letter };
                 write!(self.out, "{}", letter.to_string().repeat(width))?;
             }
+            let gap = if i + 1 < widths.len() { gap } else { 0 };
             write!(self.out, "{:gap$}", "")?;
         }
         writeln!(self.out)?;

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use unicode_width::UnicodeWidthChar;
+
 use crate::escape::escape;
 
 /// XML that grows. Attributes and texts are escaped here, and nowhere else.
@@ -119,22 +121,45 @@ impl Area {
     }
 }
 
-/// Columns that a text takes, by those of a terminal.
-pub(super) fn columns(text: &str) -> usize {
-    crate::table::width(&clean(text))
+/// Units that a text takes in the small type, about: the fonts of browsers differ.
+pub(super) fn length(text: &str) -> f64 {
+    clean(text).chars().map(character).sum()
 }
 
-/// Units that a character of the small type takes, about.
-pub(super) const CHARACTER: f64 = 5.9;
+fn character(c: char) -> f64 {
+    match c {
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '|' | '\'' | '!' => 3.2,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 9.2,
+        'A'..='Z' | '_' | '#' | '=' | '<' | '>' | '≤' => 7.2,
+        c if !c.is_ascii() => {
+            if UnicodeWidthChar::width(c) == Some(2) {
+                10.5
+            } else {
+                6.6
+            }
+        }
+        _ => 6.2,
+    }
+}
 
 /// As much of a text as fits a width; nothing if that would be less than some characters.
 pub(super) fn fitting(text: &str, width: f64) -> Option<String> {
-    let fits = whole(width / CHARACTER);
     let text = clean(text);
-    if crate::table::width(&text) <= fits {
+    if text.chars().map(character).sum::<f64>() <= width {
         return Some(text.into_owned());
     }
-    (fits >= 3).then(|| crate::table::cut(&text, fits).into_owned())
+    let room = width - character('…');
+    let mut used = 0.0;
+    let fits = |c: &char| {
+        used += character(*c);
+        used <= room
+    };
+    let mut out: String = text.chars().take_while(fits).collect();
+    if out.chars().count() < 2 {
+        return None;
+    }
+    out.push('…');
+    Some(out)
 }
 
 /// The whole number below.
