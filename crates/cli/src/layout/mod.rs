@@ -22,7 +22,7 @@ pub(crate) use strip::{Region, Strip, StripPiece, by_name};
 pub(crate) use timeline::{PageBox, Timeline, timelines};
 
 use crate::args::Global;
-use crate::failure::Result;
+use crate::failure::{Result, in_flags};
 use crate::{input, keys, sniff};
 
 /// A file whose layout is asked for.
@@ -59,7 +59,7 @@ impl FileLayout {
 
     /// Why the footer cannot be read, if it cannot.
     pub(crate) fn problem(&self) -> Option<String> {
-        self.inspector.problem().map(|error| error.message().to_owned())
+        self.inspector.problem().map(|error| in_flags(error.message()))
     }
 
     /// Ends with the error of the footer, after what can be said of the file was.

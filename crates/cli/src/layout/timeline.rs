@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{FileLayout, Overlay};
 use crate::args::Global;
-use crate::failure::Result;
+use crate::failure::{Result, in_flags};
 use crate::report::ReportMemory;
 use crate::stats::Bound;
 
@@ -165,7 +165,7 @@ impl ColumnPages<'_> {
     }
 
     fn note(&mut self, row_group: usize, why: &str) {
-        self.problem.get_or_insert_with(|| format!("row group {row_group}: {why}"));
+        self.problem.get_or_insert_with(|| format!("row group {row_group}: {}", in_flags(why)));
     }
 
     /// The pages by their headers.

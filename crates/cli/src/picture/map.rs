@@ -200,6 +200,7 @@ fn notes(picture: &MapPicture<'_>, top: f64, out: &mut Xml) -> f64 {
     notes.extend(has(|cell| cell.dictionary_fallbacks).then_some("◥ dictionary given up"));
     notes.extend(has(|cell| cell.bloom_filters).then_some("● bloom filter"));
     notes.extend(has(|cell| cell.page_indexes).then_some("▁ page index"));
+    notes.extend(has(|cell| cell.encrypted).then_some("▌ encrypted"));
     let mut lines = vec![notes.join("   ")];
     lines.extend(summed_up(picture));
     if let Some(overlay) = picture.overlay {
@@ -328,7 +329,8 @@ fn cells(picture: &MapPicture<'_>, by: &[ColorBy], places: &Places, out: &mut Xm
 
 /// Marks of cells, as one path for each kind.
 fn marks(grid: &Grid, places: &Places, out: &mut Xml) {
-    let (mut fallbacks, mut filters, mut indexes) = (String::new(), String::new(), String::new());
+    let mut paths: [String; 4] = Default::default();
+    let [fallbacks, filters, indexes, encrypted] = &mut paths;
     for i in 0..grid.rows.len() {
         for (j, cell) in grid.row(i).iter().enumerate() {
             // In a smaller one nothing could be seen.
@@ -336,20 +338,25 @@ fn marks(grid: &Grid, places: &Places, out: &mut Xml) {
             let Some(area) = area else { continue };
             let (right, bottom) = (area.x + area.width, area.y + area.height);
             if cell.dictionary_fallbacks > 0 {
-                fallbacks += &format!("M{} {}h-6l6 6z", unit(right - 1.0), unit(area.y + 1.0));
+                *fallbacks += &format!("M{} {}h-6l6 6z", unit(right - 1.0), unit(area.y + 1.0));
             }
             if cell.bloom_filters > 0 {
                 let (x, y) = (unit(area.x + 2.0), unit(area.y + 4.0));
-                filters += &format!("M{x} {y}a2 2 0 1 0 4 0a2 2 0 1 0 -4 0z");
+                *filters += &format!("M{x} {y}a2 2 0 1 0 4 0a2 2 0 1 0 -4 0z");
             }
             if cell.page_indexes > 0 {
                 let width = unit(area.width - 4.0);
-                indexes +=
+                *indexes +=
                     &format!("M{} {}h{width}v1h-{width}z", unit(area.x + 2.0), unit(bottom - 3.0));
+            }
+            if cell.encrypted > 0 {
+                let height = unit(area.height - 4.0);
+                *encrypted +=
+                    &format!("M{} {}h2.5v{height}h-2.5z", unit(area.x + 1.0), unit(area.y + 2.0));
             }
         }
     }
-    for path in [fallbacks, filters, indexes].iter().filter(|path| !path.is_empty()) {
+    for path in paths.iter().filter(|path| !path.is_empty()) {
         out.empty("path", &[("class", "mark"), ("pointer-events", "none"), ("d", path)]);
     }
 }
@@ -365,7 +372,8 @@ pub(crate) fn row_name(row: &GridRow) -> String {
 fn row_labels(picture: &MapPicture<'_>, places: &Places, out: &mut Xml) {
     let mut free_from = f64::MIN;
     for (row, (start, end)) in picture.grid.rows.iter().zip(&places.rows) {
-        let y = places.top + (start + end) / 2.0 + 3.5;
+        // Below the heading.
+        let y = (places.top + (start + end) / 2.0 + 3.5).max(places.top + 8.0);
         if y < free_from {
             continue;
         }

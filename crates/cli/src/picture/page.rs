@@ -129,10 +129,10 @@ impl Page<'_> {
                         }
                     }
                 }
-                (self.output(Section::Map))
                 figure data-by=(name) {
                     (svg("map", "Map", &map::description(picture), &inner, height))
                 }
+                (self.output(Section::Map))
                 (self.columns())
                 (self.row_groups())
             }
@@ -229,8 +229,8 @@ impl Page<'_> {
         html! {
             section aria-labelledby="strip" {
                 h2 id="strip" { "Strip" }
-                (self.output(Section::Strip))
                 figure { (svg("strip", "Strip", about, &inner, height)) }
+                (self.output(Section::Strip))
                 details {
                     summary { "The strip as a table" }
                     div class="wide" { table {
@@ -272,8 +272,20 @@ impl Page<'_> {
                         " leaves."
                     }
                 }
+                figure {
+                    (svg("timeline", "Pages", "The table below has the same facts.", &inner, height))
+                }
                 (self.output(Section::Pages))
-                figure { (svg("timeline", "Pages", "The table below has the same facts.", &inner, height)) }
+                @let problems = self.timelines.iter().filter_map(|of| {
+                    of.problem.as_ref().map(|problem| (&of.column, problem))
+                });
+                @let problems: Vec<_> = problems.collect();
+                @if !problems.is_empty() {
+                    p { "Pages that are not shown, or not all:" }
+                    ul { @for (column, problem) in problems {
+                        li { (clean(column)) ": " (clean(problem)) }
+                    } }
+                }
                 details {
                     summary { "The pages as a table" }
                     div class="wide" { (self.page_table()) }

@@ -2,6 +2,7 @@
 //! the bar in it reaches from its lower to its upper bound.
 
 use super::WIDTH;
+use super::map::counted;
 use super::palette::{STEP_COUNT, Tone};
 use super::xml::{Area, Xml, fitting, real, unit, whole};
 use crate::args::Global;
@@ -12,11 +13,15 @@ use crate::output::{bytes, count};
 const LEFT: f64 = 190.0;
 const HEIGHT: f64 = 30.0;
 const STEP: f64 = 40.0;
+/// Pages that are reached one by one by the keyboard; of more, lanes are.
+const MAX_STOPS: usize = 400;
 
 /// Draws the lanes of columns of a file with these row groups; returns the picture and its height.
 pub(super) fn draw(timelines: &[Timeline], groups: &[u64], global: &Global) -> (String, f64) {
     let rows = groups.iter().fold(0u64, |sum, rows| sum.saturating_add(*rows));
-    let lanes = Lanes { scale: (WIDTH - LEFT - 8.0) / real(rows.max(1)), global };
+    let boxes = timelines.iter().map(|of| of.boxes.len()).sum::<usize>();
+    let scale = (WIDTH - LEFT - 8.0) / real(rows.max(1));
+    let lanes = Lanes { scale, has_page_stops: boxes <= MAX_STOPS, global };
     let mut out = Xml::new();
     let top = 34.0;
     let height = top + STEP * real(timelines.len() as u64);
@@ -33,6 +38,8 @@ pub(super) fn draw(timelines: &[Timeline], groups: &[u64], global: &Global) -> (
 struct Lanes<'a> {
     /// Units of a row.
     scale: f64,
+    /// Whether the keyboard reaches pages, and not lanes.
+    has_page_stops: bool,
     global: &'a Global,
 }
 
@@ -87,7 +94,7 @@ impl Lanes<'_> {
         let name = fitting(&timeline.column, LEFT - 16.0).unwrap_or_default();
         out.element("text", &[("x", "8"), ("y", &unit(y + 12.0))], &name);
         let under = match (&timeline.min, &timeline.max, &timeline.problem) {
-            (_, _, Some(problem)) => problem.clone(),
+            (_, _, Some(_)) => "not all is known: see below".to_owned(),
             (Some(min), Some(max), _) => {
                 let half = |text| fitting(text, LEFT / 2.0 - 18.0).unwrap_or_default();
                 format!("{} … {}", half(min), half(max))
@@ -99,6 +106,37 @@ impl Lanes<'_> {
         for (i, page) in timeline.boxes.iter().enumerate() {
             self.page(timeline, page, (index == 0 && i == 0, y), out);
         }
+        if !self.has_page_stops {
+            self.stop(timeline, index == 0, y, out);
+        }
+    }
+
+    /// What the keyboard reaches of a lane with many pages.
+    fn stop(&self, timeline: &Timeline, is_first: bool, y: f64, out: &mut Xml) {
+        let mut text = format!("{}: {}", timeline.column, self.counted(timeline.pages, "page"));
+        if let (Some(min), Some(max)) = (&timeline.min, &timeline.max) {
+            text += &format!(", {} … {}", short(min), short(max));
+        }
+        let pruned = timeline.boxes.iter().filter(|page| page.is_pruned == Some(true));
+        match pruned.map(|page| page.pages).sum::<usize>() {
+            0 => {}
+            n => text += &format!(", {} pruned", self.counted(n, "page")),
+        }
+        let area = Area { x: LEFT, y, width: WIDTH - LEFT - 8.0, height: HEIGHT };
+        let [x, y, width, height] = area.units();
+        let place = [("x", &*x), ("y", &y), ("width", &width), ("height", &height)];
+        let stop = [
+            ("fill", "none"),
+            ("pointer-events", "none"),
+            ("tabindex", if is_first { "0" } else { "-1" }),
+            ("role", "img"),
+            ("aria-label", &*text),
+        ];
+        out.empty("rect", &[&place[..], &stop].concat());
+    }
+
+    fn counted(&self, n: usize, what: &str) -> String {
+        counted(n as u64, what, self.global)
     }
 
     fn page(&self, timeline: &Timeline, page: &PageBox, (is_first, y): (bool, f64), out: &mut Xml) {

@@ -34,8 +34,8 @@ pub(super) fn draw(picture: &MapPicture<'_>, top: f64) -> (String, f64) {
         let text = text(piece, picture.global);
         let at = format!("{:#x}", piece.region.offset);
         let tone = part(piece.region.part).class();
-        // An outline would cover a narrow piece.
-        let class = if piece.bins.len() > 2 { format!("part {tone}") } else { tone };
+        // Outlines would cover narrow pieces.
+        let class = if is_few { format!("part {tone}") } else { tone };
         // A piece that goes on on the next line is several rectangles.
         let mut start = piece.bins.start;
         while start < piece.bins.end {
