@@ -148,6 +148,7 @@ pub(super) fn describe(
     };
     let mut span = context.span(place.offset..place.end, kind, name);
     span.page = place.number;
+    span = span.with_page_header((*header).clone(), place.header.len());
     let body = Arc::new(PageBody {
         context: context.clone(),
         header,

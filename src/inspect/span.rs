@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use super::value::{Items, Shown, Value};
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::PageHeader;
 use crate::io::Source;
 
 /// A range of bytes, and what it means. What is inside it is made when it is asked for.
@@ -47,7 +48,18 @@ pub struct Span {
     decrypted: Option<Expand>,
     slots: Option<Arc<dyn Fn() -> Slots + Send + Sync>>,
     checksum: Option<Arc<dyn Fn() -> Result<PageChecksum> + Send + Sync>>,
+    page_header: Option<Arc<PageHeaderSpan>>,
     stored: StoredBytes,
+}
+
+/// The header of a page, and how many bytes it takes.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct PageHeaderSpan {
+    /// The header, decrypted if it is encrypted.
+    pub header: PageHeader,
+    /// Number of bytes in front of the body of the page, as they are stored.
+    pub length: u64,
 }
 
 /// The CRC-32 of the body of a page.
@@ -271,6 +283,7 @@ impl Span {
             decrypted: None,
             slots: None,
             checksum: None,
+            page_header: None,
             stored,
         }
     }
@@ -326,6 +339,12 @@ impl Span {
     /// The checksum of the body of a page, if its header states one: all its bytes are read.
     pub fn checksum(&self) -> Option<Result<PageChecksum>> {
         self.checksum.as_ref().map(|make| make())
+    }
+
+    /// The header of a page; `None` of all else, and where the key of the page is not known. Nothing
+    /// is read.
+    pub fn page_header(&self) -> Option<&PageHeaderSpan> {
+        self.page_header.as_deref()
     }
 
     /// Its bytes as they are stored, in pieces.
@@ -411,6 +430,13 @@ impl Span {
     #[must_use]
     pub(super) fn with_slots(mut self, make: impl Fn() -> Slots + Send + Sync + 'static) -> Self {
         self.slots = Some(Arc::new(make));
+        self
+    }
+
+    #[must_use]
+    pub(super) fn with_page_header(mut self, header: PageHeader, length: usize) -> Self {
+        let length = length as u64;
+        self.page_header = Some(Arc::new(PageHeaderSpan { header, length }));
         self
     }
 

@@ -55,6 +55,8 @@ pub struct ExplainedRowGroup {
     pub rows: u64,
     /// Number of rows that are left to be read.
     pub rows_left: u64,
+    /// Those rows, as ranges that are counted from the first row of the row group.
+    pub ranges_left: Vec<Range<u64>>,
     /// Why they are read, or not.
     pub outcome: Outcome,
     /// Number of data pages of the filter's leaves that the page index covers.
@@ -156,6 +158,7 @@ impl Explanation {
                 row_group,
                 rows,
                 rows_left: 0,
+                ranges_left: Vec::new(),
                 outcome,
                 pages: 0,
                 pages_pruned: 0,
@@ -237,6 +240,7 @@ impl ExplainedRowGroup {
             Some(_) => Outcome::Evaluated,
         };
         self.rows_left = left.count();
+        self.ranges_left = left.ranges();
         let indexes = plan.row_group(&left)?;
         self.chunk_bytes = indexes.chunk_bytes();
         self.index_bytes += bytes_of(indexes.needs());

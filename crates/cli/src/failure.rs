@@ -237,7 +237,7 @@ const FLAGS: [(&str, &str); 12] = [
 ];
 
 /// The message with the flags of this tool in the place of the library's names.
-fn in_flags(message: &str) -> String {
+pub(crate) fn in_flags(message: &str) -> String {
     FLAGS.iter().fold(message.to_owned(), |message, (name, flag)| {
         if message.contains(name) { message.replace(name, flag) } else { message }
     })

@@ -28,6 +28,9 @@ const SHOWING: &[&str] = &[
     "bloom",
     "readers",
     "stats",
+    "size",
+    "map",
+    "report",
     "hexdump",
     "concat",
     "append",
@@ -53,9 +56,9 @@ pub(crate) const LIMITED: &[Limited] = &[
     limited("format", "--format", SHOWING,
         "what is shown, and the errors of convert (json); --to says the form of a file"),
     limited("raw", "--raw",
-        &["info", "count", "explain", "pages", "bloom", "stats", "convert", "concat", "append",
-            "crypt audit"],
-        "info, count, explain, pages, bloom, stats, convert and concat"),
+        &["info", "count", "explain", "pages", "bloom", "stats", "size", "map", "report", "convert",
+            "concat", "append", "crypt audit"],
+        "commands that print sizes and counts"),
     limited("progress", "--progress", &["head", "tail", "cat", "sample", "convert", "stats"],
         "convert, head, tail, cat, sample and stats --values"),
     limited("verbose", "--verbose",
@@ -161,6 +164,29 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "marq stats trips.parquet",
             "marq stats trips.parquet -c fare --by rowgroup",
             "marq stats trips.parquet --values",
+        ],
+    ),
+    (
+        "size",
+        &[
+            "marq size trips.parquet",
+            "marq size trips.parquet --by structure",
+            "marq size trips.parquet --top 10 -f csv",
+        ],
+    ),
+    (
+        "map",
+        &[
+            "marq map trips.parquet",
+            "marq map trips.parquet -o trips.svg --color-by encoding",
+            "marq map trips.parquet --to html -o trips.html --overlay 'where=fare > 20'",
+        ],
+    ),
+    (
+        "report",
+        &[
+            "marq report trips.parquet -o trips.html",
+            "marq report trips.parquet -o pages.html --sections pages --overlay 'where=id < 100'",
         ],
     ),
     (

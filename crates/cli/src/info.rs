@@ -66,8 +66,9 @@ enum InfoReport {
     All { files: Vec<FileInfo>, bytes: u64, rows: u64 },
 }
 
+/// One screen about a file.
 #[derive(Serialize)]
-struct FileInfo {
+pub(crate) struct FileInfo {
     file: String,
     file_bytes: u64,
     rows: u64,
@@ -116,7 +117,7 @@ struct EncryptionInfo {
 }
 
 impl FileInfo {
-    fn new(path: &str, reader: &Reader) -> Result<Self> {
+    pub(crate) fn new(path: &str, reader: &Reader) -> Result<Self> {
         let footer = reader.metadata();
         let head = footer.index().head();
         let mut info = Self {
@@ -199,7 +200,7 @@ impl FileInfo {
     }
 
     /// The table about the file, line by line.
-    fn about(&self, global: &Global) -> Vec<(&'static str, String)> {
+    pub(crate) fn about(&self, global: &Global) -> Vec<(&'static str, String)> {
         let groups = &self.row_group_rows;
         let average = self.rows.checked_div(groups.len() as u64).unwrap_or_default();
         let [least, max] = [groups.iter().min(), groups.iter().max()]
@@ -245,7 +246,7 @@ impl FileInfo {
         lines
     }
 
-    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+    pub(crate) fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
         out.about(&self.file, &self.about(out.global))?;
         let parts = self.parts().map(|(name, n)| (name, n, self.file_bytes));
         let columns = [

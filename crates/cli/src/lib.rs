@@ -18,6 +18,7 @@ mod dict;
 mod escape;
 mod explain;
 mod failure;
+mod file_report;
 mod files;
 mod geo;
 mod help;
@@ -29,11 +30,14 @@ mod input;
 mod interrupt;
 mod json;
 mod keys;
+mod layout;
 mod manual;
+mod map;
 mod output;
 mod packed;
 mod pages;
 mod parquet_out;
+mod picture;
 mod printer;
 mod progress;
 mod readers;
@@ -41,6 +45,7 @@ mod report;
 mod rows;
 mod schema;
 mod shredded;
+mod size;
 mod sniff;
 mod source;
 mod stats;
@@ -88,6 +93,9 @@ fn command(args: &Args) -> Result<()> {
         Command::Bloom(command) => bloom::run(command, global),
         Command::Readers(command) => readers::run(command, global),
         Command::Stats(command) => stats::run(command, global),
+        Command::Size(command) => size::run(command, global),
+        Command::Map(command) => map::run(command, global),
+        Command::Report(command) => file_report::run(command, global),
         Command::Hexdump(command) => hexdump::run(command, global),
         Command::Check(command) => check::run(command, global),
         Command::Convert(command) => convert::run(command, global),

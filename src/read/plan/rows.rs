@@ -43,6 +43,14 @@ impl RowRange {
         }
     }
 
+    /// The rows that are wanted, as ranges.
+    pub(crate) fn ranges(&self) -> Vec<Range<u64>> {
+        match &self.selection {
+            Some(selection) => selection.runs().collect(),
+            None => vec![self.rows.clone()],
+        }
+    }
+
     /// Selects the rows of `selection` among all rows of the row group; `None` if that leaves none.
     pub(crate) fn with_selection(&self, selection: RowSelection) -> Option<Self> {
         let rows = selection.hull();

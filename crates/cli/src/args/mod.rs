@@ -1,5 +1,6 @@
 //! Parses the command line.
 
+mod pictures;
 mod writing;
 
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, Valu
 use marquetry::check::{CheckLevel, Severity};
 use serde::Serialize;
 
+pub(crate) use self::pictures::{ColorBy, FileReport, Map, Picture, Section, Size, SizeBy};
 pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
 use crate::help;
@@ -108,6 +110,12 @@ pub(crate) enum Command {
     Readers(ReadersOf),
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
+    /// What takes the bytes: columns, structures, encodings or codecs, ranked.
+    Size(Size),
+    /// A picture of the layout: row groups and columns to scale, and the bytes in their order.
+    Map(Map),
+    /// A page about a file, to open in a browser: pictures, tables, no server.
+    Report(FileReport),
     /// Every byte explained: bytes on the left, meaning on the right.
     Hexdump(Hexdump),
     /// Recomputes what files state, and reports what is not true.
@@ -267,6 +275,9 @@ impl Command {
             Self::Bloom(_) => "bloom",
             Self::Readers(_) => "readers",
             Self::Stats(_) => "stats",
+            Self::Size(_) => "size",
+            Self::Map(_) => "map",
+            Self::Report(_) => "report",
             Self::Hexdump(_) => "hexdump",
             Self::Check(_) => "check",
             Self::Convert(_) => "convert",
@@ -297,6 +308,9 @@ impl Command {
             }
             Self::Readers(command) => &command.files.files,
             Self::Stats(command) => &command.files.files,
+            Self::Size(command) => &command.files.files,
+            Self::Map(command) => std::slice::from_ref(&command.source.file),
+            Self::Report(command) => std::slice::from_ref(&command.source.file),
             Self::Hexdump(command) => std::slice::from_ref(&command.source.file),
             Self::Check(command) => &command.files.files,
             Self::Convert(command) => &command.files.files,

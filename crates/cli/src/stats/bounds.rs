@@ -24,7 +24,7 @@ use crate::json;
 
 /// A bound, as an array of one value.
 #[derive(Clone)]
-pub(super) struct Bound {
+pub(crate) struct Bound {
     value: ArrayRef,
     field: Field,
     /// Whether it is a value of the column, if the file states it.
@@ -58,7 +58,7 @@ pub(super) fn of_chunk(leaf: &Leaf, statistics: &Statistics) -> (Option<Bound>, 
 
 impl Bound {
     /// The bound that these bytes are; as bytes where they are no value of the type.
-    pub(super) fn new(leaf: &Leaf, bytes: &[u8]) -> Self {
+    pub(crate) fn new(leaf: &Leaf, bytes: &[u8]) -> Self {
         let value = typed(leaf, bytes);
         let value =
             value.unwrap_or_else(|| Arc::new(BinaryArray::from_iter_values([bytes])) as ArrayRef);
@@ -70,7 +70,7 @@ impl Bound {
     }
 
     /// The text for a table.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let text = self.json().ok().as_deref().and_then(json::cell).map(Cow::into_owned);
         text.unwrap_or_default()
     }

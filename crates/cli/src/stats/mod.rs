@@ -12,7 +12,7 @@ use marquetry::format::ColumnMetaData;
 use marquetry::schema::Leaf;
 use serde::{Serialize, Serializer};
 
-use self::bounds::Bound;
+pub(crate) use self::bounds::Bound;
 use crate::args::{By, Global, Stats};
 use crate::failure::Result;
 use crate::geo::{self, Shapes};
