@@ -35,7 +35,7 @@ mod file;
 
 pub use file::Inspector;
 pub use span::{
-    FieldOfMetadata, PageChecksum, PageHeaderSpan, Reference, Slot, Slots, Span, SpanBytes, SpanKind,
-    Spans,
+    FieldOfMetadata, PageChecksum, PageHeaderSpan, Reference, Slot, Slots, Span, SpanBytes,
+    SpanKind, Spans,
 };
 pub use value::{Items, Text, Value};

@@ -57,7 +57,7 @@ fn form(command: &Map, global: &Global) -> Result<Option<Picture>> {
     Ok(match (command.to, global.format) {
         (Some(to), _) => Some(to),
         (None, Some(_)) => None,
-        (None, None) => by_name.or(at_terminal.then_some(Picture::Term)),
+        (None, None) => by_name.or_else(|| at_terminal.then_some(Picture::Term)),
     })
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn run(command: &Size, global: &Global) -> Result<()> {
         Ok(file)
     })?;
     report::print(&SizeReport { by: command.by, files }, global)?;
-    end.and(broken.iter().try_for_each(|layout| layout.end(global)))
+    end.and_then(|()| broken.iter().try_for_each(|layout| layout.end(global)))
 }
 
 /// Bytes under one name.
