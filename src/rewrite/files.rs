@@ -16,7 +16,7 @@ use crate::reader::Reader;
 /// file. Page indexes, bloom filters, statistics, size statistics, sorting columns and unknown
 /// fields are copied with the pages.
 ///
-/// What a footer says once for all of its row groups is made to fit:
+/// A footer says some things once for all of its row groups:
 ///
 /// | of the footer | in the new file |
 /// |---|---|
@@ -48,7 +48,7 @@ pub struct Rewrite {
     verifies_checksums: bool,
 }
 
-/// What a [`Rewrite`] will do.
+/// The plan of a [`Rewrite`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RewritePlan {
@@ -56,7 +56,7 @@ pub struct RewritePlan {
     pub row_groups: Vec<PlannedRowGroup>,
     /// Number of rows of the new file.
     pub rows: u64,
-    /// What the new file does not say as the old ones did: a sentence each.
+    /// Facts of the old files that the new one does not state, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl std::iter::Sum for PlannedChunks {
     }
 }
 
-/// What a [`Rewrite`] has written.
+/// The file that a [`Rewrite`] has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rewritten {
@@ -157,8 +157,8 @@ impl Rewrite {
         self
     }
 
-    /// Sets whether the checksums of all pages are verified, for which each page is looked at. Those
-    /// that get another checksum are always verified.
+    /// Sets whether the checksums of all pages are verified, for which each page is looked at.
+    /// Those that get another checksum are always verified.
     pub fn verify_checksums(mut self, verify: bool) -> Self {
         self.verifies_checksums = verify;
         self

@@ -37,7 +37,7 @@ pub(super) struct Inputs<'a> {
     /// Without row groups.
     pub(super) footer: FileMetaData,
     pub(super) leaves: Vec<Leaf>,
-    /// What the new file does not say as the inputs did, in sentences.
+    /// Facts of the inputs that the new file does not state, in sentences.
     pub(super) notes: Vec<String>,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Splicer<'a, S> {
     regions: Vec<ChunkRegions>,
 }
 
-/// What was written.
+/// The file that was written.
 pub(super) struct Spliced {
     pub(super) rows: u64,
     pub(super) row_groups: usize,

@@ -152,7 +152,7 @@ impl Joined {
     }
 }
 
-/// What will be done.
+/// The plan, as a record.
 #[derive(Serialize)]
 struct ConcatReport {
     output: String,
@@ -176,7 +176,7 @@ impl From<PlannedChunks> for Chunks {
     }
 }
 
-/// What is taken of a file.
+/// The part of a file that is copied.
 #[derive(Serialize)]
 struct FileOfPlan {
     file: String,

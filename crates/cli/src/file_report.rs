@@ -38,7 +38,7 @@ struct PageReport {
     problem: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<FileInfo>,
-    /// What the bytes are for, the most first.
+    /// The uses of the bytes, the largest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<PartSizes>,
     #[serde(skip_serializing_if = "Option::is_none")]

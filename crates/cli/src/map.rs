@@ -69,7 +69,7 @@ fn by_extension(path: &Path) -> Option<Picture> {
     }
 }
 
-/// What a condition prunes; of a file without a footer nothing is known.
+/// The rows that a condition prunes; of a file without a footer nothing is known.
 pub(crate) fn overlay(
     layout: &FileLayout,
     condition: Option<&str>,

@@ -18,7 +18,7 @@ struct SizeReport {
     files: Vec<FileSize>,
 }
 
-/// What the bytes of a file are for, the most first.
+/// The uses of the bytes of a file, the largest first.
 #[derive(Serialize)]
 struct FileSize {
     file: String,
@@ -36,7 +36,7 @@ struct SizeLine {
     bytes: u64,
     /// Of the file.
     share: f64,
-    /// What they decompress to, if that is known.
+    /// Their bytes once decompressed, if that is known.
     uncompressed_bytes: Option<u64>,
     /// Bytes of it that are no pages: indexes and bloom filters.
     index_bytes: u64,
@@ -208,7 +208,7 @@ impl Codecs {
         Self { columns, of_chunks, leaves }
     }
 
-    /// What a piece counts for: its kind, and its name.
+    /// The group that a piece counts for: its kind, and its name.
     fn key(&self, piece: &Piece<'_>, by: SizeBy) -> (&'static str, String) {
         let structure = || ("structure", piece.part.name().to_owned());
         match by {

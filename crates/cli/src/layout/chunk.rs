@@ -79,7 +79,7 @@ fn size(n: i64) -> u64 {
     u64::try_from(n).unwrap_or_default()
 }
 
-/// What encoding_stats say of data pages.
+/// The data pages, as encoding_stats state them.
 struct DataPages {
     /// The encoding of most.
     most: Option<Encoding>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use marquetry::format::Encoding;
 use marquetry::inspect::{Inspector, Span, SpanKind};
 
-/// What bytes are for.
+/// The use of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     /// A column chunk whose pages were not told apart.

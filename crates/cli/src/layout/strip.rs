@@ -17,11 +17,11 @@ pub(crate) struct Strip {
     /// Bins on a line.
     pub(crate) width: usize,
     pub(crate) line_bytes: u64,
-    /// What the bins show, in their order.
+    /// The contents of the bins, in their order.
     pub(crate) pieces: Vec<StripPiece>,
 }
 
-/// What bins next to each other show.
+/// The contents of bins next to each other.
 pub(crate) struct StripPiece {
     pub(crate) bins: std::ops::Range<usize>,
     pub(crate) region: Region,

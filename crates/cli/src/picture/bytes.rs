@@ -1,4 +1,4 @@
-//! What the bytes of a file are for, as bars.
+//! Bars show the uses of the bytes of a file.
 
 use serde::Serialize;
 

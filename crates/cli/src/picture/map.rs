@@ -18,7 +18,7 @@ const MAX_STOPS: usize = 400;
 const LABELS: f64 = 110.0;
 const FIELDS: f64 = 16.0;
 
-/// What a picture says first.
+/// The first lines of a picture.
 pub(super) fn heading(picture: &MapPicture<'_>) -> String {
     let name = picture.layout.path.rsplit(['/', '\\']).next().unwrap_or_default();
     fitting(name, WIDTH / 2.0).unwrap_or_default() + &format!(" — {}", sizes(picture))
@@ -45,7 +45,7 @@ pub(super) fn counted(n: u64, what: &str, global: &Global) -> String {
     if n == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
 }
 
-/// What is summed up, if anything is.
+/// A sentence about cells that are summed up, if there are some.
 pub(super) fn summed_up(picture: &MapPicture<'_>) -> Option<String> {
     let grid = picture.grid;
     let pairs = [
@@ -192,7 +192,7 @@ fn legends(picture: &MapPicture<'_>, by: &[ColorBy], top: f64, out: &mut Xml) ->
     bottom
 }
 
-/// What marks in cells mean, as far as there are some.
+/// The meaning of the marks in cells, as far as there are some.
 fn notes(picture: &MapPicture<'_>, top: f64, out: &mut Xml) -> f64 {
     let grid = picture.grid;
     let has = |of: fn(&Cell) -> usize| grid.cells().iter().any(|cell| of(cell) > 0);
@@ -425,7 +425,7 @@ fn veils(picture: &MapPicture<'_>, places: &Places, out: &mut Xml) {
     }
 }
 
-/// What the keyboard reaches of a map with many cells: its columns.
+/// The stops of the keyboard in a map with many cells: its columns.
 fn column_stops(picture: &MapPicture<'_>, places: &Places, out: &mut Xml) {
     out.open("g", &[("class", "stops"), ("data-width", "1000")]);
     for (j, (column, (x, right))) in picture.grid.columns.iter().zip(&places.columns).enumerate() {

@@ -1,4 +1,4 @@
-//! What the colour of a cell means.
+//! The meaning of the colour of a cell.
 
 use marquetry::format::{CompressionCodec, Encoding};
 
@@ -19,7 +19,7 @@ pub(super) const fn name(by: ColorBy) -> &'static str {
     }
 }
 
-/// What the measure is, in some words.
+/// The measure, in some words.
 pub(super) const fn title(by: ColorBy) -> &'static str {
     match by {
         ColorBy::Codec => "codec of most bytes",
@@ -36,7 +36,7 @@ const RATIOS: [f64; STEP_COUNT - 1] = [0.1, 0.2, 0.35, 0.5, 0.75, 0.95];
 const BITS: [f64; STEP_COUNT - 1] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
 const NULLS: [f64; STEP_COUNT - 1] = [0.0, 0.01, 0.1, 0.25, 0.5, 0.9];
 
-/// What a colour stands for.
+/// The meaning of a colour.
 pub(super) struct Meaning {
     pub(super) tone: Tone,
     pub(super) label: String,

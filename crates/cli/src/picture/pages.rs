@@ -111,7 +111,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// What the keyboard reaches of a lane with many pages.
+    /// The stops of the keyboard in a lane with many pages.
     fn stop(&self, timeline: &Timeline, is_first: bool, y: f64, out: &mut Xml) {
         let mut text = format!("{}: {}", timeline.column, self.counted(timeline.pages, "page"));
         if let (Some(min), Some(max)) = (&timeline.min, &timeline.max) {

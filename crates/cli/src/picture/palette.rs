@@ -133,7 +133,7 @@ pub(super) fn css() -> String {
     out
 }
 
-/// What has a colour: by a class of its own, or while a measure is shown.
+/// Anything with a colour: by a class of its own, or while a measure is shown.
 fn selectors(class: &str) -> String {
     let by = MEASURES.map(|name| {
         let first = name.get(..1).unwrap_or_default();

@@ -19,7 +19,7 @@ fn file(encoding: &str) -> Folder {
     folder
 }
 
-fn of<'a>(report: &'a Value, reader: &str) -> &'a Value {
+fn answer_of<'a>(report: &'a Value, reader: &str) -> &'a Value {
     let readers = report["files"][0]["readers"].as_array().unwrap();
     readers.iter().find(|of| of["reader"] == reader).expect("a reader")
 }
@@ -28,14 +28,14 @@ fn of<'a>(report: &'a Value, reader: &str) -> &'a Value {
 fn a_column_that_stands_in_the_way_is_named_with_its_reason() {
     let folder = file("b=DELTA_BYTE_ARRAY");
     let report = folder.json(&["readers", "a.parquet"]);
-    let polars = of(&report, "polars");
+    let polars = answer_of(&report, "polars");
     assert_eq!(polars["reads_all"], false);
     assert_eq!(polars["columns"][0]["verdict"], "reads");
     assert_eq!(polars["columns"][2]["verdict"], "refuses");
     let reason = "DELTA_BYTE_ARRAY of FIXED_LEN_BYTE_ARRAY";
     assert_eq!(polars["columns"][2]["detail"], reason);
     for reader in ["duckdb", "pyarrow", "parquet-java", "spark", "arrow-rs", "marquetry"] {
-        assert_eq!(of(&report, reader)["reads_all"], true, "{reader}");
+        assert_eq!(answer_of(&report, reader)["reads_all"], true, "{reader}");
     }
     let table = folder.text(&["readers", "a.parquet", "--wide"]);
     assert!(table.contains("2 of 3 columns") && table.contains(reason), "{table}");
@@ -60,9 +60,9 @@ fn the_exit_code_is_4_if_a_wanted_reader_does_not_read_all() {
 fn a_file_that_is_not_opened_at_all_is_said_to_be_so() {
     let folder = file("f=ALP");
     let report = folder.json(&["readers", "a.parquet"]);
-    assert_eq!(of(&report, "duckdb")["refuses_file"]["column"], "f");
-    assert!(of(&report, "polars")["refuses_file"].is_null());
-    assert_eq!(of(&report, "marquetry")["reads_all"], true);
+    assert_eq!(answer_of(&report, "duckdb")["refuses_file"]["column"], "f");
+    assert!(answer_of(&report, "polars")["refuses_file"].is_null());
+    assert_eq!(answer_of(&report, "marquetry")["reads_all"], true);
     let table = folder.text(&["readers", "a.parquet", "--wide"]);
     assert!(table.contains("not at all") && table.contains("the encoding ALP"), "{table}");
 }
