@@ -165,7 +165,7 @@ impl Regions {
         Ok(span.with_text("nothing in the footer refers to these bytes"))
     }
 
-    /// What explains the region.
+    /// The context that explains the region.
     fn context(&self, region: Region) -> Result<Arc<ChunkContext>> {
         let (row_group, leaf) = (region.row_group as usize, region.leaf as usize);
         let range = region.start..region.end.min(self.end);

@@ -23,7 +23,7 @@ pub struct Span {
     pub offset: u64,
     /// Number of bytes.
     pub length: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: SpanKind,
     /// What it is called: the name of a field, or a few words.
     pub name: Cow<'static, str>,
@@ -66,9 +66,9 @@ pub struct PageHeaderSpan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageChecksum {
-    /// What the header says.
+    /// The checksum that the header states.
     pub stated: u32,
-    /// What the bytes give.
+    /// The checksum of the bytes.
     pub found: u32,
 }
 
@@ -226,9 +226,9 @@ kinds! {
     Module "module",
     /// The number that makes each encryption different.
     Nonce "nonce",
-    /// What is encrypted.
+    /// Encrypted bytes.
     Ciphertext "ciphertext",
-    /// What authenticates a module.
+    /// The tag that authenticates a module.
     Tag "tag",
     /// Bytes that nothing refers to.
     Gap "gap",
@@ -341,8 +341,8 @@ impl Span {
         self.checksum.as_ref().map(|make| make())
     }
 
-    /// The header of a page; `None` of all else, and where the key of the page is not known. Nothing
-    /// is read.
+    /// The header of a page; `None` of all else, and where the key of the page is not known.
+    /// Nothing is read.
     pub fn page_header(&self) -> Option<&PageHeaderSpan> {
         self.page_header.as_deref()
     }

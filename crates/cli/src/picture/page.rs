@@ -1,8 +1,8 @@
 //! A page for a browser, in one file: pictures, tables with the same facts, a style and a script.
 //!
-//! Nothing is fetched, and no text of a file is ever markup: `maud` escapes what stands in the page
-//! and `Xml` what stands in pictures. The policy of the page is a second lock: it allows one script,
-//! by its hash.
+//! Nothing is fetched, and no text of a file is ever markup: `maud` escapes what stands in the
+//! page and `Xml` what stands in pictures. The policy of the page is a second lock: it allows one
+//! script, by its hash.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
