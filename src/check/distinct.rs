@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use twox_hash::XxHash64;
 
-use super::values::Block;
+use super::values::ValueBlock;
 use crate::error::Result;
 use crate::limits::{Budget, Reservation};
 
@@ -27,7 +27,7 @@ impl DistinctValues {
     ///
     /// # Errors
     /// `Limit(Memory)`.
-    pub(super) fn add(&mut self, block: Block<'_>) -> Result<()> {
+    pub(super) fn add(&mut self, block: ValueBlock<'_>) -> Result<()> {
         /// Of an entry, with the share of what is empty, and of a table that is being copied.
         const ENTRY: usize = 3 * (size_of::<(u64, u64)>() + 1);
         let missing = self.seen.len() + block.len();

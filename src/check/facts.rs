@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 use super::order::{Comparison, LeafOrder};
-use super::values::Block;
+use super::values::ValueBlock;
 use crate::schema::Physical;
 use crate::stats::collect::{self, Extremes};
 use crate::stats::order::ValueOrder;
@@ -24,14 +24,14 @@ pub(super) struct ValueFacts {
 
 impl ValueFacts {
     /// Widens the bounds by the values of a block, and counts NaNs if they are counted once each.
-    pub(super) fn add(&mut self, block: Block<'_>, order: &LeafOrder) {
+    pub(super) fn add(&mut self, block: ValueBlock<'_>, order: &LeafOrder) {
         self.values += block.len() as u64;
         self.bytes += block.byte_len();
         self.nans += self.widen(block, order);
     }
 
     /// Widens the bounds only; returns the number of NaNs.
-    pub(super) fn widen(&mut self, block: Block<'_>, order: &LeafOrder) -> u64 {
+    pub(super) fn widen(&mut self, block: ValueBlock<'_>, order: &LeafOrder) -> u64 {
         let Some(by) = order.bounds.or(order.legacy).or(order.natural) else { return 0 };
         let Extremes { bounds, nans } = extremes(block, order, by);
         self.join(bounds, order);
@@ -69,24 +69,24 @@ impl ValueFacts {
     }
 }
 
-fn extremes(block: Block<'_>, order: &LeafOrder, by: Comparison) -> Extremes {
+fn extremes(block: ValueBlock<'_>, order: &LeafOrder, by: Comparison) -> Extremes {
     let Comparison::Values(of) = by else {
         return Extremes { bounds: by_comparison(block, order, by), nans: 0 };
     };
     let total = matches!(of, ValueOrder::TotalFloat | ValueOrder::TotalFloat16);
     match (block, of) {
-        (Block::Words32(words), ValueOrder::Float | ValueOrder::TotalFloat) => {
+        (ValueBlock::Words32(words), ValueOrder::Float | ValueOrder::TotalFloat) => {
             collect::f32s(words, total)
         }
-        (Block::Words64(words), ValueOrder::Float | ValueOrder::TotalFloat) => {
+        (ValueBlock::Words64(words), ValueOrder::Float | ValueOrder::TotalFloat) => {
             collect::f64s(words, total)
         }
-        (Block::Words32(words), _) => collect::i32s(words, of == ValueOrder::Unsigned),
-        (Block::Words64(words), _) => collect::i64s(words, of == ValueOrder::Unsigned),
-        (Block::Fixed { bytes, .. }, ValueOrder::Float16 | ValueOrder::TotalFloat16) => {
+        (ValueBlock::Words32(words), _) => collect::i32s(words, of == ValueOrder::Unsigned),
+        (ValueBlock::Words64(words), _) => collect::i64s(words, of == ValueOrder::Unsigned),
+        (ValueBlock::Fixed { bytes, .. }, ValueOrder::Float16 | ValueOrder::TotalFloat16) => {
             collect::f16s(bytes, total)
         }
-        (_, ValueOrder::Bytes) | (Block::Fixed { .. }, ValueOrder::Signed) => {
+        (_, ValueOrder::Bytes) | (ValueBlock::Fixed { .. }, ValueOrder::Signed) => {
             let found = collect::bytes(block.slices());
             let bounds = found.map(|(min, max)| (min.to_vec(), max.to_vec()));
             Extremes { bounds, nans: 0 }
@@ -102,7 +102,7 @@ fn extremes(block: Block<'_>, order: &LeafOrder, by: Comparison) -> Extremes {
 }
 
 fn by_comparison(
-    block: Block<'_>,
+    block: ValueBlock<'_>,
     order: &LeafOrder,
     by: Comparison,
 ) -> Option<(Vec<u8>, Vec<u8>)> {

@@ -9,7 +9,7 @@ use super::context::FileContext;
 use super::finding::{CheckLevel, Finding, Findings};
 use super::kind::FindingKind as K;
 use super::order::LeafOrder;
-use super::values::Block;
+use super::values::ValueBlock;
 use crate::crypt::{ChunkDecryptor, Module};
 use crate::error::{Error, Result, Spec};
 use crate::format::{
@@ -101,7 +101,7 @@ impl FilterCheck {
     }
 
     /// Looks for the values of a block.
-    pub(super) fn add(&mut self, block: Block<'_>, page: Option<usize>, order: &LeafOrder) {
+    pub(super) fn add(&mut self, block: ValueBlock<'_>, page: Option<usize>, order: &LeafOrder) {
         block.each(|value| {
             if !bloom::bits_might_contain(&self.bits, bloom::hash(value)) {
                 self.misses += 1;
@@ -133,7 +133,7 @@ fn layout(head: &[u8], decryptor: Option<&ChunkDecryptor>) -> Result<FilterLayou
             (BloomFilterHeader::read(&mut ThriftReader::new(&plain))?, len, Some(rest))
         }
     };
-    let is_known = header.algorithm == BloomFilterAlgorithm::Block
+    let is_known = header.algorithm == BloomFilterAlgorithm::ValueBlock
         && header.hash == BloomFilterHash::XxHash
         && header.compression == BloomFilterCompression::Uncompressed;
     let bits = u64::try_from(header.num_bytes).ok();

@@ -4,7 +4,7 @@
 
 use super::kind::FindingKind;
 use super::order::{LeafOrder, int96};
-use super::values::Block;
+use super::values::ValueBlock;
 use crate::format::{IntType, LogicalType, TimeUnit};
 use crate::geo::{Edges, GeospatialCollector};
 use crate::schema::{Leaf, Physical};
@@ -74,7 +74,7 @@ impl ValueRule {
     }
 
     /// The first value of the block that breaks the rule.
-    pub(super) fn check(self, block: Block<'_>, order: &LeafOrder) -> Option<InvalidValue> {
+    pub(super) fn check(self, block: ValueBlock<'_>, order: &LeafOrder) -> Option<InvalidValue> {
         let kind = match self {
             Self::Any => return None,
             Self::Text => FindingKind::TextNotUtf8,
@@ -137,14 +137,19 @@ fn not_utf8(value: &[u8]) -> (FindingKind, String) {
     (FindingKind::TextNotUtf8, text)
 }
 
-fn check_range(block: Block<'_>, kind: FindingKind, least: i64, most: i64) -> Option<InvalidValue> {
+fn check_range(
+    block: ValueBlock<'_>,
+    kind: FindingKind,
+    least: i64,
+    most: i64,
+) -> Option<InvalidValue> {
     let range = least..=most;
     let (index, value) = match block {
-        Block::Words32(words) => {
+        ValueBlock::Words32(words) => {
             let found = words.iter().position(|word| !range.contains(&i64::from(*word)))?;
             (found, i64::from(*words.get(found)?))
         }
-        Block::Words64(words) => {
+        ValueBlock::Words64(words) => {
             let found = words.iter().position(|word| !range.contains(word))?;
             (found, *words.get(found)?)
         }
@@ -153,16 +158,16 @@ fn check_range(block: Block<'_>, kind: FindingKind, least: i64, most: i64) -> Op
     Some(InvalidValue { kind, index, message: format!("{value}, outside {least} to {most}") })
 }
 
-fn check_decimals(block: Block<'_>, limit: u128, order: &LeafOrder) -> Option<InvalidValue> {
+fn check_decimals(block: ValueBlock<'_>, limit: u128, order: &LeafOrder) -> Option<InvalidValue> {
     let kind = FindingKind::DecimalTooLarge;
     let message = |value: String| format!("the unscaled value {value}, beyond ±{limit}");
     match block {
-        Block::Words32(words) => {
+        ValueBlock::Words32(words) => {
             let is_large = |word: &i32| u128::from(word.unsigned_abs()) > limit;
             let index = words.iter().position(is_large)?;
             Some(InvalidValue { kind, index, message: message(words.get(index)?.to_string()) })
         }
-        Block::Words64(words) => {
+        ValueBlock::Words64(words) => {
             let is_large = |word: &i64| u128::from(word.unsigned_abs()) > limit;
             let index = words.iter().position(is_large)?;
             Some(InvalidValue { kind, index, message: message(words.get(index)?.to_string()) })

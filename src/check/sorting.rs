@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use super::levels::{LevelShape, ValidSlots, too_many_values};
 use super::order::{Comparison, LeafOrder};
-use super::values::Block;
+use super::values::ValueBlock;
 use crate::error::Result;
 use crate::format::SortingColumn;
 use crate::limits::{Budget, Reservation};
@@ -75,7 +75,7 @@ impl SortedSlots {
     /// As [`SortedSlots::before_value`].
     pub(super) fn add(
         &mut self,
-        block: Block<'_>,
+        block: ValueBlock<'_>,
         slots: &mut ValidSlots,
         order: &LeafOrder,
     ) -> Result<()> {

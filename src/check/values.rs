@@ -18,7 +18,7 @@ pub(super) const BLOCK: usize = 4096;
 
 /// Some values.
 #[derive(Clone, Copy)]
-pub(super) enum Block<'a> {
+pub(super) enum ValueBlock<'a> {
     /// INT32, and the bits of FLOAT.
     Words32(&'a [i32]),
     /// INT64, and the bits of DOUBLE.
@@ -29,7 +29,7 @@ pub(super) enum Block<'a> {
     Strings { spans: &'a [ValueSpan], buffer: &'a [u8] },
 }
 
-impl<'a> Block<'a> {
+impl<'a> ValueBlock<'a> {
     pub(super) fn len(self) -> usize {
         match self {
             Self::Words32(words) => words.len(),
@@ -183,7 +183,7 @@ impl ValueDecoder {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or they break a rule of the encoding; `Limit(Memory)`.
-    pub(super) fn next_block(&mut self, max: usize) -> Result<Block<'_>> {
+    pub(super) fn next_block(&mut self, max: usize) -> Result<ValueBlock<'_>> {
         use PageDecoder as D;
         let n = max.min(BLOCK);
         self.words32.clear();
@@ -233,14 +233,14 @@ impl ValueDecoder {
         Ok(self.block(n))
     }
 
-    fn block(&self, n: usize) -> Block<'_> {
+    fn block(&self, n: usize) -> ValueBlock<'_> {
         use PageDecoder as D;
-        let strings = |buffer| Block::Strings { spans: &self.spans, buffer };
+        let strings = |buffer| ValueBlock::Strings { spans: &self.spans, buffer };
         match &self.decoder {
-            D::Plain32(_) | D::Delta32(_) | D::Alp32(_) => Block::Words32(&self.words32),
-            D::Plain64(_) | D::Delta64(_) | D::Alp64(_) => Block::Words64(&self.words64),
-            D::Split(_) if !self.words32.is_empty() => Block::Words32(&self.words32),
-            D::Split(_) if !self.words64.is_empty() => Block::Words64(&self.words64),
+            D::Plain32(_) | D::Delta32(_) | D::Alp32(_) => ValueBlock::Words32(&self.words32),
+            D::Plain64(_) | D::Delta64(_) | D::Alp64(_) => ValueBlock::Words64(&self.words64),
+            D::Split(_) if !self.words32.is_empty() => ValueBlock::Words32(&self.words32),
+            D::Split(_) if !self.words64.is_empty() => ValueBlock::Words64(&self.words64),
             D::PlainStrings(decoder) => strings(decoder.buffer()),
             D::DeltaLength(decoder) => strings(decoder.buffer()),
             D::DeltaBytes(decoder) => match (self.physical.byte_width(), self.spans.first()) {
@@ -249,13 +249,13 @@ impl ValueDecoder {
                     let (start, n) = (first.start as usize, self.spans.len());
                     let end = start.saturating_add(n.saturating_mul(width));
                     let bytes = decoder.buffer().get(start..end).unwrap_or_default();
-                    Block::Fixed { width, n, bytes }
+                    ValueBlock::Fixed { width, n, bytes }
                 }
                 _ => strings(decoder.buffer()),
             },
             D::Split(_) | D::PlainFixed(_) | D::Bits(_) | D::BitRuns(_) => {
                 let width = self.physical.byte_width().unwrap_or(1);
-                Block::Fixed { width, n, bytes: &self.bytes }
+                ValueBlock::Fixed { width, n, bytes: &self.bytes }
             }
         }
     }
@@ -350,42 +350,46 @@ impl DictionaryValues {
         self.n
     }
 
-    pub(super) fn block(&self) -> Block<'_> {
+    pub(super) fn block(&self) -> ValueBlock<'_> {
         match self.physical {
-            Physical::Int32 | Physical::Float => Block::Words32(&self.words32),
-            Physical::Int64 | Physical::Double => Block::Words64(&self.words64),
-            Physical::ByteArray => Block::Strings { spans: &self.spans, buffer: &self.bytes },
+            Physical::Int32 | Physical::Float => ValueBlock::Words32(&self.words32),
+            Physical::Int64 | Physical::Double => ValueBlock::Words64(&self.words64),
+            Physical::ByteArray => ValueBlock::Strings { spans: &self.spans, buffer: &self.bytes },
             _ => {
                 let width = self.physical.byte_width().unwrap_or(1);
-                Block::Fixed { width, n: self.n, bytes: &self.bytes }
+                ValueBlock::Fixed { width, n: self.n, bytes: &self.bytes }
             }
         }
     }
 
     /// Calls `visit` with the entries at `indices`, as a block.
-    pub(super) fn with_entries<T>(&self, indices: &[u32], visit: impl FnOnce(Block<'_>) -> T) -> T {
+    pub(super) fn with_entries<T>(
+        &self,
+        indices: &[u32],
+        visit: impl FnOnce(ValueBlock<'_>) -> T,
+    ) -> T {
         let at = |index: &u32| *index as usize;
         match self.block() {
-            Block::Words32(words) => {
+            ValueBlock::Words32(words) => {
                 let some: Vec<i32> =
                     indices.iter().filter_map(|index| words.get(at(index)).copied()).collect();
-                visit(Block::Words32(&some))
+                visit(ValueBlock::Words32(&some))
             }
-            Block::Words64(words) => {
+            ValueBlock::Words64(words) => {
                 let some: Vec<i64> =
                     indices.iter().filter_map(|index| words.get(at(index)).copied()).collect();
-                visit(Block::Words64(&some))
+                visit(ValueBlock::Words64(&some))
             }
-            Block::Strings { spans, buffer } => {
+            ValueBlock::Strings { spans, buffer } => {
                 let spans: Vec<ValueSpan> =
                     indices.iter().filter_map(|index| spans.get(at(index)).copied()).collect();
-                visit(Block::Strings { spans: &spans, buffer })
+                visit(ValueBlock::Strings { spans: &spans, buffer })
             }
-            Block::Fixed { width, bytes, .. } => {
+            ValueBlock::Fixed { width, bytes, .. } => {
                 let ranges = indices.iter().map(|index| at(index) * width..(at(index) + 1) * width);
                 let some: Vec<u8> =
                     ranges.filter_map(|range| bytes.get(range)).flatten().copied().collect();
-                visit(Block::Fixed { width, n: indices.len(), bytes: &some })
+                visit(ValueBlock::Fixed { width, n: indices.len(), bytes: &some })
             }
         }
     }

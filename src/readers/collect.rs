@@ -31,7 +31,7 @@ impl FileFeatures {
         let schema = metadata.schema();
         let hints = Hints::new(metadata);
         let mut columns = Vec::with_capacity(schema.leaves_len());
-        let mut names = Names::default();
+        let mut names = ReaderNames::default();
         for index in 0..schema.leaves_len() {
             let node = schema.leaf_node(index)?;
             let mut features = Vec::new();
@@ -244,14 +244,14 @@ fn of_encodings(
 
 /// The names of top-level columns so far.
 #[derive(Default)]
-struct Names {
+struct ReaderNames {
     exact: std::collections::HashSet<String>,
     small: std::collections::HashSet<String>,
     last: Option<usize>,
     found: Option<Feature>,
 }
 
-impl Names {
+impl ReaderNames {
     /// Whether a column before that of this leaf has its name.
     fn duplicate(&mut self, leaf: Node<'_>) -> Option<Feature> {
         let mut top = leaf;

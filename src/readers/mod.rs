@@ -60,7 +60,7 @@ pub struct ReaderReport {
     /// values are right.
     pub since: Option<String>,
     /// How it reads each column, in the order of the leaves.
-    pub columns: Vec<ColumnReport>,
+    pub columns: Vec<ColumnVerdict>,
 }
 
 /// Why a reader does not open a file.
@@ -76,7 +76,7 @@ pub struct Refusal {
 /// How a reader reads a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ColumnReport {
+pub struct ColumnVerdict {
     /// The path of the leaf.
     pub path: String,
     /// Whether it is read.
@@ -118,7 +118,7 @@ impl ReaderReport {
                 }
                 verdict = verdict.or(found);
             }
-            columns.push(ColumnReport { path: path.clone(), verdict });
+            columns.push(ColumnVerdict { path: path.clone(), verdict });
         }
         let since = version.map(|version| version.to_string());
         Self { reader, refuses_file, since, columns }

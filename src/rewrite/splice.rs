@@ -57,7 +57,7 @@ pub(super) struct Spliced {
 
 /// The metadata of a copied chunk, until its indexes are written.
 struct CopiedChunk {
-    origin: Origin,
+    origin: ChunkOrigin,
     /// Where its bloom filter is in the old file.
     bloom: Option<i64>,
     pages: NewPlaces,
@@ -67,7 +67,7 @@ struct CopiedChunk {
 
 /// Where a chunk comes from.
 #[derive(Clone, Copy)]
-struct Origin {
+struct ChunkOrigin {
     file: usize,
     row_group: usize,
     leaf: usize,
@@ -169,7 +169,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
         let mut copied = Vec::with_capacity(input.leaves.len());
         for (new_leaf, &leaf) in input.leaves.iter().enumerate() {
             let has_bounds = input.is_ordered.get(new_leaf).copied().unwrap_or(false);
-            let origin = Origin { file, row_group: ordinal, leaf, has_bounds };
+            let origin = ChunkOrigin { file, row_group: ordinal, leaf, has_bounds };
             let name = self.inputs.leaves.get(new_leaf).map(|leaf| leaf.path.dotted());
             let place = |e: Error| e.at_column(name.unwrap_or_default());
             let (chunk, done) = self.chunk(origin, (new_ordinal, new_leaf)).map_err(place)?;
@@ -199,7 +199,11 @@ impl<'a, S: Sink> Splicer<'a, S> {
     }
 
     /// Copies the pages of a chunk. Returns its metadata with their new places, not encrypted.
-    fn chunk(&mut self, origin: Origin, to: (usize, usize)) -> Result<(ColumnChunk, CopiedChunk)> {
+    fn chunk(
+        &mut self,
+        origin: ChunkOrigin,
+        to: (usize, usize),
+    ) -> Result<(ColumnChunk, CopiedChunk)> {
         let input = self.file(origin.file)?;
         let options = input.reader.read_options();
         let (row_group, leaf) = (origin.row_group, origin.leaf);
@@ -232,7 +236,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
     fn copy_bytes(
         &mut self,
         input: &Input<'_>,
-        origin: Origin,
+        origin: ChunkOrigin,
         old: ColumnChunk,
         range: &Range<u64>,
     ) -> Result<(ColumnChunk, CopiedChunk)> {
@@ -263,7 +267,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
     fn copy_pages(
         &mut self,
         input: &Input<'_>,
-        origin: Origin,
+        origin: ChunkOrigin,
         old: ColumnChunk,
         walk: ChunkWalk,
         mut pages: PageCopier,
@@ -315,7 +319,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
     fn offset_index(
         &mut self,
         input: &Input<'_>,
-        origin: Origin,
+        origin: ChunkOrigin,
         decryptor: Option<&ChunkDecryptor>,
     ) -> Result<Option<OffsetIndex>> {
         let places = input.footer().index().index_places(origin.row_group, [origin.leaf])?;
@@ -400,7 +404,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
     fn column_index(
         &self,
         input: &Input<'_>,
-        origin: Origin,
+        origin: ChunkOrigin,
     ) -> Result<Option<(ColumnIndex, Reservation)>> {
         let places = input.footer().index().index_places(origin.row_group, [origin.leaf])?;
         let places = places.first().copied().unwrap_or_default();
@@ -421,7 +425,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
     fn shifted(
         &self,
         input: &Input<'_>,
-        origin: Origin,
+        origin: ChunkOrigin,
         from: &Range<u64>,
         by: i64,
     ) -> Result<Option<(OffsetIndex, Reservation)>> {
@@ -513,7 +517,7 @@ fn read(input: &Input<'_>, range: Range<u64>) -> Result<Bytes> {
     read_exactly(source, range)
 }
 
-fn decryptor(footer: &Footer, origin: Origin) -> Result<Option<ChunkDecryptor>> {
+fn decryptor(footer: &Footer, origin: ChunkOrigin) -> Result<Option<ChunkDecryptor>> {
     let chunk = footer.column_chunk_ref(origin.row_group, origin.leaf)?;
     footer.chunk_decryptor(origin.row_group, origin.leaf, &chunk)
 }

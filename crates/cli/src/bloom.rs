@@ -21,7 +21,7 @@ struct BloomReport {
 struct RowGroupBloom {
     row_group: usize,
     filter: Option<Filling>,
-    values: Vec<Found>,
+    values: Vec<ProbedValue>,
 }
 
 /// How large a filter is, and how full.
@@ -36,7 +36,7 @@ struct Filling {
 
 /// The answer of a filter for a value.
 #[derive(Serialize)]
-struct Found {
+struct ProbedValue {
     value: String,
     answer: &'static str,
 }
@@ -54,7 +54,7 @@ pub(crate) fn run(command: &Bloom, global: &Global) -> Result<()> {
     for row_group in dict::groups(&reader, path, command.row_group)? {
         let filter = reader.bloom_filter(row_group, leaf)?;
         let values = wanted.iter().map(|(text, value)| {
-            Ok(Found { value: (*text).clone(), answer: answer(filter.as_ref(), value)? })
+            Ok(ProbedValue { value: (*text).clone(), answer: answer(filter.as_ref(), value)? })
         });
         let values = values.collect::<Result<_>>()?;
         let filter = filter.as_ref().map(Filling::new);
@@ -102,7 +102,7 @@ impl Filling {
 
 /// A value in a row group; without values, the filter of a row group.
 #[derive(Serialize)]
-struct Line<'a> {
+struct BloomLine<'a> {
     row_group: usize,
     value: Option<&'a str>,
     answer: Option<&'static str>,
@@ -114,11 +114,11 @@ struct Line<'a> {
 }
 
 impl BloomReport {
-    fn rows(&self) -> impl Iterator<Item = Line<'_>> {
+    fn rows(&self) -> impl Iterator<Item = BloomLine<'_>> {
         self.row_groups.iter().flat_map(|RowGroupBloom { row_group, filter, values }| {
             let found = values.iter().map(|found| (Some(found.value.as_str()), Some(found.answer)));
             let alone = values.is_empty().then_some((None, None));
-            found.chain(alone).map(|(value, answer)| Line {
+            found.chain(alone).map(|(value, answer)| BloomLine {
                 row_group: *row_group,
                 value,
                 answer: answer.or_else(|| filter.is_none().then_some("no filter")),
@@ -141,7 +141,7 @@ impl Report for BloomReport {
 
     fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
         let columns = [
-            Column::number("row group", |line: &Line<'_>| line.row_group.to_string()),
+            Column::number("row group", |line: &BloomLine<'_>| line.row_group.to_string()),
             Column::text("value", |line| line.value.unwrap_or_default().to_owned()),
             Column::text("answer", |line| line.answer.unwrap_or_default().to_owned()),
             Column::bytes("size", |line| line.bytes),

@@ -158,19 +158,19 @@ struct ConcatReport {
     output: String,
     rows: u64,
     row_groups: usize,
-    copied: Chunks,
-    copied_by_page: Chunks,
+    copied: ChunkTotal,
+    copied_by_page: ChunkTotal,
     files: Vec<FileOfPlan>,
     notes: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Chunks {
+struct ChunkTotal {
     chunks: usize,
     bytes: u64,
 }
 
-impl From<PlannedChunks> for Chunks {
+impl From<PlannedChunks> for ChunkTotal {
     fn from(planned: PlannedChunks) -> Self {
         Self { chunks: planned.chunks, bytes: planned.bytes }
     }
@@ -229,7 +229,7 @@ impl Report for ConcatReport {
             Column::bytes("page by page", |file: &FileOfPlan| Some(file.copied_by_page_bytes)),
         ];
         out.show("", &columns, &self.files, &[])?;
-        let sum = |chunks: &Chunks| {
+        let sum = |chunks: &ChunkTotal| {
             format!("{} column chunks, {}", number(chunks.chunks as u64), bytes(chunks.bytes))
         };
         let mut lines = vec![

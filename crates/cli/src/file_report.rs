@@ -8,7 +8,7 @@ use crate::info::FileInfo;
 use crate::layout::{FileLayout, Grid, Overlay, Strip, Timeline, timelines};
 use crate::map;
 use crate::output;
-use crate::picture::{self, MapPicture, Page, PartSizes};
+use crate::picture::{self, HtmlPage, MapPicture, PartSizes};
 use crate::report::{self, Column, Report, Tables};
 
 /// Makes the page, or prints the facts in it.
@@ -81,7 +81,7 @@ impl PageReport {
         let picture = MapPicture { layout, grid: &grid, strip: &strip, overlay, color_by, global };
         let chosen =
             |section: &Section| command.sections.is_empty() || command.sections.contains(section);
-        Ok(picture::page(&Page {
+        Ok(picture::page(&HtmlPage {
             picture,
             sections: Section::ALL.into_iter().filter(chosen).collect(),
             summary: self.summary.as_ref().map(|info| info.about(global)).unwrap_or_default(),

@@ -10,9 +10,9 @@ use serde::ser::{Error as _, SerializeSeq};
 
 use crate::args::{ColorBy, Format, Global, Map, Picture, Section};
 use crate::failure::{Failure, Result};
-use crate::layout::{Cell, Detail, FileLayout, Grid, Overlay, Region, Strip, pieces};
+use crate::layout::{Detail, FileLayout, Grid, GridCell, Overlay, Region, Strip, pieces};
 use crate::output::{self, Sink, share};
-use crate::picture::{self, MapPicture, Page};
+use crate::picture::{self, HtmlPage, MapPicture};
 use crate::report::{self, Column, Report, Tables};
 use crate::table::Style;
 
@@ -99,7 +99,7 @@ fn drawn(
     let map = MapPicture { layout, grid: &grid, strip: &strip, overlay, color_by, global };
     Ok(match form {
         Picture::Svg => picture::svg(&map),
-        _ => picture::page(&Page {
+        _ => picture::page(&HtmlPage {
             picture: map,
             sections: vec![Section::Map, Section::Strip],
             summary: Vec::new(),
@@ -190,7 +190,7 @@ impl<'a> MapReport<'a> {
 struct MapLine {
     name: String,
     rows: Option<u64>,
-    cell: Cell,
+    cell: GridCell,
     share: String,
 }
 
@@ -202,7 +202,7 @@ impl Report for MapReport<'_> {
     }
 
     fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
-        let line = |name: &str, rows, cell: Cell| MapLine {
+        let line = |name: &str, rows, cell: GridCell| MapLine {
             name: name.to_owned(),
             rows,
             share: share(cell.bytes, self.file_bytes),

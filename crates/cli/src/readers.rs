@@ -128,11 +128,11 @@ impl OneReader {
     }
 
     /// The lines of the table: what stands in the way, and the columns.
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<ReaderLine> {
         let mut lines = Vec::new();
         if let Some(WholeFile { column, reason }) = &self.refuses_file {
             let columns = column.clone().unwrap_or_default();
-            lines.push(Line { columns, why: reason.clone(), ..Line::default() });
+            lines.push(ReaderLine { columns, why: reason.clone(), ..ReaderLine::default() });
         } else {
             let mut of_reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
             for column in &self.columns {
@@ -144,15 +144,15 @@ impl OneReader {
             let in_order = ["refuses", "reads if given", "reads as"].into_iter();
             for wanted in in_order {
                 let of = of_reasons.iter().filter(|((verdict, _), _)| *verdict == wanted);
-                lines.extend(of.map(|((verdict, detail), columns)| Line {
+                lines.extend(of.map(|((verdict, detail), columns)| ReaderLine {
                     columns: few(columns),
                     why: why(verdict, detail),
-                    ..Line::default()
+                    ..ReaderLine::default()
                 }));
             }
         }
         if lines.is_empty() {
-            lines.push(Line::default());
+            lines.push(ReaderLine::default());
         }
         if let Some(first) = lines.first_mut() {
             first.reader = self.title.clone();
@@ -193,7 +193,7 @@ fn few(names: &[&str]) -> String {
 
 /// A line of the tables.
 #[derive(Default)]
-struct Line {
+struct ReaderLine {
     reader: String,
     /// The oldest version that was tried and reads it.
     since: String,
@@ -204,7 +204,7 @@ struct Line {
 
 impl FileOfReaders {
     /// The lines of the table by columns: readers of the same verdict together.
-    fn by_column(&self) -> Vec<Line> {
+    fn by_column(&self) -> Vec<ReaderLine> {
         let mut lines = Vec::new();
         let columns = self.readers.first().map_or(0, |of| of.columns.len());
         for column in 0..columns {
@@ -232,7 +232,7 @@ impl FileOfReaders {
                     true => "all".to_owned(),
                     false => readers.join(", "),
                 };
-                lines.push(Line { reader, columns, why, ..Line::default() });
+                lines.push(ReaderLine { reader, columns, why, ..ReaderLine::default() });
             }
         }
         lines
@@ -269,7 +269,7 @@ impl Report for ReadersReport {
         for file in &self.files {
             if self.by_column {
                 let columns = [
-                    Column::text("column", |line: &Line| line.columns.clone()),
+                    Column::text("column", |line: &ReaderLine| line.columns.clone()),
                     Column::text("readers", |line| line.reader.clone()),
                     Column::text("what they make of it", |line| line.why.clone()),
                 ];
@@ -277,13 +277,13 @@ impl Report for ReadersReport {
                 continue;
             }
             let columns = [
-                Column::text("reader", |line: &Line| line.reader.clone()),
+                Column::text("reader", |line: &ReaderLine| line.reader.clone()),
                 Column::text("since", |line| line.since.clone()),
                 Column::text("reads", |line| line.reads.clone()),
                 Column::text("columns", |line| line.columns.clone()),
                 Column::text("what stands in the way", |line| line.why.clone()),
             ];
-            let lines: Vec<Line> = file.readers.iter().flat_map(OneReader::lines).collect();
+            let lines: Vec<ReaderLine> = file.readers.iter().flat_map(OneReader::lines).collect();
             out.show(&file.file, &columns, &lines, &[])?;
         }
         Ok(())

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::args::{Global, Size, SizeBy};
 use crate::failure::Result;
 use crate::input;
-use crate::layout::{Detail, FileLayout, Part, Piece, pieces};
+use crate::layout::{BytesUse, Detail, FileLayout, Piece, pieces};
 use crate::output::share;
 use crate::report::{self, Column, Report, ReportMemory, Tables};
 
@@ -158,8 +158,8 @@ impl Sum {
     fn add(&mut self, piece: &Piece<'_>) {
         self.bytes = self.bytes.saturating_add(piece.bytes);
         let inside = match piece.part {
-            Part::ColumnIndexes | Part::OffsetIndexes => &mut self.index_bytes,
-            Part::BloomFilters => &mut self.bloom_filter_bytes,
+            BytesUse::ColumnIndexes | BytesUse::OffsetIndexes => &mut self.index_bytes,
+            BytesUse::BloomFilters => &mut self.bloom_filter_bytes,
             _ => return,
         };
         *inside = inside.saturating_add(piece.bytes);
@@ -218,10 +218,10 @@ impl Codecs {
             },
             SizeBy::Structure => structure(),
             SizeBy::Encoding => match (piece.encoding, piece.part) {
-                (Some(encoding), Part::DictionaryPages) => {
+                (Some(encoding), BytesUse::DictionaryPages) => {
                     ("dictionary", format!("dictionary pages, {encoding}"))
                 }
-                (Some(encoding), Part::Values | Part::LevelsAndValues) => {
+                (Some(encoding), BytesUse::Values | BytesUse::LevelsAndValues) => {
                     ("encoding", encoding.to_string())
                 }
                 _ => structure(),
@@ -234,7 +234,7 @@ impl Codecs {
     }
 
     fn codec(&self, piece: &Piece<'_>) -> Option<CompressionCodec> {
-        if piece.part != Part::Pages {
+        if piece.part != BytesUse::Pages {
             return None;
         }
         let leaf = self.leaves.get(&**piece.column?)?;

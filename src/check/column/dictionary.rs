@@ -1,11 +1,11 @@
 //! Checks the dictionary page of a chunk.
 
-use super::state::{ChunkDictionary, ColumnCheck};
+use super::state::{CheckedDictionary, ColumnCheck};
 use crate::check::distinct::DistinctValues;
 use crate::check::finding::{CheckLevel, Finding, Findings};
 use crate::check::kind::FindingKind as K;
 use crate::check::order::LeafOrder;
-use crate::check::values::{Block, DictionaryValues};
+use crate::check::values::{DictionaryValues, ValueBlock};
 use crate::error::Result;
 use crate::page::PageMemory;
 
@@ -63,13 +63,13 @@ impl ColumnCheck<'_> {
         let entries = file.budget.take_for("the entries of a dictionary", values.len() * 5)?;
         let last_page = vec![0; values.len()];
         let memory = (memory, entries);
-        self.dictionary = Some(ChunkDictionary { values, last_page, nans, _memory: memory });
+        self.dictionary = Some(CheckedDictionary { values, last_page, nans, _memory: memory });
         Ok(())
     }
 }
 
 /// Whether no value is less than the one before it.
-fn is_ascending(block: Block<'_>, order: &LeafOrder) -> bool {
+fn is_ascending(block: ValueBlock<'_>, order: &LeafOrder) -> bool {
     let Some(by) = order.natural else { return true };
     let (mut last, mut is_ascending): (Option<Vec<u8>>, bool) = (None, true);
     block.each(|value| {

@@ -38,7 +38,7 @@ pub(super) struct ColumnCheck<'f> {
     pub(super) opener: PageOpener,
     pub(super) offsets: Option<OffsetEntries>,
     pub(super) columns: Option<ColumnEntries<'f>>,
-    pub(super) dictionary: Option<ChunkDictionary>,
+    pub(super) dictionary: Option<CheckedDictionary>,
     /// The last value of the page before, where pages depend on each other.
     pub(super) previous: Option<Vec<u8>>,
     pub(super) filter: Option<FilterCheck>,
@@ -111,7 +111,7 @@ impl Tally {
 }
 
 /// The dictionary of a chunk, and which of its entries occur.
-pub(super) struct ChunkDictionary {
+pub(super) struct CheckedDictionary {
     pub(super) values: DictionaryValues,
     /// For each entry, the last page that has it, counted from 1.
     pub(super) last_page: Vec<u32>,
@@ -120,7 +120,7 @@ pub(super) struct ChunkDictionary {
     pub(super) _memory: (PageMemory, Reservation),
 }
 
-impl ChunkDictionary {
+impl CheckedDictionary {
     /// Notes that an entry occurs; false if there is none.
     pub(super) fn mark(
         &mut self,

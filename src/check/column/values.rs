@@ -2,13 +2,13 @@
 //! that holds indices.
 
 use super::headers::encoding_fits;
-use super::state::{ChunkDictionary, ColumnCheck, EntriesSeen, PageNumber};
+use super::state::{CheckedDictionary, ColumnCheck, EntriesSeen, PageNumber};
 use crate::check::distinct::DistinctValues;
 use crate::check::facts::ValueFacts;
 use crate::check::finding::{CheckLevel, Finding, Findings};
 use crate::check::kind::FindingKind as K;
 use crate::check::levels::{LevelFacts, ValidSlots};
-use crate::check::values::{Block, ValueDecoder, indices};
+use crate::check::values::{ValueBlock, ValueDecoder, indices};
 use crate::encoding::rle::Run;
 use crate::error::Result;
 use crate::format::Encoding;
@@ -99,7 +99,7 @@ impl ColumnCheck<'_> {
     }
 
     /// Looks at values that were not seen in the chunk before, or may have been.
-    fn look_at(&mut self, block: Block<'_>, page: Option<usize>) -> Result<()> {
+    fn look_at(&mut self, block: ValueBlock<'_>, page: Option<usize>) -> Result<()> {
         if let Some(filter) = &mut self.filter {
             filter.add(block, page, &self.place.order);
         }
@@ -148,7 +148,7 @@ impl ColumnCheck<'_> {
                         of_page.as_mut().map_or(Ok(()), |of_page| of_page.add(block))
                     })?;
                     let number = Some(at.number);
-                    let look = |block: Block<'_>| self.look_at(block, number);
+                    let look = |block: ValueBlock<'_>| self.look_at(block, number);
                     dictionary.values.with_entries(&seen.new, look)?;
                 }
                 Some(facts)
@@ -171,7 +171,7 @@ impl ColumnCheck<'_> {
     /// Reads the indices of a page; the first that has no entry is the inner error.
     fn look_up(
         &mut self,
-        dictionary: &mut ChunkDictionary,
+        dictionary: &mut CheckedDictionary,
         page: &DataPage,
         n: usize,
         at: PageNumber,

@@ -44,7 +44,7 @@ pub(super) struct Contract {
 #[serde(deny_unknown_fields)]
 struct FileTerms {
     #[serde(default)]
-    columns: Columns,
+    columns: ColumnRule,
     rows: Option<Between>,
     bytes: Option<Between>,
     row_groups: Option<Between>,
@@ -57,7 +57,7 @@ struct FileTerms {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Columns {
+enum ColumnRule {
     #[default]
     AtLeast,
     Exactly,
@@ -188,7 +188,7 @@ impl Contract {
                 push(broken("nullable", place, wanted, nullable));
             }
         }
-        if self.file.columns == Columns::AtLeast {
+        if self.file.columns == ColumnRule::AtLeast {
             return;
         }
         for field in schema.fields() {

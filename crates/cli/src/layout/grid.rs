@@ -18,7 +18,7 @@ pub(crate) struct Grid {
     pub(crate) columns: Vec<GridColumn>,
     pub(crate) rows: Vec<GridRow>,
     /// Row by row.
-    cells: Vec<Cell>,
+    cells: Vec<GridCell>,
     /// How many columns and row groups the file has.
     pub(crate) leaves: usize,
     pub(crate) row_groups: usize,
@@ -44,7 +44,7 @@ pub(crate) struct GridRow {
 
 /// Column chunks, summed up.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cell {
+pub(crate) struct GridCell {
     pub(crate) chunks: usize,
     pub(crate) bytes: u64,
     pub(crate) uncompressed_bytes: u64,
@@ -98,7 +98,7 @@ impl Grid {
         let mut grid = Self {
             rows: rows.collect(),
             columns: columns.collect(),
-            cells: vec![Cell::default(); row_bins.len().saturating_mul(column_bins.len())],
+            cells: vec![GridCell::default(); row_bins.len().saturating_mul(column_bins.len())],
             leaves,
             row_groups,
         };
@@ -111,23 +111,23 @@ impl Grid {
                 cell.add(chunk);
             }
         }
-        grid.cells.iter_mut().for_each(Cell::sort);
+        grid.cells.iter_mut().for_each(GridCell::sort);
         Ok(grid)
     }
 
     /// The cells of a row.
-    pub(crate) fn row(&self, row: usize) -> &[Cell] {
+    pub(crate) fn row(&self, row: usize) -> &[GridCell] {
         let width = self.columns.len();
         self.cells.get(row * width..(row + 1) * width).unwrap_or_default()
     }
 
-    pub(crate) fn cells(&self) -> &[Cell] {
+    pub(crate) fn cells(&self) -> &[GridCell] {
         &self.cells
     }
 
     /// A column over all row groups.
-    pub(crate) fn column(&self, column: usize) -> Cell {
-        let mut sum = Cell::default();
+    pub(crate) fn column(&self, column: usize) -> GridCell {
+        let mut sum = GridCell::default();
         for row in 0..self.rows.len() {
             if let Some(cell) = self.row(row).get(column) {
                 sum.merge(cell);
@@ -138,8 +138,8 @@ impl Grid {
     }
 
     /// A row over all columns.
-    pub(crate) fn row_sum(&self, row: usize) -> Cell {
-        let mut sum = Cell::default();
+    pub(crate) fn row_sum(&self, row: usize) -> GridCell {
+        let mut sum = GridCell::default();
         self.row(row).iter().for_each(|cell| sum.merge(cell));
         sum.sort();
         sum
@@ -163,7 +163,7 @@ impl GridColumn {
     }
 }
 
-impl Cell {
+impl GridCell {
     fn add(&mut self, chunk: Chunk) {
         let one = |is: bool| usize::from(is);
         self.merge(&Self {

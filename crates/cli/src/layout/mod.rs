@@ -15,9 +15,9 @@ use marquetry::read::Footer;
 use marquetry::{Metadata, Reader};
 
 pub(crate) use chunk::Chunk;
-pub(crate) use grid::{Cell, Grid, GridColumn, GridRow, GridSize};
+pub(crate) use grid::{Grid, GridCell, GridColumn, GridRow, GridSize};
 pub(crate) use overlay::Overlay;
-pub(crate) use parts::{Detail, Part, Piece, pieces};
+pub(crate) use parts::{BytesUse, Detail, Piece, pieces};
 pub(crate) use strip::{Region, Strip, StripPiece, by_name};
 pub(crate) use timeline::{PageBox, Timeline, timelines};
 

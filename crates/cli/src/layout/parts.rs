@@ -1,4 +1,4 @@
-//! [`Part`]: what bytes of a file are for, and [`pieces`], which divides all bytes among them.
+//! [`BytesUse`]: what bytes of a file are for, and [`pieces`], which divides all bytes among them.
 //!
 //! The pieces are those of `marquetry::inspect`: they lie end to end, so that they add up to the
 //! file. Trap: a page of version 1 compresses levels and values together.
@@ -10,7 +10,7 @@ use marquetry::inspect::{Inspector, Span, SpanKind};
 
 /// The use of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum BytesUse {
     /// A column chunk whose pages were not told apart.
     Pages,
     PageHeaders,
@@ -31,7 +31,7 @@ pub(crate) enum Part {
     Unparsed,
 }
 
-impl Part {
+impl BytesUse {
     /// All of them, in the order in which pictures show them.
     pub(crate) const ALL: [Self; 14] = [
         Self::Values,
@@ -86,7 +86,7 @@ impl Part {
 
 /// Bytes that are for one thing.
 pub(crate) struct Piece<'a> {
-    pub(crate) part: Part,
+    pub(crate) part: BytesUse,
     pub(crate) bytes: u64,
     /// The encoding of the values, of pages.
     pub(crate) encoding: Option<Encoding>,
@@ -122,7 +122,7 @@ pub(crate) fn pieces(
                 }
             }
             _ => {
-                let part = Part::of_span(span.kind);
+                let part = BytesUse::of_span(span.kind);
                 each(&piece(&span, part, span.length, None));
             }
         }
@@ -130,7 +130,7 @@ pub(crate) fn pieces(
     Ok(())
 }
 
-fn piece<'a>(chunk: &'a Span, part: Part, bytes: u64, encoding: Option<Encoding>) -> Piece<'a> {
+fn piece<'a>(chunk: &'a Span, part: BytesUse, bytes: u64, encoding: Option<Encoding>) -> Piece<'a> {
     Piece { part, bytes, encoding, row_group: chunk.row_group, column: chunk.column.as_ref() }
 }
 
@@ -143,29 +143,29 @@ fn page_pieces(page: &Span, chunk: &Span, each: &mut impl FnMut(&Piece<'_>)) {
     };
     let Some(stored) = page.page_header() else {
         let part = match page.kind {
-            SpanKind::OtherPage => Part::OtherPages,
-            kind => Part::of_span(kind),
+            SpanKind::OtherPage => BytesUse::OtherPages,
+            kind => BytesUse::of_span(kind),
         };
         return add(part, page.length, None);
     };
     let header = &stored.header;
     let head = stored.length.min(page.length);
     let body = page.length - head;
-    add(Part::PageHeaders, head, None);
+    add(BytesUse::PageHeaders, head, None);
     if let Some(v2) = header.data_page_header_v2.as_ref().filter(|_| is_v2(page)) {
         let [repetition, definition] =
             [v2.repetition_levels_byte_length, v2.definition_levels_byte_length];
         let levels = size(repetition).saturating_add(size(definition)).min(body);
-        add(Part::Levels, levels, Some(v2.encoding));
-        add(Part::Values, body - levels, Some(v2.encoding));
+        add(BytesUse::Levels, levels, Some(v2.encoding));
+        add(BytesUse::Values, body - levels, Some(v2.encoding));
     } else if let Some(v1) = header.data_page_header.as_ref().filter(|_| is_v1(page)) {
-        let part = if page.has_slots() { Part::LevelsAndValues } else { Part::Values };
+        let part = if page.has_slots() { BytesUse::LevelsAndValues } else { BytesUse::Values };
         add(part, body, Some(v1.encoding));
     } else if page.kind == SpanKind::DictionaryPage {
         let encoding = header.dictionary_page_header.as_ref().map(|of| of.encoding);
-        add(Part::DictionaryPages, body, encoding);
+        add(BytesUse::DictionaryPages, body, encoding);
     } else {
-        add(Part::OtherPages, body, None);
+        add(BytesUse::OtherPages, body, None);
     }
 }
 

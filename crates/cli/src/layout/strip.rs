@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::FileLayout;
-use super::parts::{Part, Piece};
+use super::parts::{BytesUse, Piece};
 use crate::failure::Result;
 
 /// The file, folded into lines of equal length.
@@ -35,14 +35,14 @@ pub(crate) struct Region {
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
     #[serde(serialize_with = "by_name")]
-    pub(crate) part: Part,
+    pub(crate) part: BytesUse,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) row_group: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) column: Option<Arc<str>>,
 }
 
-pub(crate) fn by_name<S: serde::Serializer>(part: &Part, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn by_name<S: serde::Serializer>(part: &BytesUse, to: S) -> Result<S::Ok, S::Error> {
     part.name().serialize(to)
 }
 
@@ -110,11 +110,11 @@ impl Strip {
 }
 
 /// How much more a byte counts than one of a page.
-fn importance(part: Part) -> u128 {
+fn importance(part: BytesUse) -> u128 {
     match part {
-        Part::Footer => 1 << 40,
-        Part::Gaps | Part::Unparsed => 16,
-        Part::BloomFilters | Part::ColumnIndexes | Part::OffsetIndexes => 4,
+        BytesUse::Footer => 1 << 40,
+        BytesUse::Gaps | BytesUse::Unparsed => 16,
+        BytesUse::BloomFilters | BytesUse::ColumnIndexes | BytesUse::OffsetIndexes => 4,
         _ => 1,
     }
 }

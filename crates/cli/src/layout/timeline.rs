@@ -221,7 +221,7 @@ impl ColumnPages<'_> {
     fn timeline(self, max_boxes: usize) -> Timeline {
         let Self { layout, leaf, mut boxes, is_estimated, problem, .. } = self;
         let pages = boxes.len();
-        let keys = Keys::new(leaf, &boxes);
+        let keys = BoundKeys::new(leaf, &boxes);
         let mut least: Option<(f64, Vec<u8>)> = None;
         let mut greatest: Option<(f64, Vec<u8>)> = None;
         for page in &mut boxes {
@@ -352,13 +352,13 @@ impl PageBox {
 }
 
 /// Bounds as numbers that are ordered as they are.
-struct Keys<'a> {
+struct BoundKeys<'a> {
     leaf: &'a Leaf,
     /// Bytes that all bounds begin with, of byte strings.
     prefix: usize,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> BoundKeys<'a> {
     fn new(leaf: &'a Leaf, pages: &[PageBox]) -> Self {
         let mut all =
             pages.iter().filter_map(|page| page.bounds.as_ref()).flat_map(|(a, b)| [a, b]);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::failure::Result;
-use crate::layout::{Detail, FileLayout, Part, pieces};
+use crate::layout::{BytesUse, Detail, FileLayout, pieces};
 
 /// The bytes of each part that occurs, the most first.
 #[derive(Serialize)]
@@ -12,7 +12,7 @@ pub(crate) struct PartSizes(pub(crate) Vec<PartSize>);
 #[derive(Serialize)]
 pub(crate) struct PartSize {
     #[serde(rename = "name", serialize_with = "crate::layout::by_name")]
-    pub(crate) part: Part,
+    pub(crate) part: BytesUse,
     pub(crate) bytes: u64,
 }
 
@@ -22,7 +22,7 @@ impl PartSizes {
     /// # Errors
     /// `Io`.
     pub(crate) fn new(layout: &FileLayout) -> Result<Self> {
-        let mut sums = Part::ALL.map(|part| PartSize { part, bytes: 0 });
+        let mut sums = BytesUse::ALL.map(|part| PartSize { part, bytes: 0 });
         let walked = pieces(&layout.inspector, Detail::Pages, |piece| {
             if let Some(sum) = sums.iter_mut().find(|sum| sum.part == piece.part) {
                 sum.bytes = sum.bytes.saturating_add(piece.bytes);

@@ -6,7 +6,7 @@ use super::palette::class_by;
 use super::xml::{Area, Xml, fitting, length, real, unit};
 use super::{LEFT, MapPicture, WIDTH};
 use crate::args::{ColorBy, Global};
-use crate::layout::{Cell, Grid, GridColumn, GridRow};
+use crate::layout::{Grid, GridCell, GridColumn, GridRow};
 use crate::output::{bytes, count};
 
 /// Least width of a column, and least height of a row.
@@ -195,7 +195,7 @@ fn legends(picture: &MapPicture<'_>, by: &[ColorBy], top: f64, out: &mut Xml) ->
 /// The meaning of the marks in cells, as far as there are some.
 fn notes(picture: &MapPicture<'_>, top: f64, out: &mut Xml) -> f64 {
     let grid = picture.grid;
-    let has = |of: fn(&Cell) -> usize| grid.cells().iter().any(|cell| of(cell) > 0);
+    let has = |of: fn(&GridCell) -> usize| grid.cells().iter().any(|cell| of(cell) > 0);
     let mut notes = Vec::new();
     notes.extend(has(|cell| cell.dictionary_fallbacks).then_some("◥ dictionary given up"));
     notes.extend(has(|cell| cell.bloom_filters).then_some("● bloom filter"));

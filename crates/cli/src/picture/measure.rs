@@ -5,7 +5,7 @@ use marquetry::format::{CompressionCodec, Encoding};
 use super::palette::{STEP_COUNT, Tone};
 use super::xml::real;
 use crate::args::{ColorBy, Global};
-use crate::layout::{Cell, Grid};
+use crate::layout::{Grid, GridCell};
 use crate::output::{bytes, count, share};
 
 pub(super) const fn name(by: ColorBy) -> &'static str {
@@ -45,7 +45,7 @@ pub(super) struct Meaning {
 }
 
 /// The colour of a cell of a file of `file_bytes` bytes.
-pub(super) fn tone(cell: &Cell, by: ColorBy, file_bytes: u64) -> Tone {
+pub(super) fn tone(cell: &GridCell, by: ColorBy, file_bytes: u64) -> Tone {
     let step = |part: u64, whole: u64, ends: &[f64]| match whole {
         0 => Tone::Unknown,
         whole => {
@@ -176,7 +176,7 @@ fn step_name(by: ColorBy, step: usize) -> String {
 }
 
 /// All that is known of a cell, in words.
-pub(super) fn facts(cell: &Cell, global: &Global) -> Vec<String> {
+pub(super) fn facts(cell: &GridCell, global: &Global) -> Vec<String> {
     let mut out = vec![bytes(cell.bytes, global)];
     let kinds = |names: Vec<String>| names.join(", ");
     if !cell.codecs.is_empty() {

@@ -15,7 +15,7 @@ mod term;
 
 pub(crate) use bytes::{PartSize, PartSizes};
 pub(crate) use map::row_name;
-pub(crate) use page::{Page, page};
+pub(crate) use page::{HtmlPage, page};
 pub(crate) use term::print;
 
 use crate::args::{ColorBy, Global};

@@ -15,7 +15,7 @@ use crate::layout::Timeline;
 use crate::output::{bytes, count, share};
 
 /// All that a page may show.
-pub(crate) struct Page<'a> {
+pub(crate) struct HtmlPage<'a> {
     pub(crate) picture: MapPicture<'a>,
     pub(crate) sections: Vec<Section>,
     /// Facts about the file, by their names.
@@ -33,7 +33,7 @@ const SCRIPT_HASH: &str = "FDLfE+FikdBXoIO3V3sj8gt4RuC/kGPIZVOeUWju4kw=";
 const MAX_LINES: usize = 200;
 
 /// Makes the page.
-pub(crate) fn page(page: &Page<'_>) -> String {
+pub(crate) fn page(page: &HtmlPage<'_>) -> String {
     let MapPicture { layout, .. } = &page.picture;
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}'; \
@@ -82,7 +82,7 @@ fn quoted(path: &str) -> String {
     }
 }
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     fn section(&self, section: Section) -> Markup {
         let has_footer = self.picture.layout.footer().is_some();
         match section {

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::layout::Part;
+use crate::layout::BytesUse;
 
 /// The colour of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,38 +63,38 @@ impl Tone {
 }
 
 /// The colour of a part of the file.
-pub(super) fn part(part: Part) -> Tone {
+pub(super) fn part(part: BytesUse) -> Tone {
     Tone::Category(match part {
-        Part::Pages | Part::Values => 2,
-        Part::LevelsAndValues => 1,
-        Part::Levels => 6,
-        Part::DictionaryPages => 3,
-        Part::PageHeaders | Part::ColumnIndexes => 7,
-        Part::OffsetIndexes => 6,
-        Part::BloomFilters => 4,
-        Part::Footer => 5,
-        Part::MetadataCopies => 1,
-        Part::Gaps => 0,
-        Part::OtherPages | Part::Unparsed => return Tone::Unknown,
+        BytesUse::Pages | BytesUse::Values => 2,
+        BytesUse::LevelsAndValues => 1,
+        BytesUse::Levels => 6,
+        BytesUse::DictionaryPages => 3,
+        BytesUse::PageHeaders | BytesUse::ColumnIndexes => 7,
+        BytesUse::OffsetIndexes => 6,
+        BytesUse::BloomFilters => 4,
+        BytesUse::Footer => 5,
+        BytesUse::MetadataCopies => 1,
+        BytesUse::Gaps => 0,
+        BytesUse::OtherPages | BytesUse::Unparsed => return Tone::Unknown,
     })
 }
 
 /// The letter of a part of the file, where there are no colours.
-pub(super) fn part_letter(part: Part) -> char {
+pub(super) fn part_letter(part: BytesUse) -> char {
     match part {
-        Part::Pages => '=',
-        Part::PageHeaders => 'h',
-        Part::DictionaryPages => 'd',
-        Part::Levels => 'l',
-        Part::Values | Part::LevelsAndValues => 'v',
-        Part::OtherPages => 'k',
-        Part::ColumnIndexes => 'c',
-        Part::OffsetIndexes => 'o',
-        Part::BloomFilters => 'b',
-        Part::Footer => 'F',
-        Part::MetadataCopies => 'm',
-        Part::Gaps => '.',
-        Part::Unparsed => '?',
+        BytesUse::Pages => '=',
+        BytesUse::PageHeaders => 'h',
+        BytesUse::DictionaryPages => 'd',
+        BytesUse::Levels => 'l',
+        BytesUse::Values | BytesUse::LevelsAndValues => 'v',
+        BytesUse::OtherPages => 'k',
+        BytesUse::ColumnIndexes => 'c',
+        BytesUse::OffsetIndexes => 'o',
+        BytesUse::BloomFilters => 'b',
+        BytesUse::Footer => 'F',
+        BytesUse::MetadataCopies => 'm',
+        BytesUse::Gaps => '.',
+        BytesUse::Unparsed => '?',
     }
 }
 

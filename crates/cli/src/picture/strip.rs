@@ -4,7 +4,7 @@ use super::palette::part;
 use super::xml::{Area, Xml, length, real, unit};
 use super::{LEFT, MapPicture, WIDTH};
 use crate::args::Global;
-use crate::layout::{Part, StripPiece};
+use crate::layout::{BytesUse, StripPiece};
 use crate::output::bytes;
 
 const HEIGHT: f64 = 12.0;
@@ -90,7 +90,8 @@ pub(super) fn text(piece: &StripPiece, global: &Global) -> String {
 /// The parts that occur.
 fn legend(pieces: &[StripPiece], top: f64, out: &mut Xml) -> f64 {
     let (mut x, mut y) = (8.0, top);
-    for of in Part::ALL.into_iter().filter(|of| pieces.iter().any(|piece| piece.region.part == *of))
+    for of in
+        BytesUse::ALL.into_iter().filter(|of| pieces.iter().any(|piece| piece.region.part == *of))
     {
         let width = 34.0 + length(of.name());
         if x + width > WIDTH {

@@ -8,7 +8,7 @@ use super::{MapPicture, map};
 use crate::args::{ColorBy, Global};
 use crate::escape::escape;
 use crate::failure::Result;
-use crate::layout::{FileLayout, Grid, GridSize, Overlay, Part, Strip};
+use crate::layout::{BytesUse, FileLayout, Grid, GridSize, Overlay, Strip};
 use crate::output::Sink;
 use crate::table::{Style, cut, width};
 
@@ -159,7 +159,7 @@ impl Term<'_> {
 
     fn strip(&mut self, picture: &MapPicture<'_>) -> Result<()> {
         let strip = picture.strip;
-        let mut shown: Vec<Option<Part>> = vec![None; strip.lines * strip.width];
+        let mut shown: Vec<Option<BytesUse>> = vec![None; strip.lines * strip.width];
         for piece in &strip.pieces {
             for bin in shown.get_mut(piece.bins.clone()).unwrap_or_default() {
                 *bin = Some(piece.region.part);
@@ -184,7 +184,7 @@ impl Term<'_> {
             }
             writeln!(self.out)?;
         }
-        let parts = Part::ALL.into_iter().filter(|part| shown.contains(&Some(*part)));
+        let parts = BytesUse::ALL.into_iter().filter(|part| shown.contains(&Some(*part)));
         self.legend("", parts.map(|part| (palette::part(part), part_letter(part), part.name())))
     }
 
