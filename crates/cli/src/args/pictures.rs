@@ -83,7 +83,8 @@ pub(crate) struct FileReport {
 /// What is shown on top of a picture.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Overlaid {
-    /// Fades what a filter prunes, as `where=fare > 20`: see `marq help where`.
+    /// Fades what statistics, bloom filters, dictionaries and page indexes prune for a condition:
+    /// `where=fare > 20`; see `marq help where`.
     #[arg(long, value_name = "where=EXPR", value_parser = overlay, allow_hyphen_values = true)]
     pub(crate) overlay: Option<String>,
 }
