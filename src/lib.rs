@@ -54,6 +54,7 @@
 //! | know which readers open a file | [`readers::readers_of`]; `marq readers` |
 //! | explain each byte of a file | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
 //! | check that a file states nothing false | `check::Checker` (feature `check`); `marq check` |
+//! | see what takes the bytes, and the layout | `marq size`, `marq map`, `marq report` |
 //! | see who wrote the file | [`read::Footer::created_by`] |
 //! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
 //! | load page indexes | [`Reader::load_page_indexes`] |

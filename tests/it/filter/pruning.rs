@@ -332,3 +332,32 @@ fn a_bloom_filter_prunes_what_is_not_there_and_nothing_that_is() {
     }
     assert!(pruned > 450, "{pruned} of 600");
 }
+
+#[test]
+fn ranges_that_are_left_are_the_rows_that_are_left() {
+    let ids = Int64Array::from_iter_values(0..40_000);
+    let batch = RecordBatch::try_from_iter([("id", Arc::new(ids) as ArrayRef)]).expect("a column");
+    let options = WriteOptions::new().with_row_group_rows(10_000).with_page_rows(1000);
+    let reader = Reader::new(write(&batch, options)).expect("a file");
+    let mut options = reader.read_options().clone();
+    options.page_index = PageIndexUse::Always;
+    let reader = reader.options(options);
+    let left = |predicate: Option<Predicate>| {
+        let reader = match predicate {
+            Some(predicate) => reader.clone().filter(predicate),
+            None => reader.clone(),
+        };
+        let groups = reader.explain().expect("a plan").row_groups;
+        for group in &groups {
+            let rows = group.ranges_left.iter().map(|range| range.end - range.start);
+            assert_eq!(rows.sum::<u64>(), group.rows_left);
+        }
+        groups.into_iter().map(|group| group.ranges_left).collect::<Vec<_>>()
+    };
+    assert_eq!(left(None), vec![vec![0..10_000]; 4]);
+    let pages = col("id").eq(12_345).or(col("id").eq(15_000)).or(col("id").gt(38_500));
+    assert_eq!(
+        left(Some(pages)),
+        [vec![], vec![2000..3000, 5000..6000], vec![], vec![8000..10_000]]
+    );
+}

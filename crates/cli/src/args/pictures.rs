@@ -9,8 +9,8 @@ use super::{Files, SourceFile};
 pub(crate) struct Size {
     #[command(flatten)]
     pub(crate) files: Files,
-    /// What is ranked. The headers of all pages are read for structure and encoding; the footer
-    /// alone for column and codec.
+    /// The kind of things that are ranked. The headers of all pages are read for structure and
+    /// encoding; the footer alone for column and codec.
     #[arg(long, default_value = "column")]
     pub(crate) by: SizeBy,
     /// Only this many lines; the others are summed up in one.
@@ -18,7 +18,7 @@ pub(crate) struct Size {
     pub(crate) top: Option<usize>,
 }
 
-/// What `size` ranks.
+/// The things that `size` ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SizeBy {
@@ -80,10 +80,11 @@ pub(crate) struct FileReport {
     pub(crate) overlaid: Overlaid,
 }
 
-/// What is shown on top of a picture.
+/// Flags for whatever lies on top of a picture.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Overlaid {
-    /// Fades what a filter prunes, as `where=fare > 20`: see `marq help where`.
+    /// Fades what statistics, bloom filters, dictionaries and page indexes prune for a condition:
+    /// `where=fare > 20`; see `marq help where`.
     #[arg(long, value_name = "where=EXPR", value_parser = overlay, allow_hyphen_values = true)]
     pub(crate) overlay: Option<String>,
 }
@@ -140,7 +141,7 @@ pub(crate) enum Section {
     Strip,
     /// Pages along the rows, with their bounds.
     Pages,
-    /// What the bytes are for.
+    /// The purposes of the bytes.
     Bytes,
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct GridCell {
     pub(crate) bloom_filters: usize,
     pub(crate) page_indexes: usize,
     pub(crate) encrypted: usize,
-    /// Chunks of which something is wrong or unknown, and what of the first.
+    /// Chunks about which something is wrong or unknown, and the reason for the first of them.
     pub(crate) problems: usize,
     pub(crate) problem: Option<String>,
 }

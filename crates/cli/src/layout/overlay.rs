@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use marquetry::read::PageIndexUse;
 use marquetry::{Predicate, Reader};
 
 use super::FileLayout;
@@ -24,7 +25,11 @@ impl Overlay {
     /// Of the condition, and of the file.
     pub(crate) fn new(layout: &FileLayout, condition: &str, global: &Global) -> Result<Self> {
         let reader: Reader = input::open(&layout.path, global)?;
-        let plan = reader.filter(Predicate::parse(condition)?).explain()?;
+        let reader = reader.filter(Predicate::parse(condition)?);
+        // Also the page indexes of small row groups, which cost a read more than they save.
+        let mut options = reader.read_options().clone();
+        options.page_index = PageIndexUse::Always;
+        let plan = reader.options(options).explain()?;
         let mut left = vec![Vec::new(); layout.rows().len()];
         let rows_left = plan.rows_left();
         let mut row_groups_pruned = 0;

@@ -5,4 +5,6 @@ mod display;
 mod forms;
 mod check;
 mod hexdump;
+mod pictures;
 mod readers;
+mod sizes;

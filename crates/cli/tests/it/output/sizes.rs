@@ -1,0 +1,83 @@
+//! `marq size`: every byte is counted once, and the most comes first.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array};
+use marquetry::{BloomOptions, ColumnOptions, WriteOptions, Writer};
+use serde_json::Value;
+
+use crate::support::folder::Folder;
+
+/// The names and bytes of the lines about a file.
+fn lines(file: &Value) -> Vec<(String, u64)> {
+    let lines = file["lines"].as_array().expect("lines");
+    let line = |line: &Value| {
+        let name = line["name"].as_str().expect("a name").to_owned();
+        (name, line["bytes"].as_u64().expect("bytes"))
+    };
+    lines.iter().map(line).collect()
+}
+
+#[test]
+fn every_byte_is_counted_once_in_every_ranking() {
+    let folder = Folder::new();
+    for name in ["trips.parquet", "nested_v2.parquet", "duckdb.parquet", "no_rows.parquet"] {
+        folder.copy(name);
+        let len = std::fs::metadata(folder.path(name)).expect("a file").len();
+        for by in ["column", "structure", "encoding", "codec"] {
+            let found = folder.json(&["size", name, "--by", by]);
+            assert_eq!((&found["schema"], &found["by"]), (&"marq/1/size".into(), &by.into()));
+            let lines = lines(&found["files"][0]);
+            assert_eq!(lines.iter().map(|(_, bytes)| bytes).sum::<u64>(), len, "{name} {by}");
+            assert!(lines.is_sorted_by(|a, b| a.1 >= b.1), "{lines:?}");
+        }
+    }
+}
+
+#[test]
+fn bloom_filters_are_named_with_their_share() {
+    let folder = Folder::new();
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20_000));
+    let batch = arrow_array::RecordBatch::try_from_iter([("id", ids)]).expect("a batch");
+    let bloom = |column: ColumnOptions| column.with_bloom(BloomOptions::default());
+    let options = WriteOptions::new().with_column("id", bloom);
+    let path = folder.path("a.parquet");
+    let mut writer = Writer::create_with(path, batch.schema(), options).expect("a writer");
+    writer.write(&batch).expect("written");
+    writer.finish().expect("finished");
+    let found = folder.json(&["size", "a.parquet", "--by", "structure"]);
+    let lines = lines(&found["files"][0]);
+    let filters = lines.iter().find(|(name, _)| name == "bloom filters").expect("a filter");
+    assert!(filters.1 > 1000);
+    let text = folder.text(&["size", "a.parquet", "-f", "table", "--raw"]);
+    assert!(text.contains("bloom filters") && text.contains(&filters.1.to_string()), "{text}");
+}
+
+#[test]
+fn lines_beyond_the_top_are_summed_up() {
+    let folder = Folder::new();
+    folder.copy("trips.parquet");
+    let all = lines(&folder.json(&["size", "trips.parquet"])["files"][0]);
+    let top = lines(&folder.json(&["size", "trips.parquet", "--top", "2"])["files"][0]);
+    assert_eq!(top[..2], all[..2]);
+    let others = (format!("{} others", all.len() - 2), all[2..].iter().map(|line| line.1).sum());
+    assert_eq!(top[2..], [others]);
+}
+
+#[test]
+fn of_a_broken_file_the_bytes_are_unparsed_and_the_error_comes_after() {
+    let folder = Folder::new();
+    folder.copy("trips.parquet");
+    let mut bytes = std::fs::read(folder.path("trips.parquet")).expect("a file");
+    let len = bytes.len();
+    let footer = u32::from_le_bytes(*bytes[..len - 4].last_chunk().expect("a length")) as usize;
+    bytes[len - 8 - footer..][..20].fill(0xFF);
+    folder.put("broken.parquet", &bytes);
+    let output = folder.run(&["size", "broken.parquet"]);
+    assert_eq!(output.status.code(), Some(3));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(found["files"][0]["problem"].is_string());
+    let lines = lines(&found["files"][0]);
+    assert_eq!(lines[0], ("unparsed".to_owned(), (len - 8 - footer - 4) as u64));
+    assert_eq!(lines[1], ("footer".to_owned(), (footer + 12) as u64));
+}
