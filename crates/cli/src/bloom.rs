@@ -121,7 +121,7 @@ impl BloomReport {
             found.chain(alone).map(|(value, answer)| Line {
                 row_group: *row_group,
                 value,
-                answer: answer.or(filter.is_none().then_some("no filter")),
+                answer: answer.or_else(|| filter.is_none().then_some("no filter")),
                 bytes: filter.map(|of| of.bytes),
                 blocks: filter.map(|of| of.blocks),
                 set_bits: filter.map(|of| of.set_bits),

@@ -76,7 +76,7 @@ fn a_column_that_only_one_reader_refuses_does_not_stop_it_from_reading_others() 
         filled!(SchemaElement { type_length: Some(5), ..required("x", Type::FixedLenByteArray) }),
     ];
     let chunks = vec![
-        Chunk::new(Type::Int32, 0, &[page.clone()]),
+        Chunk::new(Type::Int32, 0, std::slice::from_ref(&page)),
         Chunk::new(Type::FixedLenByteArray, 0, &[page]),
     ];
     let bytes = file_with(schema, vec![(0, chunks)], |meta| {
@@ -173,8 +173,8 @@ fn read_by_arrow_rs(path: &Path) -> Result<Vec<Result<(), String>>, String> {
     let read = |column: usize| {
         let builder = open()?;
         let mask = ProjectionMask::roots(builder.parquet_schema(), [column]);
-        let batches = builder.with_projection(mask).build().map_err(|e| e.to_string())?;
-        batches.map(|batch| batch.map(|_| ()).map_err(|e| e.to_string())).collect()
+        let mut batches = builder.with_projection(mask).build().map_err(|e| e.to_string())?;
+        batches.try_for_each(|batch| batch.map(|_| ()).map_err(|e| e.to_string()))
     };
     let each = (0..columns).map(|column| {
         catch_unwind(AssertUnwindSafe(|| read(column))).map_err(caught).and_then(|read| read)
@@ -206,7 +206,9 @@ fn broken_promises(path: &Path) -> (Vec<String>, usize) {
         let promised =
             said.refuses_file.is_none() && of_field.iter().all(|leaf| leaf.verdict.is_read());
         let did = match &done {
-            Ok(columns) => columns.get(column).cloned().unwrap_or(Err("no column".to_owned())),
+            Ok(columns) => {
+                columns.get(column).cloned().unwrap_or_else(|| Err("no column".to_owned()))
+            }
             Err(e) => Err(e.clone()),
         };
         match did {
@@ -239,7 +241,7 @@ fn parquet_files(folder: PathBuf) -> Vec<PathBuf> {
 #[test]
 fn arrow_rs_reads_what_is_said_of_it_in_the_files_of_other_writers() {
     let mut all = 0;
-    for path in parquet_files(testdata("").into()) {
+    for path in parquet_files(testdata("")) {
         let (broken, kept) = broken_promises(&path);
         assert!(broken.is_empty(), "{broken:#?}");
         all += kept;
