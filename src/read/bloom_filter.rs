@@ -131,9 +131,13 @@ impl StoredBloom {
     /// The filter of a column chunk; `None` if it has none.
     ///
     /// # Errors
-    /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken.
+    /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Crypto` if its key
+    /// is missing.
     pub(crate) fn new(metadata: &Metadata, row_group: usize, leaf: usize) -> Result<Option<Self>> {
-        let chunk = metadata.footer().column_chunk(row_group, leaf)?;
+        let footer = metadata.footer();
+        // Without its key, it is not known whether an encrypted chunk has a filter.
+        footer.chunk_decryptor(row_group, leaf, &footer.column_chunk_ref(row_group, leaf)?)?;
+        let chunk = footer.column_chunk(row_group, leaf)?;
         let Some(ColumnMetaData {
             bloom_filter_offset: Some(start), bloom_filter_length: len, ..
         }) = chunk.meta_data

@@ -98,7 +98,13 @@ fn of_node(node: Node<'_>, out: &mut Vec<Feature>) {
         Some(LogicalType::File) => Some(Feature::FileReference),
         _ => None,
     });
+    if matches!(logical, Some(LogicalType::File)) {
+        out.push(Feature::FileOnLeaf);
+    }
     match converted {
+        Some(ConvertedType::Interval) if logical.is_some() => {
+            out.push(Feature::IntervalWithLogical);
+        }
         Some(ConvertedType::Unknown(n)) => out.push(Feature::UnknownConvertedType(n)),
         Some(ConvertedType::Bson) => out.push(Feature::BsonConverted),
         _ => {}

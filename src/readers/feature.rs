@@ -77,6 +77,10 @@ pub(super) enum Feature {
     Geography,
     /// A part of a FILE.
     FileReference,
+    /// The logical type FILE on a column, where it does not belong.
+    FileOnLeaf,
+    /// The converted type INTERVAL beside a logical type.
+    IntervalWithLogical,
     /// A part of a VARIANT; whether it begins with metadata and value, and whether it is shredded.
     Variant {
         in_order: bool,

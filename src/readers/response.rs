@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, IntervalUnit};
 
 use super::feature::{EncodedAs, Feature, text};
 use super::verdict::Verdict;
@@ -125,6 +125,8 @@ fn new_encoding(reader: TargetReader, encoding: Encoding) -> Response {
     let reason = Cow::Owned(format!("the encoding {encoding}"));
     match reader {
         TargetReader::PyArrow | TargetReader::Polars => Response::Refuses(reason),
+        // It knows ALP, and does not decode all of it.
+        TargetReader::ArrowRs if encoding == Encoding::Alp => Response::Refuses(reason),
         _ => Response::RefusesFile(reason),
     }
 }
@@ -149,7 +151,7 @@ fn of_codec(reader: TargetReader, codec: CompressionCodec) -> Response {
 fn unknown_converted_type(reader: TargetReader, n: i32) -> Response {
     let reason = Cow::Owned(format!("the converted type is unknown ({n})"));
     match reader {
-        TargetReader::Polars => Response::RefusesFile(reason),
+        TargetReader::Polars | TargetReader::ArrowRs => Response::RefusesFile(reason),
         // 24 was the null type of some writers.
         TargetReader::DuckDb | TargetReader::PyArrow if n != 24 => Response::RefusesFile(reason),
         _ => Response::Reads,
@@ -268,6 +270,17 @@ fn spark(feature: &Feature) -> Response {
 fn arrow_rs(feature: &Feature) -> Response {
     use Feature as F;
     match feature {
+        F::HalfDecimal => refuses_file("a decimal without precision or scale"),
+        F::ColumnOrders => refuses_file("there are not as many column orders as columns"),
+        F::NoRepetition => refuses_file("an element without repetition type"),
+        F::MapOfSeveral => refuses_file("a map whose entries are not keys and values"),
+        F::RepeatedMap => refuses_file("a map that is repeated"),
+        F::FileOnLeaf => refuses_file("the logical type FILE on a column"),
+        F::IntervalWithLogical => refuses_file("INTERVAL beside a logical type"),
+        F::ShortChunk => refuses(SHORT_CHUNK),
+        F::Hint(DataType::Interval(IntervalUnit::MonthDayNano)) => {
+            refuses("intervals of months, days and nanoseconds")
+        }
         F::WideDeltas => refuses("DELTA_BINARY_PACKED of INT32 by DuckDB, which may take 33 bits"),
         F::Variant { .. } => read_as("a struct of the stored parts"),
         F::FileReference => read_as("a struct: it does not know FILE"),
