@@ -133,7 +133,7 @@ fn layout(head: &[u8], decryptor: Option<&ChunkDecryptor>) -> Result<FilterLayou
             (BloomFilterHeader::read(&mut ThriftReader::new(&plain))?, len, Some(rest))
         }
     };
-    let is_known = header.algorithm == BloomFilterAlgorithm::ValueBlock
+    let is_known = header.algorithm == BloomFilterAlgorithm::Block
         && header.hash == BloomFilterHash::XxHash
         && header.compression == BloomFilterCompression::Uncompressed;
     let bits = u64::try_from(header.num_bytes).ok();
