@@ -31,6 +31,7 @@ use crate::metadata::IndexKeeper;
 use crate::metrics::{FileMetrics, OutputRows};
 use crate::pushdown::{self, Filters};
 use crate::scan::{OfFile, Prepared, Scan};
+use crate::schema::FileSchema;
 use crate::statistics::saturated;
 use marquetry::engine::{Budget, FilterCounters, KnownFile, ReadWiring};
 use marquetry::io::StoreSource;
@@ -160,6 +161,33 @@ enum Evaluation {
     Above,
 }
 
+/// The cost of decoding a row of the columns that are decoded only for rows that pass.
+fn saved_nanos(columns: &Columns, filter_columns: &[usize], physical: &Schema) -> f64 {
+    let late = columns.positions.iter().filter(|column| !filter_columns.contains(column));
+    let late = late.filter_map(|column| physical.fields().get(*column));
+    late.map(|field| pushdown::decode_nanos(field.data_type())).sum()
+}
+
+/// Sets which columns are read, and as which types.
+fn set_columns(
+    options: &mut ReadOptions,
+    columns: &Columns,
+    filter_columns: &[usize],
+    schema: &FileSchema,
+) {
+    let n = schema.physical.fields().len();
+    let of_file = columns.positions.iter().copied().filter(|position| *position < n);
+    let target = schema.target(of_file.chain(filter_columns.iter().copied()));
+    options.projection = match target {
+        Some(_) => columns.by_name(&schema.physical),
+        None => columns.projection.clone(),
+    };
+    options.arrow = schema.options(target);
+    if columns.positions.last() == Some(&n) {
+        options.virtual_columns = vec![VirtualColumn::RowNumber { name: ROW_NUMBERS.into() }];
+    }
+}
+
 impl FileFilter {
     fn new(scan: &Scan, filters: Filters, physical: &SchemaRef, columns: &[usize]) -> Result<Self> {
         let is_bindable = columns.iter().all(|index| is_unique(physical, *index));
@@ -181,6 +209,15 @@ impl FileFilter {
         let (physical, rates) = (Arc::clone(physical), Arc::clone(&scan.rates));
         let (trust, prunes) = (Arc::clone(&scan.trust), scan.prunes);
         Ok(Self { evaluation, fixed, filters, physical, rates, trust, prunes, saved: 0.0 })
+    }
+
+    fn wiring(&self, scan: &Scan, indexes: Option<&IndexKeeper>, budget: &Budget) -> ReadWiring {
+        let mut wiring = ReadWiring::default();
+        wiring.bloom_filters = scan.uses_bloom_filters;
+        wiring.only_prunes = matches!(self.evaluation, Evaluation::Above);
+        wiring.loaded_indexes = indexes.map(IndexKeeper::loaded);
+        wiring.budget = Some(budget.clone());
+        wiring
     }
 
     /// Whether the reader has anything to evaluate or to prune by.
@@ -246,31 +283,16 @@ impl FileStream {
             Evaluation::Reader | Evaluation::Above => Vec::new(),
         };
         let columns = Columns::for_expressions(outputs.iter().chain(&in_batches), &physical);
-        let late = columns.positions.iter().filter(|column| !filter_columns.contains(column));
-        let late = late.filter_map(|column| physical.fields().get(*column));
-        filter.saved = late.map(|field| pushdown::decode_nanos(field.data_type())).sum();
+        filter.saved = saved_nanos(&columns, &filter_columns, &physical);
         let reader = open(scan, &prepared, known);
         let mut options = read_options(scan, reader.read_options());
         options.selection = selection;
         let keeper = |cache| IndexKeeper::new(cache, &prepared.file.object_meta, reader.metadata());
         let indexes = scan.cache.as_ref().map(keeper);
-        let of_file = columns.positions.iter().copied().filter(|i| *i < physical.fields().len());
-        let target = schema.target(of_file.chain(filter_columns));
-        options.projection = match target {
-            Some(_) => columns.by_name(&physical),
-            None => columns.projection.clone(),
-        };
-        options.arrow = schema.options(target);
-        if columns.positions.last() == Some(&physical.fields().len()) {
-            options.virtual_columns = vec![VirtualColumn::RowNumber { name: ROW_NUMBERS.into() }];
-        }
+        set_columns(&mut options, &columns, &filter_columns, &schema);
         let reader = reader.options(options).threads(1);
         let budget = reader.new_budget();
-        let mut wiring = ReadWiring::default();
-        wiring.bloom_filters = scan.uses_bloom_filters;
-        wiring.only_prunes = matches!(filter.evaluation, Evaluation::Above);
-        wiring.loaded_indexes = indexes.as_ref().map(IndexKeeper::loaded);
-        wiring.budget = Some(budget.clone());
+        let wiring = filter.wiring(scan, indexes.as_ref(), &budget);
         let read = reader.schema().map_err(to_datafusion)?;
         let at = |expr: Arc<dyn PhysicalExpr>| pushdown::at_positions(&expr, &columns.positions);
         let projector = projection.try_map_exprs(at)?.make_projector(&read)?;

@@ -536,6 +536,27 @@ impl<C: fmt::Debug + ?Sized> fmt::Debug for MarquetryCodecWith<C> {
     }
 }
 
+/// The functions of users, which both kinds of codecs leave to that of the engine.
+macro_rules! functions_of_engine {
+    () => {
+        functions_of_engine! {
+            ScalarUDF, try_decode_udf, try_encode_udf;
+            HigherOrderUDF, try_decode_higher_order_function, try_encode_higher_order_function;
+            AggregateUDF, try_decode_udaf, try_encode_udaf;
+            WindowUDF, try_decode_udwf, try_encode_udwf;
+        }
+    };
+    ($($Function:ty, $decode:ident, $encode:ident;)*) => {$(
+        fn $decode(&self, name: &str, buf: &[u8]) -> Result<Arc<$Function>> {
+            self.engine.$decode(name, buf)
+        }
+
+        fn $encode(&self, node: &$Function, buf: &mut Vec<u8>) -> Result<()> {
+            self.engine.$encode(node, buf)
+        }
+    )*};
+}
+
 impl<C: PhysicalExtensionCodec + ?Sized> PhysicalExtensionCodec for MarquetryCodecWith<C> {
     fn try_decode(
         &self,
@@ -558,29 +579,7 @@ impl<C: PhysicalExtensionCodec + ?Sized> PhysicalExtensionCodec for MarquetryCod
             .unwrap_or_else(|| self.engine.try_encode(node, buf, converter))
     }
 
-    fn try_decode_udf(&self, name: &str, buf: &[u8]) -> Result<Arc<ScalarUDF>> {
-        self.engine.try_decode_udf(name, buf)
-    }
-
-    fn try_encode_udf(&self, node: &ScalarUDF, buf: &mut Vec<u8>) -> Result<()> {
-        self.engine.try_encode_udf(node, buf)
-    }
-
-    fn try_decode_higher_order_function(
-        &self,
-        name: &str,
-        buf: &[u8],
-    ) -> Result<Arc<HigherOrderUDF>> {
-        self.engine.try_decode_higher_order_function(name, buf)
-    }
-
-    fn try_encode_higher_order_function(
-        &self,
-        node: &HigherOrderUDF,
-        buf: &mut Vec<u8>,
-    ) -> Result<()> {
-        self.engine.try_encode_higher_order_function(node, buf)
-    }
+    functions_of_engine!();
 
     fn try_decode_expr(
         &self,
@@ -598,22 +597,6 @@ impl<C: PhysicalExtensionCodec + ?Sized> PhysicalExtensionCodec for MarquetryCod
         context: &PhysicalExprEncodeCtx<'_>,
     ) -> Result<()> {
         self.engine.try_encode_expr(node, buf, context)
-    }
-
-    fn try_decode_udaf(&self, name: &str, buf: &[u8]) -> Result<Arc<AggregateUDF>> {
-        self.engine.try_decode_udaf(name, buf)
-    }
-
-    fn try_encode_udaf(&self, node: &AggregateUDF, buf: &mut Vec<u8>) -> Result<()> {
-        self.engine.try_encode_udaf(node, buf)
-    }
-
-    fn try_decode_udwf(&self, name: &str, buf: &[u8]) -> Result<Arc<WindowUDF>> {
-        self.engine.try_decode_udwf(name, buf)
-    }
-
-    fn try_encode_udwf(&self, node: &WindowUDF, buf: &mut Vec<u8>) -> Result<()> {
-        self.engine.try_encode_udwf(node, buf)
     }
 }
 
@@ -685,45 +668,7 @@ impl<C: LogicalExtensionCodec + ?Sized> LogicalExtensionCodec for MarquetryCodec
         MarquetryLogicalCodec.try_encode_file_format(buf, node)
     }
 
-    fn try_decode_udf(&self, name: &str, buf: &[u8]) -> Result<Arc<ScalarUDF>> {
-        self.engine.try_decode_udf(name, buf)
-    }
-
-    fn try_encode_udf(&self, node: &ScalarUDF, buf: &mut Vec<u8>) -> Result<()> {
-        self.engine.try_encode_udf(node, buf)
-    }
-
-    fn try_decode_higher_order_function(
-        &self,
-        name: &str,
-        buf: &[u8],
-    ) -> Result<Arc<HigherOrderUDF>> {
-        self.engine.try_decode_higher_order_function(name, buf)
-    }
-
-    fn try_encode_higher_order_function(
-        &self,
-        node: &HigherOrderUDF,
-        buf: &mut Vec<u8>,
-    ) -> Result<()> {
-        self.engine.try_encode_higher_order_function(node, buf)
-    }
-
-    fn try_decode_udaf(&self, name: &str, buf: &[u8]) -> Result<Arc<AggregateUDF>> {
-        self.engine.try_decode_udaf(name, buf)
-    }
-
-    fn try_encode_udaf(&self, node: &AggregateUDF, buf: &mut Vec<u8>) -> Result<()> {
-        self.engine.try_encode_udaf(node, buf)
-    }
-
-    fn try_decode_udwf(&self, name: &str, buf: &[u8]) -> Result<Arc<WindowUDF>> {
-        self.engine.try_decode_udwf(name, buf)
-    }
-
-    fn try_encode_udwf(&self, node: &WindowUDF, buf: &mut Vec<u8>) -> Result<()> {
-        self.engine.try_encode_udwf(node, buf)
-    }
+    functions_of_engine!();
 }
 
 /// Decodes what a peer has sent. DataFusion's part of that panics at numbers and texts which it

@@ -23,7 +23,7 @@ use datafusion_datasource::write::get_writer_schema;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::{
-    ExecutionPlanMetricsSet, MetricBuilder, MetricCategory, MetricsSet, Time,
+    Count, ExecutionPlanMetricsSet, MetricBuilder, MetricCategory, MetricsSet, Time,
 };
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType};
 use object_store::ObjectStore;
@@ -74,6 +74,20 @@ impl MarquetrySink {
             false => options.with_unchecked_sort_order(self.sort_order.iter().cloned()),
         })
     }
+
+    fn counter(&self, category: MetricCategory, name: &'static str) -> Count {
+        MetricBuilder::new(&self.metrics).with_category(category).global_counter(name)
+    }
+
+    fn encoder(&self) -> Result<RowGroupEncoder> {
+        let schema = get_writer_schema(&self.config);
+        let encoder =
+            RowGroupEncoder::new(schema, self.write_options()?).map_err(settings_error)?;
+        match self.options.global.allow_single_file_parallelism {
+            true => Ok(encoder),
+            false => encoder.with_threads(1).map_err(to_datafusion),
+        }
+    }
 }
 
 impl DisplayAs for MarquetrySink {
@@ -100,18 +114,9 @@ impl FileSink for MarquetrySink {
         mut files: DemuxedStreamReceiver,
         store: Arc<dyn ObjectStore>,
     ) -> Result<u64> {
-        let rows_written = MetricBuilder::new(&self.metrics)
-            .with_category(MetricCategory::Rows)
-            .global_counter("rows_written");
-        let bytes_written = MetricBuilder::new(&self.metrics)
-            .with_category(MetricCategory::Bytes)
-            .global_counter("bytes_written");
-        let options = self.write_options()?;
-        let encoder = RowGroupEncoder::new(get_writer_schema(&self.config), options);
-        let mut encoder = encoder.map_err(settings_error)?;
-        if !self.options.global.allow_single_file_parallelism {
-            encoder = encoder.with_threads(1).map_err(to_datafusion)?;
-        }
+        let rows_written = self.counter(MetricCategory::Rows, "rows_written");
+        let bytes_written = self.counter(MetricCategory::Bytes, "bytes_written");
+        let encoder = self.encoder()?;
         let compute = MetricBuilder::new(&self.metrics).elapsed_compute(0);
         let mut tasks = JoinSet::new();
         while let Some((path, mut batches)) = files.recv().await {
@@ -122,11 +127,8 @@ impl FileSink for MarquetrySink {
                 MemoryLimit::Finite(bytes) => sink.with_memory(bytes as u64 / POOL_PART),
                 _ => sink,
             };
-            let mut file = OneFile {
-                writer: AsyncWriter::over(sink, encoder.clone()),
-                reservation,
-                compute: compute.clone(),
-            };
+            let writer = AsyncWriter::over(sink, encoder.clone());
+            let mut file = OneFile { writer, reservation, compute: compute.clone() };
             tasks.spawn(async move {
                 let written = async {
                     while let Some(batch) = batches.recv().await {
@@ -134,14 +136,8 @@ impl FileSink for MarquetrySink {
                     }
                     file.flush().await
                 };
-                match written.await {
-                    Ok(()) => Ok(file),
-                    Err(e) => {
-                        // The unfinished file is removed; the first error counts.
-                        let _ = file.writer.abort().await;
-                        Err(e)
-                    }
-                }
+                let written = written.await;
+                file.unless_failed(written).await
             });
         }
         let (written, mut failed) = joined(tasks).await;
@@ -203,6 +199,18 @@ struct OneFile {
 }
 
 impl OneFile {
+    /// The file, if all rows are `written`. After an error the unfinished file is removed.
+    async fn unless_failed(self, written: Result<()>) -> Result<Self> {
+        match written {
+            Ok(()) => Ok(self),
+            Err(e) => {
+                // The first error counts.
+                let _ = self.writer.abort().await;
+                Err(e)
+            }
+        }
+    }
+
     async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let bytes = saturated(batch_bytes(batch));
         self.reserve(bytes).await?;
