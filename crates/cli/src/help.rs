@@ -213,7 +213,7 @@ pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
         "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\n\
          Commands:\n{subcommands}\n\n\
          marq trips.parquet                      one screen about a file\n\
-         marq convert trips.parquet -o trips.csv\n\n\
+         marq convert trips.parquet -o trips.csv\n\
          `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
     )
     .term_width(80)
