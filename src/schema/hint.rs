@@ -15,8 +15,6 @@
 //! is read here. Its tables may share children and strings, so that a short hint stands for endless
 //! data: what is verified, looked at and copied is counted, and past a limit the hint is ignored.
 
-#[cfg(feature = "check")]
-mod fault;
 mod layout;
 mod siblings;
 mod types;
@@ -34,8 +32,6 @@ use base64::engine::general_purpose::{GeneralPurposeConfig, STANDARD};
 use base64::engine::{DecodePaddingMode, GeneralPurpose};
 use flatbuffers::{ForwardsUOffset, Vector, VerifierOptions};
 
-#[cfg(feature = "check")]
-pub(crate) use self::fault::{HintFault, hint_fault};
 use self::siblings::{HintPlace, Siblings, numbered};
 use self::types::{decimal_type, int_type, leaves_open, list_type, only_child, plain, time_unit};
 use super::arrow_options::HintUse;
@@ -205,8 +201,14 @@ impl<'a> OpenHint<'a> {
         self.key_values(self.metadata).unwrap_or_default()
     }
 
+    /// Number of top-level fields.
+    #[cfg(feature = "check")]
+    pub(super) fn fields_len(&self) -> usize {
+        self.fields.1
+    }
+
     /// The top-level field at `position`, verified.
-    fn field(&self, position: usize) -> Option<ipc::Field<'a>> {
+    pub(super) fn field(&self, position: usize) -> Option<ipc::Field<'a>> {
         let (start, len) = self.fields;
         if position >= len {
             return None;
@@ -448,7 +450,7 @@ impl<'a> OpenHint<'a> {
     }
 
     /// The type that a column stands for, as the hint states.
-    fn mark_of<'b>(&self, hinted: ipc::Field<'b>) -> Option<&'b str> {
+    pub(super) fn mark_of<'b>(&self, hinted: ipc::Field<'b>) -> Option<&'b str> {
         let metadata = hinted.custom_metadata()?;
         self.take(metadata.len().checked_mul(NAME_BYTES)?)?;
         stand_in::mark_in(metadata.iter().map(|entry| (entry.key(), entry.value())))

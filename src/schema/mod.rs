@@ -59,6 +59,8 @@ mod arrow_options;
 mod natural;
 mod stand_in;
 mod hint;
+#[cfg(feature = "check")]
+mod hint_fault;
 mod target;
 mod unite;
 mod to_arrow;
@@ -76,7 +78,7 @@ pub(crate) use from_arrow::binary_of_size_0;
 pub use from_arrow::{FromArrowOptions, Written, from_arrow};
 pub(crate) use hint::KEY as HINT_KEY;
 #[cfg(feature = "check")]
-pub(crate) use hint::{HintFault, hint_fault};
+pub(crate) use hint_fault::{HintFault, hint_fault};
 pub use leaf::{Leaf, LeafPath, Physical};
 pub(crate) use nested::{element_of_list, is_variant};
 pub use node::{Node, Repetition, Schema};

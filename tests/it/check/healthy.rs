@@ -66,7 +66,7 @@ fn threads_and_little_memory_change_nothing_but_what_is_checked() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         assert_eq!(check(Threads::Pool(Arc::new(pool)), 1 << 30), (52, Vec::new()));
     }
-    let (chunks, found) = check(Threads::Auto, 2_000);
+    let (chunks, found) = check(Threads::Auto, 9_000);
     assert_eq!(chunks, 52);
     let errors: Vec<&Finding> =
         found.iter().filter(|finding| finding.severity() > Severity::Note).collect();

@@ -4,10 +4,10 @@
 
 use arrow_ipc as ipc;
 
-use super::{Hint, KEY, OpenHint};
+use super::hint::{Hint, KEY, OpenHint};
+use super::leaf::Physical;
+use super::node::{Node, Schema};
 use crate::format::KeyValue;
-use crate::schema::leaf::Physical;
-use crate::schema::node::{Node, Schema};
 
 /// The first contradiction between a hint and the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) fn hint_fault(schema: &Schema, key_values: &[KeyValue]) -> Option<Hin
     let Some(hint) = hint.as_ref().and_then(Hint::open) else {
         return Some(HintFault::Unreadable);
     };
-    let (hinted, stored) = (hint.fields.1, schema.fields().len());
+    let (hinted, stored) = (hint.fields_len(), schema.fields().len());
     if hinted != stored {
         return Some(HintFault::Fields { hinted, stored });
     }
