@@ -268,15 +268,15 @@ fn complete_one(command: Command, path: &str, limited: &[(&Limited, clap::Arg)])
 
 /// The screen that `marq` prints when it is called without arguments.
 pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
-    // What is for packages, not for files, is left to `marq --help`.
-    let root = ["completions", "man"]
+    // All of them would not fit on a screen of 24 lines.
+    let root = ["tail", "cat", "sample", "dict", "bloom", "append", "completions", "man"]
         .into_iter()
         .fold(root, |root, name| root.mut_subcommand(name, |sub| sub.hide(true)));
     root.disable_help_subcommand(true)
         .help_template(
             "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\
          Commands:\n{subcommands}\n\n\
-         marq trips.parquet                      one screen about a file\n\
+         And: tail, cat, sample, dict, bloom, append, completions, man.\n\
          `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
         )
         .term_width(80)

@@ -8,6 +8,7 @@ use marquetry::arrow_schema::Schema;
 use marquetry::crypt::{Decryption, Encryption, Key};
 use marquetry::format::{ColumnOrder, KeyValue};
 use marquetry::io::WriteSink;
+use marquetry::read::{PageIndexUse, ReadOptions};
 use marquetry::rewrite::Rewrite;
 use marquetry::{
     BloomOptions, ErrorKind, Limits, Predicate, Reader, WriteOptions, Writer, col, lit,
@@ -96,7 +97,10 @@ fn pages_and_filters_are_pruned_as_before() {
     let joined = run(&Rewrite::new(files.iter().map(open))).expect("a file");
     let whole = write(&numbers(0, 80_000), options());
     let read = |file: &Bytes, filter: Predicate| {
-        let explanation = open(file).filter(filter).explain().expect("an explanation");
+        let mut options = ReadOptions::default();
+        options.page_index = PageIndexUse::Always;
+        let reader = open(file).options(options).filter(filter);
+        let explanation = reader.explain().expect("an explanation");
         let row_groups = explanation.row_groups.iter();
         let read = row_groups.map(|of| (of.rows_left, of.pages, of.pages_pruned, of.outcome));
         read.collect::<Vec<_>>()

@@ -110,11 +110,11 @@ pub(crate) enum Command {
     Readers(ReadersOf),
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
-    /// What takes the bytes: columns, structures, encodings or codecs, ranked.
+    /// What takes the bytes: columns, structures, encodings, codecs.
     Size(Size),
-    /// A picture of the layout: row groups and columns to scale, and the bytes in their order.
+    /// A picture of the layout: row groups and columns to scale.
     Map(Map),
-    /// A page about a file, to open in a browser: pictures, tables, no server.
+    /// A page about a file, for a browser: pictures and tables.
     Report(FileReport),
     /// Every byte explained: bytes on the left, meaning on the right.
     Hexdump(Hexdump),
@@ -122,9 +122,9 @@ pub(crate) enum Command {
     Check(Check),
     /// Convert between Parquet, Arrow IPC, CSV and JSON lines.
     Convert(Box<Convert>),
-    /// Join files into one, without decoding them: column chunks are copied as they are.
+    /// Joins files into one, without decoding them.
     Concat(Box<Concat>),
-    /// Add the row groups of files to the end of a file, without decoding them.
+    /// Adds the rows of files to the end of a file, without decoding.
     Append(Box<Append>),
     /// Encryption: audit files, encrypt, decrypt, change keys.
     #[command(subcommand)]
