@@ -139,7 +139,6 @@ finding_kinds! {
         ChunkRowsWrong "chunk-rows-wrong" "A column chunk has as many rows as its row group.",
         ChunkUncompressedSizeWrong "chunk-uncompressed-size-wrong" "total_uncompressed_size of a column chunk is the sum over its pages, headers included.",
         EncodingMisplaced "encoding-misplaced" "A page is in an encoding that its type may have.",
-        EncodingUnlisted "encoding-unlisted" "The encodings of a column chunk are those of its pages.",
         EncodingStatsWrong "encoding-stats-wrong" "Encoding statistics count the pages of each type and encoding.",
         DictionaryMissing "dictionary-missing" "A page of indices comes after a dictionary page.",
         // The page index.
@@ -209,6 +208,7 @@ finding_kinds! {
         SummaryRowGroupsDiffer "summary-row-groups-differ" "The row groups of a summary are those of its files.",
     }
     Warning {
+        EncodingUnlisted "encoding-unlisted" "The encodings of a column chunk are those of its pages.",
         TimeOutsideDay "time-outside-day" "A time is that of a day.",
         VersionUnknown "version-unknown" "The version of the footer is 1 or 2.",
         FooterBytesLeft "footer-bytes-left" "The footer ends where its length says.",
@@ -244,6 +244,7 @@ finding_kinds! {
         PageStatisticsRedundant "page-statistics-redundant" "Statistics in page headers are redundant with a column index.",
         EncodingStatsPageType "encoding-stats-page-type" "Encoding statistics tell pages of version 1 and 2 apart.",
         DictionaryOffsetMissing "dictionary-offset-missing" "dictionary_page_offset is stated if there is a dictionary page.",
+        NullCountOfLeaf "null-count-of-leaf" "The places of empty and of null lists count as nulls.",
         EncodingUnused "encoding-unused" "The encodings of a column chunk are those of its pages.",
         DictionaryValueRepeats "dictionary-value-repeats" "The values of a dictionary are different.",
     }

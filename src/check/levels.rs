@@ -52,6 +52,31 @@ pub(super) struct LevelFacts {
     pub(super) last_definition: Option<u16>,
 }
 
+/// Nulls, and how many of them a writer counts that leaves out the places of empty and null lists,
+/// as Arrow C++ does in some columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Nulls {
+    pub(super) all: u64,
+    pub(super) of_leaf: u64,
+}
+
+impl Nulls {
+    /// Of slots whose definition levels occur as often as `definitions` say.
+    pub(super) fn new(definitions: &[u64], shape: &LevelShape) -> Self {
+        let others = definitions.split_last().map_or(&[][..], |(_, others)| others);
+        let all = others.iter().sum();
+        // A leaf that is not optional has no nulls of its own; its parents may.
+        let of_leaf = if shape.max_rep == 0 { all } else { others.last().copied().unwrap_or(0) };
+        let is_element = shape.elements.last() == Some(&shape.max_def);
+        Self { all, of_leaf: if is_element { 0 } else { of_leaf } }
+    }
+
+    /// Whether a stated number is that of the nulls, with or without those places.
+    pub(super) fn is_like(self, stated: i64) -> bool {
+        u64::try_from(stated).is_ok_and(|stated| (self.of_leaf..=self.all).contains(&stated))
+    }
+}
+
 /// Slots that are read at a time, at least and at most.
 const SHORT: usize = 1 << 16;
 const LONG: usize = 1 << 22;
@@ -201,4 +226,28 @@ impl ValidSlots {
 /// The error for a page whose values are more than its levels say.
 pub(super) fn too_many_values() -> Error {
     Error::malformed(Spec::Pages, "the page has more values than its levels say")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nulls_are_counted_with_or_without_empty_lists() {
+        let of = |max_rep, elements: &[u16]| LevelShape {
+            max_def: 3,
+            max_rep,
+            elements: elements.to_vec(),
+        };
+        // Null lists, empty lists, null elements, values.
+        let counts = [5, 3, 2, 10];
+        let list = Nulls::new(&counts, &of(1, &[2]));
+        assert_eq!((list.all, list.of_leaf), (10, 2));
+        assert!(list.is_like(10) && list.is_like(2) && list.is_like(5));
+        assert!(!list.is_like(1) && !list.is_like(11) && !list.is_like(-1));
+        // Elements that are required have no nulls of their own.
+        assert_eq!(Nulls::new(&counts, &of(1, &[3])).of_leaf, 0);
+        // Outside lists, all nulls count.
+        assert_eq!(Nulls::new(&counts, &of(0, &[])), Nulls { all: 10, of_leaf: 10 });
+    }
 }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use super::facts::ValueFacts;
 use super::finding::{Finding, Findings};
 use super::kind::FindingKind;
-use super::levels::{LevelFacts, LevelShape};
+use super::levels::{LevelFacts, LevelShape, Nulls};
 use super::order::LeafOrder;
 use crate::error::Result;
 use crate::format::{BoundaryOrder, ColumnIndexRef, OffsetIndexRef, PageLocation};
@@ -242,6 +242,7 @@ impl<'a> ColumnEntries<'a> {
         &self,
         page: &PageTruth<'_>,
         order: &LeafOrder,
+        shape: &LevelShape,
         findings: &mut Findings,
     ) {
         use FindingKind as K;
@@ -260,7 +261,10 @@ impl<'a> ColumnEntries<'a> {
                 push(Finding::lie(kind, name, stated, found));
             }
         };
-        let nulls = levels.slots - levels.values;
+        let nulls = Nulls::new(&levels.definitions, shape);
+        let stated = self.null_counts.as_ref().and_then(|list| list.get(page.number)).copied();
+        let stated = stated.filter(|stated| nulls.is_like(*stated));
+        let nulls = stated.and_then(|stated| u64::try_from(stated).ok()).unwrap_or(nulls.all);
         count(&self.null_counts, nulls, K::ColumnIndexNullCountWrong, "null_counts");
         if let Some(facts) = page.facts.filter(|_| order.has_nan()) {
             count(&self.nan_counts, facts.nans, K::ColumnIndexNanCountWrong, "nan_counts");

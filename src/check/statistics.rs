@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use super::facts::ValueFacts;
 use super::finding::{Finding, Findings};
 use super::kind::FindingKind;
+use super::levels::Nulls;
 use super::order::{Comparison, LeafOrder};
 use crate::format::Statistics;
 
@@ -24,7 +25,7 @@ pub(super) struct Scope {
 /// The true counts and bounds.
 pub(super) struct Truth<'a> {
     pub(super) facts: &'a ValueFacts,
-    pub(super) nulls: u64,
+    pub(super) nulls: Nulls,
     pub(super) distinct: Option<u64>,
     /// Whether all values were decoded, so that counts can be compared.
     pub(super) is_whole: bool,
@@ -208,10 +209,18 @@ fn check_counts_against(
         }
     };
     let kinds = (K::ChunkNullCountWrong, K::PageNullCountWrong);
-    count(stated.null_count, Some(truth.nulls), kinds, "null_count");
+    let is_of_leaf = stated.null_count.is_some_and(|stated| truth.nulls.is_like(stated));
+    let nulls = Some(truth.nulls.all).filter(|_| !is_of_leaf);
+    count(stated.null_count, nulls, kinds, "null_count");
     let nans = order.has_nan().then_some(truth.facts.nans);
     let kinds = (K::ChunkNanCountWrong, K::PageNanCountWrong);
     count(stated.nan_count, nans, kinds, "nan_count");
     let kinds = (K::ChunkDistinctCountWrong, K::PageDistinctCountWrong);
     count(stated.distinct_count, truth.distinct, kinds, "distinct_count");
+    let is_short =
+        stated.null_count.is_some_and(|stated| u64::try_from(stated) != Ok(truth.nulls.all));
+    if is_of_leaf && is_short && !findings.has(K::NullCountOfLeaf) {
+        let text = "nulls are counted without the places of empty and of null lists";
+        findings.push(Finding::new(K::NullCountOfLeaf, text));
+    }
 }

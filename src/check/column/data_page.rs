@@ -7,7 +7,7 @@ use super::values::LeveledPage;
 use crate::check::distinct::DistinctValues;
 use crate::check::finding::{CheckLevel, Finding, Findings};
 use crate::check::kind::FindingKind as K;
-use crate::check::levels::{self, LevelFacts};
+use crate::check::levels::{self, LevelFacts, Nulls};
 use crate::check::page_index::{FoundPage, PageTruth};
 use crate::check::statistics::{self, Scope, Truth};
 use crate::error::Result;
@@ -90,7 +90,7 @@ impl ColumnCheck<'_> {
         if let Some(columns) = &self.columns {
             let PageNumber { number, offset } = at;
             let page = PageTruth { number, offset, levels, facts: facts.as_ref() };
-            columns.check_page(&page, order, findings);
+            columns.check_page(&page, order, &self.place.shape, findings);
         }
         let Some(facts) = facts else { return Ok(()) };
         if let Some(offsets) = self.offsets.as_ref().filter(|_| self.is_byte_array()) {
@@ -98,7 +98,7 @@ impl ColumnCheck<'_> {
         }
         if let Some(stated) = stated {
             let distinct = of_page.map(|values| values.count());
-            let nulls = levels.slots - levels.values;
+            let nulls = Nulls::new(&levels.definitions, &self.place.shape);
             let truth = Truth { facts: &facts, nulls, distinct, is_whole: true };
             statistics::check_against(stated, order, &truth, scope, findings);
         }

@@ -103,11 +103,6 @@ impl Tally {
             all.iter_mut().zip(of_page).for_each(|(all, of_page)| *all += of_page);
         }
     }
-
-    /// Slots without a value.
-    pub(super) fn nulls(&self) -> u64 {
-        self.slots - self.definitions.last().copied().unwrap_or(0).min(self.slots)
-    }
 }
 
 /// The dictionary of a chunk, and which of its entries occur.

@@ -4,6 +4,7 @@ use super::state::{ColumnCheck, Tally};
 use crate::check::distinct::DistinctValues;
 use crate::check::finding::{CheckLevel, Finding, Findings};
 use crate::check::kind::FindingKind as K;
+use crate::check::levels::Nulls;
 use crate::check::page_index::is_same;
 use crate::check::statistics::{self, Scope, Truth};
 use crate::format::{BoundingBox, Encoding, GeospatialStatistics, PageType};
@@ -38,7 +39,7 @@ impl ColumnCheck<'_> {
         let has_all_values = is_whole && self.tally.has_all_values;
         if let Some(stated) = &self.meta.statistics {
             let distinct = self.distinct.as_ref().map(DistinctValues::count);
-            let (facts, nulls) = (&self.tally.facts, self.tally.nulls());
+            let (facts, nulls) = (&self.tally.facts, Nulls::new(&self.tally.definitions, shape));
             let truth = Truth { facts, nulls, distinct, is_whole: has_all_values };
             statistics::check_against(stated, order, &truth, Scope::CHUNK, findings);
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use marquetry::arrow_array::builder::{ListBuilder, StringBuilder};
 use marquetry::arrow_array::*;
 use marquetry::arrow_schema::{DataType, Field, Schema};
-use marquetry::check::{CheckLevel, Finding, FindingKind};
+use marquetry::check::{CheckLevel, Finding, FindingKind, Severity};
 use marquetry::format::*;
 use marquetry::{
     BloomOptions, ColumnOptions, Compression, PageVersion, SortColumn, StatisticsLevel,
@@ -15,6 +15,7 @@ use marquetry::{
 };
 
 use super::model::{Model, findings, footer, line, written};
+use crate::support::{Chunk, file, ints, leaf, levels_v1, levels_v2, v1, v2};
 use CheckLevel::{Footer, Pages, Truth};
 
 /// The columns of the table, by the indices of their leaves.
@@ -826,3 +827,31 @@ const TRUTH: &[Lie] = &[
         meta.row_groups[0].sorting_columns = Some(columns);
     }),
 ];
+
+#[test]
+fn levels_that_are_no_lists_are_found() {
+    let schema = || vec![leaf("v", Type::Int32, FieldRepetitionType::Repeated)];
+    let v1_of = |rep: &[u32], def: &[u32]| {
+        let values = vec![7; def.iter().filter(|level| **level == 1).count()];
+        let body = [levels_v1(rep, 1), levels_v1(def, 1), ints(&values)].concat();
+        v1(rep.len(), Encoding::Plain, &body)
+    };
+    let v2_of = |rep: &[u32], rows: usize| {
+        let (rep_bytes, def) = (levels_v2(rep, 1), levels_v2(&vec![1; rep.len()], 1));
+        v2(rep.len(), 0, rows, Encoding::Plain, &rep_bytes, &def, &ints(&vec![7; rep.len()]))
+    };
+    for (found, slots, rows, pages) in [
+        ("chunk-starts-in-row g0 v p0", 2, 1, vec![v1_of(&[1, 0], &[1, 1])]),
+        ("levels-inconsistent g0 v p0", 2, 1, vec![v1_of(&[0, 1], &[0, 1])]),
+        ("levels-inconsistent g0 v p1", 2, 1, vec![v1_of(&[0], &[0]), v1_of(&[1], &[1])]),
+        ("page-starts-in-row g0 v p1", 3, 2, vec![v2_of(&[0], 1), v2_of(&[1, 0], 1)]),
+    ] {
+        let chunks = vec![Chunk::new(Type::Int32, slots, &pages)];
+        let lines: Vec<String> = findings(file(schema(), rows, chunks), Truth)
+            .iter()
+            .filter(|finding| finding.severity() == Severity::Error)
+            .map(line)
+            .collect();
+        assert_eq!(lines, [found]);
+    }
+}
