@@ -131,8 +131,8 @@ impl StoredBloom {
     /// The filter of a column chunk; `None` if it has none.
     ///
     /// # Errors
-    /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Crypto` if its key
-    /// is missing.
+    /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Crypto` if its
+    /// key is missing.
     pub(crate) fn new(metadata: &Metadata, row_group: usize, leaf: usize) -> Result<Option<Self>> {
         let footer = metadata.footer();
         // Without its key, it is not known whether an encrypted chunk has a filter.
