@@ -6,11 +6,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
 use bytes::Bytes;
+#[cfg(feature = "encryption")]
 use marquetry::crypt::Encryption;
 use marquetry::format::{Encoding, Type};
 use marquetry::io::WriteSink;
 use marquetry::{ErrorKind, Limits, Reader, WriteOptions, Writer, col, lit};
 
+#[cfg(feature = "encryption")]
 use crate::encryption;
 use crate::support::{Chunk, dictionary, file, file_with, ints, required, testdata, v1};
 
@@ -98,6 +100,7 @@ fn the_elements_of_lists_are_looked_for() {
 }
 
 #[test]
+#[cfg(feature = "encryption")]
 fn filters_and_dictionaries_of_encrypted_columns_are_decrypted() {
     let options = encryption::options(Some(
         Encryption::new(encryption::key(encryption::FOOTER_KEY))

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use marquetry::arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use marquetry::arrow_schema::Schema;
+#[cfg(feature = "encryption")]
 use marquetry::crypt::{Decryption, Encryption, Key};
 use marquetry::format::{ColumnOrder, KeyValue};
 use marquetry::io::WriteSink;
 use marquetry::read::{PageIndexUse, ReadOptions};
 use marquetry::rewrite::Rewrite;
-use marquetry::{
-    BloomOptions, ErrorKind, Limits, Predicate, Reader, WriteOptions, Writer, col, lit,
-};
+use marquetry::{BloomOptions, ErrorKind, Predicate, Reader, WriteOptions, Writer, col, lit};
 
 use super::metadata_is_true::{Seen, is_true};
 use crate::support::generate::{Case, case, every_case};
@@ -239,7 +238,7 @@ fn encrypted_files_are_joined_with_plain_ones_under_another_key() {
     let sealed = run(&Rewrite::new([open(&plain)]).encryption(Encryption::new(key(1)))).unwrap();
     let keys = |n: u8| Decryption::new().with_footer_key(key(n));
     let decrypted =
-        |file: &Bytes, n| Reader::with_keys(file.clone(), Limits::default(), &keys(n)).unwrap();
+        |file: &Bytes, n| Reader::with_keys(file.clone(), Default::default(), &keys(n)).unwrap();
     let inputs = [decrypted(&sealed, 1), open(&plain)];
     let rewrite = Rewrite::new(inputs).encryption(Encryption::new(key(2)));
     let plan = rewrite.plan().unwrap();
