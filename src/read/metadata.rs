@@ -50,7 +50,7 @@ use crate::thrift::{self, Read};
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
-/// use marquetry::ThriftReader;
+/// use marquetry::Reader;
 ///
 /// let metadata = Reader::open("testdata/trips.parquet")?.metadata().clone();
 /// assert_eq!((metadata.rows()?, metadata.row_groups()), (1_000, 4));
