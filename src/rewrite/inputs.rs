@@ -2,7 +2,7 @@
 //!
 //! Spec: `parquet.thrift`, FileMetaData. Traps: a footer states one column order for each leaf, and
 //! bounds of another file were written in another order; readers work around the faults of a writer
-//! by its name in `created_by`, of which there is one.
+//! by its name in `created_by`, and a footer has one name.
 
 use std::ops::Range;
 
