@@ -9,7 +9,6 @@ use std::ops::Range;
 use crate::crypt::Signature;
 use crate::error::{Error, Result};
 use crate::format::{ColumnOrder, FileMetaData, KeyValue, SchemaElement};
-use crate::limits::Limits;
 use crate::read::Footer;
 use crate::reader::Reader;
 use crate::schema::{Leaf, Projection, Schema};
@@ -67,7 +66,7 @@ impl<'a> Inputs<'a> {
             files.push(Input { reader, row_groups, leaves, is_ordered: Vec::new() });
         }
         footer.schema = schema;
-        let parsed = Schema::parse(footer.schema.clone(), &Limits::default())?;
+        let parsed = Schema::parse(footer.schema.clone(), &first.read_options().limits)?;
         let leaves =
             (0..parsed.leaves_len()).map(|i| parsed.leaf(i)).collect::<Result<Vec<Leaf>>>()?;
         let mut inputs = Self { files, footer, leaves, notes: Vec::new() };
@@ -280,8 +279,8 @@ impl<'a> Columns<'a> {
 
     /// For each leaf of the first file, the same leaf of another one.
     fn leaves_in(&self, reader: &Reader, is_by_name: bool) -> Result<Vec<usize>> {
-        let metadata = reader.metadata().index().to_file_meta_data()?;
-        let other = Columns::new(&metadata.schema);
+        let elements: Vec<SchemaElement> = reader.metadata().schema().elements().collect();
+        let other = Columns::new(&elements);
         let mut leaves = Vec::new();
         for (at, column) in self.list.iter().enumerate() {
             let mine = self.elements.get(column.elements.clone()).unwrap_or_default();

@@ -316,11 +316,7 @@ fn partial(folder: &Folder, code: i32, args: &[&str]) -> (String, String) {
 fn of_a_broken_footer_the_strip_is_left_and_the_error_is_named() {
     let folder = Folder::new();
     folder.copy("trips.parquet");
-    let mut bytes = std::fs::read(folder.path("trips.parquet")).expect("a file");
-    let len = bytes.len();
-    let footer = u32::from_le_bytes(*bytes[..len - 4].last_chunk().expect("a length")) as usize;
-    bytes[len - 8 - footer..][..20].fill(0xFF);
-    folder.put("broken.parquet", &bytes);
+    folder.copy_with_broken_footer("trips.parquet", "broken.parquet");
     let (text, message) = partial(&folder, 3, &["map", "broken.parquet", "--to", "svg"]);
     check_passive(&text);
     assert!(text.contains("unparsed") && text.contains("The footer cannot be read"));

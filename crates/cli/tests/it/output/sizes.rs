@@ -68,11 +68,7 @@ fn lines_beyond_the_top_are_summed_up() {
 fn of_a_broken_file_the_bytes_are_unparsed_and_the_error_comes_after() {
     let folder = Folder::new();
     folder.copy("trips.parquet");
-    let mut bytes = std::fs::read(folder.path("trips.parquet")).expect("a file");
-    let len = bytes.len();
-    let footer = u32::from_le_bytes(*bytes[..len - 4].last_chunk().expect("a length")) as usize;
-    bytes[len - 8 - footer..][..20].fill(0xFF);
-    folder.put("broken.parquet", &bytes);
+    let (len, footer) = folder.copy_with_broken_footer("trips.parquet", "broken.parquet");
     let output = folder.run(&["size", "broken.parquet"]);
     assert_eq!(output.status.code(), Some(3));
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -74,6 +74,18 @@ impl Folder {
         std::fs::copy(testdata(name), self.path(name)).expect("a file");
     }
 
+    /// Makes a copy of a file of `testdata/` whose footer cannot be read. Returns the lengths of
+    /// the file and of the footer.
+    pub fn copy_with_broken_footer(&self, name: &str, copy: &str) -> (usize, usize) {
+        let mut bytes = std::fs::read(testdata(name)).expect("a file");
+        let len = bytes.len();
+        let stated = bytes[..len - 4].last_chunk().expect("a length");
+        let footer = u32::from_le_bytes(*stated) as usize;
+        bytes[len - 8 - footer..][..20].fill(0xFF);
+        self.put(copy, bytes);
+        (len, footer)
+    }
+
     /// Makes a Parquet file with these columns, which may have nulls.
     pub fn columns(&self, name: &str, columns: Vec<(&str, ArrayRef)>) {
         let columns = columns.into_iter().map(|(name, column)| (name, column, true));
