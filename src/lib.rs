@@ -207,10 +207,6 @@
     )
 )]
 #![cfg_attr(not(feature = "engine"), allow(unreachable_pub, reason = "public in `engine`"))]
-#![cfg_attr(
-    not(all(feature = "engine", feature = "full")),
-    allow(dead_code, unused_imports, reason = "what only a feature needs is compiled always")
-)]
 
 mod bytes;
 mod calendar;

@@ -5,6 +5,7 @@
 //! uncompressed size, and may lie, so memory is allocated as data arrive, or within what the codec
 //! can expand to.
 
+#[cfg_attr(not(feature = "default"), allow(dead_code))]
 mod output;
 mod disabled;
 #[cfg(feature = "brotli")]
@@ -17,6 +18,7 @@ mod gzip_fast;
 #[cfg(feature = "lz4")]
 mod lz4_raw;
 /// Hadoop's framing, which LZ4 and LZO share.
+#[cfg_attr(not(feature = "default"), allow(dead_code))]
 mod hadoop;
 #[cfg(feature = "lz4")]
 mod lz4_hadoop;

@@ -69,6 +69,7 @@ pub(crate) struct StreamLayout<'a> {
 
 /// A part of a block, from where the one before it ends to the position of the layout.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "inspect"), allow(dead_code))]
 pub(crate) enum Part<'a> {
     /// The least difference of the block that begins.
     MinDelta(i64),
@@ -106,6 +107,7 @@ impl<'a> StreamLayout<'a> {
     ///
     /// # Errors
     /// `Malformed` if the bytes end before.
+    #[cfg_attr(not(feature = "inspect"), allow(dead_code))]
     pub(crate) fn at(
         bytes: &'a [u8],
         header: StreamHeader,
@@ -123,6 +125,7 @@ impl<'a> StreamLayout<'a> {
     }
 
     /// The header.
+    #[cfg_attr(not(feature = "inspect"), allow(dead_code))]
     pub(crate) fn header(&self) -> StreamHeader {
         self.header
     }

@@ -145,6 +145,7 @@ impl Packed<'_> {
 
 /// Where a run lies in its stream, and what it holds.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "inspect"), allow(dead_code))]
 pub(crate) struct RunPlace {
     /// Its header.
     pub header: std::ops::Range<usize>,
@@ -156,6 +157,7 @@ pub(crate) struct RunPlace {
     pub value: Option<u32>,
 }
 
+#[cfg_attr(not(feature = "inspect"), allow(dead_code))]
 impl Hybrid {
     /// As [`Hybrid::new`], of a stream whose headers are read also where values take no bits.
     pub(crate) fn stored(bytes: Bytes, width: BitWidth, n: usize) -> Self {
@@ -178,6 +180,13 @@ impl Hybrid {
         Ok(RunPlace { header: start..body.start, body, n: self.run_left(), value })
     }
 
+    /// Values that are still to come.
+    pub(crate) fn remaining(&self) -> usize {
+        self.left
+    }
+}
+
+impl Hybrid {
     /// A decoder of `n` values of `width` bits.
     ///
     /// # Errors
@@ -186,11 +195,6 @@ impl Hybrid {
         // Values of no bits are all 0, and streams of them are often left out.
         let left = if width.0 == 0 { n } else { 0 };
         Ok(Self { bytes, at: 0, width, left: n, run: Current::Rle { value: 0, left } })
-    }
-
-    /// Values that are still to come.
-    pub(crate) fn remaining(&self) -> usize {
-        self.left
     }
 
     /// The next run, or as much of it as `max` values are. `max` must not be 0.

@@ -76,6 +76,7 @@ impl FooterIndex {
     }
 
     /// The bytes that it was read from.
+    #[cfg_attr(not(feature = "inspect"), allow(dead_code))]
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
     }

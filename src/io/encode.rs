@@ -50,6 +50,7 @@ impl EncodeThreads {
     }
 
     /// The pool whose threads may wait for a row group. `None` if the calling thread is to.
+    #[cfg_attr(not(feature = "async"), allow(dead_code))]
     pub(crate) fn pool_of_jobs(&self) -> Option<Pool> {
         match self {
             Self::Serial => None,

@@ -13,6 +13,7 @@ pub(crate) fn within(outer: &BooleanBuffer, inner: &BooleanBuffer) -> BooleanBuf
 
 /// Repeats each bit of `results` from its set bit of `first` up to the next one. Bits before the
 /// first set bit are not set.
+#[cfg_attr(not(feature = "engine"), allow(dead_code))]
 pub fn repeated(results: &BooleanBuffer, first: &BooleanBuffer) -> BooleanBuffer {
     let mut carry = false;
     words(first, results, |first, results| {

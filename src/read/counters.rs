@@ -57,6 +57,7 @@ impl Counter {
     }
 
     /// Returns the count, and resets it to 0.
+    #[cfg_attr(not(feature = "engine"), allow(dead_code))]
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)
     }

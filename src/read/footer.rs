@@ -312,6 +312,7 @@ impl Footer {
     }
 
     /// The bytes of the footer, decrypted if it is encrypted.
+    #[cfg_attr(not(feature = "inspect"), allow(dead_code))]
     pub(crate) fn plain_bytes(&self) -> Bytes {
         self.index().bytes().clone()
     }
@@ -495,6 +496,7 @@ impl Footer {
     }
 
     /// The footer as it is in the file, and what follows it there.
+    #[cfg_attr(not(feature = "inspect"), allow(dead_code))]
     pub(crate) fn stored(&self) -> Bytes {
         self.shared.stored.clone()
     }

@@ -349,6 +349,7 @@ impl Metadata {
     }
 
     /// The same with more indexes, which are of this file; `None` if it has all of them.
+    #[cfg_attr(not(feature = "engine"), allow(dead_code))]
     pub(super) fn with_indexes(&self, more: &RangeCache) -> Option<Self> {
         let mut indexes = (*self.indexes).clone();
         let before = indexes.byte_len();

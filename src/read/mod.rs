@@ -17,6 +17,7 @@ mod tail;
 pub(crate) mod metadata;
 pub(crate) mod counters;
 mod progress;
+#[cfg_attr(not(feature = "engine"), allow(dead_code))]
 pub(crate) mod loaded_indexes;
 mod options;
 pub(crate) mod wiring;
@@ -33,6 +34,7 @@ mod filter;
 mod variant;
 mod plan;
 mod prune;
+#[cfg_attr(not(feature = "async"), allow(dead_code))]
 mod index_ranges;
 mod regions;
 mod walk;
@@ -65,15 +67,18 @@ pub(crate) use prune::PrunedBy;
 pub(crate) use regions::ChunkRegions;
 pub(crate) use retry::Failed;
 pub use row_group::RowGroupDecoder;
-#[cfg(test)]
+#[cfg(all(test, feature = "async"))]
 pub(crate) use scan::MAX_SMALL;
 pub use scan::RowGroupOpening;
 pub(crate) use scan::{
-    FilterFirst, FilterTask, Next, OpenContext, OpenStep, Opened, Opening, Prefetch, Scan, Wave,
-    Workers,
+    FilterFirst, Next, OpenContext, Opened, Opening, Prefetch, Scan, Wave, Workers,
 };
+#[cfg(feature = "async")]
+pub(crate) use scan::{FilterTask, OpenStep};
 pub use supplied::Step;
 pub use tail::{FooterTail, Tail};
-pub(crate) use walk::{ChunkWalk, chunk_range, page_context};
+#[cfg(any(feature = "inspect", feature = "check"))]
+pub(crate) use walk::page_context;
+pub(crate) use walk::{ChunkWalk, chunk_range};
 pub use walk::{StoredPage, StoredPages};
 pub(crate) use wiring::ReadWiring;

@@ -66,6 +66,7 @@ impl Tail {
     ///
     /// # Errors
     /// As [`Tail::new`].
+    #[cfg_attr(not(all(feature = "async", feature = "engine")), allow(dead_code))]
     pub(crate) fn at_end(file_len: u64, len: u64) -> Result<Self> {
         let whole = Self::new(file_len)?;
         let Some(start) = file_len.checked_sub(len) else {

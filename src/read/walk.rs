@@ -160,6 +160,7 @@ pub(crate) fn chunk_range(
 }
 
 /// The context in which the pages of a leaf are opened, without keys.
+#[cfg_attr(not(any(feature = "inspect", feature = "check")), allow(dead_code))]
 pub(crate) fn page_context(
     footer: &Footer,
     leaf: &Leaf,

@@ -27,6 +27,7 @@ pub(crate) mod ops;
 pub(crate) mod join;
 pub(crate) mod lengths;
 pub(crate) mod planes;
+#[cfg_attr(not(feature = "snappy"), allow(dead_code))]
 pub(crate) mod snappy;
 pub(crate) mod spans;
 pub(crate) mod strings;

@@ -62,6 +62,7 @@ mod read;
 mod write;
 mod unknown;
 mod list;
+#[cfg_attr(not(feature = "inspect"), allow(dead_code))]
 pub(crate) mod describe;
 pub(crate) mod derive;
 #[cfg(test)]

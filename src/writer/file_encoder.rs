@@ -164,6 +164,7 @@ impl FileEncoder {
 
     /// Bytes of memory that are held: waiting rows, rows that are being encoded and their estimated
     /// output, and the indexes.
+    #[cfg_attr(not(all(feature = "object_store", feature = "engine")), allow(dead_code))]
     pub(super) fn bytes_held(&self) -> u64 {
         self.schedule.bytes_held() + self.assembler.index_bytes() as u64
     }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
-use crate::io::{EncodeThreads, InFlight, Pool};
+use crate::io::{EncodeThreads, InFlight};
 use crate::schema::Schema;
 use crate::variant::VariantShape;
 use crate::write::{EncodedRowGroup, FileLayout, PendingRowGroup, WriteOptions};
@@ -100,7 +100,7 @@ impl RowGroupEncoder {
     #[cfg(feature = "parallel")]
     #[must_use]
     pub fn with_pool(mut self, pool: std::sync::Arc<rayon::ThreadPool>) -> Self {
-        self.threads = EncodeThreads::Pool(Pool::Own(pool));
+        self.threads = EncodeThreads::Pool(crate::io::Pool::Own(pool));
         self
     }
 

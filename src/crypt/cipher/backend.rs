@@ -43,6 +43,7 @@ pub(in crate::crypt) fn check_enabled(what: impl fmt::Display) -> Result<()> {
 }
 
 /// The first block of the counter: the nonce, then 1.
+#[cfg_attr(not(feature = "encryption"), allow(dead_code))]
 pub(super) fn first_block(nonce: [u8; NONCE_LEN]) -> [u8; 16] {
     let mut block = [0; 16];
     let (start, counter) = block.split_at_mut(NONCE_LEN);

@@ -309,6 +309,7 @@ impl Streamed {
 
 /// The methods by which an engine controls a read; [`BatchStream`](crate::BatchStream) documents
 /// them.
+#[cfg_attr(not(feature = "engine"), allow(dead_code))]
 impl Streamed {
     pub(crate) fn is_fetched(&self) -> bool {
         self.done || (self.indexes.is_none() && self.scan.is_fetched())

@@ -153,6 +153,7 @@ const PART_BYTES: usize = 8 << 20;
 const MAX_SENT_PARTS: usize = 8;
 
 /// The methods by which an engine controls the memory of an upload.
+#[cfg_attr(not(feature = "engine"), allow(dead_code))]
 impl StoreSink {
     /// Lets parts have the length that the next one should have, if it has less because of the
     /// memory and `has_memory` says that there is enough for two of them. Else an object may come

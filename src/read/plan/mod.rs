@@ -5,6 +5,7 @@ mod rows;
 mod scan;
 mod chunk;
 mod row_group;
+#[cfg_attr(not(feature = "async"), allow(dead_code))]
 mod parts;
 
 pub(super) use self::chunk::{byte_range, end_of_short_chunk};

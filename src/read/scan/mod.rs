@@ -12,9 +12,11 @@ mod decode;
 mod schedule;
 
 pub(crate) use decode::Workers;
-pub(crate) use filter_first::{FilterFirst, FilterTask, OpenContext, OpenStep, Opened, Opening};
+pub(crate) use filter_first::{FilterFirst, OpenContext, Opened, Opening};
+#[cfg(feature = "async")]
+pub(crate) use filter_first::{FilterTask, OpenStep};
 pub use opening::RowGroupOpening;
-#[cfg(test)]
+#[cfg(all(test, feature = "async"))]
 pub(crate) use schedule::MAX_SMALL;
 pub(crate) use schedule::{Next, Prefetch, Scan};
 pub(crate) use wave::Wave;

@@ -67,6 +67,7 @@ enum RowGroupState {
 
 /// How far before their turn row groups are opened.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "async"), allow(dead_code))]
 pub(crate) enum Prefetch {
     /// Only when a wave has capacity for them.
     Never,
@@ -118,6 +119,7 @@ pub(crate) const MAX_SMALL: usize = 64;
 impl Prefetch {
     /// As many row groups as the options of a plan allow, few at first if a limit may soon be
     /// reached.
+    #[cfg_attr(not(feature = "async"), allow(dead_code))]
     pub(crate) fn many(plan: &Plan) -> Self {
         let max_depth = plan.options().read_ahead.row_groups.max(1);
         let depth = if may_end_soon(plan) { DEPTH_AT_FIRST.min(max_depth) } else { max_depth };
@@ -353,7 +355,11 @@ impl Scan {
     pub(crate) fn may_overlap(&self) -> bool {
         self.size.may_overlap
     }
+}
 
+/// What the drivers of streams ask for.
+#[cfg_attr(not(all(feature = "async", feature = "engine")), allow(dead_code))]
+impl Scan {
     /// Whether the first row group is there, so that a wave can be decoded.
     pub(crate) fn has_open(&self) -> bool {
         matches!(self.queue.front(), Some(Queued { state: RowGroupState::Open(_), .. }))
@@ -402,7 +408,9 @@ impl Scan {
     pub(crate) fn queued(&self) -> usize {
         self.queue.len()
     }
+}
 
+impl Scan {
     /// Keeps what the last row group of a wave has left; `is_at_end` if it gave no more rows.
     fn keep_rest(&mut self, mut wave: Wave, is_at_end: bool) {
         let Some(mut last) = wave.groups.pop().filter(|_| !is_at_end) else { return };
