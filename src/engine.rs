@@ -107,7 +107,7 @@
 //! [`Plan::wanted_bytes`]: crate::read::Plan::wanted_bytes
 //! [`Predicate::last_function`]: crate::Predicate::last_function
 
-pub use crate::calendar::civil_from_days;
+pub use crate::calendar::TimeText;
 #[cfg(feature = "object_store")]
 pub use crate::io::stream::store::{is_replaced, replaced};
 pub use crate::limits::Budget;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::calendar::civil_from_days;
+use crate::calendar::TimeText;
 use crate::error::Result;
 use crate::format::{ConvertedType, LogicalType, TimeUnit};
 use crate::read::Footer;
@@ -285,33 +285,27 @@ fn decimal(unscaled: i128, scale: i32) -> String {
     format!("{sign}{whole}.{fraction}")
 }
 
-fn date(days: i64) -> String {
-    let (year, month, day) = civil_from_days(days.clamp(-(1 << 40), 1 << 40));
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
-/// Units of a second, and the digits after the point.
-fn per_second(unit: &TimeUnit) -> Option<(i64, usize)> {
+/// The digits after the point of a second that a unit has.
+fn digits(unit: &TimeUnit) -> Option<u32> {
     match unit {
-        TimeUnit::Millis => Some((1_000, 3)),
-        TimeUnit::Micros => Some((1_000_000, 6)),
-        TimeUnit::Nanos => Some((1_000_000_000, 9)),
+        TimeUnit::Millis => Some(3),
+        TimeUnit::Micros => Some(6),
+        TimeUnit::Nanos => Some(9),
         _ => None,
     }
 }
 
+fn date(days: i64) -> String {
+    TimeText::date(days.clamp(-(1 << 40), 1 << 40)).to_string()
+}
+
 fn time(number: i64, unit: &TimeUnit) -> Option<String> {
-    let (per_second, digits) = per_second(unit)?;
-    let (seconds, fraction) = (number.div_euclid(per_second), number.rem_euclid(per_second));
-    let (hours, minutes) = (seconds.div_euclid(3600), seconds.rem_euclid(3600) / 60);
-    let seconds = seconds.rem_euclid(60);
-    Some(format!("{hours:02}:{minutes:02}:{seconds:02}.{fraction:0digits$}"))
+    let sign = if number < 0 { "-" } else { "" };
+    Some(format!("{sign}{}", TimeText::time(number.unsigned_abs(), digits(unit)?)))
 }
 
 fn timestamp(number: i64, unit: &TimeUnit) -> Option<String> {
-    let per_day = per_second(unit)?.0 * 86_400;
-    let day = date(number.div_euclid(per_day));
-    Some(format!("{day} {}", time(number.rem_euclid(per_day), unit)?))
+    Some(TimeText::timestamp(number, digits(unit)?, b' ').to_string())
 }
 
 fn uuid(bytes: &[u8]) -> Option<String> {
@@ -342,7 +336,7 @@ mod tests {
         assert_eq!(unscaled(&[0xFF, 0xFE]), Some(-2));
         assert_eq!(unscaled(&[0; 17]), None);
         assert_eq!(date(-1), "1969-12-31");
-        assert_eq!(time(-1, &TimeUnit::Millis).unwrap(), "-1:59:59.999");
+        assert_eq!(time(-1, &TimeUnit::Millis).unwrap(), "-00:00:00.001");
         assert_eq!(timestamp(-1, &TimeUnit::Micros).unwrap(), "1969-12-31 23:59:59.999999");
         assert_eq!(uuid(&[0x12; 16]).unwrap(), "12121212-1212-1212-1212-121212121212");
     }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use arrow_schema::TimeUnit;
 
-use crate::calendar::civil_from_days;
+use crate::calendar::TimeText;
 
 /// Nanoseconds of a second.
 pub(super) const SECOND: i64 = 1_000_000_000;
@@ -28,8 +28,8 @@ pub(super) fn nanos_of(unit: TimeUnit) -> i64 {
 /// A date as days since 1970-01-01, shown as `2024-01-31`.
 pub(super) struct Date(pub(super) i64);
 
-/// A time of day as nanoseconds since midnight, shown as `12:34:56` with as many fractional digits
-/// as it needs.
+/// A time of day as nanoseconds since midnight, shown as `12:34:56` with as many thousandths as it
+/// needs.
 pub(super) struct Time(pub(super) i64);
 
 /// A point in time as nanoseconds since 1970-01-01 00:00, shown as date and time.
@@ -37,21 +37,13 @@ pub(super) struct Timestamp(pub(super) i128);
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil_from_days(self.0);
-        let sign = if year < 0 { "-" } else { "" };
-        write!(f, "{sign}{:04}-{month:02}-{day:02}", year.unsigned_abs())
+        TimeText::date(self.0).fmt(f)
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, nanos) = (self.0 / SECOND, self.0 % SECOND);
-        write!(f, "{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)?;
-        if nanos == 0 {
-            return Ok(());
-        }
-        let digits = format!("{nanos:09}");
-        write!(f, ".{}", digits.trim_end_matches('0'))
+        TimeText::time(self.0.unsigned_abs(), 9).fmt(f)
     }
 }
 
@@ -69,7 +61,7 @@ impl fmt::Display for Timestamp {
 pub(super) fn parse_date(text: &str) -> Option<i64> {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
-        None => (false, text),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let mut parts = unsigned.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);

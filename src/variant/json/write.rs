@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::plain::plain_end;
-use crate::calendar::civil_from_days;
+use crate::calendar::TimeText;
 use crate::error::{Error, LimitKind, Result};
 use crate::variant::Variant;
 
@@ -164,7 +164,9 @@ fn write_scalar(out: &mut String, value: &Variant<'_>) {
         Variant::Double(v) if v.is_finite() => number!(out, &v),
         Variant::Double(v) => not_finite(out, v),
         Variant::Decimal(digits, scale) => decimal(out, digits, scale),
-        Variant::Date(days) => quoted(out, |out| date(out, days.into())),
+        Variant::Date(days) => {
+            quoted(out, |out| out.push_str(TimeText::date(days.into()).as_str()))
+        }
         Variant::TimestampMicros(v) => timestamp(out, v, 6, "Z"),
         Variant::TimestampNtzMicros(v) => timestamp(out, v, 6, ""),
         Variant::TimestampNanos(v) => timestamp(out, v, 9, "Z"),
@@ -173,7 +175,7 @@ fn write_scalar(out: &mut String, value: &Variant<'_>) {
             if v < 0 {
                 out.push('-');
             }
-            time(out, v.unsigned_abs(), 6);
+            out.push_str(TimeText::time(v.unsigned_abs(), 6).as_str());
         }),
         Variant::Binary(bytes) => quoted(out, |out| STANDARD.encode_string(bytes, out)),
         Variant::String(value) => text(out, value),
@@ -204,10 +206,7 @@ impl io::Write for JsonTarget<'_> {
 }
 
 fn integer(out: &mut String, value: i64) {
-    if value < 0 {
-        out.push('-');
-    }
-    padded(out, value.unsigned_abs(), 1);
+    write!(out, "{value}").expect("a String takes all");
 }
 
 fn not_finite(out: &mut String, value: f64) {
@@ -255,61 +254,11 @@ fn text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Days since 1970-01-01 as a date of the Gregorian calendar. Years beyond four digits have a sign.
-fn date(out: &mut String, days: i64) {
-    let (year, month, day) = civil_from_days(days);
-    match year {
-        0..=9999 => {}
-        10_000.. => out.push('+'),
-        _ => out.push('-'),
-    }
-    padded(out, year.unsigned_abs(), 4);
-    out.push('-');
-    padded(out, month.unsigned_abs(), 2);
-    out.push('-');
-    padded(out, day.unsigned_abs(), 2);
-}
-
-/// A time in units of 10^-digits seconds since midnight. Hours may exceed 23.
-fn time(out: &mut String, units: u64, digits: u32) {
-    let second = 10_u64.pow(digits);
-    let (seconds, mut fraction, mut width) = (units / second, units % second, digits as usize);
-    padded(out, seconds / 3600, 2);
-    out.push(':');
-    padded(out, seconds / 60 % 60, 2);
-    out.push(':');
-    padded(out, seconds % 60, 2);
-    if fraction == 0 {
-        return;
-    }
-    while fraction % 1000 == 0 {
-        (fraction, width) = (fraction / 1000, width - 3);
-    }
-    out.push('.');
-    padded(out, fraction, width);
-}
-
 fn timestamp(out: &mut String, units: i64, digits: u32, zone: &str) {
-    let day = 86_400 * 10_i64.pow(digits);
     quoted(out, |out| {
-        date(out, units.div_euclid(day));
-        out.push('T');
-        time(out, units.rem_euclid(day).unsigned_abs(), digits);
+        out.push_str(TimeText::timestamp(units, digits, b'T').as_str());
         out.push_str(zone);
     });
-}
-
-/// A number of at least `width` digits.
-fn padded(out: &mut String, value: u64, width: usize) {
-    let mut digits = [b'0'; 20];
-    let (mut rest, mut at) = (value, digits.len());
-    while rest > 0 {
-        at -= 1;
-        digits[at] += u8::try_from(rest % 10).expect("a digit");
-        rest /= 10;
-    }
-    let start = at.min(digits.len() - width);
-    out.push_str(str::from_utf8(&digits[start..]).expect("digits"));
 }
 
 fn uuid(out: &mut String, bytes: [u8; 16]) {

@@ -7,7 +7,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::Append;
 use super::numbers::integer;
-use marquetry::engine::civil_from_days;
+use marquetry::engine::TimeText;
 
 /// Appends the values of dates, times and durations; in UTC where the type has a time zone.
 ///
@@ -96,60 +96,20 @@ pub(super) fn is_far(array: &dyn Array, i: usize) -> bool {
 
 /// Appends a day, counted from 1970-01-01.
 fn date(days: i64, out: &mut Vec<u8>) {
-    let (year, month, day) = civil_from_days(days);
-    match year {
-        0..=9999 => {
-            two_digits(year.unsigned_abs() / 100, out);
-            two_digits(year.unsigned_abs() % 100, out);
-        }
-        // ISO 8601 wants a sign where years have other than four digits.
-        _ => out.extend_from_slice(format!("{year:+05}").as_bytes()),
-    }
-    out.push(b'-');
-    two_digits(month.unsigned_abs(), out);
-    out.push(b'-');
-    two_digits(day.unsigned_abs(), out);
+    out.extend_from_slice(TimeText::date(days).as_bytes());
 }
 
 /// Appends an instant in units of 10^-digits seconds after 1970-01-01.
 fn instant(value: i64, digits: u32, out: &mut Vec<u8>) {
-    let unit = 10i64.pow(digits);
-    let (seconds, fraction) = (value.div_euclid(unit), value.rem_euclid(unit));
-    let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    date(day, out);
-    out.push(b'T');
-    clock(second.unsigned_abs(), fraction.unsigned_abs(), digits, out);
+    out.extend_from_slice(TimeText::timestamp(value, digits, b'T').as_bytes());
 }
 
 /// Appends a time of day; one before or after the day keeps counting.
 fn time(value: i64, digits: u32, out: &mut Vec<u8>) {
-    let unit = 10u64.pow(digits);
     if value < 0 {
         out.push(b'-');
     }
-    let value = value.unsigned_abs();
-    clock(value / unit, value % unit, digits, out);
-}
-
-fn clock(seconds: u64, fraction: u64, digits: u32, out: &mut Vec<u8>) {
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    match hours {
-        0..=99 => two_digits(hours, out),
-        _ => integer(hours, out),
-    }
-    out.push(b':');
-    two_digits(minutes, out);
-    out.push(b':');
-    two_digits(seconds, out);
-    let nanos = fraction * 10u64.pow(9 - digits);
-    let shown = match nanos {
-        0 => return,
-        n if n.is_multiple_of(1_000_000) => 3,
-        n if n.is_multiple_of(1000) => 6,
-        _ => 9,
-    };
-    out.push(b'.');
-    padded(nanos / 10u64.pow(9 - shown), shown, out);
+    out.extend_from_slice(TimeText::time(value.unsigned_abs(), digits).as_bytes());
 }
 
 fn duration(value: i64, digits: u32, out: &mut Vec<u8>) {
@@ -168,12 +128,6 @@ fn duration(value: i64, digits: u32, out: &mut Vec<u8>) {
         }
     }
     out.push(b'S');
-}
-
-/// Appends a number below 100 with two digits.
-fn two_digits(number: u64, out: &mut Vec<u8>) {
-    let digit = |n: u64| b'0' + u8::try_from(n % 10).unwrap_or_default();
-    out.extend_from_slice(&[digit(number / 10), digit(number)]);
 }
 
 /// Appends a number with this number of digits.
@@ -229,17 +183,6 @@ mod tests {
 
     #[test]
     fn extremes_have_a_text() {
-        for (days, wanted) in [
-            (0, "1970-01-01"),
-            (-719_528, "0000-01-01"),
-            (-719_529, "-0001-12-31"),
-            (i64::from(i32::MAX), "+5881580-07-11"),
-            (i64::from(i32::MIN), "-5877641-06-23"),
-        ] {
-            assert_eq!(text(|out| date(days, out)), wanted);
-        }
-        assert_eq!(text(|out| instant(i64::MAX, 6, out)), "+294247-01-10T04:00:54.775807");
-        assert_eq!(text(|out| instant(i64::MIN, 0, out)), "-292277022657-01-27T08:29:52");
         assert_eq!(text(|out| duration(i64::MIN, 0, out)), "-PT9223372036854775808S");
         assert_eq!(text(|out| duration(i64::MAX, 3, out)), "PT9223372036854775.807S");
         assert_eq!(text(|out| time(-1, 6, out)), "-00:00:00.000001");
