@@ -31,6 +31,8 @@ pub(super) struct FilterCheck {
 
 /// Bytes that a header takes, at most.
 const MAX_HEADER: u64 = 1024;
+/// Bytes of the length of a module.
+const LENGTH_LEN: u64 = 4;
 /// Bytes of a block.
 const BLOCK: u64 = 32;
 
@@ -143,7 +145,11 @@ fn layout(head: &[u8], decryptor: Option<&ChunkDecryptor>) -> Result<FilterLayou
     };
     let bits_len = match rest {
         None => bits,
-        Some(rest) => ChunkDecryptor::module_len(rest)? as u64,
+        // The module goes on beyond what was read here.
+        Some(rest) => match rest.first_chunk() {
+            Some(len) => u64::from(u32::from_le_bytes(*len)).saturating_add(LENGTH_LEN),
+            None => ChunkDecryptor::module_len(rest)? as u64,
+        },
     };
     Ok(FilterLayout { header_len: header_len as u64, bits_len, is_known })
 }

@@ -1,7 +1,7 @@
 //! [`Sink`] receives the bytes of a file.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -120,6 +120,27 @@ impl PathSink {
         self.temporary.as_deref()
     }
 
+    /// Copies the first `len` bytes of another file, before anything else is written: by reference
+    /// to the same blocks where the file system has that, else without reading them into the
+    /// process where the operating system can.
+    pub(crate) fn begin_with(&mut self, old: &File, len: u64) -> Result<()> {
+        let Some(file) = &mut self.file else {
+            return Err(Error::usage("the file is finished"));
+        };
+        let done = match share_blocks(old, file) {
+            true => file
+                .set_len(len)
+                .and_then(|()| std::io::Seek::seek(file, io::SeekFrom::Start(len)))
+                .map(|_| len),
+            false => io::copy(&mut old.take(len), file),
+        };
+        match done {
+            Ok(copied) if copied == len => Ok(()),
+            Ok(_) => Err(self.failed("copying", io::ErrorKind::UnexpectedEof.into())),
+            Err(e) => Err(self.failed("copying", e)),
+        }
+    }
+
     fn failed(&self, what: &str, e: io::Error) -> Error {
         Error::io(what, e).at_file(self.path.display().to_string())
     }
@@ -163,6 +184,17 @@ impl Drop for PathSink {
             let _ = std::fs::remove_file(temporary);
         }
     }
+}
+
+/// Makes an empty file share all blocks of another one; false if the file system cannot.
+#[cfg(target_os = "linux")]
+fn share_blocks(old: &File, new: &File) -> bool {
+    rustix::fs::ioctl_ficlone(new, old).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn share_blocks(_old: &File, _new: &File) -> bool {
+    false
 }
 
 /// Locks a new temporary file; false if it was removed before that. Where files cannot be locked,

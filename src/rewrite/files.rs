@@ -1,20 +1,36 @@
 //! [`Rewrite`]: files copied into one, with a plan that can be looked at before.
 
+use super::decide::Decisions;
 use super::inputs::{self, Inputs};
+use super::plan::RewritePlan;
+use super::regroup::regroup;
+use super::settings::RewriteSettings;
 use super::splice::{Spliced, Splicer};
+use crate::compress::Compression;
 use crate::crypt::{Encryption, FileEncryptor};
 use crate::error::Result;
 use crate::io::Sink;
 use crate::limits::Budget;
-use crate::read::chunk_range;
 use crate::reader::Reader;
+use crate::write::WriteOptions;
+use crate::write::sorting::SortColumn;
 
-/// Copies files into one, without decoding a value.
+/// Copies files into one; what cannot be copied is decoded and encoded.
 ///
 /// Of each [`Reader`] its row groups ([`Reader::row_groups`]) are copied, one file after the other;
 /// of the columns those of the first reader's projection ([`Reader::project`]), in the order of the
 /// file. Page indexes, bloom filters, statistics, size statistics, sorting columns and unknown
 /// fields are copied with the pages.
+///
+/// Each column chunk is made in the cheapest way that does what is asked for; [`Rewrite::plan`]
+/// says which, and why:
+///
+/// | way | for |
+/// |---|---|
+/// | its bytes are copied | what stays |
+/// | page by page | another encryption; checksums that are verified |
+/// | pages compressed anew | [`Rewrite::codec`] |
+/// | decoded and encoded | [`Rewrite::encode`]; columns that [`Rewrite::by_name`] widens or adds; row groups that [`Reader::offset`] and [`Reader::limit`] cut |
 ///
 /// A footer says some things once for all of its row groups:
 ///
@@ -42,70 +58,7 @@ use crate::reader::Reader;
 #[must_use]
 pub struct Rewrite {
     readers: Vec<Reader>,
-    is_by_name: bool,
-    encryption: Option<Encryption>,
-    key_values: Vec<(String, Option<String>)>,
-    verifies_checksums: bool,
-}
-
-/// The plan of a [`Rewrite`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RewritePlan {
-    /// The row groups of the new file, in its order.
-    pub row_groups: Vec<PlannedRowGroup>,
-    /// Number of rows of the new file.
-    pub rows: u64,
-    /// Facts of the old files that the new one does not state, a sentence each.
-    pub notes: Vec<String>,
-}
-
-impl RewritePlan {
-    /// The column chunks that are copied as they are.
-    pub fn copied(&self) -> PlannedChunks {
-        self.row_groups.iter().map(|row_group| row_group.copied).sum()
-    }
-
-    /// The column chunks that are copied page by page, because their encryption or checksums
-    /// change.
-    pub fn copied_by_page(&self) -> PlannedChunks {
-        self.row_groups.iter().map(|row_group| row_group.copied_by_page).sum()
-    }
-}
-
-/// A row group of the new file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PlannedRowGroup {
-    /// The file it comes from, by its position among the readers.
-    pub file: usize,
-    /// Its number there.
-    pub row_group: usize,
-    /// Number of rows.
-    pub rows: u64,
-    /// Its column chunks that are copied as they are.
-    pub copied: PlannedChunks,
-    /// Its column chunks that are copied page by page.
-    pub copied_by_page: PlannedChunks,
-}
-
-/// Column chunks, and their bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PlannedChunks {
-    /// Number of column chunks.
-    pub chunks: usize,
-    /// Bytes of their pages, as they are stored in the old file.
-    pub bytes: u64,
-}
-
-impl std::iter::Sum for PlannedChunks {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, one| Self {
-            chunks: sum.chunks + one.chunks,
-            bytes: sum.bytes.saturating_add(one.bytes),
-        })
-    }
+    settings: RewriteSettings,
 }
 
 /// The file that a [`Rewrite`] has written.
@@ -123,44 +76,155 @@ pub struct Rewritten {
 impl Rewrite {
     /// Copies these files, one after the other.
     pub fn new(readers: impl IntoIterator<Item = Reader>) -> Self {
-        Self {
-            readers: readers.into_iter().collect(),
-            is_by_name: false,
-            encryption: None,
-            key_values: Vec::new(),
-            verifies_checksums: false,
-        }
+        Self { readers: readers.into_iter().collect(), settings: RewriteSettings::default() }
     }
 
-    /// Sets whether the columns of the files are matched by name, so that their order may differ.
-    /// By default, the files have the same columns in the same order.
+    /// Sets whether the columns of the files are matched by name. By default, the files have the
+    /// same columns in the same order.
+    ///
+    /// The new file has the columns of all files, those of the first one first. A column that a
+    /// file has not is null there. If its types differ, the new one is that of a file which holds
+    /// the values of all of them, by the rules of [`Reader::target`] for wider types, or else what
+    /// [`unite`](crate::schema::unite) makes of them. Only chunks of another type are decoded.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::Reader;
+    /// use marquetry::io::WriteSink;
+    /// use marquetry::rewrite::{ChunkReason, Rewrite};
+    ///
+    /// let trips = Reader::open("testdata/trips.parquet")?;
+    /// let mut stops = Vec::new();
+    /// Rewrite::new([trips.clone().project(["stops"])?]).run(WriteSink(&mut stops))?;
+    /// let stops = Reader::new(bytes::Bytes::from(stops))?;
+    /// let plan = Rewrite::new([trips, stops]).by_name(true).plan();
+    /// # let _ = (plan, ChunkReason::Missing);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn by_name(mut self, by_name: bool) -> Self {
-        self.is_by_name = by_name;
+        self.settings.is_by_name = by_name;
         self
     }
 
     /// Encrypts the new file. By default it is not encrypted, whatever the files are.
     pub fn encryption(mut self, encryption: Encryption) -> Self {
-        self.encryption = Some(encryption);
+        self.settings.encryption = Some(encryption);
         self
     }
 
     /// Sets a key of the key-value metadata of the new file, in place of what the files say.
     pub fn set_key_value(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.key_values.push((key.into(), Some(value.into())));
+        self.settings.key_values.push((key.into(), Some(value.into())));
         self
     }
 
     /// Leaves out a key of the key-value metadata of the files.
     pub fn drop_key_value(mut self, key: impl Into<String>) -> Self {
-        self.key_values.push((key.into(), None));
+        self.settings.key_values.push((key.into(), None));
         self
     }
 
     /// Sets whether the checksums of all pages are verified, for which each page is looked at.
     /// Those that get another checksum are always verified.
     pub fn verify_checksums(mut self, verify: bool) -> Self {
-        self.verifies_checksums = verify;
+        self.settings.verifies_checksums = verify;
+        self
+    }
+
+    /// Gives the pages of the columns that match a pattern another codec, without decoding their
+    /// values. A pattern is that of [`WriteOptions::with_column`]; later settings win. Chunks that
+    /// have the codec already are copied, unless it has levels: that of a chunk is not known.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::io::WriteSink;
+    /// use marquetry::rewrite::Rewrite;
+    /// use marquetry::{Compression, Reader};
+    ///
+    /// let trips = Reader::open("testdata/trips.parquet")?;
+    /// let rewrite = Rewrite::new([trips]).codec("*", Compression::Uncompressed);
+    /// let mut out = Vec::new();
+    /// rewrite.run(WriteSink(&mut out))?;
+    /// assert!(rewrite.plan()?.recompressed().chunks > 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn codec(mut self, pattern: impl Into<String>, codec: Compression) -> Self {
+        self.settings.codecs.push((pattern.into(), codec));
+        self
+    }
+
+    /// Decodes the columns that match a pattern, and encodes them with the
+    /// [options](Rewrite::options). A pattern is that of [`WriteOptions::with_column`].
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::io::WriteSink;
+    /// use marquetry::rewrite::Rewrite;
+    /// use marquetry::{Reader, WriteOptions};
+    ///
+    /// let options =
+    ///     WriteOptions::new().with_column("id", |column| column.with_bloom(Default::default()));
+    /// let trips = Reader::open("testdata/trips.parquet")?;
+    /// let rewrite = Rewrite::new([trips]).options(options).encode("id");
+    /// let mut out = Vec::new();
+    /// rewrite.run(WriteSink(&mut out))?;
+    /// assert_eq!(rewrite.plan()?.encoded().chunks, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn encode(mut self, pattern: impl Into<String>) -> Self {
+        self.settings.encoded.push(pattern.into());
+        self
+    }
+
+    /// Sets how columns are written that are encoded, for whatever reason. A codec that they do not
+    /// name is that of the old chunk; their encryption, key-value metadata, sort order and
+    /// shredding are ignored.
+    pub fn options(mut self, options: WriteOptions) -> Self {
+        self.settings.options = options;
+        self
+    }
+
+    /// Sets whether the row groups are made anew, as the [options](Rewrite::options) say: all rows
+    /// are read, and written. Default: the new file has the row groups of the old ones.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::io::WriteSink;
+    /// use marquetry::rewrite::Rewrite;
+    /// use marquetry::{Reader, WriteOptions};
+    ///
+    /// let options = WriteOptions::new().with_row_group_rows(400);
+    /// let trips = Reader::open("testdata/trips.parquet")?;
+    /// let rewrite = Rewrite::new([trips]).options(options).regroup(true);
+    /// assert_eq!(rewrite.run(WriteSink(Vec::new()))?.row_groups, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn regroup(mut self, regroup: bool) -> Self {
+        self.settings.regroups = regroup;
+        self
+    }
+
+    /// Sorts all rows by these columns: they are read, held in memory, and written into new row
+    /// groups, which state the order.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::io::WriteSink;
+    /// use marquetry::rewrite::Rewrite;
+    /// use marquetry::{Reader, SortColumn};
+    ///
+    /// let trips = Reader::open("testdata/trips.parquet")?;
+    /// let rewrite = Rewrite::new([trips]).sort_by([SortColumn::descending("fare")]);
+    /// assert_eq!(rewrite.run(WriteSink(Vec::new()))?.rows, 1_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sort_by(mut self, columns: impl IntoIterator<Item = SortColumn>) -> Self {
+        self.settings.sort_by = columns.into_iter().collect();
         self
     }
 
@@ -171,81 +235,87 @@ impl Rewrite {
     pub fn plan(&self) -> Result<RewritePlan> {
         let inputs = self.inputs()?;
         let encryptor = self.encryptor(&inputs)?;
+        let decisions = self.decisions(&inputs);
         let mut row_groups = Vec::new();
         for (at, file) in inputs.files.iter().enumerate() {
-            for &row_group in &file.row_groups {
+            for part in &file.row_groups {
                 let new = row_groups.len();
-                let planned = self.planned(&inputs, encryptor.as_ref(), (at, row_group), new);
+                let planned = decisions.row_group(at, part, encryptor.as_ref(), new);
                 let place = |e| file.reader.name(e);
                 row_groups.push(planned.map_err(place)?);
             }
         }
         let rows = row_groups.iter().fold(0u64, |sum, group| sum.saturating_add(group.rows));
-        Ok(RewritePlan { row_groups, rows, notes: inputs.notes })
+        Ok(RewritePlan {
+            row_groups,
+            regroups: inputs.remake.is_some(),
+            columns: inputs.leaves.iter().map(|leaf| leaf.path.dotted()).collect(),
+            rows,
+            notes: inputs.notes,
+        })
     }
 
-    /// Copies the files.
+    /// Writes the new file.
     ///
-    /// A window of a column chunk is in memory at a time (a whole chunk where its protection
-    /// changes), the footers, and a place for each page, within the
-    /// [`Limits::memory_bytes`](crate::Limits::memory_bytes) of the first reader.
+    /// A window of a column chunk is in memory at a time, a whole chunk where its protection or
+    /// codec changes, the values of a column of a row group where they are encoded; the footers,
+    /// and a place for each page, within the [`Limits::memory_bytes`](crate::Limits::memory_bytes)
+    /// of the first reader.
     ///
     /// # Errors
-    /// `Usage` if there is no file, the columns of the files differ, a reader selects single rows,
-    /// or an encryption has a key for a column that does not exist; `Unsupported` if one of several
-    /// writers has faults that readers know by its name; `Crypto` if a key is missing, something is
-    /// not authentic, or a signature was not verified; `Malformed` if a file violates the format,
-    /// as far as it is read, or column chunks share bytes ([`Reader::shared_bytes`] allows it);
-    /// `Limit(Memory)`, `Io`.
+    /// `Usage` if there is no file, the columns of the files differ, a setting is for a column that
+    /// does not exist, or a reader filters or selects rows; `Unsupported` if one of several writers
+    /// has faults that readers know by its name, or a column that must be encoded has a type that
+    /// is not written; `Crypto` if a key is missing, something is not authentic, or a signature was
+    /// not verified; `Malformed` if a file violates the format, as far as it is read, or column
+    /// chunks share bytes ([`Reader::shared_bytes`] allows it); `Limit(Memory)`, `Io`.
     pub fn run(&self, sink: impl Sink) -> Result<Rewritten> {
         let Spliced { rows, row_groups, bytes, .. } = self.splice(sink)?;
         Ok(Rewritten { rows, row_groups, bytes })
     }
 
     pub(super) fn splice(&self, sink: impl Sink) -> Result<Spliced> {
-        let inputs = self.inputs()?;
-        let encryptor = self.encryptor(&inputs)?;
-        let limits = inputs.files.first().map(|file| file.reader.read_options().limits.clone());
-        let budget = Budget::new(limits.unwrap_or_default().memory_bytes);
-        Splicer::new(&inputs, sink, encryptor, self.verifies_checksums, budget).run()
+        self.splice_after(sink, 0)
     }
 
-    fn inputs(&self) -> Result<Inputs<'_>> {
-        let mut inputs = Inputs::new(&self.readers, self.is_by_name)?;
-        inputs::change_key_values(&mut inputs.footer, &self.key_values);
+    /// Like [`Rewrite::splice`], into a sink that has the first `kept` bytes of the first file.
+    pub(super) fn splice_after(&self, sink: impl Sink, kept: u64) -> Result<Spliced> {
+        let inputs = self.inputs()?;
+        let limits = inputs.files.first().map(|file| file.reader.read_options().limits.clone());
+        let budget = Budget::new(limits.unwrap_or_default().memory_bytes);
+        if inputs.remake.is_some() {
+            return regroup(&inputs, &self.settings, sink, &budget);
+        }
+        let encryptor = self.encryptor(&inputs)?;
+        let decisions = self.decisions(&inputs);
+        Splicer::new(decisions, sink, encryptor, &self.settings.options, budget).run(kept)
+    }
+
+    pub(super) fn readers(&self) -> &[Reader] {
+        &self.readers
+    }
+
+    /// The same settings, for other readers.
+    pub(super) fn with_readers(&self, readers: impl IntoIterator<Item = Reader>) -> Self {
+        Self { readers: readers.into_iter().collect(), settings: self.settings.clone() }
+    }
+
+    pub(super) fn is_encrypting(&self) -> bool {
+        self.settings.encryption.is_some()
+    }
+
+    pub(super) fn inputs(&self) -> Result<Inputs<'_>> {
+        let mut inputs = Inputs::new(&self.readers, &self.settings)?;
+        inputs::change_key_values(&mut inputs.footer, &self.settings.key_values);
         Ok(inputs)
     }
 
-    fn encryptor(&self, inputs: &Inputs<'_>) -> Result<Option<FileEncryptor>> {
-        let encryption = self.encryption.as_ref();
-        encryption.map(|of| FileEncryptor::new(of, &of.protections(&inputs.leaves)?)).transpose()
+    fn decisions<'a>(&self, inputs: &'a Inputs<'a>) -> Decisions<'a> {
+        Decisions { inputs, verifies_checksums: self.settings.verifies_checksums }
     }
 
-    fn planned(
-        &self,
-        inputs: &Inputs<'_>,
-        encryptor: Option<&FileEncryptor>,
-        (file, row_group): (usize, usize),
-        new: usize,
-    ) -> Result<PlannedRowGroup> {
-        let (mut copied, mut copied_by_page) = Default::default();
-        let Some(input) = inputs.files.get(file) else {
-            return Err(crate::Error::internal("there is no such input"));
-        };
-        let footer = input.footer();
-        for (new_leaf, &leaf) in input.leaves.iter().enumerate() {
-            let chunk = footer.column_chunk_ref(row_group, leaf)?;
-            let range = chunk_range(footer, input.reader.file_len(), row_group, leaf, &chunk)?;
-            let is_sealed = match encryptor {
-                Some(encryptor) => encryptor.chunk(new, new_leaf)?.is_some(),
-                None => false,
-            };
-            let by_page = is_sealed || chunk.is_encrypted() || self.verifies_checksums;
-            let sum: &mut PlannedChunks = if by_page { &mut copied_by_page } else { &mut copied };
-            sum.chunks += 1;
-            sum.bytes = sum.bytes.saturating_add(range.end - range.start);
-        }
-        let rows = footer.row_group_rows(row_group)?;
-        Ok(PlannedRowGroup { file, row_group, rows, copied, copied_by_page })
+    fn encryptor(&self, inputs: &Inputs<'_>) -> Result<Option<FileEncryptor>> {
+        let encryption = self.settings.encryption.as_ref();
+        encryption.map(|of| FileEncryptor::new(of, &of.protections(&inputs.leaves)?)).transpose()
     }
 }

@@ -6,22 +6,45 @@
 
 use std::ops::Range;
 
+use super::columns::{Columns, alone, kept_elements};
+use super::plan::ChunkReason;
+use super::settings::{LeafWishes, RewriteSettings};
+use super::union::{ColumnSource, United, union};
 use crate::crypt::Signature;
 use crate::error::{Error, Result};
 use crate::format::{ColumnOrder, FileMetaData, KeyValue, SchemaElement};
 use crate::read::Footer;
 use crate::reader::Reader;
-use crate::schema::{Leaf, Projection, Schema};
+use crate::schema::{
+    ArrowOptions, FromArrowOptions, HINT_KEY, Leaf, Projection, Schema, from_arrow, to_arrow,
+};
+use crate::stats::order::ValueOrder;
+use crate::write::options::LeafSettings;
 
 /// A file that is copied from.
 pub(super) struct Input<'a> {
     pub(super) reader: &'a Reader,
     /// The row groups that are copied, in this order.
-    pub(super) row_groups: Vec<usize>,
-    /// By leaf of the new file, the leaf of this one.
-    pub(super) leaves: Vec<usize>,
+    pub(super) row_groups: Vec<RowGroupPart>,
+    /// By leaf of the new file, the leaf of this one, if its chunks are the same.
+    pub(super) leaves: Vec<Option<usize>>,
+    /// By column of the new file, where this one has it.
+    pub(super) columns: Vec<ColumnSource>,
     /// By leaf of the new file, whether bounds have the order that the new footer states.
     pub(super) is_ordered: Vec<bool>,
+    /// Whether all chunks are encoded, because readers know faults of its writer by its name.
+    pub(super) is_faulty: bool,
+}
+
+/// A row group that is copied, or some of its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RowGroupPart {
+    /// Its number in the file.
+    pub(super) ordinal: usize,
+    /// The rows, if they are not all.
+    pub(super) cut: Option<Range<u64>>,
+    /// Number of rows.
+    pub(super) rows: u64,
 }
 
 impl Input<'_> {
@@ -30,12 +53,33 @@ impl Input<'_> {
     }
 }
 
+/// A column of the new file: a child of the root.
+pub(super) struct NewColumn {
+    /// Its place among the columns of all files.
+    source: usize,
+    /// Its leaves.
+    pub(super) leaves: Range<usize>,
+    /// A schema with this column alone.
+    pub(super) schema: Vec<SchemaElement>,
+    /// Of the leaves that the column has in the files, which are kept.
+    pub(super) kept: Vec<bool>,
+}
+
 /// The files, and the footer of the new one.
 pub(super) struct Inputs<'a> {
     pub(super) files: Vec<Input<'a>>,
     /// Without row groups.
     pub(super) footer: FileMetaData,
     pub(super) leaves: Vec<Leaf>,
+    pub(super) columns: Vec<NewColumn>,
+    /// By leaf, what is asked for.
+    pub(super) wishes: Vec<LeafWishes>,
+    /// By leaf, how it is written where it is encoded.
+    pub(super) settings: Vec<LeafSettings>,
+    /// By leaf, whether its bounds have a place in the new file where it is encoded.
+    pub(super) has_bounds: Vec<bool>,
+    /// The reason to encode everything, if row groups are made anew.
+    pub(super) remake: Option<ChunkReason>,
     /// Facts of the inputs that the new file does not state, in sentences.
     pub(super) notes: Vec<String>,
 }
@@ -44,58 +88,120 @@ impl<'a> Inputs<'a> {
     /// Looks at all files before anything is written.
     ///
     /// # Errors
-    /// `Usage` if there is no file, the columns differ, or a reader selects single rows;
-    /// `Unsupported` if pages are read with a workaround that another name in `created_by` would
-    /// switch off; `Crypto` if a signature was not verified.
-    pub(super) fn new(readers: &'a [Reader], is_by_name: bool) -> Result<Self> {
+    /// `Usage` if there is no file, the columns differ, a setting fits no column, or a reader
+    /// selects single rows; `Unsupported` if pages are read with a workaround that another name in
+    /// `created_by` would switch off; `Crypto` if a signature was not verified.
+    pub(super) fn new(readers: &'a [Reader], settings: &RewriteSettings) -> Result<Self> {
         let Some(first) = readers.first() else {
             return Err(Error::usage("no file was given: there is nothing to copy"));
         };
         let mut footer = first.metadata().index().to_file_meta_data().map_err(|e| first.name(e))?;
         footer.row_groups.clear();
         footer.num_rows = 0;
-        let columns = Columns::new(&footer.schema);
-        let kept = kept_leaves(first)?;
-        let schema = kept_elements(&footer.schema, &kept);
-        let mut files = Vec::with_capacity(readers.len());
-        for reader in readers {
-            let leaves = columns.leaves_in(reader, is_by_name).map_err(|e| reader.name(e))?;
-            let row_groups = row_groups(reader).map_err(|e| reader.name(e))?;
-            let leaves = leaves.into_iter().zip(&kept).filter(|(_, kept)| **kept);
-            let leaves = leaves.map(|(leaf, _)| leaf).collect();
-            files.push(Input { reader, row_groups, leaves, is_ordered: Vec::new() });
-        }
+        let united = match settings.is_by_name {
+            true => union(readers)?,
+            false => as_first(readers, &footer.schema)?,
+        };
+        let kept = kept_leaves(first, &united.elements)?;
+        let (schema, columns) = new_columns(&united.elements, &kept)?;
+        let is_as_first = schema == footer.schema;
         footer.schema = schema;
         let parsed = Schema::parse(footer.schema.clone(), &first.read_options().limits)?;
         let leaves =
             (0..parsed.leaves_len()).map(|i| parsed.leaf(i)).collect::<Result<Vec<Leaf>>>()?;
-        let mut inputs = Self { files, footer, leaves, notes: Vec::new() };
-        inputs.join_orders();
+        let wishes = settings.of_leaves(&leaves)?;
+        let mut files = Vec::with_capacity(readers.len());
+        for (reader, sources) in readers.iter().zip(united.sources) {
+            let row_groups = row_groups(reader).map_err(|e| reader.name(e))?;
+            files.push(input(reader, row_groups, &sources, &columns));
+        }
+        let remake = match (settings.sort_by.is_empty(), settings.regroups) {
+            (false, _) => Some(ChunkReason::Sorted),
+            (true, true) => Some(ChunkReason::RowGroups),
+            (true, false) => None,
+        };
+        let settings = settings.options.resolve(&parsed)?;
+        let (has_bounds, notes) = (vec![true; leaves.len()], Vec::new());
+        let mut inputs =
+            Self { files, footer, leaves, columns, wishes, settings, has_bounds, remake, notes };
         inputs.join_key_values();
+        if !is_as_first {
+            inputs.change_hint();
+        }
         inputs.join_writers()?;
+        inputs.join_orders();
         Ok(inputs)
+    }
+
+    /// Why a column of a row group is decoded and encoded; `None` if its chunks are copied.
+    pub(super) fn encoding_reason(
+        &self,
+        file: &Input<'_>,
+        part: &RowGroupPart,
+        column: usize,
+    ) -> Option<ChunkReason> {
+        if self.remake.is_some() {
+            return self.remake;
+        }
+        let wishes = self.columns.get(column).and_then(|of| self.wishes.get(of.leaves.clone()));
+        match file.columns.get(column) {
+            Some(ColumnSource::Missing) => Some(ChunkReason::Missing),
+            Some(ColumnSource::Converted) => Some(ChunkReason::Type),
+            _ if part.cut.is_some() => Some(ChunkReason::Cut),
+            _ if wishes.into_iter().flatten().any(|leaf| leaf.is_encoded) => {
+                Some(ChunkReason::Settings)
+            }
+            _ => file.is_faulty.then_some(ChunkReason::Writer),
+        }
+    }
+
+    /// Whether a chunk of a column is copied from a file.
+    fn copies(&self, file: &Input<'_>, column: usize) -> bool {
+        let is_copied = |part| self.encoding_reason(file, part, column).is_none();
+        file.row_groups.iter().any(is_copied)
+    }
+
+    /// Whether a chunk of any column is encoded.
+    fn encodes(&self) -> bool {
+        self.files.iter().any(|file| {
+            let encodes = |part| {
+                let reason = |column| self.encoding_reason(file, part, column);
+                (0..self.columns.len()).any(|column| reason(column).is_some())
+            };
+            file.row_groups.iter().any(encodes)
+        })
     }
 
     /// States the order of each leaf, and finds the files whose bounds have another.
     fn join_orders(&mut self) {
-        let has_orders = self.files.iter().any(|file| stated_order(file, 0).is_some());
+        let copied: Vec<Vec<bool>> = (self.columns.iter().enumerate())
+            .map(|(column, _)| self.files.iter().map(|file| self.copies(file, column)).collect())
+            .collect();
+        let encodes = self.encodes();
+        let has_orders = encodes || self.files.iter().any(|file| stated_order(file, 0).is_some());
         let is_one = self.files.len() == 1;
         let mut orders = Vec::with_capacity(self.leaves.len());
-        for (at, leaf) in self.leaves.iter().enumerate() {
-            let leaf_in = |file: &Input<'_>| file.leaves.get(at).copied().unwrap_or(usize::MAX);
+        let copied = self.columns.iter().zip(copied);
+        let copied = copied.flat_map(|(of, copied)| of.leaves.clone().map(move |_| copied.clone()));
+        for ((at, leaf), copied) in self.leaves.iter().enumerate().zip(copied) {
             let known = |order: &ColumnOrder| is_one || is_known(order);
             let stated = |file: &Input<'_>| {
-                stated_order(file, leaf_in(file)).filter(|order| known(order)).cloned()
+                let leaf = file.leaves.get(at).copied().flatten()?;
+                stated_order(file, leaf).filter(|order| known(order)).cloned()
             };
-            let order = self.files.iter().find_map(stated);
-            let mut differs = false;
+            let of_copied = || self.files.iter().zip(&copied).filter(|(_, copied)| **copied);
+            let total_order = self.settings.get(at).is_some_and(|of| of.total_order);
+            let order = match of_copied().next() {
+                Some(_) => of_copied().find_map(|(file, _)| stated(file)),
+                None => Some(ValueOrder::for_leaf(leaf, total_order).column_order()),
+            };
             // Bounds without an order must not get one.
             let can_keep = order.is_some() || !has_orders;
             let is_same = |file| can_keep && stated(file) == order;
             let same: Vec<bool> = self.files.iter().map(is_same).collect();
+            let differs = same.iter().zip(&copied).any(|(same, copied)| *copied && !same);
             for (file, same) in self.files.iter_mut().zip(same) {
                 file.is_ordered.push(same);
-                differs |= !same;
             }
             if differs {
                 self.notes.push(format!(
@@ -104,7 +210,13 @@ impl<'a> Inputs<'a> {
                     leaf.path.dotted()
                 ));
             }
-            orders.push(order.unwrap_or(ColumnOrder::TypeOrder));
+            let order = order.unwrap_or(ColumnOrder::TypeOrder);
+            if let Some(settings) = self.settings.get_mut(at) {
+                settings.total_order = order == ColumnOrder::Ieee754TotalOrder;
+                let ours = ValueOrder::for_leaf(leaf, settings.total_order).column_order();
+                self.has_bounds.get_mut(at).into_iter().for_each(|has| *has = ours == order);
+            }
+            orders.push(order);
         }
         self.footer.column_orders = has_orders.then_some(orders);
     }
@@ -136,17 +248,39 @@ impl<'a> Inputs<'a> {
         self.footer.key_value_metadata = (!all.is_empty()).then_some(all);
     }
 
+    /// Describes the columns of the new file under `ARROW:schema`, if a file did: there are others
+    /// than in the first file, and readers take them by their places.
+    fn change_hint(&mut self) {
+        let Some(all) = &mut self.footer.key_value_metadata else { return };
+        let before = all.len();
+        all.retain(|pair| pair.key != HINT_KEY);
+        if all.len() == before {
+            return;
+        }
+        match arrow_hint(&self.files, &self.columns) {
+            Ok(hint) => all.extend(hint),
+            Err(e) => self.notes.push(format!("ARROW:schema is left out: {e}")),
+        }
+    }
+
     /// States who wrote the pages, if that is one.
     fn join_writers(&mut self) -> Result<()> {
         self.footer.version =
             self.files.iter().map(|file| file.footer().index().head().version).max().unwrap_or(2);
         let writer = |file: &Input<'a>| file.footer().created_by().map(str::to_owned);
         let first = self.files.first().and_then(writer);
-        if self.files.iter().all(|file| writer(file) == first) {
+        let changes_pages = self.wishes.iter().any(|leaf| leaf.codec.is_some()) || self.encodes();
+        if changes_pages {
+            // What is made anew has not the faults that readers know.
+            for file in &mut self.files {
+                file.is_faulty = file.footer().quirks().is_any();
+            }
+        }
+        if !self.encodes() && self.files.iter().all(|file| writer(file) == first) {
             return Ok(());
         }
         for file in &self.files {
-            if file.footer().quirks().is_any() {
+            if file.footer().quirks().is_any() && !file.is_faulty {
                 let writer = file.footer().created_by().unwrap_or_default();
                 return Err(file.reader.name(Error::unsupported(
                     "pages of several writers, of which one has faults that readers know by its name",
@@ -158,10 +292,57 @@ impl<'a> Inputs<'a> {
             }
         }
         let ours = concat!("marquetry version ", env!("CARGO_PKG_VERSION"));
-        self.notes.push(format!("several writers: created_by becomes \"{ours}\""));
+        if first.as_deref() != Some(ours) {
+            self.notes.push(format!("several writers: created_by becomes \"{ours}\""));
+        }
         self.footer.created_by = Some(ours.to_owned());
         Ok(())
     }
+}
+
+/// The Arrow types of the columns, as the first file that has a column alike describes it.
+fn arrow_hint(files: &[Input<'_>], columns: &[NewColumn]) -> Result<Option<KeyValue>> {
+    let mut fields = Vec::with_capacity(columns.len());
+    for (at, column) in columns.iter().enumerate() {
+        let is_same =
+            |file: &&Input<'_>| matches!(file.columns.get(at), Some(ColumnSource::Same(_)));
+        let field = match files.iter().find(is_same) {
+            Some(file) => {
+                let leaves = file.leaves.get(column.leaves.clone()).unwrap_or_default();
+                let leaves = leaves.iter().filter_map(|leaf| *leaf);
+                let mapping = to_arrow(
+                    file.reader.metadata().schema(),
+                    file.reader.metadata().key_values(),
+                    &Projection::leaves(leaves),
+                    &ArrowOptions::new(),
+                )?;
+                mapping.schema.fields().first().cloned()
+            }
+            None => {
+                let schema = Schema::parse(column.schema.clone(), &Default::default())?;
+                let natural = ArrowOptions::new().with_hint(false);
+                let mapping = to_arrow(&schema, &[], &Projection::all(), &natural)?;
+                mapping.schema.fields().first().cloned()
+            }
+        };
+        // A group without leaves has no field.
+        fields.extend(field);
+    }
+    let metadata = match files.first() {
+        Some(file) => {
+            let mapping = to_arrow(
+                file.reader.metadata().schema(),
+                file.reader.metadata().key_values(),
+                &Projection::leaves([]),
+                &ArrowOptions::new(),
+            )?;
+            mapping.schema.metadata().clone()
+        }
+        None => Default::default(),
+    };
+    let schema = arrow_schema::Schema::new_with_metadata(fields, metadata);
+    let written = from_arrow(&schema, &FromArrowOptions::new())?;
+    Ok(written.key_values.into_iter().find(|pair| pair.key == HINT_KEY))
 }
 
 /// The order that a file states for one of its leaves.
@@ -185,17 +366,13 @@ pub(super) fn change_key_values(footer: &mut FileMetaData, changes: &[(String, O
     footer.key_value_metadata = (!all.is_empty()).then_some(all);
 }
 
-/// The row groups that a reader selects.
-fn row_groups(reader: &Reader) -> Result<Vec<usize>> {
+/// The row groups that a reader selects, and the parts of them that its offset and limit leave.
+fn row_groups(reader: &Reader) -> Result<Vec<RowGroupPart>> {
     let options = reader.read_options();
-    if options.filter.is_some()
-        || options.selection.is_some()
-        || options.offset > 0
-        || options.limit.is_some()
-    {
+    if options.filter.is_some() || options.selection.is_some() {
         return Err(Error::usage(
-            "row groups are copied whole: a filter, a selection of rows, an offset or a limit \
-             needs them to be read and written anew",
+            "row groups are copied: a filter or a selection of rows needs them to be read and \
+             written anew",
         ));
     }
     if reader.metadata().footer().signature() == Signature::Unverified {
@@ -205,12 +382,96 @@ fn row_groups(reader: &Reader) -> Result<Vec<usize>> {
         ));
     }
     let all = || (0..reader.metadata().row_groups()).collect();
-    Ok(options.row_groups.clone().unwrap_or_else(all))
+    let ordinals: Vec<usize> = options.row_groups.clone().unwrap_or_else(all);
+    let first = options.offset;
+    let end = options.limit.map_or(u64::MAX, |limit| first.saturating_add(limit));
+    let is_whole = first == 0 && options.limit.is_none();
+    let (mut parts, mut start) = (Vec::with_capacity(ordinals.len()), 0u64);
+    for ordinal in ordinals {
+        let rows = reader.metadata().footer().row_group_rows(ordinal)?;
+        let after = start.saturating_add(rows);
+        let chosen = first.max(start)..end.min(after);
+        if is_whole || chosen == (start..after) {
+            parts.push(RowGroupPart { ordinal, cut: None, rows });
+        } else if chosen.start < chosen.end {
+            let cut = chosen.start - start..chosen.end - start;
+            parts.push(RowGroupPart { ordinal, rows: cut.end - cut.start, cut: Some(cut) });
+        }
+        start = after;
+    }
+    // An empty row group that lies beside the rows is not one of them.
+    parts.retain(|part| is_whole || part.rows > 0);
+    Ok(parts)
 }
 
-/// By leaf of the file, whether its projection has it.
-fn kept_leaves(reader: &Reader) -> Result<Vec<bool>> {
-    let schema = reader.metadata().schema();
+/// The schema of the first file, which the others must have.
+fn as_first(readers: &[Reader], elements: &[SchemaElement]) -> Result<United> {
+    let columns = Columns::new(elements);
+    let mut sources = Vec::with_capacity(readers.len());
+    for reader in readers {
+        let same = columns.same_in(reader).map_err(|e| reader.name(e))?;
+        sources.push(same.into_iter().map(ColumnSource::Same).collect());
+    }
+    Ok(United { elements: elements.to_vec(), sources })
+}
+
+/// The columns of which leaves are kept, and the schema with these alone.
+fn new_columns(
+    elements: &[SchemaElement],
+    kept: &[bool],
+) -> Result<(Vec<SchemaElement>, Vec<NewColumn>)> {
+    let schema = kept_elements(elements, kept);
+    let before = Columns::new(elements);
+    let before = before.list.iter().map(|column| kept.get(column.leaves.clone()));
+    let mut before = before.enumerate().filter_map(|(source, kept)| {
+        // A column goes if it had leaves, and all of them went.
+        let kept = kept.unwrap_or_default();
+        (kept.is_empty() || kept.contains(&true)).then(|| (source, kept.to_vec()))
+    });
+    let after = Columns::new(&schema);
+    let mut columns = Vec::with_capacity(after.list.len());
+    let root = schema.first().cloned().unwrap_or_default();
+    for column in &after.list {
+        let (source, kept) =
+            before.next().ok_or_else(|| Error::internal("a kept column was there before"))?;
+        let leaves = column.leaves.clone();
+        columns.push(NewColumn {
+            source,
+            leaves,
+            schema: alone(&root, after.elements_of(column)),
+            kept,
+        });
+    }
+    drop(before);
+    Ok((schema, columns))
+}
+
+/// A file, with the columns that are kept.
+fn input<'a>(
+    reader: &'a Reader,
+    row_groups: Vec<RowGroupPart>,
+    sources: &[ColumnSource],
+    columns: &[NewColumn],
+) -> Input<'a> {
+    let mut leaves = Vec::new();
+    let mut of_columns = Vec::with_capacity(columns.len());
+    for column in columns {
+        let source = sources.get(column.source).unwrap_or(&ColumnSource::Missing);
+        let kept = (0usize..).zip(&column.kept).filter(|(_, kept)| **kept);
+        match source {
+            ColumnSource::Same(of) => leaves.extend(kept.map(|(at, _)| Some(of.leaves.start + at))),
+            _ => leaves.extend(kept.map(|_| None)),
+        }
+        of_columns.push(source.clone());
+    }
+    let (is_ordered, is_faulty) = (Vec::new(), false);
+    Input { reader, row_groups, leaves, columns: of_columns, is_ordered, is_faulty }
+}
+
+/// By leaf of the schema of all files, whether the projection of the first has it.
+fn kept_leaves(reader: &Reader, elements: &[SchemaElement]) -> Result<Vec<bool>> {
+    let limits = &reader.read_options().limits;
+    let schema = Schema::parse(elements.to_vec(), limits).map_err(|e| reader.name(e))?;
     let names = match &reader.read_options().projection {
         Projection::All => return Ok(vec![true; schema.leaves_len()]),
         Projection::Names(names) => names,
@@ -228,142 +489,4 @@ fn kept_leaves(reader: &Reader) -> Result<Vec<bool>> {
         }
     }
     Ok(kept)
-}
-
-/// The elements of a schema with these leaves only, and with the groups around them.
-fn kept_elements(elements: &[SchemaElement], kept: &[bool]) -> Vec<SchemaElement> {
-    let mut out = Vec::with_capacity(elements.len());
-    // Of the elements after this one, those whose parent comes before it: whether each is kept.
-    let mut later: Vec<bool> = Vec::new();
-    let mut leaves = kept.iter().rev();
-    for (index, element) in elements.iter().enumerate().rev() {
-        if element.r#type.is_some() {
-            let is_kept = leaves.next().copied().unwrap_or(false);
-            later.push(is_kept);
-            if is_kept {
-                out.push(element.clone());
-            }
-            continue;
-        }
-        let children = usize::try_from(element.num_children.unwrap_or(0)).unwrap_or(0);
-        let children = later.split_off(later.len().saturating_sub(children));
-        let kept = children.iter().filter(|kept| **kept).count();
-        // A group without children stays as it is; the root always stays.
-        let is_kept = kept > 0 || children.is_empty() || index == 0;
-        if is_kept {
-            let num_children = i32::try_from(kept).ok().or(element.num_children);
-            out.push(SchemaElement { num_children, ..element.clone() });
-        }
-        later.push(is_kept);
-    }
-    out.reverse();
-    out
-}
-
-/// The columns of the first file, which the others must have.
-struct Columns<'a> {
-    elements: &'a [SchemaElement],
-    list: Vec<TopLevelColumn>,
-}
-
-/// A column: its elements, and its leaves.
-struct TopLevelColumn {
-    elements: Range<usize>,
-    leaves: Range<usize>,
-}
-
-impl<'a> Columns<'a> {
-    fn new(elements: &'a [SchemaElement]) -> Self {
-        Self { elements, list: top_level_columns(elements) }
-    }
-
-    /// For each leaf of the first file, the same leaf of another one.
-    fn leaves_in(&self, reader: &Reader, is_by_name: bool) -> Result<Vec<usize>> {
-        let elements: Vec<SchemaElement> = reader.metadata().schema().elements().collect();
-        let other = Columns::new(&elements);
-        let mut leaves = Vec::new();
-        for (at, column) in self.list.iter().enumerate() {
-            let mine = self.elements.get(column.elements.clone()).unwrap_or_default();
-            let name = mine.first().map_or("", |element| element.name.as_str());
-            let found = match is_by_name {
-                true => other.named(name)?,
-                false => other.list.get(at),
-            };
-            let theirs = found.and_then(|found| other.elements.get(found.elements.clone()));
-            let (Some(found), Some(theirs)) = (found, theirs) else {
-                return Err(Error::usage(format_args!(
-                    "it has no column {name:?}, which the first file has"
-                )));
-            };
-            if let Some(what) = difference(mine, theirs) {
-                let help = match is_by_name {
-                    false if other.named(name)?.is_some() => " (marq: --by-name)",
-                    _ => "",
-                };
-                return Err(Error::usage(format_args!(
-                    "its schema is not that of the first file: {what}{help}"
-                )));
-            }
-            leaves.extend(found.leaves.clone());
-        }
-        if other.list.len() != self.list.len() {
-            let known = |name: &str| matches!(self.named(name), Ok(Some(_)));
-            let names = other.list.iter().filter_map(|column| other.name(column));
-            let extra = names.filter(|name| !known(name)).collect::<Vec<_>>().join(", ");
-            return Err(Error::usage(format_args!(
-                "it has columns that the first file has not: {extra}"
-            )));
-        }
-        Ok(leaves)
-    }
-
-    fn name(&self, column: &TopLevelColumn) -> Option<&'a str> {
-        self.elements.get(column.elements.start).map(|element| element.name.as_str())
-    }
-
-    /// The column of a name.
-    ///
-    /// # Errors
-    /// `Usage` if there are several.
-    fn named(&self, name: &str) -> Result<Option<&TopLevelColumn>> {
-        let mut found = self.list.iter().filter(|column| self.name(column) == Some(name));
-        let first = found.next();
-        match found.next() {
-            None => Ok(first),
-            Some(_) => Err(Error::usage(format_args!("several columns are called {name:?}"))),
-        }
-    }
-}
-
-/// The children of the root.
-fn top_level_columns(elements: &[SchemaElement]) -> Vec<TopLevelColumn> {
-    let mut out: Vec<TopLevelColumn> = Vec::new();
-    let mut leaf = 0;
-    // Elements of the current column that are still to come.
-    let mut left = 0usize;
-    for (at, element) in elements.iter().enumerate().skip(1) {
-        if left == 0 {
-            out.push(TopLevelColumn { elements: at..at, leaves: leaf..leaf });
-            left = 1;
-        }
-        let children = usize::try_from(element.num_children.unwrap_or(0)).unwrap_or(0);
-        left = left.saturating_sub(1).saturating_add(children);
-        leaf += usize::from(element.r#type.is_some());
-        if let Some(column) = out.last_mut() {
-            (column.elements.end, column.leaves.end) = (at + 1, leaf);
-        }
-    }
-    out
-}
-
-/// The first element in which two columns differ.
-fn difference(mine: &[SchemaElement], theirs: &[SchemaElement]) -> Option<String> {
-    let show = |element: Option<&SchemaElement>| match element {
-        Some(element) => format!("{element:?}"),
-        None => "nothing".to_owned(),
-    };
-    (0..mine.len().max(theirs.len())).find_map(|at| {
-        let (mine, theirs) = (mine.get(at), theirs.get(at));
-        (mine != theirs).then(|| format!("{} there, {} here", show(mine), show(theirs)))
-    })
 }

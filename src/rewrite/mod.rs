@@ -1,25 +1,46 @@
-//! Rewrites whole files without decoding a value.
+//! Rewrites whole files: what can be copied is copied, and only the rest is decoded and encoded.
 //!
 //! [`Rewrite`] copies row groups of one or several files into a new one; [`recrypt`] changes how a
 //! file is protected.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `page_copier` | a page under another protection |
+//! | `plan`, `settings` | what is done with each chunk, and what is asked for |
+//! | `recompress`, `page_copier` | a page with another codec, or under another protection |
 //! | `output` | where the bytes go |
+//! | `decoding`, `columns`, `union` | one schema for files of several |
 //! | `inputs` | what one footer can say for all files |
-//! | `splice` | copies the chunks, and what is around them |
+//! | `decide` | copied, or encoded, and why |
+//! | `column_encoder` | decodes a column, and encodes it |
+//! | `splice` | makes the chunks, and what is around them |
+//! | `regroup` | reads all rows, and writes other row groups |
 //! | `files`, `recrypt` | the public interface |
+//! | `split`, `append` | one file as several, and a file that becomes longer |
 
+mod plan;
+mod settings;
+mod recompress;
 mod page_copier;
 mod output;
+mod decoding;
+mod columns;
+mod union;
 mod inputs;
+mod decide;
+mod column_encoder;
 mod splice;
+mod regroup;
 mod files;
+mod split;
+mod append;
 mod recrypt;
 
-pub use files::{PlannedChunks, PlannedRowGroup, Rewrite, RewritePlan, Rewritten};
+pub use files::{Rewrite, Rewritten};
+pub use plan::{
+    ChunkMethod, ChunkReason, PlannedChunk, PlannedChunks, PlannedRowGroup, RewritePlan,
+};
 pub use recrypt::{Recrypted, recrypt};
+pub use split::SplitBy;
 
 #[cfg(all(test, feature = "encryption"))]
 mod tests;

@@ -14,6 +14,11 @@ impl<S: Sink> CountingSink<S> {
         Self { sink, written: 0 }
     }
 
+    /// Counts bytes that the sink has already.
+    pub(super) fn has(&mut self, bytes: u64) {
+        self.written += bytes;
+    }
+
     pub(super) fn send(&mut self, bytes: bytes::Bytes) -> Result<()> {
         self.written += bytes.len() as u64;
         self.sink.write(bytes)

@@ -1,5 +1,6 @@
-//! [`PageCopier`] copies pages under another protection, without decompressing them.
+//! [`PageCopier`] copies pages under another protection, or with another codec.
 
+use super::recompress::Recompressor;
 use crate::crypt::{ChunkDecryptor, ChunkEncryptor, Module};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::PageType;
@@ -11,6 +12,8 @@ use crate::write::ModuleSealer;
 pub(super) struct PageCopier {
     pub(super) decryptor: Option<ChunkDecryptor>,
     pub(super) encryptor: Option<ChunkEncryptor>,
+    /// Gives the pages another codec.
+    pub(super) recompressor: Option<Recompressor>,
     pub(super) sealer: ModuleSealer,
     /// A body in plain text.
     pub(super) plain: Vec<u8>,
@@ -39,6 +42,11 @@ impl PageCopier {
             }
         }
         let mut header = page.header.clone();
+        let is_same = page.module.is_none() && self.recompressor.is_none();
+        let body = match &mut self.recompressor {
+            Some(recompressor) => recompressor.body(&mut header, body)?,
+            None => body,
+        };
         let mut out = Vec::with_capacity(page.bytes.len() + OVERHEAD);
         let header_len = match &self.encryptor {
             Some(encryptor) => {
@@ -51,7 +59,7 @@ impl PageCopier {
                 let has_checksum = header.crc.is_some();
                 self.sealer.page(encryptor, &mut header, body, modules, has_checksum, &mut out)?
             }
-            None if page.module.is_none() => {
+            None if is_same => {
                 out.extend_from_slice(&page.bytes);
                 page.header_len
             }

@@ -4,7 +4,8 @@
 //! magic | pages, chunk by chunk | bloom filters | column indexes | offset indexes | footer
 //! ```
 //!
-//! Pages whose protection stays are copied as bytes, without looking at them; others page by page.
+//! Pages whose protection stays are copied as bytes, without looking at them; others page by page,
+//! perhaps with another codec. What cannot be copied is decoded and encoded.
 //! The order is that of [`Writer`](crate::Writer). Trap: a checksum covers the stored bytes, and is
 //! computed anew where these change. It is verified before that, or a damaged page would get a
 //! correct checksum.
@@ -13,10 +14,14 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::inputs::{Input, Inputs};
+use super::column_encoder::ColumnEncoders;
+use super::decide::Decisions;
+use super::inputs::{Input, Inputs, RowGroupPart};
 use super::output::CountingSink;
 use super::page_copier::PageCopier;
-use crate::crypt::{ChunkDecryptor, FileEncryptor, Module, opened};
+use super::plan::ChunkMethod;
+use super::recompress::Recompressor;
+use crate::crypt::{ChunkDecryptor, ChunkEncryptor, FileEncryptor, Module, opened};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{
     BloomFilterHeader, ColumnChunk, ColumnIndex, ColumnMetaData, FileMetaData, OffsetIndex,
@@ -28,14 +33,14 @@ use crate::read::{
     ChunkRegions, ChunkWalk, Footer, column_index_range, decode, offset_index_range,
 };
 use crate::thrift::{self, Read};
-use crate::write::{IndexWriter, ModuleSealer, footer, magic};
+use crate::write::{IndexWriter, ModuleSealer, RowGroupEncryption, WriteOptions, footer, magic};
 
 /// Copies the row groups of the inputs.
 pub(super) struct Splicer<'a, S> {
     inputs: &'a Inputs<'a>,
     encryptor: Option<FileEncryptor>,
-    /// Whether every page is looked at, and its checksum verified.
-    looks_at_pages: bool,
+    decisions: Decisions<'a>,
+    encoders: ColumnEncoders<'a>,
     budget: Budget,
     out: CountingSink<S>,
     /// The memory of the offset indexes that are kept.
@@ -81,6 +86,18 @@ enum NewPlaces {
     Shifted { from: Range<u64>, by: i64 },
     /// Each has its own; there may be no offset index.
     Listed(Option<OffsetIndex>),
+    /// They are where they were, and so are their indexes.
+    Kept,
+    /// They were encoded, and these are their indexes.
+    Made(Box<MadeIndexes>),
+}
+
+/// What is around the pages of a chunk that was encoded.
+struct MadeIndexes {
+    offset_index: OffsetIndex,
+    column_index: Option<ColumnIndex>,
+    /// With its header, in plain text.
+    bloom: Option<Vec<u8>>,
 }
 
 /// A data page in the old file and in the new one.
@@ -92,16 +109,18 @@ struct MovedPage {
 
 impl<'a, S: Sink> Splicer<'a, S> {
     pub(super) fn new(
-        inputs: &'a Inputs<'a>,
+        decisions: Decisions<'a>,
         sink: S,
         encryptor: Option<FileEncryptor>,
-        looks_at_pages: bool,
+        options: &'a WriteOptions,
         budget: Budget,
     ) -> Self {
+        let inputs = decisions.inputs;
         Self {
             inputs,
             encryptor,
-            looks_at_pages,
+            decisions,
+            encoders: ColumnEncoders::new(inputs, options, &budget),
             out: CountingSink::new(sink),
             indexes: budget.reservation("the offset indexes of the file"),
             budget,
@@ -110,9 +129,14 @@ impl<'a, S: Sink> Splicer<'a, S> {
         }
     }
 
-    pub(super) fn run(mut self) -> Result<Spliced> {
+    /// Writes the file, into a sink that has its first `kept` bytes already: those of the first
+    /// input, whose chunks stay where they are.
+    pub(super) fn run(mut self, kept: u64) -> Result<Spliced> {
         let mut metadata = self.inputs.footer.clone();
-        self.out.send(Bytes::from_static(magic(self.encryptor.as_ref())))?;
+        match kept {
+            0 => self.out.send(Bytes::from_static(magic(self.encryptor.as_ref())))?,
+            _ => self.out.has(kept),
+        }
         let (mut copied, mut rows) = (Vec::new(), 0u64);
         for (at, file) in self.inputs.files.iter().enumerate() {
             let place = |e: Error| file.reader.name(e);
@@ -120,23 +144,24 @@ impl<'a, S: Sink> Splicer<'a, S> {
             let footer_len = file.footer().index().byte_len();
             let _footer = self.budget.take_for("a footer", footer_len.saturating_mul(4))?;
             let old = file.footer().index().to_file_meta_data().map_err(place)?;
-            for &ordinal in &file.row_groups {
-                let rows_before = rows;
-                rows = file
-                    .footer()
-                    .row_group_rows(ordinal)
-                    .map_err(place)?
-                    .checked_add(rows_before)
+            for part in &file.row_groups {
+                let ordinal = part.ordinal;
+                rows = rows
+                    .checked_add(part.rows)
                     .ok_or_else(|| Error::usage("more than 2^64 rows"))?;
                 let old = old.row_groups.get(ordinal).cloned().unwrap_or_default();
                 let new = metadata.row_groups.len();
-                let done = self.row_group(at, ordinal, old, new);
+                let done = match kept > 0 && at == 0 {
+                    true => self.kept_row_group(part, old),
+                    false => self.row_group(at, part, old, new),
+                };
                 let (row_group, chunks) = done.map_err(|e| place(e.at_row_group(ordinal)))?;
                 metadata.row_groups.push(row_group);
                 copied.push(chunks);
             }
         }
         metadata.num_rows = i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?;
+        self.check_sources()?;
         self.write_indexes(&mut metadata, &copied)?;
         let mut end = Vec::new();
         footer(&mut metadata, &self.inputs.leaves, self.encryptor.as_ref(), &mut end)?;
@@ -155,7 +180,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
     fn row_group(
         &mut self,
         file: usize,
-        ordinal: usize,
+        part: &RowGroupPart,
         old: RowGroup,
         new_ordinal: usize,
     ) -> Result<(RowGroup, Vec<CopiedChunk>)> {
@@ -165,19 +190,27 @@ impl<'a, S: Sink> Splicer<'a, S> {
             return Err(Error::mismatch(Spec::Metadata("RowGroup"), "columns", expected, found));
         }
         let start = self.out.here()?;
-        let mut columns = Vec::with_capacity(input.leaves.len());
-        let mut copied = Vec::with_capacity(input.leaves.len());
-        for (new_leaf, &leaf) in input.leaves.iter().enumerate() {
-            let has_bounds = input.is_ordered.get(new_leaf).copied().unwrap_or(false);
-            let origin = ChunkOrigin { file, row_group: ordinal, leaf, has_bounds };
-            let name = self.inputs.leaves.get(new_leaf).map(|leaf| leaf.path.dotted());
-            let place = |e: Error| e.at_column(name.unwrap_or_default());
-            let (chunk, done) = self.chunk(origin, (new_ordinal, new_leaf)).map_err(place)?;
-            columns.push(chunk);
-            copied.push(done);
+        let mut done = Vec::with_capacity(input.leaves.len());
+        let mut is_copied = input.leaves.len() == found;
+        for (at, column) in self.inputs.columns.iter().enumerate() {
+            if self.inputs.encoding_reason(input, part, at).is_some() {
+                is_copied = false;
+                self.encoded(file, part, at, new_ordinal, &mut done)?;
+                continue;
+            }
+            for new_leaf in column.leaves.clone() {
+                let leaf = input.leaves.get(new_leaf).copied().flatten();
+                let leaf = leaf.ok_or_else(|| Error::internal("a copied leaf is in the file"))?;
+                let has_bounds = input.is_ordered.get(new_leaf).copied().unwrap_or(false);
+                let origin = ChunkOrigin { file, row_group: part.ordinal, leaf, has_bounds };
+                let name = self.inputs.leaves.get(new_leaf).map(|leaf| leaf.path.dotted());
+                let place = |e: Error| e.at_column(name.unwrap_or_default());
+                done.push(self.chunk(origin, (new_ordinal, new_leaf)).map_err(place)?);
+            }
         }
+        let (columns, copied): (Vec<ColumnChunk>, Vec<CopiedChunk>) = done.into_iter().unzip();
         let sizes = columns.iter().filter_map(|chunk| chunk.meta_data.as_ref());
-        let total_byte_size = match columns.len() == found {
+        let total_byte_size = match is_copied {
             // Some writers count otherwise; what they said stays.
             true => {
                 let grown = copied.iter().fold(0i64, |sum, chunk| sum.saturating_add(chunk.grown));
@@ -189,6 +222,8 @@ impl<'a, S: Sink> Splicer<'a, S> {
         let row_group = RowGroup {
             columns,
             total_byte_size,
+            num_rows: i64::try_from(part.rows)
+                .map_err(|_| Error::usage("a row group of more than 2^63 rows"))?,
             sorting_columns,
             total_compressed_size: Some(self.out.here()? - start),
             file_offset: Some(start),
@@ -196,6 +231,87 @@ impl<'a, S: Sink> Splicer<'a, S> {
             ..old
         };
         Ok((row_group, copied))
+    }
+
+    /// A row group of the first file, which stays where it is, with what is around its pages.
+    fn kept_row_group(
+        &self,
+        part: &RowGroupPart,
+        mut old: RowGroup,
+    ) -> Result<(RowGroup, Vec<CopiedChunk>)> {
+        let input = self.file(0)?;
+        let mut kept = Vec::with_capacity(old.columns.len());
+        for (leaf, chunk) in old.columns.iter_mut().enumerate() {
+            let has_bounds = input.is_ordered.get(leaf).copied().unwrap_or(false);
+            if !has_bounds {
+                forget_bounds(chunk);
+                (chunk.column_index_offset, chunk.column_index_length) = (None, None);
+            }
+            let origin = ChunkOrigin { file: 0, row_group: part.ordinal, leaf, has_bounds };
+            kept.push(CopiedChunk { origin, bloom: None, pages: NewPlaces::Kept, grown: 0 });
+        }
+        Ok((old, kept))
+    }
+
+    /// Checks that no file has become longer or shorter since it was opened.
+    fn check_sources(&self) -> Result<()> {
+        for file in &self.inputs.files {
+            let (expected, found) = (file.reader.file_len(), file.reader.source().len()?);
+            if expected != found {
+                let text = format_args!("it had {expected} bytes when it was opened, now {found}");
+                let changed = std::io::Error::other(text.to_string());
+                let error = Error::io("the file was changed while it was copied", changed);
+                return Err(file.reader.name(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes a column of a row group. Appends the metadata of its chunks.
+    fn encoded(
+        &mut self,
+        file: usize,
+        part: &RowGroupPart,
+        column: usize,
+        new_ordinal: usize,
+        done: &mut Vec<(ColumnChunk, CopiedChunk)>,
+    ) -> Result<()> {
+        let input = self.file(file)?;
+        let inputs: &'a Inputs<'a> = self.inputs;
+        let Some(new) = inputs.columns.get(column).filter(|new| !new.leaves.is_empty()) else {
+            return Ok(());
+        };
+        let name = inputs.leaves.get(new.leaves.start).map(|leaf| leaf.path.dotted());
+        let place = |e: Error| e.at_column(name.unwrap_or_default());
+        let (chunks, _memory) = self.encoders.encode(input, part, column).map_err(place)?;
+        for (new_leaf, mut chunk) in new.leaves.clone().zip(chunks) {
+            if let Some(encryptor) = &self.encryptor {
+                let checksums = inputs.settings.get(new_leaf).is_some_and(|of| of.checksums);
+                let (file, row_group) = (encryptor.clone(), new_ordinal);
+                let encryption = RowGroupEncryption { file, row_group, checksums };
+                encryption.encrypt(new_leaf, &mut chunk)?;
+            }
+            let mut placed = chunk.place(self.out.here()?);
+            for bytes in std::mem::take(&mut chunk.bytes) {
+                self.out.send(bytes)?;
+            }
+            if !inputs.has_bounds.get(new_leaf).copied().unwrap_or(false) {
+                forget_bounds(&mut placed);
+                chunk.column_index = None;
+            }
+            let indexes = MadeIndexes {
+                offset_index: chunk.offset_index,
+                column_index: chunk.column_index,
+                bloom: chunk.bloom,
+            };
+            self.indexes.grow(indexes.bytes_held())?;
+            // Only its place in the errors is asked for.
+            let origin =
+                ChunkOrigin { file, row_group: part.ordinal, leaf: new_leaf, has_bounds: true };
+            let pages = NewPlaces::Made(Box::new(indexes));
+            done.push((placed, CopiedChunk { origin, bloom: None, pages, grown: 0 }));
+        }
+        Ok(())
     }
 
     /// Copies the pages of a chunk. Returns its metadata with their new places, not encrypted.
@@ -217,14 +333,20 @@ impl<'a, S: Sink> Splicer<'a, S> {
         if !origin.has_bounds {
             forget_bounds(&mut old);
         }
-        let encryptor = self.encryptor.as_ref().map(|file| file.chunk(to.0, to.1));
-        let encryptor = encryptor.transpose()?.flatten();
-        if walk.decryptor().is_none() && encryptor.is_none() && !self.looks_at_pages {
+        let stored = input.footer().column_chunk_ref(row_group, leaf)?;
+        let (method, _, codec) = self.decisions.copying(&stored, self.encryptor.as_ref(), to)?;
+        if method == ChunkMethod::Bytes {
             return self.copy_bytes(input, origin, old, &walk.range);
         }
+        let encryptor = self.encryptor.as_ref().map(|file| file.chunk(to.0, to.1));
+        let encryptor = encryptor.transpose()?.flatten();
+        let from = old.meta_data.as_ref().map(|meta| meta.codec).unwrap_or_default();
+        let page_bytes = options.limits.page_bytes;
+        let recompressor = codec.map(|to| Recompressor::new(from, to, page_bytes, &self.budget));
         let pages = PageCopier {
             decryptor: walk.decryptor().cloned(),
             encryptor,
+            recompressor: recompressor.transpose()?,
             sealer: ModuleSealer::default(),
             plain: Vec::new(),
             header_bytes_added: 0,
@@ -304,7 +426,10 @@ impl<'a, S: Sink> Splicer<'a, S> {
         let end = self.out.here()?;
         let grown = pages.header_bytes_added;
         let bloom = old.meta_data.as_ref().and_then(|meta| meta.bloom_filter_offset);
-        let new = relocated_chunk(old, start..end, first_data, dictionary, grown)?;
+        let mut new = relocated_chunk(old, start..end, first_data, dictionary, grown)?;
+        if let (Some(recompressor), Some(meta)) = (&pages.recompressor, &mut new.meta_data) {
+            meta.codec = recompressor.codec();
+        }
         let offset_index = offset_index.map(|index| relocated(index, &moved)).transpose()?;
         let pages = NewPlaces::Listed(offset_index);
         Ok((new, CopiedChunk { origin, bloom, pages, grown }))
@@ -367,9 +492,15 @@ impl<'a, S: Sink> Splicer<'a, S> {
         let encryptor = self.encryptor.as_ref().map(|file| file.chunk(to.0, to.1));
         let encryptor = encryptor.transpose()?.flatten();
         let encryptor = encryptor.as_ref();
+        if matches!(of.pages, NewPlaces::Kept) {
+            return Ok(());
+        }
         let mut out = Vec::new();
         let mut to = IndexWriter { offset: self.out.written(), plain: Vec::new(), out: &mut out };
         match kind {
+            _ if matches!(of.pages, NewPlaces::Made(_)) => {
+                of.pages.write_made(kind, chunk, encryptor, &mut to)?;
+            }
             IndexKind::Bloom => {
                 if let Some(offset) = of.bloom {
                     let decryptor = decryptor(input.footer(), of.origin)?;
@@ -386,7 +517,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
             IndexKind::Column => {}
             IndexKind::Offset => match &of.pages {
                 NewPlaces::Listed(Some(index)) => to.offset_index(chunk, index, encryptor)?,
-                NewPlaces::Listed(None) => {}
+                NewPlaces::Listed(None) | NewPlaces::Made(_) | NewPlaces::Kept => {}
                 NewPlaces::Shifted { from, by } => {
                     if let Some((index, _memory)) = self.shifted(input, of.origin, from, *by)? {
                         to.offset_index(chunk, &index, encryptor)?;
@@ -496,6 +627,36 @@ impl<'a, S: Sink> Splicer<'a, S> {
     }
 }
 
+impl NewPlaces {
+    /// Writes an index of a chunk that was encoded.
+    fn write_made(
+        &self,
+        kind: IndexKind,
+        chunk: &mut ColumnChunk,
+        encryptor: Option<&ChunkEncryptor>,
+        to: &mut IndexWriter<'_>,
+    ) -> Result<()> {
+        let Self::Made(made) = self else { return Ok(()) };
+        match (kind, &made.bloom, &made.column_index) {
+            (IndexKind::Bloom, Some(bloom), _) => to.bloom(chunk, bloom, encryptor),
+            (IndexKind::Column, _, Some(index)) => to.column_index(chunk, index, encryptor),
+            (IndexKind::Offset, ..) => to.offset_index(chunk, &made.offset_index, encryptor),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl MadeIndexes {
+    /// Bytes of memory, about.
+    fn bytes_held(&self) -> usize {
+        let bounds = self.column_index.as_ref().map_or(0, |index| {
+            index.min_values.iter().chain(&index.max_values).map(|b| b.len() + 24).sum()
+        });
+        let places = self.offset_index.page_locations.len() * size_of::<PageLocation>();
+        places + bounds + self.bloom.as_ref().map_or(0, Vec::len)
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 enum IndexKind {
     Bloom,
@@ -535,7 +696,7 @@ fn forget_bounds(chunk: &mut ColumnChunk) {
 fn sorting(all: &[SortingColumn], input: &Input<'_>) -> Option<Vec<SortingColumn>> {
     let moved = all.iter().map_while(|column| {
         let old = usize::try_from(column.column_idx).ok()?;
-        let new = input.leaves.iter().position(|leaf| *leaf == old)?;
+        let new = input.leaves.iter().position(|leaf| *leaf == Some(old))?;
         Some(SortingColumn { column_idx: i32::try_from(new).ok()?, ..column.clone() })
     });
     let moved: Vec<_> = moved.collect();

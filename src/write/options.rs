@@ -427,6 +427,18 @@ impl WriteOptions {
         Ok(out)
     }
 
+    /// The options for a file of these leaves alone, which is a part of another: what is said of
+    /// other columns, of the order of rows and of the file as a whole is left out.
+    #[must_use]
+    pub(crate) fn for_part(&self, leaves: &[Leaf]) -> Self {
+        let mut part = self.clone();
+        part.columns.retain(|(pattern, _)| leaves.iter().any(|leaf| names_leaf(pattern, leaf)));
+        part.sort_order = SortOrder::default();
+        (part.encryption, part.key_values) = (None, Vec::new());
+        part.shredding.clear();
+        part
+    }
+
     /// The settings of every leaf.
     ///
     /// # Errors
@@ -457,7 +469,7 @@ impl WriteOptions {
         for (pattern, column) in &self.columns {
             let mut found = false;
             for (leaf, settings) in leaves.iter().zip(&mut settings) {
-                if names(pattern, leaf) {
+                if names_leaf(pattern, leaf) {
                     found = true;
                     column.apply(leaf, settings)?;
                 }
@@ -635,7 +647,7 @@ impl ColumnOptions {
 }
 
 /// Whether a pattern names a leaf.
-fn names(pattern: &str, leaf: &Leaf) -> bool {
+pub(crate) fn names_leaf(pattern: &str, leaf: &Leaf) -> bool {
     let path = leaf.path.dotted();
     let top = leaf.path.names().first().map_or("", |name| &**name);
     matches(pattern, &path) || matches(pattern, top)

@@ -15,7 +15,7 @@ use super::shred::{LeafColumn, shred};
 use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;
 use crate::error::{Error, Result};
-use crate::format::{RowGroup, SortingColumn};
+use crate::format::{ColumnChunk, RowGroup, SortingColumn};
 use crate::schema::{Leaf, Shape};
 use crate::variant::{VariantArray, VariantShape};
 
@@ -253,6 +253,23 @@ impl fmt::Debug for EncodedRowGroup {
     }
 }
 
+impl EncodedChunk {
+    /// The chunk as the footer has it, with its first byte at `at` of the file. Its indexes, too,
+    /// count from the start of the file then.
+    pub(crate) fn place(&mut self, at: i64) -> ColumnChunk {
+        let meta = &mut self.meta_data;
+        meta.data_page_offset += at;
+        if let Some(dictionary) = &mut meta.dictionary_page_offset {
+            *dictionary += at;
+        }
+        for page in &mut self.offset_index.page_locations {
+            page.offset += at;
+        }
+        self.report.offset = u64::try_from(at).expect("counted up from an offset in the file");
+        ColumnChunk { meta_data: Some(meta.clone()), ..ColumnChunk::default() }
+    }
+}
+
 impl EncodedRowGroup {
     /// Number of rows.
     pub fn rows(&self) -> usize {
@@ -278,24 +295,12 @@ impl EncodedRowGroup {
         let mut columns = Vec::with_capacity(self.chunks.len());
         let mut reports = Vec::with_capacity(self.chunks.len());
         for chunk in &mut self.chunks {
-            let meta = &mut chunk.meta_data;
-            meta.data_page_offset += at;
-            if let Some(dictionary) = &mut meta.dictionary_page_offset {
-                *dictionary += at;
-            }
-            for page in &mut chunk.offset_index.page_locations {
-                page.offset += at;
-            }
-            chunk.report.offset = u64::try_from(at).expect("counted up from an offset in the file");
+            columns.push(chunk.place(at));
             reports.push(chunk.report.clone());
+            let meta = &chunk.meta_data;
             at += meta.total_compressed_size;
             uncompressed += meta.total_uncompressed_size;
             compressed += meta.total_compressed_size;
-            columns.push(crate::format::ColumnChunk {
-                file_offset: 0,
-                meta_data: Some(meta.clone()),
-                ..crate::format::ColumnChunk::default()
-            });
         }
         // By one column only, because the order of rows that are equal in it was not checked.
         let sorted = self.chunks.iter().enumerate().find_map(|(i, chunk)| {

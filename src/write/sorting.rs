@@ -10,6 +10,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_ord::ord::{DynComparator, make_comparator};
 use arrow_schema::SortOptions;
+use arrow_select::concat::concat;
 
 use crate::error::{Error, Result};
 use crate::format::SortingColumn;
@@ -144,6 +145,33 @@ impl CheckedSortOrder {
             before = Some(arrays);
         }
         Ok(())
+    }
+
+    /// The rows of batches in this order, each as the batch and the row in it. Rows that are equal
+    /// keep their order.
+    ///
+    /// # Errors
+    /// `Unsupported` if the values of a column cannot be compared.
+    pub(crate) fn sorted(&self, batches: &[RecordBatch]) -> Result<Vec<(usize, usize)>> {
+        let each = |(at, batch): (usize, &RecordBatch)| (0..batch.num_rows()).map(move |i| (at, i));
+        let places: Vec<(usize, usize)> = batches.iter().enumerate().flat_map(each).collect();
+        let mut keys = Vec::with_capacity(self.by.len());
+        for by in &self.by {
+            let arrays: Vec<ArrayRef> =
+                batches.iter().map(|batch| by.array(batch)).collect::<Result<_>>()?;
+            let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+            if !arrays.is_empty() {
+                keys.push(concat(&arrays)?);
+            }
+        }
+        let comparators = self.comparators(&keys, &keys)?;
+        let order = |a: &usize, b: &usize| {
+            let orders = comparators.iter().map(|compare| compare(*a, *b));
+            orders.fold(Ordering::Equal, Ordering::then)
+        };
+        let mut rows: Vec<usize> = (0..places.len()).collect();
+        rows.sort_by(order);
+        Ok(rows.into_iter().map(|row| places[row]).collect())
     }
 
     fn comparators(&self, left: &[ArrayRef], right: &[ArrayRef]) -> Result<Vec<DynComparator>> {

@@ -25,10 +25,12 @@ pub(crate) fn check(args: &mut Args) -> Result<()> {
     if output.to_string_lossy().contains("://") {
         return Err(unknown_scheme(&output.to_string_lossy()));
     }
-    let in_place = convert.is_some_and(|command| command.in_place);
+    let in_place = convert.is_some_and(|command| command.in_place)
+        || matches!(&args.command, Command::Rewrite(command) if command.in_place);
     let is_output = |file: &&String| is_same_file(Path::new(file), &output);
     if let Some(file) = args.command.files().iter().find(is_output).filter(|_| !in_place) {
-        let how = if convert.is_some() { ", or say --in-place" } else { "" };
+        let is_rewrite = matches!(args.command, Command::Rewrite(_));
+        let how = if convert.is_some() || is_rewrite { ", or say --in-place" } else { "" };
         return Err(Failure::Usage(format!(
             "{}: the output is the input {file}; write to another file{how}",
             output.display()
@@ -47,6 +49,8 @@ fn writes_files(command: &Command) -> bool {
         Command::Convert(_)
             | Command::Concat(_)
             | Command::Append(_)
+            | Command::Rewrite(_)
+            | Command::Split(_)
             | Command::Crypt(
                 Crypt::Encrypt(_) | Crypt::Decrypt(_) | Crypt::Rekey(_) | Crypt::Rewrap(_)
             )

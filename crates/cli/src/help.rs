@@ -34,6 +34,8 @@ const SHOWING: &[&str] = &[
     "hexdump",
     "concat",
     "append",
+    "rewrite",
+    "split",
     "check",
     "crypt audit",
 ];
@@ -57,14 +59,14 @@ pub(crate) const LIMITED: &[Limited] = &[
         "what is shown, and the errors of convert (json); --to says the form of a file"),
     limited("raw", "--raw",
         &["info", "count", "explain", "pages", "bloom", "stats", "size", "map", "report", "convert",
-            "concat", "append", "crypt audit"],
+            "concat", "append", "rewrite", "split", "crypt audit"],
         "commands that print sizes and counts"),
     limited("progress", "--progress", &["head", "tail", "cat", "sample", "convert", "stats"],
         "convert, head, tail, cat, sample and stats --values"),
     limited("verbose", "--verbose",
-        &["head", "tail", "cat", "sample", "readers", "convert", "concat", "append", "crypt encrypt",
-            "crypt decrypt", "crypt rekey", "crypt rewrap"],
-        "convert, concat, append, crypt, head, tail, cat, sample and readers"),
+        &["head", "tail", "cat", "sample", "readers", "convert", "concat", "append", "rewrite", "split",
+            "crypt encrypt", "crypt decrypt", "crypt rekey", "crypt rewrap"],
+        "convert, concat, append, rewrite, split, crypt, head, tail, cat, sample and readers"),
     limited("wide", "--wide", SHOWING, "tables"),
     limited("vertical", "--vertical", SHOWING, "tables"),
     limited("filter", "--where", READING, FOR_ROWS),
@@ -76,8 +78,9 @@ pub(crate) const LIMITED: &[Limited] = &[
         "check, and commands that read rows (stats with --values)"),
     limited("verify_statistics", "--verify-statistics", READING, FOR_ROWS),
     limited("shared_bytes", "--shared-bytes",
-        &["convert", "concat", "append", "crypt encrypt", "crypt decrypt", "crypt rekey"],
-        "convert, concat, append, and crypt encrypt, decrypt and rekey"),
+        &["convert", "concat", "append", "rewrite", "split", "crypt encrypt", "crypt decrypt",
+            "crypt rekey"],
+        "convert, concat, append, rewrite, split, and crypt encrypt, decrypt and rekey"),
 ];
 
 const fn limited(
@@ -129,6 +132,23 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("append", &["marq append trips.parquet today.parquet", "marq append all.parquet new/ -v"]),
+    (
+        "rewrite",
+        &[
+            "marq rewrite trips.parquet -o small.parquet --codec zstd:9",
+            "marq rewrite trips.parquet --in-place --bloom id --drop-kv ARROW:schema",
+            "marq rewrite trips.parquet -o sorted.parquet --sort fare:desc,id",
+            "marq rewrite trips.parquet --dry-run -c '!stops' --encoding id=DELTA_BINARY_PACKED",
+        ],
+    ),
+    (
+        "split",
+        &[
+            "marq split trips.parquet -o parts --rows 250",
+            "marq split trips.parquet -o 'part-{}.parquet' --bytes 20KiB --dry-run",
+            "marq split trips.parquet -o by-payment --by payment",
+        ],
+    ),
     ("tail", &["marq tail trips.parquet", "marq tail -n 3 trips.parquet -c '!stops'"]),
     (
         "cat",
@@ -269,14 +289,14 @@ fn complete_one(command: Command, path: &str, limited: &[(&Limited, clap::Arg)])
 /// The screen that `marq` prints when it is called without arguments.
 pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
     // All of them would not fit on a screen of 24 lines.
-    let root = ["tail", "cat", "sample", "dict", "bloom", "append", "completions", "man"]
+    let root = ["tail", "cat", "sample", "dict", "bloom", "append", "split", "completions", "man"]
         .into_iter()
         .fold(root, |root, name| root.mut_subcommand(name, |sub| sub.hide(true)));
     root.disable_help_subcommand(true)
         .help_template(
             "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\
          Commands:\n{subcommands}\n\n\
-         And: tail, cat, sample, dict, bloom, append, completions, man.\n\
+         And: tail, cat, sample, dict, bloom, append, split, completions, man.\n\
          `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
         )
         .term_width(80)

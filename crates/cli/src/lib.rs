@@ -38,10 +38,12 @@ mod packed;
 mod pages;
 mod parquet_out;
 mod picture;
+mod plan_report;
 mod printer;
 mod progress;
 mod readers;
 mod report;
+mod rewriting;
 mod rows;
 mod schema;
 mod shredded;
@@ -101,6 +103,8 @@ fn command(args: &Args) -> Result<()> {
         Command::Convert(command) => convert::run(command, global),
         Command::Concat(command) => concat::concat(command, global),
         Command::Append(command) => concat::append(command, global),
+        Command::Rewrite(command) => rewriting::rewrite(command, global),
+        Command::Split(command) => rewriting::split(command, global),
         Command::Crypt(command) => crypt::run(command, global),
         Command::Completions(command) => manual::completions(command, global),
         Command::Man => manual::pages(global),

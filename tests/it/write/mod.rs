@@ -7,6 +7,7 @@ mod encodings_of_readers;
 mod failing_sinks;
 mod metadata_is_true;
 pub mod round_trip;
+mod random_rewrites;
 mod rewriting;
 mod rules;
 mod shared_bytes;

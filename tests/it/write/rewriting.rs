@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use marquetry::arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use marquetry::arrow_schema::Schema;
+use marquetry::arrow_array::{
+    Array, ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+};
+use marquetry::arrow_schema::{DataType, Schema};
 #[cfg(feature = "encryption")]
 use marquetry::crypt::{Decryption, Encryption, Key};
 use marquetry::format::{ColumnOrder, KeyValue};
 use marquetry::io::WriteSink;
 use marquetry::read::{PageIndexUse, ReadOptions};
-use marquetry::rewrite::Rewrite;
-use marquetry::{BloomOptions, ErrorKind, Predicate, Reader, WriteOptions, Writer, col, lit};
+use marquetry::rewrite::{ChunkMethod, ChunkReason, Rewrite};
+use marquetry::{
+    BloomOptions, Compression, ErrorKind, PageVersion, Predicate, Reader, SortColumn, WriteOptions,
+    Writer, col, lit,
+};
 
 use super::metadata_is_true::{Seen, is_true};
 use crate::support::generate::{Case, case, every_case};
@@ -145,20 +150,137 @@ fn columns_in_another_order_are_matched_by_name_where_that_is_asked() {
 }
 
 #[test]
-fn files_of_other_columns_are_refused_by_name() {
+fn files_of_other_columns_are_refused_by_place() {
     let batch = numbers(0, 10);
     let one = write(&batch, WriteOptions::new());
     let fewer = write(&batch.project(&[0, 1]).unwrap(), WriteOptions::new());
     for (files, name) in [([&one, &fewer], "share"), ([&fewer, &one], "share")] {
-        for by_name in [false, true] {
-            let rewrite = Rewrite::new(files.map(open)).by_name(by_name);
-            let refused = rewrite.plan().unwrap_err();
-            assert_eq!(refused.kind(), ErrorKind::Usage);
-            assert!(refused.to_string().contains(name), "{refused}");
-        }
+        let refused = Rewrite::new(files.map(open)).plan().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Usage);
+        assert!(refused.to_string().contains(name), "{refused}");
+        // It is never null where it is.
+        let refused = Rewrite::new(files.map(open)).by_name(true).plan().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Usage);
+        assert!(refused.to_string().contains(name), "{refused}");
     }
     let none = Rewrite::new([]).plan().unwrap_err();
     assert_eq!(none.kind(), ErrorKind::Usage);
+}
+
+/// A column of a name that may be null.
+fn column(name: &str, values: ArrayRef) -> RecordBatch {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..values.len() as i64));
+    RecordBatch::try_from_iter_with_nullable([("id", ids, false), (name, values, true)]).unwrap()
+}
+
+#[test]
+fn missing_columns_are_null_and_only_other_types_are_decoded() {
+    let narrow = column("n", Arc::new(Int32Array::from(vec![Some(1), None, Some(-3)])));
+    let wide = column("n", Arc::new(Int64Array::from(vec![Some(1 << 40), None])));
+    let none = numbers(0, 2).project(&[0]).unwrap();
+    let files = [&narrow, &wide, &none].map(|batch| write(batch, small_pages_of_all()));
+    let rewrite = Rewrite::new(files.iter().map(open)).by_name(true);
+    let plan = rewrite.plan().unwrap();
+    let said: Vec<Vec<(ChunkMethod, ChunkReason)>> = (plan.row_groups.iter())
+        .map(|of| of.chunks.iter().map(|chunk| (chunk.method, chunk.reason)).collect())
+        .collect();
+    let copied = (ChunkMethod::Bytes, ChunkReason::Unchanged);
+    assert_eq!(
+        said,
+        [
+            [copied, (ChunkMethod::Encoded, ChunkReason::Type)],
+            [copied, copied],
+            [copied, (ChunkMethod::Encoded, ChunkReason::Missing)],
+        ]
+    );
+    let joined = run(&rewrite).unwrap();
+    let rows = read_with(open(&joined)).unwrap();
+    let rows = arrow_select::concat::concat_batches(&rows[0].schema(), &rows).unwrap();
+    let wanted = Int64Array::from(vec![Some(1), None, Some(-3), Some(1 << 40), None, None, None]);
+    assert_eq!(rows.column(1).as_ref(), &wanted as &dyn Array);
+    // As pyarrow reads it, by the schema of Arrow that is stored.
+    assert_eq!(rows.schema().field(1).data_type(), &DataType::Int64);
+}
+
+#[test]
+fn types_without_a_common_one_are_refused_by_name() {
+    let number = column("x", Arc::new(Int32Array::from(vec![1])));
+    let text = column("x", Arc::new(StringArray::from(vec!["1"])));
+    let files = [&number, &text].map(|batch| write(batch, WriteOptions::new()));
+    let refused = Rewrite::new(files.iter().map(open)).by_name(true).plan().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Usage);
+    assert!(refused.to_string().contains("\"x\""), "{refused}");
+}
+
+fn small_pages_of_all() -> WriteOptions {
+    WriteOptions::new().with_page_rows(50)
+}
+
+#[test]
+fn a_cut_decodes_only_the_row_group_that_it_goes_through() {
+    let file = write(&numbers(0, 800), small_pages());
+    let rewrite = Rewrite::new([open(&file).offset(200).limit(300)]);
+    let plan = rewrite.plan().unwrap();
+    let methods: Vec<ChunkMethod> = plan.row_groups.iter().map(|of| of.chunks[0].method).collect();
+    assert_eq!(methods, [ChunkMethod::Bytes, ChunkMethod::Encoded]);
+    assert_eq!(plan.row_groups[1].chunks[0].reason, ChunkReason::Cut);
+    let rows = read_with(open(&run(&rewrite).unwrap())).unwrap();
+    let rows = arrow_select::concat::concat_batches(&rows[0].schema(), &rows).unwrap();
+    assert_eq!(rows.columns(), numbers(200, 300).columns());
+}
+
+#[test]
+fn pages_of_both_versions_get_another_codec_without_being_decoded() {
+    for version in [PageVersion::V1, PageVersion::V2] {
+        let options = small_pages().with_page_version(version);
+        let file = write(&numbers(0, 400), options.with_compression(Compression::Zstd(1)));
+        let codecs = |file: &Bytes| {
+            let metadata = open(file).metadata().index().to_file_meta_data().unwrap();
+            let chunks = metadata.row_groups.into_iter().flat_map(|of| of.columns);
+            chunks.map(|chunk| chunk.meta_data.unwrap().codec).collect::<Vec<_>>()
+        };
+        let mut before = file.clone();
+        for codec in [Compression::Uncompressed, Compression::Snappy, Compression::Zstd(9)] {
+            let rewrite = Rewrite::new([open(&before)]).codec("*", codec);
+            let plan = rewrite.plan().unwrap();
+            assert_eq!((plan.recompressed().chunks, plan.encoded().chunks), (6, 0));
+            before = run(&rewrite).unwrap();
+            assert_eq!(codecs(&before), [codec.codec(); 6]);
+            assert_eq!(read_with(open(&before)).unwrap(), read_with(open(&file)).unwrap());
+        }
+        let same = Rewrite::new([open(&before)]).codec("*", Compression::Snappy);
+        let snappy = run(&same).unwrap();
+        let again = Rewrite::new([open(&snappy)]).codec("*", Compression::Snappy).plan().unwrap();
+        assert_eq!(again.copied().chunks, 6, "what has the codec is copied");
+    }
+}
+
+#[test]
+fn int96_is_copied_and_never_becomes_another_type() {
+    let reader = Reader::open("testdata/int96.parquet").unwrap();
+    assert!(Rewrite::new([reader.clone()]).run(WriteSink(Vec::new())).is_ok());
+    let refused = Rewrite::new([reader]).encode("*").run(WriteSink(Vec::new())).unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Unsupported(_)), "{refused}");
+    assert!(refused.at().column.is_some(), "{refused}");
+}
+
+#[test]
+fn rows_are_sorted_and_the_new_row_groups_say_so() {
+    let file = write(&numbers(0, 800), small_pages());
+    let options = WriteOptions::new().with_row_group_rows(300);
+    let rewrite = Rewrite::new([open(&file)]).options(options);
+    let rewrite = rewrite.sort_by([SortColumn::descending("share")]);
+    assert!(rewrite.plan().unwrap().regroups);
+    let mut out = Vec::new();
+    assert_eq!(rewrite.run(WriteSink(&mut out)).unwrap().row_groups, 3);
+    let sorted = Bytes::from(out);
+    let rows = read_with(open(&sorted)).unwrap();
+    let rows = arrow_select::concat::concat_batches(&rows[0].schema(), &rows).unwrap();
+    let ids = rows.column(0).as_any().downcast_ref::<Int64Array>().unwrap();
+    assert!(ids.values().iter().copied().eq((0..800).rev()));
+    let metadata = open(&sorted).metadata().index().to_file_meta_data().unwrap();
+    let sorting = metadata.row_groups[0].sorting_columns.as_ref().unwrap();
+    assert_eq!((sorting[0].column_idx, sorting[0].descending), (2, true));
 }
 
 #[test]
@@ -222,9 +344,9 @@ fn keys_of_all_files_are_kept_and_changed_as_asked() {
 #[test]
 fn readers_that_select_rows_are_refused() {
     let reader = open(&write(&numbers(0, 10), WriteOptions::new()));
-    for reader in
-        [reader.clone().filter(col("id").eq(lit(1i64))), reader.clone().limit(3), reader.offset(1)]
-    {
+    let some = marquetry::RowSelection::from_ranges(10, [0..3]).unwrap();
+    let filtered = reader.clone().filter(col("id").eq(lit(1i64)));
+    for reader in [filtered, reader.select(some).unwrap()] {
         assert_eq!(Rewrite::new([reader]).plan().unwrap_err().kind(), ErrorKind::Usage);
     }
 }

@@ -27,7 +27,8 @@ pub(crate) struct Append {
 /// How files become one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Joining {
-    /// Match columns by name, so that their order may differ.
+    /// Match columns by name: their order may differ, missing ones are null, and types become as
+    /// wide as it takes. Only column chunks of another type are decoded.
     #[arg(long)]
     pub(crate) by_name: bool,
     /// Write nothing, and show what would be copied.

@@ -4,6 +4,7 @@ mod crypt;
 mod inspecting;
 mod joining;
 mod pictures;
+mod rewriting;
 mod writing;
 
 use std::ffi::OsString;
@@ -22,6 +23,7 @@ pub(crate) use self::inspecting::{
 };
 pub(crate) use self::joining::{Append, Concat, Joining};
 pub(crate) use self::pictures::{ColorBy, FileReport, Map, Picture, Section, Size, SizeBy};
+pub(crate) use self::rewriting::{Copying, Rewrite, Split, StatsLevel};
 pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
 use crate::help;
@@ -133,6 +135,10 @@ pub(crate) enum Command {
     Concat(Box<Concat>),
     /// Adds the rows of files to the end of a file, without decoding.
     Append(Box<Append>),
+    /// Writes a file anew, and encodes only what changes: codec, pages, columns, order.
+    Rewrite(Box<Rewrite>),
+    /// Splits a file by rows, bytes or values, and copies what is not cut.
+    Split(Box<Split>),
     /// Encryption: audit files, encrypt, decrypt, change keys.
     #[command(subcommand)]
     Crypt(Crypt),
@@ -290,6 +296,8 @@ impl Command {
             Self::Convert(_) => "convert",
             Self::Concat(_) => "concat",
             Self::Append(_) => "append",
+            Self::Rewrite(_) => "rewrite",
+            Self::Split(_) => "split",
             Self::Crypt(Crypt::Audit(_)) => "crypt audit",
             Self::Crypt(Crypt::Encrypt(_)) => "crypt encrypt",
             Self::Crypt(Crypt::Decrypt(_)) => "crypt decrypt",
@@ -323,6 +331,8 @@ impl Command {
             Self::Convert(command) => &command.files.files,
             Self::Concat(command) => &command.files.files,
             Self::Append(command) => &command.files.files,
+            Self::Rewrite(command) => std::slice::from_ref(&command.source.file),
+            Self::Split(command) => std::slice::from_ref(&command.source.file),
             Self::Crypt(command) => command.files(),
             Self::Completions(_) | Self::Man => &[],
         }

@@ -87,3 +87,64 @@ fn what_was_encrypted_is_not_left_in_plain_text_unnoticed() {
     assert!(longer.status.success(), "{}", error(&longer));
     assert_eq!(count(&folder, &[&["sealed.parquet"], &keys[..]].concat()), "2000");
 }
+
+#[test]
+fn what_a_file_holds_stays_where_it_is_when_it_becomes_longer() {
+    let folder = trips();
+    let before = std::fs::read(folder.path("trips.parquet")).expect("a file");
+    let plan = folder.run(&["append", "trips.parquet", "trips.parquet", "--dry-run", "-f", "json"]);
+    let plan: serde_json::Value = serde_json::from_slice(&plan.stdout).expect("JSON");
+    let kept = plan["kept_bytes"].as_u64().and_then(|n| usize::try_from(n).ok()).expect("bytes");
+    assert!(kept > before.len() / 2, "{kept} of {}", before.len());
+    let output = folder.run(&["append", "trips.parquet", "trips.parquet"]);
+    assert!(output.status.success(), "{}", error(&output));
+    let after = std::fs::read(folder.path("trips.parquet")).expect("a file");
+    assert_eq!(after[..kept], before[..kept]);
+    let check = folder.run(&["check", "trips.parquet", "--level", "truth"]);
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+    assert_eq!(count(&folder, &["trips.parquet"]), "2000");
+}
+
+/// Kills the process at many points of its life, until it is done before that.
+#[cfg(unix)]
+#[test]
+fn a_killed_process_leaves_the_old_file_or_the_new_one() {
+    let folder = trips();
+    for _ in 0..4 {
+        folder.run(&["append", "trips.parquet", "trips.parquet"]);
+    }
+    let old = std::fs::read(folder.path("trips.parquet")).expect("a file");
+    let seed = 7;
+    println!("seed {seed}");
+    let (mut killed, mut finished) = (0, 0);
+    for point in 0..kills() {
+        std::fs::write(folder.path("all.parquet"), &old).expect("a file");
+        let mut child = folder.command(&["append", "all.parquet", "trips.parquet"]);
+        let mut child = child.spawn().expect("marq");
+        std::thread::sleep(std::time::Duration::from_micros(200 * (point % 200)));
+        child.kill().expect("a signal");
+        let status = child.wait().expect("an end");
+        let rows = count(&folder, &["all.parquet"]);
+        match rows.as_str() {
+            "16000" => {
+                killed += 1;
+                let now = std::fs::read(folder.path("all.parquet")).expect("a file");
+                assert!(now == old, "the old file is as it was");
+            }
+            "32000" => finished += 1,
+            rows => panic!("{rows} rows after {status}"),
+        }
+    }
+    println!("{killed} old, {finished} new");
+    assert!(killed > 0, "no process was killed before its end");
+    // What killed processes left is removed by the next one.
+    folder.run(&["append", "all.parquet", "trips.parquet"]);
+    let left = std::fs::read_dir(folder.path(".")).expect("a folder").count();
+    assert_eq!(left, 2, "temporary files are left over");
+}
+
+/// How often a process is killed: MARQUETRY_CASES times.
+#[cfg(unix)]
+fn kills() -> u64 {
+    std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
+}

@@ -1,6 +1,7 @@
 //! Tests of `marq convert`.
 
 mod concat;
+mod rewrite;
 #[cfg(unix)]
 mod deep_nesting;
 #[cfg(unix)]

@@ -1,0 +1,192 @@
+//! [`ColumnEncoders`] decode a column of a row group, and encode it for the new file.
+//!
+//! They are the reader of rows and the encoder of row groups, for one column at a time. The Parquet
+//! type is that of the new file: a type that the encoder cannot write into it, such as INT96, is an
+//! error, and never becomes another type.
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::decoding::decoding;
+use super::inputs::{Input, Inputs, NewColumn, RowGroupPart};
+use super::union::ColumnSource;
+use crate::compress::Compression;
+use crate::error::{Error, ErrorKind, Result, Spec};
+use crate::format::CompressionCodec;
+use crate::limits::{Budget, Reservation};
+use crate::reader::Reader;
+use crate::schema::{ArrowOptions, Leaf, MatchBy, Projection, Schema, to_arrow};
+use crate::write::row_group::batch_bytes;
+use crate::write::{EncodedChunk, WriteOptions};
+use crate::writer::RowGroupEncoder;
+
+/// Encodes columns of row groups.
+pub(super) struct ColumnEncoders<'a> {
+    inputs: &'a Inputs<'a>,
+    options: &'a WriteOptions,
+    budget: Budget,
+    /// By column, and the codec that its chunk had.
+    encoders: Vec<((usize, Option<CompressionCodec>), RowGroupEncoder)>,
+}
+
+impl<'a> ColumnEncoders<'a> {
+    pub(super) fn new(inputs: &'a Inputs<'a>, options: &'a WriteOptions, budget: &Budget) -> Self {
+        Self { inputs, options, budget: budget.clone(), encoders: Vec::new() }
+    }
+
+    /// The chunks of a column, and the memory that they hold.
+    ///
+    /// # Errors
+    /// As reading and writing have them; `Unsupported` if values cannot be written as the type of
+    /// the column.
+    pub(super) fn encode(
+        &mut self,
+        file: &Input<'_>,
+        part: &RowGroupPart,
+        column: usize,
+    ) -> Result<(Vec<EncodedChunk>, Reservation)> {
+        let inputs = self.inputs;
+        let new = inputs.columns.get(column);
+        let new = new.ok_or_else(|| Error::internal("there is no such column"))?;
+        let (batches, schema, memory) = self.rows(file, part, column, new)?;
+        let codec = old_codec(file, part, new.leaves.start)?;
+        let known = self.encoders.iter().find(|(of, _)| *of == (column, codec));
+        let encoder = match known {
+            Some((_, encoder)) => encoder.clone(),
+            None => {
+                let encoder = encoder(inputs, new, codec, schema, self.options)?;
+                self.encoders.push(((column, codec), encoder.clone()));
+                encoder
+            }
+        };
+        let row_group = encoder.encode(&batches)?;
+        let (expected, found) = (part.rows, row_group.rows() as u64);
+        if expected != found {
+            return Err(Error::mismatch(Spec::Metadata("RowGroup"), "rows", expected, found));
+        }
+        Ok((row_group.chunks, memory))
+    }
+
+    /// The values of a column, and their schema; the memory is that of the values and of what they
+    /// become.
+    fn rows(
+        &self,
+        file: &Input<'_>,
+        part: &RowGroupPart,
+        column: usize,
+        new: &NewColumn,
+    ) -> Result<(Vec<RecordBatch>, SchemaRef, Reservation)> {
+        let mut memory = self.budget.reservation("a column that is encoded");
+        // The read holds pages and arrays of its own meanwhile.
+        let half = self.budget.cap().saturating_sub(self.budget.used()) / 2;
+        let half = usize::try_from(half).unwrap_or(usize::MAX);
+        let reading = self.budget.take_for("reading a column", half)?;
+        let reader = reader(file, part, column, new)?.memory(half as u64);
+        let schema = reader.schema()?;
+        let mut batches = Vec::new();
+        for batch in reader.batches()? {
+            let batch = batch?;
+            let bytes = usize::try_from(batch_bytes(&batch)).unwrap_or(usize::MAX);
+            memory.grow(bytes.saturating_mul(2))?;
+            batches.push(batch);
+        }
+        drop(reading);
+        Ok((batches, schema, memory))
+    }
+}
+
+/// The reader of one column of a part of a row group.
+fn reader(file: &Input<'_>, part: &RowGroupPart, column: usize, new: &NewColumn) -> Result<Reader> {
+    let mut reader = decoding(file.reader);
+    match file.columns.get(column) {
+        Some(ColumnSource::Same(_)) => {
+            let leaves = file.leaves.get(new.leaves.clone()).unwrap_or_default();
+            let mut options = reader.read_options().clone();
+            options.projection = Projection::leaves(leaves.iter().filter_map(|leaf| *leaf));
+            reader = reader.options(options);
+        }
+        _ => reader = reader.target(natural(&new.schema)?, MatchBy::Name)?,
+    }
+    reader = reader.row_groups([part.ordinal])?;
+    Ok(match &part.cut {
+        Some(rows) => reader.offset(rows.start).limit(rows.end - rows.start),
+        None => reader,
+    })
+}
+
+/// The Arrow schema of Parquet columns, by their types alone.
+pub(super) fn natural(elements: &[crate::format::SchemaElement]) -> Result<SchemaRef> {
+    let schema = Schema::parse(elements.to_vec(), &Default::default())?;
+    let options = ArrowOptions::new().with_hint(false);
+    Ok(to_arrow(&schema, &[], &Projection::all(), &options)?.schema)
+}
+
+/// The codec of the chunk of a leaf of the new file, if the file has it.
+pub(super) fn old_codec(
+    file: &Input<'_>,
+    part: &RowGroupPart,
+    leaf: usize,
+) -> Result<Option<CompressionCodec>> {
+    let leaf = file.leaves.get(leaf).copied().flatten();
+    let Some(leaf) = leaf else { return Ok(None) };
+    let chunk = file.footer().column_chunk_ref(part.ordinal, leaf)?;
+    Ok(chunk.meta_data.map(|meta| meta.codec))
+}
+
+/// The encoder of a column whose chunk had this codec.
+fn encoder(
+    inputs: &Inputs<'_>,
+    new: &NewColumn,
+    codec: Option<CompressionCodec>,
+    arrow: SchemaRef,
+    options: &WriteOptions,
+) -> Result<RowGroupEncoder> {
+    let leaves = inputs.leaves.get(new.leaves.clone()).unwrap_or_default();
+    let options = encoding_options(inputs, leaves, |_| codec, options);
+    let schema = Schema::parse(new.schema.clone(), &Default::default())?;
+    RowGroupEncoder::with_schema(arrow, schema, Vec::new(), options).map_err(not_written)
+}
+
+/// The error of an encoder whose Arrow types follow from the Parquet types: that one of these is
+/// not written is no fault of the user.
+pub(super) fn not_written(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Usage => Error::unsupported("encoding a column of this type", error),
+        _ => error,
+    }
+}
+
+/// The options of some leaves: a codec that is not asked for is that which the chunk had.
+pub(super) fn encoding_options(
+    inputs: &Inputs<'_>,
+    leaves: &[Leaf],
+    old_codec: impl Fn(&Leaf) -> Option<CompressionCodec>,
+    options: &WriteOptions,
+) -> WriteOptions {
+    leaves.iter().fold(options.for_part(leaves), |options, leaf| {
+        let wanted = inputs.wishes.get(leaf.index).and_then(|wishes| wishes.codec);
+        let Some(settings) = inputs.settings.get(leaf.index) else { return options };
+        let old = || old_codec(leaf).filter(|_| !settings.codec_is_fixed).and_then(written_codec);
+        options.with_column(leaf.path.dotted(), |column| {
+            let column = column.with_total_order(settings.total_order);
+            match wanted.or_else(old) {
+                Some(codec) => column.with_compression(codec),
+                None => column,
+            }
+        })
+    })
+}
+
+/// The codec to write with; `None` for those that are not written by default.
+fn written_codec(codec: CompressionCodec) -> Option<Compression> {
+    Some(match codec {
+        CompressionCodec::Uncompressed => Compression::Uncompressed,
+        CompressionCodec::Snappy => Compression::Snappy,
+        CompressionCodec::Gzip => Compression::Gzip(6),
+        CompressionCodec::Brotli => Compression::Brotli(4),
+        CompressionCodec::Zstd => Compression::Zstd(3),
+        CompressionCodec::Lz4Raw | CompressionCodec::Lz4 => Compression::Lz4Raw,
+        CompressionCodec::Lzo | CompressionCodec::Unknown(_) => return None,
+    })
+    .filter(|codec| codec.is_built())
+}

@@ -1,0 +1,169 @@
+//! [`Columns`]: the columns of a schema as its elements have them, and how those of two files
+//! differ.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::format::{FieldRepetitionType, SchemaElement};
+use crate::reader::Reader;
+
+/// The columns of a schema: the children of its root.
+pub(super) struct Columns<'a> {
+    pub(super) elements: &'a [SchemaElement],
+    pub(super) list: Vec<TopLevelColumn>,
+}
+
+/// A column: its elements, and its leaves.
+#[derive(Debug, Clone)]
+pub(super) struct TopLevelColumn {
+    pub(super) elements: Range<usize>,
+    pub(super) leaves: Range<usize>,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) fn new(elements: &'a [SchemaElement]) -> Self {
+        Self { elements, list: top_level_columns(elements) }
+    }
+
+    /// For each column, the same column of another file.
+    ///
+    /// # Errors
+    /// `Usage` if the other file has other columns, or another order of them.
+    pub(super) fn same_in(&self, reader: &Reader) -> Result<Vec<TopLevelColumn>> {
+        let elements: Vec<SchemaElement> = reader.metadata().schema().elements().collect();
+        let other = Columns::new(&elements);
+        let mut same = Vec::with_capacity(self.list.len());
+        for (at, column) in self.list.iter().enumerate() {
+            let mine = self.elements_of(column);
+            let name = mine.first().map_or("", |element| element.name.as_str());
+            let Some(found) = other.list.get(at) else {
+                return Err(Error::usage(format_args!(
+                    "it has no column {name:?}, which the first file has"
+                )));
+            };
+            if let Some(what) = difference(mine, other.elements_of(found)) {
+                let help = match other.named(name)?.is_some() {
+                    true => " (marq: --by-name)",
+                    false => "",
+                };
+                return Err(Error::usage(format_args!(
+                    "its schema is not that of the first file: {what}{help}"
+                )));
+            }
+            same.push(found.clone());
+        }
+        if other.list.len() != self.list.len() {
+            let known = |name: &str| matches!(self.named(name), Ok(Some(_)));
+            let names = other.list.iter().filter_map(|column| other.name(column));
+            let extra = names.filter(|name| !known(name)).collect::<Vec<_>>().join(", ");
+            return Err(Error::usage(format_args!(
+                "it has columns that the first file has not: {extra}"
+            )));
+        }
+        Ok(same)
+    }
+
+    pub(super) fn elements_of(&self, column: &TopLevelColumn) -> &'a [SchemaElement] {
+        self.elements.get(column.elements.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn name(&self, column: &TopLevelColumn) -> Option<&'a str> {
+        self.elements.get(column.elements.start).map(|element| element.name.as_str())
+    }
+
+    /// The column of a name.
+    ///
+    /// # Errors
+    /// `Usage` if there are several.
+    pub(super) fn named(&self, name: &str) -> Result<Option<&TopLevelColumn>> {
+        let mut found = self.list.iter().filter(|column| self.name(column) == Some(name));
+        let first = found.next();
+        match found.next() {
+            None => Ok(first),
+            Some(_) => Err(Error::usage(format_args!("several columns are called {name:?}"))),
+        }
+    }
+}
+
+/// The children of the root.
+fn top_level_columns(elements: &[SchemaElement]) -> Vec<TopLevelColumn> {
+    let mut out: Vec<TopLevelColumn> = Vec::new();
+    let mut leaf = 0;
+    // Elements of the current column that are still to come.
+    let mut left = 0usize;
+    for (at, element) in elements.iter().enumerate().skip(1) {
+        if left == 0 {
+            out.push(TopLevelColumn { elements: at..at, leaves: leaf..leaf });
+            left = 1;
+        }
+        let children = usize::try_from(element.num_children.unwrap_or(0)).unwrap_or(0);
+        left = left.saturating_sub(1).saturating_add(children);
+        leaf += usize::from(element.r#type.is_some());
+        if let Some(column) = out.last_mut() {
+            (column.elements.end, column.leaves.end) = (at + 1, leaf);
+        }
+    }
+    out
+}
+
+/// The first element in which two columns differ.
+pub(super) fn difference(mine: &[SchemaElement], theirs: &[SchemaElement]) -> Option<String> {
+    let show = |element: Option<&SchemaElement>| match element {
+        Some(element) => format!("{element:?}"),
+        None => "nothing".to_owned(),
+    };
+    (0..mine.len().max(theirs.len())).find_map(|at| {
+        let (mine, theirs) = (mine.get(at), theirs.get(at));
+        (mine != theirs).then(|| format!("{} there, {} here", show(mine), show(theirs)))
+    })
+}
+
+/// Whether the chunks of two columns are the same bytes for the same values: they differ at most in
+/// field ids.
+pub(super) fn has_same_chunks(mine: &[SchemaElement], theirs: &[SchemaElement]) -> bool {
+    let without_id = |element: &SchemaElement| SchemaElement { field_id: None, ..element.clone() };
+    mine.len() == theirs.len()
+        && mine.iter().zip(theirs).all(|(a, b)| without_id(a) == without_id(b))
+}
+
+/// Whether the column may be null, by its outermost element.
+pub(super) fn repetition(column: &[SchemaElement]) -> FieldRepetitionType {
+    let first = column.first().and_then(|element| element.repetition_type);
+    first.unwrap_or(FieldRepetitionType::Required)
+}
+
+/// The elements of a schema with this column alone.
+pub(super) fn alone(root: &SchemaElement, column: &[SchemaElement]) -> Vec<SchemaElement> {
+    let root = SchemaElement { num_children: Some(1), ..root.clone() };
+    std::iter::once(root).chain(column.iter().cloned()).collect()
+}
+
+/// The elements of a schema with these leaves only, and with the groups around them.
+pub(super) fn kept_elements(elements: &[SchemaElement], kept: &[bool]) -> Vec<SchemaElement> {
+    let mut out = Vec::with_capacity(elements.len());
+    // Of the elements after this one, those whose parent comes before it: whether each is kept.
+    let mut later: Vec<bool> = Vec::new();
+    let mut leaves = kept.iter().rev();
+    for (index, element) in elements.iter().enumerate().rev() {
+        if element.r#type.is_some() {
+            let is_kept = leaves.next().copied().unwrap_or(false);
+            later.push(is_kept);
+            if is_kept {
+                out.push(element.clone());
+            }
+            continue;
+        }
+        let children = usize::try_from(element.num_children.unwrap_or(0)).unwrap_or(0);
+        let children = later.split_off(later.len().saturating_sub(children));
+        let kept = children.iter().filter(|kept| **kept).count();
+        // A group without children stays as it is; the root always stays.
+        let is_kept = kept > 0 || children.is_empty() || index == 0;
+        if is_kept {
+            let num_children = i32::try_from(kept).ok().or(element.num_children);
+            out.push(SchemaElement { num_children, ..element.clone() });
+        }
+        later.push(is_kept);
+    }
+    out.reverse();
+    out
+}

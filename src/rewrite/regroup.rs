@@ -1,0 +1,166 @@
+//! [`regroup`] reads all rows and writes them into other row groups, perhaps sorted.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use arrow_select::interleave::interleave_record_batch;
+
+use super::column_encoder::{encoding_options, natural, not_written, old_codec};
+use super::decoding::decoding;
+use super::inputs::{Input, Inputs};
+use super::settings::RewriteSettings;
+use super::splice::Spliced;
+use super::union::ColumnSource;
+use crate::error::{Error, Result};
+use crate::format::CompressionCodec;
+use crate::io::Sink;
+use crate::limits::Budget;
+use crate::reader::Reader;
+use crate::schema::{Leaf, MatchBy, Projection, Schema};
+use crate::write::row_group::batch_bytes;
+use crate::write::sorting::SortOrder;
+use crate::write::{CheckedSortOrder, WriteOptions};
+use crate::writer::{RowGroupEncoder, Writer};
+
+/// Writes the rows of all files.
+///
+/// # Errors
+/// As reading and writing have them; `Limit(Memory)` if the rows that are sorted take more.
+pub(super) fn regroup(
+    inputs: &Inputs<'_>,
+    settings: &RewriteSettings,
+    sink: impl Sink,
+    budget: &Budget,
+) -> Result<Spliced> {
+    let mut readers = Vec::with_capacity(inputs.files.len());
+    for file in &inputs.files {
+        // Each holds pages and arrays, and the writer as much.
+        readers.push(rows(inputs, file)?.memory(budget.cap() / 2));
+    }
+    let Some(first) = readers.first() else {
+        return Err(Error::usage("no file was given: there is nothing to copy"));
+    };
+    let schema = first.schema()?;
+    let options = options(inputs, settings, budget)?;
+    let parsed = Schema::parse(inputs.footer.schema.clone(), &Default::default())?;
+    let key_values = inputs.footer.key_value_metadata.clone().unwrap_or_default();
+    let order = sort_order(inputs, settings)?;
+    let encoder = RowGroupEncoder::with_schema(schema.clone(), parsed, key_values, options);
+    let encoder = encoder.map_err(not_written)?;
+    let mut writer = Writer::over(sink, encoder);
+    match order {
+        Some(order) => write_sorted(&order, &readers, &mut writer, budget)?,
+        None => {
+            for batch in readers.iter().map(Reader::batches) {
+                for batch in batch? {
+                    writer.write(&like(batch?, &schema)?)?;
+                }
+            }
+        }
+    }
+    let report = writer.finish()?;
+    Ok(Spliced {
+        rows: report.rows,
+        row_groups: report.row_groups.len(),
+        pages: 0,
+        bytes: report.bytes,
+    })
+}
+
+/// The reader of the rows of a file, as the new one has them.
+fn rows(inputs: &Inputs<'_>, file: &Input<'_>) -> Result<Reader> {
+    let mut reader = decoding(file.reader);
+    let is_same = file.columns.iter().all(|source| matches!(source, ColumnSource::Same(_)));
+    let leaves: Vec<usize> = file.leaves.iter().filter_map(|leaf| *leaf).collect();
+    if is_same && leaves.is_sorted() {
+        let mut options = reader.read_options().clone();
+        options.projection = Projection::leaves(leaves);
+        reader = reader.options(options);
+    } else {
+        let target = natural(&inputs.footer.schema)?;
+        reader = reader.target(target, MatchBy::Name).map_err(|e| file.reader.name(e))?;
+    }
+    let old = file.reader.read_options();
+    let mut options = reader.read_options().clone();
+    options.row_groups.clone_from(&old.row_groups);
+    (options.offset, options.limit) = (old.offset, old.limit);
+    Ok(reader.options(options))
+}
+
+/// A batch with this schema, whose types it has.
+fn like(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    if Arc::ptr_eq(&batch.schema(), schema) || batch.schema() == *schema {
+        return Ok(batch);
+    }
+    Ok(batch.with_schema(schema.clone())?)
+}
+
+/// How the file is written: codecs that are not asked for are those of the first row group.
+fn options(
+    inputs: &Inputs<'_>,
+    settings: &RewriteSettings,
+    budget: &Budget,
+) -> Result<WriteOptions> {
+    let mut codecs: Vec<Option<CompressionCodec>> = vec![None; inputs.leaves.len()];
+    for file in inputs.files.iter().rev() {
+        let Some(part) = file.row_groups.first() else { continue };
+        for (leaf, codec) in codecs.iter_mut().enumerate() {
+            *codec = old_codec(file, part, leaf)?.or(*codec);
+        }
+    }
+    let codec = |leaf: &Leaf| codecs.get(leaf.index).copied().flatten();
+    let options = encoding_options(inputs, &inputs.leaves, codec, &settings.options);
+    let memory = options.memory.min((budget.cap() / 2).max(1));
+    let options = options.with_memory(memory).with_sort_order(settings.sort_by.iter().cloned());
+    Ok(match &settings.encryption {
+        Some(encryption) => options.with_encryption(encryption.clone()),
+        None => options,
+    })
+}
+
+/// The order of the rows, if they are sorted.
+fn sort_order(inputs: &Inputs<'_>, settings: &RewriteSettings) -> Result<Option<CheckedSortOrder>> {
+    let mut tops = Vec::with_capacity(inputs.leaves.len());
+    // A column without leaves is none of the rows.
+    let columns = inputs.columns.iter().filter(|column| !column.leaves.is_empty());
+    for (top, column) in columns.enumerate() {
+        tops.extend(column.leaves.clone().map(|_| top));
+    }
+    let leaves: Vec<(Leaf, usize)> = inputs.leaves.iter().cloned().zip(tops).collect();
+    let order = SortOrder { columns: settings.sort_by.clone(), is_checked: true };
+    CheckedSortOrder::new(&order, &leaves)
+}
+
+/// Sorts all rows in memory, and writes them.
+fn write_sorted<S: Sink>(
+    order: &CheckedSortOrder,
+    readers: &[Reader],
+    writer: &mut Writer<S>,
+    budget: &Budget,
+) -> Result<()> {
+    let mut memory = budget.reservation("rows that are sorted");
+    let schema = writer.schema().clone();
+    let mut batches = Vec::new();
+    for reader in readers {
+        for batch in reader.batches()? {
+            let batch = like(batch?, &schema)?;
+            let bytes = usize::try_from(batch_bytes(&batch)).unwrap_or(usize::MAX);
+            // Their places, too.
+            memory.grow(bytes.saturating_add(batch.num_rows().saturating_mul(PLACE_BYTES)))?;
+            batches.push(batch);
+        }
+    }
+    let places = order.sorted(&batches)?;
+    let all: Vec<&RecordBatch> = batches.iter().collect();
+    for piece in places.chunks(SORTED_ROWS) {
+        writer.write(&interleave_record_batch(&all, piece)?)?;
+    }
+    Ok(())
+}
+
+/// Bytes of a row's place while it is sorted.
+const PLACE_BYTES: usize = 24;
+
+/// Rows of a batch of sorted rows.
+const SORTED_ROWS: usize = 1 << 14;

@@ -1,0 +1,69 @@
+//! [`RewriteSettings`]: what the user of a rewrite asks for.
+
+use crate::compress::Compression;
+use crate::crypt::Encryption;
+use crate::error::{Error, Result};
+use crate::schema::Leaf;
+use crate::write::WriteOptions;
+use crate::write::options::names_leaf;
+use crate::write::sorting::SortColumn;
+
+/// What is asked for, with plain defaults: everything is copied.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RewriteSettings {
+    /// Whether columns are matched by name.
+    pub(super) is_by_name: bool,
+    pub(super) verifies_checksums: bool,
+    pub(super) encryption: Option<Encryption>,
+    /// Keys of the key-value metadata; one without a value goes.
+    pub(super) key_values: Vec<(String, Option<String>)>,
+    /// How what is encoded is written.
+    pub(super) options: WriteOptions,
+    /// Patterns of the columns that are encoded.
+    pub(super) encoded: Vec<String>,
+    /// Patterns of the columns whose pages get another codec; later ones win.
+    pub(super) codecs: Vec<(String, Compression)>,
+    /// Whether row groups are made anew.
+    pub(super) regroups: bool,
+    /// By what all rows are sorted.
+    pub(super) sort_by: Vec<SortColumn>,
+}
+
+/// What is asked for one leaf of the new file.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LeafWishes {
+    pub(super) is_encoded: bool,
+    pub(super) codec: Option<Compression>,
+}
+
+impl RewriteSettings {
+    /// What is asked for each leaf.
+    ///
+    /// # Errors
+    /// `Usage` if a pattern names no leaf.
+    pub(super) fn of_leaves(&self, leaves: &[Leaf]) -> Result<Vec<LeafWishes>> {
+        let mut wishes = vec![LeafWishes::default(); leaves.len()];
+        let mut each = |pattern: &str, set: &dyn Fn(&mut LeafWishes)| {
+            let mut found = pattern == "*";
+            for (leaf, wishes) in leaves.iter().zip(&mut wishes) {
+                if names_leaf(pattern, leaf) {
+                    found = true;
+                    set(wishes);
+                }
+            }
+            match found {
+                true => Ok(()),
+                false => Err(Error::usage(format_args!(
+                    "a setting is for \"{pattern}\", and there is no such column"
+                ))),
+            }
+        };
+        for pattern in &self.encoded {
+            each(pattern, &|wishes| wishes.is_encoded = true)?;
+        }
+        for (pattern, codec) in &self.codecs {
+            each(pattern, &|wishes| wishes.codec = Some(*codec))?;
+        }
+        Ok(wishes)
+    }
+}
