@@ -13,6 +13,8 @@ use crate::read::chunk_range;
 pub(super) struct Decisions<'a> {
     pub(super) inputs: &'a Inputs<'a>,
     pub(super) verifies_checksums: bool,
+    /// Whether row groups state no order of their rows.
+    pub(super) forgets_order: bool,
 }
 
 impl Decisions<'_> {

@@ -225,6 +225,38 @@ impl Rewrite {
     /// ```
     pub fn sort_by(mut self, columns: impl IntoIterator<Item = SortColumn>) -> Self {
         self.settings.sort_by = columns.into_iter().collect();
+        self.settings.merges = false;
+        self
+    }
+
+    /// Merges the rows of the readers, each of which has them sorted by these columns: into new row
+    /// groups, which state the order. Of each reader some batches are held in memory. Rows that are
+    /// equal come in the order of the readers.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::io::WriteSink;
+    /// use marquetry::rewrite::Rewrite;
+    /// use marquetry::{Reader, SortColumn};
+    ///
+    /// let trips = Reader::open("testdata/trips.parquet")?;
+    /// let by_id = [SortColumn::ascending("id")];
+    /// let rewrite = Rewrite::new([trips.clone(), trips]).merge_by(by_id);
+    /// assert_eq!(rewrite.run(WriteSink(Vec::new()))?.rows, 2_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn merge_by(self, columns: impl IntoIterator<Item = SortColumn>) -> Self {
+        let mut sorted = self.sort_by(columns);
+        sorted.settings.merges = true;
+        sorted
+    }
+
+    /// Sets whether the new file leaves out by what the rows of its row groups are sorted. By
+    /// default it states that, although the rows of two row groups need not be sorted: some readers
+    /// take it for the order of the whole file.
+    pub fn forget_order(mut self, forget: bool) -> Self {
+        self.settings.forgets_order = forget;
         self
     }
 
@@ -264,7 +296,8 @@ impl Rewrite {
     ///
     /// # Errors
     /// `Usage` if there is no file, the columns of the files differ, a setting is for a column that
-    /// does not exist, or a reader filters or selects rows; `Unsupported` if one of several writers
+    /// does not exist, a reader filters or selects rows, or one that is merged is not sorted;
+    /// `Unsupported` if one of several writers
     /// has faults that readers know by its name, or a column that must be encoded has a type that
     /// is not written; `Crypto` if a key is missing, something is not authentic, or a signature was
     /// not verified; `Malformed` if a file violates the format, as far as it is read, or column
@@ -311,7 +344,11 @@ impl Rewrite {
     }
 
     fn decisions<'a>(&self, inputs: &'a Inputs<'a>) -> Decisions<'a> {
-        Decisions { inputs, verifies_checksums: self.settings.verifies_checksums }
+        Decisions {
+            inputs,
+            verifies_checksums: self.settings.verifies_checksums,
+            forgets_order: self.settings.forgets_order,
+        }
     }
 
     fn encryptor(&self, inputs: &Inputs<'_>) -> Result<Option<FileEncryptor>> {

@@ -12,10 +12,12 @@
 //! | `inputs` | what one footer can say for all files |
 //! | `decide` | copied, or encoded, and why |
 //! | `column_encoder` | decodes a column, and encodes it |
+//! | `old_indexes`, `made_indexes` | what is around pages: where they come from, and anew |
 //! | `splice` | makes the chunks, and what is around them |
 //! | `regroup` | reads all rows, and writes other row groups |
 //! | `files`, `recrypt` | the public interface |
 //! | `split`, `append` | one file as several, and a file that becomes longer |
+//! | `key_order`, `exchange`, `compact` | the small files of a folder become few |
 
 mod plan;
 mod settings;
@@ -28,13 +30,19 @@ mod union;
 mod inputs;
 mod decide;
 mod column_encoder;
+mod old_indexes;
+mod made_indexes;
 mod splice;
 mod regroup;
 mod files;
 mod split;
 mod append;
+mod key_order;
+mod exchange;
+mod compact;
 mod recrypt;
 
+pub use compact::{Compact, CompactPlan, Compacted, PlannedJoin};
 pub use files::{Rewrite, Rewritten};
 pub use plan::{
     ChunkMethod, ChunkReason, PlannedChunk, PlannedChunks, PlannedRowGroup, RewritePlan,

@@ -36,7 +36,11 @@ pub(super) fn regroup(
     let mut readers = Vec::with_capacity(inputs.files.len());
     for file in &inputs.files {
         // Each holds pages and arrays, and the writer as much.
-        readers.push(rows(inputs, file)?.memory(budget.cap() / 2));
+        let share = match settings.merges {
+            true => budget.cap() / 2 / inputs.files.len().max(1) as u64,
+            false => budget.cap() / 2,
+        };
+        readers.push(rows(inputs, file)?.memory(share));
     }
     let Some(first) = readers.first() else {
         return Err(Error::usage("no file was given: there is nothing to copy"));
@@ -50,6 +54,7 @@ pub(super) fn regroup(
     let encoder = encoder.map_err(not_written)?;
     let mut writer = Writer::over(sink, encoder);
     match order {
+        Some(order) if settings.merges => write_merged(&order, &readers, &mut writer)?,
         Some(order) => write_sorted(&order, &readers, &mut writer, budget)?,
         None => {
             for batch in readers.iter().map(Reader::batches) {
@@ -157,6 +162,55 @@ fn write_sorted<S: Sink>(
         writer.write(&interleave_record_batch(&all, piece)?)?;
     }
     Ok(())
+}
+
+/// Merges the rows of readers, each of which is sorted.
+///
+/// Of each reader a batch is held. The one whose last row comes first is written whole, with the
+/// rows of the others that do not come after it.
+fn write_merged<S: Sink>(
+    order: &CheckedSortOrder,
+    readers: &[Reader],
+    writer: &mut Writer<S>,
+) -> Result<()> {
+    let schema = writer.schema().clone();
+    let streams = readers.iter().map(|reader| reader.clone().batch_rows(SORTED_ROWS).batches());
+    let mut streams = streams.collect::<Result<Vec<_>>>()?;
+    let mut held: Vec<Option<RecordBatch>> = streams.iter().map(|_| None).collect();
+    loop {
+        for (held, stream) in held.iter_mut().zip(&mut streams) {
+            while held.as_ref().is_none_or(|batch| batch.num_rows() == 0) {
+                match stream.next() {
+                    Some(batch) => *held = Some(like(batch?, &schema)?),
+                    None => {
+                        *held = None;
+                        break;
+                    }
+                }
+            }
+        }
+        let mut bound: Option<&RecordBatch> = None;
+        for batch in held.iter().flatten() {
+            let last = |of: &RecordBatch| of.num_rows().saturating_sub(1);
+            bound = match bound {
+                Some(best) if order.compare((batch, last(batch)), (best, last(best)))?.is_ge() => {
+                    Some(best)
+                }
+                _ => Some(batch),
+            };
+        }
+        let Some(bound) = bound else { return Ok(()) };
+        let bound = bound.slice(bound.num_rows().saturating_sub(1), 1);
+        let mut pieces = Vec::with_capacity(held.len());
+        for batch in held.iter_mut().flatten() {
+            let rows = order.rows_up_to(batch, (&bound, 0))?;
+            pieces.push(batch.slice(0, rows));
+            *batch = batch.slice(rows, batch.num_rows() - rows);
+        }
+        let places = order.sorted(&pieces)?;
+        let pieces: Vec<&RecordBatch> = pieces.iter().collect();
+        writer.write(&interleave_record_batch(&pieces, &places)?)?;
+    }
 }
 
 /// Bytes of a row's place while it is sorted.

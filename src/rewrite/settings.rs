@@ -25,8 +25,12 @@ pub(super) struct RewriteSettings {
     pub(super) codecs: Vec<(String, Compression)>,
     /// Whether row groups are made anew.
     pub(super) regroups: bool,
+    /// Whether the row groups state no order of their rows.
+    pub(super) forgets_order: bool,
     /// By what all rows are sorted.
     pub(super) sort_by: Vec<SortColumn>,
+    /// Whether the rows of each reader are sorted so already.
+    pub(super) merges: bool,
 }
 
 /// What is asked for one leaf of the new file.

@@ -17,22 +17,20 @@ use bytes::Bytes;
 use super::column_encoder::ColumnEncoders;
 use super::decide::Decisions;
 use super::inputs::{Input, Inputs, RowGroupPart};
+use super::made_indexes::{IndexKind, MadeIndexes};
+use super::old_indexes::{OldIndexes, read};
 use super::output::CountingSink;
 use super::page_copier::PageCopier;
 use super::plan::ChunkMethod;
 use super::recompress::Recompressor;
-use crate::crypt::{ChunkDecryptor, ChunkEncryptor, FileEncryptor, Module, opened};
+use crate::crypt::FileEncryptor;
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{
-    BloomFilterHeader, ColumnChunk, ColumnIndex, ColumnMetaData, FileMetaData, OffsetIndex,
-    PageLocation, PageType, RowGroup, SortingColumn,
+    ColumnChunk, ColumnMetaData, FileMetaData, OffsetIndex, PageType, RowGroup, SortingColumn,
 };
-use crate::io::{Sink, Source, read_exactly};
+use crate::io::Sink;
 use crate::limits::{Budget, Reservation};
-use crate::read::{
-    ChunkRegions, ChunkWalk, Footer, column_index_range, decode, offset_index_range,
-};
-use crate::thrift::{self, Read};
+use crate::read::{ChunkRegions, ChunkWalk};
 use crate::write::{IndexWriter, ModuleSealer, RowGroupEncryption, WriteOptions, footer, magic};
 
 /// Copies the row groups of the inputs.
@@ -90,14 +88,6 @@ enum NewPlaces {
     Kept,
     /// They were encoded, and these are their indexes.
     Made(Box<MadeIndexes>),
-}
-
-/// What is around the pages of a chunk that was encoded.
-struct MadeIndexes {
-    offset_index: OffsetIndex,
-    column_index: Option<ColumnIndex>,
-    /// With its header, in plain text.
-    bloom: Option<Vec<u8>>,
 }
 
 /// A data page in the old file and in the new one.
@@ -218,7 +208,8 @@ impl<'a, S: Sink> Splicer<'a, S> {
             }
             false => sizes.fold(0i64, |sum, meta| sum.saturating_add(meta.total_uncompressed_size)),
         };
-        let sorting_columns = old.sorting_columns.as_deref().and_then(|all| sorting(all, input));
+        let stated = old.sorting_columns.as_deref().filter(|_| !self.decisions.forgets_order);
+        let sorting_columns = stated.and_then(|all| sorting(all, input));
         let row_group = RowGroup {
             columns,
             total_byte_size,
@@ -394,7 +385,10 @@ impl<'a, S: Sink> Splicer<'a, S> {
         walk: ChunkWalk,
         mut pages: PageCopier,
     ) -> Result<(ColumnChunk, CopiedChunk)> {
-        let offset_index = self.offset_index(input, origin, walk.decryptor())?;
+        let mut indexes = self.indexes.empty();
+        let offset_index = self.old(origin)?.offset_index(&mut indexes)?;
+        // It stays reserved.
+        self.indexes.absorb(indexes);
         let start = self.out.here()?;
         let memory = self.reserve("a column chunk", &walk.range)?;
         let bytes = read(input, walk.range.clone())?;
@@ -440,24 +434,10 @@ impl<'a, S: Sink> Splicer<'a, S> {
         self.budget.take_for(purpose, len)
     }
 
-    /// The offset index of a chunk, whose memory stays reserved.
-    fn offset_index(
-        &mut self,
-        input: &Input<'_>,
-        origin: ChunkOrigin,
-        decryptor: Option<&ChunkDecryptor>,
-    ) -> Result<Option<OffsetIndex>> {
-        let places = input.footer().index().index_places(origin.row_group, [origin.leaf])?;
-        let places = places.first().copied().unwrap_or_default();
-        let Some(range) = offset_index_range(&places, input.reader.file_len())? else {
-            return Ok(None);
-        };
-        let _stored = self.reserve("an offset index", &range)?;
-        let stored = read(input, range)?;
-        let plain = opened(decryptor, Module::OffsetIndex, &stored)?;
-        // A location takes 4 bytes at least.
-        self.indexes.grow((plain.len() / 4).saturating_mul(size_of::<PageLocation>()))?;
-        decode(Some(&plain))
+    /// What is around a chunk in the file that it comes from.
+    fn old(&self, origin: ChunkOrigin) -> Result<OldIndexes<'_>> {
+        let ChunkOrigin { row_group, leaf, .. } = origin;
+        Ok(OldIndexes { input: self.file(origin.file)?, row_group, leaf, budget: &self.budget })
     }
 
     /// Writes bloom filters, column indexes and offset indexes, one by one.
@@ -488,200 +468,46 @@ impl<'a, S: Sink> Splicer<'a, S> {
         of: &CopiedChunk,
         to: (usize, usize),
     ) -> Result<()> {
-        let input = self.file(of.origin.file)?;
         let encryptor = self.encryptor.as_ref().map(|file| file.chunk(to.0, to.1));
         let encryptor = encryptor.transpose()?.flatten();
         let encryptor = encryptor.as_ref();
-        if matches!(of.pages, NewPlaces::Kept) {
-            return Ok(());
-        }
+        let old = self.old(of.origin)?;
         let mut out = Vec::new();
         let mut to = IndexWriter { offset: self.out.written(), plain: Vec::new(), out: &mut out };
-        match kind {
-            _ if matches!(of.pages, NewPlaces::Made(_)) => {
-                of.pages.write_made(kind, chunk, encryptor, &mut to)?;
-            }
-            IndexKind::Bloom => {
+        match (kind, &of.pages) {
+            (_, NewPlaces::Kept) | (IndexKind::Offset, NewPlaces::Listed(None)) => {}
+            (kind, NewPlaces::Made(made)) => made.write(kind, chunk, encryptor, &mut to)?,
+            (IndexKind::Bloom, _) => {
                 if let Some(offset) = of.bloom {
-                    let decryptor = decryptor(input.footer(), of.origin)?;
-                    let (filter, _memory) = self.bloom(input, offset, decryptor.as_ref())?;
+                    let (filter, _memory) = old.bloom(offset)?;
                     to.bloom(chunk, &filter, encryptor)?;
                 }
             }
-            IndexKind::Column if of.origin.has_bounds => {
-                if let Some((index, _memory)) = self.column_index(input, of.origin)? {
+            (IndexKind::Column, _) if of.origin.has_bounds => {
+                if let Some((index, _memory)) = old.column_index()? {
                     to.column_index(chunk, &index, encryptor)?;
                 }
             }
             // Its bounds mean nothing in the new file.
-            IndexKind::Column => {}
-            IndexKind::Offset => match &of.pages {
-                NewPlaces::Listed(Some(index)) => to.offset_index(chunk, index, encryptor)?,
-                NewPlaces::Listed(None) | NewPlaces::Made(_) | NewPlaces::Kept => {}
-                NewPlaces::Shifted { from, by } => {
-                    if let Some((index, _memory)) = self.shifted(input, of.origin, from, *by)? {
-                        to.offset_index(chunk, &index, encryptor)?;
-                    }
+            (IndexKind::Column, _) => {}
+            (IndexKind::Offset, NewPlaces::Listed(Some(index))) => {
+                to.offset_index(chunk, index, encryptor)?;
+            }
+            (IndexKind::Offset, NewPlaces::Shifted { from, by }) => {
+                if let Some((index, _memory)) = old.shifted(from, *by)? {
+                    to.offset_index(chunk, &index, encryptor)?;
                 }
-            },
+            }
         }
         match out.is_empty() {
             true => Ok(()),
             false => self.out.send(out.into()),
         }
     }
-
-    /// The column index of a chunk, and its memory.
-    fn column_index(
-        &self,
-        input: &Input<'_>,
-        origin: ChunkOrigin,
-    ) -> Result<Option<(ColumnIndex, Reservation)>> {
-        let places = input.footer().index().index_places(origin.row_group, [origin.leaf])?;
-        let places = places.first().copied().unwrap_or_default();
-        let Some(range) = column_index_range(&places, input.reader.file_len())? else {
-            return Ok(None);
-        };
-        let decryptor = decryptor(input.footer(), origin)?;
-        // As it is stored, decoded, and encoded again.
-        let mut memory = self.reserve("a column index", &range)?;
-        memory.grow(usize::try_from(2 * memory.bytes()).unwrap_or(usize::MAX))?;
-        let stored = read(input, range)?;
-        let plain = opened(decryptor.as_ref(), Module::ColumnIndex, &stored)?;
-        let index = ColumnIndex::read(&mut thrift::ThriftReader::new(&plain))?;
-        Ok(Some((index, memory)))
-    }
-
-    /// The offset index of a chunk whose pages all moved `by` bytes, and its memory.
-    fn shifted(
-        &self,
-        input: &Input<'_>,
-        origin: ChunkOrigin,
-        from: &Range<u64>,
-        by: i64,
-    ) -> Result<Option<(OffsetIndex, Reservation)>> {
-        let places = input.footer().index().index_places(origin.row_group, [origin.leaf])?;
-        let places = places.first().copied().unwrap_or_default();
-        let Some(range) = offset_index_range(&places, input.reader.file_len())? else {
-            return Ok(None);
-        };
-        let mut memory = self.reserve("an offset index", &range)?;
-        let stored = read(input, range)?;
-        // A location takes 4 bytes at least.
-        memory.grow((stored.len() / 4).saturating_mul(size_of::<PageLocation>()))?;
-        let Some(mut index) = decode::<OffsetIndex>(Some(&stored))? else { return Ok(None) };
-        for location in &mut index.page_locations {
-            let start = u64::try_from(location.offset).ok();
-            if !start.is_some_and(|start| from.contains(&start)) {
-                let expected = format_args!("a page of the chunk, at bytes {from:?}");
-                let found = location.offset;
-                return Err(Error::mismatch(Spec::PageIndex, "offset of a page", expected, found));
-            }
-            location.offset = location.offset.saturating_add(by);
-        }
-        Ok(Some((index, memory)))
-    }
-
-    /// The bloom filter of a chunk in plain text, with its header, and its memory.
-    fn bloom(
-        &self,
-        input: &Input<'_>,
-        offset: i64,
-        decryptor: Option<&ChunkDecryptor>,
-    ) -> Result<(Vec<u8>, Reservation)> {
-        let end = input.reader.file_len().saturating_sub(TAIL_LEN);
-        let start = u64::try_from(offset).ok().filter(|start| *start < end);
-        let outside = |what: &str, found: &dyn std::fmt::Display| {
-            let expected = format_args!("within the first {end} bytes of the file");
-            Error::mismatch(Spec::BloomFilter, what, expected, found)
-        };
-        let start = start.ok_or_else(|| outside("bloom_filter_offset", &offset))?;
-        let head = read(input, start..end.min(start.saturating_add(MAX_BLOOM_HEADER)))?;
-        let head_len = match decryptor {
-            Some(_) => ChunkDecryptor::module_len(&head)?,
-            None => head.len(),
-        };
-        let head = head.get(..head_len).unwrap_or_default();
-        let mut filter = opened(decryptor, Module::BloomFilterHeader, head)?.into_owned();
-        let mut reader = thrift::ThriftReader::new(&filter);
-        let header = BloomFilterHeader::read(&mut reader)?;
-        let header_len = reader.position();
-        let bits = usize::try_from(header.num_bytes).map_err(|_| {
-            let found = header.num_bytes;
-            Error::mismatch(Spec::BloomFilter, "num_bytes", "not negative", found)
-        })?;
-        let (from, stored) = match decryptor {
-            Some(_) => (head_len, ChunkDecryptor::stored_len(bits)),
-            None => (header_len, bits),
-        };
-        let from = start + from as u64;
-        let range = from..from.saturating_add(stored as u64);
-        if range.end > end {
-            return Err(outside("end of the bloom filter", &range.end));
-        }
-        let memory = self.budget.take_for("a bloom filter", bits.saturating_mul(3))?;
-        let stored = read(input, range)?;
-        filter.truncate(header_len);
-        filter.extend_from_slice(&opened(decryptor, Module::BloomFilterBitset, &stored)?);
-        Ok((filter, memory))
-    }
 }
-
-impl NewPlaces {
-    /// Writes an index of a chunk that was encoded.
-    fn write_made(
-        &self,
-        kind: IndexKind,
-        chunk: &mut ColumnChunk,
-        encryptor: Option<&ChunkEncryptor>,
-        to: &mut IndexWriter<'_>,
-    ) -> Result<()> {
-        let Self::Made(made) = self else { return Ok(()) };
-        match (kind, &made.bloom, &made.column_index) {
-            (IndexKind::Bloom, Some(bloom), _) => to.bloom(chunk, bloom, encryptor),
-            (IndexKind::Column, _, Some(index)) => to.column_index(chunk, index, encryptor),
-            (IndexKind::Offset, ..) => to.offset_index(chunk, &made.offset_index, encryptor),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl MadeIndexes {
-    /// Bytes of memory, about.
-    fn bytes_held(&self) -> usize {
-        let bounds = self.column_index.as_ref().map_or(0, |index| {
-            index.min_values.iter().chain(&index.max_values).map(|b| b.len() + 24).sum()
-        });
-        let places = self.offset_index.page_locations.len() * size_of::<PageLocation>();
-        places + bounds + self.bloom.as_ref().map_or(0, Vec::len)
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum IndexKind {
-    Bloom,
-    Column,
-    Offset,
-}
-
-/// Bytes of the length of the footer and the magic number.
-const TAIL_LEN: u64 = 8;
-
-/// More bytes than the header of a bloom filter takes, encrypted or not.
-const MAX_BLOOM_HEADER: u64 = 256;
 
 /// Bytes that are copied at a time.
 const WINDOW: u64 = 4 << 20;
-
-fn read(input: &Input<'_>, range: Range<u64>) -> Result<Bytes> {
-    let source: &dyn Source = &**input.reader.source();
-    read_exactly(source, range)
-}
-
-fn decryptor(footer: &Footer, origin: ChunkOrigin) -> Result<Option<ChunkDecryptor>> {
-    let chunk = footer.column_chunk_ref(origin.row_group, origin.leaf)?;
-    footer.chunk_decryptor(origin.row_group, origin.leaf, &chunk)
-}
 
 /// Leaves out bounds whose order the new footer does not state. The deprecated ones stay: their
 /// order is always that of signed numbers.

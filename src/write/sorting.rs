@@ -174,6 +174,42 @@ impl CheckedSortOrder {
         Ok(rows.into_iter().map(|row| places[row]).collect())
     }
 
+    /// The order of a row of a batch and one of another.
+    ///
+    /// # Errors
+    /// As [`CheckedSortOrder::sorted`].
+    pub(crate) fn compare(
+        &self,
+        (batch, row): (&RecordBatch, usize),
+        (other, place): (&RecordBatch, usize),
+    ) -> Result<Ordering> {
+        let comparators = self.comparators(&self.keys(batch)?, &self.keys(other)?)?;
+        let orders = comparators.iter().map(|compare| compare(row, place));
+        Ok(orders.fold(Ordering::Equal, Ordering::then))
+    }
+
+    /// How many rows of a batch, which is sorted, do not come after a row of another.
+    ///
+    /// # Errors
+    /// As [`CheckedSortOrder::sorted`].
+    pub(crate) fn rows_up_to(
+        &self,
+        batch: &RecordBatch,
+        (other, place): (&RecordBatch, usize),
+    ) -> Result<usize> {
+        let comparators = self.comparators(&self.keys(batch)?, &self.keys(other)?)?;
+        let is_after = |row: usize| {
+            let orders = comparators.iter().map(|compare| compare(row, place));
+            orders.fold(Ordering::Equal, Ordering::then) == Ordering::Greater
+        };
+        let rows: Vec<usize> = (0..batch.num_rows()).collect();
+        Ok(rows.partition_point(|row| !is_after(*row)))
+    }
+
+    fn keys(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        self.by.iter().map(|by| by.array(batch)).collect()
+    }
+
     fn comparators(&self, left: &[ArrayRef], right: &[ArrayRef]) -> Result<Vec<DynComparator>> {
         let pairs = self.by.iter().zip(left.iter().zip(right));
         pairs

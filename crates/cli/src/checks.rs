@@ -51,6 +51,7 @@ fn writes_files(command: &Command) -> bool {
             | Command::Append(_)
             | Command::Rewrite(_)
             | Command::Split(_)
+            | Command::Compact(_)
             | Command::Crypt(
                 Crypt::Encrypt(_) | Crypt::Decrypt(_) | Crypt::Rekey(_) | Crypt::Rewrap(_)
             )

@@ -36,6 +36,7 @@ const SHOWING: &[&str] = &[
     "append",
     "rewrite",
     "split",
+    "compact",
     "check",
     "crypt audit",
 ];
@@ -59,14 +60,14 @@ pub(crate) const LIMITED: &[Limited] = &[
         "what is shown, and the errors of convert (json); --to says the form of a file"),
     limited("raw", "--raw",
         &["info", "count", "explain", "pages", "bloom", "stats", "size", "map", "report", "convert",
-            "concat", "append", "rewrite", "split", "crypt audit"],
+            "concat", "append", "rewrite", "split", "compact", "crypt audit"],
         "commands that print sizes and counts"),
     limited("progress", "--progress", &["head", "tail", "cat", "sample", "convert", "stats"],
         "convert, head, tail, cat, sample and stats --values"),
     limited("verbose", "--verbose",
         &["head", "tail", "cat", "sample", "readers", "convert", "concat", "append", "rewrite", "split",
-            "crypt encrypt", "crypt decrypt", "crypt rekey", "crypt rewrap"],
-        "convert, concat, append, rewrite, split, crypt, head, tail, cat, sample and readers"),
+            "compact", "crypt encrypt", "crypt decrypt", "crypt rekey", "crypt rewrap"],
+        "convert, concat, append, rewrite, split, compact, crypt, head, tail, cat, sample and readers"),
     limited("wide", "--wide", SHOWING, "tables"),
     limited("vertical", "--vertical", SHOWING, "tables"),
     limited("filter", "--where", READING, FOR_ROWS),
@@ -78,9 +79,9 @@ pub(crate) const LIMITED: &[Limited] = &[
         "check, and commands that read rows (stats with --values)"),
     limited("verify_statistics", "--verify-statistics", READING, FOR_ROWS),
     limited("shared_bytes", "--shared-bytes",
-        &["convert", "concat", "append", "rewrite", "split", "crypt encrypt", "crypt decrypt",
+        &["convert", "concat", "append", "rewrite", "split", "compact", "crypt encrypt", "crypt decrypt",
             "crypt rekey"],
-        "convert, concat, append, rewrite, split, and crypt encrypt, decrypt and rekey"),
+        "convert, concat, append, rewrite, split, compact, and crypt encrypt, decrypt and rekey"),
 ];
 
 const fn limited(
@@ -149,6 +150,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "marq split trips.parquet -o by-payment --by payment",
         ],
     ),
+    ("compact", &["marq compact data --dry-run", "marq compact data --file-size 512MiB"]),
     ("tail", &["marq tail trips.parquet", "marq tail -n 3 trips.parquet -c '!stops'"]),
     (
         "cat",
@@ -289,14 +291,26 @@ fn complete_one(command: Command, path: &str, limited: &[(&Limited, clap::Arg)])
 /// The screen that `marq` prints when it is called without arguments.
 pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
     // All of them would not fit on a screen of 24 lines.
-    let root = ["tail", "cat", "sample", "dict", "bloom", "append", "split", "completions", "man"]
-        .into_iter()
-        .fold(root, |root, name| root.mut_subcommand(name, |sub| sub.hide(true)));
+    let root = [
+        "tail",
+        "cat",
+        "sample",
+        "dict",
+        "bloom",
+        "append",
+        "rewrite",
+        "split",
+        "compact",
+        "completions",
+        "man",
+    ]
+    .into_iter()
+    .fold(root, |root, name| root.mut_subcommand(name, |sub| sub.hide(true)));
     root.disable_help_subcommand(true)
         .help_template(
             "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\
          Commands:\n{subcommands}\n\n\
-         And: tail, cat, sample, dict, bloom, append, split, completions, man.\n\
+         And: tail, cat, sample, dict, bloom, append, rewrite, split, compact, completions, man.\n\
          `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
         )
         .term_width(80)

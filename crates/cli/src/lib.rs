@@ -10,6 +10,7 @@ mod bloom;
 mod cells;
 mod check;
 mod checks;
+mod compact;
 mod concat;
 mod convert;
 mod count;
@@ -105,6 +106,7 @@ fn command(args: &Args) -> Result<()> {
         Command::Append(command) => concat::append(command, global),
         Command::Rewrite(command) => rewriting::rewrite(command, global),
         Command::Split(command) => rewriting::split(command, global),
+        Command::Compact(command) => compact::run(command, global),
         Command::Crypt(command) => crypt::run(command, global),
         Command::Completions(command) => manual::completions(command, global),
         Command::Man => manual::pages(global),

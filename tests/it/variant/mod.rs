@@ -1,3 +1,3 @@
 //! Tests of VARIANT columns.
 
-mod shredding;
+pub mod shredding;

@@ -276,6 +276,16 @@ fn batch_of(column: StructArray) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![ids, Arc::new(column)]).unwrap()
 }
 
+/// A file with a VARIANT column of random values, which is shredded into a random shape.
+pub fn random_file(seed: u64) -> Vec<u8> {
+    let mut rng = Rng::with_seed(seed);
+    let rows = rng.usize(1..120);
+    let column = random_column(&mut rng, rows);
+    let shape = VariantShredding::Shape(random_shape(&mut rng, 0));
+    let options = WriteOptions::new().with_shredding("v", shape).with_row_group_rows(50);
+    write(&[batch_of(column)], options).1
+}
+
 fn write(batches: &[RecordBatch], options: WriteOptions) -> (WriteReport, Vec<u8>) {
     let mut writer =
         Writer::new(marquetry::io::WriteSink(Vec::new()), batches[0].schema(), options).unwrap();

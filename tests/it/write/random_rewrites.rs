@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 use fastrand::Rng;
-use marquetry::arrow_array::RecordBatch;
+use marquetry::arrow_array::{Array, RecordBatch};
 #[cfg(feature = "check")]
 use marquetry::check::{CheckLevel, Checker, Severity};
 #[cfg(feature = "encryption")]
@@ -260,6 +260,67 @@ fn random_files_by_random_plans_keep_their_rows_and_state_what_is_true() {
     });
     let done = done.into_inner();
     assert!(done >= cases as u64 * 9 / 10, "{done} of {cases} are done, the others unsupported");
+}
+
+#[test]
+fn variant_columns_by_random_plans_stay_as_they_are_shredded() {
+    every_case(60, |seed| {
+        let file = Bytes::from(crate::variant::shredding::random_file(seed));
+        let open = || Reader::new(file.clone()).expect("a file").threads(1);
+        let mut rng = Rng::with_seed(seed ^ 0xA11);
+        assert!(rewrite(&mut rng, &format!("seed {seed}"), &open, &[]).is_some());
+    });
+}
+
+/// Files of the same columns but one: narrower, missing, in another order.
+#[test]
+fn files_of_random_tables_are_united_by_name() {
+    every_case(150, |seed| {
+        let case = case(seed);
+        let whole = Reader::new(case.file.clone()).expect("a file").threads(1);
+        let names: Vec<String> =
+            case.schema.fields().iter().map(|field| field.name().clone()).collect();
+        let mut rng = Rng::with_seed(seed);
+        let left_out = rng.usize(0..names.len());
+        let optional = case.schema.field(left_out).is_nullable();
+        let kept = names.iter().enumerate().filter(|(at, _)| *at != left_out);
+        let kept: Vec<&String> = kept.map(|(_, name)| name).collect();
+        let duplicates = (1..names.len()).any(|at| names[..at].contains(&names[at]));
+        if kept.is_empty() || duplicates || names.iter().any(|name| name.contains('.')) {
+            return;
+        }
+        let mut some = Vec::new();
+        let some_columns = whole.clone().project(kept).expect("columns");
+        Rewrite::new([some_columns]).run(WriteSink(&mut some)).expect("a file");
+        let some = Reader::new(Bytes::from(some)).expect("a file").threads(1);
+        let mut out = Vec::new();
+        let united = Rewrite::new([whole.clone(), some]).by_name(true).run(WriteSink(&mut out));
+        let united = match united {
+            Ok(united) => united,
+            Err(e) => {
+                // Only a column that is never null cannot be missing.
+                assert!(!optional || e.kind() != ErrorKind::Usage, "{e}: {}", case.name);
+                return;
+            }
+        };
+        let rows = whole.file_rows().expect("rows");
+        assert_eq!(united.rows, rows * 2, "{}", case.name);
+        let out = Bytes::from(out);
+        for (code, said) in lies(&out, false) {
+            panic!("{code}, {said}: {}", case.name);
+        }
+        let united = Reader::new(out).expect("a file").threads(1);
+        assert_eq!(united.schema().expect("a schema"), whole.schema().expect("a schema"));
+        let first = read_with(united.clone().limit(rows)).expect("rows");
+        let schema = united.schema().expect("a schema");
+        let first = concat_batches(&schema, &first).expect("one batch");
+        let before = read_with(whole.clone()).expect("rows");
+        assert!(first == concat_batches(&schema, &before).expect("one batch"), "{}", case.name);
+        for batch in read_with(united.offset(rows)).expect("rows") {
+            let missing = batch.column(left_out);
+            assert_eq!(missing.logical_null_count(), missing.len(), "{}", case.name);
+        }
+    });
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(crate) use self::inspecting::{
 };
 pub(crate) use self::joining::{Append, Concat, Joining};
 pub(crate) use self::pictures::{ColorBy, FileReport, Map, Picture, Section, Size, SizeBy};
-pub(crate) use self::rewriting::{Copying, Rewrite, Split, StatsLevel};
+pub(crate) use self::rewriting::{Compact, Copying, Rewrite, Split, StatsLevel};
 pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
 use crate::help;
@@ -135,10 +135,12 @@ pub(crate) enum Command {
     Concat(Box<Concat>),
     /// Adds the rows of files to the end of a file, without decoding.
     Append(Box<Append>),
-    /// Writes a file anew, and encodes only what changes: codec, pages, columns, order.
+    /// Writes a file anew, and encodes only what changes.
     Rewrite(Box<Rewrite>),
     /// Splits a file by rows, bytes or values, and copies what is not cut.
     Split(Box<Split>),
+    /// Joins the small files of a folder, by copying them.
+    Compact(Box<Compact>),
     /// Encryption: audit files, encrypt, decrypt, change keys.
     #[command(subcommand)]
     Crypt(Crypt),
@@ -298,6 +300,7 @@ impl Command {
             Self::Append(_) => "append",
             Self::Rewrite(_) => "rewrite",
             Self::Split(_) => "split",
+            Self::Compact(_) => "compact",
             Self::Crypt(Crypt::Audit(_)) => "crypt audit",
             Self::Crypt(Crypt::Encrypt(_)) => "crypt encrypt",
             Self::Crypt(Crypt::Decrypt(_)) => "crypt decrypt",
@@ -333,6 +336,7 @@ impl Command {
             Self::Append(command) => &command.files.files,
             Self::Rewrite(command) => std::slice::from_ref(&command.source.file),
             Self::Split(command) => std::slice::from_ref(&command.source.file),
+            Self::Compact(command) => std::slice::from_ref(&command.folder),
             Self::Crypt(command) => command.files(),
             Self::Completions(_) | Self::Man => &[],
         }

@@ -96,3 +96,25 @@ pub(crate) struct Into {
     #[arg(long, value_name = "COL")]
     pub(crate) by: Option<String>,
 }
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Compact {
+    /// The folder; files in folders within it stay in theirs.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: String,
+    /// The size that files are joined up to; larger ones stay.
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256MiB")]
+    pub(crate) file_size: u64,
+    /// Merge sorted files whose keys overlap, for which their rows are decoded. Otherwise the new
+    /// file is not sorted.
+    #[arg(long)]
+    pub(crate) merge: bool,
+    /// Write nothing, and show which files would be joined.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Look at each page, and verify its checksum.
+    #[arg(long)]
+    pub(crate) verify_checksums: bool,
+    #[command(flatten)]
+    pub(crate) encrypt: EncryptFlags,
+}

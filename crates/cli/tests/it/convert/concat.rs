@@ -143,8 +143,8 @@ fn a_killed_process_leaves_the_old_file_or_the_new_one() {
     assert_eq!(left, 2, "temporary files are left over");
 }
 
-/// How often a process is killed: MARQUETRY_CASES times.
+/// How often a process is killed: MARQUETRY_KILLS times.
 #[cfg(unix)]
 fn kills() -> u64 {
-    std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
+    std::env::var("MARQUETRY_KILLS").map_or(60, |kills| kills.parse().expect("a number"))
 }

@@ -1,5 +1,6 @@
 //! Tests of `marq convert`.
 
+mod compact;
 mod concat;
 mod rewrite;
 #[cfg(unix)]

@@ -166,3 +166,32 @@ fn a_file_becomes_a_folder_for_each_value() {
     let none = folder.run(&["split", "trips.parquet", "-o", "by"]);
     assert_eq!(none.status.code(), Some(2));
 }
+
+/// Every size of a file that is too small for the new one.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_the_old_files() {
+    use crate::support::folder::limited;
+    let folder = trips();
+    folder.put("data/a.parquet", std::fs::read(folder.path("trips.parquet")).unwrap());
+    folder.put("data/b.parquet", std::fs::read(folder.path("trips.parquet")).unwrap());
+    let old = std::fs::read(folder.path("trips.parquet")).unwrap();
+    let blocks = old.len() / 512;
+    for args in [
+        &["rewrite", "trips.parquet", "-o", "new.parquet"][..],
+        &["rewrite", "trips.parquet", "-o", "new.parquet", "--page-rows", "50"],
+        &["rewrite", "trips.parquet", "--in-place", "--codec", "none"],
+        &["append", "trips.parquet", "data/a.parquet"],
+        &["compact", "data"],
+    ] {
+        for blocks in [0, 1, blocks / 2] {
+            let script = format!("trap '' XFSZ; ulimit -f {blocks}");
+            let output = limited(&script, &folder.command(args)).output().unwrap();
+            assert!(!output.status.success(), "{args:?}, {blocks} blocks");
+            assert_eq!(std::fs::read(folder.path("trips.parquet")).unwrap(), old, "{args:?}");
+            assert!(!folder.path("new.parquet").exists(), "{args:?}");
+            assert_eq!(std::fs::read_dir(folder.path("data")).unwrap().count(), 2, "{args:?}");
+            assert_eq!(std::fs::read_dir(folder.path(".")).unwrap().count(), 2, "{args:?}");
+        }
+    }
+}

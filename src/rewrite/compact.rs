@@ -1,0 +1,362 @@
+//! [`Compact`]: the small files of a folder become few large ones.
+//!
+//! The folder changes at once. Beside it a folder is made of the new files, and of hard links to
+//! all that stays; it is synced, and the two change places (`renameat2` with `RENAME_EXCHANGE`).
+//! A process that is killed before leaves the old folder, and one that is killed after it the new
+//! one; what is left beside it has no data that the folder has not. A reader that has listed the
+//! old folder finds the same files, or an error because a file is gone: never rows twice, because a
+//! new file has a name that no old one had.
+//!
+//! What is left beside after a kill: before the exchange a folder that the next run removes; after
+//! it the old folder, which the next run asks about, because others may have added files to it
+//! after it was listed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::exchange::{FolderTree, exchange};
+use super::files::Rewrite;
+use super::key_order::{key_ordered, sorted_streams, states_order};
+use super::plan::RewritePlan;
+use crate::crypt::Encryption;
+use crate::error::{Error, Result};
+use crate::format::SchemaElement;
+use crate::io::PathSink;
+use crate::reader::Reader;
+
+/// Joins the small files of a folder, by copying their row groups.
+///
+/// Files of one folder and of one schema are joined up to a size; those in folders below it, as of
+/// Hive, stay in theirs. Names that begin with `_` or `.` are not looked at. Files that are sorted
+/// by the same columns are joined in the order of their keys; where the keys of row groups overlap,
+/// the new file is not sorted, and does not say so.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::rewrite::Compact;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # for i in 0..3 {
+/// #     let name = folder.path().join(format!("{i}.parquet"));
+/// #     std::fs::copy("testdata/trips.parquet", name).unwrap();
+/// # }
+/// let compact = Compact::new(folder.path()).file_bytes(256 << 20);
+/// for join in compact.plan()?.joins {
+///     println!("{:?} become {:?}", join.inputs, join.output);
+/// }
+/// # if cfg!(target_os = "linux") {
+/// assert_eq!(compact.run()?.files_made, 1);
+/// # }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Compact {
+    folder: PathBuf,
+    file_bytes: u64,
+    verifies_checksums: bool,
+    merges: bool,
+    encryption: Option<Encryption>,
+    open: Box<Open>,
+}
+
+type Open = dyn Fn(&Path) -> Result<Reader> + Send + Sync;
+
+impl std::fmt::Debug for Compact {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Compact")
+            .field("folder", &self.folder)
+            .field("file_bytes", &self.file_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The plan of a [`Compact`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompactPlan {
+    /// The new files.
+    pub joins: Vec<PlannedJoin>,
+    /// Files that stay as they are.
+    pub files_kept: usize,
+}
+
+/// Files that become one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlannedJoin {
+    /// The old files, by their paths in the folder.
+    pub inputs: Vec<PathBuf>,
+    /// Bytes of the old files.
+    pub bytes: u64,
+    /// The new file, by its path in the folder.
+    pub output: PathBuf,
+    /// What is done with their column chunks; its files are numbered as they are read, by their
+    /// keys where they are sorted.
+    pub plan: RewritePlan,
+}
+
+/// What a [`Compact`] has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compacted {
+    /// Old files that were joined.
+    pub files_joined: usize,
+    /// New files.
+    pub files_made: usize,
+    /// Bytes of the new files.
+    pub bytes: u64,
+}
+
+/// A file of the folder.
+struct SmallFile {
+    /// Its path in the folder.
+    path: PathBuf,
+    bytes: u64,
+    modified: Option<SystemTime>,
+    reader: Reader,
+}
+
+/// Files that become one, and how.
+struct Join {
+    files: Vec<SmallFile>,
+    output: PathBuf,
+    rewrite: Rewrite,
+    note: Option<String>,
+}
+
+impl Compact {
+    /// Joins files of a folder.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            file_bytes: 256 << 20,
+            verifies_checksums: false,
+            merges: false,
+            encryption: None,
+            open: Box::new(|path| Reader::open(path)),
+        }
+    }
+
+    /// The size that files are joined up to. Default 256 MiB.
+    #[must_use]
+    pub fn file_bytes(mut self, bytes: u64) -> Self {
+        self.file_bytes = bytes;
+        self
+    }
+
+    /// Sets whether the checksums of all pages are verified. Default: those that change.
+    #[must_use]
+    pub fn verify_checksums(mut self, verify: bool) -> Self {
+        self.verifies_checksums = verify;
+        self
+    }
+
+    /// Sets whether sorted files whose keys overlap are merged: all of their rows are decoded, and
+    /// encoded in their order. By default they are copied, and the new file is not sorted.
+    #[must_use]
+    pub fn merge(mut self, merge: bool) -> Self {
+        self.merges = merge;
+        self
+    }
+
+    /// Encrypts the new files. By default they are not encrypted, whatever the old ones are.
+    #[must_use]
+    pub fn encryption(mut self, encryption: Encryption) -> Self {
+        self.encryption = Some(encryption);
+        self
+    }
+
+    /// Opens files otherwise than [`Reader::open`], with keys or limits.
+    #[must_use]
+    pub fn open_with(
+        mut self,
+        open: impl Fn(&Path) -> Result<Reader> + Send + Sync + 'static,
+    ) -> Self {
+        self.open = Box::new(open);
+        self
+    }
+
+    /// Looks at the footers, and says what [`Compact::run`] will do.
+    ///
+    /// # Errors
+    /// `Io` if the folder or a file cannot be read, `Malformed` if a file is broken, `Usage` if the
+    /// folder is that of a table whose metadata name its files; as [`Rewrite::plan`].
+    pub fn plan(&self) -> Result<CompactPlan> {
+        let tree = FolderTree::read(&self.folder)?;
+        let joins = self.joins(&tree)?;
+        let joined: usize = joins.iter().map(|join| join.files.len()).sum();
+        let files_kept = tree.parquet_files().count().saturating_sub(joined);
+        let mut planned = Vec::with_capacity(joins.len());
+        for join in joins {
+            let mut plan = join.rewrite.plan()?;
+            plan.notes.extend(join.note);
+            planned.push(PlannedJoin {
+                bytes: join.files.iter().map(|file| file.bytes).sum(),
+                inputs: join.files.into_iter().map(|file| file.path).collect(),
+                output: join.output,
+                plan,
+            });
+        }
+        Ok(CompactPlan { joins: planned, files_kept })
+    }
+
+    /// Joins the files.
+    ///
+    /// While it runs, no other process may replace or remove files of the folder; those that are
+    /// added meanwhile are kept.
+    ///
+    /// # Errors
+    /// As [`Compact::plan`] and [`Rewrite::run`]; `Unsupported` where folders cannot change places:
+    /// the folder is a mount point, or neither the system nor the file system has that. The folder
+    /// is then as it was.
+    pub fn run(&self) -> Result<Compacted> {
+        let tree = FolderTree::read(&self.folder)?;
+        let joins = self.joins(&tree)?;
+        let mut done = Compacted { files_joined: 0, files_made: 0, bytes: 0 };
+        if joins.is_empty() {
+            return Ok(done);
+        }
+        let joined =
+            |path: &Path| joins.iter().flat_map(|join| &join.files).any(|file| file.path == path);
+        let beside = tree.link_beside(&joined)?;
+        for join in &joins {
+            let sink = PathSink::create(beside.path().join(&join.output))?;
+            done.bytes += join.rewrite.run(sink)?.bytes;
+            done.files_joined += join.files.len();
+            done.files_made += 1;
+        }
+        for file in joins.iter().flat_map(|join| &join.files) {
+            self.check_unchanged(file)?;
+        }
+        exchange(&tree, beside)?;
+        Ok(done)
+    }
+
+    fn check_unchanged(&self, file: &SmallFile) -> Result<()> {
+        let path = self.folder.join(&file.path);
+        let name = path.display().to_string();
+        let failed = |e| Error::io("reading", e).at_file(name.clone());
+        let now = fs::metadata(&path).map_err(failed)?;
+        if (now.len(), now.modified().ok()) != (file.bytes, file.modified) {
+            let changed = std::io::Error::other("it was changed while it was read");
+            return Err(Error::io("the folder is left as it was", changed).at_file(name));
+        }
+        Ok(())
+    }
+
+    /// The files that become one each.
+    fn joins(&self, tree: &FolderTree) -> Result<Vec<Join>> {
+        if let Some(name) = tree.table_metadata() {
+            return Err(Error::usage(format_args!(
+                "{}: {name} lists the files of a table, and would not know the new ones",
+                self.folder.display()
+            )));
+        }
+        let stamp = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let mut joins: Vec<Join> = Vec::new();
+        // Of each folder in it, the files of each schema, in the order of their names.
+        let mut folders: BTreeMap<PathBuf, Vec<(Vec<SchemaElement>, Vec<SmallFile>)>> =
+            BTreeMap::new();
+        for path in tree.parquet_files() {
+            let Some(file) = self.small_file(path)? else { continue };
+            let schema: Vec<SchemaElement> = file.reader.metadata().schema().elements().collect();
+            let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+            let of_folder = folders.entry(folder).or_default();
+            match of_folder.iter_mut().find(|(known, _)| *known == schema) {
+                Some((_, files)) => files.push(file),
+                None => of_folder.push((schema, vec![file])),
+            }
+        }
+        for (folder, of_folder) in folders {
+            for files in of_folder.into_iter().flat_map(|(_, files)| self.bins(files)) {
+                let name = format!("compact-{:x}-{:05}.parquet", stamp.as_millis(), joins.len());
+                joins.push(self.join(files, folder.join(name))?);
+            }
+        }
+        Ok(joins)
+    }
+
+    /// A file that is small enough; `None` for others.
+    fn small_file(&self, path: &Path) -> Result<Option<SmallFile>> {
+        let whole = self.folder.join(path);
+        let failed = |e| Error::io("reading", e).at_file(whole.display().to_string());
+        let metadata = fs::metadata(&whole).map_err(failed)?;
+        if metadata.len() >= self.file_bytes {
+            return Ok(None);
+        }
+        let (bytes, modified) = (metadata.len(), metadata.modified().ok());
+        let reader = (self.open)(&whole)?;
+        Ok(Some(SmallFile { path: path.to_owned(), bytes, modified, reader }))
+    }
+
+    /// Files in a row that are together not larger than the size.
+    fn bins(&self, files: Vec<SmallFile>) -> Vec<Vec<SmallFile>> {
+        let mut bins: Vec<(u64, Vec<SmallFile>)> = Vec::new();
+        for file in files {
+            match bins.last_mut().filter(|(sum, _)| sum + file.bytes <= self.file_bytes) {
+                Some((sum, bin)) => {
+                    *sum += file.bytes;
+                    bin.push(file);
+                }
+                None => bins.push((file.bytes, vec![file])),
+            }
+        }
+        bins.into_iter().map(|(_, bin)| bin).filter(|bin| bin.len() > 1).collect()
+    }
+
+    fn join(&self, files: Vec<SmallFile>, output: PathBuf) -> Result<Join> {
+        let readers: Vec<Reader> = files.iter().map(|file| file.reader.clone()).collect();
+        let mut note = None;
+        let streams = if self.merges { sorted_streams(&readers)? } else { None };
+        let mut rewrite = match (key_ordered(&readers)?, streams) {
+            (Some(order), _) if order.is_sorted => Rewrite::new(order.readers),
+            (_, Some((streams, columns))) => Rewrite::new(streams).merge_by(columns),
+            (order, None) => {
+                let mut states = false;
+                for reader in &readers {
+                    states |= states_order(reader)?;
+                }
+                if states {
+                    note = Some(
+                        "the keys of the files overlap, so that the new file is not sorted, and \
+                         does not say that it is (marq: --merge)"
+                            .to_owned(),
+                    );
+                }
+                let readers = order.map_or(readers, |order| order.readers);
+                Rewrite::new(readers).forget_order(states)
+            }
+        };
+        rewrite = rewrite.verify_checksums(self.verifies_checksums);
+        if let Some(encryption) = &self.encryption {
+            rewrite = rewrite.encryption(encryption.clone());
+        }
+        Ok(Join { files, output, rewrite, note })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_new_folder_is_whole_before_it_is_exchanged() {
+        // A failure at the last moment leaves the folder as it was.
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("data");
+        fs::create_dir(&folder).unwrap();
+        for i in 0..3 {
+            fs::copy("testdata/trips.parquet", folder.join(format!("{i}.parquet"))).unwrap();
+        }
+        let compact = Compact::new(&folder);
+        let tree = FolderTree::read(&folder).unwrap();
+        let joins = compact.joins(&tree).unwrap();
+        fs::copy("testdata/nested.parquet", folder.join("1.parquet")).unwrap();
+        let changed = joins[0].files.iter().map(|file| compact.check_unchanged(file).is_err());
+        assert_eq!(changed.collect::<Vec<_>>(), [false, true, false]);
+        drop(tree.link_beside(&|_: &Path| false).unwrap());
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+}

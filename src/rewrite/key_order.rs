@@ -1,0 +1,186 @@
+//! [`key_ordered`]: row groups of sorted files in the order of their keys.
+//!
+//! Spec: `parquet.thrift`, `RowGroup.sorting_columns`. The claim is one of each row group; a file is
+//! sorted as a whole only if the keys of its row groups do not overlap either.
+
+use std::cmp::Ordering;
+
+use crate::error::Result;
+use crate::format::{ColumnOrder, SortingColumn};
+use crate::reader::Reader;
+use crate::schema::Leaf;
+use crate::stats::order::ValueOrder;
+use crate::write::sorting::SortColumn;
+
+/// The row groups of some files, in an order in which they are copied.
+pub(super) struct KeyOrder {
+    /// Each reader has the row groups that it lies before the next one with.
+    pub(super) readers: Vec<Reader>,
+    /// Whether the keys of one row group end before those of the next one begin.
+    pub(super) is_sorted: bool,
+}
+
+/// A row group, and the bounds of the column that it is sorted by first.
+struct KeyRange {
+    file: usize,
+    row_group: usize,
+    first: Vec<u8>,
+    last: Vec<u8>,
+}
+
+/// By what values are compared.
+struct KeyColumn {
+    leaf: Leaf,
+    order: ValueOrder,
+    sorting: SortingColumn,
+    /// All columns by which row groups are sorted. If there are several, equal keys at the border
+    /// of two row groups may be in another order of the next column.
+    all: Vec<SortingColumn>,
+}
+
+/// The row groups of these files by their keys; `None` if they are not all sorted by the same
+/// columns, or their bounds are not known.
+///
+/// # Errors
+/// `Malformed` if the metadata are broken.
+pub(super) fn key_ordered(readers: &[Reader]) -> Result<Option<KeyOrder>> {
+    let Some(key) = key_column(readers)? else { return Ok(None) };
+    let mut ranges = Vec::new();
+    for (file, reader) in readers.iter().enumerate() {
+        for row_group in 0..reader.metadata().row_groups() {
+            if reader.metadata().footer().row_group_rows(row_group)? == 0 {
+                continue;
+            }
+            match key_range(reader, file, row_group, &key)? {
+                Some(range) => ranges.push(range),
+                None => return Ok(None),
+            }
+        }
+    }
+    if ranges.is_empty() {
+        return Ok(None);
+    }
+    let compare = |a: &[u8], b: &[u8]| {
+        let order = key.order.compare(key.leaf.physical, a, b)?;
+        Some(if key.sorting.descending { order.reverse() } else { order })
+    };
+    let all = || ranges.iter().flat_map(|range| [&range.first, &range.last]);
+    if all().zip(all().skip(1)).any(|(a, b)| compare(a, b).is_none()) {
+        return Ok(None);
+    }
+    ranges.sort_by(|a, b| compare(&a.first, &b.first).unwrap_or(Ordering::Equal));
+    let follows = |pair: &[KeyRange]| match pair {
+        [a, b] => match compare(&a.last, &b.first) {
+            Some(Ordering::Less) => true,
+            Some(Ordering::Equal) => key.all.len() == 1,
+            _ => false,
+        },
+        _ => true,
+    };
+    let is_sorted = ranges.windows(2).all(follows);
+    let mut parts: Vec<(usize, Vec<usize>)> = Vec::new();
+    for range in &ranges {
+        match parts.last_mut().filter(|(file, _)| *file == range.file) {
+            Some((_, row_groups)) => row_groups.push(range.row_group),
+            None => parts.push((range.file, vec![range.row_group])),
+        }
+    }
+    let mut ordered = Vec::with_capacity(parts.len());
+    for (file, row_groups) in parts {
+        if let Some(reader) = readers.get(file) {
+            ordered.push(reader.clone().row_groups(row_groups)?);
+        }
+    }
+    Ok(Some(KeyOrder { readers: ordered, is_sorted }))
+}
+
+/// Readers whose rows are sorted, and by what: the files, or their row groups one by one where those
+/// of a file overlap.
+///
+/// # Errors
+/// As [`key_ordered`].
+pub(super) fn sorted_streams(readers: &[Reader]) -> Result<Option<(Vec<Reader>, Vec<SortColumn>)>> {
+    let Some(key) = key_column(readers)? else { return Ok(None) };
+    let Some(first) = readers.first() else { return Ok(None) };
+    let mut columns = Vec::with_capacity(key.all.len());
+    for column in &key.all {
+        let Ok(leaf) = usize::try_from(column.column_idx) else { return Ok(None) };
+        let path = first.metadata().schema().leaf(leaf)?.path.dotted();
+        let by = match column.descending {
+            true => SortColumn::descending(path),
+            false => SortColumn::ascending(path),
+        };
+        columns.push(if column.nulls_first { by.nulls_first() } else { by });
+    }
+    let mut streams = Vec::new();
+    for reader in readers {
+        match key_ordered(std::slice::from_ref(reader))? {
+            Some(order) if order.is_sorted => streams.extend(order.readers),
+            _ => {
+                for row_group in 0..reader.metadata().row_groups() {
+                    streams.push(reader.clone().row_groups([row_group])?);
+                }
+            }
+        }
+    }
+    Ok(Some((streams, columns)))
+}
+
+/// Whether a file states an order of its rows.
+pub(super) fn states_order(reader: &Reader) -> Result<bool> {
+    let metadata = reader.metadata().index().to_file_meta_data()?;
+    let stated = |of: &crate::format::RowGroup| {
+        of.sorting_columns.as_ref().is_some_and(|columns| !columns.is_empty())
+    };
+    Ok(metadata.row_groups.iter().any(stated))
+}
+
+/// The first column by which all row groups of all files are sorted.
+fn key_column(readers: &[Reader]) -> Result<Option<KeyColumn>> {
+    let mut all: Option<Vec<SortingColumn>> = None;
+    for reader in readers {
+        let metadata = reader.metadata().index().to_file_meta_data()?;
+        for row_group in metadata.row_groups {
+            let columns = row_group.sorting_columns.unwrap_or_default();
+            if all.get_or_insert_with(|| columns.clone()) != &columns {
+                return Ok(None);
+            }
+        }
+    }
+    let (Some(columns), Some(reader)) = (all, readers.first()) else { return Ok(None) };
+    let Some(sorting) = columns.first().cloned() else { return Ok(None) };
+    let Ok(leaf) = usize::try_from(sorting.column_idx) else { return Ok(None) };
+    let leaf = reader.metadata().schema().leaf(leaf)?;
+    // Bounds of several files are compared in one order.
+    let stated = |reader: &Reader| reader.metadata().footer().column_order(leaf.index).cloned();
+    let first = stated(reader);
+    if readers.iter().any(|reader| stated(reader) != first) {
+        return Ok(None);
+    }
+    let is_total = first == Some(ColumnOrder::Ieee754TotalOrder);
+    let order = ValueOrder::for_leaf(&leaf, is_total);
+    // Rows with floats are sorted in their total order, and bounds in the older one leave NaNs out.
+    if first.is_none() || order == ValueOrder::Undefined || (order.has_nan() && !is_total) {
+        return Ok(None);
+    }
+    Ok(Some(KeyColumn { leaf, order, sorting, all: columns }))
+}
+
+/// The keys of a row group, if they are known and there is no null.
+fn key_range(
+    reader: &Reader,
+    file: usize,
+    row_group: usize,
+    key: &KeyColumn,
+) -> Result<Option<KeyRange>> {
+    let chunk = reader.metadata().footer().column_chunk(row_group, key.leaf.index)?;
+    let statistics = chunk.meta_data.and_then(|meta| meta.statistics).unwrap_or_default();
+    if statistics.null_count != Some(0) {
+        return Ok(None);
+    }
+    let (Some(min), Some(max)) = (statistics.min_value, statistics.max_value) else {
+        return Ok(None);
+    };
+    let (first, last) = if key.sorting.descending { (max, min) } else { (min, max) };
+    Ok(Some(KeyRange { file, row_group, first, last }))
+}
