@@ -7,9 +7,9 @@
 //! old folder finds the same files, or an error because a file is gone: never rows twice, because a
 //! new file has a name that no old one had.
 //!
-//! What is left beside after a kill: before the exchange a folder that the next run removes; after
-//! it the old folder, which the next run asks about, because others may have added files to it
-//! after it was listed.
+//! A kill before the exchange leaves a folder beside it that the next run removes; one after it the
+//! old folder, which the next run asks about, because others may have added files to it after it
+//! was listed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -92,12 +92,12 @@ pub struct PlannedJoin {
     pub bytes: u64,
     /// The new file, by its path in the folder.
     pub output: PathBuf,
-    /// What is done with their column chunks; its files are numbered as they are read, by their
+    /// The methods for their column chunks; its files are numbered as they are read, by their
     /// keys where they are sorted.
     pub plan: RewritePlan,
 }
 
-/// What a [`Compact`] has done.
+/// The account of a [`Compact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compacted {
@@ -116,6 +116,12 @@ struct SmallFile {
     bytes: u64,
     modified: Option<SystemTime>,
     reader: Reader,
+}
+
+/// The files of a folder that have one schema, in the order of their names.
+struct FilesOfSchema {
+    schema: Vec<SchemaElement>,
+    files: Vec<SmallFile>,
 }
 
 /// Files that become one, and how.
@@ -256,21 +262,19 @@ impl Compact {
         }
         let stamp = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut joins: Vec<Join> = Vec::new();
-        // Of each folder in it, the files of each schema, in the order of their names.
-        let mut folders: BTreeMap<PathBuf, Vec<(Vec<SchemaElement>, Vec<SmallFile>)>> =
-            BTreeMap::new();
+        let mut folders: BTreeMap<PathBuf, Vec<FilesOfSchema>> = BTreeMap::new();
         for path in tree.parquet_files() {
             let Some(file) = self.small_file(path)? else { continue };
             let schema: Vec<SchemaElement> = file.reader.metadata().schema().elements().collect();
             let folder = path.parent().map(Path::to_owned).unwrap_or_default();
             let of_folder = folders.entry(folder).or_default();
-            match of_folder.iter_mut().find(|(known, _)| *known == schema) {
-                Some((_, files)) => files.push(file),
-                None => of_folder.push((schema, vec![file])),
+            match of_folder.iter_mut().find(|known| known.schema == schema) {
+                Some(known) => known.files.push(file),
+                None => of_folder.push(FilesOfSchema { schema, files: vec![file] }),
             }
         }
         for (folder, of_folder) in folders {
-            for files in of_folder.into_iter().flat_map(|(_, files)| self.bins(files)) {
+            for files in of_folder.into_iter().flat_map(|of| self.bins(of.files)) {
                 let name = format!("compact-{:x}-{:05}.parquet", stamp.as_millis(), joins.len());
                 joins.push(self.join(files, folder.join(name))?);
             }
@@ -288,6 +292,10 @@ impl Compact {
         }
         let (bytes, modified) = (metadata.len(), metadata.modified().ok());
         let reader = (self.open)(&whole)?;
+        if !reader.read_options().shared_bytes {
+            // Its row groups may be copied one by one.
+            reader.metadata().check_shared_bytes().map_err(|e| reader.name(e))?;
+        }
         Ok(Some(SmallFile { path: path.to_owned(), bytes, modified, reader }))
     }
 

@@ -8,11 +8,13 @@ use crate::schema::ArrowOptions;
 /// of the given one.
 pub(super) fn decoding(reader: &Reader) -> Reader {
     let of = reader.read_options();
-    let mut options = ReadOptions::default();
-    options.arrow = ArrowOptions::new().with_hint(false);
-    options.verify_checksums = of.verify_checksums;
-    options.latency = of.latency;
-    options.pool.clone_from(&of.pool);
-    options.limits = of.limits.clone();
+    let options = ReadOptions {
+        arrow: ArrowOptions::new().with_hint(false),
+        verify_checksums: of.verify_checksums,
+        latency: of.latency,
+        pool: of.pool.clone(),
+        limits: of.limits.clone(),
+        ..ReadOptions::default()
+    };
     reader.clone().options(options)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// What is in a folder, by the paths in it; folders stand before what is in them.
+/// The content of a folder, by the paths in it; folders stand before what is in them.
 pub(super) struct FolderTree {
     /// Without symbolic links on the way.
     root: PathBuf,
@@ -156,7 +156,7 @@ fn lock(folder: &Path) -> Result<File> {
             "{}: another process changes the folder",
             folder.display()
         ))),
-        // Where folders cannot be locked, nobody else does it either.
+        // Where folders cannot be locked, others do not lock them either.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }

@@ -30,7 +30,8 @@ use crate::write::sorting::SortColumn;
 /// | its bytes are copied | what stays |
 /// | page by page | another encryption; checksums that are verified |
 /// | pages compressed anew | [`Rewrite::codec`] |
-/// | decoded and encoded | [`Rewrite::encode`]; columns that [`Rewrite::by_name`] widens or adds; row groups that [`Reader::offset`] and [`Reader::limit`] cut |
+/// | decoded and encoded | [`Rewrite::encode`]; columns of another type ([`Rewrite::by_name`]) |
+/// | the same | row groups that [`Reader::offset`] or [`Reader::limit`] cuts |
 ///
 /// A footer says some things once for all of its row groups:
 ///
@@ -229,9 +230,9 @@ impl Rewrite {
         self
     }
 
-    /// Merges the rows of the readers, each of which has them sorted by these columns: into new row
-    /// groups, which state the order. Of each reader some batches are held in memory. Rows that are
-    /// equal come in the order of the readers.
+    /// Merges the rows of the readers, where those of each are sorted by these columns, into new
+    /// row groups, which state the order. Of each reader some batches are held in memory. Equal
+    /// rows come in the order of the readers.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -314,6 +315,7 @@ impl Rewrite {
     /// Like [`Rewrite::splice`], into a sink that has the first `kept` bytes of the first file.
     pub(super) fn splice_after(&self, sink: impl Sink, kept: u64) -> Result<Spliced> {
         let inputs = self.inputs()?;
+        inputs.check_shared_bytes()?;
         let limits = inputs.files.first().map(|file| file.reader.read_options().limits.clone());
         let budget = Budget::new(limits.unwrap_or_default().memory_bytes);
         if inputs.remake.is_some() {

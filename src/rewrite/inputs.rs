@@ -163,13 +163,30 @@ impl<'a> Inputs<'a> {
 
     /// Whether a chunk of any column is encoded.
     fn encodes(&self) -> bool {
-        self.files.iter().any(|file| {
-            let encodes = |part| {
-                let reason = |column| self.encoding_reason(file, part, column);
-                (0..self.columns.len()).any(|column| reason(column).is_some())
-            };
-            file.row_groups.iter().any(encodes)
-        })
+        self.files.iter().any(|file| self.encodes_from(file))
+    }
+
+    fn encodes_from(&self, file: &Input<'_>) -> bool {
+        let encodes = |part| {
+            let reason = |column| self.encoding_reason(file, part, column);
+            (0..self.columns.len()).any(|column| reason(column).is_some())
+        };
+        file.row_groups.iter().any(encodes)
+    }
+
+    /// Checks that the chunks of files that are decoded share no bytes, unless that is allowed;
+    /// those that are copied are checked then.
+    ///
+    /// # Errors
+    /// `Malformed` if they do.
+    pub(super) fn check_shared_bytes(&self) -> Result<()> {
+        for file in &self.files {
+            if !file.reader.read_options().shared_bytes && self.encodes_from(file) {
+                let checked = file.reader.metadata().check_shared_bytes();
+                checked.map_err(|e| file.reader.name(e))?;
+            }
+        }
+        Ok(())
     }
 
     /// States the order of each leaf, and finds the files whose bounds have another.
@@ -415,7 +432,7 @@ fn as_first(readers: &[Reader], elements: &[SchemaElement]) -> Result<United> {
     Ok(United { elements: elements.to_vec(), sources })
 }
 
-/// The columns of which leaves are kept, and the schema with these alone.
+/// The columns that have kept leaves, and the schema with these alone.
 fn new_columns(
     elements: &[SchemaElement],
     kept: &[bool],

@@ -1,6 +1,6 @@
 //! [`key_ordered`]: row groups of sorted files in the order of their keys.
 //!
-//! Spec: `parquet.thrift`, `RowGroup.sorting_columns`. The claim is one of each row group; a file is
+//! Spec: `parquet.thrift`, `RowGroup.sorting_columns`. Each row group has the claim; a file is
 //! sorted as a whole only if the keys of its row groups do not overlap either.
 
 use std::cmp::Ordering;
@@ -94,8 +94,8 @@ pub(super) fn key_ordered(readers: &[Reader]) -> Result<Option<KeyOrder>> {
     Ok(Some(KeyOrder { readers: ordered, is_sorted }))
 }
 
-/// Readers whose rows are sorted, and by what: the files, or their row groups one by one where those
-/// of a file overlap.
+/// Readers whose rows are sorted, and by what: the files, or their row groups one by one where
+/// those of a file overlap.
 ///
 /// # Errors
 /// As [`key_ordered`].

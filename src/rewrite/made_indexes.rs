@@ -13,7 +13,7 @@ pub(super) enum IndexKind {
     Offset,
 }
 
-/// What is around the pages of a chunk that was encoded.
+/// Bloom filter and indexes of a chunk that was encoded.
 pub(super) struct MadeIndexes {
     pub(super) offset_index: OffsetIndex,
     pub(super) column_index: Option<ColumnIndex>,

@@ -164,7 +164,7 @@ fn write_sorted<S: Sink>(
     Ok(())
 }
 
-/// Merges the rows of readers, each of which is sorted.
+/// Merges the rows of readers whose rows are sorted.
 ///
 /// Of each reader a batch is held. The one whose last row comes first is written whole, with the
 /// rows of the others that do not come after it.

@@ -8,7 +8,7 @@ use crate::write::WriteOptions;
 use crate::write::options::names_leaf;
 use crate::write::sorting::SortColumn;
 
-/// What is asked for, with plain defaults: everything is copied.
+/// The wishes of the user, with plain defaults: everything is copied.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RewriteSettings {
     /// Whether columns are matched by name.
@@ -33,7 +33,7 @@ pub(super) struct RewriteSettings {
     pub(super) merges: bool,
 }
 
-/// What is asked for one leaf of the new file.
+/// The wishes for one leaf of the new file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LeafWishes {
     pub(super) is_encoded: bool,
@@ -41,7 +41,7 @@ pub(super) struct LeafWishes {
 }
 
 impl RewriteSettings {
-    /// What is asked for each leaf.
+    /// The wishes for each leaf.
     ///
     /// # Errors
     /// `Usage` if a pattern names no leaf.

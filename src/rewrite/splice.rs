@@ -434,7 +434,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
         self.budget.take_for(purpose, len)
     }
 
-    /// What is around a chunk in the file that it comes from.
+    /// Bloom filter and indexes of a chunk in the file that it comes from.
     fn old(&self, origin: ChunkOrigin) -> Result<OldIndexes<'_>> {
         let ChunkOrigin { row_group, leaf, .. } = origin;
         Ok(OldIndexes { input: self.file(origin.file)?, row_group, leaf, budget: &self.budget })

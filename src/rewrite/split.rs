@@ -27,9 +27,9 @@ struct Extent {
 }
 
 impl Rewrite {
-    /// Divides the rows of the one reader into parts, each of which is a rewrite with the settings
-    /// so far. Row groups that lie in a part as a whole are copied; those that are cut are decoded
-    /// and encoded, as the plan of each part says.
+    /// Divides the rows of the one reader into parts. Each is a rewrite with the settings so far.
+    /// Row groups that lie in a part as a whole are copied; those that are cut are decoded and
+    /// encoded, as the plan of each part says.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {

@@ -106,7 +106,7 @@ fn numbers(flag: &str, list: &str, end: usize) -> Result<Vec<usize>> {
     Ok(out)
 }
 
-/// What the flags of writing say: only the columns that they are about are encoded.
+/// Applies the flags of writing: only the columns that they are about are encoded.
 fn settings(rewrite: Rewrite, command: &args::Rewrite, global: &Global) -> Result<Rewrite> {
     let flags = &command.write;
     let of_convert = [
@@ -190,7 +190,7 @@ fn sort_column(text: &str) -> Result<SortColumn> {
     Ok(if is_first { column.nulls_first() } else { column })
 }
 
-/// What is said of each new file.
+/// Applies the settings of each new file.
 fn copying(rewrite: Rewrite, flags: &Copying, global: &Global) -> Result<Rewrite> {
     let rewrite = rewrite.verify_checksums(flags.verify_checksums);
     let rewrite = key_values(rewrite, &flags.set_kv, &flags.drop_kv)?;
@@ -218,7 +218,7 @@ pub(crate) fn key_values(
     Ok(rewrite)
 }
 
-/// Says that what was encrypted will not be; an encrypted file is not replaced by one in plain text.
+/// Says that the new file is not encrypted; it does not replace an encrypted one.
 fn note_plain(is_encrypted: bool, flags: &Copying, in_place: bool, global: &Global) -> Result<()> {
     if !is_encrypted || flags.encrypt.encrypt_footer_key.is_some() {
         return Ok(());
@@ -379,7 +379,7 @@ fn names(output: &Path, input: &str, parts: usize) -> Result<Vec<PathBuf>> {
         )));
     }
     let stem = Path::new(input).file_stem().filter(|_| input != "-");
-    let stem = stem.map_or("part".into(), |stem| stem.to_string_lossy());
+    let stem = stem.map_or_else(|| "part".into(), |stem| stem.to_string_lossy());
     Ok((0..parts).map(|at| output.join(format!("{stem}-{}.parquet", number(at)))).collect())
 }
 

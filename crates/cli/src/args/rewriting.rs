@@ -49,7 +49,7 @@ pub(crate) enum StatsLevel {
     Page,
 }
 
-/// What is said of each new file.
+/// Settings of each new file.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Copying {
     /// Write nothing, and show what would be copied and what encoded, and why.

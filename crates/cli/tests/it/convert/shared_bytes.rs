@@ -15,6 +15,9 @@ fn the_tool_copies_shared_chunks_where_it_is_asked() {
     for args in [
         &["convert", "shared.parquet", "-o", "out.parquet"][..],
         &["concat", "shared.parquet", "-o", "out.parquet"],
+        &["rewrite", "shared.parquet", "-o", "out.parquet"],
+        &["rewrite", "shared.parquet", "-o", "out.parquet", "--page-rows", "7"],
+        &["rewrite", "shared.parquet", "-o", "out.parquet", "--row-group-rows", "7"],
         &["crypt", "encrypt", "shared.parquet", "-o", "out.parquet", "--encrypt-footer-key", key],
     ] {
         let (code, text) = marq(args);
@@ -24,5 +27,8 @@ fn the_tool_copies_shared_chunks_where_it_is_asked() {
         assert_eq!(marq(&[args, &["--shared-bytes"]].concat()).0, Some(0));
         std::fs::remove_file(folder.path("out.parquet")).expect("written");
     }
+    folder.put("data/a.parquet", shared_row_groups());
+    folder.put("data/b.parquet", shared_row_groups());
+    assert_eq!(marq(&["compact", "data"]).0, Some(3));
     assert_eq!(marq(&["convert", "shared.parquet", "-o", "out.csv"]).0, Some(0), "rows are rows");
 }
