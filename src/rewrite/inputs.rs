@@ -210,7 +210,12 @@ impl<'a> Inputs<'a> {
             let total_order = self.settings.get(at).is_some_and(|of| of.total_order);
             let order = match of_copied().next() {
                 Some(_) => of_copied().find_map(|(file, _)| stated(file)),
-                None => Some(ValueOrder::for_leaf(leaf, total_order).column_order()),
+                // Nothing has an order yet; that of the files leaves their bounds as tight.
+                None => {
+                    let mut stated = self.files.iter().filter_map(&stated).filter(is_known);
+                    let old = stated.next().filter(|_| !total_order);
+                    old.or_else(|| Some(ValueOrder::for_leaf(leaf, total_order).column_order()))
+                }
             };
             // Bounds without an order must not get one.
             let can_keep = order.is_some() || !has_orders;
