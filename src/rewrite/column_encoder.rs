@@ -4,15 +4,17 @@
 //! type is that of the new file: a type that the encoder cannot write into it, such as INT96, is an
 //! error, and never becomes another type.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, FieldRef, Fields, Schema as ArrowSchema, SchemaRef};
 
 use super::decoding::decoding;
 use super::inputs::{Input, Inputs, NewColumn, RowGroupPart};
 use super::union::ColumnSource;
 use crate::compress::Compression;
 use crate::error::{Error, ErrorKind, Result, Spec};
-use crate::format::CompressionCodec;
+use crate::format::{CompressionCodec, SchemaElement};
 use crate::limits::{Budget, Reservation};
 use crate::reader::Reader;
 use crate::schema::{ArrowOptions, Leaf, MatchBy, Projection, Schema, to_arrow};
@@ -98,14 +100,15 @@ impl<'a> ColumnEncoders<'a> {
 /// The reader of one column of a part of a row group.
 fn reader(file: &Input<'_>, part: &RowGroupPart, column: usize, new: &NewColumn) -> Result<Reader> {
     let mut reader = decoding(file.reader);
+    let wanted = natural(&new.schema)?;
     match file.columns.get(column) {
-        Some(ColumnSource::Same(_)) => {
+        Some(ColumnSource::Same(_)) if !wanted.has_intervals => {
             let leaves = file.leaves.get(new.leaves.clone()).unwrap_or_default();
             let mut options = reader.read_options().clone();
             options.projection = Projection::leaves(leaves.iter().filter_map(|leaf| *leaf));
             reader = reader.options(options);
         }
-        _ => reader = reader.target(natural(&new.schema)?, MatchBy::Name)?,
+        _ => reader = reader.target(wanted.schema, MatchBy::Name)?,
     }
     reader = reader.row_groups([part.ordinal])?;
     Ok(match &part.cut {
@@ -115,11 +118,38 @@ fn reader(file: &Input<'_>, part: &RowGroupPart, column: usize, new: &NewColumn)
 }
 
 /// The Arrow schema of Parquet columns, by their types alone.
-pub(super) fn natural(elements: &[crate::format::SchemaElement]) -> Result<SchemaRef> {
+pub(super) struct NaturalSchema {
+    pub(super) schema: SchemaRef,
+    /// Whether it differs from that of a reader: INTERVALs are bytes, because those of Arrow do not
+    /// hold all of their values.
+    pub(super) has_intervals: bool,
+}
+
+/// The schema of these elements.
+pub(super) fn natural(elements: &[SchemaElement]) -> Result<NaturalSchema> {
     let schema = Schema::parse(elements.to_vec(), &Default::default())?;
     let options = ArrowOptions::new().with_hint(false);
-    Ok(to_arrow(&schema, &[], &Projection::all(), &options)?.schema)
+    let natural = to_arrow(&schema, &[], &Projection::all(), &options)?.schema;
+    let fields: Fields = natural.fields().iter().map(with_bytes).collect();
+    let has_intervals = fields != *natural.fields();
+    let schema = ArrowSchema::new_with_metadata(fields, natural.metadata().clone());
+    Ok(NaturalSchema { schema: schema.into(), has_intervals })
 }
+
+/// A field with bytes in the place of intervals.
+fn with_bytes(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Interval(_) => DataType::FixedSizeBinary(INTERVAL_BYTES),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(with_bytes).collect()),
+        DataType::List(item) => DataType::List(with_bytes(item)),
+        DataType::Map(entries, sorted) => DataType::Map(with_bytes(entries), *sorted),
+        _ => return field.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// Bytes of an INTERVAL.
+const INTERVAL_BYTES: i32 = 12;
 
 /// The codec of the chunk of a leaf of the new file, if the file has it.
 pub(super) fn old_codec(

@@ -78,13 +78,13 @@ fn rows(inputs: &Inputs<'_>, file: &Input<'_>) -> Result<Reader> {
     let mut reader = decoding(file.reader);
     let is_same = file.columns.iter().all(|source| matches!(source, ColumnSource::Same(_)));
     let leaves: Vec<usize> = file.leaves.iter().filter_map(|leaf| *leaf).collect();
-    if is_same && leaves.is_sorted() {
+    let wanted = natural(&inputs.footer.schema)?;
+    if is_same && leaves.is_sorted() && !wanted.has_intervals {
         let mut options = reader.read_options().clone();
         options.projection = Projection::leaves(leaves);
         reader = reader.options(options);
     } else {
-        let target = natural(&inputs.footer.schema)?;
-        reader = reader.target(target, MatchBy::Name).map_err(|e| file.reader.name(e))?;
+        reader = reader.target(wanted.schema, MatchBy::Name).map_err(|e| file.reader.name(e))?;
     }
     let old = file.reader.read_options();
     let mut options = reader.read_options().clone();

@@ -94,8 +94,8 @@ fn options(rng: &mut Rng, columns: &[String]) -> (WriteOptions, bool) {
 
 fn plan(rng: &mut Rng, open: &dyn Fn() -> Reader) -> RandomPlan {
     let first = open();
-    let columns: Vec<String> =
-        first.metadata().schema().fields().map(|field| field.name().to_owned()).collect();
+    let fields = first.metadata().schema().fields().filter(|field| !field.leaves().is_empty());
+    let columns: Vec<String> = fields.map(|field| field.name().to_owned()).collect();
     let readers: Vec<Reader> = (0..rng.usize(1..3)).map(|_| part(rng, open())).collect();
     let mut rewrite = Rewrite::new(readers.clone());
     let mut said = format!("{} readers, ", readers.len());

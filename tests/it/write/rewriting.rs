@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use marquetry::arrow_array::{
-    Array, ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    Array, ArrayRef, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray,
 };
-use marquetry::arrow_schema::{DataType, Schema};
+use marquetry::arrow_schema::{DataType, Field, IntervalUnit, Schema};
 #[cfg(feature = "encryption")]
 use marquetry::crypt::{Decryption, Encryption, Key};
 use marquetry::format::{ColumnOrder, KeyValue};
 use marquetry::io::WriteSink;
 use marquetry::read::{PageIndexUse, ReadOptions};
 use marquetry::rewrite::{ChunkMethod, ChunkReason, Rewrite};
+use marquetry::schema::{FromArrowOptions, MatchBy, from_arrow};
 use marquetry::{
-    BloomOptions, Compression, ErrorKind, PageVersion, Predicate, Reader, SortColumn, WriteOptions,
-    Writer, col, lit,
+    BloomOptions, Compression, ErrorKind, PageVersion, Predicate, Reader, RowGroupEncoder,
+    SortColumn, WriteOptions, Writer, col, lit,
 };
 
 use super::metadata_is_true::{Seen, is_true};
@@ -262,6 +264,38 @@ fn int96_is_copied_and_never_becomes_another_type() {
     let refused = Rewrite::new([reader]).encode("*").run(WriteSink(Vec::new())).unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::Unsupported(_)), "{refused}");
     assert!(refused.at().column.is_some(), "{refused}");
+}
+
+/// Months beyond the signed ones of Arrow, which are null in a read.
+#[test]
+fn intervals_that_arrow_cannot_hold_stay_as_they_are() {
+    let bytes: Vec<[u8; 12]> = (0u8..40).map(|i| [255 - i; 12]).collect();
+    let values = FixedSizeBinaryArray::try_from_iter(bytes.iter()).unwrap();
+    let field = Field::new("i", DataType::Interval(IntervalUnit::MonthDayNano), true);
+    let schema = from_arrow(&Schema::new(vec![field]), &FromArrowOptions::new().with_hint(false));
+    let arrow = Arc::new(Schema::new(vec![Field::new("i", DataType::FixedSizeBinary(12), true)]));
+    let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(values)]).unwrap();
+    let options = WriteOptions::new();
+    let encoder =
+        RowGroupEncoder::with_schema(arrow, schema.unwrap().schema, Vec::new(), options).unwrap();
+    let mut writer = Writer::over(WriteSink(Vec::new()), encoder);
+    writer.write(&batch).unwrap();
+    let file = Bytes::from(writer.into_inner().unwrap().1);
+    let stored = |file: &Bytes| {
+        let reader = open(file).target(batch.schema(), MatchBy::Name).unwrap();
+        let rows = read_with(reader).unwrap();
+        arrow_select::concat::concat_batches(&batch.schema(), &rows).unwrap()
+    };
+    assert_eq!(stored(&file), batch);
+    for rewrite in
+        [Rewrite::new([open(&file)]).encode("*"), Rewrite::new([open(&file)]).regroup(true)]
+    {
+        let mut out = Vec::new();
+        rewrite.run(WriteSink(&mut out)).unwrap();
+        let out = Bytes::from(out);
+        assert_eq!(stored(&out), batch);
+        assert_eq!(open(&out).schema().unwrap(), open(&file).schema().unwrap());
+    }
 }
 
 #[test]
