@@ -30,7 +30,7 @@ use crate::limits::Budget;
 use crate::predicate::ColumnStatistics;
 use crate::read::row_filter;
 use crate::read::{
-    ChunkWalk, PageCache, PageIndex, RowRange, StoredPages, column_index_range, decode,
+    ChunkWalk, OnDamage, PageCache, PageIndex, RowRange, StoredPages, column_index_range, decode,
     offset_index_range,
 };
 
@@ -39,7 +39,7 @@ pub use self::{
     stream::{AsyncReader, BatchStream},
     streams::DatasetStream,
 };
-pub use batches::Batches;
+pub use batches::{Batches, DamagedRowGroup};
 pub use dataset::{Dataset, DatasetBatches};
 #[cfg(feature = "check")]
 pub(crate) use external::inside;
@@ -56,6 +56,9 @@ impl Reader {
     pub fn count(&self) -> Result<u64> {
         if self.options.filter.is_none() {
             return self.rows();
+        }
+        if self.options.on_damage != OnDamage::Fail {
+            return Err(self.refuses_damage("counts of rows that pass a filter"));
         }
         let mut reader = self.counting();
         let (offset, limit) = (reader.options.offset, reader.options.limit);

@@ -2,6 +2,7 @@
 
 mod row_group_encoder;
 mod file_encoder;
+mod side_footer;
 mod file;
 #[cfg(feature = "async")]
 mod upload;

@@ -32,7 +32,7 @@ const LAYERS: [&[&str]; 11] = [
     &["read", "write"],
     &["io"],
     &["reader", "writer", "export", "ffi", "engine"],
-    &["rewrite", "inspect", "readers", "check"],
+    &["check", "rewrite", "inspect", "readers"],
 ];
 
 /// Uses that the table would forbid, each with its reason.

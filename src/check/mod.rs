@@ -29,6 +29,7 @@ mod chunk_metadata;
 mod pages;
 mod filter;
 mod column;
+mod verify;
 mod groups;
 mod summary;
 mod footer;
@@ -36,5 +37,7 @@ mod schema;
 mod checker;
 
 pub use checker::{CheckReport, Checker};
+pub(crate) use column::{check_header, encoding_fits, encoding_of};
 pub use finding::{CheckLevel, Finding};
 pub use kind::{FindingKind, Severity};
+pub(crate) use verify::{ChunkVerdict, ChunkVerifier};

@@ -57,8 +57,8 @@ pub use footer::Footer;
 pub(crate) use metadata::{Metadata, PageIndex};
 pub(crate) use metadata::{column_index_range, decode, offset_index_range};
 pub use options::{
-    Latency, PageIndexUse, ReadAhead, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput,
-    VirtualColumn,
+    Latency, OnDamage, PageIndexUse, ReadAhead, ReadOptions, TrustedUtf8, Utf8, VariantColumn,
+    VariantOutput, VirtualColumn,
 };
 pub(crate) use page_cache::PageCache;
 pub use plan::{Plan, RowRange};

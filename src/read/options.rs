@@ -62,6 +62,8 @@ pub struct ReadOptions {
     pub shared_bytes: bool,
     /// How strings that are not UTF-8 are handled. Default: they are an error.
     pub utf8: Utf8,
+    /// How damaged row groups are handled. Default: the read ends with an error.
+    pub on_damage: OnDamage,
     /// How VARIANT columns are returned. Default: as they are stored.
     pub variants: VariantOutput,
     /// Parts of VARIANT columns to add as columns of their own, after those of the file. Only the
@@ -98,6 +100,7 @@ impl Default for ReadOptions {
             verify_statistics: false,
             shared_bytes: false,
             utf8: Utf8::Strict,
+            on_damage: OnDamage::Fail,
             variants: VariantOutput::Stored,
             variant_columns: Vec::new(),
             virtual_columns: Vec::new(),
@@ -199,6 +202,17 @@ pub enum Utf8 {
     Lossy,
     /// Not checked: the caller has promised that all is well.
     Trusted(TrustedUtf8),
+}
+
+/// How a read handles a row group whose bytes break a rule of the format, or their checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OnDamage {
+    /// It ends with an error.
+    #[default]
+    Fail,
+    /// It goes on with the next row group, and keeps an account.
+    SkipRowGroup,
 }
 
 /// A column that tells where a row comes from.

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::free_lists::BufferPool;
 use crate::predicate::Predicate;
 use crate::read::{
-    Latency, ReadAhead, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn,
+    Latency, OnDamage, ReadAhead, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput,
+    VirtualColumn,
 };
 use crate::schema::{Dictionaries, MatchBy, Projection, TextColumns};
 use crate::selection::RowSelection;
@@ -293,6 +294,33 @@ impl<S> Reader<S> {
     #[must_use]
     pub fn shared_bytes(mut self, shared: bool) -> Self {
         self.options.shared_bytes = shared;
+        self
+    }
+
+    /// How damaged row groups are handled. With [`OnDamage::SkipRowGroup`],
+    /// [`Reader::batches`] goes on with the next one, and
+    /// [`Batches::damage`](crate::Batches::damage) says what was skipped: the rows of the row group
+    /// from the damaged batch on. Other reads refuse.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::Reader;
+    /// use marquetry::read::OnDamage;
+    ///
+    /// let reader = Reader::open("testdata/trips.parquet")?.on_damage(OnDamage::SkipRowGroup);
+    /// let mut batches = reader.batches()?;
+    /// while let Some(batch) = batches.next_batch()? {
+    ///     println!("{} rows", batch.num_rows());
+    /// }
+    /// for lost in batches.damage() {
+    ///     println!("{} of {} rows: {}", lost.rows_returned, lost.rows, lost.error);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_damage(mut self, on_damage: OnDamage) -> Self {
+        self.options.on_damage = on_damage;
         self
     }
 

@@ -14,7 +14,7 @@ use super::{Batches, Reader};
 use crate::error::{Error, Result};
 use crate::io::{ReopenedFile, Source};
 use crate::predicate::Predicate;
-use crate::read::{Plan, Progress};
+use crate::read::{OnDamage, Plan, Progress};
 use crate::schema::MatchBy;
 
 /// Several files that are read as one: their rows follow in the order of the files.
@@ -423,6 +423,9 @@ impl DatasetBatches {
         loop {
             let Some(open) = self.open.as_mut().filter(|_| self.chain.left > 0) else {
                 self.open = match self.chain.next() {
+                    Some(reader) if reader.options.on_damage != OnDamage::Fail => {
+                        return Err(reader.refuses_damage("datasets"));
+                    }
                     Some(reader) => Some(reader.batches()?),
                     None => return Ok(None),
                 };

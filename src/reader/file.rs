@@ -11,7 +11,7 @@ use crate::crypt::Decryption;
 use crate::error::{Error, Result};
 use crate::io::{Pool, Source, open_footer};
 use crate::limits::Limits;
-use crate::read::{Metadata, PageCache, Plan, Progress, ReadOptions, ReadWiring};
+use crate::read::{Metadata, OnDamage, PageCache, Plan, Progress, ReadOptions, ReadWiring};
 use crate::schema::Projection;
 use crate::selection::RowSelection;
 use crate::trace;
@@ -356,6 +356,9 @@ impl<S> Reader<S> {
     where
         S: Clone,
     {
+        if self.options.on_damage != OnDamage::Fail {
+            return Err(self.refuses_damage("rows by their numbers"));
+        }
         let mut sorted = rows.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
@@ -408,6 +411,12 @@ impl<S> Reader<S> {
         reader.options.variant_columns.clear();
         reader.wiring.counting = true;
         reader
+    }
+
+    /// The error of reads that keep no account.
+    pub(super) fn refuses_damage(&self, what: &'static str) -> Error {
+        let text = format_args!("{what} keep no account; use Reader::batches");
+        self.name(Error::unsupported("skipping damaged row groups", text))
     }
 
     pub(crate) fn name(&self, error: Error) -> Error {

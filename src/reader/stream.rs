@@ -16,7 +16,7 @@ use crate::crypt::Decryption;
 use crate::error::Result;
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
 use crate::limits::Limits;
-use crate::read::{Metadata, PageCache, Plan, row_filter};
+use crate::read::{Metadata, OnDamage, PageCache, Plan, row_filter};
 
 /// An open Parquet file whose bytes come from an [`AsyncSource`], such as an object store.
 ///
@@ -93,6 +93,9 @@ impl AsyncReader {
 
     /// Like [`Reader::stream`], for a plan that was made before.
     pub(super) fn stream_of(&self, plan: Plan) -> Result<BatchStream> {
+        if self.options.on_damage != OnDamage::Fail {
+            return Err(self.refuses_damage("asynchronous reads"));
+        }
         let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
         let metadata = self.metadata.clone();

@@ -18,6 +18,7 @@
 //! | `files`, `recrypt` | the public interface |
 //! | `split`, `append` | one file as several, and a file that becomes longer |
 //! | `key_order`, `exchange`, `compact` | the small files of a folder become few |
+//! | `salvage` | recovers what is whole of a damaged file |
 
 mod plan;
 mod settings;
@@ -41,6 +42,8 @@ mod key_order;
 mod exchange;
 mod compact;
 mod recrypt;
+#[cfg(feature = "check")]
+mod salvage;
 
 pub use compact::{Compact, CompactPlan, Compacted, PlannedJoin};
 pub use files::{Rewrite, Rewritten};
@@ -48,6 +51,8 @@ pub use plan::{
     ChunkMethod, ChunkReason, PlannedChunk, PlannedChunks, PlannedRowGroup, RewritePlan,
 };
 pub use recrypt::{Recrypted, recrypt};
+#[cfg(feature = "check")]
+pub use salvage::{FoundBy, LostPart, RecoveredRowGroup, Salvage, SalvageAccount, Salvaged};
 pub use split::SplitBy;
 
 #[cfg(all(test, feature = "encryption"))]

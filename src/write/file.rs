@@ -112,6 +112,18 @@ impl FileAssembler {
         Ok((out, WriteReport { rows, bytes, row_groups, metadata, shapes }))
     }
 
+    /// A file of only a footer, which describes the row groups so far without their indexes.
+    ///
+    /// # Errors
+    /// `Usage` if the footer becomes too large for the format.
+    pub(crate) fn side_footer(&self, layout: &FileLayout) -> Result<Bytes> {
+        let rows = self.reports.iter().map(|row_group| row_group.rows).sum();
+        let mut metadata = layout.metadata(rows, self.row_groups.clone())?;
+        let mut out = magic(None).to_vec();
+        footer(&mut metadata, &layout.row_groups.leaves, None, &mut out)?;
+        Ok(out.into())
+    }
+
     /// The magic number, which comes before everything else.
     fn start(&mut self) -> Vec<Bytes> {
         if self.len > 0 {

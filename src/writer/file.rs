@@ -1,13 +1,14 @@
 //! [`Writer`] writes record batches into a Parquet file, on the calling thread or on several.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::file_encoder::FileEncoder;
 use super::row_group_encoder::RowGroupEncoder;
+use super::side_footer::SideFooter;
 use crate::error::{Error, Result};
 use crate::io::{PathSink, Sink, WriteSink};
 use crate::trace;
@@ -43,6 +44,7 @@ use crate::write::{EncodedRowGroup, WriteOptions, WriteReport};
 pub struct Writer<S: Sink = PathSink> {
     sink: S,
     file: FileEncoder,
+    side_footer: Option<SideFooter>,
     /// The error after which nothing more is written.
     failure: Option<String>,
 }
@@ -109,7 +111,26 @@ impl<S: Sink> Writer<S> {
 
     /// Makes a writer into any sink, with an encoder that is shared with others.
     pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
-        Self { sink, file: FileEncoder::new(encoder), failure: None }
+        Self { sink, file: FileEncoder::new(encoder), side_footer: None, failure: None }
+    }
+
+    /// Writes a footer of the row groups so far into the file at `path`, after every `row_groups`
+    /// row groups: if the process is killed, `rewrite::Salvage` recovers with it what the
+    /// unfinished file holds of them. The file is replaced as a whole, synced, and removed when
+    /// the writer is finished or dropped. It describes no indexes and bloom filters, which are
+    /// written at the end.
+    ///
+    /// For writers into files; an object of a store is not there before it is whole.
+    ///
+    /// # Errors
+    /// `Unsupported` if the file is encrypted, because its metadata would be in plain text.
+    pub fn with_side_footer(mut self, path: impl Into<PathBuf>, row_groups: usize) -> Result<Self> {
+        if self.file.is_encrypted() {
+            let text = "its metadata would be in plain text";
+            return Err(Error::unsupported("a side footer of an encrypted file", text));
+        }
+        self.side_footer = Some(SideFooter::new(path.into(), row_groups));
+        Ok(self)
     }
 
     /// The schema that batches must have.
@@ -204,6 +225,7 @@ impl<S: Sink> Writer<S> {
         let (pieces, report) = self.file.end()?;
         pieces.into_iter().try_for_each(|bytes| self.sink.write(bytes))?;
         self.sink.finish()?;
+        self.side_footer = None;
         Ok(report)
     }
 
@@ -225,7 +247,12 @@ impl<S: Sink> Writer<S> {
     fn put(&mut self, row_group: EncodedRowGroup) -> Result<()> {
         let _span = trace::write_row_group(self.file.row_groups(), row_group.rows() as u64);
         let pieces = self.file.assemble(row_group)?;
-        pieces.into_iter().try_for_each(|bytes| self.sink.write(bytes))
+        pieces.into_iter().try_for_each(|bytes| self.sink.write(bytes))?;
+        let row_groups = self.file.row_groups();
+        match self.side_footer.as_mut().filter(|side| side.is_due(row_groups)) {
+            Some(side) => side.write(self.file.side_footer()?, row_groups),
+            None => Ok(()),
+        }
     }
 
     fn check_open(&self) -> Result<()> {

@@ -131,6 +131,19 @@ impl FileEncoder {
         std::mem::take(&mut self.assembler).end(&self.encoder.file)
     }
 
+    /// A file of only a footer, for the row groups so far.
+    ///
+    /// # Errors
+    /// As [`FileEncoder::assemble`].
+    pub(super) fn side_footer(&self) -> Result<Bytes> {
+        self.assembler.side_footer(&self.encoder.file)
+    }
+
+    /// Whether the file is encrypted.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.encoder.file.options.is_encrypted()
+    }
+
     /// Forgets all rows: the file is not written to its end.
     pub(super) fn cancel(&mut self) {
         self.schedule.clear();

@@ -6,7 +6,7 @@ use crate::format::{Encoding, PageHeader, PageType, Statistics};
 use crate::schema::Physical;
 
 /// Checks a header by itself; the error says what is wrong.
-pub(super) fn check_header(header: &PageHeader) -> Result<(), String> {
+pub(crate) fn check_header(header: &PageHeader) -> Result<(), String> {
     let count = |name: &str, number: i32| match number {
         0.. => Ok(()),
         _ => Err(format!("{name} is {number}")),
@@ -36,7 +36,7 @@ pub(super) fn check_header(header: &PageHeader) -> Result<(), String> {
     }
 }
 
-pub(super) fn encoding_of(header: &PageHeader) -> Option<Encoding> {
+pub(crate) fn encoding_of(header: &PageHeader) -> Option<Encoding> {
     match header.r#type {
         PageType::DataPage => header.data_page_header.as_ref().map(|inner| inner.encoding),
         PageType::DataPageV2 => header.data_page_header_v2.as_ref().map(|inner| inner.encoding),
@@ -56,7 +56,7 @@ pub(super) fn statistics_of(header: &PageHeader) -> Option<&Statistics> {
 }
 
 /// Whether data pages of a type may be in an encoding, by the table of Encodings.md.
-pub(super) fn encoding_fits(encoding: Encoding, physical: Physical) -> bool {
+pub(crate) fn encoding_fits(encoding: Encoding, physical: Physical) -> bool {
     use Physical as P;
     match encoding {
         Encoding::Plain

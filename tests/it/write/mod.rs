@@ -10,4 +10,6 @@ pub mod round_trip;
 mod random_rewrites;
 mod rewriting;
 mod rules;
+#[cfg(feature = "check")]
+mod salvage;
 mod shared_bytes;

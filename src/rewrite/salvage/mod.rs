@@ -1,0 +1,178 @@
+//! [`Salvage`]: recovers the row groups of a damaged file that are whole.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `account` | what was recovered, and what was lost |
+//! | `pages` | finds pages by their headers |
+//! | `overlay` | a file with another footer |
+//! | `rebuilt` | metadata, made of the headers of pages |
+//! | `ground` | what a page may be: its column, its codec, its rows |
+//! | `groups` | divides pages into row groups |
+//! | `search` | tries footers first, then the bytes that they leave |
+//!
+//! A row group is recovered if each of its columns decodes in full, all have the same number of
+//! rows, checksums are right, and no statistics contradict the values. Its bytes are then copied.
+
+mod account;
+mod pages;
+mod overlay;
+mod rebuilt;
+mod ground;
+mod groups;
+mod search;
+
+use std::sync::Arc;
+
+use self::account::encrypted;
+pub use self::account::{FoundBy, LostPart, RecoveredRowGroup, SalvageAccount};
+use self::rebuilt::Described;
+use self::search::{Search, SearchInput};
+use super::files::{Rewrite, Rewritten};
+use crate::error::{Error, Result, Spec};
+use crate::format::FileMetaData;
+use crate::io::{Sink, Source, open_footer};
+use crate::limits::Limits;
+use crate::reader::Reader;
+
+/// Recovers the row groups of a damaged file that are whole: one without a footer, with its end cut
+/// off, or with damaged pages or headers.
+///
+/// The footer of the file is tried first, then a side footer
+/// ([`Writer::with_side_footer`](crate::Writer::with_side_footer)); of the bytes that
+/// are left, page headers are read one after the other, with the schema of a file that has the
+/// same. Codecs are not in page headers: they are those of that file, or are found by trial.
+///
+/// No row is made up. Where pages can be divided into columns in more than one way, as for
+/// columns of one type without dictionaries, they are lost, and the account says so.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::Reader;
+/// use marquetry::io::WriteSink;
+/// use marquetry::rewrite::Salvage;
+///
+/// let whole = std::fs::read("testdata/trips.parquet").unwrap();
+/// // The footer is lost.
+/// let cut = bytes::Bytes::from(whole).slice(..60_000);
+/// let found = Salvage::new(cut).schema_of(&Reader::open("testdata/trips.parquet")?)?.find()?;
+/// let account = found.account();
+/// println!("{} rows, {} bytes lost", account.rows_recovered(), account.bytes_lost());
+/// if account.rows_recovered() > 0 {
+///     found.write(WriteSink(Vec::new()))?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Salvage {
+    input: SearchInput,
+}
+
+impl std::fmt::Debug for Salvage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Salvage")
+            .field("group_rows", &self.input.group_rows)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Salvage {
+    /// Of this file.
+    pub fn new(source: impl Source + 'static) -> Self {
+        let source: Arc<dyn Source> = Arc::new(source);
+        let (schema, side_footer, group_rows) = (None, None, None);
+        let limits = Limits::default();
+        Self { input: SearchInput { source, limits, schema, side_footer, group_rows } }
+    }
+
+    /// Caps on what the file may ask for.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.input.limits = limits;
+        self
+    }
+
+    /// Gives the schema of the rows: that of another file, best of the same writer and of the same
+    /// options. A footer with another schema is not trusted then.
+    ///
+    /// # Errors
+    /// `Unsupported` if that file is encrypted.
+    pub fn schema_of(mut self, reader: &Reader) -> Result<Self> {
+        let footer = reader.metadata().footer();
+        if footer.is_encrypted() || footer.signature() != crate::crypt::Signature::None {
+            return Err(encrypted());
+        }
+        self.input.schema = Some(reader.metadata().index().to_file_meta_data()?);
+        Ok(self)
+    }
+
+    /// Gives a side footer.
+    ///
+    /// # Errors
+    /// As [`Reader::new`].
+    pub fn side_footer(mut self, source: impl Source + 'static) -> Result<Self> {
+        let (footer, _) = open_footer(&source, &self.input.limits, None)?;
+        self.input.side_footer = Some(footer.index().to_file_meta_data()?);
+        Ok(self)
+    }
+
+    /// Says how many rows each row group has, but for the last one: where no footer is, that tells
+    /// columns of one type apart.
+    pub fn row_group_rows(mut self, rows: u64) -> Self {
+        self.input.group_rows = Some(rows);
+        self
+    }
+
+    /// Looks at the whole file, and decodes it.
+    ///
+    /// # Errors
+    /// `Io`; `Limit(Memory)`; `Unsupported` if the file is encrypted; `Malformed` if its footer
+    /// cannot be read, and no schema was given.
+    pub fn find(self) -> Result<Salvaged> {
+        let (source, limits) = (self.input.source.clone(), self.input.limits.clone());
+        let (account, metadata) = Search::new(self.input)?.run()?;
+        Ok(Salvaged { source, limits, account, metadata })
+    }
+}
+
+/// The outcome of [`Salvage::find`].
+#[must_use]
+pub struct Salvaged {
+    source: Arc<dyn Source>,
+    limits: Limits,
+    account: SalvageAccount,
+    metadata: FileMetaData,
+}
+
+impl std::fmt::Debug for Salvaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Salvaged").field("account", &self.account).finish_non_exhaustive()
+    }
+}
+
+impl Salvaged {
+    /// The recovered and the lost parts.
+    pub fn account(&self) -> &SalvageAccount {
+        &self.account
+    }
+
+    /// A reader of the rows that were recovered, from the damaged file.
+    ///
+    /// # Errors
+    /// As [`Reader::new`].
+    pub fn reader(&self) -> Result<Reader> {
+        let described = Described::new(&self.source, &self.metadata, &self.limits)?;
+        Reader::with_limits(described.source, self.limits.clone())
+    }
+
+    /// Writes a file of the row groups that were recovered, whose pages are copied.
+    ///
+    /// # Errors
+    /// `Malformed` if there are none in a file that is not whole; as [`Rewrite::run`].
+    pub fn write(&self, sink: impl Sink) -> Result<Rewritten> {
+        if self.account.recovered.is_empty() && !self.account.is_complete() {
+            return Err(Error::malformed(Spec::Container, "no row group is whole"));
+        }
+        Rewrite::new([self.reader()?]).run(sink)
+    }
+}
