@@ -52,6 +52,7 @@ fn writes_files(command: &Command) -> bool {
             | Command::Rewrite(_)
             | Command::Split(_)
             | Command::Compact(_)
+            | Command::Salvage(_)
             | Command::Crypt(
                 Crypt::Encrypt(_) | Crypt::Decrypt(_) | Crypt::Rekey(_) | Crypt::Rewrap(_)
             )

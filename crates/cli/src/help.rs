@@ -38,6 +38,8 @@ const SHOWING: &[&str] = &[
     "split",
     "compact",
     "check",
+    "diff",
+    "salvage",
     "crypt audit",
 ];
 
@@ -60,7 +62,7 @@ pub(crate) const LIMITED: &[Limited] = &[
         "what is shown, and the errors of convert (json); --to says the form of a file"),
     limited("raw", "--raw",
         &["info", "count", "explain", "pages", "bloom", "stats", "size", "map", "report", "convert",
-            "concat", "append", "rewrite", "split", "compact", "crypt audit"],
+            "concat", "append", "rewrite", "split", "compact", "diff", "salvage", "crypt audit"],
         "commands that print sizes and counts"),
     limited("progress", "--progress", &["head", "tail", "cat", "sample", "convert", "stats"],
         "convert, head, tail, cat, sample and stats --values"),
@@ -75,8 +77,8 @@ pub(crate) const LIMITED: &[Limited] = &[
     limited("hive_types", "--hive-types", TYPING, FOR_TYPES),
     limited("int96", "--int96", WITH_INT96, FOR_TYPES),
     limited("threads", "--threads",
-        &["head", "tail", "cat", "sample", "count", "check", "convert", "stats"],
-        "check, and commands that read rows (stats with --values)"),
+        &["head", "tail", "cat", "sample", "count", "check", "diff", "convert", "stats"],
+        "check, diff, and commands that read rows (stats with --values)"),
     limited("verify_statistics", "--verify-statistics", READING, FOR_ROWS),
     limited("shared_bytes", "--shared-bytes",
         &["convert", "concat", "append", "rewrite", "split", "compact", "crypt encrypt", "crypt decrypt",
@@ -231,6 +233,22 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "salvage",
+        &[
+            "marq salvage broken.parquet",
+            "marq salvage broken.parquet -o whole.parquet --schema-from trips.parquet",
+            "marq salvage .all.parquet.4711-0.tmp -o all.parquet --report",
+        ],
+    ),
+    (
+        "diff",
+        &[
+            "marq diff trips.parquet smaller.parquet",
+            "marq diff monday.parquet tuesday.parquet --key id --max 5",
+            "marq diff trips.parquet smaller.parquet --what layout,stats -f json",
+        ],
+    ),
+    (
         "convert",
         &[
             "marq convert trips.parquet -o trips.csv",
@@ -288,31 +306,23 @@ fn complete_one(command: Command, path: &str, limited: &[(&Limited, clap::Arg)])
     }
 }
 
+/// Commands that the screen names in these lines only: all would not fit into 24 lines.
+const NAMED_ONLY: [&str; 2] =
+    ["tail, cat, sample, dict, bloom, append, split, compact, salvage,", "completions, man"];
+
 /// The screen that `marq` prints when it is called without arguments.
 pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
-    // All of them would not fit on a screen of 24 lines.
-    let root = [
-        "tail",
-        "cat",
-        "sample",
-        "dict",
-        "bloom",
-        "append",
-        "rewrite",
-        "split",
-        "compact",
-        "completions",
-        "man",
-    ]
-    .into_iter()
-    .fold(root, |root, name| root.mut_subcommand(name, |sub| sub.hide(true)));
+    let names = NAMED_ONLY.iter().flat_map(|line| line.split([',', ' ']));
+    let names = names.filter(|name| !name.is_empty());
+    let root = names.fold(root, |root, name| root.mut_subcommand(name, |sub| sub.hide(true)));
+    let [first, second] = NAMED_ONLY;
     root.disable_help_subcommand(true)
-        .help_template(
-            "{about}\n{usage-heading} marq COMMAND FILE ...   or   marq FILE\n\
-         Commands:\n{subcommands}\n\n\
-         And: tail, cat, sample, dict, bloom, append, rewrite, split, compact, completions, man.\n\
-         `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
-        )
+        .help_template(format!(
+            "{{about}}\n{{usage-heading}} marq COMMAND FILE ...   or   marq FILE\n\
+             Commands:\n{{subcommands}}\n\n\
+             And: {first}\n     {second}.\n\
+             `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
+        ))
         .term_width(80)
         .render_help()
 }

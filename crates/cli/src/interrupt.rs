@@ -18,6 +18,11 @@ pub(crate) fn create(path: &Path) -> Result<PathSink, Error> {
     Ok(sink)
 }
 
+/// Has a file removed, too, when a signal ends the program.
+pub(crate) fn remove_at_end(path: &Path) {
+    lock().push(path.to_owned());
+}
+
 fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }

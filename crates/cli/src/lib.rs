@@ -16,6 +16,7 @@ mod convert;
 mod count;
 mod crypt;
 mod dict;
+mod diff;
 mod escape;
 mod explain;
 mod failure;
@@ -46,6 +47,7 @@ mod readers;
 mod report;
 mod rewriting;
 mod rows;
+mod salvage;
 mod schema;
 mod shredded;
 mod size;
@@ -101,8 +103,10 @@ fn command(args: &Args) -> Result<()> {
         Command::Report(command) => file_report::run(command, global),
         Command::Hexdump(command) => hexdump::run(command, global),
         Command::Check(command) => check::run(command, global),
+        Command::Diff(command) => diff::run(command, global),
         Command::Convert(command) => convert::run(command, global),
         Command::Concat(command) => concat::concat(command, global),
+        Command::Salvage(command) => salvage::run(command, global),
         Command::Append(command) => concat::append(command, global),
         Command::Rewrite(command) => rewriting::rewrite(command, global),
         Command::Split(command) => rewriting::split(command, global),

@@ -11,7 +11,7 @@ use marquetry::{
 
 use crate::args::{EncryptFlags, Global, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
-use crate::{interrupt, keys, variants};
+use crate::{interrupt, keys, salvage, variants};
 
 /// The options that the flags say.
 pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOptions> {
@@ -92,7 +92,15 @@ impl ParquetOut {
             Some(path) => Box::new(interrupt::create(path)?),
             None => Box::new(WriteSink(std::io::stdout())),
         };
-        Ok(Self(Writer::over(sink, encoder)))
+        let writer = Writer::over(sink, encoder);
+        let Some(every) = flags.side_footer else { return Ok(Self(writer)) };
+        let Some(output) = path.filter(|path| *path != std::path::Path::new("-")) else {
+            let text = "--side-footer: standard output has no file beside it; say one with -o";
+            return Err(Failure::Usage(text.to_owned()));
+        };
+        let side = salvage::side_footer_of(output);
+        interrupt::remove_at_end(&side);
+        Ok(Self(writer.with_side_footer(side, every as usize)?))
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! Parses the command line.
 
+mod comparing;
 mod crypt;
 mod inspecting;
 mod joining;
@@ -17,6 +18,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
+pub(crate) use self::comparing::{Compared, Diff, SalvageFile};
 pub(crate) use self::crypt::{Audit, Crypt, Recrypt, Rekey, Rewrap};
 pub(crate) use self::inspecting::{
     Bloom, Check, Completions, Depth, Dict, Hexdump, PageOfChunk, Pages, ReadersOf, Stats,
@@ -129,10 +131,14 @@ pub(crate) enum Command {
     Hexdump(Hexdump),
     /// Recomputes what files state, and reports what is not true.
     Check(Check),
+    /// Compares two files: schemas, layouts, statistics, rows.
+    Diff(Diff),
     /// Convert between Parquet, Arrow IPC, CSV and JSON lines.
     Convert(Box<Convert>),
     /// Joins files into one, without decoding them.
     Concat(Box<Concat>),
+    /// Recovers what is whole of a damaged file.
+    Salvage(SalvageFile),
     /// Adds the rows of files to the end of a file, without decoding.
     Append(Box<Append>),
     /// Writes a file anew, and encodes only what changes.
@@ -295,8 +301,10 @@ impl Command {
             Self::Report(_) => "report",
             Self::Hexdump(_) => "hexdump",
             Self::Check(_) => "check",
+            Self::Diff(_) => "diff",
             Self::Convert(_) => "convert",
             Self::Concat(_) => "concat",
+            Self::Salvage(_) => "salvage",
             Self::Append(_) => "append",
             Self::Rewrite(_) => "rewrite",
             Self::Split(_) => "split",
@@ -331,8 +339,10 @@ impl Command {
             Self::Report(command) => std::slice::from_ref(&command.source.file),
             Self::Hexdump(command) => std::slice::from_ref(&command.source.file),
             Self::Check(command) => &command.files.files,
+            Self::Diff(command) => &command.files,
             Self::Convert(command) => &command.files.files,
             Self::Concat(command) => &command.files.files,
+            Self::Salvage(command) => command.named(),
             Self::Append(command) => &command.files.files,
             Self::Rewrite(command) => std::slice::from_ref(&command.source.file),
             Self::Split(command) => std::slice::from_ref(&command.source.file),

@@ -49,6 +49,10 @@ pub(crate) struct WriteFlags {
     /// place. Otherwise times of day, signs and parts of milliseconds are errors.
     #[arg(long)]
     pub(crate) full_range: bool,
+    /// After every N row groups, write a footer of those so far into OUTPUT.side-footer: if marq is
+    /// killed, `marq salvage` recovers them from the temporary file. It is removed at the end.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) side_footer: Option<u32>,
 }
 
 impl WriteFlags {
@@ -66,6 +70,7 @@ impl WriteFlags {
             ("--shred", !self.shred.is_empty()),
             ("--no-arrow-schema", self.no_arrow_schema),
             ("--full-range", self.full_range),
+            ("--side-footer", self.side_footer.is_some()),
         ];
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }

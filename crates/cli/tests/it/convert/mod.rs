@@ -8,5 +8,6 @@ mod deep_nesting;
 #[cfg(unix)]
 mod failures;
 mod formats;
+mod salvage;
 mod shared_bytes;
 mod text;

@@ -1,0 +1,109 @@
+//! Tests of `marq diff`: what is equal, what differs, and where.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int64Array};
+use serde_json::{Value, json};
+
+use crate::support::folder::{Folder, error};
+
+/// The report, and the exit code.
+fn diff(folder: &Folder, args: &[&str]) -> (Value, Option<i32>) {
+    let output = folder.run(&[&["diff", "-f", "json"], args].concat());
+    let report = serde_json::from_slice(&output.stdout);
+    (report.unwrap_or_else(|e| panic!("{e}: {}", error(&output))), output.status.code())
+}
+
+fn numbers(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(values))
+}
+
+#[test]
+fn the_same_rows_in_another_layout_are_equal() {
+    let folder = Folder::new();
+    folder.copy("trips.parquet");
+    let flags = ["--row-group-rows", "77", "--codec", "none", "--page-version", "2", "-q"];
+    let args = ["convert", "trips.parquet", "-o", "other.parquet"];
+    folder.run(&[&args[..], &flags].concat());
+    let (report, code) = diff(&folder, &["trips.parquet", "other.parquet"]);
+    assert_eq!((code, &report["equal"]), (Some(0), &json!(true)), "{report}");
+    assert_eq!(report["data"]["rows_equal"], json!(1000));
+    let (report, code) = diff(&folder, &["trips.parquet", "other.parquet", "--what", "layout"]);
+    assert_eq!((code, &report["data"]), (Some(4), &Value::Null));
+    let rows = report["layout"].as_array().expect("a list");
+    assert!(rows.iter().any(|row| row["column"] == "id" && row["what"] == "codec"), "{rows:?}");
+}
+
+#[test]
+fn a_value_that_differs_is_found_with_its_page() {
+    let folder = Folder::new();
+    folder.columns("a.parquet", vec![("id", numbers(0..500)), ("n", numbers(0..500))]);
+    let changed = (0..500).map(|i| if i == 321 { -1 } else { i });
+    folder.columns("b.parquet", vec![("id", numbers(0..500)), ("n", numbers(changed))]);
+    let (report, code) = diff(&folder, &["a.parquet", "b.parquet"]);
+    assert_eq!(code, Some(4));
+    let found = &report["data"]["differences"][0];
+    assert_eq!((&found["row_a"], &found["column"]), (&json!(321), &json!("n")));
+    assert_eq!((&found["a"], &found["b"]), (&json!("321"), &json!("-1")));
+    assert_eq!((&found["place_a"]["page"], &found["place_a"]["path"]), (&json!(0), &json!("n")));
+    assert_eq!(report["data"]["total"], json!(1));
+}
+
+#[test]
+fn rows_are_matched_by_key_whether_the_files_are_sorted_or_not() {
+    let folder = Folder::new();
+    folder.columns("a.parquet", vec![("id", numbers(0..100)), ("n", numbers(0..100))]);
+    let all = || (0..110).rev().filter(|i| *i != 7);
+    let changed = all().map(|i| if i == 50 { 0 } else { i });
+    folder.columns("b.parquet", vec![("id", numbers(all())), ("n", numbers(changed))]);
+    let (report, code) = diff(&folder, &["a.parquet", "b.parquet", "--key", "id", "-q"]);
+    let data = &report["data"];
+    assert_eq!((code, &data["rows_equal"]), (Some(4), &json!(98)), "{report}");
+    assert_eq!((&data["rows_only_in_a"], &data["rows_only_in_b"]), (&json!(1), &json!(10)));
+    let value = data["differences"].as_array().expect("a list").iter();
+    let value = value.filter(|found| found["kind"] == "value").collect::<Vec<_>>();
+    assert_eq!((value.len(), &value[0]["key"]), (1, &json!(["50"])));
+    let refused = folder.run(&["diff", "a.parquet", "b.parquet", "--key", "none"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", error(&refused));
+}
+
+#[test]
+fn nan_is_equal_to_nan_and_negative_zero_is_not_zero() {
+    let folder = Folder::new();
+    let floats = |zero: f64, nan: u64| -> ArrayRef {
+        Arc::new(Float64Array::from(vec![zero, f64::from_bits(nan)]))
+    };
+    let (quiet, other) = (0x7FF8_0000_0000_0000, 0xFFF8_0000_0000_0001);
+    folder.columns("a.parquet", vec![("f", floats(0.0, quiet))]);
+    folder.columns("b.parquet", vec![("f", floats(0.0, other))]);
+    folder.columns("c.parquet", vec![("f", floats(-0.0, quiet))]);
+    assert_eq!(diff(&folder, &["a.parquet", "b.parquet"]).1, Some(0));
+    let (report, code) = diff(&folder, &["a.parquet", "c.parquet"]);
+    assert_eq!((code, &report["data"]["differences"][0]["row_a"]), (Some(4), &json!(0)));
+}
+
+#[test]
+fn another_type_is_a_difference_of_the_schemas() {
+    let folder = Folder::new();
+    folder.columns("a.parquet", vec![("n", numbers(0..3)), ("m", numbers(0..3))]);
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.0, 1.0, 2.0]));
+    folder.columns("b.parquet", vec![("n", floats), ("l", numbers(0..3))]);
+    let (report, code) = diff(&folder, &["a.parquet", "b.parquet"]);
+    let columns: Vec<&Value> = report["schema_differences"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|fact| &fact["column"])
+        .collect();
+    assert_eq!((code, columns), (Some(4), vec![&json!("n"), &json!("m"), &json!("l")]));
+    assert_eq!(report["data"]["columns_not_compared"], json!(["n", "m", "l"]));
+}
+
+#[test]
+fn a_file_that_is_damaged_is_an_error_and_no_difference() {
+    let folder = Folder::new();
+    folder.columns("a.parquet", vec![("n", numbers(0..3))]);
+    folder.put("b.parquet", b"PAR1 is all that is left PAR1");
+    let output = folder.run(&["diff", "a.parquet", "b.parquet"]);
+    assert_eq!(output.status.code(), Some(3), "{}", error(&output));
+}
