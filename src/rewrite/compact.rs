@@ -23,7 +23,7 @@ use super::plan::RewritePlan;
 use crate::crypt::Encryption;
 use crate::error::{Error, Result};
 use crate::format::SchemaElement;
-use crate::io::PathSink;
+use crate::io::{PathSink, ReopenedFile};
 use crate::reader::Reader;
 
 /// Joins the small files of a folder, by copying their row groups.
@@ -296,6 +296,10 @@ impl Compact {
             // Its row groups may be copied one by one.
             reader.metadata().check_shared_bytes().map_err(|e| reader.name(e))?;
         }
+        // A folder may have more files than a process may open.
+        let closed = Reader::with_metadata(ReopenedFile::new(&whole)?, reader.metadata().clone())?;
+        let reader =
+            closed.options(reader.read_options().clone()).file_name(whole.display().to_string());
         Ok(Some(SmallFile { path: path.to_owned(), bytes, modified, reader }))
     }
 

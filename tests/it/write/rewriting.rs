@@ -1,6 +1,7 @@
 //! Tests of copying files into one: the rows, the metadata, and what cannot be copied.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use marquetry::arrow_array::{
@@ -11,7 +12,7 @@ use marquetry::arrow_schema::{DataType, Field, IntervalUnit, Schema};
 #[cfg(feature = "encryption")]
 use marquetry::crypt::{Decryption, Encryption, Key};
 use marquetry::format::{ColumnOrder, KeyValue};
-use marquetry::io::WriteSink;
+use marquetry::io::{Source, WriteSink};
 use marquetry::read::{PageIndexUse, ReadOptions};
 use marquetry::rewrite::{ChunkMethod, ChunkReason, Rewrite};
 use marquetry::schema::{FromArrowOptions, MatchBy, from_arrow};
@@ -264,6 +265,46 @@ fn int96_is_copied_and_never_becomes_another_type() {
     let refused = Rewrite::new([reader]).encode("*").run(WriteSink(Vec::new())).unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::Unsupported(_)), "{refused}");
     assert!(refused.at().column.is_some(), "{refused}");
+}
+
+/// A file that becomes longer once it was opened.
+struct Growing {
+    bytes: Bytes,
+    opened: AtomicBool,
+}
+
+impl Source for Growing {
+    fn len(&self) -> marquetry::Result<u64> {
+        let grown = u64::from(self.opened.load(Ordering::Relaxed));
+        Ok(self.bytes.len() as u64 + grown)
+    }
+
+    fn read(&self, range: std::ops::Range<u64>) -> marquetry::Result<Bytes> {
+        Source::read(&self.bytes, range)
+    }
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_copied_is_an_error() {
+    let bytes = write(&numbers(0, 10), WriteOptions::new());
+    let source = Arc::new(Growing { bytes, opened: AtomicBool::new(false) });
+    let reader = Reader::new(Opened(source.clone())).unwrap();
+    source.opened.store(true, Ordering::Relaxed);
+    let changed = Rewrite::new([reader]).run(WriteSink(Vec::new())).unwrap_err();
+    assert_eq!(changed.kind(), ErrorKind::Io, "{changed}");
+}
+
+/// A source that the test keeps.
+struct Opened(Arc<Growing>);
+
+impl Source for Opened {
+    fn len(&self) -> marquetry::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, range: std::ops::Range<u64>) -> marquetry::Result<Bytes> {
+        self.0.read(range)
+    }
 }
 
 /// Months beyond the signed ones of Arrow, which are null in a read.
