@@ -233,11 +233,11 @@ impl Checker {
             let mut broken = HashSet::new();
             let all: Vec<usize> = (0..present).collect();
             for some in all.chunks(SOME) {
-                let check = |leaf: &usize| check_chunk(file, row_group, *leaf, false);
+                let check = |leaf: &usize| check_chunk(file, row_group, *leaf, false, None);
                 let outcomes = map_in(pool.as_ref(), some.iter().collect(), check)?;
                 for (&leaf, mut outcome) in some.iter().zip(outcomes) {
                     if outcome.is_starved {
-                        outcome = check_chunk(file, row_group, leaf, true)?;
+                        outcome = check_chunk(file, row_group, leaf, true, None)?;
                     }
                     let ChunkOutcome { findings, sorted: of_chunk, is_whole, .. } = outcome;
                     if !is_whole {

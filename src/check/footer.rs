@@ -196,10 +196,14 @@ fn add_claims(
             out.push(Claim { range, what, row_group: number(row_group), leaf: number(leaf) });
         }
     };
-    let has_values = chunk.meta_data.is_some_and(|meta| meta.num_values > 0);
-    if has_values {
+    if let Some(meta) = chunk.meta_data.as_ref().filter(|meta| meta.num_values > 0) {
         let range = chunk_range(&file.footer, file.file_len, row_group, leaf, chunk).ok();
-        // Where the sizes of chunks are short, their ends are guessed.
+        let stated = u64::try_from(meta.total_compressed_size).unwrap_or(0);
+        // Where the sizes of chunks are short, their ends are guessed, and may be too far.
+        let range = range.map(|range| match file.footer.has_short_chunks() {
+            true => range.start..range.end.min(range.start.saturating_add(stated)),
+            false => range,
+        });
         push("column chunk", range);
     }
     if let Some(meta) = &chunk.meta_data {

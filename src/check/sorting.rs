@@ -13,7 +13,7 @@ use crate::format::SortingColumn;
 use crate::limits::{Budget, Reservation};
 
 /// The rows of a column, compared.
-pub(super) struct SortedSlots {
+pub(crate) struct SortedSlots {
     by: Comparison,
     is_descending: bool,
     nulls_first: bool,
@@ -137,7 +137,7 @@ impl SortedSlots {
 
 /// The first row that must not come after the one before it, by the first column in which the two
 /// differ.
-pub(super) fn first_unsorted(columns: &[&SortedSlots]) -> Option<u64> {
+pub(crate) fn first_unsorted(columns: &[&SortedSlots]) -> Option<u64> {
     let rows = columns.iter().map(|column| column.rows).min()?;
     let words = usize::try_from(rows.div_ceil(64)).unwrap_or(usize::MAX);
     for word in 0..words {

@@ -80,7 +80,7 @@ pub enum Threads {
 
 impl Threads {
     /// The pool, which `auto` chooses where the caller does not; `None` is the calling thread.
-    pub(super) fn pool(&self, auto: impl FnOnce() -> Option<Pool>) -> Result<Option<Pool>> {
+    pub(crate) fn pool(&self, auto: impl FnOnce() -> Option<Pool>) -> Result<Option<Pool>> {
         match self {
             Self::Auto => Ok(auto()),
             Self::Exactly(1) => Ok(None),
@@ -258,6 +258,12 @@ impl<S> Reader<S> {
         let ReadWiring { part, counting, .. } = self.wiring;
         self.wiring = ReadWiring { part, counting, ..wiring };
         self
+    }
+
+    /// The threads that decode.
+    #[cfg(feature = "check")]
+    pub(crate) fn threads_chosen(&self) -> &Threads {
+        &self.threads
     }
 
     /// Makes a budget for reads of this file with the options so far, which several of them can

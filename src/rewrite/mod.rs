@@ -19,6 +19,7 @@
 //! | `split`, `append` | one file as several, and a file that becomes longer |
 //! | `key_order`, `exchange`, `compact` | the small files of a folder become few |
 //! | `salvage` | recovers what is whole of a damaged file |
+//! | `fill` | adds what the writer of a file left out |
 
 mod plan;
 mod settings;
@@ -44,8 +45,12 @@ mod compact;
 mod recrypt;
 #[cfg(feature = "check")]
 mod salvage;
+#[cfg(feature = "check")]
+mod fill;
 
 pub use compact::{Compact, CompactPlan, Compacted, PlannedJoin};
+#[cfg(feature = "check")]
+pub use fill::{Fill, FillPart, FillPlan, Filled, FilledPart};
 pub use files::{Rewrite, Rewritten};
 pub use plan::{
     ChunkMethod, ChunkReason, PlannedChunk, PlannedChunks, PlannedRowGroup, RewritePlan,

@@ -91,10 +91,10 @@ enum NewPlaces {
 }
 
 /// A data page in the old file and in the new one.
-struct MovedPage {
-    from: u64,
-    to: i64,
-    len: usize,
+pub(super) struct MovedPage {
+    pub(super) from: u64,
+    pub(super) to: i64,
+    pub(super) len: usize,
 }
 
 impl<'a, S: Sink> Splicer<'a, S> {
@@ -534,7 +534,7 @@ fn sorting(all: &[SortingColumn], input: &Input<'_>) -> Option<Vec<SortingColumn
 ///
 /// # Errors
 /// `Malformed` if it has no `meta_data`, or its size is less than that of its page headers.
-fn relocated_chunk(
+pub(super) fn relocated_chunk(
     old: ColumnChunk,
     place: Range<i64>,
     first_data_page: Option<i64>,
@@ -574,7 +574,7 @@ fn relocated_chunk(
 }
 
 /// An offset index with the new places of its pages.
-fn relocated(mut index: OffsetIndex, moved: &[MovedPage]) -> Result<OffsetIndex> {
+pub(super) fn relocated(mut index: OffsetIndex, moved: &[MovedPage]) -> Result<OffsetIndex> {
     let (expected, found) = (moved.len(), index.page_locations.len());
     if expected != found {
         return Err(Error::mismatch(Spec::PageIndex, "pages of the offset index", expected, found));

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use super::bounds::{BoundCut, lower, upper};
+use super::bounds::{BoundCut, StoredBound, lower, upper};
 use super::order::ValueOrder;
 use crate::error::{Error, Result, Spec};
 use crate::format::{BoundaryOrder, ColumnIndex, OffsetIndex};
@@ -120,6 +120,30 @@ impl ColumnIndexBuilder {
             BoundaryOrder::Unordered
         };
         Some(self.index)
+    }
+}
+
+/// The bounds of a chunk, as they are stored in at most `max` bytes each.
+pub(crate) fn stated_bounds(
+    order: ValueOrder,
+    cut: BoundCut,
+    max: usize,
+    (min, max_value): &(Vec<u8>, Vec<u8>),
+) -> (StoredBound, StoredBound) {
+    // In the type-defined order a zero is written with the sign that is wider, so it may not occur.
+    let may_differ = matches!(order, ValueOrder::Float | ValueOrder::Float16);
+    let stated = |bound: StoredBound| {
+        let exact = bound.exact && !(may_differ && is_zero(&bound.bytes));
+        StoredBound { exact, ..bound }
+    };
+    (stated(lower(min, cut, max)), stated(upper(max_value, cut, max)))
+}
+
+/// Whether a float is a zero of either sign.
+fn is_zero(bytes: &[u8]) -> bool {
+    match bytes.split_last() {
+        Some((last, rest)) => last & 0x7F == 0 && rest.iter().all(|byte| *byte == 0),
+        None => false,
     }
 }
 

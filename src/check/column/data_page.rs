@@ -5,6 +5,7 @@ use super::headers::statistics_of;
 use super::state::{ColumnCheck, PageNumber};
 use super::values::LeveledPage;
 use crate::check::distinct::DistinctValues;
+use crate::check::facts::ValueFacts;
 use crate::check::finding::{CheckLevel, Finding, Findings};
 use crate::check::kind::FindingKind as K;
 use crate::check::levels::{self, LevelFacts, Nulls};
@@ -58,7 +59,12 @@ impl ColumnCheck<'_> {
             return Ok(());
         }
         let values = LeveledPage { page, levels: &levels, at, body_len };
-        self.check_values(values, stated, scope, findings)
+        let facts = self.check_values(values, stated, scope, findings)?;
+        if let (Some(survey), Some(facts)) = (&mut self.survey, facts) {
+            let has_nan = self.place.order.has_nan();
+            survey.add_page((at.offset, byte_len, first_row), &levels, &facts, has_nan)?;
+        }
+        Ok(())
     }
 
     /// Decodes the values of a page, and compares what is stated of them.
@@ -68,7 +74,7 @@ impl ColumnCheck<'_> {
         stated: Option<&Statistics>,
         scope: Scope,
         findings: &mut Findings,
-    ) -> Result<()> {
+    ) -> Result<Option<ValueFacts>> {
         let (at, levels) = (values.at, values.levels);
         let wants_distinct = self.file.level == CheckLevel::Truth
             && stated.is_some_and(|stated| stated.distinct_count.is_some());
@@ -84,7 +90,7 @@ impl ColumnCheck<'_> {
         };
         self.tally.has_all_values &= facts.is_some();
         if self.file.level < CheckLevel::Truth {
-            return Ok(());
+            return Ok(None);
         }
         let order = &self.place.order;
         if let Some(columns) = &self.columns {
@@ -92,7 +98,7 @@ impl ColumnCheck<'_> {
             let page = PageTruth { number, offset, levels, facts: facts.as_ref() };
             columns.check_page(&page, order, &self.place.shape, findings);
         }
-        let Some(facts) = facts else { return Ok(()) };
+        let Some(facts) = facts else { return Ok(None) };
         if let Some(offsets) = self.offsets.as_ref().filter(|_| self.is_byte_array()) {
             offsets.check_bytes(at.number, facts.bytes, findings);
         }
@@ -103,7 +109,7 @@ impl ColumnCheck<'_> {
             statistics::check_against(stated, order, &truth, scope, findings);
         }
         self.tally.facts.merge(&facts, order);
-        Ok(())
+        Ok(Some(facts))
     }
 
     /// Compares the levels of a page with its header.

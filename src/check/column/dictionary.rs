@@ -48,9 +48,11 @@ impl ColumnCheck<'_> {
             let text = "the dictionary is said to be sorted, and is not";
             findings.push(at(Finding::new(K::DictionaryUnsorted, text)));
         }
+        let mut is_distinct = false;
         if file.level == CheckLevel::Truth {
             let mut distinct = DistinctValues::new(&file.budget);
             let is_counted = distinct.add(values.block()).is_ok();
+            is_distinct = is_counted && distinct.count() == values.len() as u64;
             if is_counted && distinct.count() < values.len() as u64 {
                 let text = format_args!("{} entries, {} different", values.len(), distinct.count());
                 findings.push(at(Finding::new(K::DictionaryValueRepeats, text)));
@@ -63,7 +65,8 @@ impl ColumnCheck<'_> {
         let entries = file.budget.take_for("the entries of a dictionary", values.len() * 5)?;
         let last_page = vec![0; values.len()];
         let memory = (memory, entries);
-        self.dictionary = Some(CheckedDictionary { values, last_page, nans, _memory: memory });
+        let entries = CheckedDictionary { values, last_page, nans, is_distinct, _memory: memory };
+        self.dictionary = Some(entries);
         Ok(())
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn encoding_of(header: &PageHeader) -> Option<Encoding> {
     }
 }
 
-pub(super) fn statistics_of(header: &PageHeader) -> Option<&Statistics> {
+pub(in crate::check) fn statistics_of(header: &PageHeader) -> Option<&Statistics> {
     match header.r#type {
         PageType::DataPage => header.data_page_header.as_ref()?.statistics.as_ref(),
         PageType::DataPageV2 => header.data_page_header_v2.as_ref()?.statistics.as_ref(),

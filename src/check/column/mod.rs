@@ -18,6 +18,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 pub(crate) use self::headers::{check_header, encoding_fits, encoding_of};
+pub(super) use self::headers::statistics_of;
 use self::state::{ChunkPlace, ColumnCheck, PageNumber, Tally, is_passed_on};
 use crate::check::chunk_metadata::{ChunkFooter, range_of};
 use crate::check::context::FileContext;
@@ -31,6 +32,7 @@ use crate::check::page_index::{ColumnEntries, OffsetEntries};
 use crate::check::pages::{FoundBytes, PageWalk};
 use crate::check::rules::ValueRule;
 use crate::check::sorting::SortedSlots;
+use crate::check::survey::{ChunkSurvey, SurveyRequest};
 use crate::crypt::{ChunkDecryptor, Module};
 use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
 use crate::format::{ColumnChunk, Encoding, PageHeader, PageType, SortingColumn};
@@ -48,6 +50,8 @@ pub(super) struct ChunkOutcome {
     pub(super) is_starved: bool,
     /// Whether all its values were decoded.
     pub(super) is_whole: bool,
+    /// What it holds, if that was asked for.
+    pub(super) survey: Option<ChunkSurvey>,
 }
 
 /// Checks a column chunk as far as the level says. `is_alone` says that no other is checked at the
@@ -60,9 +64,15 @@ pub(super) fn check_chunk(
     row_group: usize,
     leaf: usize,
     is_alone: bool,
+    request: Option<&SurveyRequest>,
 ) -> Result<ChunkOutcome> {
-    let (findings, sorted) = (Findings::default(), None);
-    let mut out = ChunkOutcome { findings, sorted, is_starved: false, is_whole: false };
+    let mut out = ChunkOutcome {
+        findings: Findings::default(),
+        sorted: None,
+        is_starved: false,
+        is_whole: false,
+        survey: None,
+    };
     let node = file.footer.schema().leaf_node(leaf)?;
     let column: Arc<str> = node.path().dotted().into();
     out.findings = Findings::of_chunk(row_group, &column);
@@ -78,7 +88,9 @@ pub(super) fn check_chunk(
     let orders = file.footer.index().head().column_orders.as_ref();
     // A list that is shorter than the leaves is none.
     let orders = orders.filter(|orders| orders.len() >= file.footer.schema().leaves_len());
-    let order = LeafOrder::new(&leaf, orders.and_then(|orders| orders.get(leaf.index)));
+    let stated = orders.and_then(|orders| orders.get(leaf.index));
+    let assumed = request.and_then(|request| request.order.as_ref());
+    let order = LeafOrder::new(&leaf, stated.or(assumed));
     let shape = LevelShape::new(node);
     let rows = file.footer.row_group_rows(row_group).unwrap_or(0);
     let footer = ChunkFooter { file, leaf: &leaf, order: &order, shape: &shape, rows };
@@ -90,7 +102,7 @@ pub(super) fn check_chunk(
         return Ok(out);
     }
     let place = ChunkPlace { row_group, leaf, order, shape, rows, is_alone };
-    check_bytes(file, &chunk, place, &mut out)?;
+    check_bytes(file, &chunk, place, request, &mut out)?;
     Ok(out)
 }
 
@@ -99,6 +111,7 @@ fn check_bytes(
     file: &FileContext,
     chunk: &ColumnChunk,
     place: ChunkPlace,
+    request: Option<&SurveyRequest>,
     out: &mut ChunkOutcome,
 ) -> Result<()> {
     let (row_group, index) = (place.row_group, place.leaf.index);
@@ -129,7 +142,7 @@ fn check_bytes(
             return Ok(());
         }
     };
-    let checked = ColumnCheck::run(file, chunk, place, decryptor, range, out);
+    let checked = ColumnCheck::run(file, chunk, (place, request), decryptor, range, out);
     match checked {
         Err(error) if error.kind() == ErrorKind::Io => Err(error),
         Err(error) => {
@@ -145,7 +158,7 @@ impl ColumnCheck<'_> {
     fn run(
         file: &FileContext,
         chunk: &ColumnChunk,
-        place: ChunkPlace,
+        (place, request): (ChunkPlace, Option<&SurveyRequest>),
         decryptor: Option<ChunkDecryptor>,
         range: Range<u64>,
         out: &mut ChunkOutcome,
@@ -186,12 +199,14 @@ impl ColumnCheck<'_> {
             distinct: None,
             geometries: None,
             sorted: None,
+            survey: request.map(|request| ChunkSurvey::new(request, &file.budget)),
             tally: Tally::new(&place.shape),
             place,
         };
-        check.prepare();
+        check.prepare(request);
         check.walk(range, findings)?;
         check.finish(findings);
+        out.survey = check.take_survey();
         out.sorted = check.sorted.take();
         let Tally { has_all_pages, has_all_levels, has_all_values, .. } = check.tally;
         out.is_whole = has_all_pages && has_all_levels && has_all_values;
@@ -199,7 +214,7 @@ impl ColumnCheck<'_> {
     }
 
     /// Makes what collects the statistics that are stated.
-    fn prepare(&mut self) {
+    fn prepare(&mut self, request: Option<&SurveyRequest>) {
         if self.file.level < CheckLevel::Truth {
             return;
         }
@@ -208,14 +223,15 @@ impl ColumnCheck<'_> {
         if stated.is_some_and(|stated| stated.distinct_count.is_some()) {
             self.distinct = Some(DistinctValues::new(&file.budget));
         }
-        if self.meta.geospatial_statistics.is_some() {
+        if self.meta.geospatial_statistics.is_some() || request.is_some() {
             self.geometries = Edges::for_leaf(&place.leaf).map(GeospatialCollector::new);
         }
         let groups = &file.footer.index().head().row_groups;
         let sorting = groups.get(place.row_group).and_then(|group| group.sorting_columns.as_ref());
         let is_this =
             |sorting: &&SortingColumn| usize::try_from(sorting.column_idx) == Ok(place.leaf.index);
-        if let Some(sorting) = sorting.into_iter().flatten().find(is_this) {
+        let asked = request.and_then(|request| request.sorting.as_ref());
+        if let Some(sorting) = sorting.into_iter().flatten().find(is_this).or(asked) {
             self.sorted = SortedSlots::new(&place.order, &place.shape, sorting, &file.budget);
         }
     }

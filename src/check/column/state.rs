@@ -10,6 +10,7 @@ use crate::check::order::LeafOrder;
 use crate::check::page_index::{ColumnEntries, OffsetEntries};
 use crate::check::rules::ValueRule;
 use crate::check::sorting::SortedSlots;
+use crate::check::survey::ChunkSurvey;
 use crate::check::values::DictionaryValues;
 use crate::error::{Error, ErrorKind, LimitKind};
 use crate::format::{ColumnMetaData, Encoding, PageHeader, PageType};
@@ -45,6 +46,7 @@ pub(super) struct ColumnCheck<'f> {
     pub(super) distinct: Option<DistinctValues>,
     pub(super) geometries: Option<GeospatialCollector>,
     pub(super) sorted: Option<SortedSlots>,
+    pub(super) survey: Option<ChunkSurvey>,
     pub(super) tally: Tally,
 }
 
@@ -112,6 +114,8 @@ pub(super) struct CheckedDictionary {
     pub(super) last_page: Vec<u32>,
     /// Which entries are NaN, if some can be.
     pub(super) nans: Vec<bool>,
+    /// Whether the entries are known to differ.
+    pub(super) is_distinct: bool,
     pub(super) _memory: (PageMemory, Reservation),
 }
 

@@ -116,7 +116,7 @@ impl ColumnCheck<'_> {
             // One that is no geometry is reported where it is found.
             let _ = block.slices().try_for_each(|value| geometries.push(value));
         }
-        Ok(())
+        self.survey.as_mut().map_or(Ok(()), |survey| survey.look_at(block))
     }
 
     /// Checks the indices of a page, and looks at the entries that occur in it.

@@ -7,6 +7,7 @@ use crate::check::kind::FindingKind as K;
 use crate::check::levels::Nulls;
 use crate::check::page_index::is_same;
 use crate::check::statistics::{self, Scope, Truth};
+use crate::check::survey::ChunkSurvey;
 use crate::format::{BoundingBox, Encoding, GeospatialStatistics, PageType};
 use crate::geo::GeospatialCollector;
 
@@ -53,6 +54,29 @@ impl ColumnCheck<'_> {
             // Rows that could not be decoded cannot be compared.
             self.sorted = None;
         }
+    }
+
+    /// What the chunk holds, if that was asked for.
+    pub(super) fn take_survey(&mut self) -> Option<ChunkSurvey> {
+        let mut survey = self.survey.take()?;
+        let Tally { encodings, definitions, repetitions, facts, .. } = &self.tally;
+        survey.encodings.clone_from(encodings);
+        survey.definitions.clone_from(definitions);
+        survey.repetitions.clone_from(repetitions);
+        survey.bounds.clone_from(&facts.bounds);
+        (survey.values, survey.nans, survey.bytes) = (facts.values, facts.nans, facts.bytes);
+        survey.nulls = self.tally.slots.saturating_sub(facts.values);
+        let is_indices = |(r#type, encoding, _): &&(PageType, Encoding, u64)| {
+            !is_data(*r#type)
+                || matches!(encoding, Encoding::PlainDictionary | Encoding::RleDictionary)
+        };
+        let dictionary = self.dictionary.as_ref().filter(|dictionary| dictionary.is_distinct);
+        survey.distinct = dictionary
+            .filter(|_| encodings.iter().all(|of| is_indices(&of)))
+            .map(|dictionary| dictionary.last_page.iter().filter(|page| **page > 0).count() as u64);
+        survey.geospatial = self.geometries.as_ref().and_then(GeospatialCollector::finish);
+        survey.sorted = self.sorted.take();
+        Some(survey)
     }
 
     fn check_counts(&self, findings: &mut Findings) {

@@ -12,10 +12,10 @@ use crate::format::{ColumnIndex, GeospatialStatistics, LogicalType, Statistics};
 use crate::geo::{Edges, GeospatialCollector};
 use crate::levels::LeafLevels;
 use crate::schema::{Leaf, Physical};
-use crate::stats::bounds::{BoundCut, lower, upper};
+use crate::stats::bounds::BoundCut;
 use crate::stats::collect::Extremes;
 use crate::stats::order::ValueOrder;
-use crate::stats::page_index::{ColumnIndexBuilder, PageStatistics};
+use crate::stats::page_index::{ColumnIndexBuilder, PageStatistics, stated_bounds};
 use crate::write::options::{LeafSettings, StatisticsLevel};
 
 /// The values of a page.
@@ -251,14 +251,11 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
             nan_count: nans.map(signed),
             ..Statistics::default()
         };
-        if let Some((min, max)) = self.bounds.filter(|_| !unknown) {
-            let min = lower(&min, self.cut, self.settings.bound_bytes);
-            let max = upper(&max, self.cut, self.settings.bound_bytes);
-            // In the type-defined order a zero is written with the sign that is wider, so it may
-            // not occur.
-            let exact = !matches!(self.order, ValueOrder::Float | ValueOrder::Float16);
-            statistics.is_min_value_exact = Some(min.exact && (exact || !is_zero(&min.bytes)));
-            statistics.is_max_value_exact = Some(max.exact && (exact || !is_zero(&max.bytes)));
+        if let Some(bounds) = self.bounds.filter(|_| !unknown) {
+            let (min, max) =
+                stated_bounds(self.order, self.cut, self.settings.bound_bytes, &bounds);
+            statistics.is_min_value_exact = Some(min.exact);
+            statistics.is_max_value_exact = Some(max.exact);
             statistics.min_value = Some(min.bytes);
             statistics.max_value = Some(max.bytes);
         }
@@ -287,14 +284,6 @@ fn geospatial_collector(leaf: &Leaf, settings: &LeafSettings) -> Option<Geospati
 fn collect(collector: &mut GeospatialCollector, values: &LeafValues<'_>, range: Range<usize>) {
     if let LeafValues::Bytes(values) = values {
         let _ = values.iter(range).try_for_each(|wkb| collector.push(wkb));
-    }
-}
-
-/// Whether a float is a zero of either sign.
-fn is_zero(bytes: &[u8]) -> bool {
-    match bytes.split_last() {
-        Some((last, rest)) => last & 0x7F == 0 && rest.iter().all(|byte| *byte == 0),
-        None => false,
     }
 }
 

@@ -5,6 +5,8 @@ mod asynchronous;
 mod encoded_sizes;
 mod encodings_of_readers;
 mod failing_sinks;
+#[cfg(feature = "check")]
+mod filling;
 mod metadata_is_true;
 pub mod round_trip;
 mod random_rewrites;
