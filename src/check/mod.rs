@@ -42,7 +42,7 @@ pub use checker::{CheckReport, Checker};
 pub(crate) use column::{check_header, encoding_fits, encoding_of};
 pub use finding::{CheckLevel, Finding};
 pub use kind::{FindingKind, Severity};
-pub(crate) use verify::{ChunkVerdict, ChunkVerifier};
 pub(crate) use sorting::{SortedSlots, first_unsorted};
 pub(crate) use survey::{ChunkSurvey, SurveyRequest, signed};
 pub(crate) use surveyor::{FoundPage, Surveyor};
+pub(crate) use verify::{ChunkVerdict, ChunkVerifier};

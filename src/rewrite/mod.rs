@@ -49,9 +49,9 @@ mod salvage;
 mod fill;
 
 pub use compact::{Compact, CompactPlan, Compacted, PlannedJoin};
+pub use files::{Rewrite, Rewritten};
 #[cfg(feature = "check")]
 pub use fill::{Fill, FillPart, FillPlan, Filled, FilledPart};
-pub use files::{Rewrite, Rewritten};
 pub use plan::{
     ChunkMethod, ChunkReason, PlannedChunk, PlannedChunks, PlannedRowGroup, RewritePlan,
 };

@@ -53,6 +53,8 @@ fn writes_files(command: &Command) -> bool {
             | Command::Split(_)
             | Command::Compact(_)
             | Command::Salvage(_)
+            | Command::Fill(_)
+            | Command::Optimize(_)
             | Command::Crypt(
                 Crypt::Encrypt(_) | Crypt::Decrypt(_) | Crypt::Rekey(_) | Crypt::Rewrap(_)
             )
@@ -90,8 +92,8 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
         _ => false,
     };
     let name = command.name();
-    if global.format == Some(Format::Sarif) && name != "check" {
-        return Some(("-f sarif", "check"));
+    if global.format == Some(Format::Sarif) && !["check", "doctor"].contains(&name) {
+        return Some(("-f sarif", "check and doctor"));
     }
     let decodes = !matches!(command, Command::Stats(stats) if !stats.values);
     let heeds = |flag: &help::Limited| {

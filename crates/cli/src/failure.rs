@@ -116,7 +116,7 @@ impl Failure {
         }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Self::File(error) => in_flags(&error.to_string()),
             Self::Content { file, line: Some(line), message, .. } => {

@@ -37,6 +37,10 @@ const SHOWING: &[&str] = &[
     "rewrite",
     "split",
     "compact",
+    "fill",
+    "doctor",
+    "optimize",
+    "bench",
     "check",
     "diff",
     "salvage",
@@ -62,7 +66,8 @@ pub(crate) const LIMITED: &[Limited] = &[
         "what is shown, and the errors of convert (json); --to says the form of a file"),
     limited("raw", "--raw",
         &["info", "count", "explain", "pages", "bloom", "stats", "size", "map", "report", "convert",
-            "concat", "append", "rewrite", "split", "compact", "diff", "salvage", "crypt audit"],
+            "concat", "append", "rewrite", "split", "compact", "fill", "doctor", "optimize", "bench",
+            "diff", "salvage", "crypt audit"],
         "commands that print sizes and counts"),
     limited("progress", "--progress", &["head", "tail", "cat", "sample", "convert", "stats"],
         "convert, head, tail, cat, sample and stats --values"),
@@ -72,18 +77,22 @@ pub(crate) const LIMITED: &[Limited] = &[
         "convert, concat, append, rewrite, split, compact, crypt, head, tail, cat, sample and readers"),
     limited("wide", "--wide", SHOWING, "tables"),
     limited("vertical", "--vertical", SHOWING, "tables"),
-    limited("filter", "--where", READING, FOR_ROWS),
+    limited("filter", "--where",
+        &["head", "tail", "cat", "sample", "count", "explain", "convert", "stats", "fill"],
+        "commands that read rows (stats with --values), explain and fill"),
     limited("no_hive", "--no-hive", READING, FOR_ROWS),
     limited("hive_types", "--hive-types", TYPING, FOR_TYPES),
     limited("int96", "--int96", WITH_INT96, FOR_TYPES),
     limited("threads", "--threads",
-        &["head", "tail", "cat", "sample", "count", "check", "diff", "convert", "stats"],
-        "check, diff, and commands that read rows (stats with --values)"),
+        &["head", "tail", "cat", "sample", "count", "check", "diff", "convert", "stats", "fill",
+            "optimize", "bench"],
+        "check, diff, fill, optimize, bench, and commands that read rows (stats with --values)"),
     limited("verify_statistics", "--verify-statistics", READING, FOR_ROWS),
     limited("shared_bytes", "--shared-bytes",
-        &["convert", "concat", "append", "rewrite", "split", "compact", "crypt encrypt", "crypt decrypt",
-            "crypt rekey"],
-        "convert, concat, append, rewrite, split, compact, and crypt encrypt, decrypt and rekey"),
+        &["convert", "concat", "append", "rewrite", "split", "compact", "fill", "optimize",
+            "crypt encrypt", "crypt decrypt", "crypt rekey"],
+        "convert, concat, append, rewrite, split, compact, fill, optimize, and crypt encrypt, decrypt \
+         and rekey"),
 ];
 
 const fn limited(
@@ -153,6 +162,34 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("compact", &["marq compact data --dry-run", "marq compact data --file-size 512MiB"]),
+    (
+        "fill",
+        &[
+            "marq fill foreign.parquet --dry-run --where 'fare > 20'",
+            "marq fill foreign.parquet -o filled.parquet --bloom vendor:0.01",
+            "marq fill foreign.parquet --in-place --sorted id --what all",
+        ],
+    ),
+    (
+        "doctor",
+        &[
+            "marq doctor trips.parquet --target scan",
+            "marq doctor trips.parquet --recipe trips.toml --fail-on warn",
+            "marq doctor trips.parquet -f sarif -o trips.sarif",
+        ],
+    ),
+    (
+        "optimize",
+        &[
+            "marq optimize trips.parquet -o small.parquet --target size",
+            "marq optimize trips.parquet -o new.parquet --recipe trips.toml",
+            "marq optimize trips.parquet --dry-run",
+        ],
+    ),
+    (
+        "bench",
+        &["marq bench trips.parquet", "marq bench trips.parquet -c fare --seconds 5 -f json"],
+    ),
     ("tail", &["marq tail trips.parquet", "marq tail -n 3 trips.parquet -c '!stops'"]),
     (
         "cat",
@@ -307,8 +344,10 @@ fn complete_one(command: Command, path: &str, limited: &[(&Limited, clap::Arg)])
 }
 
 /// Commands that the screen names in these lines only: all would not fit into 24 lines.
-const NAMED_ONLY: [&str; 2] =
-    ["tail, cat, sample, dict, bloom, append, split, compact, salvage,", "completions, man"];
+const NAMED_ONLY: [&str; 2] = [
+    "tail, cat, sample, dict, bloom, append, split, compact, fill, salvage,",
+    "doctor, optimize, bench, diff, completions, man",
+];
 
 /// The screen that `marq` prints when it is called without arguments.
 pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod bloom;
 mod cells;
 mod check;
@@ -17,11 +18,13 @@ mod count;
 mod crypt;
 mod dict;
 mod diff;
+mod doctor;
 mod escape;
 mod explain;
 mod failure;
 mod file_report;
 mod files;
+mod fill;
 mod geo;
 mod help;
 mod help_where;
@@ -35,6 +38,7 @@ mod keys;
 mod layout;
 mod manual;
 mod map;
+mod optimize;
 mod output;
 mod packed;
 mod pages;
@@ -44,6 +48,7 @@ mod plan_report;
 mod printer;
 mod progress;
 mod readers;
+mod recipe;
 mod report;
 mod rewriting;
 mod rows;
@@ -56,6 +61,7 @@ mod source;
 mod stats;
 mod table;
 mod text;
+mod trial;
 mod types;
 mod variants;
 mod walk;
@@ -111,6 +117,10 @@ fn command(args: &Args) -> Result<()> {
         Command::Rewrite(command) => rewriting::rewrite(command, global),
         Command::Split(command) => rewriting::split(command, global),
         Command::Compact(command) => compact::run(command, global),
+        Command::Fill(command) => fill::run(command, global),
+        Command::Doctor(command) => doctor::run(command, global),
+        Command::Optimize(command) => optimize::run(command, global),
+        Command::Bench(command) => bench::run(command, global),
         Command::Crypt(command) => crypt::run(command, global),
         Command::Completions(command) => manual::completions(command, global),
         Command::Man => manual::pages(global),

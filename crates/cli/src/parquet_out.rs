@@ -56,15 +56,19 @@ pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOption
         options = options.with_column(column, |of| of.with_encoding(encoding));
     }
     for setting in &flags.bloom {
-        let (column, bloom) = match setting.rsplit_once(':') {
-            Some((column, fpp)) if fpp.parse::<f64>().is_ok() => {
-                (column, BloomOptions::default().with_fpp(fpp.parse().unwrap_or_default()))
-            }
-            _ => (&**setting, BloomOptions::default()),
-        };
+        let (column, bloom) = bloom(setting);
         options = options.with_column(column, |of| of.with_bloom(bloom));
     }
     Ok(options)
+}
+
+/// The column and the settings of a bloom filter: `COL[:FPP]`.
+pub(crate) fn bloom(setting: &str) -> (&str, BloomOptions) {
+    let default = BloomOptions::default();
+    match setting.rsplit_once(':').map(|(column, fpp)| (column, fpp.parse::<f64>())) {
+        Some((column, Ok(fpp))) => (column, default.with_fpp(fpp)),
+        _ => (setting, default),
+    }
 }
 
 /// A Parquet file that is being written.

@@ -43,7 +43,7 @@ pub(crate) fn print<R: Report>(report: &R, global: &Global) -> Result<()> {
             let schema = format!("marq/1/{}", R::COMMAND);
             print_json(&mut out, &Named { schema, report }, format == Format::Json)?;
         }
-        Format::Sarif => return Err(Failure::Usage("-f sarif is for check".to_owned())),
+        Format::Sarif => return Err(Failure::Usage("-f sarif is for check and doctor".to_owned())),
         Format::Csv => print_csv(&mut out, report.lines())?,
         Format::Table | Format::Md => {
             let style = Style::new(format, global, &out);

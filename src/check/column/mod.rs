@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-pub(crate) use self::headers::{check_header, encoding_fits, encoding_of};
 pub(super) use self::headers::statistics_of;
+pub(crate) use self::headers::{check_header, encoding_fits, encoding_of};
 use self::state::{ChunkPlace, ColumnCheck, PageNumber, Tally, is_passed_on};
 use crate::check::chunk_metadata::{ChunkFooter, range_of};
 use crate::check::context::FileContext;

@@ -2,6 +2,7 @@
 
 mod comparing;
 mod crypt;
+mod improving;
 mod inspecting;
 mod joining;
 mod pictures;
@@ -20,6 +21,7 @@ use serde::Serialize;
 
 pub(crate) use self::comparing::{Compared, Diff, SalvageFile};
 pub(crate) use self::crypt::{Audit, Crypt, Recrypt, Rekey, Rewrap};
+pub(crate) use self::improving::{Bench, Doctor, FailOn, Fill, GoalFlags, GoalName, Optimize};
 pub(crate) use self::inspecting::{
     Bloom, Check, Completions, Depth, Dict, Hexdump, PageOfChunk, Pages, ReadersOf, Stats,
 };
@@ -147,6 +149,14 @@ pub(crate) enum Command {
     Split(Box<Split>),
     /// Joins the small files of a folder, by copying them.
     Compact(Box<Compact>),
+    /// Adds what a writer left out, without decoding the rows anew: statistics, indexes, filters.
+    Fill(Box<Fill>),
+    /// Finds what could be better in a file, and what that would bring, by trials with a sample.
+    Doctor(Doctor),
+    /// Writes a file anew as doctor recommends, or as a recipe says.
+    Optimize(Optimize),
+    /// How fast a file is read and written here: by column, and by codec.
+    Bench(Bench),
     /// Encryption: audit files, encrypt, decrypt, change keys.
     #[command(subcommand)]
     Crypt(Crypt),
@@ -309,6 +319,10 @@ impl Command {
             Self::Rewrite(_) => "rewrite",
             Self::Split(_) => "split",
             Self::Compact(_) => "compact",
+            Self::Fill(_) => "fill",
+            Self::Doctor(_) => "doctor",
+            Self::Optimize(_) => "optimize",
+            Self::Bench(_) => "bench",
             Self::Crypt(Crypt::Audit(_)) => "crypt audit",
             Self::Crypt(Crypt::Encrypt(_)) => "crypt encrypt",
             Self::Crypt(Crypt::Decrypt(_)) => "crypt decrypt",
@@ -347,6 +361,10 @@ impl Command {
             Self::Rewrite(command) => std::slice::from_ref(&command.source.file),
             Self::Split(command) => std::slice::from_ref(&command.source.file),
             Self::Compact(command) => std::slice::from_ref(&command.folder),
+            Self::Fill(command) => std::slice::from_ref(&command.source.file),
+            Self::Doctor(command) => std::slice::from_ref(&command.source.file),
+            Self::Optimize(command) => std::slice::from_ref(&command.source.file),
+            Self::Bench(command) => std::slice::from_ref(&command.source.file),
             Self::Crypt(command) => command.files(),
             Self::Completions(_) | Self::Man => &[],
         }

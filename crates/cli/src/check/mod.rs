@@ -1,7 +1,7 @@
 //! `check` recomputes what files state, and reports each lie with its place.
 
 mod contract;
-mod sarif;
+pub(crate) mod sarif;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

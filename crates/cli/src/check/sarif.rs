@@ -28,6 +28,11 @@ pub(super) fn print(files: &CheckedFiles, global: &Global) -> Result<()> {
         .iter()
         .flat_map(|file| file.findings.iter().map(|finding| result(&file.file, finding)))
         .collect();
+    print_log(rules, results, global)
+}
+
+/// Prints results of rules as one run.
+pub(crate) fn print_log(rules: Vec<Value>, results: Vec<Value>, global: &Global) -> Result<()> {
     let driver = json!({
         "name": "marq", "version": env!("CARGO_PKG_VERSION"), "rules": rules,
     });
@@ -65,7 +70,7 @@ fn result(file: &str, finding: &FindingRecord) -> Value {
 }
 
 /// A path as a relative or absolute reference: all but unreserved characters are escaped.
-fn uri(path: &str) -> String {
+pub(crate) fn uri(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {

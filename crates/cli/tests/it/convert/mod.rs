@@ -9,5 +9,6 @@ mod deep_nesting;
 mod failures;
 mod formats;
 mod salvage;
+mod improving;
 mod shared_bytes;
 mod text;

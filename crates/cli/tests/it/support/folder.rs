@@ -126,6 +126,11 @@ impl Folder {
         error(&output)
     }
 
+    /// The bytes of a file.
+    pub fn content_of(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).expect("a file")
+    }
+
     /// The text of a file.
     pub fn content(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).expect("a file of text")

@@ -1,0 +1,290 @@
+//! Tries codecs, with the encodings that the writer chooses, for each column of the sample; and
+//! orders of the rows.
+
+use arrow_select::concat::concat_batches;
+use marquetry::format::{CompressionCodec, Encoding, Type};
+use marquetry::{Compression, Reader, WriteOptions};
+
+use super::Exam;
+use super::advice::{Advice, Weight, change};
+use crate::bench::stored_bytes;
+use crate::failure::Result;
+use crate::recipe::{ColumnRecipe, Recipe, sort_rows};
+use crate::trial::{SampleRows, TrialFile, median_of, read_all};
+
+/// Rounds of each measurement of time.
+const ROUNDS: usize = 3;
+/// Columns that are tried, the largest first; the others are written like the rest of the file.
+const MAX_COLUMNS: usize = 200;
+/// Columns by which rows are tried to be sorted.
+const MAX_SORTS: usize = 3;
+
+/// A column, and what it takes as it is.
+struct Tried<'a> {
+    name: &'a str,
+    rows: SampleRows,
+    bytes: u64,
+    write: f64,
+    read: f64,
+    /// Bytes in the whole file.
+    file_bytes: u64,
+}
+
+/// The best of the trials of a column.
+struct Best {
+    codec: &'static str,
+    encodings: Vec<Encoding>,
+    bytes: u64,
+    write: f64,
+    read: f64,
+    score: f64,
+}
+
+impl Exam<'_> {
+    /// Tries each column.
+    pub(super) fn columns(&mut self, recipe: &mut Recipe) -> Result<()> {
+        let schema = self.reader.schema()?;
+        let mut names = Vec::new();
+        for field in schema.fields() {
+            let name = field.name().as_str();
+            names.push((stored_bytes(self.reader, self.plan, &[name])?, name));
+        }
+        names.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        for (bytes, name) in names.into_iter().take(MAX_COLUMNS) {
+            if bytes > 0 {
+                self.column(name, bytes, recipe)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn column(&mut self, name: &str, bytes: u64, recipe: &mut Recipe) -> Result<()> {
+        let facts = ColumnFacts::read(self.reader, name)?;
+        let reader = self.plan.reader(self.reader, &[name])?.threads(1);
+        let rows = SampleRows::read(&reader)?;
+        let read = median_of(ROUNDS, || read_all(&reader).map(|_| ()))?.as_secs_f64();
+        let options = WriteOptions::new().with_compression(facts.codec);
+        let write = TrialFile::write(&rows, &options, 1)?.write_time.as_secs_f64();
+        let file_bytes = self.plan.extrapolated(bytes);
+        let tried = Tried { name, rows, bytes, write, read, file_bytes };
+        let best = self.best(&tried, recipe)?;
+        let encodings: Vec<String> = best.encodings.iter().map(Encoding::to_string).collect();
+        let encodings = encodings.join(", ");
+        let saved = -change(tried.bytes, best.bytes);
+        let (codec, score) = (best.codec, best.score);
+        if facts.has_int96 {
+            let text = "values are INT96, which is deprecated; written as INT64 timestamps";
+            let advice = Advice::new(Weight::Warning, "int96", text, self.optimize());
+            self.push(advice, &tried, &best);
+        }
+        if facts.falls_back {
+            let text = format!(
+                "pages after the first are not in its dictionary, which was full; {encodings} and \
+                 {codec} by the trial"
+            );
+            let advice = Advice::new(Weight::Note, "dictionary-fallback", text, self.optimize());
+            self.push(advice, &tried, &best);
+        }
+        if score >= MIN_SCORE {
+            return Ok(());
+        }
+        let share_of_file = share(tried.file_bytes, self.reader.file_len());
+        let severity = match saved >= 0.1 && share_of_file >= 0.01 {
+            true => Weight::Warning,
+            false => Weight::Note,
+        };
+        let text = format!(
+            "{encodings} and {codec}, in place of {} and {}",
+            facts.encodings, facts.codec_name
+        );
+        self.push(Advice::new(severity, "column-encoding", text, self.optimize()), &tried, &best);
+        for leaf in facts.leaves {
+            let column = ColumnRecipe { codec: Some(codec.to_owned()), ..ColumnRecipe::default() };
+            recipe.columns.insert(leaf, column);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, advice: Advice, tried: &Tried<'_>, best: &Best) {
+        let after = self.plan.extrapolated(best.bytes);
+        let mut advice = advice.of_column(tried.name).priced(tried.file_bytes, after);
+        let of = |before: f64, after: f64| (before > 0.0).then(|| after / before - 1.0);
+        advice.write_time = of(tried.write, best.write);
+        advice.read_time = of(tried.read, best.read);
+        self.findings.push(advice);
+    }
+
+    /// Writes a column with each codec.
+    fn best(&self, tried: &Tried<'_>, recipe: &Recipe) -> Result<Best> {
+        let mut best: Option<Best> = None;
+        for codec in self.goal.codecs {
+            let options = recipe.options()?;
+            // Settings of other columns are for columns that are not there.
+            let alone = Recipe { columns: Default::default(), ..recipe.clone() };
+            let options = if recipe.columns.is_empty() { options } else { alone.options()? };
+            let options = options.with_compression(codec.parse::<Compression>()?);
+            let trial = TrialFile::write(&tried.rows, &options, 1)?;
+            let read = trial.read_time(ROUNDS)?.as_secs_f64();
+            let write = trial.write_time.as_secs_f64();
+            let bytes = trial.page_bytes();
+            let score = self.goal.score(
+                change(tried.bytes, bytes) + 1.0,
+                if tried.read > 0.0 { read / tried.read } else { 1.0 },
+            );
+            if best.as_ref().is_none_or(|best| score < best.score) {
+                let columns = trial.report.row_groups.iter().flat_map(|group| &group.columns);
+                let mut encodings: Vec<Encoding> = Vec::new();
+                for encoding in columns.flat_map(|column| &column.encodings) {
+                    if *encoding != Encoding::Rle && !encodings.contains(encoding) {
+                        encodings.push(*encoding);
+                    }
+                }
+                // The page of a dictionary.
+                if encodings.contains(&Encoding::RleDictionary) {
+                    encodings.retain(|encoding| *encoding != Encoding::Plain);
+                }
+                best = Some(Best { codec, encodings, bytes, write, read, score });
+            }
+        }
+        best.ok_or_else(|| marquetry::Error::internal("there are codecs to try").into())
+    }
+
+    /// Sorts the rows of the sample by columns whose values repeat.
+    pub(super) fn clusters(
+        &mut self,
+        rows: &SampleRows,
+        bytes: u64,
+        recipe: &Recipe,
+    ) -> Result<()> {
+        if rows.rows < 1000 {
+            return Ok(());
+        }
+        let groups = &self.reader.metadata().index().head().row_groups;
+        if groups.iter().any(|group| group.sorting_columns.is_some()) {
+            return Ok(());
+        }
+        let schema = rows.schema.clone();
+        let whole = concat_batches(&schema, &rows.batches)?;
+        let mut names = Vec::new();
+        for field in schema.fields().iter().filter(|field| !field.data_type().is_nested()) {
+            let facts = ColumnFacts::read(self.reader, field.name())?;
+            if facts.has_dictionary {
+                names.push((stored_bytes(self.reader, self.plan, &[field.name()])?, field.name()));
+            }
+        }
+        names.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        let mut best: Option<(u64, &str)> = None;
+        for (_, name) in names.into_iter().take(MAX_SORTS) {
+            let Ok(sorted) = sort_rows(&whole, std::slice::from_ref(name)) else { continue };
+            let memory_bytes = rows.memory_bytes;
+            let sorted = SampleRows {
+                schema: schema.clone(),
+                rows: rows.rows,
+                memory_bytes,
+                batches: vec![sorted],
+            };
+            let trial = TrialFile::write(&sorted, &recipe.options()?, 1)?;
+            if best.is_none_or(|(least, _)| trial.page_bytes() < least) {
+                best = Some((trial.page_bytes(), name));
+            }
+        }
+        let Some((after, name)) = best.filter(|(after, _)| change(bytes, *after) < -0.05) else {
+            return Ok(());
+        };
+        let text = format!(
+            "the rows of each row group sorted by {name}: smaller, and reads that filter by it pass \
+             over pages; put sort into the recipe if the order of rows may change"
+        );
+        let command = format!(
+            "marq doctor {} --recipe R.toml; marq optimize {0} --recipe R.toml -o NEW.parquet",
+            super::quoted(self.file)
+        );
+        let advice = Advice::new(Weight::Note, "rows-clusterable", text, command).of_column(name);
+        let (before, after) = (self.plan.extrapolated(bytes), self.plan.extrapolated(after));
+        self.findings.push(advice.priced(before, after));
+        Ok(())
+    }
+}
+
+/// The least that a change must bring, beside 1.
+const MIN_SCORE: f64 = 0.95;
+
+#[expect(clippy::cast_precision_loss, reason = "a share")]
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// A column by the footer.
+struct ColumnFacts {
+    leaves: Vec<String>,
+    codec: Compression,
+    codec_name: String,
+    encodings: String,
+    has_dictionary: bool,
+    /// Whether data pages follow that are not in the dictionary.
+    falls_back: bool,
+    has_int96: bool,
+}
+
+impl ColumnFacts {
+    fn read(reader: &Reader, name: &str) -> Result<Self> {
+        let footer = reader.metadata();
+        let range = footer.schema().node_named(name)?.leaves();
+        let mut leaves = Vec::new();
+        for leaf in range.clone() {
+            leaves.push(footer.schema().leaf_node(leaf)?.path().dotted().to_owned());
+        }
+        let (mut encodings, mut codec) = (Vec::new(), CompressionCodec::Uncompressed);
+        let (mut has_dictionary, mut falls_back, mut has_int96) = (false, false, false);
+        for group in 0..footer.row_groups() {
+            for leaf in range.clone() {
+                let Some(meta) = footer.column_chunk(group, leaf)?.meta_data else { continue };
+                codec = meta.codec;
+                has_int96 |= meta.r#type == Type::Int96;
+                let is_of_levels =
+                    |of: &Encoding| matches!(of, Encoding::Rle | Encoding::BitPacked);
+                let is_indices = |of: &Encoding| {
+                    matches!(of, Encoding::RleDictionary | Encoding::PlainDictionary)
+                };
+                let has_indices = meta.encodings.iter().any(is_indices);
+                has_dictionary |= has_indices;
+                let data = meta.encoding_stats.iter().flatten().filter(|of| {
+                    of.page_type != marquetry::format::PageType::DictionaryPage && of.count > 0
+                });
+                let (indices, others): (Vec<_>, Vec<_>) =
+                    data.map(|of| of.encoding).partition(|of| is_indices(of));
+                falls_back |= !indices.is_empty() && !others.is_empty();
+                for encoding in meta.encodings.iter().filter(|of| !is_of_levels(of)) {
+                    let is_dictionary_page = has_indices && *encoding == Encoding::Plain;
+                    if !encodings.contains(encoding) && (!is_dictionary_page || falls_back) {
+                        encodings.push(*encoding);
+                    }
+                }
+            }
+        }
+        let names: Vec<String> = encodings.iter().map(Encoding::to_string).collect();
+        Ok(Self {
+            leaves,
+            codec: compression(codec),
+            codec_name: codec.to_string(),
+            encodings: names.join(", "),
+            has_dictionary,
+            falls_back,
+            has_int96,
+        })
+    }
+}
+
+/// The codec that the writer has for one of a file, at its usual level.
+fn compression(codec: CompressionCodec) -> Compression {
+    let name = match codec {
+        CompressionCodec::Snappy => "snappy",
+        CompressionCodec::Gzip => "gzip",
+        CompressionCodec::Brotli => "brotli",
+        CompressionCodec::Zstd => "zstd",
+        // Their times are much alike, and not each build has LZO.
+        CompressionCodec::Lz4 | CompressionCodec::Lz4Raw | CompressionCodec::Lzo => "lz4_raw",
+        _ => "none",
+    };
+    name.parse().unwrap_or(Compression::Uncompressed)
+}

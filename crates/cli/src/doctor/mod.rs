@@ -1,0 +1,262 @@
+//! `doctor` finds what could be better in a file, and what that would bring: each price is that of
+//! a trial with a sample of the file.
+
+mod advice;
+mod columns;
+mod structure;
+
+use std::path::Path;
+
+use marquetry::Reader;
+use serde::Serialize;
+use serde_json::json;
+
+pub(crate) use self::advice::Advice;
+use crate::args::{Doctor, FailOn, Format, Global, GoalFlags, GoalName};
+use crate::check::sarif;
+use crate::failure::{Failure, Result};
+use crate::recipe::Recipe;
+use crate::report::{self, Column, Report, Tables};
+use crate::trial::{SamplePlan, SampleRows, TrialFile};
+use crate::{crypt, input, output};
+
+/// The aim of a file, and the settings that follow.
+pub(crate) struct Goal {
+    pub(crate) name: GoalName,
+    /// Codecs that are tried.
+    codecs: &'static [&'static str],
+    profile: &'static str,
+    /// The weight of bytes beside that of the time of reads.
+    weight_of_bytes: f64,
+    /// Bytes that row groups should have, and those below which they are small.
+    row_group_bytes: u64,
+    min_row_group_bytes: u64,
+}
+
+const MIB: u64 = 1 << 20;
+
+impl Goal {
+    pub(crate) fn new(name: GoalName) -> Self {
+        let (codecs, profile, weight_of_bytes, row_group, min): (&'static [&str], _, _, _, _) =
+            match name {
+                GoalName::Size => (&["zstd:3", "zstd:9", "zstd:12"], "small", 1.0, 256, 16),
+                GoalName::Scan => (&["lz4_raw", "snappy", "zstd:1"], "fast-read", 0.25, 64, 8),
+                GoalName::Balanced => (&["lz4_raw", "zstd:1", "zstd:3"], "balanced", 0.6, 128, 8),
+                GoalName::ObjectStore => (&["zstd:3", "zstd:9"], "balanced", 0.85, 256, 64),
+            };
+        let (row_group_bytes, min_row_group_bytes) = (row_group * MIB, min * MIB);
+        Self { name, codecs, profile, weight_of_bytes, row_group_bytes, min_row_group_bytes }
+    }
+
+    pub(crate) fn text(&self) -> &'static str {
+        match self.name {
+            GoalName::Size => "size",
+            GoalName::Scan => "scan",
+            GoalName::Balanced => "balanced",
+            GoalName::ObjectStore => "object-store",
+        }
+    }
+
+    /// How much better bytes and time are than those before: less than 1 is better.
+    fn score(&self, bytes: f64, time: f64) -> f64 {
+        bytes.powf(self.weight_of_bytes) * time.powf(1.0 - self.weight_of_bytes)
+    }
+}
+
+/// The findings about a file.
+#[derive(Serialize)]
+pub(crate) struct Diagnosis {
+    pub(crate) file: String,
+    pub(crate) target: GoalName,
+    pub(crate) bytes: u64,
+    pub(crate) rows: u64,
+    /// Rows that trials were made with.
+    pub(crate) sample_rows: u64,
+    /// Bytes of the file if it is written as the recipe says, by the trial.
+    pub(crate) predicted_bytes: Option<u64>,
+    pub(crate) findings: Vec<Advice>,
+    #[serde(skip)]
+    pub(crate) recipe: Recipe,
+}
+
+/// Examines a file.
+pub(crate) fn diagnose(file: &str, flags: &GoalFlags, global: &Global) -> Result<Diagnosis> {
+    let reader = input::open(file, global)?;
+    let goal = Goal::new(flags.target);
+    let plan = SamplePlan::new(&reader, flags.sample)?;
+    let mut recipe = Recipe { profile: Some(goal.profile.to_owned()), ..Recipe::default() };
+    let mut exam = Exam { file, reader: &reader, goal: &goal, plan: &plan, findings: Vec::new() };
+    exam.structure(flags.sample, &mut recipe)?;
+    let mut predicted_bytes = None;
+    if plan.rows > 0 {
+        exam.columns(&mut recipe)?;
+        predicted_bytes = Some(exam.whole(&recipe)?);
+    }
+    let mut findings = exam.findings;
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.bytes));
+    Ok(Diagnosis {
+        file: file.to_owned(),
+        target: goal.name,
+        bytes: reader.file_len(),
+        rows: plan.all_rows,
+        sample_rows: plan.rows,
+        predicted_bytes,
+        findings,
+        recipe,
+    })
+}
+
+/// A file that is examined.
+struct Exam<'a> {
+    file: &'a str,
+    reader: &'a Reader,
+    goal: &'a Goal,
+    plan: &'a SamplePlan,
+    findings: Vec<Advice>,
+}
+
+impl Exam<'_> {
+    /// Writes the sample as the recipe says; returns the bytes of the file that it stands for.
+    fn whole(&mut self, recipe: &Recipe) -> Result<u64> {
+        let rows = SampleRows::read(&self.plan.reader(self.reader, &[])?)?;
+        let trial = TrialFile::write(&rows, &recipe.options()?, 1)?;
+        let bytes = self.plan.extrapolated(trial.bytes.len() as u64);
+        self.clusters(&rows, trial.page_bytes(), recipe)?;
+        Ok(bytes)
+    }
+
+    /// The command that writes the file anew.
+    fn optimize(&self) -> String {
+        let (file, target) = (quoted(self.file), self.goal.text());
+        format!("marq optimize {file} -o NEW.parquet --target {target}")
+    }
+
+    fn fill(&self, flags: &str) -> String {
+        format!("marq fill {} -o NEW.parquet{flags}", quoted(self.file))
+    }
+}
+
+/// A word of a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// Shows what could be better.
+pub(crate) fn run(command: &Doctor, global: &Global) -> Result<()> {
+    let diagnosis = diagnose(&command.source.file, &command.goal, global)?;
+    if let Some(path) = &command.recipe {
+        write_recipe(&diagnosis, path)?;
+    }
+    match global.format {
+        Some(Format::Sarif) => print_sarif(&diagnosis, global)?,
+        _ => report::print(&diagnosis, global)?,
+    }
+    let least = match command.fail_on {
+        None => return Ok(()),
+        Some(FailOn::Warn) => advice::Weight::Warning,
+        Some(FailOn::Error) => advice::Weight::Error,
+    };
+    let n = diagnosis.findings.iter().filter(|finding| finding.severity >= least).count();
+    match n {
+        0 => Ok(()),
+        _ => Err(Failure::Found(vec![format!("{}: {n} findings", command.source.file)])),
+    }
+}
+
+fn write_recipe(diagnosis: &Diagnosis, path: &Path) -> Result<()> {
+    let mut comments =
+        vec![format!("For marq optimize {} --recipe FILE -o NEW.parquet", quoted(&diagnosis.file))];
+    let sorts = diagnosis.findings.iter().filter(|finding| finding.code == "rows-clusterable");
+    if let Some(column) = sorts.filter_map(|finding| finding.column.as_ref()).next() {
+        // It changes the order of the rows, which only the user may.
+        comments.push(format!("sort = [{column:?}]"));
+    }
+    let text = diagnosis.recipe.to_toml(&comments);
+    let name = path.display().to_string();
+    std::fs::write(path, text)
+        .map_err(|e| marquetry::Error::io("the recipe cannot be written", e).at_file(name))?;
+    Ok(())
+}
+
+fn print_sarif(diagnosis: &Diagnosis, global: &Global) -> Result<()> {
+    let mut codes: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let rules = codes.into_iter().map(|code| json!({ "id": code })).collect();
+    let result = |finding: &Advice| {
+        let mut location = json!({ "physicalLocation": {
+            "artifactLocation": { "uri": sarif::uri(&diagnosis.file) }
+        } });
+        if let (Some(column), Some(location)) = (&finding.column, location.as_object_mut()) {
+            let name = json!([{ "fullyQualifiedName": format!("column {column}") }]);
+            location.insert("logicalLocations".to_owned(), name);
+        }
+        json!({
+            "ruleId": finding.code, "level": finding.severity.name(),
+            "message": { "text": finding.message }, "locations": [location],
+            "properties": {
+                "bytes": finding.bytes, "write_time": finding.write_time,
+                "read_time": finding.read_time, "command": finding.command,
+            },
+        })
+    };
+    sarif::print_log(rules, diagnosis.findings.iter().map(result).collect(), global)
+}
+
+impl Report for Diagnosis {
+    const COMMAND: &'static str = "doctor";
+
+    fn lines(&self) -> impl Iterator<Item = impl Serialize> {
+        self.findings.iter()
+    }
+
+    fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        let global = out.global;
+        let columns = [
+            Column::text("severity", |of: &Advice| of.severity.name().to_owned()),
+            Column::text("finding", |of| of.code.to_owned()),
+            Column::text("column", |of| of.column.clone().unwrap_or_default()),
+            Column::number("bytes", |of| of.bytes_changed()),
+            Column::number("write time", |of| advice::percent(of.write_time)),
+            Column::number("read time", |of| advice::percent(of.read_time)),
+            Column::text("message", |of| of.message.clone()),
+        ];
+        let title = format!(
+            "{}: target {}, {} of {} rows tried",
+            self.file,
+            Goal::new(self.target).text(),
+            output::count(self.sample_rows, global),
+            output::count(self.rows, global)
+        );
+        match self.findings.is_empty() {
+            true => out.line(&format!("{title}: nothing to do"))?,
+            false => out.show(
+                &title,
+                &columns,
+                &self.findings,
+                &["severity", "read time", "write time"],
+            )?,
+        }
+        let mut lines = vec![("size", output::bytes(self.bytes, global))];
+        if let Some(bytes) = self.predicted_bytes {
+            lines.push(("written anew, by the trial", output::bytes(bytes, global)));
+        }
+        let mut commands: Vec<&str> = Vec::new();
+        for finding in &self.findings {
+            if !commands.contains(&finding.command.as_str()) {
+                commands.push(&finding.command);
+            }
+        }
+        lines.extend(commands.into_iter().map(|command| ("do", command.to_owned())));
+        out.about(&self.file, &lines)
+    }
+}
+
+/// Whether a file is read with keys, so that its parts are not to be written in plain text.
+fn is_encrypted(reader: &Reader) -> bool {
+    crypt::footer::is_encrypted(reader)
+}

@@ -1,0 +1,183 @@
+//! Tests of `marq fill`, `doctor`, `optimize` and `bench`: files made better, and measured.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use serde_json::{Value, json};
+
+use crate::support::folder::{Folder, error};
+
+/// Files of other writers, which left out one thing or another.
+const FOREIGN: [&str; 4] =
+    ["duckdb.parquet", "fastparquet.parquet", "int96.parquet", "polars.parquet"];
+
+fn foreign() -> Folder {
+    let folder = Folder::new();
+    FOREIGN.iter().for_each(|name| folder.copy(name));
+    folder.copy("trips.parquet");
+    folder
+}
+
+fn one(folder: &Folder, name: &str) -> RecordBatch {
+    let batches = folder.batches(name);
+    let schema = batches.first().expect("rows").schema();
+    arrow_select::concat::concat_batches(&schema, &batches).expect("rows")
+}
+
+#[test]
+fn what_other_writers_left_out_is_filled_in() {
+    let folder = foreign();
+    for name in FOREIGN {
+        let plan = folder.json(&["fill", name, "--dry-run", "-f", "json"]);
+        let args = ["fill", name, "-o", "filled.parquet", "-f", "json"];
+        let done = folder.json(&args);
+        assert_eq!(done["schema"], json!("marq/1/fill"));
+        assert_eq!((&plan["parts"], &plan["new_bytes"]), (&done["parts"], &Value::Null), "{name}");
+        assert!(!done["parts"].as_array().expect("parts").is_empty(), "{name}: {done}");
+        assert_eq!(one(&folder, "filled.parquet"), one(&folder, name), "{name}");
+        let check = ["check", "--level", "truth", "filled.parquet"];
+        assert!(folder.run(&check).status.success(), "{name}");
+        let again = folder.json(&["fill", "filled.parquet", "--dry-run", "-f", "json"]);
+        assert_eq!(again["parts"], json!([]), "{name}");
+    }
+}
+
+#[test]
+fn a_filter_tells_what_a_filling_brings() {
+    let folder = foreign();
+    folder.text(&["convert", "trips.parquet", "-o", "long.parquet"]);
+    let args = ["fill", "long.parquet", "--bloom", "vendor:0.001", "--dry-run", "-f", "json"];
+    let plan = folder.json(&[&args[..], &["--where", "vendor = 'nobody'"]].concat());
+    assert_eq!(plan["parts"][0]["part"], json!("bloom-filters"));
+    assert_eq!(plan["where"]["after"]["rows_left"], json!(0));
+    assert!(!folder.path("NEW.parquet").exists());
+}
+
+#[test]
+fn a_file_is_filled_in_place_or_not_at_all() {
+    let folder = foreign();
+    let before = one(&folder, "duckdb.parquet");
+    folder.text(&["fill", "duckdb.parquet", "--in-place", "--what", "all"]);
+    assert_eq!(one(&folder, "duckdb.parquet"), before);
+    let same = folder.content_of("polars.parquet");
+    for (code, flags) in [
+        (2, &["--sorted", "absent", "--in-place"][..]),
+        (2, &["--what", "nothing", "--in-place"]),
+        (2, &["--in-place", "-o", "b.parquet"]),
+        (2, &["--headers-only", "--bloom", "a", "--in-place"]),
+        (2, &[]),
+    ] {
+        folder.refused(code, &[&["fill", "polars.parquet"], flags].concat());
+    }
+    assert_eq!(folder.content_of("polars.parquet"), same);
+    folder.refused(2, &["fill", "polars.parquet", "-o", "polars.parquet"]);
+}
+
+#[test]
+fn findings_have_prices_and_recipes_do_what_they_say() {
+    let folder = foreign();
+    let n = 40_000;
+    let text = |i: i64| format!("https://example.com/a/long/path/{}", i * 7919 % 65_537);
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..n).map(text)));
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..n).map(|i| 1 << 40 | i)));
+    folder.columns("own.parquet", vec![("text", texts), ("number", numbers)]);
+    let plain = ["convert", "own.parquet", "-o", "plain.parquet", "--codec", "none"];
+    let plain = [&plain[..], &["--dictionary", "off", "--encoding", "number=PLAIN"]].concat();
+    folder.text(&[&plain[..], &["--encoding", "text=PLAIN"]].concat());
+    let args = ["doctor", "plain.parquet", "--target", "size", "-f", "json", "--recipe", "r.toml"];
+    let found = folder.json(&args);
+    assert_eq!(found["schema"], json!("marq/1/doctor"));
+    let findings = found["findings"].as_array().expect("findings");
+    let of_column = |column: &str| {
+        let is_it =
+            |of: &&Value| of["column"] == json!(column) && of["code"] == json!("column-encoding");
+        findings.iter().find(is_it).unwrap_or_else(|| panic!("{found}"))
+    };
+    assert!(of_column("number")["share"].as_f64().expect("a share") < -0.8);
+    assert!(of_column("text")["write_time"].is_number());
+    let recipe = folder.content("r.toml");
+    assert!(recipe.contains("[columns.\"number\"]"), "{recipe}");
+    let args = ["optimize", "plain.parquet", "-o", "new.parquet", "-f", "json"];
+    let done = folder.json(&[&args[..], &["--recipe", "r.toml"]].concat());
+    let (before, after) = (done["bytes"].as_u64(), done["new_bytes"].as_u64());
+    assert!(after < before.map(|bytes| bytes / 2), "{done}");
+    let predicted = found["predicted_bytes"].as_u64().expect("bytes");
+    let error = predicted.abs_diff(after.expect("bytes"));
+    assert!(error * 10 < predicted, "{predicted} by the trial, then {done}");
+    assert_eq!(one(&folder, "new.parquet"), one(&folder, "plain.parquet"));
+    folder.refused(4, &["doctor", "plain.parquet", "--fail-on", "warn"]);
+    folder.text(&["doctor", "new.parquet", "--fail-on", "error"]);
+    let sarif = folder.json(&["doctor", "plain.parquet", "-f", "sarif"]);
+    assert_eq!(sarif["version"], json!("2.1.0"));
+    assert!(!sarif["runs"][0]["results"].as_array().expect("results").is_empty());
+}
+
+#[test]
+fn files_of_other_writers_are_examined_and_written_anew() {
+    let folder = foreign();
+    for name in FOREIGN {
+        for target in ["size", "scan", "balanced", "object-store"] {
+            let args = ["doctor", name, "--target", target, "-f", "json"];
+            let found = folder.json(&args);
+            assert_eq!(found["target"], json!(target));
+        }
+        let done = folder.json(&["optimize", name, "-o", "new.parquet", "-f", "json"]);
+        assert_eq!(done["rows"], json!(one(&folder, name).num_rows()));
+        let args = ["optimize", name, "--dry-run", "-f", "json"];
+        assert_eq!(folder.json(&args)["schema"], json!("marq/1/doctor"));
+        let check = ["check", "--level", "truth", "new.parquet"];
+        assert!(folder.run(&check).status.success(), "{name}");
+    }
+    let codes: Vec<Value> = folder.json(&["doctor", "int96.parquet", "-f", "json"])["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .map(|finding| finding["code"].clone())
+        .collect();
+    assert!(codes.contains(&json!("int96")), "{codes:?}");
+}
+
+#[test]
+fn a_recipe_is_checked_before_anything_is_written() {
+    let folder = foreign();
+    for (recipe, code) in [
+        ("profile = \"none such\"", 3),
+        ("codec = \"zip\"", 3),
+        ("unknown = 1", 3),
+        ("[columns.\"absent\"]\ncodec = \"zstd:3\"", 2),
+        ("sort = [\"absent\"]", 2),
+        ("page-version = 7", 3),
+        ("not toml", 3),
+    ] {
+        folder.put("r.toml", recipe);
+        let args = ["optimize", "trips.parquet", "-o", "new.parquet", "--recipe", "r.toml"];
+        folder.refused(code, &args);
+        assert!(!folder.path("new.parquet").exists(), "{recipe}");
+    }
+    folder.put("r.toml", "sort = [\"fare:desc\"]\nrow-group-bytes = \"1MiB\"");
+    let args = ["optimize", "trips.parquet", "-o", "new.parquet", "--recipe", "r.toml", "-q"];
+    assert_eq!(folder.text(&args), "");
+    let check = folder.run(&["check", "--level", "truth", "new.parquet"]);
+    assert!(check.status.success(), "{}", error(&check));
+}
+
+#[test]
+fn reads_and_writes_are_measured_within_the_time() {
+    let folder = foreign();
+    let args = ["bench", "trips.parquet", "--rounds", "2", "--codecs", "none,zstd:1", "-f", "json"];
+    let found = folder.json(&[&args[..], &["-c", "id,fare", "-j", "1"]].concat());
+    assert_eq!(found["schema"], json!("marq/1/bench"));
+    let names = |of: &str, key: &str| -> Vec<Value> {
+        found[of].as_array().expect("a list").iter().map(|of| of[key].clone()).collect()
+    };
+    assert_eq!(names("reads", "column"), ["all", "id", "fare"]);
+    assert_eq!(names("writes", "codec"), ["none", "zstd:1"]);
+    for of in ["reads", "writes"] {
+        for measured in found[of].as_array().expect("a list") {
+            assert_eq!(measured["rounds"], json!(2));
+            assert!(measured["rows_per_second"].as_f64().expect("a rate") > 0.0);
+        }
+    }
+    folder.refused(2, &["bench", "trips.parquet", "--codecs", "zip"]);
+    folder.refused(2, &["bench", "trips.parquet", "--seconds", "0"]);
+}
