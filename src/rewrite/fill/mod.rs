@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `parts` | what can be filled in, counted |
+//! | `request` | what is asked for |
 //! | `gaps` | what of it a column chunk lacks |
 //! | `additions` | what is filled in, from what its pages hold |
 //! | `headers` | what page headers tell |
@@ -13,6 +14,7 @@
 //! already: a file that states what is not true is refused.
 
 mod parts;
+mod request;
 mod gaps;
 mod additions;
 mod headers;
@@ -22,6 +24,7 @@ mod writing;
 pub use parts::{FillPart, FilledPart};
 
 use self::planning::{Planned, Planner};
+use self::request::FillRequest;
 use self::writing::FillWriter;
 use crate::error::{Error, Result};
 use crate::io::Sink;
@@ -56,12 +59,7 @@ use crate::write::sorting::SortColumn;
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Fill {
-    reader: Reader,
-    parts: Vec<FillPart>,
-    blooms: Vec<(String, BloomOptions)>,
-    sorted: Vec<SortColumn>,
-    decodes_values: bool,
-    bound_bytes: usize,
+    request: FillRequest,
 }
 
 /// The plan of a [`Fill`].
@@ -99,33 +97,34 @@ impl Fill {
     pub fn new(reader: Reader) -> Self {
         let asked = [FillPart::Checksums, FillPart::BloomFilters, FillPart::SortingColumns];
         let parts = FillPart::ALL.iter().copied().filter(|part| !asked.contains(part)).collect();
-        Self {
+        let request = FillRequest {
             reader,
             parts,
             blooms: Vec::new(),
             sorted: Vec::new(),
             decodes_values: true,
             bound_bytes: 64,
-        }
+        };
+        Self { request }
     }
 
     /// Fills in these parts only, and the bloom filters and sorting columns that are asked for.
     pub fn only(mut self, parts: impl IntoIterator<Item = FillPart>) -> Self {
-        self.parts = parts.into_iter().collect();
+        self.request.parts = parts.into_iter().collect();
         self
     }
 
     /// Adds a bloom filter to each chunk of a leaf, given by its dotted path, that has none. Its
     /// size follows from the number of distinct values.
     pub fn bloom(mut self, column: impl Into<String>, options: BloomOptions) -> Self {
-        self.blooms.push((column.into(), options));
+        self.request.blooms.push((column.into(), options));
         self
     }
 
     /// States that the rows of each row group are sorted by these columns. All are decoded, and it
     /// is an error if they are not, or if another order is stated already.
     pub fn sorted(mut self, columns: impl IntoIterator<Item = SortColumn>) -> Self {
-        self.sorted = columns.into_iter().collect();
+        self.request.sorted = columns.into_iter().collect();
         self
     }
 
@@ -133,13 +132,13 @@ impl Fill {
     /// Otherwise only page headers are read: they tell the encodings, the offset indexes of columns
     /// outside lists, and column indexes if each header has statistics, which are believed.
     pub fn decode_values(mut self, decode: bool) -> Self {
-        self.decodes_values = decode;
+        self.request.decodes_values = decode;
         self
     }
 
     /// Sets the maximum bytes of a bound of a byte string; 64 by default.
     pub fn bound_bytes(mut self, bytes: usize) -> Self {
-        self.bound_bytes = bytes;
+        self.request.bound_bytes = bytes;
         self
     }
 
@@ -149,7 +148,7 @@ impl Fill {
     /// # Errors
     /// As [`Fill::run`].
     pub fn plan(&self) -> Result<FillPlan> {
-        let planned = self.planned(&self.budget()).map_err(|e| self.reader.name(e))?;
+        let planned = self.planned(&self.budget()).map_err(|e| self.request.reader.name(e))?;
         let Planned { rows, tally, notes, row_groups, .. } = planned;
         let (row_groups, parts) = (row_groups.len(), tally.finish());
         Ok(FillPlan { rows, row_groups, parts, notes })
@@ -170,19 +169,19 @@ impl Fill {
         let write = || {
             let planned = self.planned(&budget)?;
             let (rows, row_groups) = (planned.rows, planned.row_groups.len());
-            let bytes = FillWriter::new(&self.reader, &planned, sink, &budget).run()?;
+            let bytes = FillWriter::new(&self.request.reader, &planned, sink, &budget).run()?;
             let (parts, notes) = (planned.tally.finish(), planned.notes);
             Ok(Filled { rows, row_groups, bytes, parts, notes })
         };
-        write().map_err(|e| self.reader.name(e))
+        write().map_err(|e| self.request.reader.name(e))
     }
 
     fn budget(&self) -> Budget {
-        Budget::new(self.reader.read_options().limits.memory_bytes)
+        Budget::new(self.request.reader.read_options().limits.memory_bytes)
     }
 
     fn planned(&self, budget: &Budget) -> Result<Planned> {
-        let options = self.reader.read_options();
+        let options = self.request.reader.read_options();
         let selects = options.filter.is_some()
             || options.selection.is_some()
             || options.offset > 0
@@ -193,11 +192,11 @@ impl Fill {
             let text = "a file is filled in as a whole: the reader selects rows or columns";
             return Err(Error::usage(text));
         }
-        let footer = self.reader.metadata().footer();
+        let footer = self.request.reader.metadata().footer();
         if footer.is_encrypted() || footer.index().head().encryption_algorithm.is_some() {
             let text = "decrypt the file first (marq crypt decrypt), and encrypt the filled one";
             return Err(Error::unsupported("filling in encrypted files", text));
         }
-        Planner::new(self, budget)?.run()
+        Planner::new(&self.request, budget)?.run()
     }
 }

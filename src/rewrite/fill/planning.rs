@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use super::Fill;
 use super::additions::{ChunkAdditions, OldIndexes, column_index_of_headers, encoded_len, located};
 use super::gaps::{ChunkGaps, LeafTarget};
 use super::headers::HeaderTally;
 use super::parts::{FillPart, PartTally};
+use super::request::FillRequest;
 use crate::check::{
     ChunkSurvey, Finding, FindingKind as K, Severity, SortedSlots, SurveyRequest, Surveyor,
     first_unsorted,
@@ -53,7 +53,7 @@ struct PlannedChunk {
 
 /// Looks at a file.
 pub(super) struct Planner<'a> {
-    fill: &'a Fill,
+    fill: &'a FillRequest,
     surveyor: Surveyor,
     leaves: Vec<LeafTarget>,
     sorting: Vec<SortingColumn>,
@@ -90,7 +90,7 @@ const OF_BOUNDS: [K; 8] = [
 ];
 
 impl<'a> Planner<'a> {
-    pub(super) fn new(fill: &'a Fill, budget: &'a Budget) -> Result<Self> {
+    pub(super) fn new(fill: &'a FillRequest, budget: &'a Budget) -> Result<Self> {
         let metadata = fill.reader.metadata();
         let footer = metadata.footer();
         let orders = footer.index().head().column_orders.as_ref();
@@ -403,7 +403,7 @@ fn refusal(lie: &Finding) -> Error {
     }
 }
 
-fn set_blooms(fill: &Fill, leaves: &mut [LeafTarget]) -> Result<()> {
+fn set_blooms(fill: &FillRequest, leaves: &mut [LeafTarget]) -> Result<()> {
     for (name, options) in &fill.blooms {
         let fpp = options.fpp;
         if !(fpp > 0.0 && fpp < 1.0) {
