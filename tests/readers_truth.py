@@ -9,12 +9,15 @@ refuses, or of which it returns other values: such a wrong promise makes the exi
 is read, is counted as too cautious.
 
 Needs pyarrow, and of the readers duckdb, polars and pyspark (for spark, spark-rows and parquet-java, with a Java runtime)
-those that --readers names; by default all that are installed. Readers are tried without keys. --truth keeps what the
-readers did, so that a second run with other rules needs none of them. arrow-rs is tried by the test
+those that --readers names; by default all that are installed. --keys names a table of the keys of encrypted files, separated
+by tabs, with the columns file (the end of its path), footer_key, column_keys (PATH=KEY,...) and aad_prefix, the keys in
+hexadecimal: they are given to marq, pyarrow, duckdb and polars as far as these take keys; other files, and the other
+readers, are tried without. --truth keeps what the readers did, so that a second run with other rules needs none of them. arrow-rs is tried by the test
 `what_arrow_rs_reads` (`cargo test --features full --test it -- --ignored what_arrow_rs_reads`).
 """
 import argparse
 import collections
+import csv
 import importlib.util
 import json
 import os
@@ -127,22 +130,37 @@ def compare(want, got):
 
 # ---------------------------------------------------------------- readers
 
-def open_pyarrow(path):
+def open_pyarrow(path, keys):
     import pyarrow.parquet as pq
-    names = pq.ParquetFile(path).schema_arrow.names
+    properties = None
+    if keys:
+        import pyarrow.parquet.encryption as encryption
+        properties = encryption.create_decryption_properties(
+            bytes.fromhex(keys["footer_key"]), aad_prefix=keys["aad_prefix"].encode() or None)
+    names = pq.ParquetFile(path, decryption_properties=properties).schema_arrow.names
 
     def column(i):
-        table = pq.ParquetFile(path).read(columns=[names[i]])
+        table = pq.ParquetFile(path, decryption_properties=properties).read(columns=[names[i]])
         same = [c for n, c in zip(table.column_names, table.columns) if n == names[i]]
         return same[names[:i].count(names[i])]
     return names, column
 
 
-def open_duckdb(path):
+def open_duckdb(path, keys):
+    import base64
     import duckdb
     con = duckdb.connect()
     con.execute("set timezone='UTC'; set threads=1")
-    source = "read_parquet('" + path.replace("'", "''") + "', hive_partitioning=false)"
+    more = ""
+    with open(path, "rb") as f:
+        f.seek(-4, os.SEEK_END)
+        is_sealed = f.read() == b"PARE"
+    if keys and is_sealed:  # else it takes none
+        key = bytes.fromhex(keys["footer_key"])
+        text = key.decode() if key.isascii() and key.isalnum() else base64.b64encode(key).decode()
+        con.execute(f"PRAGMA add_parquet_key('k', '{text}')")
+        more = ", encryption_config={footer_key: 'k'}"
+    source = "read_parquet('" + path.replace("'", "''") + f"', hive_partitioning=false{more})"
     names = [row[0] for row in con.sql(f"describe select * from {source}").fetchall()]
 
     def column(i):
@@ -157,16 +175,25 @@ def open_duckdb(path):
     return names, column
 
 
-def open_polars(path):
+def open_polars(path, keys):
     import polars as pl
-    names = list(pl.read_parquet_schema(path))
-    return names, lambda i: pl.read_parquet(path, columns=[i], hive_partitioning=False).to_arrow().column(0)
+    more = {}
+    if keys:
+        columns = {path: bytes.fromhex(key) for path, key in column_keys(keys)}
+        more["decryption"] = pl.ParquetDecryptionProperties(
+            footer_key=bytes.fromhex(keys["footer_key"]), column_keys=columns or None,
+            aad_prefix=keys["aad_prefix"].encode() or None)
+    names = pl.scan_parquet(path, hive_partitioning=False, **more).collect_schema().names()
+
+    def column(i):
+        return pl.read_parquet(path, columns=[i], hive_partitioning=False, **more).to_arrow().column(0)
+    return names, column
 
 
 session = None
 
 
-def open_spark(path, vectorized="true"):
+def open_spark(path, _, vectorized="true"):
     global session
     if session is None:
         from pyspark.sql import SparkSession
@@ -196,7 +223,14 @@ def open_spark(path, vectorized="true"):
 
 
 OPENERS = {"pyarrow": open_pyarrow, "duckdb": open_duckdb, "polars": open_polars, "spark": open_spark,
-           "spark-rows": lambda path: open_spark(path, "false")}
+           "spark-rows": lambda path, keys: open_spark(path, keys, "false")}
+TAKE_KEYS = ("pyarrow", "duckdb", "polars")
+
+
+def column_keys(keys):
+    """The path and the key, in hexadecimal, of each column that has a key of its own."""
+    return [pair.split("=", 1) for pair in keys["column_keys"].split(",") if pair]
+
 
 
 def root_cause(e):
@@ -233,7 +267,7 @@ def child(reader):
         task = json.loads(line)
         want = pa.ipc.open_file(task["reference"]).read_all() if task["reference"] else None
         try:
-            names, column = OPENERS[reader](task["file"])
+            names, column = OPENERS[reader](task["file"], task["keys"])
         except BaseException as e:
             say(done=True, file_error=root_cause(e))
             continue
@@ -246,6 +280,8 @@ def child(reader):
             except BaseException as e:
                 text = root_cause(e)
                 verdict = "by value" if any(of in text for of in BY_VALUE) else "refuses"
+                if reader == "pyarrow" and task["keys"] and "Wrong key length: 0" in text:
+                    verdict = "unknown"  # it takes no keys of columns, but from a KMS
                 say(column=i, verdict=verdict, text=text)
                 continue
             verdict, text = ("unknown", "no reference") if want is None else compare(want.column(i), got)
@@ -282,13 +318,13 @@ class Child:
         code, self.process = self.process.wait(), None
         return f"no answer within {SECONDS} s" if hangs else f"the process died: {code}"
 
-    def read(self, file, reference):
+    def read(self, file, reference, keys):
         """What the reader makes of each column; under "file" what befell the whole file."""
         columns, first = {}, 0
         while True:
             if self.process is None:
                 self.start()
-            task = {"file": file, "reference": reference, "first": first}
+            task = {"file": file, "reference": reference, "first": first, "keys": keys}
             self.process.stdin.write((json.dumps(task) + "\n").encode())
             self.process.stdin.flush()
             begun = None
@@ -395,7 +431,7 @@ class JavaChild:
         self.command = ["java", "-Xmx3g", "-cp", jars, source]
         self.process = None
 
-    def read(self, file, _):
+    def read(self, file, *_):
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=subprocess.DEVNULL)
@@ -407,9 +443,19 @@ class JavaChild:
 
 # ---------------------------------------------------------------- promises
 
-def promised(marq, file):
+def flags(keys):
+    """The keys for marq."""
+    if not keys:
+        return []
+    out = ["--footer-key", keys["footer_key"]]
+    for path, key in column_keys(keys):
+        out += ["--column-key", f"{path}={key}"]
+    return out + (["--aad-prefix", keys["aad_prefix"]] if keys["aad_prefix"] else [])
+
+
+def promised(marq, file, keys):
     """What marq says: for each reader, whether the file is opened, and the verdict on each leaf by its path."""
-    p = subprocess.run([marq, "readers", "-f", "json", file], stdin=subprocess.DEVNULL, capture_output=True)
+    p = subprocess.run([marq, "readers", "-f", "json", file] + flags(keys), stdin=subprocess.DEVNULL, capture_output=True)
     if p.returncode:
         return None
     return {of["reader"]: of for of in json.loads(p.stdout)["files"][0]["readers"]}
@@ -428,7 +474,7 @@ def of_fields(of, fields):
     return worst
 
 
-def judge(promise, done, i):
+def judge(promise, done, i, has_keys):
     """How a promise about a column and what the reader did agree."""
     found = done.get("file") or done.get(str(i))
     if found is None or found["verdict"] in ("unknown", "by value"):
@@ -439,7 +485,7 @@ def judge(promise, done, i):
     if found["verdict"] == "reads":
         return "too cautious" if verdict == "refuses" else "right"
     if found["verdict"] == "refuses":
-        return "right" if verdict in ("refuses", "reads if given") else "WRONG"
+        return "right" if verdict == "refuses" or verdict == "reads if given" and not has_keys else "WRONG"
     return "WRONG" if verdict in ("reads", "reads if given") else "right"
 
 
@@ -468,13 +514,13 @@ def leaves_of(kind):
     return 1
 
 
-def observe(marq, file, children, tmp):
+def observe(marq, file, children, keys, tmp):
     """What the readers do with a file, and how many leaves each of its top-level columns has."""
     import pyarrow as pa
     reference = os.path.join(tmp, "reference.arrow")
     if os.path.exists(reference):
         os.remove(reference)
-    convert = [marq, "convert", file, "-o", reference, "--int96", "us", "-q"]
+    convert = [marq, "convert", file, "-o", reference, "--int96", "us", "-q"] + flags(keys)
     p = subprocess.run(convert, stdin=subprocess.DEVNULL, capture_output=True)
     entry = {"marq": p.returncode, "fields": None, "readers": {}}
     if p.returncode == 0:
@@ -486,7 +532,7 @@ def observe(marq, file, children, tmp):
     else:
         reference = None
     for reader, of in children.items():
-        entry["readers"][reader] = of.read(file, reference)
+        entry["readers"][reader] = of.read(file, reference, keys)
     return entry
 
 
@@ -496,6 +542,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--marq", required=True)
     ap.add_argument("--readers", default="pyarrow,duckdb,polars,spark,spark-rows,parquet-java")
+    ap.add_argument("--keys", metavar="FILE.tsv", help="the keys of encrypted files")
     ap.add_argument("--truth", help="keeps what the readers did, and is used again")
     ap.add_argument("-v", action="store_true", help="shows what is too cautious, too")
     ap.add_argument("--broken", action="append", default=[], metavar="TEXT",
@@ -509,21 +556,26 @@ def main():
     if args.truth and os.path.exists(args.truth):
         with open(args.truth) as f:
             truth = json.load(f)
+    all_keys = {}
+    if args.keys:
+        with open(args.keys, encoding="utf8", newline="") as f:
+            all_keys = {row["file"]: row for row in csv.DictReader(f, delimiter="\t", quoting=csv.QUOTE_NONE)}
     counts = collections.defaultdict(collections.Counter)
     with tempfile.TemporaryDirectory() as tmp:
         children = {r: JavaChild(tmp) if r == "parquet-java" else Child(r) for r in wanted}
         for n, file in enumerate(files_of(args.files)):
             if any(text in file for text in args.broken):
                 continue
+            keys = next((of for end, of in all_keys.items() if file.endswith(end)), None)
             known = truth.setdefault(file, {"readers": {}})
             missing = {r: c for r, c in children.items() if r not in known["readers"]}
             if missing:
-                entry = observe(marq, file, missing, tmp)
+                entry = observe(marq, file, missing, keys, tmp)
                 known["readers"].update(entry.pop("readers"))
                 known.update(entry)
                 if args.truth and n % 20 == 0:
                     save(args.truth, truth)
-            report(marq, file, known, wanted, counts, args.v)
+            report(marq, file, known, keys, wanted, counts, args.v)
     if args.truth:
         save(args.truth, truth)
     return summary(counts, wanted)
@@ -534,13 +586,15 @@ def save(path, truth):
         json.dump(truth, f, indent=0)
 
 
-def report(marq, file, known, wanted, counts, verbose):
+def report(marq, file, known, keys, wanted, counts, verbose):
     """Counts and prints how the promises about a file and what was done agree."""
-    promise = promised(marq, file)
+    promise = promised(marq, file, keys)
     for reader in wanted:
         done = known["readers"][reader]
         if promise is None or known.get("fields") is None:
             counts[reader]["no promise"] += 1
+            if verbose:
+                print(f"no promise: {reader}: {file}: marq ended with {known.get('marq')}")
             continue
         of = promise[reader]
         if sum(known["fields"]) != len(of["columns"]):
@@ -549,7 +603,7 @@ def report(marq, file, known, wanted, counts, verbose):
         for i, verdict in of_fields(of, known["fields"]).items():
             if of["refuses_file"]:
                 verdict = {"verdict": "refuses", "detail": of["refuses_file"]["reason"]}
-            found = judge(verdict, done, i)
+            found = judge(verdict, done, i, keys and reader in TAKE_KEYS)
             counts[reader][found] += 1
             if found == "WRONG" or verbose and found == "too cautious":
                 did = done.get("file") or done.get(str(i))

@@ -1,6 +1,6 @@
 //! [`Checker`]: recomputes what a file states, and reports what is not true.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,12 +13,13 @@ use super::footer;
 use super::groups;
 use super::kind::{FindingKind as K, Severity};
 use super::schema;
+use super::siblings::{self, GroupLevels};
 use super::sorting::{SortedSlots, first_unsorted};
 use super::summary;
 use crate::crypt::Decryption;
 use crate::error::{ErrorKind, Result};
-use crate::format::SortingColumn;
 use crate::format::tail::{MAGIC, MAGIC_ENCRYPTED, MIN_FILE_LEN};
+use crate::format::{RowGroupHead, SortingColumn};
 use crate::io::{Pool, Source, map_in, open_footer};
 use crate::limits::{Budget, Limits};
 use crate::reader::Threads;
@@ -221,44 +222,55 @@ impl Checker {
         report: &mut CheckReport,
         give: &mut impl FnMut(Findings, &mut CheckReport),
     ) -> Result<()> {
-        /// Chunks whose findings are held, at most.
-        const SOME: usize = 256;
+        /// Chunks whose findings are held, at most. They may be of several row groups, so that all
+        /// threads have work while the last chunk of a row group is checked.
+        const SOME: usize = 64;
         let pool = self.pool()?;
         let groups = groups::find(file);
         let leaves = file.footer.schema().leaves_len();
-        for row_group in 0..file.footer.row_groups() {
-            let head = file.footer.index().head().row_groups.get(row_group);
-            let present = head.map_or(0, |group| group.columns.len()).min(leaves);
-            let mut sorted: Vec<(usize, SortedSlots)> = Vec::new();
-            let mut broken = HashSet::new();
-            let all: Vec<usize> = (0..present).collect();
-            for some in all.chunks(SOME) {
-                let check = |leaf: &usize| check_chunk(file, row_group, *leaf, false, None);
-                let outcomes = map_in(pool.as_ref(), some.iter().collect(), check)?;
-                for (&leaf, mut outcome) in some.iter().zip(outcomes) {
-                    if outcome.is_starved {
-                        outcome = check_chunk(file, row_group, leaf, true, None)?;
-                    }
-                    let ChunkOutcome { findings, sorted: of_chunk, is_whole, .. } = outcome;
-                    if !is_whole {
-                        broken.insert(leaf);
-                    }
-                    report.chunks += 1;
+        let row_groups = &file.footer.index().head().row_groups;
+        let present = |row_group: &RowGroupHead| row_group.columns.len().min(leaves);
+        let mut chunks = row_groups.iter().enumerate().flat_map(|(row_group, head)| {
+            let leaves = 0..present(head);
+            let last = leaves.end;
+            leaves.map(move |leaf| (row_group, leaf, leaf + 1 == last))
+        });
+        let mut sorted: Vec<(usize, SortedSlots)> = Vec::new();
+        let mut shared: Vec<(usize, Vec<GroupLevels>)> = Vec::new();
+        let mut broken = BTreeSet::new();
+        loop {
+            let some: Vec<(usize, usize, bool)> = chunks.by_ref().take(SOME).collect();
+            if some.is_empty() {
+                return Ok(());
+            }
+            let check =
+                |(row_group, leaf, _): &_| check_chunk(file, *row_group, *leaf, false, None);
+            let outcomes = map_in(pool.as_ref(), some.iter().collect(), check)?;
+            for ((row_group, leaf, is_last), mut outcome) in some.into_iter().zip(outcomes) {
+                if outcome.is_starved {
+                    outcome = check_chunk(file, row_group, leaf, true, None)?;
+                }
+                let ChunkOutcome {
+                    findings, sorted: of_chunk, groups: of_groups, is_whole, ..
+                } = outcome;
+                if !is_whole {
+                    broken.insert(leaf);
+                }
+                report.chunks += 1;
+                give(findings, report);
+                sorted.extend(of_chunk.map(|slots| (leaf, slots)));
+                shared.push((leaf, of_groups));
+                if is_last {
+                    let mut findings = Findings::default();
+                    check_sorting(file, row_group, &std::mem::take(&mut sorted), &mut findings);
+                    let shared = std::mem::take(&mut shared);
+                    siblings::compare(file, row_group, &shared, &mut broken, &mut findings);
+                    check_groups(file, row_group, &groups, &broken, &mut findings)?;
+                    broken.clear();
                     give(findings, report);
-                    sorted.extend(of_chunk.map(|slots| (leaf, slots)));
                 }
             }
-            let mut findings = Findings::default();
-            check_sorting(file, row_group, &sorted, &mut findings);
-            for group in groups.iter().filter(|_| file.level >= CheckLevel::Values) {
-                // What is wrong with a column was reported.
-                if !group.leaves.clone().any(|leaf| broken.contains(&leaf)) {
-                    groups::check(file, row_group, group, &mut findings)?;
-                }
-            }
-            give(findings, report);
         }
-        Ok(())
     }
 
     fn pool(&self) -> Result<Option<Pool>> {
@@ -270,6 +282,23 @@ impl Checker {
             Threads::Auto => Some(Pool::Global),
         })
     }
+}
+
+/// Checks the values of a row group that are made of several columns.
+fn check_groups(
+    file: &FileContext,
+    row_group: usize,
+    groups: &[groups::ValueGroup],
+    broken: &BTreeSet<usize>,
+    findings: &mut Findings,
+) -> Result<()> {
+    for group in groups.iter().filter(|_| file.level >= CheckLevel::Values) {
+        // What is wrong with a column was reported.
+        if !group.leaves.clone().any(|leaf| broken.contains(&leaf)) {
+            groups::check(file, row_group, group, findings)?;
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the rows of a row group are sorted as it says, as far as its columns tell.

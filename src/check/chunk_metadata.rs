@@ -87,6 +87,11 @@ impl ChunkFooter<'_> {
         }
         let Some(meta) = &chunk.meta_data else { return };
         let Some(offset) = meta.bloom_filter_offset else { return };
+        if meta.r#type == Type::Boolean {
+            // The format does not say how a BOOLEAN is hashed.
+            let text = "a bloom filter of a BOOLEAN column";
+            findings.push(Finding::new(K::BloomFilterOfBoolean, text));
+        }
         let length = meta.bloom_filter_length;
         if length.is_none() {
             let text = "the length of the bloom filter is not stated";

@@ -3,6 +3,8 @@
 //! Values of up to 8 bytes are kept; of longer ones, 128 bits of their hashes, which never meet in
 //! practice.
 
+use std::hash::Hash;
+
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use twox_hash::XxHash64;
@@ -13,14 +15,17 @@ use crate::limits::{Budget, Reservation};
 
 /// A set of values.
 pub(super) struct DistinctValues {
-    seen: HashSet<(u64, u64), RandomState>,
+    /// Those of INT32, INT64, FLOAT and DOUBLE.
+    words: HashSet<u64, RandomState>,
+    others: HashSet<(u64, u64), RandomState>,
     memory: Reservation,
 }
 
 impl DistinctValues {
     pub(super) fn new(budget: &Budget) -> Self {
         let memory = budget.reservation("distinct values");
-        Self { seen: HashSet::with_hasher(RandomState::default()), memory }
+        let (words, others) = (HashSet::default(), HashSet::default());
+        Self { words, others, memory }
     }
 
     /// Adds the values of a block.
@@ -28,21 +33,42 @@ impl DistinctValues {
     /// # Errors
     /// `Limit(Memory)`.
     pub(super) fn add(&mut self, block: ValueBlock<'_>) -> Result<()> {
-        /// Of an entry, with the share of what is empty, and of a table that is being copied.
-        const ENTRY: usize = 3 * (size_of::<(u64, u64)>() + 1);
-        let missing = self.seen.len() + block.len();
-        if missing > self.seen.capacity() {
-            self.memory.resize(missing.max(2 * self.seen.capacity()).saturating_mul(ENTRY))?;
+        match block {
+            ValueBlock::Words32(words) => {
+                make_room(&mut self.words, words.len(), &mut self.memory)?;
+                self.words.extend(words.iter().map(|word| u64::from(word.cast_unsigned())));
+            }
+            ValueBlock::Words64(words) => {
+                make_room(&mut self.words, words.len(), &mut self.memory)?;
+                self.words.extend(words.iter().map(|word| word.cast_unsigned()));
+            }
+            ValueBlock::Fixed { .. } | ValueBlock::Strings { .. } => {
+                make_room(&mut self.others, block.len(), &mut self.memory)?;
+                self.others.extend(block.slices().map(key));
+            }
         }
-        block.each(|value| {
-            self.seen.insert(key(value));
-        });
         Ok(())
     }
 
     pub(super) fn count(&self) -> u64 {
-        self.seen.len() as u64
+        (self.words.len() + self.others.len()) as u64
     }
+}
+
+/// Makes a set ready for `more` entries.
+fn make_room<T: Eq + Hash>(
+    set: &mut HashSet<T, RandomState>,
+    more: usize,
+    memory: &mut Reservation,
+) -> Result<()> {
+    let missing = set.len() + more;
+    if missing > set.capacity() {
+        // An entry has a byte of control; a quarter and more is empty; the old table is copied.
+        let entry = 3 * (size_of::<T>() + 1);
+        memory.resize(missing.max(2 * set.capacity()).saturating_mul(entry))?;
+        set.reserve(more);
+    }
+    Ok(())
 }
 
 fn key(value: &[u8]) -> (u64, u64) {

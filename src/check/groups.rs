@@ -4,6 +4,7 @@
 //! group are read once more, as rows. Trap: a fault of one column would be reported again, so a
 //! group whose columns are broken is left out by the caller.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -15,44 +16,51 @@ use super::finding::{Finding, Findings};
 use super::kind::FindingKind as K;
 use crate::error::{ErrorKind, Result, Spec};
 use crate::file_reference::FileColumn;
-use crate::format::LogicalType;
-use crate::read::{Metadata, VariantOutput};
+use crate::read::Metadata;
 use crate::reader::Reader;
-use crate::schema::{Node, Projection};
-use crate::variant::VariantArray;
+use crate::schema::{Node, Projection, is_file, is_variant};
+use crate::variant::{StoredRows, VariantArray};
 
 /// A group whose values are checked.
 pub(super) struct ValueGroup {
-    /// The index of its top-level field, and the leaves of that.
     column: Arc<str>,
-    pub(super) leaves: std::ops::Range<usize>,
     kind: K,
+    /// The index of its top-level field, and the leaves of that: a part of a VARIANT is read as a
+    /// plain struct.
+    field: usize,
+    pub(super) leaves: Range<usize>,
+    /// How many others come before it in that field.
+    before: usize,
 }
 
 /// The VARIANT and FILE groups of the schema.
 pub(super) fn find(file: &FileContext) -> Vec<ValueGroup> {
     let mut found = Vec::new();
-    for field in file.footer.schema().fields() {
-        visit(field, &mut found);
+    for (index, field) in file.footer.schema().fields().enumerate() {
+        let mut inside = Vec::new();
+        visit(field, &mut inside);
+        found.extend(inside.into_iter().enumerate().map(|(before, (column, kind))| ValueGroup {
+            column,
+            kind,
+            field: index,
+            leaves: field.leaves(),
+            before,
+        }));
     }
     found
 }
 
-fn visit(node: Node<'_>, found: &mut Vec<ValueGroup>) {
-    if node.is_leaf() {
-        return;
-    }
-    let kind = match node.element().logical_type {
-        Some(LogicalType::Variant(of)) if matches!(of.specification_version, None | Some(1)) => {
-            K::VariantInvalid
-        }
-        Some(LogicalType::File) => K::FileReferenceInvalid,
-        _ => {
+/// Those at and below a node. One of another shape is a struct, which the schema is blamed for.
+fn visit(node: Node<'_>, found: &mut Vec<(Arc<str>, K)>) {
+    let kind = match () {
+        () if is_variant(node) => K::VariantInvalid,
+        () if is_file(node) => K::FileReferenceInvalid,
+        () => {
             node.children().for_each(|child| visit(child, found));
             return;
         }
     };
-    found.push(ValueGroup { column: node.path().dotted().into(), leaves: node.leaves(), kind });
+    found.push((node.path().dotted().into(), kind));
 }
 
 /// Checks the values of a group in a row group.
@@ -92,16 +100,17 @@ fn read(
     let metadata = Metadata::new(file.footer.clone(), file.file_len);
     let reader = Reader::with_metadata(file.source.clone(), metadata)?;
     let mut options = reader.read_options().clone();
-    options.projection = Projection::leaves(group.leaves.clone());
-    options.variants = VariantOutput::Unshredded;
+    options.projection = Projection::fields([group.field]);
     options.limits = file.limits.clone();
+    // Lists of the plain types only, as `fault` knows them.
+    options.arrow = options.arrow.with_hint(false);
     let reader = reader.options(options).threads(1);
     let mut row = 0;
     for batch in reader.row_groups([row_group])?.batches()? {
         let batch = batch?;
         for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
-            if let Some(message) = fault(field, array)? {
-                return Ok(Some(message).map(|(at, text)| (row + at, text)));
+            if let Some((at, text)) = fault(field, array, &mut { group.before })? {
+                return Ok(Some((row + at, text)));
             }
         }
         row += batch.num_rows();
@@ -109,45 +118,67 @@ fn read(
     Ok(None)
 }
 
-/// The first invalid value below an array, by its row there.
-fn fault(field: &Field, array: &ArrayRef) -> Result<Option<(usize, String)>> {
-    if VariantArray::is_variant(field) {
-        let column = VariantArray::new(array.as_struct())?;
-        for row in 0..column.len() {
-            let checked = column.value(row).and_then(|value| match value {
-                Some(value) => value.as_variant().validate(),
-                None => Ok(()),
-            });
-            if let Err(error) = checked {
-                return Ok(Some((row, error.message().to_owned())));
-            }
+/// The first invalid value below an array, by its row there: of the group that `before` others come
+/// before.
+fn fault(field: &Field, array: &ArrayRef, before: &mut usize) -> Result<Option<(usize, String)>> {
+    let is_variant = VariantArray::is_variant(field);
+    if is_variant || FileColumn::is_file(field) {
+        let is_wanted = *before == 0;
+        *before = before.wrapping_sub(1);
+        if !is_wanted {
+            return Ok(None);
         }
-        return Ok(None);
+    }
+    if is_variant {
+        let column = VariantArray::new(array.as_struct())?;
+        let mut rows = StoredRows::new(&column);
+        let found = (0..column.len()).find_map(|row| rows.check(row).err().map(|e| (row, e)));
+        return Ok(found.map(|(row, error)| (row, error.message().to_owned())));
     }
     if FileColumn::is_file(field) {
-        let checked = FileColumn::new(array.as_struct())?.check();
-        return Ok(checked.err().map(|error| (0, error.message().to_owned())));
+        let found = FileColumn::new(array.as_struct())?.first_invalid();
+        return Ok(found.map(|(row, why)| (row, why.to_owned())));
     }
-    let children: Vec<(&Field, ArrayRef)> = match field.data_type() {
+    let mut of_items = |item: &Field, items: &ArrayRef, ends: &dyn Fn(usize) -> usize| {
+        let found = fault(item, items, before)?;
+        // The list that has it is the first that ends after it.
+        let list = |at| (0..array.len()).position(|row| ends(row) > at).unwrap_or(0);
+        Ok(found.map(|(at, text)| (list(at), text)))
+    };
+    let end = |end: i64| usize::try_from(end).unwrap_or(usize::MAX);
+    match array.data_type() {
         DataType::Struct(fields) => {
-            let columns = array.as_struct().columns().iter().cloned();
-            fields.iter().map(|field| &**field).zip(columns).collect()
+            let mut first: Option<(usize, String)> = None;
+            for (field, child) in fields.iter().zip(array.as_struct().columns()) {
+                let found = fault(field, child, before)?;
+                let is_before = |(row, _): &(usize, String)| {
+                    first.as_ref().is_none_or(|(first, _)| row < first)
+                };
+                first = found.filter(is_before).or(first);
+            }
+            Ok(first)
         }
-        DataType::List(item) => vec![(&**item, array.as_list::<i32>().values().clone())],
-        DataType::LargeList(item) => vec![(&**item, array.as_list::<i64>().values().clone())],
-        DataType::FixedSizeList(item, _) => {
-            vec![(&**item, array.as_fixed_size_list().values().clone())]
+        DataType::List(item) => {
+            let list = array.as_list::<i32>();
+            let ends =
+                |row: usize| list.value_offsets().get(row + 1).map_or(0, |at| end(i64::from(*at)));
+            of_items(item, list.values(), &ends)
+        }
+        DataType::LargeList(item) => {
+            let list = array.as_list::<i64>();
+            let ends = |row: usize| list.value_offsets().get(row + 1).map_or(0, |at| end(*at));
+            of_items(item, list.values(), &ends)
+        }
+        DataType::FixedSizeList(item, len) => {
+            let ends = |row: usize| (row + 1).saturating_mul(end((*len).into()));
+            of_items(item, array.as_fixed_size_list().values(), &ends)
         }
         DataType::Map(entries, _) => {
-            let entries_array: ArrayRef = Arc::new(array.as_map().entries().clone());
-            vec![(&**entries, entries_array)]
+            let map = array.as_map();
+            let ends =
+                |row: usize| map.value_offsets().get(row + 1).map_or(0, |at| end(i64::from(*at)));
+            of_items(entries, &(Arc::new(map.entries().clone()) as ArrayRef), &ends)
         }
-        _ => Vec::new(),
-    };
-    for (field, child) in children {
-        if let Some((_, message)) = fault(field, &child)? {
-            return Ok(Some((0, message)));
-        }
+        _ => Ok(None),
     }
-    Ok(None)
 }

@@ -131,6 +131,7 @@ finding_kinds! {
         PageBodyUnreadable "page-body-unreadable" "The body of a page decompresses to the size in its header, and has its levels in front of its values.",
         PageLevelsUnreadable "page-levels-unreadable" "A page has as many levels as its header says, none of them above the highest of the column.",
         LevelsInconsistent "levels-inconsistent" "An element that continues a list follows an element of it.",
+        SiblingLevelsDiffer "sibling-levels-differ" "The columns of a group agree on where it is null, and on the lists that it is in.",
         PageRowsWrong "page-rows-wrong" "num_rows of a page is the number of rows that begin in it.",
         PageNullsWrong "page-nulls-wrong" "num_nulls of a page is the number of its values that are null.",
         PageStartsInRow "page-starts-in-row" "A page of version 2, or one with an offset index, begins with a row.",
@@ -227,6 +228,7 @@ finding_kinds! {
         ColumnIndexImpossible "column-index-impossible" "A column whose values have no order has no column index.",
         Int96NanosOutsideDay "int96-nanos-outside-day" "The nanoseconds of an INT96 timestamp are those of a day.",
         ColumnIndexNullBounds "column-index-null-bounds" "The bounds of a page of nulls are empty.",
+        BloomFilterOfBoolean "bloom-filter-of-boolean" "A BOOLEAN column has no bloom filter.",
         PageBytesLeft "page-bytes-left" "The values of a PLAIN page end where it does.",
     }
     Note {

@@ -3,6 +3,7 @@
 //! Spec: README.md, "Nested Encoding". Used by `column`. Trap: a page may be one run of any number
 //! of levels, so they are read in blocks, which are long only while all levels are alike.
 
+use super::siblings::GroupLevels;
 use crate::error::{Error, Result, Spec};
 use crate::levels::LevelDecoder;
 use crate::page::DataPage;
@@ -81,8 +82,8 @@ impl Nulls {
 const SHORT: usize = 1 << 16;
 const LONG: usize = 1 << 22;
 
-/// Counts the levels of a page. `before` is the definition level of the slot before it, if that is
-/// known.
+/// Counts the levels of a page, and adds them to those of the `groups` around the leaf. `before` is
+/// the definition level of the slot before it, if that is known.
 ///
 /// # Errors
 /// `Malformed` if they end early, or one is above the highest of the leaf.
@@ -90,6 +91,7 @@ pub(super) fn count(
     page: &DataPage,
     shape: &LevelShape,
     before: Option<u16>,
+    groups: &mut [GroupLevels],
 ) -> Result<LevelFacts> {
     let slots = page.slots;
     let mut facts = LevelFacts {
@@ -116,6 +118,7 @@ pub(super) fn count(
         }
         add(&reps, &mut facts.repetitions);
         add(&defs, &mut facts.definitions);
+        groups.iter_mut().for_each(|group| group.add(&reps, &defs, shape.max_rep));
         if facts.broken.is_none() && shape.max_rep > 0 {
             let found = broken(&reps, &defs, shape, last_def);
             facts.broken = found.map(|at| (slots - left + at) as u64);

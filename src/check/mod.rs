@@ -20,6 +20,7 @@ mod order;
 mod values;
 mod rules;
 mod facts;
+mod siblings;
 mod levels;
 mod sorting;
 mod distinct;

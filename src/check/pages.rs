@@ -103,7 +103,9 @@ impl<'f> PageWalk<'f> {
         if !has {
             // The memory of what was read before is given back first.
             self.window = (start, Bytes::new(), None);
-            let wide = start.saturating_add(len.max(WINDOW)).min(self.range.end);
+            // With the header after a body, which would be read again with the next body otherwise.
+            let wide = start.saturating_add(len.saturating_add(FEW).max(WINDOW));
+            let wide = wide.min(self.range.end);
             let read = match self.file.read(start..wide) {
                 Err(error) if matches!(error.kind(), ErrorKind::Limit(_)) && wide > end => {
                     self.file.read(start..end)

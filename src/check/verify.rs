@@ -75,9 +75,9 @@ impl ChunkVerifier {
     }
 
     fn checked(&self, row_group: usize, leaf: usize, is_alone: bool) -> Result<ChunkVerdict> {
-        let mut outcome = check_chunk(&self.file, row_group, leaf, is_alone)?;
+        let mut outcome = check_chunk(&self.file, row_group, leaf, is_alone, None)?;
         if outcome.is_starved && !is_alone {
-            outcome = check_chunk(&self.file, row_group, leaf, true)?;
+            outcome = check_chunk(&self.file, row_group, leaf, true, None)?;
         }
         let list = outcome.findings.list;
         let is_fault = |finding: &Finding| match finding.kind {

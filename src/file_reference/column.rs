@@ -119,28 +119,35 @@ impl<'a> FileColumn<'a> {
     /// # Errors
     /// `Usage`, with the row and the rule that its value breaks.
     pub fn check(&self) -> Result<()> {
-        for row in 0..self.len() {
-            let Some(reference) = self.get(row) else { continue };
-            let broken = match reference.target {
-                FileTarget::Null => None,
-                FileTarget::Invalid(why) => Some(why),
-                FileTarget::Inline(_) | FileTarget::External { .. } => {
-                    self.locator(row, reference.uri).err()
-                }
-            };
-            let broken = match reference.checksum {
-                Some(Checksum::Malformed(_)) => {
-                    broken.or(Some("its checksum is not lowercase hexadecimal of the right length"))
-                }
-                _ => broken,
-            };
-            if let Some(why) = broken {
-                return Err(Error::usage(format_args!(
-                    "row {row} of a FILE column: {why}; give it a value that refers to something, or null"
-                )));
-            }
+        match self.first_invalid() {
+            None => Ok(()),
+            Some((row, why)) => Err(Error::usage(format_args!(
+                "row {row} of a FILE column: {why}; give it a value that refers to something, or \
+                 null"
+            ))),
         }
-        Ok(())
+    }
+
+    /// The first row with an invalid value, and the rule that it breaks.
+    pub(crate) fn first_invalid(&self) -> Option<(usize, &'static str)> {
+        (0..self.len()).find_map(|row| self.broken_rule(row).map(|why| (row, why)))
+    }
+
+    fn broken_rule(&self, row: usize) -> Option<&'static str> {
+        let reference = self.get(row)?;
+        let broken = match reference.target {
+            FileTarget::Null => None,
+            FileTarget::Invalid(why) => Some(why),
+            FileTarget::Inline(_) | FileTarget::External { .. } => {
+                self.locator(row, reference.uri).err()
+            }
+        };
+        match reference.checksum {
+            Some(Checksum::Malformed(_)) => {
+                broken.or(Some("its checksum is not lowercase hexadecimal of the right length"))
+            }
+            _ => broken,
+        }
     }
 
     fn target(&self, row: usize, uri: Option<&'a str>) -> FileTarget<'a> {

@@ -322,7 +322,8 @@ impl StoredBlock {
             let (packed, show) = (span.in_memory(), show.clone());
             let list =
                 Items::new(of.values as u64, move || of.values(packed.clone(), show.clone()));
-            let text = format!("differences of {} bits", of.width);
+            let unit = if of.width == 1 { "bit" } else { "bits" };
+            let text = format!("differences of {} {unit}", of.width);
             span.with_count(of.values).with_value(Value::List(list)).with_text(text)
         });
         Spans::infallible([least, widths].into_iter().chain(rest))

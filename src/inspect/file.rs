@@ -13,6 +13,7 @@ use super::memory;
 use super::metadata::{self, Context};
 use super::module;
 use super::regions::{File, Regions};
+use super::sealed::SealedModules;
 use super::span::{Cutter, Reference, Span, SpanKind, Spans};
 use super::value::Value;
 use crate::crypt::Decryption;
@@ -140,16 +141,32 @@ impl Inspector {
                 }
                 Ok(regions)
             }
-            Err(error) => {
-                let why = format!(
-                    "what stands here, the footer says, which cannot be read: {}",
-                    error.message()
-                );
-                Err((!middle.is_empty()).then(|| this.unparsed(middle).with_text(why)))
-            }
+            Err(error) => Err(this.without_footer(&error, middle, &places)),
         };
         let rest = SpansAfterHead { inspector: this, places, regions, end: None };
         Spans::new(std::iter::once(head).chain(rest))
+    }
+
+    /// The spans of `range`, before a footer that cannot be read.
+    fn without_footer(
+        &self,
+        error: &Error,
+        range: Range<u64>,
+        places: &FixedParts,
+    ) -> Box<dyn Iterator<Item = Result<Span>> + Send> {
+        if range.is_empty() {
+            return Box::new(std::iter::empty());
+        }
+        // The modules of an encrypted file lie end to end, so that they are found without it.
+        if places.is_encrypted && error.kind() == ErrorKind::Crypto {
+            return match SealedModules::new(&self.source, &self.budget, range, &places.footer) {
+                Ok(modules) => Box::new(modules),
+                Err(error) => Box::new(std::iter::once(Err(error))),
+            };
+        }
+        let why =
+            format!("what stands here, the footer says, which cannot be read: {}", error.message());
+        Box::new(std::iter::once(Ok(self.unparsed(range).with_text(why))))
     }
 
     /// The footer alone, with its length and the magic number after it.
@@ -314,7 +331,7 @@ struct SpansAfterHead {
     inspector: Inspector,
     places: FixedParts,
     /// The regions; if the footer does not tell them, what stands in their place.
-    regions: Result<Regions, Option<Span>>,
+    regions: Result<Regions, Box<dyn Iterator<Item = Result<Span>> + Send>>,
     /// The spans after them, once they are given.
     end: Option<Box<dyn Iterator<Item = Result<Span>> + Send>>,
 }
@@ -328,7 +345,7 @@ impl Iterator for SpansAfterHead {
         }
         let span = match &mut self.regions {
             Ok(regions) => regions.next_span().transpose(),
-            Err(unparsed) => unparsed.take().map(Ok),
+            Err(spans) => spans.next(),
         };
         match span {
             Some(Ok(span)) => Some(Ok(span)),

@@ -94,7 +94,9 @@ impl StoredLevels {
             LevelForm::BitPacked(..) => "BIT_PACKED",
             _ => "RLE",
         };
-        let text = format!("{text}, {} bits, highest {}", Self::width(self.max).bits(), self.max);
+        let bits = Self::width(self.max).bits();
+        let unit = if bits == 1 { "bit" } else { "bits" };
+        let text = format!("{text}, {bits} {unit}, highest {}", self.max);
         let span = span.with_value(Value::List(list)).with_count(self.slots).with_text(text);
         span.with_parts(move |mut cutter| {
             let head = (prefix > 0).then(|| length(&mut cutter));

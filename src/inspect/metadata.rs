@@ -117,7 +117,7 @@ impl Fields {
         let known = self.of.and_then(|of| of.fields.iter().find(|known| known.id == field.id));
         let description = known.map(|known| known.value).filter(|known| fits(known, field.ty));
         let name: Cow<'static, str> = match known {
-            Some(known) => known.name.trim_start_matches("r#").into(),
+            Some(known) => known.name_in_specification().into(),
             None => format!("field {}", field.id).into(),
         };
         let place = ElementPlace { parent: self.of.map_or("", |of| of.name), field: name.clone() };

@@ -31,6 +31,7 @@ mod page;
 mod chunk;
 mod bloom;
 mod regions;
+mod sealed;
 mod file;
 
 pub use file::Inspector;

@@ -12,8 +12,8 @@ use crate::crypt::{ChunkDecryptor, Module};
 use crate::error::Result;
 use crate::limits::Budget;
 
-const NONCE_LEN: usize = 12;
-const TAG_LEN: usize = 16;
+pub(super) const NONCE_LEN: usize = 12;
+pub(super) const TAG_LEN: usize = 16;
 /// Bytes of the length in front of a module.
 pub(super) const LENGTH_LEN: usize = 4;
 

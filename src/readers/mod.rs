@@ -9,10 +9,12 @@
 //! arrow-rs. Of parquet-java it is not known whether the values are right, only that they are read.
 //! Later versions may read more.
 //!
-//! Reports hold for files that are whole. Broken pages, values that their type does not
-//! allow, and memory that does not suffice are not in the metadata. Readers have their default
-//! settings: Spark infers the schema, for instance, and refuses a file for a column that it would
-//! read past with a schema of the user.
+//! Reports hold for files that are whole. No page is read: broken pages, values that their type
+//! does not allow, and memory that does not suffice are not in the metadata. Neither is a lie in
+//! the header of a page, which some readers believe, as polars 2.1 does `num_nulls` of a data page
+//! of version 2: the check of a file finds it. Readers have their default settings: Spark infers
+//! the schema, for instance, and refuses a file for a column that it would read past with a schema
+//! of the user.
 //!
 //! ```
 //! # fn main() -> marquetry::Result<()> {

@@ -96,6 +96,12 @@ pub(crate) fn is_variant(node: Node<'_>) -> bool {
     !node.is_leaf() && group(node) == Group::Variant
 }
 
+/// Whether a node is a FILE.
+#[cfg(feature = "check")]
+pub(crate) fn is_file(node: Node<'_>) -> bool {
+    !node.is_leaf() && group(node) == Group::File
+}
+
 /// The element of a list of three levels.
 pub(crate) fn element_of_list(node: Node<'_>) -> Option<Node<'_>> {
     match group(node) {

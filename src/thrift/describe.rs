@@ -1,7 +1,8 @@
 //! [`Describe`]: the names and types of metadata fields, to show metadata as it is serialized.
 //!
 //! The macro of [`derive`](super::derive) makes a description of every struct that owns its fields.
-//! Used by `inspect`. Trap: a name is that of the Rust field, in snake case.
+//! Used by `inspect`. Trap: a name is that of the Rust field, in snake case, and not always that of
+//! the specification.
 
 /// A metadata type that has a description of its serialized form.
 pub(crate) trait Describe {
@@ -48,6 +49,20 @@ pub(crate) struct FieldDescription {
     /// Its attributes as source text: the lines of its documentation are `doc = "…"`.
     pub(crate) attributes: &'static [&'static str],
     pub(crate) value: Description,
+}
+
+impl FieldDescription {
+    /// Its name as `parquet.thrift` spells it.
+    pub(crate) fn name_in_specification(&self) -> &'static str {
+        match self.name {
+            "logical_type" => "logicalType",
+            "bit_width" => "bitWidth",
+            "is_signed" => "isSigned",
+            "is_adjusted_to_utc" => "isAdjustedToUTC",
+            "num_bytes" => "numBytes",
+            name => name.trim_start_matches("r#"),
+        }
+    }
 }
 
 /// A member of a union that holds nothing.

@@ -25,6 +25,8 @@ mod path;
 mod columns;
 mod array;
 mod unshred;
+#[cfg(feature = "check")]
+mod stored;
 mod rows;
 mod array_builder;
 mod shape;
@@ -46,6 +48,8 @@ pub use metadata::VariantMetadata;
 pub(crate) use needed::{check_shredding, needed_leaves, variant_around};
 pub use path::{VariantPath, VariantStep};
 pub use shape::VariantShape;
+#[cfg(feature = "check")]
+pub(crate) use stored::StoredRows;
 pub use value::Variant;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `map` shows the layout of a file: a picture, a page, or the facts that they are made of.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use serde::ser::{Error as _, SerializeSeq};
 
 use crate::args::{ColorBy, Format, Global, Map, Picture, Section};
 use crate::failure::{Failure, Result};
-use crate::layout::{Detail, FileLayout, Grid, GridCell, Overlay, Region, Strip, pieces};
+use crate::layout::{BytesUse, Detail, FileLayout, Grid, GridCell, Overlay, Region, Strip, pieces};
 use crate::output::{self, Sink, share};
 use crate::picture::{self, HtmlPage, MapPicture};
 use crate::report::{self, Column, Report, Tables};
@@ -202,6 +203,9 @@ impl Report for MapReport<'_> {
     }
 
     fn tables(&self, out: &mut Tables<'_>) -> Result<()> {
+        if self.problem.is_some() {
+            return self.parts(out);
+        }
         let line = |name: &str, rows, cell: GridCell| MapLine {
             name: name.to_owned(),
             rows,
@@ -244,6 +248,26 @@ impl Report for MapReport<'_> {
         let name = Column::text("row groups", |of: &MapLine| of.name.clone());
         let shown: Vec<Column<'_, MapLine>> = std::iter::once(name).chain(others).collect();
         out.show(&format!("{}: row groups", self.file), &shown, &rows, &expendable)
+    }
+}
+
+impl MapReport<'_> {
+    /// What the bytes are of a file whose columns are not known.
+    fn parts(&self, out: &mut Tables<'_>) -> Result<()> {
+        let mut sums: BTreeMap<BytesUse, u64> = BTreeMap::new();
+        pieces(&self.regions.layout.inspector, Detail::Chunks, |piece| {
+            let sum = sums.entry(piece.part).or_default();
+            *sum = sum.saturating_add(piece.bytes);
+        })
+        .map_err(|e| e.at_file(self.file))?;
+        let line = |(part, bytes)| (part, bytes, share(bytes, self.file_bytes));
+        let lines: Vec<(BytesUse, u64, String)> = sums.into_iter().map(line).collect();
+        let shown = [
+            Column::text("what", |(part, ..): &(BytesUse, u64, String)| part.name().to_owned()),
+            Column::bytes("bytes", |(_, bytes, _)| Some(*bytes)),
+            Column::number("share", |(.., share)| share.clone()),
+        ];
+        out.show(&format!("{}: its footer cannot be read", self.file), &shown, &lines, &[])
     }
 }
 

@@ -281,7 +281,7 @@ impl Report for ReadersReport {
                 Column::text("since", |line| line.since.clone()),
                 Column::text("reads", |line| line.reads.clone()),
                 Column::text("columns", |line| line.columns.clone()),
-                Column::text("what stands in the way", |line| line.why.clone()),
+                Column::prose("what stands in the way", |line| line.why.clone()),
             ];
             let lines: Vec<ReaderLine> = file.readers.iter().flat_map(OneReader::lines).collect();
             out.show(&file.file, &columns, &lines, &[])?;

@@ -11,7 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::json;
 use crate::output::{self, Sink};
 use crate::printer::csv::CsvForm;
-use crate::table::{Align, Cell, Style, Table, TableColumn, width};
+use crate::table::{Align, Cell, Layout, Style, Table, TableColumn, width};
 
 /// The findings of a command. Their JSON is that of the record, with the name of its schema in
 /// front.
@@ -102,6 +102,8 @@ pub(crate) struct Column<'a, T> {
 /// The content of a column; numbers are aligned right.
 enum CellContent<T> {
     Text(fn(&T) -> String),
+    /// Sentences, which go on on the next line where they are too long: the last column.
+    Prose(fn(&T) -> String),
     Number(fn(&T) -> String),
     Count(fn(&T) -> Option<u64>),
     Bytes(fn(&T) -> Option<u64>),
@@ -110,6 +112,10 @@ enum CellContent<T> {
 impl<'a, T> Column<'a, T> {
     pub(crate) const fn text(header: &'a str, of: fn(&T) -> String) -> Self {
         Self { header, content: CellContent::Text(of) }
+    }
+
+    pub(crate) const fn prose(header: &'a str, of: fn(&T) -> String) -> Self {
+        Self { header, content: CellContent::Prose(of) }
     }
 
     /// Numbers that are text already.
@@ -126,12 +132,13 @@ impl<'a, T> Column<'a, T> {
     }
 
     fn align(&self) -> Align {
-        if matches!(self.content, CellContent::Text(_)) { Align::Left } else { Align::Right }
+        let is_text = matches!(self.content, CellContent::Text(_) | CellContent::Prose(_));
+        if is_text { Align::Left } else { Align::Right }
     }
 
     fn cell(&self, record: &T, global: &Global) -> String {
         match self.content {
-            CellContent::Text(of) | CellContent::Number(of) => of(record),
+            CellContent::Text(of) | CellContent::Prose(of) | CellContent::Number(of) => of(record),
             CellContent::Count(of) => {
                 of(record).map(|n| output::count(n, global)).unwrap_or_default()
             }
@@ -144,7 +151,11 @@ impl<'a, T> Column<'a, T> {
     fn for_table(&self) -> TableColumn {
         let (name, align) = (self.header.to_owned(), self.align());
         // A report shows all columns.
-        let least = if align == Align::Right { 30 } else { 10 };
+        let least = match self.content {
+            CellContent::Text(_) => 10,
+            CellContent::Prose(_) => 20,
+            _ => 30,
+        };
         let is_path = matches!(self.header, "column" | "file");
         TableColumn { name, type_name: String::new(), align, least, is_path }
     }
@@ -209,9 +220,22 @@ impl Tables<'_> {
         self.title(title)?;
         let headers = shown.iter().map(|(_, column)| column.for_table());
         let mut table = Table::new(self.style, headers.collect());
+        let prose = self.prose_width(&shown);
         for record in records {
             let cells = shown.iter().map(|(_, column)| column.cell(record, self.global));
-            table.row(self.out, cells.map(Cell::Text).collect())?;
+            let mut cells: Vec<String> = cells.collect();
+            let mut more = Vec::new();
+            if let (Some(width), Some(last)) = (prose, cells.last_mut()) {
+                let mut lines = wrapped(&escape(last), width).into_iter();
+                *last = lines.next().unwrap_or_default();
+                more.extend(lines);
+            }
+            let before = cells.len().saturating_sub(1);
+            table.row(self.out, cells.into_iter().map(Cell::Text).collect())?;
+            for line in more {
+                let blank = std::iter::repeat_n(String::new(), before);
+                table.row(self.out, blank.chain([line]).map(Cell::Text).collect())?;
+            }
         }
         table.end(self.out)?;
         if !left_out.is_empty() {
@@ -219,6 +243,19 @@ impl Tables<'_> {
             writeln!(self.out, "left out: {left_out}; --wide or --vertical shows all")?;
         }
         Ok(())
+    }
+
+    /// The width at which sentences in the last column are broken, if they are too long: what is
+    /// left for it where long columns are cut.
+    fn prose_width<T>(&self, shown: &[(usize, &Column<'_, T>)]) -> Option<usize> {
+        let screen = self.style.screen()?;
+        let (widest, last) = shown.last()?;
+        let natural = shown.iter().map(|(widest, column)| width(column.header).max(*widest));
+        let natural: Vec<usize> = natural.collect();
+        let least: Vec<usize> = shown.iter().map(|(_, column)| column.for_table().least).collect();
+        let layout = Layout::fit(&natural, &least, screen);
+        let (_, room) = layout.shown().last()?;
+        (matches!(last.content, CellContent::Prose(_)) && *widest > room).then_some(room)
     }
 
     /// Prints a line that is no table.
@@ -244,6 +281,21 @@ impl Tables<'_> {
         }
         Ok(())
     }
+}
+
+/// The text in lines of at most `columns`, broken between words; a longer word has a line.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// The memory that the records of a report may take together.
@@ -282,5 +334,18 @@ impl ReportMemory {
             self.limit
         );
         Err(Failure::content(file, None, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_are_broken_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("a verylongword b", 5), ["a", "verylongword", "b"]);
+        assert_eq!(wrapped("", 5), [""]);
+        assert_eq!(wrapped("日本 日本", 8), ["日本", "日本"]);
     }
 }

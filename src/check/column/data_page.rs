@@ -2,7 +2,7 @@
 //! its statistics and the column index.
 
 use super::headers::statistics_of;
-use super::state::{ColumnCheck, PageNumber};
+use super::state::{ColumnCheck, PageNumber, Tally};
 use super::values::LeveledPage;
 use crate::check::distinct::DistinctValues;
 use crate::check::facts::ValueFacts;
@@ -25,10 +25,10 @@ impl ColumnCheck<'_> {
         findings: &mut Findings,
     ) -> Result<()> {
         // Levels are counted 64 at a time.
-        let counted = self
-            .file
-            .expand(page.slots as u64 / 64, body_len)
-            .and_then(|()| levels::count(&page, &self.place.shape, self.tally.last_definition));
+        let counted = self.file.expand(page.slots as u64 / 64, body_len).and_then(|()| {
+            let Tally { last_definition, .. } = self.tally;
+            levels::count(&page, &self.place.shape, last_definition, &mut self.groups)
+        });
         let first_row = self.tally.rows;
         let found = FoundPage { number: at.number, offset: at.offset, byte_len, first_row };
         if let Some(offsets) = &self.offsets {

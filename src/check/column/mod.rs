@@ -31,6 +31,7 @@ use crate::check::order::LeafOrder;
 use crate::check::page_index::{ColumnEntries, OffsetEntries};
 use crate::check::pages::{FoundBytes, PageWalk};
 use crate::check::rules::ValueRule;
+use crate::check::siblings::GroupLevels;
 use crate::check::sorting::SortedSlots;
 use crate::check::survey::{ChunkSurvey, SurveyRequest};
 use crate::crypt::{ChunkDecryptor, Module};
@@ -46,6 +47,9 @@ pub(super) struct ChunkOutcome {
     pub(super) findings: Findings,
     /// How its rows compare, if the row group is sorted by it.
     pub(super) sorted: Option<SortedSlots>,
+    /// What its levels say of the groups that it shares with other chunks, if they are all known,
+    /// and nothing else is wrong with them.
+    pub(super) groups: Vec<GroupLevels>,
     /// Whether there was too little memory while other chunks were checked.
     pub(super) is_starved: bool,
     /// Whether all its values were decoded.
@@ -69,6 +73,7 @@ pub(super) fn check_chunk(
     let mut out = ChunkOutcome {
         findings: Findings::default(),
         sorted: None,
+        groups: Vec::new(),
         is_starved: false,
         is_whole: false,
         survey: None,
@@ -200,6 +205,7 @@ impl ColumnCheck<'_> {
             geometries: None,
             sorted: None,
             survey: request.map(|request| ChunkSurvey::new(request, &file.budget)),
+            groups: GroupLevels::around(file.footer.schema().leaf_node(place.leaf.index)?),
             tally: Tally::new(&place.shape),
             place,
         };
@@ -207,10 +213,21 @@ impl ColumnCheck<'_> {
         check.walk(range, findings)?;
         check.finish(findings);
         out.survey = check.take_survey();
-        out.sorted = check.sorted.take();
-        let Tally { has_all_pages, has_all_levels, has_all_values, .. } = check.tally;
-        out.is_whole = has_all_pages && has_all_levels && has_all_values;
+        check.hand_over(out);
         Ok(())
+    }
+
+    /// Hands over what is compared when the other chunks of the row group are known.
+    fn hand_over(self, out: &mut ChunkOutcome) {
+        let are_wrong = [K::LevelsInconsistent, K::ChunkStartsInRow, K::ChunkRowsWrong]
+            .into_iter()
+            .any(|kind| out.findings.has(kind));
+        let Tally { has_all_pages, has_all_levels, has_all_values, .. } = self.tally;
+        out.sorted = self.sorted;
+        if has_all_pages && has_all_levels && !are_wrong {
+            out.groups = self.groups;
+        }
+        out.is_whole = has_all_pages && has_all_levels && has_all_values;
     }
 
     /// Makes what collects the statistics that are stated.

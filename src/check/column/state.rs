@@ -9,6 +9,7 @@ use crate::check::levels::{LevelFacts, LevelShape};
 use crate::check::order::LeafOrder;
 use crate::check::page_index::{ColumnEntries, OffsetEntries};
 use crate::check::rules::ValueRule;
+use crate::check::siblings::GroupLevels;
 use crate::check::sorting::SortedSlots;
 use crate::check::survey::ChunkSurvey;
 use crate::check::values::DictionaryValues;
@@ -47,6 +48,8 @@ pub(super) struct ColumnCheck<'f> {
     pub(super) geometries: Option<GeospatialCollector>,
     pub(super) sorted: Option<SortedSlots>,
     pub(super) survey: Option<ChunkSurvey>,
+    /// What the levels say of the groups around the leaf.
+    pub(super) groups: Vec<GroupLevels>,
     pub(super) tally: Tally,
 }
 

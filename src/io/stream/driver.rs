@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::future::Future;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use bytes::Bytes;
 use futures_channel::oneshot;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
@@ -85,6 +87,21 @@ pub(crate) async fn load_indexes_async(
     held.hold_end(end);
     let bytes = held.fetch(&needs).await?.bytes;
     metadata.supply_indexes(&needs, bytes)
+}
+
+/// Reads a range, unless it is in the end of the file that was read with the footer.
+///
+/// # Errors
+/// `Io`.
+pub(crate) async fn read_range_async(
+    source: &Arc<dyn AsyncSource>,
+    end: Option<FileEnd>,
+    range: Range<u64>,
+) -> Result<Bytes> {
+    let held = CachedSource::new(source.clone(), None);
+    held.hold_end(end);
+    let found = held.fetch(std::slice::from_ref(&range)).await?.bytes;
+    found.into_iter().next().ok_or_else(|| Error::internal("a range was not read"))
 }
 
 /// Bytes after the footer: its length, and the magic number.

@@ -9,7 +9,7 @@ mod part_sizes;
 #[cfg(feature = "object_store")]
 pub(crate) mod store;
 
-pub(crate) use driver::{Streamed, load_indexes_async, open_footer_async};
+pub(crate) use driver::{Streamed, load_indexes_async, open_footer_async, read_range_async};
 pub use sink::AsyncSink;
 pub(super) use source::CachedSource;
 pub use source::{AsyncSource, FileEnd};

@@ -816,6 +816,9 @@ const TRUTH: &[Lie] = &[
         let columns = model.chunks[0][TAGS].columns.as_mut().unwrap();
         columns.repetition_level_histograms.as_mut().unwrap()[1] += 1;
     }),
+    parts(Truth, "bloom-filter-of-boolean g0 flag", |model| {
+        model.chunks[0][FLAG].bloom = model.chunks[0][ID].bloom.clone();
+    }),
     parts(Truth, "bloom-filter-misses-value g1 id p0", |model| {
         model.chunks[1][ID].bloom.as_mut().unwrap().1.fill(0);
     }),

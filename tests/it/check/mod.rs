@@ -3,5 +3,6 @@
 
 mod healthy;
 mod lies;
+mod group_lies;
 mod model;
 mod summaries;

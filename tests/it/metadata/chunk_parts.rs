@@ -8,13 +8,16 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
 use bytes::Bytes;
 #[cfg(feature = "encryption")]
 use marquetry::crypt::Encryption;
-use marquetry::format::{Encoding, Type};
+use marquetry::format::{Encoding, Thrift, Type};
 use marquetry::io::WriteSink;
-use marquetry::{ErrorKind, Limits, Reader, WriteOptions, Writer, col, lit};
+use marquetry::schema::Physical;
+use marquetry::{
+    AsyncReader, BloomFilter, ErrorKind, Limits, Reader, WriteOptions, Writer, col, lit,
+};
 
 #[cfg(feature = "encryption")]
 use crate::encryption;
-use crate::support::{Chunk, dictionary, file, file_with, ints, required, testdata, v1};
+use crate::support::{Chunk, close, dictionary, file, file_with, ints, required, testdata, v1};
 
 fn written(columns: Vec<(&str, ArrayRef)>, options: WriteOptions) -> Reader {
     let batch = RecordBatch::try_from_iter(columns).unwrap();
@@ -201,4 +204,56 @@ fn a_filter_larger_than_the_memory_is_a_limit() {
     let reader = Reader::with_limits(bytes, limits).unwrap();
     let error = reader.bloom_filter(0, 0).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Limit(_)), "{error}");
+}
+
+#[tokio::test]
+async fn parts_come_asynchronously_as_they_do_otherwise() {
+    for name in ["trips.parquet", "nested_v2.parquet"] {
+        let bytes = Bytes::from(std::fs::read(testdata(name)).unwrap());
+        let with_filters = {
+            let reader = Reader::new(bytes.clone()).unwrap();
+            let schema = reader.metadata().schema();
+            let leaves = (0..schema.leaves_len()).map(|leaf| schema.leaf(leaf).unwrap());
+            let paths: Vec<String> = leaves
+                .filter(|leaf| leaf.physical != Physical::Boolean)
+                .map(|leaf| leaf.path.dotted())
+                .collect();
+            let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+            let options = with_blooms(&paths);
+            let mut writer =
+                Writer::new(WriteSink(Vec::new()), reader.schema().unwrap(), options).unwrap();
+            reader.batches().unwrap().for_each(|batch| writer.write(&batch.unwrap()).unwrap());
+            Bytes::from(writer.into_inner().unwrap().1)
+        };
+        let mut found = [0; 2];
+        // The footer of the one states how long the filters are, that of the other does not.
+        let reader = Reader::new(with_filters.clone()).unwrap();
+        let mut meta = reader.metadata().index().to_file_meta_data().unwrap();
+        for chunk in meta.row_groups.iter_mut().flat_map(|group| &mut group.columns) {
+            chunk.meta_data.as_mut().unwrap().bloom_filter_length = None;
+        }
+        let without_lengths = Bytes::from(close(with_filters.to_vec(), &meta.to_thrift()));
+        for bytes in [bytes, with_filters, without_lengths] {
+            let reader = Reader::new(bytes.clone()).unwrap();
+            let later = AsyncReader::open_async(bytes).await.unwrap();
+            let leaves = reader.metadata().schema().leaves_len();
+            for leaf in 0..leaves {
+                let filter = reader.bloom_filter(0, leaf).unwrap();
+                let again = later.bloom_filter(0, leaf).await.unwrap();
+                let bits = |filter: &BloomFilter| (filter.byte_len(), filter.set_bits());
+                assert_eq!(filter.as_ref().map(bits), again.as_ref().map(bits), "{name} {leaf}");
+                found[0] += usize::from(filter.is_some());
+                let entries = reader.dictionary_values(0, leaf).unwrap();
+                assert_eq!(later.dictionary_values(0, leaf).await.unwrap(), entries);
+                found[1] += usize::from(entries.is_some());
+            }
+            for error in [
+                later.bloom_filter(0, leaves).await.unwrap_err(),
+                later.dictionary_values(99, 0).await.unwrap_err(),
+            ] {
+                assert_eq!(error.kind(), ErrorKind::Usage);
+            }
+        }
+        assert!(found.iter().all(|n| *n > 2), "{name}: {found:?}");
+    }
 }

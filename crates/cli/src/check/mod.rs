@@ -262,10 +262,13 @@ impl Report for CheckedFiles {
             Column::number("offset", |of| {
                 of.offset.map_or_else(String::new, |offset| offset.to_string())
             }),
-            Column::text("message", |of| of.message.clone()),
+            Column::prose("message", |of| of.message.clone()),
         ];
         for file in &self.files {
-            let title = format!("{}: level {}, {}", file.file, file.level, file.counts());
+            let is_note = |finding: &FindingRecord| finding.severity == Severity::Note.name();
+            let hides_notes = file.notes > 0 && !file.findings.iter().any(is_note);
+            let hint = if hides_notes { "; --severity note lists notes" } else { "" };
+            let title = format!("{}: level {}, {}{hint}", file.file, file.level, file.counts());
             if file.findings.is_empty() {
                 out.line(&title)?;
             } else {

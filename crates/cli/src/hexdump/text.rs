@@ -1,5 +1,6 @@
 //! Spans as text: bytes on the left, what they mean on the right, indented by their depth.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use marquetry::inspect::{Span, SpanKind, Value};
@@ -417,7 +418,7 @@ impl Title {
             out.extend(lines.map(below));
             return out;
         }
-        let text = match clauses(&text, left) {
+        let text = match &*clauses(&text, left) {
             "" => String::new(),
             text => format!("  {text}"),
         };
@@ -425,16 +426,20 @@ impl Title {
     }
 }
 
-/// As many clauses of a text as fit.
-fn clauses(text: &str, columns: usize) -> &str {
+/// As many clauses of a text as fit. Where a list is cut, that is marked.
+fn clauses(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
-        return text.trim_end_matches('.');
+        return text.trim_end_matches('.').into();
     }
     let ends = text
         .match_indices([';', ',', '.', ':'])
         .filter(|(at, _)| text.get(at + 1..).is_some_and(|rest| rest.starts_with(' ')));
     let fitting = ends.map(|(at, _)| text.get(..at).unwrap_or_default());
-    fitting.take_while(|text| width(text) <= columns).last().unwrap_or_default()
+    let fitting = fitting.take_while(|text| width(text) < columns).last().unwrap_or_default();
+    match text.get(fitting.len()..).is_some_and(|rest| rest.starts_with(',')) {
+        true => format!("{fitting}…").into(),
+        false => fitting.into(),
+    }
 }
 
 /// A text in lines: the first of `first` columns, the others of `columns`.

@@ -21,6 +21,8 @@ pub(crate) enum BytesUse {
     LevelsAndValues,
     /// Pages whose key is not known, and pages of other types.
     OtherPages,
+    /// Of a file whose footer is encrypted, and its key not known.
+    Modules,
     ColumnIndexes,
     OffsetIndexes,
     BloomFilters,
@@ -33,7 +35,7 @@ pub(crate) enum BytesUse {
 
 impl BytesUse {
     /// All of them, in the order in which pictures show them.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Values,
         Self::LevelsAndValues,
         Self::Levels,
@@ -41,6 +43,7 @@ impl BytesUse {
         Self::PageHeaders,
         Self::Pages,
         Self::OtherPages,
+        Self::Modules,
         Self::ColumnIndexes,
         Self::OffsetIndexes,
         Self::BloomFilters,
@@ -59,6 +62,7 @@ impl BytesUse {
             Self::Values => "values",
             Self::LevelsAndValues => "values with levels",
             Self::OtherPages => "pages without key",
+            Self::Modules => "modules without key",
             Self::ColumnIndexes => "column indexes",
             Self::OffsetIndexes => "offset indexes",
             Self::BloomFilters => "bloom filters",
@@ -72,7 +76,8 @@ impl BytesUse {
     /// The part that a span of a whole file is.
     pub(crate) fn of_span(kind: SpanKind) -> Self {
         match kind {
-            SpanKind::ColumnChunk => Self::Pages,
+            SpanKind::ColumnChunk | SpanKind::OtherPage => Self::Pages,
+            SpanKind::Module => Self::Modules,
             SpanKind::BloomFilter => Self::BloomFilters,
             SpanKind::ColumnIndex => Self::ColumnIndexes,
             SpanKind::OffsetIndex => Self::OffsetIndexes,

@@ -334,25 +334,32 @@ fn marks(grid: &Grid, places: &Places, out: &mut Xml) {
     for i in 0..grid.rows.len() {
         for (j, cell) in grid.row(i).iter().enumerate() {
             // In a smaller one nothing could be seen.
-            let area = places.area(i, j).filter(|area| area.width >= 9.0 && area.height >= 7.0);
+            let area = places.area(i, j).filter(|area| area.width >= 4.0 && area.height >= 7.0);
             let Some(area) = area else { continue };
             let (right, bottom) = (area.x + area.width, area.y + area.height);
+            // Marks of narrow cells are narrower: all cells have them, or they would tell lies.
+            let scale = (area.width / 9.0).min(1.0);
             if cell.dictionary_fallbacks > 0 {
-                *fallbacks += &format!("M{} {}h-6l6 6z", unit(right - 1.0), unit(area.y + 1.0));
+                let side = unit(6.0 * scale);
+                *fallbacks += &format!(
+                    "M{} {}h-{side}l{side} {side}z",
+                    unit(right - 1.0),
+                    unit(area.y + 1.0)
+                );
             }
             if cell.bloom_filters > 0 {
-                let (x, y) = (unit(area.x + 2.0), unit(area.y + 4.0));
-                *filters += &format!("M{x} {y}a2 2 0 1 0 4 0a2 2 0 1 0 -4 0z");
+                let (x, y) = (unit(area.x + 2.0 * scale), unit(area.y + 4.0));
+                let (r, d) = (unit(2.0 * scale), unit(4.0 * scale));
+                *filters += &format!("M{x} {y}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z");
             }
             if cell.page_indexes > 0 {
-                let width = unit(area.width - 4.0);
-                *indexes +=
-                    &format!("M{} {}h{width}v1h-{width}z", unit(area.x + 2.0), unit(bottom - 3.0));
+                let (x, width) = (unit(area.x + 2.0 * scale), unit(area.width - 4.0 * scale));
+                *indexes += &format!("M{x} {}h{width}v1h-{width}z", unit(bottom - 3.0));
             }
             if cell.encrypted > 0 {
-                let height = unit(area.height - 4.0);
-                *encrypted +=
-                    &format!("M{} {}h2.5v{height}h-2.5z", unit(area.x + 1.0), unit(area.y + 2.0));
+                let (width, height) = (unit(2.5 * scale), unit(area.height - 4.0));
+                let (x, y) = (unit(area.x + scale), unit(area.y + 2.0));
+                *encrypted += &format!("M{x} {y}h{width}v{height}h-{width}z");
             }
         }
     }

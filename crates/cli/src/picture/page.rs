@@ -102,7 +102,7 @@ impl HtmlPage<'_> {
                 table {
                     tbody {
                         @for (name, value) in &self.summary {
-                            tr { th scope="row" { (name) } td { (clean(value)) } }
+                            tr { th scope="row" { (name) } td { (clean(&value.replace(" %", "\u{a0}%"))) } }
                         }
                     }
                 }

@@ -75,7 +75,7 @@ pub(super) fn part(part: BytesUse) -> Tone {
         BytesUse::Footer => 5,
         BytesUse::MetadataCopies => 1,
         BytesUse::Gaps => 0,
-        BytesUse::OtherPages | BytesUse::Unparsed => return Tone::Unknown,
+        BytesUse::OtherPages | BytesUse::Modules | BytesUse::Unparsed => return Tone::Unknown,
     })
 }
 
@@ -87,7 +87,7 @@ pub(super) fn part_letter(part: BytesUse) -> char {
         BytesUse::DictionaryPages => 'd',
         BytesUse::Levels => 'l',
         BytesUse::Values | BytesUse::LevelsAndValues => 'v',
-        BytesUse::OtherPages => 'k',
+        BytesUse::OtherPages | BytesUse::Modules => 'k',
         BytesUse::ColumnIndexes => 'c',
         BytesUse::OffsetIndexes => 'o',
         BytesUse::BloomFilters => 'b',

@@ -15,7 +15,7 @@ use crate::args::{Format, Global};
 use crate::escape::escape;
 use crate::failure::Result;
 use crate::output::Sink;
-use layout::Layout;
+pub(crate) use layout::Layout;
 use width::cut_middle;
 
 pub(crate) use width::{cut, width};

@@ -186,12 +186,22 @@ fn spread_any(region: &mut [u8], width: usize, values: usize, validity: &Bitmap,
     }
 }
 
-/// Maximum bytes reserved for a batch before its first value, because the file states the width.
-const MAX_RESERVED: usize = 64 << 20;
+/// Maximum bytes reserved for a batch before its first value, because the file states the width:
+/// no more than a small part of the memory that a read may take.
+const MAX_RESERVED: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn little_is_reserved_for_values_of_any_width() {
+        let width = (1 << 30) - 1;
+        let mut reader =
+            FixedBinaryReader::new(width, DataType::FixedSizeBinary(width as i32)).unwrap();
+        reader.reserve(200);
+        assert!(reader.bytes_held() <= 16 << 20, "{} bytes", reader.bytes_held());
+    }
 
     #[test]
     fn every_width_is_spread_as_any_width_is() {

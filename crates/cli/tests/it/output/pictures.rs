@@ -345,7 +345,10 @@ fn encrypted_files_show_what_the_keys_open() {
     ]);
     let (text, message) = partial(&folder, 6, &["map", "e.parquet", "--to", "svg"]);
     check_passive(&text);
-    assert!(text.contains("unparsed") && message.contains("--footer-key"));
+    assert!(text.contains("modules without key") && message.contains("--footer-key"));
+    let (text, _) = partial(&folder, 6, &["map", "e.parquet", "-f", "table"]);
+    assert!(text.contains("its footer cannot be read") && !text.contains("row groups"), "{text}");
+    assert!(text.contains("modules without key"), "{text}");
     let (text, _) = partial(&folder, 0, &["map", "e.parquet", "--to", "svg", "--footer-key", KEY]);
     check_passive(&text);
     assert!(text.contains("▌ encrypted") && text.contains("fare"));
