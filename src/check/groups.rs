@@ -118,8 +118,8 @@ fn read(
     Ok(None)
 }
 
-/// The first invalid value below an array, by its row there: of the group that `before` others come
-/// before.
+/// Finds the first invalid value below an array, by its row there, in the VARIANT or FILE group
+/// that `before` others precede.
 fn fault(field: &Field, array: &ArrayRef, before: &mut usize) -> Result<Option<(usize, String)>> {
     let is_variant = VariantArray::is_variant(field);
     if is_variant || FileColumn::is_file(field) {

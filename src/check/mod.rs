@@ -45,5 +45,5 @@ pub use finding::{CheckLevel, Finding};
 pub use kind::{FindingKind, Severity};
 pub(crate) use sorting::{SortedSlots, first_unsorted};
 pub(crate) use survey::{ChunkSurvey, SurveyRequest, signed};
-pub(crate) use surveyor::{FoundPage, Surveyor};
+pub(crate) use surveyor::{Surveyor, VisitedPage};
 pub(crate) use verify::{ChunkVerdict, ChunkVerifier};

@@ -75,7 +75,7 @@ impl Surveyor {
         &self,
         row_group: usize,
         leaf: usize,
-        mut each: impl FnMut(FoundPage) -> Result<()>,
+        mut each: impl FnMut(VisitedPage) -> Result<()>,
     ) -> Result<()> {
         let footer = &self.file.footer;
         let described = footer.schema().leaf(leaf)?;
@@ -92,7 +92,7 @@ impl Surveyor {
             let position = PagePosition { is_first, data_pages };
             let FoundBytes { stored, body, offset, end } = walk.next_page(&context, position)?;
             let page =
-                FoundPage { header: *stored.header, header_len: stored.len, body, offset, end };
+                VisitedPage { header: *stored.header, header_len: stored.len, body, offset, end };
             if let Some(slots) = page.slots()? {
                 found = found.saturating_add(slots);
                 data_pages += 1;
@@ -108,7 +108,7 @@ impl Surveyor {
 }
 
 /// A page as it is stored.
-pub(crate) struct FoundPage {
+pub(crate) struct VisitedPage {
     pub(crate) header: PageHeader,
     pub(crate) header_len: usize,
     pub(crate) body: Bytes,
@@ -117,7 +117,7 @@ pub(crate) struct FoundPage {
     pub(crate) end: u64,
 }
 
-impl FoundPage {
+impl VisitedPage {
     /// Its slots, if it is a data page.
     ///
     /// # Errors

@@ -260,7 +260,7 @@ impl Report for BenchReport {
 
     fn lines(&self) -> impl Iterator<Item = impl Serialize> {
         #[derive(Serialize)]
-        struct Line<'a> {
+        struct BenchLine<'a> {
             what: &'static str,
             name: &'a str,
             threads: usize,
@@ -270,7 +270,7 @@ impl Report for BenchReport {
             rows_per_second: f64,
             memory_bytes_per_second: f64,
         }
-        let reads = self.reads.iter().map(|of| Line {
+        let reads = self.reads.iter().map(|of| BenchLine {
             what: "read",
             name: &of.column,
             threads: of.threads,
@@ -280,7 +280,7 @@ impl Report for BenchReport {
             rows_per_second: of.rows_per_second,
             memory_bytes_per_second: of.memory_bytes_per_second,
         });
-        let writes = self.writes.iter().map(|of| Line {
+        let writes = self.writes.iter().map(|of| BenchLine {
             what: "write",
             name: &of.codec,
             threads: of.threads,

@@ -61,19 +61,14 @@ pub(crate) fn run(command: &Compact, global: &Global) -> Result<()> {
         ));
     }
     let begun = Instant::now();
-    let notes = plan.joins.iter().flat_map(|join| &join.plan.notes);
-    for note in notes.filter(|_| !global.quiet) {
+    for note in plan.joins.iter().flat_map(|join| &join.plan.notes).filter(|_| !global.quiet) {
         eprintln!("marq: note: {}", crate::escape::escape(note));
     }
     let done = compact.run()?;
     if !global.quiet && global.verbose > 0 {
-        let seconds = begun.elapsed().as_secs_f64();
-        eprintln!(
-            "compact: {} files became {}, {}, {seconds:.1} s",
-            done.files_joined,
-            done.files_made,
-            output::bytes(done.bytes, global)
-        );
+        let (size, seconds) = (output::bytes(done.bytes, global), begun.elapsed().as_secs_f64());
+        let (joined, made) = (done.files_joined, done.files_made);
+        eprintln!("compact: {joined} files became {made}, {size}, {seconds:.1} s");
     }
     Ok(())
 }

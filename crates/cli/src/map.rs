@@ -252,7 +252,7 @@ impl Report for MapReport<'_> {
 }
 
 impl MapReport<'_> {
-    /// What the bytes are of a file whose columns are not known.
+    /// The bytes of a file whose columns are not known.
     fn parts(&self, out: &mut Tables<'_>) -> Result<()> {
         let mut sums: BTreeMap<BytesUse, u64> = BTreeMap::new();
         pieces(&self.regions.layout.inspector, Detail::Chunks, |piece| {

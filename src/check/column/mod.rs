@@ -54,7 +54,7 @@ pub(super) struct ChunkOutcome {
     pub(super) is_starved: bool,
     /// Whether all its values were decoded.
     pub(super) is_whole: bool,
-    /// What it holds, if that was asked for.
+    /// Its facts, if they were asked for.
     pub(super) survey: Option<ChunkSurvey>,
 }
 

@@ -48,7 +48,7 @@ pub(super) struct ColumnCheck<'f> {
     pub(super) geometries: Option<GeospatialCollector>,
     pub(super) sorted: Option<SortedSlots>,
     pub(super) survey: Option<ChunkSurvey>,
-    /// What the levels say of the groups around the leaf.
+    /// The groups around the leaf, by its levels.
     pub(super) groups: Vec<GroupLevels>,
     pub(super) tally: Tally,
 }

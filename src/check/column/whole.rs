@@ -56,7 +56,7 @@ impl ColumnCheck<'_> {
         }
     }
 
-    /// What the chunk holds, if that was asked for.
+    /// The facts of the chunk, if they were asked for.
     pub(super) fn take_survey(&mut self) -> Option<ChunkSurvey> {
         let mut survey = self.survey.take()?;
         let Tally { encodings, definitions, repetitions, facts, .. } = &self.tally;

@@ -57,7 +57,7 @@ pub(super) enum DictionaryFetch {
 }
 
 /// A column chunk that was found in the metadata.
-pub(super) struct PlannedChunk {
+pub(super) struct ChunkToRead {
     pub(super) chunk: ChunkPlan,
     /// Where its offset index lies, if it has one.
     pub(super) offset_index: Option<Range<u64>>,
@@ -78,7 +78,7 @@ impl Plan {
         row_group: usize,
         rows_in_group: u64,
         column: &ColumnSpec,
-    ) -> Result<PlannedChunk> {
+    ) -> Result<ChunkToRead> {
         let chunk = self.footer().column_chunk_ref(row_group, column.leaf.index)?;
         if let Some(path) = chunk.file_path.filter(|path| !path.is_empty()) {
             return Err(in_other_file(path));
@@ -131,7 +131,7 @@ impl Plan {
             all_refer,
             dictionary: DictionaryFetch::WithPages,
         };
-        Ok(PlannedChunk { chunk, offset_index })
+        Ok(ChunkToRead { chunk, offset_index })
     }
 }
 

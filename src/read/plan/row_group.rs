@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::chunk::{
-    ChunkPlan, DictionaryFetch, Listed, PlannedChunk, WantedPages, byte_range, needs, not_negative,
+    ChunkPlan, ChunkToRead, DictionaryFetch, Listed, WantedPages, byte_range, needs, not_negative,
 };
 use super::rows::RowRange;
 use super::scan::{Plan, WORTH_AN_INDEX, proportion};
@@ -117,7 +117,7 @@ impl Plan {
         let mut indexes = Vec::new();
         let (mut bytes_per_row, mut widest_per_row) = (0u64, 0);
         for (i, column) in self.leaves().iter().take(self.leaves_of(range)).enumerate() {
-            let PlannedChunk { chunk, offset_index } =
+            let ChunkToRead { chunk, offset_index } =
                 self.chunk(range.row_group, rows_in_group, column).map_err(|e| {
                     e.at_column(column.leaf.path.dotted()).at_row_group(range.row_group)
                 })?;

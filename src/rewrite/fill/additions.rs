@@ -34,7 +34,7 @@ pub(super) struct ChunkAdditions {
 
 /// The indexes that a chunk has.
 #[derive(Default)]
-pub(super) struct OldIndexes {
+pub(super) struct StoredIndexes {
     pub(super) offset: Option<OffsetIndex>,
     pub(super) column: Option<ColumnIndex>,
 }
@@ -47,7 +47,7 @@ impl ChunkAdditions {
     pub(super) fn add_survey(
         &mut self,
         survey: &ChunkSurvey,
-        (meta, old): (&ColumnMetaData, OldIndexes),
+        (meta, old): (&ColumnMetaData, StoredIndexes),
         target: &LeafTarget,
         (gaps, max_bytes): (&ChunkGaps, usize),
         tally: &mut PartTally,
@@ -116,7 +116,7 @@ impl ChunkAdditions {
     fn add_indexes(
         &mut self,
         survey: &ChunkSurvey,
-        old: OldIndexes,
+        old: StoredIndexes,
         target: &LeafTarget,
         (gaps, max_bytes): (&ChunkGaps, usize),
         tally: &mut PartTally,

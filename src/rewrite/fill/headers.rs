@@ -1,7 +1,7 @@
 //! [`HeaderTally`]: what the page headers of a chunk tell, without its values.
 
 use super::gaps::LeafTarget;
-use crate::check::FoundPage;
+use crate::check::VisitedPage;
 use crate::error::Result;
 use crate::format::{Encoding, PageHeader, PageType};
 use crate::stats::page_index::PageStatistics;
@@ -26,7 +26,7 @@ pub(super) struct HeaderTally {
 impl HeaderTally {
     pub(super) fn add(
         &mut self,
-        page: &FoundPage,
+        page: &VisitedPage,
         target: &LeafTarget,
         checksums: bool,
     ) -> Result<()> {

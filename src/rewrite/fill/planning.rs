@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use super::additions::{ChunkAdditions, OldIndexes, column_index_of_headers, encoded_len, located};
+use super::additions::{
+    ChunkAdditions, StoredIndexes, column_index_of_headers, encoded_len, located,
+};
 use super::gaps::{ChunkGaps, LeafTarget};
 use super::headers::HeaderTally;
 use super::parts::{FillPart, PartTally};
@@ -43,7 +45,7 @@ pub(super) struct PlannedGroup {
 
 /// The outcome of a look at a chunk.
 #[derive(Default)]
-struct PlannedChunk {
+struct ChunkFilling {
     additions: ChunkAdditions,
     tally: PartTally,
     sorted: Option<SortedSlots>,
@@ -217,7 +219,7 @@ impl<'a> Planner<'a> {
         leaf: usize,
         is_sorted: bool,
         is_alone: bool,
-    ) -> Result<PlannedChunk> {
+    ) -> Result<ChunkFilling> {
         let target =
             self.leaves.get(leaf).ok_or_else(|| Error::internal("there is no such leaf"))?;
         let look = || self.look(row_group, target, is_sorted, is_alone);
@@ -230,7 +232,7 @@ impl<'a> Planner<'a> {
         target: &LeafTarget,
         is_sorted: bool,
         is_alone: bool,
-    ) -> Result<PlannedChunk> {
+    ) -> Result<ChunkFilling> {
         let reader = &self.fill.reader;
         let (footer, limits) = (reader.metadata().footer(), &reader.read_options().limits);
         let leaf = target.leaf.index;
@@ -243,7 +245,7 @@ impl<'a> Planner<'a> {
         if is_sorted {
             gaps.sorting = None;
         }
-        let mut out = PlannedChunk::default();
+        let mut out = ChunkFilling::default();
         if self.fill.decodes_values && gaps.needs_values(&target.leaf) {
             let survey = self.survey(row_group, target, &gaps, is_alone, &mut out)?;
             if let Some(mut survey) = survey {
@@ -269,7 +271,7 @@ impl<'a> Planner<'a> {
         row_group: usize,
         target: &LeafTarget,
         gaps: &ChunkGaps,
-        out: &mut PlannedChunk,
+        out: &mut ChunkFilling,
     ) {
         let name = target.leaf.path.dotted();
         if gaps.offset_index && out.additions.offset_index.is_none() {
@@ -292,7 +294,7 @@ impl<'a> Planner<'a> {
         target: &LeafTarget,
         gaps: &ChunkGaps,
         is_alone: bool,
-        out: &mut PlannedChunk,
+        out: &mut ChunkFilling,
     ) -> Result<Option<ChunkSurvey>> {
         let request = SurveyRequest {
             order: target.replaces_bounds.then_some(ColumnOrder::TypeOrder),
@@ -330,7 +332,7 @@ impl<'a> Planner<'a> {
         row_group: usize,
         target: &LeafTarget,
         gaps: &ChunkGaps,
-        out: &mut PlannedChunk,
+        out: &mut ChunkFilling,
     ) -> Result<()> {
         let mut found = HeaderTally { is_exact: true, ..Default::default() };
         let mut memory = self.budget.reservation("what is known of pages");
@@ -368,7 +370,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn old_indexes(&self, row_group: usize, leaf: usize) -> Result<OldIndexes> {
+    fn old_indexes(&self, row_group: usize, leaf: usize) -> Result<StoredIndexes> {
         let reader = &self.fill.reader;
         let (footer, file_len) = (reader.metadata().footer(), reader.file_len());
         let places = footer.index().index_places(row_group, [leaf])?;
@@ -380,7 +382,7 @@ impl<'a> Planner<'a> {
             let source: &dyn Source = &**reader.source();
             Ok(Some(read_exactly(source, range)?))
         };
-        Ok(OldIndexes {
+        Ok(StoredIndexes {
             offset: decode(read(offset_index_range(&places, file_len)?)?.as_deref())?,
             column: decode(read(column_index_range(&places, file_len)?)?.as_deref())?,
         })

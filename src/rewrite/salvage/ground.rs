@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::pages::{FoundPage, FoundPages};
+use super::pages::{FoundPages, SalvagedPage};
 use super::rebuilt::{self, Described, KnownSchema};
 use crate::check::{ChunkVerdict, ChunkVerifier, encoding_fits};
 use crate::compress::Decompressor;
@@ -61,11 +61,11 @@ impl<'a> PageGround<'a> {
         Self { source, known, limits, budget, found, verifier, rows, verdicts, steps: MAX_STEPS }
     }
 
-    pub(super) fn page(&self, at: usize) -> Option<&FoundPage> {
+    pub(super) fn page(&self, at: usize) -> Option<&SalvagedPage> {
         self.found.pages.get(at)
     }
 
-    fn pages(&self, range: &Range<usize>) -> &[FoundPage] {
+    fn pages(&self, range: &Range<usize>) -> &[SalvagedPage] {
         self.found.pages.get(range.clone()).unwrap_or_default()
     }
 
@@ -96,7 +96,7 @@ impl<'a> PageGround<'a> {
     }
 
     /// Whether a page can be one of a leaf, by its header alone.
-    pub(super) fn fits(&self, page: &FoundPage, leaf: &Leaf, has_dictionary: bool) -> bool {
+    pub(super) fn fits(&self, page: &SalvagedPage, leaf: &Leaf, has_dictionary: bool) -> bool {
         if page.is_dictionary() {
             return matches!(page.encoding, Encoding::Plain | Encoding::PlainDictionary);
         }
@@ -161,7 +161,7 @@ impl<'a> PageGround<'a> {
     fn counted_rows(
         &mut self,
         at: usize,
-        page: &FoundPage,
+        page: &SalvagedPage,
         leaf: &Leaf,
     ) -> Result<Option<PageRows>> {
         let Some(codec) = self.codec(&(at..at + 1), leaf.index)? else { return Ok(None) };
@@ -176,7 +176,7 @@ impl<'a> PageGround<'a> {
 
     fn read_page(
         &self,
-        page: &FoundPage,
+        page: &SalvagedPage,
         leaf: &Leaf,
         codec: CompressionCodec,
     ) -> Result<Option<(Box<crate::format::PageHeader>, Bytes, crate::limits::Reservation)>> {
@@ -198,7 +198,7 @@ impl<'a> PageGround<'a> {
         leaf: usize,
     ) -> Result<Option<CompressionCodec>> {
         let known = self.known.codecs.get(leaf).copied().flatten();
-        let packed = |page: &FoundPage| {
+        let packed = |page: &SalvagedPage| {
             let levels = match page.v2 {
                 Some(levels) if !levels.is_compressed => return None,
                 Some(levels) => levels.rep_bytes + levels.def_bytes,
@@ -343,7 +343,7 @@ fn row_starts(mut rep: LevelDecoder, slots: usize, max_rep: u16) -> Option<PageR
     Some(found)
 }
 
-impl FoundPage {
+impl SalvagedPage {
     /// Whether it may end within a row: pages of version 1 may, in columns of lists.
     pub(super) fn may_end_in_row(&self, leaf: &Leaf) -> bool {
         leaf.max_rep > 0 && self.r#type == PageType::DataPage

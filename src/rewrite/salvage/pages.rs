@@ -16,7 +16,7 @@ use crate::page::{PageContext, PagePosition, StoredHeader};
 
 /// A page: what its header says, without its statistics.
 #[derive(Debug, Clone)]
-pub(super) struct FoundPage {
+pub(super) struct SalvagedPage {
     /// Offset of its header.
     pub(super) start: u64,
     /// Offset of its body.
@@ -44,7 +44,7 @@ pub(super) struct LevelsOfV2 {
     pub(super) is_compressed: bool,
 }
 
-impl FoundPage {
+impl SalvagedPage {
     pub(super) fn is_dictionary(&self) -> bool {
         self.r#type == PageType::DictionaryPage
     }
@@ -69,7 +69,7 @@ pub(super) enum PagesEnd {
 
 /// The pages of a range.
 pub(super) struct FoundPages {
-    pub(super) pages: Vec<FoundPage>,
+    pub(super) pages: Vec<SalvagedPage>,
     pub(super) end: PagesEnd,
     /// Where they end.
     pub(super) end_offset: u64,
@@ -97,52 +97,52 @@ impl FoundPages {
     ) -> Result<Self> {
         let mut memory = budget.reservation("the pages of a file without a footer");
         let (mut pages, mut at, mut cut) = (Vec::new(), range.start, None);
-        let mut window = Window { start: 0, bytes: Bytes::new() };
+        let mut window = PageWindow { start: 0, bytes: Bytes::new() };
         let end = loop {
             if at >= range.end {
                 break if ends_there { PagesEnd::Proper } else { PagesEnd::Cut };
             }
             match window.header(source, at..range.end, context)? {
-                Header::Page(page) => {
-                    memory.grow(size_of::<FoundPage>())?;
+                FoundHeader::Page(page) => {
+                    memory.grow(size_of::<SalvagedPage>())?;
                     at = page.end;
                     // Pages of a type that carries no values are skipped.
                     if page.is_dictionary() || page.r#type != PageType::IndexPage {
                         pages.push(page);
                     }
                 }
-                Header::Cut(kind) => {
+                FoundHeader::Cut(kind) => {
                     cut = kind;
                     break PagesEnd::Cut;
                 }
-                Header::None(bytes) if begins_index(&bytes) => break PagesEnd::Proper,
-                Header::None(_) => break PagesEnd::Broken,
+                FoundHeader::None(bytes) if begins_index(&bytes) => break PagesEnd::Proper,
+                FoundHeader::None(_) => break PagesEnd::Broken,
             }
         };
         Ok(Self { pages, end, end_offset: at, cut, _memory: memory })
     }
 }
 
-enum Header {
-    Page(FoundPage),
+enum FoundHeader {
+    Page(SalvagedPage),
     /// A page that would end after the range, and its type.
     Cut(Option<PageType>),
     None(Bytes),
 }
 
 /// Bytes that were read ahead, because headers of small pages lie close.
-struct Window {
+struct PageWindow {
     start: u64,
     bytes: Bytes,
 }
 
-impl Window {
+impl PageWindow {
     fn header(
         &mut self,
         source: &dyn Source,
         range: Range<u64>,
         context: &PageContext,
-    ) -> Result<Header> {
+    ) -> Result<FoundHeader> {
         let mut len = FEW;
         loop {
             let end = range.start.saturating_add(len).min(range.end);
@@ -151,17 +151,17 @@ impl Window {
             match context.read_header(&bytes, position) {
                 Ok(StoredHeader { header, len, .. }) => {
                     return Ok(match found(&header, range.start, len as u64) {
-                        Some(page) if page.end > range.end => Header::Cut(Some(page.r#type)),
-                        Some(page) => Header::Page(page),
-                        None => Header::None(bytes),
+                        Some(page) if page.end > range.end => FoundHeader::Cut(Some(page.r#type)),
+                        Some(page) => FoundHeader::Page(page),
+                        None => FoundHeader::None(bytes),
                     });
                 }
                 // Statistics may make it long.
                 Err(_) if end < range.end && len < MAX_HEADER => len = MAX_HEADER,
                 Err(_) if end == range.end && !begins_index(&bytes) && is_start(&bytes) => {
-                    return Ok(Header::Cut(type_of(&bytes)));
+                    return Ok(FoundHeader::Cut(type_of(&bytes)));
                 }
-                Err(_) => return Ok(Header::None(bytes)),
+                Err(_) => return Ok(FoundHeader::None(bytes)),
             }
         }
     }
@@ -211,7 +211,7 @@ fn begins_index(bytes: &[u8]) -> bool {
 }
 
 /// The page of a header, if it can be one.
-fn found(header: &PageHeader, start: u64, header_len: u64) -> Option<FoundPage> {
+fn found(header: &PageHeader, start: u64, header_len: u64) -> Option<SalvagedPage> {
     check_header(header).ok()?;
     let positive = |n: i32| u64::try_from(n).ok();
     let stored = positive(header.compressed_page_size)?;
@@ -244,7 +244,7 @@ fn found(header: &PageHeader, start: u64, header_len: u64) -> Option<FoundPage> 
         return None;
     }
     let body = start.checked_add(header_len)?;
-    Some(FoundPage {
+    Some(SalvagedPage {
         start,
         body,
         end: body.checked_add(stored)?,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::overlay::WithFooter;
-use super::pages::FoundPage;
+use super::pages::SalvagedPage;
 use crate::check::ChunkVerifier;
 use crate::error::Result;
 use crate::format::{
@@ -62,7 +62,7 @@ impl KnownSchema {
     /// Whether pages may be in other encodings than their headers say: no checksum is of a header,
     /// and values of one width decode in PLAIN and in BYTE_STREAM_SPLIT alike. The pages of a
     /// chunk are to agree, and with those of the file with the same schema.
-    pub(super) fn is_doubtful(&self, pages: &[FoundPage], leaf: usize) -> bool {
+    pub(super) fn is_doubtful(&self, pages: &[SalvagedPage], leaf: usize) -> bool {
         let alike = [Encoding::Plain, Encoding::ByteStreamSplit];
         let has = |encoding: Encoding| {
             pages.iter().any(|page| !page.is_dictionary() && page.encoding == encoding)
@@ -120,10 +120,10 @@ impl Described {
 }
 
 /// The chunk of these pages.
-pub(super) fn chunk(pages: &[FoundPage], leaf: &Leaf, codec: CompressionCodec) -> ColumnChunk {
+pub(super) fn chunk(pages: &[SalvagedPage], leaf: &Leaf, codec: CompressionCodec) -> ColumnChunk {
     let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let data = || pages.iter().filter(|page| !page.is_dictionary());
-    let sum = |of: fn(&FoundPage) -> u64| pages.iter().map(of).fold(0u64, u64::saturating_add);
+    let sum = |of: fn(&SalvagedPage) -> u64| pages.iter().map(of).fold(0u64, u64::saturating_add);
     let dictionary = pages.first().filter(|page| page.is_dictionary());
     let mut encodings: Vec<Encoding> = Vec::new();
     let mut stats: Vec<PageEncodingStats> = Vec::new();

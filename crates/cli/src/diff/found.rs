@@ -19,9 +19,9 @@ use crate::failure::Result;
 pub(super) struct DataDiff {
     pub(super) rows_a: u64,
     pub(super) rows_b: u64,
-    /// Rows of both files that are equal.
+    /// FileRows of both files that are equal.
     pub(super) rows_equal: u64,
-    /// Rows of both files in which a value differs.
+    /// FileRows of both files in which a value differs.
     pub(super) rows_different: u64,
     pub(super) rows_only_in_a: u64,
     pub(super) rows_only_in_b: u64,

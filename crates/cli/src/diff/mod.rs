@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use self::facts::FactDiff;
 use self::found::{DataDiff, Difference, PlaceInFile};
-use self::rows::{Rows, Walked, Which, walk};
+use self::rows::{FileRows, Walked, Which, walk};
 use self::value::is_comparable;
 use crate::args::{Compared, Diff, Global};
 use crate::failure::{Failure, Result};
@@ -126,8 +126,8 @@ impl Pair<'_> {
         let (a, b) = (project(self.a)?, project(self.b)?);
         let new = || DataDiff::new(fields.to_vec(), key.to_vec(), max);
         let mut found = new();
-        let mut rows_a = Rows::new(a.batches()?, key.to_vec());
-        let mut rows_b = Rows::new(b.batches()?, key.to_vec());
+        let mut rows_a = FileRows::new(a.batches()?, key.to_vec());
+        let mut rows_b = FileRows::new(b.batches()?, key.to_vec());
         let Walked::Unsorted(which) = walk(&mut rows_a, &mut rows_b, &mut found)? else {
             return Ok(found);
         };
@@ -139,8 +139,8 @@ impl Pair<'_> {
         }
         let mut memory = input::limits(global).memory_bytes;
         let [path_a, path_b] = self.paths;
-        let mut rows_a = Rows::sorted(a.batches()?, key.to_vec(), path_a, &mut memory)?;
-        let mut rows_b = Rows::sorted(b.batches()?, key.to_vec(), path_b, &mut memory)?;
+        let mut rows_a = FileRows::sorted(a.batches()?, key.to_vec(), path_a, &mut memory)?;
+        let mut rows_b = FileRows::sorted(b.batches()?, key.to_vec(), path_b, &mut memory)?;
         let mut found = new();
         match walk(&mut rows_a, &mut rows_b, &mut found)? {
             Walked::ToTheEnd => Ok(found),
@@ -185,7 +185,7 @@ impl Report for DiffReport {
 
     fn lines(&self) -> impl Iterator<Item = impl Serialize> {
         #[derive(Serialize)]
-        struct Line<'a> {
+        struct DiffLine<'a> {
             kind: &'a str,
             column: Option<&'a str>,
             row_a: Option<u64>,
@@ -194,7 +194,7 @@ impl Report for DiffReport {
             b: Option<&'a str>,
         }
         let facts = [&self.schemas, &self.layout, &self.stats].into_iter().flatten().flatten();
-        let facts = facts.map(|fact| Line {
+        let facts = facts.map(|fact| DiffLine {
             kind: fact.what,
             column: fact.column.as_deref(),
             row_a: None,
@@ -202,7 +202,7 @@ impl Report for DiffReport {
             a: fact.a.as_deref(),
             b: fact.b.as_deref(),
         });
-        let cells = self.data.iter().flat_map(|data| &data.differences).map(|found| Line {
+        let cells = self.data.iter().flat_map(|data| &data.differences).map(|found| DiffLine {
             kind: found.kind,
             column: found.column.as_deref(),
             row_a: found.row_a,

@@ -14,7 +14,7 @@ use marquetry::Batches;
 use crate::failure::{Failure, Result};
 
 /// The rows of a file, a batch at a time.
-pub(super) struct Rows {
+pub(super) struct FileRows {
     source: RowSource,
     batch: Option<RecordBatch>,
     /// The next row of the batch.
@@ -36,7 +36,7 @@ enum RowSource {
 
 /// Some rows of a batch.
 pub(super) struct RowRun<'a> {
-    pub(super) rows: &'a Rows,
+    pub(super) rows: &'a FileRows,
     pub(super) batch: &'a RecordBatch,
     pub(super) from: usize,
     pub(super) len: usize,
@@ -58,7 +58,7 @@ pub(super) trait RowVisitor {
     /// As many rows of each file, which are to be equal.
     fn pair(&mut self, a: RowRun<'_>, b: RowRun<'_>) -> Result<()>;
 
-    /// Rows that only one file has.
+    /// FileRows that only one file has.
     fn only(&mut self, side: Which, rows: RowRun<'_>) -> Result<()>;
 }
 
@@ -76,7 +76,7 @@ pub(super) enum Walked {
     Unsorted(Which),
 }
 
-impl Rows {
+impl FileRows {
     pub(super) fn new(batches: Batches, key: Vec<usize>) -> Self {
         Self::from_source(RowSource::File(batches), key)
     }
@@ -203,7 +203,11 @@ impl KeyOrder {
 ///
 /// # Errors
 /// Of the files, and of the visitor.
-pub(super) fn walk(a: &mut Rows, b: &mut Rows, visitor: &mut impl RowVisitor) -> Result<Walked> {
+pub(super) fn walk(
+    a: &mut FileRows,
+    b: &mut FileRows,
+    visitor: &mut impl RowVisitor,
+) -> Result<Walked> {
     let mut order: Option<KeyOrder> = None;
     loop {
         let (read_a, read_b) = (a.fill()?, b.fill()?);

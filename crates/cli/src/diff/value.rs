@@ -12,7 +12,7 @@ use marquetry::variant::{VariantArray, VariantBuf};
 
 use crate::failure::Result;
 
-/// Rows that are compared one by one, if they are not equal together.
+/// FileRows that are compared one by one, if they are not equal together.
 const FEW: usize = 16;
 
 /// A row in which two columns differ, and the leaf, counted from the first of the column.
