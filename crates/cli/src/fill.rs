@@ -57,6 +57,13 @@ impl FillOptions {
         })
     }
 
+    /// All parts but checksums.
+    pub(crate) fn all(file: &str, in_place: bool, dry_run: bool) -> Self {
+        let (parts, blooms, sorted) = Default::default();
+        let file = file.to_owned();
+        Self { file, parts, blooms, sorted, headers_only: false, in_place, dry_run }
+    }
+
     fn fill(&self, reader: Reader) -> Fill {
         let mut fill = Fill::new(reader).decode_values(!self.headers_only);
         if !self.parts.is_empty() {

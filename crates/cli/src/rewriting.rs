@@ -10,14 +10,26 @@ use marquetry::{Error, Export, PageVersion, Reader, SortColumn, StatisticsLevel,
 
 use crate::args::{self, Copying, Global, Split, StatsLevel};
 use crate::failure::{Failure, Result};
+use crate::fill::{self, FillOptions, sort_column};
 use crate::parquet_out;
 use crate::plan_report::{PlanReport, RewriteReport, SplitReport};
+use crate::recipe::{self, Recipe};
 use crate::{checks, crypt, input, interrupt, keys, output, report};
 
 /// Writes a file anew.
 pub(crate) fn rewrite(command: &args::Rewrite, global: &Global) -> Result<()> {
     let path = &command.source.file;
+    if command.fill {
+        let options = FillOptions::all(path, command.in_place, command.copying.dry_run);
+        return fill::fill(&options, global);
+    }
     let output = output(command, global)?;
+    if let Some(recipe) = &command.recipe {
+        let recipe = Recipe::read(recipe)?;
+        let file = (output != Path::new("-")).then_some(&*output);
+        recipe::rewrite(path, &recipe, file, global)?;
+        return Ok(());
+    }
     let reader = input::open(path, global)?;
     let (reader, is_encrypted) =
         (chosen(reader.clone(), command)?, crypt::footer::is_encrypted(&reader));
@@ -172,22 +184,6 @@ fn pages(mut options: WriteOptions, command: &args::Rewrite) -> Result<WriteOpti
         options = options.with_page_version(PageVersion::V2);
     }
     Ok(options)
-}
-
-/// A column to sort by: COL, with :desc and :nulls-first after it.
-fn sort_column(text: &str) -> Result<SortColumn> {
-    let (rest, is_first) = match text.strip_suffix(":nulls-first") {
-        Some(rest) => (rest, true),
-        None => (text.strip_suffix(":nulls-last").unwrap_or(text), false),
-    };
-    let column = match rest.strip_suffix(":desc") {
-        Some(name) => SortColumn::descending(name),
-        None => SortColumn::ascending(rest.strip_suffix(":asc").unwrap_or(rest)),
-    };
-    if rest.is_empty() {
-        return Err(Failure::Usage(format!("--sort {text}: say COL or COL:desc")));
-    }
-    Ok(if is_first { column.nulls_first() } else { column })
 }
 
 /// Applies the settings of each new file.

@@ -1,8 +1,26 @@
 //! The flags of `rewrite`, `split` and `compact`.
 
+use std::path::PathBuf;
+
 use clap::ValueEnum;
 
 use super::{Columns, EncryptFlags, SourceFile, WriteFlags, size};
+
+/// Flags that say how a file is written anew.
+const SETTINGS: [&str; 12] = [
+    "Columns",
+    "EncryptFlags",
+    "WriteFlags",
+    "row_groups",
+    "drop_row_groups",
+    "verify_checksums",
+    "set_kv",
+    "drop_kv",
+    "sort",
+    "stats",
+    "page_bytes",
+    "page_rows",
+];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rewrite {
@@ -19,6 +37,12 @@ pub(crate) struct Rewrite {
     /// Replace FILE: the new one is written beside it, and takes its place once it is complete.
     #[arg(long)]
     pub(crate) in_place: bool,
+    /// Add what the writer of the file left out; fill has the choices.
+    #[arg(long, conflicts_with_all = SETTINGS)]
+    pub(crate) fill: bool,
+    /// Write the file as this recipe says, which doctor has made.
+    #[arg(long, value_name = "FILE", conflicts_with_all = SETTINGS, conflicts_with_all = ["fill", "dry_run"])]
+    pub(crate) recipe: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) copying: Copying,
     /// Sort all rows, in memory, by these columns: COL, COL:desc, COL:nulls-first,

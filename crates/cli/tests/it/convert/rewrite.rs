@@ -195,3 +195,23 @@ fn a_full_disk_leaves_the_old_files() {
         }
     }
 }
+
+#[test]
+fn rewrite_fills_in_and_follows_recipes() {
+    let folder = trips();
+    let before = rows(&folder, "trips.parquet");
+    let plain = ["convert", "trips.parquet", "-o", "plain.parquet"];
+    done(&folder, &plain);
+    done(&folder, &["rewrite", "plain.parquet", "-o", "filled.parquet", "--fill"]);
+    std::fs::write(folder.path("new.toml"), "codec = \"gzip\"\n").unwrap();
+    done(&folder, &["rewrite", "plain.parquet", "--in-place", "--recipe", "new.toml"]);
+    for file in ["filled.parquet", "plain.parquet"] {
+        is_true(&folder, file);
+        assert_eq!(rows(&folder, file), before, "{file}");
+    }
+    let pages = json_of(&folder, &["pages", "plain.parquet", "--column", "fare"]).to_string();
+    assert!(pages.contains("GZIP"), "{pages}");
+    let both = ["rewrite", "plain.parquet", "-o", "x.parquet", "--fill", "--codec", "none"];
+    let refused = folder.run(&both);
+    assert_eq!(refused.status.code(), Some(2), "{}", error(&refused));
+}
