@@ -105,6 +105,13 @@ pub(crate) fn leaf_type(leaf: &Leaf) -> String {
     }
 }
 
+impl Leaf {
+    /// The type with the annotation in force: `fixed_len_byte_array(16) (UUID)`.
+    pub fn type_text(&self) -> String {
+        leaf_type(self)
+    }
+}
+
 fn physical_type(physical: Physical) -> String {
     match physical {
         Physical::FixedLenByteArray(length) => format!("fixed_len_byte_array({length})"),

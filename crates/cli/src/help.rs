@@ -345,8 +345,8 @@ fn complete_one(command: Command, path: &str, limited: &[(&Limited, clap::Arg)])
 
 /// Commands that the screen names in these lines only: all would not fit into 24 lines.
 const NAMED_ONLY: [&str; 2] = [
-    "tail, cat, sample, dict, bloom, append, split, compact, fill, salvage,",
-    "doctor, optimize, bench, diff, completions, man",
+    "tail, cat, sample, pages, dict, bloom, append, split, compact, fill,",
+    "salvage, doctor, optimize, bench, diff, completions, man",
 ];
 
 /// The screen that `marq` prints when it is called without arguments.
@@ -360,7 +360,7 @@ pub(crate) fn screen(root: Command) -> clap::builder::StyledStr {
             "{{about}}\n{{usage-heading}} marq COMMAND FILE ...   or   marq FILE\n\
              Commands:\n{{subcommands}}\n\n\
              And: {first}\n     {second}.\n\
-             `marq help COMMAND` lists the flags and examples of a command, `marq --help` all flags.",
+             `marq help COMMAND` lists flags and examples of a command, `marq --help` all.",
         ))
         .term_width(80)
         .render_help()

@@ -20,10 +20,11 @@ use arrow_ord::sort::{SortColumn as ArrowSortColumn, SortOptions, lexsort_to_ind
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use marquetry::io::{Sink, WriteSink};
+use marquetry::rewrite::Rewrite;
 use marquetry::write::encoding_named;
 use marquetry::{
     BloomOptions, Compression, Error, PageVersion, Profile, Reader, RowGroupEncoder, WriteOptions,
-    WriteReport, Writer,
+    Writer,
 };
 use serde::Deserialize;
 
@@ -186,7 +187,7 @@ pub(crate) fn rewrite(
     recipe: &Recipe,
     path: Option<&Path>,
     global: &Global,
-) -> Result<WriteReport> {
+) -> Result<()> {
     let reader = input::open(file, global)?;
     if crypt::footer::is_encrypted(&reader) {
         let text = "the new file would be in plain text: decrypt it first (marq crypt decrypt)";
@@ -199,34 +200,26 @@ pub(crate) fn rewrite(
     if let Some(bytes) = global.mem {
         options = options.with_memory(bytes);
     }
-    let schema = reader.schema()?;
-    // Those of the schema are written with it.
-    for pair in reader.metadata().key_values() {
-        let is_of_schema = schema.metadata().contains_key(&pair.key);
-        if !is_of_schema && pair.key != "ARROW:schema" {
-            options = options.with_key_value(&*pair.key, pair.value.clone().unwrap_or_default());
-        }
-    }
-    let encoder = RowGroupEncoder::new(schema, options)?;
-    let encoder = match global.threads {
-        Some(threads) => encoder.with_threads(threads)?,
-        None => encoder,
-    };
     let sink: Box<dyn Sink> = match path {
         Some(path) => Box::new(interrupt::create(path)?),
         None => Box::new(WriteSink(std::io::stdout())),
     };
-    let mut writer = Writer::over(sink, encoder);
-    match recipe.sort.is_empty() {
-        true => {
-            let mut batches = reader.batches()?;
-            while let Some(batch) = batches.next_batch()? {
-                writer.write(&batch)?;
-            }
-        }
-        false => sorted(&reader, recipe, &mut writer)?,
+    if recipe.sort.is_empty() {
+        Rewrite::new([reader]).options(options).regroup(true).run(sink)?;
+        return Ok(());
     }
-    Ok(writer.finish()?)
+    let schema = reader.schema()?;
+    let parquet = reader.metadata().schema().to_owned();
+    let key_values = reader.metadata().key_values().to_vec();
+    let encoder = RowGroupEncoder::with_schema(schema, parquet, key_values, options)?;
+    let encoder = match global.threads {
+        Some(threads) => encoder.with_threads(threads)?,
+        None => encoder,
+    };
+    let mut writer = Writer::over(sink, encoder);
+    sorted(&reader, recipe, &mut writer)?;
+    writer.finish()?;
+    Ok(())
 }
 
 /// Writes the rows of each row group of the file in the order of the recipe, as one row group.

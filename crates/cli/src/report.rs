@@ -266,7 +266,7 @@ impl Tables<'_> {
     /// Prints facts about a file, a line for each name.
     pub(crate) fn about(&mut self, file: &str, lines: &[(&str, String)]) -> Result<()> {
         let name = Column::text("file", |line: &(&str, String)| line.0.to_owned());
-        self.show("", &[name, Column::text(file, |line| line.1.clone())], lines, &[])
+        self.show("", &[name, Column::prose(file, |line| line.1.clone())], lines, &[])
     }
 
     fn title(&mut self, title: &str) -> Result<()> {

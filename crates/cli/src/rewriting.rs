@@ -27,8 +27,7 @@ pub(crate) fn rewrite(command: &args::Rewrite, global: &Global) -> Result<()> {
     if let Some(recipe) = &command.recipe {
         let recipe = Recipe::read(recipe)?;
         let file = (output != Path::new("-")).then_some(&*output);
-        recipe::rewrite(path, &recipe, file, global)?;
-        return Ok(());
+        return recipe::rewrite(path, &recipe, file, global);
     }
     let reader = input::open(path, global)?;
     let (reader, is_encrypted) =

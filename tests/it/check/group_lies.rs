@@ -134,7 +134,7 @@ fn each_lie_in_a_variant_is_found_in_its_row_and_nothing_else_is() {
         // Metadata.
         ("metadata are empty", stored(&[], SEVEN)),
         ("metadata end before", stored(long_name, SEVEN)),
-        ("name 1 of the metadata lies outside", stored(&[0x11, 2, 0, 2, 1, b'a'], SEVEN)),
+        ("name 0 of the metadata lies outside", stored(&[0x11, 2, 0, 2, 1, b'a'], SEVEN)),
         ("the first name of metadata begins", stored(&[0x11, 1, 1, 2, b'a', b'b'], SEVEN)),
         ("not UTF-8", stored(&[0x11, 1, 0, 1, 0xFF], SEVEN)),
         ("said", stored(&[0x11, 2, 0, 1, 2, b'b', b'a'], SEVEN)),

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use arrow_array::{Array, ArrayRef};
 use arrow_ord::ord::make_comparator;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
-use marquetry::schema::ArrowOptions;
+use marquetry::format::LogicalType;
+use marquetry::schema::{ArrowOptions, Leaf, Physical};
 use marquetry::{ColumnStatistics, Reader};
 use serde::Serialize;
 
@@ -51,15 +52,28 @@ pub(super) fn schema(a: &Reader, b: &Reader) -> Result<Vec<FactDiff>> {
         let (leaf_a, leaf_b) =
             (a.metadata().schema().leaf(leaf_a), b.metadata().schema().leaf(leaf_b));
         let (Ok(leaf_a), Ok(leaf_b)) = (leaf_a, leaf_b) else { continue };
-        let annotation =
-            |of: Option<marquetry::format::LogicalType>| of.map(|of| format!("{of:?}"));
-        let (text_a, text_b) = (annotation(leaf_a.logical), annotation(leaf_b.logical));
+        let annotation = |leaf: &Leaf| {
+            let is_said = leaf.logical.as_ref().is_some_and(|logical| !is_implied(logical, leaf));
+            is_said.then(|| leaf.type_text())
+        };
+        let (text_a, text_b) = (annotation(&leaf_a), annotation(&leaf_b));
         // What the type says is said already.
         if !out.iter().any(|known| known.column.as_deref() == Some(&column)) {
             compare(&mut out, Some(&column), "logical type", text_a, text_b);
         }
     }
     Ok(out)
+}
+
+/// Whether an annotation says no more than the physical type does.
+fn is_implied(logical: &LogicalType, leaf: &Leaf) -> bool {
+    let LogicalType::Integer(integer) = logical else { return false };
+    let bits = match leaf.physical {
+        Physical::Int32 => 32,
+        Physical::Int64 => 64,
+        _ => return false,
+    };
+    integer.is_signed && integer.bit_width == bits
 }
 
 /// The leaves that both files have, where their columns have the same leaves.

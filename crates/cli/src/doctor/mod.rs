@@ -5,6 +5,7 @@ mod advice;
 mod columns;
 mod structure;
 
+use std::io::Write;
 use std::path::Path;
 
 use marquetry::Reader;
@@ -14,6 +15,7 @@ use serde_json::json;
 pub(crate) use self::advice::Advice;
 use crate::args::{Doctor, FailOn, Format, Global, GoalFlags, GoalName};
 use crate::check::sarif;
+use crate::escape::escape;
 use crate::failure::{Failure, Result};
 use crate::recipe::Recipe;
 use crate::report::{self, Column, Report, Tables};
@@ -223,7 +225,7 @@ impl Report for Diagnosis {
             Column::number("bytes", |of| of.bytes_changed()),
             Column::number("write time", |of| advice::percent(of.write_time)),
             Column::number("read time", |of| advice::percent(of.read_time)),
-            Column::text("message", |of| of.message.clone()),
+            Column::prose("message", |of| of.message.clone()),
         ];
         let title = format!(
             "{}: target {}, {} of {} rows tried",
@@ -251,8 +253,13 @@ impl Report for Diagnosis {
                 commands.push(&finding.command);
             }
         }
-        lines.extend(commands.into_iter().map(|command| ("do", command.to_owned())));
-        out.about(&self.file, &lines)
+        out.about(&self.file, &lines)?;
+        // Whole, so that they can be copied.
+        let (sink, _) = out.raw();
+        for command in commands {
+            writeln!(sink, "do: {}", escape(command))?;
+        }
+        Ok(())
     }
 }
 
