@@ -21,6 +21,7 @@ use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use marquetry::io::{Sink, WriteSink};
 use marquetry::rewrite::Rewrite;
+use marquetry::schema::Physical;
 use marquetry::write::encoding_named;
 use marquetry::{
     BloomOptions, Compression, Error, PageVersion, Profile, Reader, RowGroupEncoder, WriteOptions,
@@ -204,20 +205,38 @@ pub(crate) fn rewrite(
         Some(path) => Box::new(interrupt::create(path)?),
         None => Box::new(WriteSink(std::io::stdout())),
     };
-    if recipe.sort.is_empty() {
+    let schema = reader.metadata().schema();
+    let is_int96 =
+        |leaf: usize| schema.leaf(leaf).is_ok_and(|leaf| leaf.physical == Physical::Int96);
+    // An INT96 is written as the timestamp that it is.
+    let has_int96 = (0..schema.leaves_len()).any(is_int96);
+    if recipe.sort.is_empty() && !has_int96 {
         Rewrite::new([reader]).options(options).regroup(true).run(sink)?;
         return Ok(());
     }
     let schema = reader.schema()?;
-    let parquet = reader.metadata().schema().to_owned();
-    let key_values = reader.metadata().key_values().to_vec();
-    let encoder = RowGroupEncoder::with_schema(schema, parquet, key_values, options)?;
+    // Those of the schema are written with it.
+    for pair in reader.metadata().key_values() {
+        let is_of_schema = schema.metadata().contains_key(&pair.key);
+        if !is_of_schema && pair.key != "ARROW:schema" {
+            options = options.with_key_value(&*pair.key, pair.value.clone().unwrap_or_default());
+        }
+    }
+    let encoder = RowGroupEncoder::new(schema, options)?;
     let encoder = match global.threads {
         Some(threads) => encoder.with_threads(threads)?,
         None => encoder,
     };
     let mut writer = Writer::over(sink, encoder);
-    sorted(&reader, recipe, &mut writer)?;
+    match recipe.sort.is_empty() {
+        true => {
+            let mut batches = reader.batches()?;
+            while let Some(batch) = batches.next_batch()? {
+                writer.write(&batch)?;
+            }
+        }
+        false => sorted(&reader, recipe, &mut writer)?,
+    }
     writer.finish()?;
     Ok(())
 }

@@ -54,7 +54,10 @@ pub(super) fn schema(a: &Reader, b: &Reader) -> Result<Vec<FactDiff>> {
         let (Ok(leaf_a), Ok(leaf_b)) = (leaf_a, leaf_b) else { continue };
         let annotation = |leaf: &Leaf| {
             let is_said = leaf.logical.as_ref().is_some_and(|logical| !is_implied(logical, leaf));
-            is_said.then(|| leaf.type_text())
+            let text = is_said.then(|| leaf.type_text())?;
+            // The physical type before it is a matter of the layout.
+            let (_, annotation) = text.split_once(" (")?;
+            Some(annotation.strip_suffix(')').unwrap_or(annotation).to_owned())
         };
         let (text_a, text_b) = (annotation(&leaf_a), annotation(&leaf_b));
         // What the type says is said already.
