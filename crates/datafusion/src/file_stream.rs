@@ -12,67 +12,79 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion_physical_expr::projection::Projector;
-use datafusion_physical_expr::utils::{collect_columns, conjunction};
+use datafusion_physical_expr::utils::collect_columns;
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use futures_core::Stream;
 
 use crate::columns::{Columns, ROW_NUMBERS};
 use crate::error::to_datafusion;
 use crate::evaluate::evaluate_by_row;
-use crate::fallible::can_fail;
-use crate::learned::{PassRates, Trust, TrustedPruner, Usage, has_learned, may_change};
+use crate::file_filter::{Evaluation, FileFilter, saved_nanos};
+use crate::file_plan::{PlanCounts, Planned, RowGroupCounts, RowGroupPlanner};
+use crate::learned::TrustedPruner;
 use crate::local::LocalSource;
 use crate::metadata::IndexKeeper;
 use crate::metrics::{FileMetrics, OutputRows};
-use crate::pushdown::{self, Filters};
+use crate::pushdown;
 use crate::scan::{OfFile, Prepared, Scan};
 use crate::schema::FileSchema;
 use crate::statistics::saturated;
-use marquetry::engine::{Budget, FilterCounters, KnownFile, ReadWiring};
+use marquetry::engine::{Budget, FilterCounters, KnownFile};
 use marquetry::io::StoreSource;
-use marquetry::read::{PageIndexUse, Plan, ReadAhead, ReadOptions, VirtualColumn};
-use marquetry::{AsyncReader, BatchStream, ErrorKind, Predicate};
+use marquetry::read::{ReadAhead, ReadOptions, VirtualColumn};
+use marquetry::{AsyncReader, BatchStream};
 
 /// The batches of a file.
 pub(crate) struct FileStream {
-    reader: AsyncReader,
-    wiring: ReadWiring,
-    filter: FileFilter,
-    projector: Projector,
-    output: SchemaRef,
+    planner: RowGroupPlanner,
+    output: FileOutput,
+    memory: FileMemory,
     /// Row groups that are not opened yet.
     waiting: VecDeque<usize>,
     current: Option<BatchStream>,
-    /// The first of `waiting`, which is fetched while `current` is decoded.
-    ahead: Option<Ahead>,
-    /// Whether rows were given, from which filters may be learned.
-    has_given: bool,
-    /// Whether nothing is fetched before its turn, because there is no memory for it.
-    is_held_back: bool,
-    /// The memory of `current`, of `ahead`, and of the indexes that are kept: together at most that
-    /// of a read.
-    budget: Budget,
-    /// The same, in the memory pool.
-    reservation: Option<MemoryReservation>,
-    /// Rows that may still be given.
-    left: Option<u64>,
-    is_ordered: bool,
-    is_first: bool,
-    /// Bytes that were fetched, as far as they are counted.
-    bytes: u64,
-    /// The counters of `current`.
-    counters: Arc<FilterCounters>,
-    metrics: FileMetrics,
-    output_rows: Arc<OutputRows>,
-    partition: usize,
+    next: NextRead,
+    stage: Stage,
+    counts: FileCounts,
     pruner: Option<TrustedPruner>,
     /// Keeps the indexes that were fetched, for other queries.
     _indexes: Option<IndexKeeper>,
+}
+
+/// How far the stream of a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// No row group is opened.
+    Unopened,
+    /// Row groups were opened, of which no row has passed.
+    Opened,
+    /// Rows were given, from which filters may be learned.
+    Given,
+}
+
+/// The read of the first row group that waits.
+enum NextRead {
+    /// It is not begun.
+    Waiting,
+    /// It is fetched while the current row group is decoded.
+    Ahead(Box<Ahead>),
+    /// Nothing is fetched before its turn, because there is no memory for it.
+    HeldBack,
+}
+
+impl NextRead {
+    fn take(&mut self) -> Option<Ahead> {
+        match std::mem::replace(self, Self::Waiting) {
+            Self::Ahead(ahead) => return Some(*ahead),
+            Self::HeldBack => *self = Self::HeldBack,
+            Self::Waiting => {}
+        }
+        None
+    }
 }
 
 impl fmt::Debug for FileStream {
@@ -95,77 +107,110 @@ struct Opened {
     counts: PlanCounts,
 }
 
-/// A read that was planned, and what it is to count.
-struct Planned {
-    reader: AsyncReader,
-    plan: Plan,
-    counts: PlanCounts,
+/// What becomes of the batches of a file.
+struct FileOutput {
+    projector: Projector,
+    schema: SchemaRef,
+    /// Rows that may still be given.
+    left: Option<u64>,
+    rows: Arc<OutputRows>,
+    partition: usize,
 }
 
-/// The counts that a plan adds to the metrics when it is read. A row group may be planned more than
-/// once; it counts once, by the plan by which it is read.
-#[derive(Default)]
-struct PlanCounts {
-    /// `None` if the filter could not be looked at.
-    row_groups: Option<RowGroupCounts>,
-    /// Row groups that a limit needs, and those that it does not.
-    limit: Option<(usize, usize)>,
-    /// The counters of what the read does for its filter.
-    counters: Arc<FilterCounters>,
-}
+impl FileOutput {
+    /// A batch as the query wants it.
+    fn finished(&self, evaluation: &Evaluation, mut batch: RecordBatch) -> Result<RecordBatch> {
+        if let Evaluation::Batches(parts) = evaluation {
+            for part in parts {
+                batch = filter_record_batch(&batch, &evaluate_by_row(part, &batch)?)?;
+            }
+        }
+        let batch = self.projector.project_batch(&batch)?;
+        if batch.schema_ref() == &self.schema {
+            return Ok(batch);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let (_, columns, _) = batch.into_parts();
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
 
-/// The row groups that statistics have left.
-#[derive(Clone, Copy, Default)]
-struct RowGroupCounts {
-    left: usize,
-    pruned: usize,
-    /// Number of row groups in which all rows pass.
-    fully_matched: usize,
-    /// Whether page indexes could exclude nothing more.
-    skips_page_indexes: bool,
-}
-
-impl RowGroupCounts {
-    fn new(plan: &Plan, page_index: PageIndexUse, groups: usize) -> Result<Self> {
-        let left = row_groups_of(plan).len();
-        let fully_matched = plan.claimed_rows().count();
-        let skips_page_indexes = page_index != PageIndexUse::Never
-            && plan.skips_page_indexes().map_err(to_datafusion)?;
-        let pruned = groups.saturating_sub(left);
-        Ok(Self { left, pruned, fully_matched: fully_matched.min(left), skips_page_indexes })
+    /// Counts rows that are given.
+    fn gave(&mut self, rows: usize) {
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(rows as u64);
+        }
+        if rows > 0 {
+            self.rows.add(self.partition, rows);
+        }
     }
 }
 
-/// The filters of a scan in one file.
-struct FileFilter {
-    evaluation: Evaluation,
-    /// The predicate of the filters that do not change.
-    fixed: Option<Predicate>,
-    filters: Filters,
-    physical: SchemaRef,
-    rates: Arc<PassRates>,
-    trust: Arc<Trust>,
-    prunes: bool,
-    /// About how many nanoseconds a row saves that does not pass.
-    saved: f64,
+/// The memory of the reads of a file, and of the indexes that are kept.
+struct FileMemory {
+    /// Together they take at most what one read may.
+    budget: Budget,
+    /// The same, in the memory pool.
+    reservation: Option<MemoryReservation>,
 }
 
-/// Where the rows are left out that do not pass.
-enum Evaluation {
-    /// In the reader, which also prunes.
-    Reader,
-    /// The filters of batches, conjunct by conjunct: two columns of the file have one name, so that
-    /// a predicate cannot name either.
-    Batches(Vec<Arc<dyn PhysicalExpr>>),
-    /// In a node above the scan, which only prunes.
-    Above,
+impl FileMemory {
+    /// Whether the pool has as much as is held.
+    fn try_reserve(&self) -> bool {
+        let held = saturated(self.budget.used());
+        self.reservation.as_ref().is_none_or(|reservation| reservation.try_resize(held).is_ok())
+    }
 }
 
-/// The cost of decoding a row of the columns that are decoded only for rows that pass.
-fn saved_nanos(columns: &Columns, filter_columns: &[usize], physical: &Schema) -> f64 {
-    let late = columns.positions.iter().filter(|column| !filter_columns.contains(column));
-    let late = late.filter_map(|column| physical.fields().get(*column));
-    late.map(|field| pushdown::decode_nanos(field.data_type())).sum()
+/// What is counted in the metrics.
+struct FileCounts {
+    metrics: FileMetrics,
+    /// The counters of the current read.
+    counters: Arc<FilterCounters>,
+    /// Bytes that were fetched, as far as they are counted.
+    bytes: u64,
+}
+
+impl FileCounts {
+    /// Counts the row groups that begin to be read. `is_learned` if filters that were learned since
+    /// the first ones may have excluded some.
+    fn count_plan(&self, counts: &PlanCounts, is_learned: bool) {
+        let metrics = &self.metrics;
+        if let Some((matched, pruned)) = counts.limit {
+            metrics.limit_pruned_row_groups.add_matched(matched);
+            metrics.limit_pruned_row_groups.add_pruned(pruned);
+        }
+        let Some(counts) = counts.row_groups else {
+            metrics.predicate_errors.add(1);
+            return;
+        };
+        let RowGroupCounts { left, pruned, fully_matched, skips_page_indexes } = counts;
+        if is_learned {
+            // As in DataFusion's own source: what was known at first has left them.
+            metrics.row_groups_pruned.add_matched(left + pruned);
+            metrics.row_groups_pruned_dynamic.add(pruned);
+        } else {
+            metrics.row_groups_pruned.add_pruned(pruned);
+            metrics.row_groups_pruned.add_matched(left);
+        }
+        metrics.row_groups_pruned.add_fully_matched(fully_matched);
+        if skips_page_indexes {
+            metrics.skipped_page_indexes();
+        }
+    }
+
+    /// Counts what was fetched until now, and what the current read has filtered.
+    fn count(&mut self, planner: &RowGroupPlanner, given: usize) {
+        let bytes = planner.reader.progress().bytes_fetched();
+        let fetched = saturated(bytes - self.bytes);
+        self.metrics.bytes_scanned.add(fetched);
+        self.metrics.scan_efficiency_ratio.add_part(fetched);
+        self.bytes = bytes;
+        self.metrics.take(&self.counters);
+        let filter = &planner.filter;
+        if matches!(filter.evaluation, Evaluation::Reader) && !filter.is_empty() {
+            self.metrics.rows_matched.add(given);
+        }
+    }
 }
 
 /// Sets which columns are read, and as which types.
@@ -185,83 +230,6 @@ fn set_columns(
     options.arrow = schema.options(target);
     if columns.positions.last() == Some(&n) {
         options.virtual_columns = vec![VirtualColumn::RowNumber { name: ROW_NUMBERS.into() }];
-    }
-}
-
-impl FileFilter {
-    fn new(scan: &Scan, filters: Filters, physical: &SchemaRef, columns: &[usize]) -> Result<Self> {
-        let is_bindable = columns.iter().all(|index| is_unique(physical, *index));
-        let fixed = (!filters.fixed.is_empty()).then(|| conjunction(filters.fixed.iter().cloned()));
-        let learned = filters.learned.iter().filter(|_| is_bindable).cloned();
-        let learned = learned.collect();
-        let evaluation = match &fixed {
-            Some(_) if scan.filters_rows && !is_bindable => {
-                let mut parts = filters.fixed.clone();
-                parts.sort_by_key(|part| can_fail(part, physical));
-                Evaluation::Batches(parts)
-            }
-            _ if scan.filters_rows && is_bindable => Evaluation::Reader,
-            _ => Evaluation::Above,
-        };
-        let fixed = fixed.filter(|_| is_bindable);
-        let fixed = fixed.map(|fixed| pushdown::predicate(&fixed, physical)).transpose()?;
-        let filters = Filters { learned, ..filters };
-        let (physical, rates) = (Arc::clone(physical), Arc::clone(&scan.rates));
-        let (trust, prunes) = (Arc::clone(&scan.trust), scan.prunes);
-        Ok(Self { evaluation, fixed, filters, physical, rates, trust, prunes, saved: 0.0 })
-    }
-
-    fn wiring(&self, scan: &Scan, indexes: Option<&IndexKeeper>, budget: &Budget) -> ReadWiring {
-        let mut wiring = ReadWiring::default();
-        wiring.bloom_filters = scan.uses_bloom_filters;
-        wiring.only_prunes = matches!(self.evaluation, Evaluation::Above);
-        wiring.loaded_indexes = indexes.map(IndexKeeper::loaded);
-        wiring.budget = Some(budget.clone());
-        wiring
-    }
-
-    /// Whether the reader has anything to evaluate or to prune by.
-    fn is_empty(&self) -> bool {
-        self.fixed.is_none() && self.filters.learned.is_empty()
-    }
-
-    /// Whether a filter may still be learned.
-    fn may_change(&self) -> bool {
-        self.filters.learned.iter().any(may_change)
-    }
-
-    /// Whether anything was learned yet.
-    fn has_learned(&self) -> bool {
-        self.filters.learned.iter().any(has_learned)
-    }
-
-    /// A number that grows whenever more is learned.
-    fn generation(&self) -> u64 {
-        self.filters.learned.iter().map(|filter| filter.snapshot_generation()).sum()
-    }
-
-    /// The filter of the rows, with everything that was learned until now.
-    fn now(&self) -> Result<Option<Predicate>> {
-        if !self.prunes {
-            return self.untyped();
-        }
-        let mut parts = Vec::from_iter(self.fixed.clone());
-        for (place, filter) in self.filters.learned.iter().enumerate() {
-            let (rate, trust) = (self.rates.at(place), Arc::clone(&self.trust));
-            let usage = Usage { rate, saved: self.saved, trust };
-            parts.push(pushdown::learned_predicate(filter, &self.physical, &usage)?);
-        }
-        Ok((!parts.is_empty()).then(|| Predicate::all_of(parts)))
-    }
-
-    /// The filter of the rows as a function that DataFusion evaluates, which prunes nothing.
-    fn untyped(&self) -> Result<Option<Predicate>> {
-        if self.fixed.is_none() || !matches!(self.evaluation, Evaluation::Reader) {
-            return Ok(None);
-        }
-        let fixed = self.filters.fixed.iter();
-        let parts = fixed.map(|filter| pushdown::untyped_predicate(filter, &self.physical));
-        Ok(Some(Predicate::all_of(parts.collect::<Result<Vec<_>>>()?)))
     }
 }
 
@@ -303,29 +271,20 @@ impl FileStream {
         let left = scan.limit.filter(|_| scan.filter.is_none() || scan.filters_rows);
         let Prepared { metrics, pruner, file, .. } = prepared;
         metrics.scan_efficiency_ratio.set_total(saturated(file.object_meta.size));
+        let reservation = scan.pool.as_ref().map(|pool| {
+            MemoryConsumer::new(format!("MarquetryScan[{}]", scan.partition)).register(pool)
+        });
+        let rows = Arc::clone(&scan.output_rows);
+        let left = left.map(|rows| rows as u64);
         Ok(Self {
-            reader,
-            wiring,
-            filter,
-            projector,
-            output,
+            planner: RowGroupPlanner { reader, wiring, filter, is_ordered: scan.is_ordered },
+            output: FileOutput { projector, schema: output, left, rows, partition: scan.partition },
+            memory: FileMemory { budget, reservation },
             waiting: row_groups.into(),
             current: None,
-            ahead: None,
-            has_given: false,
-            is_held_back: false,
-            budget,
-            reservation: scan.pool.as_ref().map(|pool| {
-                MemoryConsumer::new(format!("MarquetryScan[{}]", scan.partition)).register(pool)
-            }),
-            left: left.map(|rows| rows as u64),
-            is_ordered: scan.is_ordered,
-            is_first: true,
-            bytes: 0,
-            counters: Arc::default(),
-            metrics,
-            output_rows: Arc::clone(&scan.output_rows),
-            partition: scan.partition,
+            next: NextRead::Waiting,
+            stage: Stage::Unopened,
+            counts: FileCounts { metrics, counters: Arc::default(), bytes: 0 },
             pruner,
             _indexes: indexes,
         })
@@ -337,23 +296,24 @@ impl FileStream {
     /// Whatever is wrong with the metadata or the filter.
     fn open_next(&mut self) -> Result<bool> {
         if let Some(pruner) = &mut self.pruner
-            && !self.is_first
+            && self.stage != Stage::Unopened
         {
-            let _timer = self.metrics.statistics_eval_time.timer();
+            let _timer = self.counts.metrics.statistics_eval_time.timer();
             if pruner.should_prune()? {
-                self.metrics.row_groups_pruned_dynamic.add(self.waiting.len());
-                self.metrics.row_groups_pruned.add_matched(self.waiting.len());
+                self.counts.metrics.row_groups_pruned_dynamic.add(self.waiting.len());
+                self.counts.metrics.row_groups_pruned.add_matched(self.waiting.len());
                 self.waiting.clear();
             }
         }
-        if self.waiting.is_empty() || self.left == Some(0) {
+        if self.waiting.is_empty() || self.output.left == Some(0) {
             self.drop_ahead();
             return Ok(false);
         }
-        let ahead = self.ahead.take();
+        let ahead = self.next.take();
         // Both are asked before the filters are looked at, so that a filter that is learned
         // meanwhile is only applied again.
-        let (may_change, generation) = (self.filter.may_change(), self.filter.generation());
+        let (may_change, generation) =
+            (self.planner.filter.may_change(), self.planner.filter.generation());
         let ahead = match ahead {
             Some(Ahead { read: Some(opened), generation: of })
                 if may_change && of == generation =>
@@ -379,7 +339,7 @@ impl FileStream {
                 let mut stream = reader.stream_plan(plan).map_err(to_datafusion)?;
                 if let Some(Opened { stream: ahead, counts }) = ahead {
                     stream.take_over(ahead);
-                    self.metrics.take_times(&counts.counters);
+                    self.counts.metrics.take_times(&counts.counters);
                 }
                 self.begin(Opened { stream, counts });
             }
@@ -392,20 +352,21 @@ impl FileStream {
         if let Some(current) = &mut self.current {
             current.share_memory(false);
         }
-        if let Some(Ahead { read: Some(opened), .. }) = self.ahead.take() {
-            self.metrics.take_times(&opened.counts.counters);
+        if let Some(Ahead { read: Some(opened), .. }) = self.next.take() {
+            self.counts.metrics.take_times(&opened.counts.counters);
         }
     }
 
     /// Makes a read the current one.
     fn begin(&mut self, opened: Opened) {
         let Opened { mut stream, counts } = opened;
-        self.count_plan(&counts);
-        self.counters = counts.counters;
-        if self.left.is_none() && !self.is_held_back {
-            stream.fetch_small(SMALL.min(self.reader.read_options().read_ahead.bytes));
+        let has_learned = !self.planner.filter.filters.learned.is_empty();
+        self.counts.count_plan(&counts, self.stage != Stage::Unopened && has_learned);
+        self.counts.counters = counts.counters;
+        if self.output.left.is_none() && !matches!(self.next, NextRead::HeldBack) {
+            stream.fetch_small(SMALL.min(self.planner.reader.read_options().read_ahead.bytes));
         }
-        self.is_first = false;
+        self.stage = self.stage.max(Stage::Opened);
         self.current = Some(stream);
     }
 
@@ -417,30 +378,38 @@ impl FileStream {
             return;
         }
         current.fetch(cx);
-        if self.ahead.is_none() && !self.is_held_back && current.is_fetched() {
+        if matches!(self.next, NextRead::Waiting) && current.is_fetched() {
             let Some(group) = self.waiting.front().copied() else { return };
-            if !self.has_given && !self.filter.has_learned() {
+            if self.stage != Stage::Given && !self.planner.filter.has_learned() {
                 return;
             }
-            let generation = self.filter.generation();
+            let generation = self.planner.filter.generation();
             let read = self.opened_ahead(group);
             if let Some(current) = &mut self.current {
                 current.share_memory(read.is_some());
             }
-            self.ahead = Some(Ahead { generation, read });
+            self.next = NextRead::Ahead(Box::new(Ahead { generation, read }));
         }
-        if let Some(Ahead { read: Some(opened), .. }) = &mut self.ahead {
+        if let NextRead::Ahead(ahead) = &mut self.next
+            && let Some(opened) = &mut ahead.read
+        {
             opened.stream.fetch(cx);
         }
+    }
+
+    /// The read of row groups, with what their statistics leave of them.
+    fn planned(&self, groups: &[usize]) -> Result<Planned> {
+        let _timer = self.counts.metrics.statistics_eval_time.timer();
+        self.planner.planned(groups, self.output.left)
     }
 
     /// A row group to be fetched beside the memory that is held; `None` if there is no memory for
     /// it.
     fn opened_ahead(&self, group: usize) -> Option<Opened> {
         let Planned { reader, plan, counts } = self.planned(&[group]).ok()?;
-        let wanted = plan.wanted_bytes().ok()?.saturating_add(self.budget.used());
+        let wanted = plan.wanted_bytes().ok()?.saturating_add(self.memory.budget.used());
         // The other half is for decoding the current row group.
-        if wanted > reader.read_options().read_ahead.bytes.min(self.budget.cap() / 2) {
+        if wanted > reader.read_options().read_ahead.bytes.min(self.memory.budget.cap() / 2) {
             return None;
         }
         let stream = reader.stream_plan(plan).ok()?;
@@ -448,160 +417,30 @@ impl FileStream {
         Some(Opened { stream, counts })
     }
 
-    /// The read of row groups, with what their statistics leave of them.
-    fn planned(&self, groups: &[usize]) -> Result<Planned> {
-        let _timer = self.metrics.statistics_eval_time.timer();
-        let mut counts = PlanCounts::default();
-        let mut wiring = self.wiring.clone();
-        wiring.counters = Some(Arc::clone(&counts.counters));
-        let mut reader = self.reader.clone().wired(wiring);
-        reader = reader.row_groups(groups.iter().copied()).map_err(to_datafusion)?;
-        if let Some(left) = self.left
-            && !matches!(self.filter.evaluation, Evaluation::Batches(_))
-        {
-            reader = reader.limit(left);
-        }
-        let Some(filter) = self.filter.now()? else {
-            let plan = reader.plan().map_err(to_datafusion)?;
-            // Row groups beyond a limit do not count as pruned.
-            let all = RowGroupCounts { left: groups.len(), ..RowGroupCounts::default() };
-            counts.row_groups = Some(all);
-            return Ok(Planned { reader, plan, counts });
-        };
-        let page_index = reader.read_options().page_index;
-        let filtered = reader.clone().filter(filter);
-        match filtered.plan() {
-            Ok(plan) => {
-                counts.row_groups = Some(RowGroupCounts::new(&plan, page_index, groups.len())?);
-                let (reader, plan) = self.within_limit(filtered, plan, &mut counts)?;
-                Ok(Planned { reader, plan, counts })
-            }
-            // A literal that the type of the column does not hold, perhaps.
-            Err(e) if e.kind() == ErrorKind::Usage => {
-                let reader = match self.filter.untyped()? {
-                    Some(filter) => reader.filter(filter),
-                    None => reader,
-                };
-                let plan = reader.plan().map_err(to_datafusion)?;
-                Ok(Planned { reader, plan, counts })
-            }
-            Err(e) => Err(to_datafusion(e)),
-        }
-    }
-
-    /// The read; if the row groups in which all rows pass suffice for the limit, a read of only
-    /// those.
-    fn within_limit(
-        &self,
-        reader: AsyncReader,
-        plan: Plan,
-        counts: &mut PlanCounts,
-    ) -> Result<(AsyncReader, Plan)> {
-        let Some(left) = self.left.filter(|_| !self.is_ordered) else { return Ok((reader, plan)) };
-        let (mut enough, mut rows) = (Vec::new(), 0u64);
-        for (row_group, claimed) in plan.claimed_rows() {
-            if rows >= left {
-                break;
-            }
-            rows = rows.saturating_add(claimed);
-            enough.push(row_group);
-        }
-        enough.dedup();
-        let all = row_groups_of(&plan).len();
-        if rows < left || enough.len() == all {
-            counts.limit = Some((all, 0));
-            return Ok((reader, plan));
-        }
-        counts.limit = Some((enough.len(), all - enough.len()));
-        let reader = reader.row_groups(enough).map_err(to_datafusion)?;
-        let plan = reader.plan().map_err(to_datafusion)?;
-        Ok((reader, plan))
-    }
-
-    /// Counts the row groups that begin to be read.
-    fn count_plan(&self, counts: &PlanCounts) {
-        if let Some((matched, pruned)) = counts.limit {
-            self.metrics.limit_pruned_row_groups.add_matched(matched);
-            self.metrics.limit_pruned_row_groups.add_pruned(pruned);
-        }
-        let Some(counts) = counts.row_groups else {
-            self.metrics.predicate_errors.add(1);
-            return;
-        };
-        let RowGroupCounts { left, pruned, fully_matched, skips_page_indexes } = counts;
-        if self.is_first || self.filter.filters.learned.is_empty() {
-            self.metrics.row_groups_pruned.add_pruned(pruned);
-            self.metrics.row_groups_pruned.add_matched(left);
-        } else {
-            // As in DataFusion's own source: what was known at first has left them.
-            self.metrics.row_groups_pruned.add_matched(left + pruned);
-            self.metrics.row_groups_pruned_dynamic.add(pruned);
-        }
-        self.metrics.row_groups_pruned.add_fully_matched(fully_matched);
-        if skips_page_indexes {
-            self.metrics.skipped_page_indexes();
-        }
-    }
-
-    /// Counts what was fetched and filtered until now.
-    fn count(&mut self, given: usize) {
-        let bytes = self.reader.progress().bytes_fetched();
-        let fetched = saturated(bytes - self.bytes);
-        self.metrics.bytes_scanned.add(fetched);
-        self.metrics.scan_efficiency_ratio.add_part(fetched);
-        self.bytes = bytes;
-        self.metrics.take(&self.counters);
-        if matches!(self.filter.evaluation, Evaluation::Reader) && !self.filter.is_empty() {
-            self.metrics.rows_matched.add(given);
-        }
-    }
-
     /// Reserves the memory that is held now. If the pool has no room, row groups are fetched one at
     /// a time. That is no error: other operators learn that they are to spill when the pool refuses
     /// them, not when it refuses a scan.
     fn reserve(&mut self) {
-        if !self.try_reserve() {
+        if !self.memory.try_reserve() {
             self.hold_back();
             // The rest is refused again at the next batch, if it must be.
-            self.try_reserve();
+            self.memory.try_reserve();
         }
-    }
-
-    /// Whether the pool has as much as is held.
-    fn try_reserve(&self) -> bool {
-        let held = saturated(self.budget.used());
-        self.reservation.as_ref().is_none_or(|reservation| reservation.try_resize(held).is_ok())
     }
 
     /// Fetches row groups one at a time, and none before its turn.
     fn hold_back(&mut self) {
-        self.is_held_back = true;
         self.drop_ahead();
+        self.next = NextRead::HeldBack;
         if let Some(current) = &mut self.current {
             current.hold_back();
         }
     }
 
-    /// A batch as the query wants it.
-    fn finished(&self, mut batch: RecordBatch) -> Result<RecordBatch> {
-        if let Evaluation::Batches(parts) = &self.filter.evaluation {
-            for part in parts {
-                batch = filter_record_batch(&batch, &evaluate_by_row(part, &batch)?)?;
-            }
-        }
-        let batch = self.projector.project_batch(&batch)?;
-        if batch.schema_ref() == &self.output {
-            return Ok(batch);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let (_, columns, _) = batch.into_parts();
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.output), columns, &options)?)
-    }
-
     fn end_current(&mut self) {
         self.current = None;
         // Bytes that were fetched ahead stay, and so do the indexes that are kept.
-        self.try_reserve();
+        self.memory.try_reserve();
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
@@ -622,19 +461,17 @@ impl FileStream {
             match ready!(polled) {
                 Some(batch) => {
                     let batch = batch.map_err(to_datafusion)?;
-                    self.count(batch.num_rows());
-                    let batch = self.finished(batch)?;
-                    if let Some(left) = &mut self.left {
-                        *left = left.saturating_sub(batch.num_rows() as u64);
-                    }
+                    self.counts.count(&self.planner, batch.num_rows());
+                    let evaluation = &self.planner.filter.evaluation;
+                    let batch = self.output.finished(evaluation, batch)?;
+                    self.output.gave(batch.num_rows());
                     if batch.num_rows() > 0 {
-                        self.has_given = true;
-                        self.output_rows.add(self.partition, batch.num_rows());
+                        self.stage = Stage::Given;
                         return Poll::Ready(Ok(Some(batch)));
                     }
                 }
                 None => {
-                    self.count(0);
+                    self.counts.count(&self.planner, 0);
                     self.end_current();
                 }
             }
@@ -646,13 +483,13 @@ impl Stream for FileStream {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let compute = self.metrics.elapsed_compute.clone();
+        let compute = self.counts.metrics.elapsed_compute.clone();
         let timer = compute.timer();
         let polled = ready!(self.poll_batch(cx));
         timer.done();
         if polled.is_err() {
             // After an error there is nothing more.
-            self.ahead = None;
+            self.next.take();
             self.end_current();
             self.waiting.clear();
         }
@@ -695,16 +532,3 @@ const SMALL: u64 = 1 << 20;
 
 /// Maximum part of a memory pool (one in this many) that one stream fetches ahead.
 const POOL_PART: u64 = 8;
-
-/// The row groups that a plan reads.
-fn row_groups_of(plan: &Plan) -> Vec<usize> {
-    let mut out: Vec<usize> = plan.ranges().iter().map(|range| range.row_group).collect();
-    out.dedup();
-    out
-}
-
-/// Whether the column at `index` alone has its name, by which a predicate finds it.
-fn is_unique(schema: &Schema, index: usize) -> bool {
-    let Some(field) = schema.fields().get(index) else { return false };
-    schema.fields().iter().filter(|other| other.name() == field.name()).count() == 1
-}

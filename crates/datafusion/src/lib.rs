@@ -59,6 +59,8 @@ mod extensions;
 mod columns;
 mod settings;
 mod scan;
+mod file_filter;
+mod file_plan;
 mod file_stream;
 mod files;
 mod source;
