@@ -8,16 +8,13 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
 use bytes::Bytes;
 #[cfg(feature = "encryption")]
 use marquetry::crypt::Encryption;
-use marquetry::format::{Encoding, Thrift, Type};
+use marquetry::format::{Encoding, Type};
 use marquetry::io::WriteSink;
-use marquetry::schema::Physical;
-use marquetry::{
-    AsyncReader, BloomFilter, ErrorKind, Limits, Reader, WriteOptions, Writer, col, lit,
-};
+use marquetry::{ErrorKind, Limits, Reader, WriteOptions, Writer, col, lit};
 
 #[cfg(feature = "encryption")]
 use crate::encryption;
-use crate::support::{Chunk, close, dictionary, file, file_with, ints, required, testdata, v1};
+use crate::support::{Chunk, dictionary, file, file_with, ints, required, testdata, v1};
 
 fn written(columns: Vec<(&str, ArrayRef)>, options: WriteOptions) -> Reader {
     let batch = RecordBatch::try_from_iter(columns).unwrap();
@@ -206,8 +203,14 @@ fn a_filter_larger_than_the_memory_is_a_limit() {
     assert!(matches!(error.kind(), ErrorKind::Limit(_)), "{error}");
 }
 
+#[cfg(feature = "async")]
 #[tokio::test]
 async fn parts_come_asynchronously_as_they_do_otherwise() {
+    use crate::support::close;
+    use marquetry::format::Thrift;
+    use marquetry::schema::Physical;
+    use marquetry::{AsyncReader, BloomFilter};
+
     for name in ["trips.parquet", "nested_v2.parquet"] {
         let bytes = Bytes::from(std::fs::read(testdata(name)).unwrap());
         let with_filters = {
