@@ -18,8 +18,10 @@ use crate::error::{ErrorKind, Result, Spec};
 use crate::file_reference::FileColumn;
 use crate::read::Metadata;
 use crate::reader::Reader;
-use crate::schema::{Node, Projection, is_file, is_variant};
-use crate::variant::{StoredRows, VariantArray};
+use crate::schema::nested::is_file;
+use crate::schema::{Node, Projection, is_variant};
+use crate::variant::VariantArray;
+use crate::variant::stored::StoredRows;
 
 /// A group whose values are checked.
 pub(super) struct ValueGroup {

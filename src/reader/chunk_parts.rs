@@ -5,13 +5,9 @@ use std::ops::Range;
 use arrow_array::ArrayRef;
 use bytes::Bytes;
 
-#[cfg(feature = "async")]
-use super::AsyncReader;
 use super::Reader;
 use crate::error::Result;
 use crate::io::read_exactly;
-#[cfg(feature = "async")]
-use crate::io::read_range_async;
 use crate::limits::{Budget, Reservation};
 use crate::read::bloom_filter::BloomFilter;
 use crate::read::{ChunkDictionary, StoredBloom};
@@ -69,7 +65,7 @@ impl Reader {
 }
 
 #[cfg(feature = "async")]
-impl AsyncReader {
+impl super::AsyncReader {
     /// Reads the bloom filter of a column chunk; `None` if it has none.
     ///
     /// # Errors
@@ -97,9 +93,10 @@ impl AsyncReader {
         loop {
             step = match step {
                 PartStep::Done(part) => return Ok(part),
-                PartStep::Needs { range, _memory, supply } => {
-                    supply(read_range_async(&self.source, self.end.clone(), range).await?)?
-                }
+                PartStep::Needs { range, _memory, supply } => supply({
+                    let end = self.end.clone();
+                    crate::io::read_range_async(&self.source, end, range).await?
+                })?,
             };
         }
     }

@@ -50,15 +50,16 @@ mod fill;
 
 pub use compact::{Compact, CompactPlan, Compacted, PlannedJoin};
 pub use files::{Rewrite, Rewritten};
-#[cfg(feature = "check")]
-pub use fill::{Fill, FillPart, FillPlan, Filled, FilledPart};
 pub use plan::{
     ChunkMethod, ChunkReason, PlannedChunk, PlannedChunks, PlannedRowGroup, RewritePlan,
 };
 pub use recrypt::{Recrypted, recrypt};
-#[cfg(feature = "check")]
-pub use salvage::{FoundBy, LostPart, RecoveredRowGroup, Salvage, SalvageAccount, Salvaged};
 pub use split::SplitBy;
+#[cfg(feature = "check")]
+pub use {
+    fill::{Fill, FillPart, FillPlan, Filled, FilledPart},
+    salvage::{FoundBy, LostPart, RecoveredRowGroup, Salvage, SalvageAccount, Salvaged},
+};
 
 #[cfg(all(test, feature = "encryption"))]
 mod tests;

@@ -52,7 +52,7 @@ mod names;
 mod node;
 mod parse;
 mod text;
-mod nested;
+pub(crate) mod nested;
 mod projection;
 mod shape;
 mod arrow_options;
@@ -80,8 +80,6 @@ pub(crate) use hint::KEY as HINT_KEY;
 #[cfg(feature = "check")]
 pub(crate) use hint_fault::{HintFault, hint_fault};
 pub use leaf::{Leaf, LeafPath, Physical};
-#[cfg(feature = "check")]
-pub(crate) use nested::is_file;
 pub(crate) use nested::{element_of_list, is_variant};
 pub use node::{Node, Repetition, Schema};
 pub use projection::Projection;

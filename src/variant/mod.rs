@@ -26,7 +26,7 @@ mod columns;
 mod array;
 mod unshred;
 #[cfg(feature = "check")]
-mod stored;
+pub(crate) mod stored;
 mod rows;
 mod array_builder;
 mod shape;
@@ -48,8 +48,6 @@ pub use metadata::VariantMetadata;
 pub(crate) use needed::{check_shredding, needed_leaves, variant_around};
 pub use path::{VariantPath, VariantStep};
 pub use shape::VariantShape;
-#[cfg(feature = "check")]
-pub(crate) use stored::StoredRows;
 pub use value::Variant;
 
 #[cfg(test)]
