@@ -206,11 +206,14 @@ pub(crate) fn rewrite(
         None => Box::new(WriteSink(std::io::stdout())),
     };
     let schema = reader.metadata().schema();
-    let is_int96 =
-        |leaf: usize| schema.leaf(leaf).is_ok_and(|leaf| leaf.physical == Physical::Int96);
+    let leaves: Vec<_> =
+        (0..schema.leaves_len()).map(|leaf| schema.leaf(leaf)).collect::<Result<_, _>>()?;
     // An INT96 is written as the timestamp that it is.
-    let has_int96 = (0..schema.leaves_len()).any(is_int96);
-    if recipe.sort.is_empty() && !has_int96 {
+    let has_int96 = leaves.iter().any(|leaf| leaf.physical == Physical::Int96);
+    // Others are names of the schema that a writer makes of the rows: of maps and lists.
+    let is_of_file = |path: &String| leaves.iter().any(|leaf| leaf.path.dotted() == *path);
+    let keeps_schema = !has_int96 && recipe.columns.keys().all(is_of_file);
+    if recipe.sort.is_empty() && keeps_schema {
         Rewrite::new([reader]).options(options).regroup(true).run(sink)?;
         return Ok(());
     }

@@ -49,7 +49,7 @@ use crate::write::sorting::SortColumn;
 ///
 /// let trips = Reader::open("testdata/trips.parquet")?;
 /// let mut out = Vec::new();
-/// let fill = Fill::new(trips).bloom("city", Default::default());
+/// let fill = Fill::new(trips).bloom("id", Default::default());
 /// let done = fill.run(WriteSink(&mut out))?;
 /// assert!(done.parts.iter().any(|part| part.part == FillPart::BloomFilters));
 /// assert_eq!(Reader::new(bytes::Bytes::from(out))?.rows()?, 1_000);
