@@ -60,7 +60,7 @@ pub(crate) struct FileStream {
 enum Stage {
     /// No row group is opened.
     Unopened,
-    /// Row groups were opened, of which no row has passed.
+    /// Row groups were opened, and no row of them has passed.
     Opened,
     /// Rows were given, from which filters may be learned.
     Given,
