@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::args::{FileReport, Global, Section};
+use crate::args::{FileReport, Global, GoalFlags, Section};
+use crate::doctor::{self, Diagnosis};
 use crate::failure::{Failure, Result};
 use crate::info::FileInfo;
 use crate::layout::{FileLayout, Grid, Overlay, Strip, Timeline, timelines};
@@ -43,6 +44,8 @@ struct PageReport {
     bytes: Option<PartSizes>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pages: Option<Vec<Timeline>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doctor: Option<Diagnosis>,
 }
 
 impl PageReport {
@@ -52,9 +55,16 @@ impl PageReport {
         overlay: Option<&Overlay>,
         global: &Global,
     ) -> Result<Self> {
-        let has = |section| command.sections.is_empty() || command.sections.contains(&section);
-        let summary = match layout.reader(global)? {
-            Some(reader) if has(Section::Summary) => Some(FileInfo::new(&layout.path, &reader)?),
+        let has = |section| command.has(section);
+        let reader = layout.reader(global)?;
+        let summary = match &reader {
+            Some(reader) if has(Section::Summary) => Some(FileInfo::new(&layout.path, reader)?),
+            _ => None,
+        };
+        let doctor = match &reader {
+            Some(reader) if has(Section::Doctor) => {
+                Some(doctor::diagnose(&layout.path, reader, &GoalFlags::default())?)
+            }
             _ => None,
         };
         let pages = || timelines(layout, &largest(layout), overlay, global);
@@ -65,6 +75,7 @@ impl PageReport {
             summary,
             bytes: has(Section::Bytes).then(|| PartSizes::new(layout)).transpose()?,
             pages: has(Section::Pages).then(pages).transpose()?,
+            doctor,
         })
     }
 
@@ -79,14 +90,14 @@ impl PageReport {
         let strip = Strip::new(layout, picture::STRIP_LINES, picture::STRIP_WIDTH)?;
         let color_by = command.color_by;
         let picture = MapPicture { layout, grid: &grid, strip: &strip, overlay, color_by, global };
-        let chosen =
-            |section: &Section| command.sections.is_empty() || command.sections.contains(section);
+        let chosen = |section: &Section| command.has(*section);
         Ok(picture::page(&HtmlPage {
             picture,
             sections: Section::ALL.into_iter().filter(chosen).collect(),
             summary: self.summary.as_ref().map(|info| info.about(global)).unwrap_or_default(),
             timelines: self.pages.as_deref().unwrap_or_default(),
             parts: self.bytes.as_ref(),
+            doctor: self.doctor.as_ref(),
         }))
     }
 }
@@ -143,7 +154,11 @@ impl Report for PageReport {
             Column::text("problem", |of| of.problem.clone().unwrap_or_default()),
         ];
         match &self.pages {
-            Some(pages) => out.show("pages", &columns, pages, &["problem"]),
+            Some(pages) => out.show("pages", &columns, pages, &["problem"])?,
+            None => {}
+        }
+        match &self.doctor {
+            Some(diagnosis) => diagnosis.tables(out),
             None => Ok(()),
         }
     }

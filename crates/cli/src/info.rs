@@ -213,13 +213,18 @@ impl FileInfo {
         let (raw, chunks) = (self.uncompressed_bytes, self.chunks);
         let row_groups = groups.len();
         let average = count(average, global);
+        let row_groups = if least == max {
+            format!("{row_groups} of {max} rows")
+        } else {
+            format!("{row_groups} of {least} to {max} rows, {average} on average")
+        };
         let mut lines = vec![
             ("size", bytes(self.file_bytes, global)),
             ("rows", count(self.rows, global)),
             ("columns", count(self.columns as u64, global)),
-            ("row groups", format!("{row_groups} of {least} to {max} rows, {average} on average")),
+            ("row groups", row_groups),
             ("written by", self.created_by.clone().unwrap_or_else(|| "not stated".to_owned())),
-            ("codecs", shares(&self.codecs, compressed)),
+            ("codecs, by bytes", shares(&self.codecs, compressed)),
             (
                 "compressed",
                 format!(
@@ -229,7 +234,7 @@ impl FileInfo {
                     share(compressed, raw)
                 ),
             ),
-            ("encodings", shares(&self.encodings, chunks)),
+            ("encodings, by chunks", shares(&self.encodings, chunks)),
             (
                 "dictionaries given up",
                 format!("in {} of {chunks} column chunks", self.dictionary_fallbacks),

@@ -106,6 +106,7 @@ fn drawn(
             summary: Vec::new(),
             timelines: &[],
             parts: None,
+            doctor: None,
         }),
     })
 }

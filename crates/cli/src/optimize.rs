@@ -25,7 +25,7 @@ pub(crate) fn run(command: &Optimize, global: &Global) -> Result<()> {
     let (recipe, diagnosis) = match &command.recipe {
         Some(path) => (Recipe::read(path)?, None),
         None => {
-            let diagnosis = doctor::diagnose(file, &command.goal, global)?;
+            let diagnosis = doctor::diagnose(file, &input::open(file, global)?, &command.goal)?;
             (diagnosis.recipe.clone(), Some(diagnosis))
         }
     };

@@ -97,6 +97,12 @@ pub(crate) struct GoalFlags {
     pub(crate) sample: u64,
 }
 
+impl Default for GoalFlags {
+    fn default() -> Self {
+        Self { target: GoalName::Balanced, sample: 64 << 20 }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum GoalName {

@@ -70,7 +70,7 @@ pub(crate) struct Map {
 pub(crate) struct FileReport {
     #[command(flatten)]
     pub(crate) source: SourceFile,
-    /// The sections, separated by commas. Default: all.
+    /// The sections, separated by commas. Default: all but doctor.
     #[arg(long, value_name = "SECTIONS", value_delimiter = ',')]
     pub(crate) sections: Vec<Section>,
     /// The measure that the colours of the map show first.
@@ -78,6 +78,15 @@ pub(crate) struct FileReport {
     pub(crate) color_by: ColorBy,
     #[command(flatten)]
     pub(crate) overlaid: Overlaid,
+}
+
+impl FileReport {
+    pub(crate) fn has(&self, section: Section) -> bool {
+        match self.sections.is_empty() {
+            true => section != Section::Doctor,
+            false => self.sections.contains(&section),
+        }
+    }
 }
 
 /// Flags for whatever lies on top of a picture.
@@ -143,9 +152,11 @@ pub(crate) enum Section {
     Pages,
     /// The purposes of the bytes.
     Bytes,
+    /// The findings of `marq doctor`: trials that take seconds, so on request alone.
+    Doctor,
 }
 
 impl Section {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Summary, Self::Map, Self::Strip, Self::Pages, Self::Bytes];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Summary, Self::Map, Self::Strip, Self::Pages, Self::Bytes, Self::Doctor];
 }

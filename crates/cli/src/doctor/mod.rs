@@ -12,7 +12,7 @@ use marquetry::Reader;
 use serde::Serialize;
 use serde_json::json;
 
-pub(crate) use self::advice::Advice;
+pub(crate) use self::advice::{Advice, percent};
 use crate::args::{Doctor, FailOn, Format, Global, GoalFlags, GoalName};
 use crate::check::sarif;
 use crate::escape::escape;
@@ -82,12 +82,11 @@ pub(crate) struct Diagnosis {
 }
 
 /// Examines a file.
-pub(crate) fn diagnose(file: &str, flags: &GoalFlags, global: &Global) -> Result<Diagnosis> {
-    let reader = input::open(file, global)?;
+pub(crate) fn diagnose(file: &str, reader: &Reader, flags: &GoalFlags) -> Result<Diagnosis> {
     let goal = Goal::new(flags.target);
-    let plan = SamplePlan::new(&reader, flags.sample)?;
+    let plan = SamplePlan::new(reader, flags.sample)?;
     let mut recipe = Recipe { profile: Some(goal.profile.to_owned()), ..Recipe::default() };
-    let mut exam = Exam { file, reader: &reader, goal: &goal, plan: &plan, findings: Vec::new() };
+    let mut exam = Exam { file, reader, goal: &goal, plan: &plan, findings: Vec::new() };
     exam.structure(flags.sample, &mut recipe)?;
     let mut predicted_bytes = None;
     if plan.rows > 0 {
@@ -149,7 +148,8 @@ fn quoted(word: &str) -> String {
 
 /// Shows what could be better.
 pub(crate) fn run(command: &Doctor, global: &Global) -> Result<()> {
-    let diagnosis = diagnose(&command.source.file, &command.goal, global)?;
+    let reader = input::open(&command.source.file, global)?;
+    let diagnosis = diagnose(&command.source.file, &reader, &command.goal)?;
     if let Some(path) = &command.recipe {
         write_recipe(&diagnosis, path)?;
     }
@@ -209,6 +209,19 @@ fn print_sarif(diagnosis: &Diagnosis, global: &Global) -> Result<()> {
     sarif::print_log(rules, diagnosis.findings.iter().map(result).collect(), global)
 }
 
+impl Diagnosis {
+    /// The commands that do what the findings say, each once.
+    pub(crate) fn commands(&self) -> Vec<&str> {
+        let mut commands: Vec<&str> = Vec::new();
+        for finding in &self.findings {
+            if !commands.contains(&finding.command.as_str()) {
+                commands.push(&finding.command);
+            }
+        }
+        commands
+    }
+}
+
 impl Report for Diagnosis {
     const COMMAND: &'static str = "doctor";
 
@@ -223,8 +236,8 @@ impl Report for Diagnosis {
             Column::text("finding", |of| of.code.to_owned()),
             Column::text("column", |of| of.column.clone().unwrap_or_default()),
             Column::number("bytes", |of| of.bytes_changed()),
-            Column::number("write time", |of| advice::percent(of.write_time)),
-            Column::number("read time", |of| advice::percent(of.read_time)),
+            Column::number("write time", |of| percent(of.write_time)),
+            Column::number("read time", |of| percent(of.read_time)),
             Column::prose("message", |of| of.message.clone()),
         ];
         let title = format!(
@@ -247,16 +260,10 @@ impl Report for Diagnosis {
         if let Some(bytes) = self.predicted_bytes {
             lines.push(("written anew, by the trial", output::bytes(bytes, global)));
         }
-        let mut commands: Vec<&str> = Vec::new();
-        for finding in &self.findings {
-            if !commands.contains(&finding.command.as_str()) {
-                commands.push(&finding.command);
-            }
-        }
         out.about(&self.file, &lines)?;
         // Whole, so that they can be copied.
         let (sink, _) = out.raw();
-        for command in commands {
+        for command in self.commands() {
             writeln!(sink, "do: {}", escape(command))?;
         }
         Ok(())

@@ -11,6 +11,7 @@ use super::measure::{self, facts};
 use super::xml::{Xml, clean, real, unit};
 use super::{MapPicture, WIDTH, map, pages, palette, strip};
 use crate::args::{ColorBy, Section};
+use crate::doctor::{Diagnosis, percent};
 use crate::layout::Timeline;
 use crate::output::{bytes, count, share};
 
@@ -22,6 +23,7 @@ pub(crate) struct HtmlPage<'a> {
     pub(crate) summary: Vec<(&'static str, String)>,
     pub(crate) timelines: &'a [Timeline],
     pub(crate) parts: Option<&'a PartSizes>,
+    pub(crate) doctor: Option<&'a Diagnosis>,
 }
 
 const SCRIPT: &str = include_str!("page.js");
@@ -91,6 +93,7 @@ impl HtmlPage<'_> {
             Section::Strip => self.strip(),
             Section::Pages if !self.timelines.is_empty() => self.pages(),
             Section::Bytes => self.bytes(),
+            Section::Doctor => self.doctor(),
             _ => html! {},
         }
     }
@@ -357,6 +360,49 @@ impl HtmlPage<'_> {
                         }
                     } }
                 } }
+            }
+        }
+    }
+}
+
+impl HtmlPage<'_> {
+    /// The findings of `doctor`, and the commands that mend them.
+    fn doctor(&self) -> Markup {
+        let Some(doctor) = self.doctor else { return html! {} };
+        let global = self.picture.global;
+        html! {
+            section aria-labelledby="doctor" {
+                h2 id="doctor" { "What could be better" }
+                p {
+                    "By trials with " (count(doctor.sample_rows, global)) " of "
+                    (count(doctor.rows, global)) " rows."
+                    @if let Some(predicted) = doctor.predicted_bytes {
+                        " Written anew, the file would have " (bytes(predicted, global)) "."
+                    }
+                    @if doctor.findings.is_empty() { " Nothing was found." }
+                }
+                @if !doctor.findings.is_empty() {
+                    div class="wide" { table {
+                        thead { tr {
+                            th scope="col" { "finding" }
+                            th scope="col" { "column" }
+                            th scope="col" class="n" { "bytes" }
+                            th scope="col" class="n" { "write time" }
+                            th scope="col" class="n" { "read time" }
+                            th scope="col" { "message" }
+                        } }
+                        tbody { @for finding in &doctor.findings { tr {
+                            th scope="row" { (finding.code) }
+                            td { (clean(finding.column.as_deref().unwrap_or_default())) }
+                            td class="n" { (finding.bytes_changed()) }
+                            td class="n" { (percent(finding.write_time)) }
+                            td class="n" { (percent(finding.read_time)) }
+                            td { (clean(&finding.message)) }
+                        } } }
+                    } }
+                    p { "Do:" }
+                    ul { @for command in doctor.commands() { li { code { (clean(command)) } } } }
+                }
             }
         }
     }

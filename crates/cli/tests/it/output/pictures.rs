@@ -169,6 +169,21 @@ fn script_of_a_page_is_the_one_that_its_policy_allows() {
 }
 
 #[test]
+fn doctor_is_a_section_on_request() {
+    let folder = Folder::new();
+    hostile(&folder, "a.parquet");
+    let heading = ">What could be better</h2>";
+    assert!(!folder.text(&["report", "a.parquet"]).contains(heading));
+    let page = folder.text(&["report", "a.parquet", "--sections", "summary,doctor"]);
+    check_clean(&page);
+    assert!(page.contains(heading) && page.contains("checksums-missing"), "{page}");
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && !page.contains(">Map</h2>"));
+    assert!(page.contains("marq fill a.parquet -o NEW.parquet"));
+    let found = folder.json(&["report", "a.parquet", "--sections", "doctor", "-f", "json"]);
+    assert!(found["doctor"]["findings"].is_array() && found.get("pages").is_none());
+}
+
+#[test]
 fn overlay_fades_what_the_filter_prunes() {
     let folder = Folder::new();
     sorted(&folder, "a.parquet");
