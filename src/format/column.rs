@@ -45,7 +45,7 @@ thrift! {
         2 defaulted encodings: Vec<Encoding>,
         /// Names from below the root to the leaf. Some footers leave them out: columns are found
         /// by their order.
-        3 defaulted path_in_schema: Vec<String>,
+        3 omittable path_in_schema: Vec<String>,
         /// How the pages are compressed.
         4 required codec: CompressionCodec,
         /// Level entries: values, nulls and empty lists.

@@ -18,6 +18,9 @@ pub(crate) const MAGIC: [u8; 4] = *b"PAR1";
 /// First and last four bytes of a file whose footer is encrypted.
 pub(crate) const MAGIC_ENCRYPTED: [u8; 4] = *b"PARE";
 
+/// Last four bytes of a file whose footer has a proposed form, apache/arrow-rs pull request 10177.
+const MAGIC_DRAFT: [u8; 4] = *b"PARX";
+
 /// Bytes after the footer: its length and the magic.
 pub(crate) const TAIL_LEN: usize = 8;
 
@@ -51,6 +54,12 @@ pub(crate) fn parse(last8: &[u8; TAIL_LEN], file_len: u64) -> Result<ParsedTail>
     let encrypted = match magic {
         MAGIC => false,
         MAGIC_ENCRYPTED => true,
+        MAGIC_DRAFT => {
+            return Err(Error::unsupported(
+                "footers of the PARX draft",
+                "the file ends with PARX: its footer is of a form that is not in the specification",
+            ));
+        }
         _ => {
             return Err(Error::mismatch(
                 Spec::Container,
@@ -100,5 +109,12 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Container));
             assert!(error.to_string().contains(word), "{error}");
         }
+    }
+
+    #[test]
+    fn a_footer_of_a_draft_is_unsupported_by_name() {
+        let error = parse(b"\x64\0\0\0PARX", 112).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
+        assert!(error.to_string().contains("PARX"), "{error}");
     }
 }

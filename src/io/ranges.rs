@@ -244,9 +244,15 @@ pub(super) fn fetch(
         Some(free_lists) => read_pooled(source, need.clone(), free_lists),
         None => read_exactly(source, need.clone()),
     };
-    let bytes = match side_by_side {
-        true => threads::map(requests.needs().iter().collect(), read)?,
-        false => requests.needs().iter().map(read).collect::<Result<_>>()?,
+    let at_once = match requests.needs() {
+        [] | [_] => None,
+        needs => source.read_many(needs),
+    };
+    let bytes = match at_once {
+        // Their number and lengths are checked when they are supplied.
+        Some(bytes) => bytes?,
+        None if side_by_side => threads::map(requests.needs().iter().collect(), read)?,
+        None => requests.needs().iter().map(read).collect::<Result<_>>()?,
     };
     let mut read = requests.supply(bytes)?.into_iter();
     let mut next = || read.next().expect("one for each that was missing");
@@ -311,6 +317,33 @@ mod tests {
         assert_eq!(requests.needs(), std::slice::from_ref(&(0..30)));
         let error = requests.supply(vec![Bytes::from_static(&[0; 29])]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io);
+    }
+
+    #[test]
+    fn a_source_may_read_all_requests_at_once() {
+        struct AtOnce(Bytes, std::sync::atomic::AtomicUsize);
+        impl Source for AtOnce {
+            fn len(&self) -> Result<u64> {
+                Source::len(&self.0)
+            }
+            fn read(&self, _range: Range<u64>) -> Result<Bytes> {
+                Err(Error::internal("read one by one"))
+            }
+            fn read_many(&self, ranges: &[Range<u64>]) -> Option<Result<Vec<Bytes>>> {
+                self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Some(ranges.iter().map(|range| self.0.read(range.clone())).collect())
+            }
+        }
+        let bytes: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
+        let source = AtOnce(bytes.clone().into(), Default::default());
+        let ranges = [150_000..150_100, 7..9, 70_000..70_500];
+        for side_by_side in [false, true] {
+            let fetched = fetch(&source, &ranges, None, None, side_by_side).unwrap();
+            for (got, range) in fetched.bytes.iter().zip(&ranges) {
+                assert_eq!(&got[..], &bytes[range.start as usize..range.end as usize]);
+            }
+        }
+        assert_eq!(source.1.load(std::sync::atomic::Ordering::Relaxed), 2);
     }
 
     #[test]

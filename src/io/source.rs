@@ -29,6 +29,15 @@ pub trait Source: Send + Sync {
     /// `Io` if they cannot be read.
     fn read(&self, range: Range<u64>) -> Result<Bytes>;
 
+    /// Reads several ranges side by side, if the source has a better way than one read for each:
+    /// their bytes, in their order. Close ranges were joined before.
+    ///
+    /// `None`, the default, lets [`Source::read`] read each, on the threads of the reader.
+    fn read_many(&self, ranges: &[Range<u64>]) -> Option<Result<Vec<Bytes>>> {
+        let _ = ranges;
+        None
+    }
+
     /// Whether a range costs nothing to read, so that there is no use in joining it with its
     /// neighbours.
     fn in_memory(&self) -> bool {
@@ -125,6 +134,10 @@ impl<S: Source + ?Sized> Source for Arc<S> {
         (**self).read(range)
     }
 
+    fn read_many(&self, ranges: &[Range<u64>]) -> Option<Result<Vec<Bytes>>> {
+        (**self).read_many(ranges)
+    }
+
     fn in_memory(&self) -> bool {
         (**self).in_memory()
     }
@@ -166,6 +179,10 @@ impl Source for Indexed {
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         self.source.read(range)
+    }
+
+    fn read_many(&self, ranges: &[Range<u64>]) -> Option<Result<Vec<Bytes>>> {
+        self.source.read_many(ranges)
     }
 
     fn in_memory(&self) -> bool {

@@ -124,6 +124,7 @@ impl SealedFooter {
                 (*index, false, signature)
             }
         };
+        check_version(index.head().version)?;
         let schema = Schema::from_elements(index.take_schema(), limits)?;
         let quirks = WriterQuirks::parse(index.head().created_by.as_deref().unwrap_or_default());
         let leaves = schema.leaves_len();
@@ -134,6 +135,21 @@ impl SealedFooter {
         Ok(Footer { shared: Arc::new(shared) })
     }
 }
+
+/// Refuses versions of the format that are reserved. What a file of 1 or 2 holds does not differ.
+fn check_version(version: i32) -> Result<()> {
+    if version <= MAX_VERSION {
+        return Ok(());
+    }
+    let text = format_args!(
+        "the footer states version {version} of the format, and versions after {MAX_VERSION} are \
+         not specified yet"
+    );
+    Err(Error::unsupported("versions of the format after 2", text))
+}
+
+/// Versions of the format that have a meaning.
+const MAX_VERSION: i32 = 2;
 
 impl Footer {
     /// Parses the thrift bytes of a footer that is not encrypted. Encrypted columns then cannot be

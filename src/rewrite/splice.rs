@@ -31,7 +31,9 @@ use crate::format::{
 use crate::io::Sink;
 use crate::limits::{Budget, Reservation};
 use crate::read::{ChunkRegions, ChunkWalk};
-use crate::write::{IndexWriter, ModuleSealer, RowGroupEncryption, WriteOptions, footer, magic};
+use crate::write::{
+    IndexWriter, ModuleSealer, RowGroupEncryption, WriteOptions, footer, magic, state_paths,
+};
 
 /// Copies the row groups of the inputs.
 pub(super) struct Splicer<'a, S> {
@@ -47,6 +49,8 @@ pub(super) struct Splicer<'a, S> {
     pages: u64,
     /// By file, the bytes that were copied.
     regions: Vec<ChunkRegions>,
+    /// Whether chunks state their paths.
+    states_paths: bool,
 }
 
 /// The file that was written.
@@ -111,6 +115,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
             encryptor,
             decisions,
             encoders: ColumnEncoders::new(inputs, options, &budget),
+            states_paths: options.path_in_schema,
             out: CountingSink::new(sink),
             indexes: budget.reservation("the offset indexes of the file"),
             budget,
@@ -154,6 +159,7 @@ impl<'a, S: Sink> Splicer<'a, S> {
         self.check_sources()?;
         self.write_indexes(&mut metadata, &copied)?;
         let mut end = Vec::new();
+        state_paths(&mut metadata, &self.inputs.leaves, self.states_paths);
         footer(&mut metadata, &self.inputs.leaves, self.encryptor.as_ref(), &mut end)?;
         self.out.send(end.into())?;
         self.out.finish()?;

@@ -267,8 +267,9 @@ impl<'a> Node<'a> {
     #[cold]
     fn unknown_repetition(self) -> Error {
         let number = self.element().repetition_type.map_or(0, i32::from);
-        Error::unsupported("repetition type", format_args!("repetition type {number} is unknown"))
-            .at_column(self.path().dotted())
+        let draft = if number == 3 { " (VECTOR in proposals for fixed-size lists)" } else { "" };
+        let text = format_args!("repetition type {number}{draft} is not in the specification");
+        Error::unsupported("repetition type", text).at_column(self.path().dotted())
     }
 
     /// Whether the node is known to be REPEATED. The root is not.

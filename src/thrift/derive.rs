@@ -11,7 +11,7 @@
 //! ```
 //!
 //! * Needs: `required` (absent is an error), `optional` (an `Option`), `defaulted` (absent is the
-//!   default). Ids ascend, up to 31.
+//!   default), `omittable` (the same, and empty is not written). Ids ascend, up to 31.
 //! * `closed struct` keeps no unknown fields and can be built from its known fields alone; the
 //!   struct around it keeps what it loses, see [`Unknown`](super::Unknown).
 //! * `view struct Name of "Thrift"` is read-only: a second type for a thrift struct, with some of
@@ -524,6 +524,11 @@ macro_rules! thrift {
     (@write optional $id:literal $self:ident.$field:ident, $last:ident, $out:ident) => {
         if let Some(value) = &$self.$field {
             $crate::thrift::Write::write_field(value, $id, &mut $last, $out);
+        }
+    };
+    (@write omittable $id:literal $self:ident.$field:ident, $last:ident, $out:ident) => {
+        if !$self.$field.is_empty() {
+            $crate::thrift::Write::write_field(&$self.$field, $id, &mut $last, $out);
         }
     };
     (@write $need:ident $id:literal $self:ident.$field:ident, $last:ident, $out:ident) => {

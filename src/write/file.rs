@@ -11,7 +11,7 @@
 use bytes::Bytes;
 
 use super::encrypt::RowGroupEncryption;
-use super::footer::{Indexes, footer, indexes, magic};
+use super::footer::{Indexes, footer, indexes, magic, state_paths};
 use super::layout::FileLayout;
 use super::report::{RowGroupReport, WriteReport};
 use super::row_group::EncodedRowGroup;
@@ -105,6 +105,7 @@ impl FileAssembler {
         indexes(&mut self.row_groups, &self.indexes, self.len, encryptor, &mut end)?;
         let rows = self.reports.iter().map(|row_group| row_group.rows).sum();
         let mut metadata = layout.metadata(rows, self.row_groups)?;
+        state_paths(&mut metadata, &layout.row_groups.leaves, layout.options.path_in_schema);
         footer(&mut metadata, &layout.row_groups.leaves, encryptor, &mut end)?;
         let bytes = self.len + end.len() as u64;
         out.push(end.into());
@@ -119,6 +120,7 @@ impl FileAssembler {
     pub(crate) fn side_footer(&self, layout: &FileLayout) -> Result<Bytes> {
         let rows = self.reports.iter().map(|row_group| row_group.rows).sum();
         let mut metadata = layout.metadata(rows, self.row_groups.clone())?;
+        state_paths(&mut metadata, &layout.row_groups.leaves, layout.options.path_in_schema);
         let mut out = magic(None).to_vec();
         footer(&mut metadata, &layout.row_groups.leaves, None, &mut out)?;
         Ok(out.into())

@@ -163,6 +163,23 @@ pub(crate) fn magic(encryptor: Option<&FileEncryptor>) -> &'static [u8; 4] {
     }
 }
 
+/// Has each chunk state its path in the schema, or not.
+pub(crate) fn state_paths(metadata: &mut FileMetaData, leaves: &[Leaf], is_stated: bool) {
+    for row_group in &mut metadata.row_groups {
+        for (chunk, leaf) in row_group.columns.iter_mut().zip(leaves) {
+            let Some(meta) = &mut chunk.meta_data else { continue };
+            match is_stated {
+                true if meta.path_in_schema.is_empty() => {
+                    let names = leaf.path.names().iter();
+                    meta.path_in_schema = names.map(|name| name.to_string()).collect();
+                }
+                true => {}
+                false => meta.path_in_schema = Vec::new(),
+            }
+        }
+    }
+}
+
 /// Appends footer and tail, protected by the encryptor.
 ///
 /// # Errors

@@ -35,7 +35,7 @@ pub(crate) use row_group::EncodedRowGroup;
 pub(crate) use column::{EncodedChunk, Parallelism, SingleThread};
 pub(crate) use encrypt::{ModuleSealer, RowGroupEncryption};
 pub(crate) use file::FileAssembler;
-pub(crate) use footer::{IndexWriter, footer, magic};
+pub(crate) use footer::{IndexWriter, footer, magic, state_paths};
 pub(crate) use layout::FileLayout;
 pub(crate) use row_group::{BatchColumn, PendingRowGroup, RowGroupLayout};
 pub(crate) use schedule::{MAX_IN_FLIGHT, WriteSchedule, WriteStep};

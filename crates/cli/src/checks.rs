@@ -6,6 +6,7 @@ use crate::args::{Args, Command, Crypt, Format, Global, HiveTypes, Sample, When}
 use crate::failure::{Failure, Result};
 use crate::help;
 use crate::packed;
+use crate::urls;
 
 /// Checks the command line, and sets the format of the output by the extension of -o.
 ///
@@ -19,12 +20,10 @@ pub(crate) fn check(args: &mut Args) -> Result<()> {
     if let Some((flag, purpose)) = without_effect(&args.command, &args.global) {
         return Err(Failure::Usage(format!("{flag} is for {purpose}")));
     }
+    check_urls(args)?;
     let Some(output) = args.global.output.clone().filter(|path| *path != Path::new("-")) else {
         return Ok(());
     };
-    if output.to_string_lossy().contains("://") {
-        return Err(unknown_scheme(&output.to_string_lossy()));
-    }
     let in_place = convert.is_some_and(|command| command.in_place)
         || matches!(&args.command, Command::Rewrite(command) if command.in_place);
     let is_output = |file: &&String| is_same_file(Path::new(file), &output);
@@ -126,6 +125,9 @@ fn format_of(output: &Path) -> Result<Option<Format>> {
 
 /// Whether two paths are the same file, also through symbolic and hard links.
 pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
+    if a.to_str().is_some_and(urls::is_url) {
+        return a == b;
+    }
     let (Ok(a), Ok(b)) = (std::fs::canonicalize(a), std::fs::canonicalize(b)) else { return false };
     if !a.is_file() {
         return false;
@@ -141,11 +143,39 @@ pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b
 }
 
-/// The error for URLs such as `s3://…`.
-pub(crate) fn unknown_scheme(path: &str) -> Failure {
-    Failure::Usage(format!(
-        "{path}: marq reads and writes local files, and - for standard input and output; there are \
-         no schemes. Copy the file, or pipe it in; object stores are for the library, with its \
-         feature object_store"
-    ))
+/// Checks that the flags of URLs are about some, and that no object is to be changed in its place.
+fn check_urls(args: &Args) -> Result<()> {
+    let Args { command, global } = args;
+    let output = global.output.as_ref().map(|path| path.to_string_lossy().into_owned());
+    if let Some(output) = output.as_ref().filter(|path| path.contains("://") && !urls::is_url(path))
+    {
+        return Err(Failure::Usage(urls::unknown_scheme(output)));
+    }
+    let changed = match command {
+        Command::Append(append) => Some(&append.file),
+        Command::Compact(compact) => Some(&compact.folder),
+        Command::Rewrite(rewrite) if rewrite.in_place => Some(&rewrite.source.file),
+        Command::Convert(convert) if convert.in_place => convert.files.files.first(),
+        Command::Fill(fill) if fill.in_place => Some(&fill.source.file),
+        _ => None,
+    };
+    if let Some(url) = changed.filter(|file| urls::is_url(file)) {
+        return Err(Failure::Usage(format!(
+            "{url}: objects cannot be changed in their place; write a new one with -o (concat, \
+             rewrite, fill, convert)"
+        )));
+    }
+    let given = [
+        ("--endpoint", global.endpoint.is_some()),
+        ("--region", global.region.is_some()),
+        ("--anonymous", global.anonymous),
+        ("--ca-file", global.ca_file.is_some()),
+        ("--timeout", global.timeout.is_some()),
+        ("--retries", global.retries.is_some()),
+    ];
+    let has_url = command.files().iter().chain(&output).any(|file| urls::is_url(file));
+    match given.into_iter().find(|(_, is_given)| *is_given && !has_url) {
+        Some((flag, _)) => Err(Failure::Usage(format!("{flag} is for URLs, and none is given"))),
+        None => Ok(()),
+    }
 }

@@ -1,5 +1,5 @@
 //! Finds the files that a command works on: those that are named, and those in folders or matched
-//! by globs.
+//! by globs, of paths and of the URLs of stores.
 //!
 //! A named file is taken whatever its name is. Of folders and globs, regular files are taken, each
 //! once, whatever links lead to it; names that begin with `_` or `.` are skipped, as Spark, Hive
@@ -12,8 +12,8 @@ use glob::{MatchOptions, Pattern};
 use marquetry::Error;
 use walkdir::{DirEntry, WalkDir};
 
-use crate::checks;
 use crate::failure::{Failure, Result};
+use crate::{locations, urls};
 
 /// A file, and the deepest folder that the command line names for it: keys of partitions are looked
 /// for below what all files have in common of these.
@@ -28,7 +28,11 @@ pub(crate) fn expand(arguments: &[String]) -> Result<Vec<Found>> {
     let mut seen = HashSet::new();
     for argument in arguments {
         let path = Path::new(argument);
-        let found = if path.is_dir() {
+        let found = if urls::is_url(argument) {
+            let found = of_url(argument)?;
+            files.extend(found.into_iter().filter(|file| seen.insert(PathBuf::from(&file.path))));
+            continue;
+        } else if path.is_dir() {
             let found = walk(path, |below| Reach { is_match: is_parquet(below), ..Reach::IN })?;
             if found.is_empty() {
                 let text = format!(
@@ -41,7 +45,7 @@ pub(crate) fn expand(arguments: &[String]) -> Result<Vec<Found>> {
             found.into_iter().map(below).collect()
         } else if argument == "-" || path.exists() || !is_glob(argument) {
             if argument.contains("://") && !path.exists() {
-                return Err(checks::unknown_scheme(argument));
+                return Err(Failure::Usage(urls::unknown_scheme(argument)));
             }
             seen.extend(path.canonicalize());
             // Opening a path that does not exist reports the error.
@@ -184,6 +188,64 @@ fn unreadable(error: walkdir::Error) -> Failure {
     Error::io("the folder cannot be read", error.into()).at_file(path).into()
 }
 
+/// The files that a URL names: itself, those in a folder if it ends with `/`, or those that match
+/// a glob. Web servers do not list, so their URLs have no globs.
+fn of_url(url: &str) -> Result<Vec<Found>> {
+    let (_, rest) = url.split_once("://").unwrap_or_default();
+    let key = rest.split_once('/').map_or("", |(_, key)| key);
+    let is_web = url.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
+    let is_folder = key.is_empty() || key.ends_with('/');
+    if is_web || !(is_folder || is_glob(key)) {
+        let path = Path::new(url);
+        return Ok(vec![Found { path: url.to_owned(), below: folder(path) }]);
+    }
+    let root = url.get(..url.len() - key.len()).unwrap_or(url).trim_end_matches('/');
+    let names: Vec<&str> = key.split('/').filter(|name| !name.is_empty()).collect();
+    let literal = names.iter().take_while(|name| !is_glob(name)).count();
+    let (folders, names) = names.split_at(literal);
+    let pattern =
+        |name: &&str| Pattern::new(name).map_err(|error| Failure::Usage(format!("{url}: {error}")));
+    let patterns = names.iter().map(pattern).collect::<Result<Vec<_>>>()?;
+    let prefix = folders.iter().fold(format!("{root}/"), |prefix, name| format!("{prefix}{name}/"));
+    // A glob of one name does not look into folders, unless it ends with a slash.
+    let deep = is_folder || patterns.len() != 1 || names == ["**"];
+    let listed = locations::list(&prefix, deep)?;
+    let found = listed.into_iter().filter_map(|object| {
+        let below = Path::new(&object.below);
+        let named = if patterns.is_empty() { 0 } else { names_met(&patterns, below, is_folder)? };
+        let is_shown = below.components().all(|name| {
+            let name = name.as_os_str().to_string_lossy();
+            !is_hidden(&name) || patterns.iter().any(|of| spells(of, &name))
+        });
+        let is_wanted = is_shown && (named == below.components().count() || is_parquet(below));
+        let folder: PathBuf = below.components().take(named).collect();
+        let folder = if folder == below { self::folder(&folder) } else { folder };
+        is_wanted.then(|| Found { below: Path::new(&prefix).join(folder), path: object.url })
+    });
+    let found: Vec<Found> = found.collect();
+    if found.is_empty() {
+        let what =
+            if patterns.is_empty() { "no .parquet object is below" } else { "no object matches" };
+        return Err(Failure::Usage(format!("{what} {url}")));
+    }
+    Ok(found)
+}
+
+/// After how many of its names an object meets all patterns: all of them, or, where the glob names
+/// folders, fewer.
+fn names_met(patterns: &[Pattern], below: &Path, is_folder: bool) -> Option<usize> {
+    let (step, names) = (states(patterns, below)?, below.components().count());
+    match step.is_named && !is_folder {
+        true => Some(names),
+        false => step.names.filter(|named| *named < names),
+    }
+}
+
+/// Whether a pattern says the first character of a name that is passed over.
+fn spells(pattern: &Pattern, name: &str) -> bool {
+    pattern.as_str().starts_with(['_', '.']) && pattern.matches_with(name, OPTIONS)
+}
+
 /// The files that match a glob, each with the folder below which its keys are looked for; a folder
 /// that matches stands for the Parquet files in it.
 fn matching(glob: &str) -> Result<Vec<(FoundFile, PathBuf)>> {
@@ -208,13 +270,10 @@ fn matching(glob: &str) -> Result<Vec<(FoundFile, PathBuf)>> {
         let is_named = step.is_some_and(|step| step.is_named);
         let is_below = step.is_some_and(|step| step.names.is_some());
         let name = below.file_name().unwrap_or_default().to_string_lossy();
-        let spells = |pattern: &Pattern| {
-            pattern.as_str().starts_with(['_', '.']) && pattern.matches_with(&name, OPTIONS)
-        };
         Reach {
             is_match: is_named || (is_below && is_parquet(below)),
             leads_on: step.is_some(),
-            shows_hidden: patterns.iter().any(spells),
+            shows_hidden: patterns.iter().any(|pattern| spells(pattern, &name)),
         }
     })?;
     let with_folder = |file: FoundFile| {

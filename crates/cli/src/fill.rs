@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::hive::Input;
 use crate::json::AsText;
 use crate::report::{self, Column, Report, Tables};
-use crate::{input, interrupt, output, parquet_out};
+use crate::{input, interrupt, locations, output, parquet_out};
 
 /// The parts to fill in, and where the new file goes.
 pub(crate) struct FillOptions {
@@ -126,7 +126,7 @@ pub(crate) fn fill(options: &FillOptions, global: &Global) -> Result<()> {
             return Ok(());
         }
         (Some(path), false) => {
-            let sink: Box<dyn Sink> = Box::new(interrupt::create(path)?);
+            let sink: Box<dyn Sink> = locations::sink(path)?;
             let done = fill.run(sink)?;
             let mut report = FillReport::new(file, old_bytes, done.rows, done.parts, done.notes);
             report.output = Some(path.display().to_string());

@@ -20,6 +20,7 @@ use crate::hive::{self, Completed, Input};
 use crate::keys;
 use crate::sniff;
 use crate::variants::Part;
+use crate::{locations, trace_io, urls};
 
 /// The files, in the order of the arguments.
 pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
@@ -90,6 +91,9 @@ static PIPES: Mutex<Vec<(String, Bytes)>> = Mutex::new(Vec::new());
 
 /// The bytes of a file, or of standard input or another pipe, which is read whole.
 pub(crate) fn source(path: &str, global: &Global) -> Result<Arc<dyn Source>> {
+    if urls::is_url(path) {
+        return locations::source(path);
+    }
     let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, bytes)) = pipes.iter().find(|(pipe, _)| pipe == path) {
         return Ok(Arc::new(bytes.clone()));
@@ -101,7 +105,7 @@ pub(crate) fn source(path: &str, global: &Global) -> Result<Arc<dyn Source>> {
         let mut file = std::fs::File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_file() || metadata.is_dir() {
-            return Ok(Arc::new(file));
+            return Ok(trace_io::traced(path, file));
         }
         read_whole(&mut file, path, global)?
     };
@@ -191,6 +195,7 @@ pub(crate) fn configure_with(
         None => Reader::with_limits(source, limits),
     };
     let reader = opened.map_err(|e| e.at_file(path))?;
+    trace_io::know(path, reader.file_len(), reader.metadata());
     let is_of_ctr = keys.is_some() && reader.metadata().has_unauthenticated_pages();
     if is_of_ctr && !global.quiet && !SAID_CTR.swap(true, Ordering::Relaxed) {
         let path = escape::escape(path);

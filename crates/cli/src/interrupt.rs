@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use marquetry::Error;
 use marquetry::io::PathSink;
 
+use crate::urls;
+
 /// The temporary files of this process, those that are gone by now among them.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -42,6 +44,7 @@ pub(crate) fn listen() {
             for path in temporary.iter() {
                 let _ = std::fs::remove_file(path);
             }
+            urls::abort_uploads();
             std::process::exit(128 + signal);
         }
     });

@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::args::{AlgorithmName, EncryptFlags, Global};
 use crate::failure::{Failure, Result};
+use crate::locations;
 
 /// The keys for reading from the flags.
 #[derive(Default)]
@@ -68,6 +69,9 @@ pub(crate) fn key_ring(global: &Global) -> Result<KeyRing> {
 pub(crate) fn materials(parquet: &Path) -> Result<Option<KeyMaterials>> {
     let path = KeyMaterials::path_for(parquet);
     let name = path.display().to_string();
+    if let Some(url) = locations::url(&path) {
+        return materials_of_url(url);
+    }
     let Ok(there) = std::fs::metadata(&path) else { return Ok(None) };
     // A pipe or a device there may wait, or never end.
     if !there.is_file() || there.len() > MAX_MATERIALS {
@@ -80,6 +84,24 @@ pub(crate) fn materials(parquet: &Path) -> Result<Option<KeyMaterials>> {
         .and_then(|file| file.take(MAX_MATERIALS).read_to_end(&mut json))
         .map_err(|e| Error::io("the key material cannot be read", e).at_file(name.as_str()))?;
     Ok(Some(KeyMaterials::from_json(&json).map_err(|e| e.at_file(name.as_str()))?))
+}
+
+/// The same beside an object; a missing one is none.
+fn materials_of_url(url: &str) -> Result<Option<KeyMaterials>> {
+    let source = locations::source(url)?;
+    let is_missing = |error: &Error| {
+        let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+        cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::NotFound)
+    };
+    let len = match source.len() {
+        Err(error) if is_missing(&error) => return Ok(None),
+        len => len?,
+    };
+    if len > MAX_MATERIALS {
+        let text = format!("{url}: key material has at most {MAX_MATERIALS} bytes");
+        return Err(Failure::Usage(text));
+    }
+    Ok(Some(KeyMaterials::from_json(&source.read(0..len)?).map_err(|e| e.at_file(url))?))
 }
 
 /// Bytes of key material: a hundred thousand keys take less.

@@ -1,6 +1,7 @@
 //! `marq` inspects Parquet files, and converts them to and from other formats.
 //!
-//! [`run`] is the whole tool, for programs that bundle it; it is outside semver. Each command has
+//! [`run`] is the whole tool, for programs that bundle it, and [`urls`] opens URLs as files; both are
+//! outside semver. Each command has
 //! one module. Only data go to standard output; messages go to standard error.
 
 #![forbid(unsafe_code)]
@@ -36,6 +37,7 @@ mod interrupt;
 mod json;
 mod keys;
 mod layout;
+mod locations;
 mod manual;
 mod map;
 mod optimize;
@@ -61,8 +63,11 @@ mod source;
 mod stats;
 mod table;
 mod text;
+mod trace_io;
 mod trial;
 mod types;
+mod url_stream;
+pub mod urls;
 mod variants;
 mod walk;
 
@@ -82,10 +87,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(no_command) => return no_command.answer(),
     };
     args.global.color().apply();
-    match checks::check(&mut args).and_then(|()| command(&args)) {
+    locations::configure(&args.global);
+    trace_io::begin(&args.global);
+    let code = match checks::check(&mut args).and_then(|()| command(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(args.global.format),
-    }
+    };
+    trace_io::report(&args.global);
+    code
 }
 
 fn command(args: &Args) -> Result<()> {

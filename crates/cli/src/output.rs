@@ -5,11 +5,11 @@ use std::io::{BufWriter, IsTerminal, Stdout, Write};
 use std::path::Path;
 
 use bytes::Bytes;
-use marquetry::io::{PathSink, Sink as _};
+use marquetry::io::Sink as FileSink;
 
 use crate::args::Global;
 use crate::failure::Result;
-use crate::interrupt;
+use crate::locations;
 use crate::packed::{Packer, Packing};
 
 /// The output: standard output, or a file that appears once it is complete.
@@ -25,8 +25,8 @@ pub(crate) struct Sink {
 
 enum Destination {
     Stdout(Stdout),
-    /// A device or a pipe among them.
-    File(PathSink),
+    /// A device, a pipe or an object of a store among them.
+    File(Box<dyn FileSink>),
 }
 
 impl Sink {
@@ -36,7 +36,7 @@ impl Sink {
         let path = global.output.as_deref().filter(|path| *path != Path::new("-"));
         let (target, capacity) = match path {
             None => (Destination::Stdout(std::io::stdout()), 1 << 16),
-            Some(path) => (Destination::File(interrupt::create(path)?), 1 << 20),
+            Some(path) => (Destination::File(locations::sink(path)?), 1 << 20),
         };
         let terminal = is_at_terminal(global);
         let stdout = path.is_none();

@@ -11,7 +11,7 @@ use marquetry::{
 
 use crate::args::{EncryptFlags, Global, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
-use crate::{interrupt, keys, salvage, variants};
+use crate::{interrupt, keys, locations, salvage, variants};
 
 /// The options that the flags say.
 pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOptions> {
@@ -48,6 +48,7 @@ pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOption
         options = options.with_memory(bytes);
     }
     options = options.with_hint(!flags.no_arrow_schema).with_full_range(flags.full_range);
+    options = options.with_path_in_schema(!flags.omit_path_in_schema);
     for setting in &flags.encoding {
         let Some((column, name)) = setting.rsplit_once('=') else {
             return Err(Failure::Usage(format!("--encoding {setting}: say COL=ENCODING")));
@@ -93,7 +94,7 @@ impl ParquetOut {
         };
         let path = global.output.as_deref();
         let sink: Box<dyn Sink> = match path.filter(|path| *path != std::path::Path::new("-")) {
-            Some(path) => Box::new(interrupt::create(path)?),
+            Some(path) => locations::sink(path)?,
             None => Box::new(WriteSink(std::io::stdout())),
         };
         let writer = Writer::over(sink, encoder);
@@ -102,6 +103,10 @@ impl ParquetOut {
             let text = "--side-footer: standard output has no file beside it; say one with -o";
             return Err(Failure::Usage(text.to_owned()));
         };
+        if locations::url(output).is_some() {
+            let text = "--side-footer: an object has no file beside it; write to a path with -o";
+            return Err(Failure::Usage(text.to_owned()));
+        }
         let side = salvage::side_footer_of(output);
         interrupt::remove_at_end(&side);
         Ok(Self(writer.with_side_footer(side, every as usize)?))

@@ -31,7 +31,7 @@ use serde::Deserialize;
 
 use crate::args::{self, Global};
 use crate::failure::{Failure, Result};
-use crate::{crypt, fill, input, interrupt};
+use crate::{crypt, fill, input, locations};
 
 /// How a file is written anew. What is not said is as the writer has it by default.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -202,7 +202,7 @@ pub(crate) fn rewrite(
         options = options.with_memory(bytes);
     }
     let sink: Box<dyn Sink> = match path {
-        Some(path) => Box::new(interrupt::create(path)?),
+        Some(path) => locations::sink(path)?,
         None => Box::new(WriteSink(std::io::stdout())),
     };
     let schema = reader.metadata().schema();

@@ -14,7 +14,7 @@ use crate::fill::{self, FillOptions, sort_column};
 use crate::parquet_out;
 use crate::plan_report::{PlanReport, RewriteReport, SplitReport};
 use crate::recipe::{self, Recipe};
-use crate::{checks, crypt, input, interrupt, keys, output, report};
+use crate::{checks, crypt, input, keys, locations, output, report};
 
 /// Writes a file anew.
 pub(crate) fn rewrite(command: &args::Rewrite, global: &Global) -> Result<()> {
@@ -244,7 +244,7 @@ pub(crate) fn run(
 ) -> Result<()> {
     let begun = begin(rewrite, global)?;
     let sink: Box<dyn Sink> = match output != Path::new("-") {
-        true => Box::new(interrupt::create(output)?),
+        true => locations::sink(output)?,
         false => Box::new(WriteSink(std::io::stdout())),
     };
     let done = rewrite.run(Unchanged::new(sink, paths))?;
@@ -339,10 +339,13 @@ pub(crate) fn split(command: &Split, global: &Global) -> Result<()> {
         let to_screen = Global { output: None, ..global.clone() };
         return report::print(&SplitReport { files }, &to_screen);
     }
-    if let Some(name) = names.iter().find(|name| name.exists()) {
-        return Err(Failure::Usage(format!("{}: it exists already", name.display())));
+    for name in &names {
+        if locations::exists(name)? {
+            return Err(Failure::Usage(format!("{}: it exists already", name.display())));
+        }
     }
-    if let Some(folder) = names.first().and_then(|name| name.parent()) {
+    let is_url = locations::url(output).is_some();
+    if let Some(folder) = names.first().and_then(|name| name.parent()).filter(|_| !is_url) {
         let failed = |e| Error::io("making the folder", e).at_file(folder.display().to_string());
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
@@ -351,7 +354,7 @@ pub(crate) fn split(command: &Split, global: &Global) -> Result<()> {
         let done = run("split", part, std::slice::from_ref(path), name, global);
         if let Err(error) = done {
             // All, or none.
-            made.iter().for_each(|name| drop(std::fs::remove_file(name)));
+            made.iter().for_each(|name| locations::remove(name));
             return Err(error);
         }
         made.push(name);
@@ -393,6 +396,10 @@ fn by_value(
         let name = output.join(format!("{column}=…")).display().to_string();
         let plan = PlanReport::new(std::slice::from_ref(&command.source.file), name, plan);
         return report::print(&SplitReport { files: vec![plan] }, &to_screen);
+    }
+    if locations::url(output).is_some() {
+        let text = "--by writes folders, not objects: say a local folder with -o";
+        return Err(Failure::Usage(text.to_owned()));
     }
     let mut options = WriteOptions::new();
     for pair in &flags.set_kv {

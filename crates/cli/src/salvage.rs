@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::{Global, SalvageFile};
 use crate::failure::{Failure, Result};
 use crate::report::{self, Column, Report, Tables};
-use crate::{escape, input, interrupt, output};
+use crate::{escape, input, locations, output};
 
 /// Recovers what is whole, and says what is not.
 pub(crate) fn run(command: &SalvageFile, global: &Global) -> Result<()> {
@@ -24,12 +24,12 @@ pub(crate) fn run(command: &SalvageFile, global: &Global) -> Result<()> {
     let account = found.account();
     if let Some(path) = global.output.as_deref().filter(|_| !account.recovered.is_empty()) {
         let sink: Box<dyn Sink> = match to_stdout {
-            false => Box::new(interrupt::create(path)?),
+            false => locations::sink(path)?,
             true => Box::new(WriteSink(std::io::stdout())),
         };
         found.write(sink)?;
     } else if let Some(path) = global.output.as_deref().filter(|_| account.is_complete()) {
-        found.write(interrupt::create(path)?)?;
+        found.write(locations::sink(path)?)?;
     }
     if is_reported {
         // The output is that of the command, and the account is shown.

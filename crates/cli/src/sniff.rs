@@ -14,12 +14,13 @@ pub(crate) fn not_parquet(source: &impl Source, path: &str) -> Option<Failure> {
     if len == 0 {
         return Some(Failure::content(path, None, "is empty"));
     }
-    let head = source.read(0..len.min(HEAD)).ok()?;
+    // The end first: of a URL it is there, and it is all that most files need.
     let tail = source.read(len.saturating_sub(4)..len).ok()?;
     let is_magic = |bytes: &[u8]| bytes.starts_with(b"PAR1") || bytes.starts_with(b"PARE");
-    if is_magic(&tail) {
+    if is_magic(&tail) || &tail[..] == b"PARX" {
         return None;
     }
+    let head = source.read(0..len.min(HEAD)).ok()?;
     if is_magic(&head) {
         let text =
             "begins as Parquet, but has no footer: the file was cut off, or was not finished";

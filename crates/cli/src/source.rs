@@ -23,8 +23,9 @@ use crate::failure::{Failure, Result};
 use crate::hive::{Completed, Input, Partitions};
 use crate::packed::{self, Packing};
 use crate::progress::Read;
+use crate::url_stream::UrlStream;
 use crate::variants::{LinesAsVariant, Part};
-use crate::{input, text};
+use crate::{input, locations, text, trace_io, urls};
 
 /// Batches, one after the other.
 pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
@@ -319,6 +320,9 @@ fn arrow(
                 ContentKind::File(inner) => {
                     Box::new(BufReader::new(Counted { inner, read: read.clone() }))
                 }
+                ContentKind::Url(inner) => {
+                    Box::new(BufReader::new(Counted { inner, read: read.clone() }))
+                }
                 ContentKind::Stream(mut stream) => {
                     Box::new(Cursor::new(input::read_whole(&mut stream, &name, global)?))
                 }
@@ -441,6 +445,7 @@ const PARTS_OF_MEMORY: u64 = 16;
 
 enum ContentKind {
     File(File),
+    Url(UrlStream),
     Stream(Box<dyn io::Read>),
 }
 
@@ -455,6 +460,11 @@ impl Content {
                 return Err(Failure::Usage("standard input is a terminal".to_owned()));
             }
             ContentKind::Stream(Box::new(io::stdin().lock()))
+        } else if urls::is_url(&name) {
+            let source = locations::source(&name)?;
+            let file_len = source.len()?;
+            len = Some(file_len);
+            ContentKind::Url(UrlStream::new(source, file_len))
         } else {
             let file = File::open(&name).map_err(failed)?;
             let metadata = file.metadata().map_err(failed)?;
@@ -477,6 +487,9 @@ impl Content {
             packing: None,
             max_record_bytes: (memory / PARTS_OF_MEMORY).max(1),
         };
+        if form.is_none() && file.ends_as_parquet()? {
+            return Ok(file);
+        }
         file.packing = Packing::from_magic(&file.magic()?);
         file.form = match form {
             Some(form) => form,
@@ -487,6 +500,13 @@ impl Content {
             return Err(Failure::content(&file.name, None, text));
         }
         Ok(file)
+    }
+
+    /// Whether a URL is a Parquet file, by its end, which is there: the beginning costs a request.
+    fn ends_as_parquet(&self) -> Result<bool> {
+        let ContentKind::Url(stream) = &self.bytes else { return Ok(false) };
+        let end = stream.source.read(stream.len.saturating_sub(4)..stream.len)?;
+        Ok(matches!(&end[..], b"PAR1" | b"PARE"))
     }
 
     /// The first bytes of the contents.
@@ -524,7 +544,10 @@ impl Content {
     /// A reader of the file, which is left empty.
     fn reader(&mut self, global: &Global) -> Result<Reader> {
         match std::mem::replace(&mut self.bytes, ContentKind::Stream(Box::new(io::empty()))) {
-            ContentKind::File(file) => input::configure(file, &self.name, global),
+            ContentKind::File(file) => {
+                input::configure(trace_io::traced(&self.name, file), &self.name, global)
+            }
+            ContentKind::Url(stream) => input::configure(stream.source, &self.name, global),
             ContentKind::Stream(mut stream) => {
                 let bytes = input::read_whole(&mut stream, &self.name, global)?;
                 input::configure(Bytes::from(bytes), &self.name, global)
@@ -537,6 +560,7 @@ impl Content {
         let read = read.clone();
         let file: Box<dyn io::Read> = match self.bytes {
             ContentKind::File(inner) => Box::new(Counted { inner, read }),
+            ContentKind::Url(inner) => Box::new(Counted { inner, read }),
             ContentKind::Stream(inner) => Box::new(Counted { inner, read }),
         };
         let Some(packing) = self.packing else { return Ok(file) };
@@ -555,6 +579,11 @@ impl ContentKind {
     ) -> io::Result<T> {
         match self {
             Self::File(file) => {
+                let seen = look(file)?;
+                file.seek(SeekFrom::Start(0))?;
+                Ok(seen)
+            }
+            Self::Url(file) => {
                 let seen = look(file)?;
                 file.seek(SeekFrom::Start(0))?;
                 Ok(seen)

@@ -172,6 +172,44 @@ fn a_repetition_that_does_not_exist_is_an_error() {
 }
 
 #[test]
+fn what_is_only_proposed_is_unsupported_by_name() {
+    let vector = filled!(SchemaElement {
+        repetition_type: Some(FieldRepetitionType::Unknown(3)),
+        ..required("v", Type::Int32)
+    });
+    let mut footer = file(schema(), 3, simple());
+    let end = footer.len();
+    footer[end - 4..].copy_from_slice(b"PARX");
+    let files = [
+        ("VECTOR", file(vec![vector], 3, simple())),
+        ("PARX", footer),
+        ("version 3", changed(|meta| meta.version = 3)),
+    ];
+    for (name, bytes) in files {
+        let error = read(bytes).expect_err(name);
+        assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
+fn columns_without_paths_are_found_by_their_order() {
+    let two = vec![required("a", Type::Int32), required("b", Type::Int32)];
+    let chunk = |values: &[i32]| {
+        let page = v1(values.len().try_into().expect("few"), Encoding::Plain, &ints(values));
+        Chunk::new(Type::Int32, values.len(), &[page])
+    };
+    let chunks = vec![chunk(&[1, 2]), chunk(&[3, 4])];
+    let bytes = file_with(two, vec![(2, chunks)], |meta| {
+        for chunk in &mut meta.row_groups[0].columns {
+            chunk.meta_data.as_mut().expect("a chunk").path_in_schema = Vec::new();
+        }
+    });
+    let reader = Reader::new(Bytes::from(bytes)).expect("a footer").project(["b"]).expect("b");
+    assert_eq!(column(&read_with(reader).expect("rows")), [json!(3), json!(4)]);
+}
+
+#[test]
 fn offsets_of_a_chunk_without_values_are_not_followed() {
     let file = file_with(schema(), vec![(0, vec![Chunk::new(Type::Int32, 0, &[])])], |meta| {
         let meta = meta.row_groups[0].columns[0].meta_data.as_mut().expect("a chunk");

@@ -691,3 +691,62 @@ fn an_error_of_an_earlier_row_group_ends_the_file() {
         assert!(writer.finish().is_err());
     }
 }
+
+#[test]
+fn paths_of_columns_are_left_out_on_request_and_stated_again_by_a_rewrite() {
+    use marquetry::rewrite::Rewrite;
+    let names = StringArray::from(vec!["x", "y", "z"]);
+    let inner: ArrayRef = Arc::new(Int32Array::from(vec![Some(4), None, Some(6)]));
+    let field = Arc::new(Field::new("n", DataType::Int32, true));
+    let nested: ArrayRef = Arc::new(StructArray::from(vec![(field, inner)]));
+    let batch = table(vec![("name", Arc::new(names) as ArrayRef), ("s", nested)]);
+    let paths = |file: &bytes::Bytes| -> Vec<Vec<String>> {
+        let chunks = metadata(file).row_groups.into_iter().flat_map(|group| group.columns);
+        chunks.map(|chunk| chunk.meta_data.expect("metadata").path_in_schema).collect()
+    };
+    let stated = [vec!["name".to_owned()], vec!["s".to_owned(), "n".to_owned()]];
+    let with = written_with(&batch, WriteOptions::new()).expect("a file");
+    let omit = || WriteOptions::new().with_path_in_schema(false);
+    let without = written_with(&batch, omit()).expect("a file");
+    assert_eq!(paths(&with), stated);
+    assert_eq!(paths(&without), [Vec::<String>::new(), Vec::new()]);
+    assert!(without.len() < with.len(), "the field is left out, not empty");
+    assert_eq!(read(without.to_vec()).expect("rows"), read(with.to_vec()).expect("rows"));
+    let rewritten = |file: &bytes::Bytes, options: WriteOptions| -> bytes::Bytes {
+        let reader = Reader::new(file.clone()).expect("a file");
+        let (mut out, rewrite) = (Vec::new(), Rewrite::new([reader]).options(options));
+        rewrite.run(WriteSink(&mut out)).expect("a copy");
+        out.into()
+    };
+    assert_eq!(paths(&rewritten(&without, WriteOptions::new())), stated);
+    assert_eq!(paths(&rewritten(&without, omit())), paths(&without));
+    assert_eq!(paths(&rewritten(&with, omit())), paths(&without));
+}
+
+#[test]
+fn arrow_rs_reads_a_footer_without_paths() {
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    let batch = table(vec![("x", Arc::new(Int32Array::from(vec![1, 2, 3])) as ArrayRef)]);
+    let options = WriteOptions::new().with_path_in_schema(false);
+    let file = written_with(&batch, options).expect("a file");
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("a footer").build();
+    let rows: usize = reader.expect("a reader").map(|batch| batch.expect("rows").num_rows()).sum();
+    assert_eq!(rows, 3);
+}
+
+#[cfg(feature = "encryption")]
+#[test]
+fn paths_are_left_out_of_encrypted_metadata_too() {
+    use marquetry::Limits;
+    use marquetry::crypt::{Decryption, Encryption, Key};
+    let batch = table(vec![("x", Arc::new(Int32Array::from(vec![1, 2, 3])) as ArrayRef)]);
+    let (footer, column) = (|| Key::new([1; 16]).unwrap(), || Key::new([2; 16]).unwrap());
+    let encryption = Encryption::new(footer()).with_column_key("x", column());
+    let options = WriteOptions::new().with_path_in_schema(false).with_encryption(encryption);
+    let file = written_with(&batch, options).expect("a file");
+    let keys = Decryption::new().with_footer_key(footer()).with_column_key("x", column());
+    let reader = Reader::with_keys(file, Limits::default(), &keys).expect("a footer");
+    let meta = reader.metadata().column_chunk(0, 0).expect("a chunk").meta_data.expect("metadata");
+    assert!(meta.path_in_schema.is_empty());
+    assert_eq!(crate::support::read_with(reader).expect("rows").len(), 1);
+}

@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::urls;
+
 /// Compares two files.
 ///
 /// Files that are written otherwise, and hold the same rows, are equal. NaN is equal to NaN, and
@@ -15,7 +17,7 @@ use serde::Serialize;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {
     /// The two files.
-    #[arg(required = true, num_args = 2, value_names = ["A", "B"])]
+    #[arg(required = true, num_args = 2, value_names = ["A", "B"], value_parser = urls::argument)]
     pub(crate) files: Vec<String>,
     /// The parts that are compared: schema, layout (how the files are written), stats (what they
     /// state of their values), data (rows).
@@ -46,11 +48,11 @@ pub(crate) enum Compared {
 #[derive(Debug, clap::Args)]
 pub(crate) struct SalvageFile {
     /// The damaged file.
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = urls::argument)]
     pub(crate) file: String,
     /// A file with the same schema, best of the same writer: where the footer is lost, it tells
     /// columns and codecs.
-    #[arg(long, value_name = "OTHER")]
+    #[arg(long, value_name = "OTHER", value_parser = urls::argument)]
     pub(crate) schema_from: Option<String>,
     /// The side footer of an export that was killed. Default: FILE.side-footer, if it is there.
     #[arg(long, value_name = "FILE")]

@@ -1,6 +1,7 @@
 //! The flags of `concat` and `append`.
 
 use super::{Columns, EncryptFlags, Files};
+use crate::urls;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Concat {
@@ -16,7 +17,7 @@ pub(crate) struct Concat {
 pub(crate) struct Append {
     /// The file that becomes longer: a new one is written beside it, of its bytes and those of the
     /// others, and takes its place once it is complete.
-    #[arg(value_name = "TARGET")]
+    #[arg(value_name = "TARGET", value_parser = urls::argument)]
     pub(crate) file: String,
     #[command(flatten)]
     pub(crate) files: Files,

@@ -32,6 +32,7 @@ pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch,
 use crate::failure::{Failure, Result};
 use crate::help;
 use crate::help_where;
+use crate::urls;
 
 /// Inspect Parquet files, and convert them to and from other formats.
 ///
@@ -169,9 +170,9 @@ pub(crate) enum Command {
 /// Flags of every command, and those of all commands that read rows.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Global {
-    /// Write to this file instead of standard output; its extension sets the format, unless -f
-    /// does.
-    #[arg(short, long, global = true, value_name = "FILE", help_heading = OUTPUT)]
+    /// Write to this file or URL instead of standard output; its extension sets the format, unless
+    /// -f does.
+    #[arg(short, long, global = true, value_name = "FILE", value_parser = path, help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
     /// Form of the output. Default: a table on a terminal, JSON (JSON lines for rows, a number for
     /// count) in a pipe.
@@ -241,6 +242,27 @@ pub(crate) struct Global {
     /// that are not trusted.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) verify_statistics: bool,
+    /// After the run, print what was read: bytes, what they are, and how long it took.
+    #[arg(long, global = true, help_heading = READING)]
+    pub(crate) trace_io: bool,
+    /// The server of the store, such as `http://127.0.0.1:9000`, in place of that of its provider.
+    #[arg(long, global = true, value_name = "URL", help_heading = URLS)]
+    pub(crate) endpoint: Option<String>,
+    /// Region of the bucket (s3://). Default: AWS_REGION, the profile, or what the bucket says.
+    #[arg(long, global = true, value_name = "NAME", help_heading = URLS)]
+    pub(crate) region: Option<String>,
+    /// Sign nothing, and send no password: for public objects.
+    #[arg(long, global = true, help_heading = URLS)]
+    pub(crate) anonymous: bool,
+    /// Certificates (PEM) to trust beside those of the system.
+    #[arg(long, global = true, value_name = "FILE", help_heading = URLS)]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Seconds that a server may be silent. Default: 30.
+    #[arg(long, global = true, value_name = "SECONDS", help_heading = URLS)]
+    pub(crate) timeout: Option<u32>,
+    /// How often a request is made again that fails. Default: 4.
+    #[arg(long, global = true, value_name = "N", help_heading = URLS)]
+    pub(crate) retries: Option<u32>,
     /// A file of keys to read with, one per line: ID = HEX. The ID is footer, column:PATH, the key
     /// metadata that the file stores, or the name of a master key that wraps keys. Lines that begin
     /// with # are comments.
@@ -273,6 +295,12 @@ const WRITING: &str = "Writing Parquet";
 const TEXT: &str = "CSV and JSON lines";
 const VALUES: &str = "Values";
 const KEYS: &str = "Encryption";
+const URLS: &str = "URLs";
+
+/// A path or a URL.
+fn path(text: &str) -> Result<PathBuf, String> {
+    urls::argument(text).map(PathBuf::from)
+}
 
 impl Global {
     /// Whether keys to read with are given.
@@ -374,8 +402,8 @@ impl Command {
 /// Files to work on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Files {
-    /// Files, globs, folders, or - for standard input.
-    #[arg(required = true, value_name = "FILE")]
+    /// Files, globs, folders, URLs, or - for standard input.
+    #[arg(required = true, value_name = "FILE", value_parser = urls::argument)]
     pub(crate) files: Vec<String>,
 }
 
@@ -415,8 +443,8 @@ pub(crate) struct Rows {
 /// Files whose rows are read, and which columns and rows of them.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FilesOfRows {
-    /// Files, globs, folders, or - for standard input.
-    #[arg(required = true, value_name = "FILE")]
+    /// Files, globs, folders, URLs, or - for standard input.
+    #[arg(required = true, value_name = "FILE", value_parser = urls::argument)]
     pub(crate) files: Vec<String>,
     #[command(flatten)]
     pub(crate) columns: Columns,
@@ -557,8 +585,8 @@ pub(crate) struct Convert {
 /// The input file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SourceFile {
-    /// The file, or - for standard input.
-    #[arg(value_name = "FILE")]
+    /// The file, a URL, or - for standard input.
+    #[arg(value_name = "FILE", value_parser = urls::argument)]
     pub(crate) file: String,
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::{Columns, EncryptFlags, SourceFile, WriteFlags, size};
+use crate::urls;
 
 /// Flags that say how a file is written anew.
 const SETTINGS: [&str; 12] = [
@@ -124,7 +125,7 @@ pub(crate) struct Into {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compact {
     /// The folder; files in folders within it stay in theirs.
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_parser = urls::argument)]
     pub(crate) folder: String,
     /// The size that files are joined up to; larger ones stay.
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256MiB")]

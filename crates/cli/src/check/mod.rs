@@ -14,7 +14,7 @@ use self::contract::Contract;
 use crate::args::{Check, Format, Global};
 use crate::failure::{Failure, Result};
 use crate::report::{self, Column, Report, ReportMemory, Tables};
-use crate::{input, keys, sniff};
+use crate::{input, keys, locations, sniff};
 
 /// Checks each of the files.
 pub(crate) fn run(command: &Check, global: &Global) -> Result<()> {
@@ -144,7 +144,8 @@ impl Listed<'_> {
 
 /// The folder whose files a summary is of.
 fn summary_folder(path: &str) -> Option<PathBuf> {
-    let path = Path::new(path);
+    // Of an object, the summary alone is checked.
+    let path = Some(Path::new(path)).filter(|path| locations::url(path).is_none())?;
     let is_summary = path.file_name().is_some_and(|name| name == "_metadata");
     let here = || Path::new(".");
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

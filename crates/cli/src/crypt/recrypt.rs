@@ -10,7 +10,7 @@ use marquetry::rewrite::recrypt;
 
 use crate::args::{EncryptFlags, Global, Recrypt, Rekey, SourceFile};
 use crate::failure::{Failure, Result};
-use crate::{input, interrupt, keys, output};
+use crate::{input, keys, locations, output};
 
 /// Encrypts a file that is in plain text.
 pub(crate) fn encrypt(command: &Recrypt, global: &Global) -> Result<()> {
@@ -62,7 +62,7 @@ fn copy(reader: &Reader, encryption: Option<&Encryption>, global: &Global) -> Re
     })?;
     let is_file = path != Path::new("-");
     let sink: Box<dyn Sink> = match is_file {
-        true => Box::new(interrupt::create(path)?),
+        true => locations::sink(path)?,
         false => Box::new(WriteSink(std::io::stdout())),
     };
     let done = recrypt(reader, sink, encryption)?;

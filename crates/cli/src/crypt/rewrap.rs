@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::{Global, Rewrap};
 use crate::failure::{Failure, Result};
 use crate::report::{self, Column, Report, Tables};
-use crate::{input, interrupt, keys};
+use crate::{input, keys, locations};
 
 /// Wraps the keys of each file anew.
 pub(crate) fn run(command: &Rewrap, global: &Global) -> Result<()> {
@@ -42,7 +42,7 @@ pub(crate) fn run(command: &Rewrap, global: &Global) -> Result<()> {
             materials
                 .rewrap(&kms, |old| new_name(old).map(str::to_owned))
                 .map_err(|e| e.at_file(path.as_str()))?;
-            let mut sink = interrupt::create(&KeyMaterials::path_for(&path))?;
+            let mut sink = locations::sink(&KeyMaterials::path_for(&path))?;
             sink.write(Bytes::from(materials.to_json()))?;
             sink.finish()?;
         }

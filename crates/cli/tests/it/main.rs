@@ -15,3 +15,5 @@ mod input;
 mod output;
 mod support;
 mod types;
+#[cfg(feature = "urls")]
+mod urls;

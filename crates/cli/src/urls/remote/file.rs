@@ -1,0 +1,301 @@
+//! [`UrlSource`]: a file behind a URL, read by blocking calls.
+//!
+//! The first request brings the end of the file, whose answer tells its length; that end is kept.
+//! Ranges that are asked for together are fetched side by side. Every answer must be of the version
+//! of the first.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use marquetry::Error;
+use marquetry::io::Source;
+use marquetry::read::Latency;
+
+use super::super::options::{Observer, Request};
+use super::fault::Fault;
+use super::runtime;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Range(Range<u64>),
+    /// At most this many bytes, to the end.
+    Last(u64),
+}
+
+/// What tells a version of a file from others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Version {
+    /// The entity tag, with its quotes.
+    pub(super) tag: Option<String>,
+    pub(super) modified: Option<String>,
+    pub(super) file_len: u64,
+}
+
+impl Version {
+    /// Whether two answers are of one version: by their tags if both have one.
+    fn is_same(&self, other: &Self) -> bool {
+        let by_mark = match (&self.tag, &other.tag) {
+            (Some(a), Some(b)) => a == b,
+            _ => self.modified == other.modified,
+        };
+        by_mark && self.file_len == other.file_len
+    }
+
+    /// The tag, if a server compares it byte for byte.
+    pub(super) fn strong_tag(&self) -> Option<&str> {
+        self.tag.as_deref().filter(|tag| !tag.starts_with("W/"))
+    }
+}
+
+/// An answer.
+pub(super) struct Part {
+    pub(super) start: u64,
+    pub(super) bytes: Bytes,
+    pub(super) version: Version,
+}
+
+/// A file that requests are made to.
+pub(super) trait Remote: Send + Sync {
+    /// Fetches bytes: all of a range, if the file has them. `expected` is the version that they
+    /// must be of.
+    fn get(
+        self: Arc<Self>,
+        wanted: Wanted,
+        expected: Option<Version>,
+    ) -> BoxFuture<'static, Result<Part, Fault>>;
+}
+
+/// A file behind a URL.
+pub struct UrlSource {
+    name: Arc<str>,
+    remote: Arc<dyn Remote>,
+    observer: Option<Observer>,
+    /// Held while the end is fetched.
+    state: Mutex<Option<Opened>>,
+}
+
+/// What is known since the first answer.
+struct Opened {
+    version: Version,
+    /// Bytes at the end of the file.
+    end: Bytes,
+}
+
+impl std::fmt::Debug for UrlSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UrlSource").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl UrlSource {
+    pub(super) fn new(name: Arc<str>, remote: Arc<dyn Remote>, observer: Option<Observer>) -> Self {
+        Self { name, remote, observer, state: Mutex::new(None) }
+    }
+
+    /// The URL, without what is secret in it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Fetches the end of the file, the first time.
+    fn opened(&self) -> Result<MutexGuard<'_, Option<Opened>>, Error> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_none() {
+            let part = self.fetch(Wanted::Last(END_BYTES), None);
+            let part = part.map_err(|fault| fault.error("the URL cannot be opened", &self.name))?;
+            *state = Some(Opened { version: part.version, end: part.bytes });
+        }
+        Ok(state)
+    }
+
+    fn version(&self) -> Result<Version, Error> {
+        let state = self.opened()?;
+        let opened = state.as_ref().ok_or_else(|| Error::internal("a file that is not open"))?;
+        Ok(opened.version.clone())
+    }
+
+    fn fetch(&self, wanted: Wanted, expected: Option<Version>) -> Result<Part, Fault> {
+        let fetched = fetch(self.remote.clone(), wanted, expected, self.teller());
+        let waited = runtime::wait(fetched);
+        waited.map_err(|e| Fault::new(std::io::ErrorKind::Other, e.to_string()))?
+    }
+
+    /// Tells the observer of a part.
+    fn teller(&self) -> impl Fn(&Part, Instant) + Send + use<> {
+        let (name, observer) = (self.name.clone(), self.observer.clone());
+        move |part, begun| {
+            let range = part.start..part.start + part.bytes.len() as u64;
+            if let Some(observer) = &observer {
+                observer.tell(Request::new(name.clone(), range, begun.elapsed()));
+            }
+        }
+    }
+
+    /// The bytes of a range near the end of the file: with what lies between it and the end that is
+    /// kept, because page indexes lie there side by side, and are asked for one after the other.
+    fn read_to_end(&self, range: &Range<u64>) -> Result<Option<Bytes>, Error> {
+        let mut state = self.opened()?;
+        let Some(opened) = state.as_mut() else { return Ok(None) };
+        let end_at = opened.version.file_len - opened.end.len() as u64;
+        let gap = end_at.checked_sub(range.end);
+        let max = match gap {
+            // What is left of a long footer.
+            Some(0) => MAX_ADJOINING_RANGE,
+            Some(gap) if gap <= MAX_NEAR_BYTES => MAX_NEAR_RANGE,
+            _ => return Ok(None),
+        };
+        if range.end - range.start > max {
+            return Ok(None);
+        }
+        let wanted = Wanted::Range(range.start..end_at);
+        let part = self.fetch(wanted, Some(opened.version.clone()));
+        let part = part.map_err(|fault| fault.error(&reading(range), &self.name))?;
+        opened.end = [&part.bytes[..], &opened.end[..]].concat().into();
+        Ok(opened.find(range))
+    }
+}
+
+impl Opened {
+    /// The bytes of a range, if they are in the end that is kept.
+    fn find(&self, range: &Range<u64>) -> Option<Bytes> {
+        let end_at = self.version.file_len - self.end.len() as u64;
+        let from = usize::try_from(range.start.checked_sub(end_at)?).ok()?;
+        let to = usize::try_from(range.end.checked_sub(end_at)?).ok()?;
+        (from <= to && to <= self.end.len()).then(|| self.end.slice(from..to))
+    }
+}
+
+/// Fetches a part, and checks that it is what was wanted.
+async fn fetch(
+    remote: Arc<dyn Remote>,
+    wanted: Wanted,
+    expected: Option<Version>,
+    tell: impl Fn(&Part, Instant) + Send,
+) -> Result<Part, Fault> {
+    let begun = Instant::now();
+    let part = remote.get(wanted.clone(), expected.clone()).await?;
+    tell(&part, begun);
+    if expected.is_some_and(|expected| !expected.is_same(&part.version)) {
+        return Err(Fault::changed());
+    }
+    let given = part.start..part.start + part.bytes.len() as u64;
+    let is_whole = match &wanted {
+        Wanted::Range(range) => given == *range,
+        Wanted::Last(_) => given.end == part.version.file_len,
+    };
+    if is_whole { Ok(part) } else { Err(short(&wanted, &given)) }
+}
+
+fn short(wanted: &Wanted, given: &Range<u64>) -> Fault {
+    let wanted = match wanted {
+        Wanted::Range(range) => format!("bytes {} to {}", range.start, range.end),
+        Wanted::Last(bytes) => format!("the last {bytes} bytes"),
+    };
+    let text = format!(
+        "the server gave bytes {} to {}, where {wanted} were asked for",
+        given.start, given.end
+    );
+    Fault::new(std::io::ErrorKind::UnexpectedEof, text)
+}
+
+fn reading(range: &Range<u64>) -> String {
+    format!("reading {} bytes at {}", range.end.saturating_sub(range.start), range.start)
+}
+
+impl Source for UrlSource {
+    fn len(&self) -> Result<u64, Error> {
+        Ok(self.version()?.file_len)
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes, Error> {
+        if let Some(bytes) = self.loaded(&range) {
+            return Ok(bytes);
+        }
+        let found = self.read_many(std::slice::from_ref(&range));
+        found.unwrap_or_else(|| Ok(Vec::new()))?.pop().ok_or_else(|| Error::internal("no answer"))
+    }
+
+    fn read_many(&self, ranges: &[Range<u64>]) -> Option<Result<Vec<Bytes>, Error>> {
+        Some(self.read_all(ranges))
+    }
+
+    fn latency(&self) -> Latency {
+        Latency::STORE
+    }
+
+    fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
+        self.opened().ok()?.as_ref()?.find(range)
+    }
+}
+
+impl UrlSource {
+    fn read_all(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
+        let version = self.version()?;
+        let len = version.file_len;
+        if let Some(range) = ranges.iter().find(|it| it.start > it.end || it.end > len) {
+            let text = format!("the file has {len} bytes");
+            let fault = Fault::new(std::io::ErrorKind::UnexpectedEof, text);
+            return Err(fault.error(&reading(range), &self.name));
+        }
+        if let [range] = ranges
+            && let Some(bytes) = self.read_to_end(range)?
+        {
+            return Ok(vec![bytes]);
+        }
+        // Long ranges in pieces of one size, so that they come over several connections.
+        let mut pieces = Vec::new();
+        for (at, range) in ranges.iter().enumerate().filter(|(_, range)| !range.is_empty()) {
+            let n = (range.end - range.start).div_ceil(MAX_REQUEST_BYTES);
+            let piece = (range.end - range.start).div_ceil(n);
+            let starts = (0..n).map(|i| range.start + i * piece);
+            pieces.extend(starts.map(|start| (at, start..range.end.min(start + piece))));
+        }
+        let requests = pieces.into_iter().map(|(at, range)| {
+            let (remote, version, tell) = (self.remote.clone(), version.clone(), self.teller());
+            async move {
+                let wanted = Wanted::Range(range.clone());
+                let part = fetch(remote, wanted, Some(version), tell).await;
+                part.map(|part| (at, part.bytes)).map_err(|fault| (range, fault))
+            }
+        });
+        // Collected first: the stream must not borrow.
+        let requests: Vec<_> = requests.collect();
+        let stream = futures_util::stream::iter(requests).buffered(SIDE_BY_SIDE);
+        let parts = runtime::wait(async move { stream.collect::<Vec<_>>().await })?;
+        let mut found: Vec<Vec<Bytes>> = vec![Vec::new(); ranges.len()];
+        for part in parts {
+            let (at, bytes) =
+                part.map_err(|(range, fault)| fault.error(&reading(&range), &self.name))?;
+            if let Some(found) = found.get_mut(at) {
+                found.push(bytes);
+            }
+        }
+        Ok(found.into_iter().map(joined).collect())
+    }
+}
+
+fn joined(mut pieces: Vec<Bytes>) -> Bytes {
+    match pieces.len() {
+        0 | 1 => pieces.pop().unwrap_or_default(),
+        _ => pieces.concat().into(),
+    }
+}
+
+/// Bytes of the first request: more cost less than a second request where footers are longer than
+/// usual.
+const END_BYTES: u64 = 256 << 10;
+/// Bytes that are fetched to reach the end that is kept: about a third of the time of a request.
+const MAX_NEAR_BYTES: u64 = 1 << 20;
+/// Bytes of a range that is fetched with what lies behind it: column chunks are longer, mostly.
+const MAX_NEAR_RANGE: u64 = 256 << 10;
+/// Bytes of a range that is kept because it ends where the end begins.
+const MAX_ADJOINING_RANGE: u64 = 16 << 20;
+/// Bytes of a request that is one of several.
+const MAX_REQUEST_BYTES: u64 = 8 << 20;
+/// Requests of a read that run at a time.
+const SIDE_BY_SIDE: usize = 16;
