@@ -96,6 +96,8 @@ pub enum Spec {
     Variant,
     /// Geospatial values: well-known binary (Geospatial.md).
     Geospatial,
+    /// Deletion vectors of tables (PROTOCOL.md of Delta, puffin-spec.md of Iceberg).
+    DeletionVectors,
 }
 
 /// Which limit of [`Limits`](crate::Limits), or of an object store, was reached.
@@ -398,6 +400,7 @@ impl fmt::Display for Spec {
             Self::Encryption => f.write_str("Encryption.md"),
             Self::Variant => f.write_str("VariantEncoding.md"),
             Self::Geospatial => f.write_str("Geospatial.md, WKB"),
+            Self::DeletionVectors => f.write_str("Deletion vectors of Delta and Iceberg"),
         }
     }
 }

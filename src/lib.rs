@@ -270,8 +270,10 @@ pub use read::bloom_filter::BloomFilter;
 pub use read::metadata::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
 pub use reader::{AsyncReader, BatchStream, DatasetStream};
-pub use reader::{Batches, DamagedRowGroup, Dataset, DatasetBatches, Reader, Threads};
-pub use selection::RowSelection;
+pub use reader::{
+    Batches, DamagedRowGroup, Dataset, DatasetBatches, Reader, Shuffled, ShuffledBatches, Threads,
+};
+pub use selection::{DeletionVector, RowSelection};
 pub use write::options::{
     BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions,
 };

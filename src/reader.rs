@@ -10,6 +10,10 @@ mod stream;
 mod steering;
 mod parts;
 mod dataset;
+mod hive;
+mod points;
+mod blocks;
+mod shuffle;
 mod external;
 mod chunk_parts;
 #[cfg(feature = "async")]
@@ -25,6 +29,7 @@ use bytes::Bytes;
 
 use crate::crypt::{Module, opened};
 use crate::error::Result;
+use crate::format::OffsetIndex;
 use crate::io::{Explanation, Indexed, Source, load_indexes, read_exactly};
 use crate::limits::Budget;
 use crate::predicate::ColumnStatistics;
@@ -44,6 +49,7 @@ pub use dataset::{Dataset, DatasetBatches};
 #[cfg(feature = "check")]
 pub(crate) use external::inside;
 pub use file::{Reader, Threads};
+pub use shuffle::{Shuffled, ShuffledBatches};
 #[cfg(all(feature = "async", feature = "engine"))]
 pub use steering::KnownFile;
 
@@ -256,6 +262,32 @@ impl Reader {
         // Without what this reader has read before, so that the result is always the same.
         let plan = self.plan()?.with_page_cache(&PageCache::default());
         Explanation::new(self.indexed_source(), &plan).map_err(|e| self.name(e))
+    }
+
+    /// This reader, of a file that stays open: for many reads in a row.
+    fn kept_open(&self) -> Result<Self> {
+        let kept = self.source.keep_open().map_err(|e| self.name(e))?;
+        let source = kept.unwrap_or_else(|| self.source.clone());
+        Ok(Self { source, ..self.clone() })
+    }
+
+    /// The offset index of a column chunk, if there is one.
+    fn offset_index(&self, row_group: usize, leaf: usize) -> Result<Option<OffsetIndex>> {
+        let read = || -> Result<Option<OffsetIndex>> {
+            let places = self.metadata.index().index_places(row_group, [leaf])?;
+            let places = places.first().copied().unwrap_or_default();
+            let range = offset_index_range(&places, self.metadata.file_len())?;
+            let Some(range) = range else { return Ok(None) };
+            let bytes = match self.metadata.loaded(&range) {
+                Some(bytes) => bytes,
+                None => read_exactly(&*self.source, range)?,
+            };
+            let footer = self.metadata.footer();
+            let chunk = footer.column_chunk_ref(row_group, leaf)?;
+            let opener = footer.chunk_decryptor(row_group, leaf, &chunk)?;
+            decode(Some(&opened(opener.as_ref(), Module::OffsetIndex, &bytes)?))
+        };
+        read().map_err(|e| self.name(e.at_row_group(row_group)))
     }
 
     /// The source, with the page indexes that are loaded served from memory.

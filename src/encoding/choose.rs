@@ -18,6 +18,9 @@ pub enum Profile {
     Small,
     /// Files that are read fastest: smaller pages, light encodings and codecs.
     FastRead,
+    /// Files whose rows are read one by one, by their numbers: small pages that begin at common
+    /// rows, and encodings that are entered anywhere at little cost.
+    Points,
     /// Only what readers of 2015 know: PLAIN and dictionaries, version 1 pages, SNAPPY.
     Compatible,
 }
@@ -33,9 +36,9 @@ pub(crate) fn candidates(profile: Profile, physical: Type) -> &'static [Encoding
         (Profile::Small, Type::Int32 | Type::Int64) => &[Plain, DeltaBinaryPacked, ByteStreamSplit],
         (_, Type::Int32 | Type::Int64) => &[Plain, DeltaBinaryPacked],
         (_, Type::Float | Type::Double) => &[Plain, ByteStreamSplit],
-        (Profile::FastRead, Type::ByteArray) => &[Plain, DeltaLengthByteArray],
+        (Profile::FastRead | Profile::Points, Type::ByteArray) => &[Plain, DeltaLengthByteArray],
         (_, Type::ByteArray) => &[Plain, DeltaLengthByteArray, DeltaByteArray],
-        (Profile::FastRead, Type::FixedLenByteArray) => &[Plain],
+        (Profile::FastRead | Profile::Points, Type::FixedLenByteArray) => &[Plain],
         (_, Type::FixedLenByteArray) => &[Plain, ByteStreamSplit, DeltaByteArray],
         _ => &[Plain],
     }
@@ -49,6 +52,9 @@ pub(crate) const PLAIN_WORDS_PAGE: usize = 128 << 10;
 /// Bytes of a page as it is stored, below which pages are joined: each takes some 60 bytes for its
 /// header and in the page index.
 pub(crate) const MIN_PAGE: usize = 3 << 10;
+
+/// As [`MIN_PAGE`], of files whose rows are read one by one: a page is decompressed for a row.
+pub(crate) const MIN_PAGE_OF_POINTS: usize = 768;
 
 /// Maximum bytes of a page of byte strings that repeat far apart: ZSTD of level 3 finds repeats up
 /// to 2 MiB away (240,000 byte strings of 1400 bytes: 5 % smaller than in pages of 690 KB).
@@ -138,7 +144,7 @@ const CACHED_BYTES: usize = 1 << 20;
 fn burden(profile: Profile, estimate: &Estimate) -> f64 {
     let (light, heavy) = match profile {
         Profile::Small => (0.0, 0.01),
-        Profile::Balanced | Profile::Compatible => (0.01, 0.06),
+        Profile::Balanced | Profile::Compatible | Profile::Points => (0.01, 0.06),
         Profile::FastRead => (0.05, 0.4),
     };
     match estimate.encoding {
@@ -175,9 +181,13 @@ mod tests {
             Type::ByteArray,
             Type::FixedLenByteArray,
         ] {
-            for profile in
-                [Profile::Balanced, Profile::Small, Profile::FastRead, Profile::Compatible]
-            {
+            for profile in [
+                Profile::Balanced,
+                Profile::Small,
+                Profile::FastRead,
+                Profile::Points,
+                Profile::Compatible,
+            ] {
                 for &encoding in candidates(profile, physical) {
                     assert!(is_legal(encoding, physical), "{encoding} of {physical}");
                 }

@@ -13,6 +13,7 @@ mod encode;
 mod sink;
 mod source;
 mod reopened;
+mod found_files;
 mod ranges;
 mod file_ranges;
 mod workers;
@@ -23,10 +24,12 @@ mod file_set;
 pub(crate) mod stream;
 mod explain;
 
+pub use crate::trusted::MappedFile;
 pub(crate) use blocking::{Serial, load_indexes, open_footer};
 pub(crate) use encode::{EncodeThreads, InFlight};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub(crate) use file_set::FileSet;
+pub(crate) use found_files::find_files;
 pub(crate) use parallel::Parallel;
 pub(crate) use pool::Pool;
 #[cfg(feature = "check")]

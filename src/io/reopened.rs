@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -87,6 +88,10 @@ impl Source for ReopenedFile {
 
     fn is_local(&self) -> bool {
         true
+    }
+
+    fn keep_open(&self) -> Result<Option<Arc<dyn Source>>> {
+        Ok(Some(Arc::new(self.reopen()?)))
     }
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
 use crate::read::{Latency, Metadata};
-use crate::trusted;
+use crate::trusted::{self, MappedFile};
 
 /// Provides any range of the bytes of a file.
 ///
@@ -62,6 +62,15 @@ pub trait Source: Send + Sync {
         None
     }
 
+    /// The same bytes by way of a file that stays open, if each read would open it; else `None`.
+    /// Held while many reads follow each other.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be opened, or has changed.
+    fn keep_open(&self) -> Result<Option<Arc<dyn Source>>> {
+        Ok(None)
+    }
+
     /// Reads the bytes of `range` into `out`, which is emptied first, and whose memory is used if
     /// it is enough.
     ///
@@ -85,6 +94,20 @@ impl Source for Bytes {
             (Some(start), Some(end)) if start <= end => Ok(self.slice(start..end)),
             _ => Err(beyond_the_end(&range, Self::len(self) as u64)),
         }
+    }
+
+    fn in_memory(&self) -> bool {
+        true
+    }
+}
+
+impl Source for MappedFile {
+    fn len(&self) -> Result<u64> {
+        Source::len(self.bytes())
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        Source::read(self.bytes(), range)
     }
 
     fn in_memory(&self) -> bool {
@@ -152,6 +175,10 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
         (**self).loaded(range)
+    }
+
+    fn keep_open(&self) -> Result<Option<Arc<dyn Source>>> {
+        (**self).keep_open()
     }
 
     fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

@@ -1,12 +1,53 @@
 //! [`LevelBuffer`] collects the levels that are to be written.
 
-/// The levels of consecutive slots: one number where all are equal, a vector otherwise.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+use std::ops::Range;
+
+/// The levels of consecutive slots: one number where all are equal, a period where lists of one
+/// length follow each other, a vector otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LevelBuffer {
-    /// Used while every level is the same: `mixed` is empty then.
-    uniform: u16,
     len: usize,
-    mixed: Vec<u16>,
+    form: Form,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Form {
+    Uniform(u16),
+    Regular(Period),
+    Mixed(Vec<u16>),
+}
+
+/// Levels that come again and again: of lists that have the same number of elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Period {
+    /// The level of the first slot of each list.
+    pub(crate) first: u16,
+    /// That of the others.
+    pub(crate) rest: u16,
+    /// Slots of a list, at least one.
+    pub(crate) slots: usize,
+}
+
+impl Period {
+    /// The level of a slot.
+    pub(crate) fn level(&self, slot: usize) -> u16 {
+        if slot.is_multiple_of(self.slots) { self.first } else { self.rest }
+    }
+
+    /// Whether slots are whole lists.
+    pub(crate) fn is_whole(&self, range: &Range<usize>) -> bool {
+        range.start.is_multiple_of(self.slots) && range.end.is_multiple_of(self.slots)
+    }
+
+    /// The levels of some slots.
+    pub(crate) fn levels(&self, range: Range<usize>) -> Vec<u16> {
+        let mut levels = vec![self.rest; range.len()];
+        let firsts = range.start.next_multiple_of(self.slots)..range.end;
+        for first in firsts.step_by(self.slots) {
+            levels[first - range.start] = self.first;
+        }
+        levels
+    }
 }
 
 /// The levels of a buffer.
@@ -14,8 +55,16 @@ pub(crate) struct LevelBuffer {
 pub(crate) enum LevelView<'a> {
     /// All slots have this level, also if there are none.
     Uniform(u16),
+    /// Whole periods.
+    Regular(Period),
     /// The level of each slot.
     Mixed(&'a [u16]),
+}
+
+impl Default for LevelBuffer {
+    fn default() -> Self {
+        Self { len: 0, form: Form::Uniform(0) }
+    }
 }
 
 impl LevelBuffer {
@@ -24,28 +73,38 @@ impl LevelBuffer {
         self.len
     }
 
-    /// Whether no slot is held.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
+    /// Bytes of memory held.
+    pub(crate) fn bytes_held(&self) -> usize {
+        match &self.form {
+            Form::Mixed(levels) => levels.len() * size_of::<u16>(),
+            Form::Uniform(_) | Form::Regular(_) => 0,
+        }
     }
 
     /// The level of all slots, or those of each.
     pub(crate) fn view(&self) -> LevelView<'_> {
-        if self.mixed.is_empty() {
-            LevelView::Uniform(self.uniform)
-        } else {
-            LevelView::Mixed(&self.mixed)
+        match &self.form {
+            Form::Uniform(level) => LevelView::Uniform(*level),
+            Form::Regular(period) => LevelView::Regular(*period),
+            Form::Mixed(levels) => LevelView::Mixed(levels),
+        }
+    }
+
+    /// The level of a slot, which must be there.
+    pub(crate) fn level(&self, slot: usize) -> u16 {
+        match &self.form {
+            Form::Uniform(level) => *level,
+            Form::Regular(period) => period.level(slot),
+            Form::Mixed(levels) => levels[slot],
         }
     }
 
     /// The level of all slots, if all are the same (also if there are none).
     pub(crate) fn uniform(&self) -> Option<u16> {
-        self.mixed.is_empty().then_some(self.uniform)
-    }
-
-    /// The levels, if they are not all the same.
-    pub(crate) fn mixed(&self) -> Option<&[u16]> {
-        (!self.mixed.is_empty()).then_some(&self.mixed)
+        match self.form {
+            Form::Uniform(level) => Some(level),
+            Form::Regular(_) | Form::Mixed(_) => None,
+        }
     }
 
     /// Appends `n` slots of one level.
@@ -53,15 +112,27 @@ impl LevelBuffer {
         if n == 0 {
             return;
         }
-        if self.len == 0 {
-            self.uniform = level;
+        match &self.form {
+            _ if self.len == 0 => self.form = Form::Uniform(level),
+            Form::Uniform(uniform) if *uniform == level => {}
+            _ => {
+                let end = self.len + n;
+                self.make_explicit(n).resize(end, level);
+            }
         }
         self.len += n;
-        if self.mixed.is_empty() && self.uniform == level {
-            return;
+    }
+
+    /// Appends `lists` lists whose slots have the levels of a period.
+    pub(crate) fn push_regular(&mut self, period: Period, lists: usize) {
+        let n = lists * period.slots;
+        match &self.form {
+            _ if n == 0 => {}
+            _ if self.len == 0 => self.form = Form::Regular(period),
+            Form::Regular(before) if *before == period => {}
+            _ => self.make_explicit(n).extend(period.levels(0..n)),
         }
-        self.make_explicit(self.len - n);
-        self.mixed.resize(self.len, level);
+        self.len += n;
     }
 
     /// Appends slots one by one.
@@ -69,16 +140,15 @@ impl LevelBuffer {
         if levels.is_empty() {
             return;
         }
-        self.make_explicit(self.len);
-        self.mixed.extend_from_slice(levels);
+        self.make_explicit(levels.len()).extend_from_slice(levels);
         self.len += levels.len();
     }
 
     /// Like [`LevelBuffer::push_slice`]; the memory is taken over if nothing is held yet.
     pub(crate) fn push_vec(&mut self, levels: Vec<u16>) {
-        if self.is_empty() {
+        if self.len == 0 && !levels.is_empty() {
             self.len = levels.len();
-            self.mixed = levels;
+            self.form = Form::Mixed(levels);
         } else {
             self.push_slice(&levels);
         }
@@ -86,23 +156,39 @@ impl LevelBuffer {
 
     /// Appends the slots `[start, end)` of another buffer.
     pub(crate) fn push_range(&mut self, other: &Self, start: usize, end: usize) {
-        match other.mixed() {
-            None => self.push_run(other.uniform, end - start),
-            Some(levels) => self.push_slice(&levels[start..end]),
+        match other.view() {
+            LevelView::Uniform(level) => self.push_run(level, end - start),
+            LevelView::Regular(period) if period.is_whole(&(start..end)) => {
+                self.push_regular(period, (end - start) / period.slots);
+            }
+            LevelView::Regular(period) => self.push_slice(&period.levels(start..end)),
+            LevelView::Mixed(levels) => self.push_slice(&levels[start..end]),
         }
     }
 
-    /// Forgets the slots, keeps the memory.
+    /// Forgets the slots.
     #[cfg(test)]
     pub(crate) fn clear(&mut self) {
-        self.len = 0;
-        self.mixed.clear();
+        *self = Self::default();
     }
 
-    /// Makes room to append to the vector form: the first `n` slots stand in it afterwards.
-    fn make_explicit(&mut self, n: usize) {
-        if self.mixed.is_empty() {
-            self.mixed.resize(n, self.uniform);
+    /// The vector form of the slots so far, to which `more` are appended.
+    fn make_explicit(&mut self, more: usize) -> &mut Vec<u16> {
+        let explicit = match &self.form {
+            Form::Mixed(_) => None,
+            Form::Uniform(level) => {
+                let mut levels = Vec::with_capacity(self.len + more);
+                levels.resize(self.len, *level);
+                Some(levels)
+            }
+            Form::Regular(period) => Some(period.levels(0..self.len)),
+        };
+        if let Some(levels) = explicit {
+            self.form = Form::Mixed(levels);
+        }
+        match &mut self.form {
+            Form::Mixed(levels) => levels,
+            Form::Uniform(_) | Form::Regular(_) => unreachable!("made explicit above"),
         }
     }
 }
@@ -111,6 +197,41 @@ impl LevelBuffer {
 mod tests {
     use super::*;
 
+    fn mixed(levels: &LevelBuffer) -> &[u16] {
+        match levels.view() {
+            LevelView::Mixed(levels) => levels,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn all(levels: &LevelBuffer) -> Vec<u16> {
+        (0..levels.len()).map(|slot| levels.level(slot)).collect()
+    }
+
+    #[test]
+    fn lists_of_one_length_stay_a_period_until_another_comes() {
+        let period = Period { first: 0, rest: 1, slots: 3 };
+        let mut levels = LevelBuffer::default();
+        levels.push_regular(period, 2);
+        levels.push_regular(period, 1);
+        let three = [0, 1, 1, 0, 1, 1, 0, 1, 1];
+        assert_eq!(all(&levels), three);
+        assert!(matches!(levels.view(), LevelView::Regular(_)) && levels.bytes_held() == 0);
+        let mut copy = LevelBuffer::default();
+        copy.push_range(&levels, 3, 9);
+        copy.push_range(&levels, 0, 3);
+        assert_eq!(copy, levels);
+        copy.push_range(&levels, 1, 4);
+        assert_eq!(mixed(&copy), [&three[..], &[1, 1, 0]].concat());
+        for (more, expected) in [(0, [0, 0]), (1, [1, 1])] {
+            let mut levels = levels.clone();
+            levels.push_run(more, 2);
+            assert_eq!(all(&levels), [&three[..], &expected].concat());
+        }
+        levels.push_regular(Period { slots: 2, ..period }, 1);
+        assert_eq!(all(&levels), [&three[..], &[0, 1]].concat());
+    }
+
     #[test]
     fn stays_one_number_until_a_level_differs() {
         let mut levels = LevelBuffer::default();
@@ -118,16 +239,16 @@ mod tests {
         levels.push_run(2, 4);
         assert_eq!((levels.len(), levels.uniform()), (7, Some(2)));
         levels.push_run(0, 1);
-        assert_eq!(levels.mixed(), Some(&[2, 2, 2, 2, 2, 2, 2, 0][..]));
+        assert_eq!(mixed(&levels), [2, 2, 2, 2, 2, 2, 2, 0]);
         levels.push_slice(&[1]);
         levels.push_run(1, 1);
-        assert_eq!(levels.mixed(), Some(&[2, 2, 2, 2, 2, 2, 2, 0, 1, 1][..]));
+        assert_eq!(mixed(&levels), [2, 2, 2, 2, 2, 2, 2, 0, 1, 1]);
         levels.clear();
         levels.push_slice(&[1, 1]);
         assert_eq!(levels.len(), 2);
         let mut same = LevelBuffer::default();
         same.push_vec(vec![1]);
         same.push_vec(vec![1]);
-        assert_eq!(same.mixed(), levels.mixed());
+        assert_eq!(mixed(&same), mixed(&levels));
     }
 }

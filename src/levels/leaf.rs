@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::buffer::{LevelBuffer, LevelView};
+use super::buffer::{LevelBuffer, LevelView, Period};
 use crate::encoding::rle::{self, BitWidth};
 use crate::simd::bitmap::Bitmap;
 
@@ -50,10 +50,10 @@ impl LeafLevels {
     /// Bytes of memory held.
     pub(crate) fn bytes_held(&self) -> usize {
         let def = match &self.def {
-            Def::Levels(levels) => levels.mixed().map_or(0, <[u16]>::len) * 2,
+            Def::Levels(levels) => levels.bytes_held(),
             Def::Bits(bits) => bits.len() / 8,
         };
-        def + self.rep.mixed().map_or(0, <[u16]>::len) * 2
+        def + self.rep.bytes_held()
     }
 
     /// Appends `n` rows whose entries all have one definition level, and begin a row each.
@@ -72,10 +72,7 @@ impl LeafLevels {
         if self.max_def == 1 {
             if let Def::Levels(levels) = &self.def {
                 let mut bits = Bitmap::default();
-                match levels.mixed() {
-                    None => bits.append_run(levels.uniform() == Some(1), self.len),
-                    Some(levels) => levels.iter().for_each(|l| bits.append_run(*l == 1, 1)),
-                }
+                append_bits(levels, &mut bits);
                 self.def = Def::Bits(bits);
             }
             if let Def::Bits(bits) = &mut self.def {
@@ -115,10 +112,7 @@ impl LeafLevels {
         let n = def.len();
         match &mut self.def {
             Def::Levels(levels) => levels.push_range(def, 0, n),
-            Def::Bits(bits) => match def.mixed() {
-                None => bits.append_run(def.uniform() == Some(1), n),
-                Some(levels) => levels.iter().for_each(|level| bits.append_run(*level == 1, 1)),
-            },
+            Def::Bits(bits) => append_bits(def, bits),
         }
         self.rep.push_range(rep, 0, n);
         self.len += n;
@@ -126,16 +120,12 @@ impl LeafLevels {
 
     /// The definition and repetition level of every entry.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
-        let of = |levels: &LevelBuffer, i: usize| match levels.view() {
-            LevelView::Mixed(levels) => levels[i],
-            LevelView::Uniform(level) => level,
-        };
         (0..self.len).map(move |i| {
             let def = match &self.def {
-                Def::Levels(levels) => of(levels, i),
+                Def::Levels(levels) => levels.level(i),
                 Def::Bits(bits) => u16::from(bits.get(i)),
             };
-            (def, of(&self.rep, i))
+            (def, self.rep.level(i))
         })
     }
 
@@ -147,14 +137,20 @@ impl LeafLevels {
                 LevelView::Uniform(level) if level == self.max_def => range.len(),
                 LevelView::Uniform(_) => 0,
                 LevelView::Mixed(levels) => occurrences(&levels[range], self.max_def),
+                LevelView::Regular(period) => occurrences_in(period, range, self.max_def),
             },
         }
     }
 
     /// Where the rows begin that `rows` names, in ascending order; the number of rows is the end.
     pub(crate) fn entries_of_rows(&self, rows: &[usize]) -> Vec<usize> {
-        let Some(levels) = self.rep.mixed() else {
-            return rows.to_vec();
+        let levels = match self.rep.view() {
+            LevelView::Mixed(levels) => levels,
+            LevelView::Regular(period) if period.first == 0 && period.rest > 0 => {
+                return rows.iter().map(|row| row * period.slots).collect();
+            }
+            LevelView::Regular(period) => &period.levels(0..self.len),
+            LevelView::Uniform(_) => return rows.to_vec(),
         };
         let mut entries = Vec::with_capacity(rows.len());
         let (mut row, mut at) = (0, 0);
@@ -224,8 +220,31 @@ fn encode(levels: &LevelBuffer, range: Range<usize>, width: BitWidth, out: &mut 
             rle::encode_run_into(u32::from(level), range.len(), width, out);
         }
         LevelView::Mixed(levels) => rle::encode_levels_into(&levels[range], width, out),
+        LevelView::Regular(period) if period.is_whole(&range) && is_repeated(&period) => {
+            let start = out.len();
+            rle::encode_levels_into(&period.levels(0..period.slots), width, out);
+            let first = start..out.len();
+            for _ in 1..range.len() / period.slots {
+                out.extend_from_within(first.clone());
+            }
+            if range.is_empty() {
+                out.truncate(start);
+            }
+        }
+        LevelView::Regular(period) => {
+            rle::encode_levels_into(&period.levels(range), width, out);
+        }
     }
 }
+
+/// Whether the encoded levels of a list may stand one after the other: they end with whole groups,
+/// and are so long that they would have runs of their own.
+fn is_repeated(period: &Period) -> bool {
+    period.slots.is_multiple_of(8) && period.slots >= MIN_REPEATED
+}
+
+/// Minimum slots of a list whose encoded levels are repeated: about 1 byte for each 100 slots.
+const MIN_REPEATED: usize = 256;
 
 fn histogram(levels: &LevelBuffer, range: Range<usize>, max: u16) -> Vec<i64> {
     match levels.view() {
@@ -237,6 +256,28 @@ fn histogram(levels: &LevelBuffer, range: Range<usize>, max: u16) -> Vec<i64> {
             // memory.
             let levels = &levels[range];
             (0..=max).map(|level| count(occurrences(levels, level))).collect()
+        }
+        LevelView::Regular(period) => {
+            let of = |level| count(occurrences_in(period, range.clone(), level));
+            (0..=max).map(of).collect()
+        }
+    }
+}
+
+/// How often a level occurs in a range of a period.
+fn occurrences_in(period: Period, range: Range<usize>, level: u16) -> usize {
+    let firsts = range.end.div_ceil(period.slots) - range.start.div_ceil(period.slots);
+    let of = |of: u16, n: usize| if of == level { n } else { 0 };
+    of(period.first, firsts) + of(period.rest, range.len() - firsts)
+}
+
+/// Appends a bit for each level: whether it is 1.
+fn append_bits(levels: &LevelBuffer, bits: &mut Bitmap) {
+    match levels.view() {
+        LevelView::Uniform(level) => bits.append_run(level == 1, levels.len()),
+        LevelView::Mixed(levels) => levels.iter().for_each(|level| bits.append_run(*level == 1, 1)),
+        LevelView::Regular(period) => {
+            (0..levels.len()).for_each(|slot| bits.append_run(period.level(slot) == 1, 1));
         }
     }
 }
@@ -287,6 +328,36 @@ mod tests {
             assert_eq!(bits.def_histogram(range.clone()), expected, "seed {seed}");
             assert_eq!(bits.values(range.clone()) as i64, expected[1]);
             assert_eq!(bits.rep_histogram(range.clone()), [range.len() as i64]);
+        }
+    }
+
+    #[test]
+    fn a_period_says_the_same_as_its_levels() {
+        for slots in [1, 2, 7, 8, 255, 256, 768, 1_000] {
+            let period = Period { first: 0, rest: 1, slots };
+            let mut levels = (LevelBuffer::default(), LevelBuffer::default());
+            levels.0.push_regular(period, 5);
+            levels.1.push_vec(period.levels(0..5 * slots));
+            let of = |rep| {
+                let mut leaf = LeafLevels::new(1, 1);
+                let mut def = LevelBuffer::default();
+                def.push_run(1, 5 * slots);
+                leaf.append(def, rep);
+                leaf
+            };
+            let (period, mixed) = (of(levels.0), of(levels.1));
+            assert!(period.entries().eq(mixed.entries()), "{slots}");
+            let rows = [0, 1, 3, 5];
+            assert_eq!(period.entries_of_rows(&rows), mixed.entries_of_rows(&rows), "{slots}");
+            for range in [0..0, 0..slots, slots..4 * slots, 0..5 * slots] {
+                assert_eq!(period.rep_histogram(range.clone()), mixed.rep_histogram(range.clone()));
+                let mut bytes = Vec::new();
+                period.encode_rep(range.clone(), &mut bytes);
+                let decoded = crate::levels::LevelDecoder::hybrid(bytes.into(), 1, range.len());
+                let mut planes = crate::levels::LevelDecoder::planes(1);
+                decoded.unwrap().read(range.len(), &mut planes).unwrap();
+                assert!(range.enumerate().all(|(i, slot)| planes.get(i) == period.rep.level(slot)));
+            }
         }
     }
 

@@ -14,7 +14,7 @@ mod codec;
 mod order;
 
 pub(crate) use assemble::{Decoded, leaf_validity, list_slots, rows, validity};
-pub(crate) use buffer::LevelBuffer;
+pub(crate) use buffer::{LevelBuffer, LevelView, Period};
 pub(crate) use codec::LevelDecoder;
 pub(crate) use leaf::LeafLevels;
 pub(crate) use order::{OfLeaf, Order, agree};

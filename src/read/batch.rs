@@ -241,9 +241,14 @@ fn virtual_column(
             let row_group = row_group.expect("a footer of 2 GiB has no more row groups");
             Arc::new(Int32Array::from_value(row_group, rows))
         }
-        VirtualColumn::FileName { .. } => match origin.file_name {
-            Some(name) => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows))),
-            None => Arc::new(StringArray::new_null(rows)),
-        },
+        VirtualColumn::FileName { .. } => repeated(origin.file_name, rows),
+        VirtualColumn::Constant { value, .. } => repeated(value.as_deref(), rows),
+    })
+}
+
+fn repeated(text: Option<&str>, rows: usize) -> ArrayRef {
+    Arc::new(match text {
+        Some(text) => StringArray::from_iter_values(std::iter::repeat_n(text, rows)),
+        None => StringArray::new_null(rows),
     })
 }

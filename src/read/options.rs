@@ -27,6 +27,8 @@ pub struct ReadOptions {
     /// The rows, by their numbers in the file; the selection must cover all rows of the file.
     /// Default: all.
     pub selection: Option<RowSelection>,
+    /// Rows that are not deleted, of all rows of the file, whatever else is selected. Default: all.
+    pub not_deleted: Option<RowSelection>,
     /// The rows, by their values. Row groups and pages that cannot hold a match are not read.
     /// Default: all.
     pub filter: Option<Predicate>,
@@ -89,6 +91,7 @@ impl Default for ReadOptions {
             projection: Projection::All,
             row_groups: None,
             selection: None,
+            not_deleted: None,
             filter: None,
             page_index: PageIndexUse::Auto,
             offset: 0,
@@ -245,6 +248,13 @@ pub enum VirtualColumn {
     FileName {
         /// Name of the column.
         name: Arc<str>,
+    },
+    /// The same text in each row, such as the value of a partition: Utf8, nullable.
+    Constant {
+        /// Name of the column.
+        name: Arc<str>,
+        /// The text; `None` is null.
+        value: Option<Arc<str>>,
     },
 }
 

@@ -69,9 +69,7 @@ pub(crate) fn take(
             new_empty_array(field.data_type())
         } else if is_copied(field.data_type()) {
             let row = |place: &u64| {
-                let part = ends.partition_point(|end| end <= place);
-                let first = part.checked_sub(1).map_or(0, |before| ends[before]);
-                let row = saturated(place - first);
+                let (part, row) = place_in(&ends, *place);
                 (part, row..row.saturating_add(1))
             };
             copy(&parts, places.len(), places.iter().map(row))?
@@ -85,6 +83,37 @@ pub(crate) fn take(
         });
     }
     of_columns(schema.clone(), columns, places.len())
+}
+
+/// The rows at `places` of `batches`, in that order: each is the index of a batch, and of one of its
+/// rows.
+pub(crate) fn interleave(
+    schema: &SchemaRef,
+    batches: &[RecordBatch],
+    places: &[(usize, usize)],
+) -> Result<RecordBatch> {
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for (i, field) in schema.fields().iter().enumerate() {
+        let parts: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(i)).collect();
+        columns.push(if parts.is_empty() {
+            new_empty_array(field.data_type())
+        } else if is_copied(field.data_type()) {
+            let row = |(part, row): &(usize, usize)| (*part, *row..row.saturating_add(1));
+            copy(&parts, places.len(), places.iter().map(row))?
+        } else {
+            let parts: Vec<&dyn Array> = parts.into_iter().map(|part| &**part).collect();
+            arrow_select::interleave::interleave(&parts, places)?
+        });
+    }
+    of_columns(schema.clone(), columns, places.len())
+}
+
+/// A place in batches that follow each other, for [`interleave`]: `ends` has the number of rows up
+/// to the end of each.
+pub(crate) fn place_in(ends: &[u64], row: u64) -> (usize, usize) {
+    let part = ends.partition_point(|end| *end <= row);
+    let first = part.checked_sub(1).and_then(|before| ends.get(before)).copied();
+    (part, saturated(row - first.unwrap_or_default()))
 }
 
 fn of_columns(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {

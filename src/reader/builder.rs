@@ -13,7 +13,7 @@ use crate::read::{
     VirtualColumn,
 };
 use crate::schema::{Dictionaries, MatchBy, Projection, TextColumns};
-use crate::selection::RowSelection;
+use crate::selection::{DeletionVector, RowSelection};
 use crate::variant::VariantPath;
 
 impl<S> Reader<S> {
@@ -65,6 +65,25 @@ impl<S> Reader<S> {
             ))));
         }
         self.options.selection = Some(rows);
+        Ok(self)
+    }
+
+    /// Leaves out the rows that a table has deleted, whatever else is selected; those of a second
+    /// deletion vector as well. Pages without any other row are not read, and
+    /// [`Reader::rows`], [`Reader::count`], offset and limit do not count the rows.
+    ///
+    /// Rows keep their numbers ([`VirtualColumn::RowNumber`]), and [`Reader::take`] returns deleted
+    /// rows, too. Deleted rows beyond the file are ignored. See [`DeletionVector`] for an example.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata contradict themselves.
+    pub fn exclude(mut self, deleted: &DeletionVector) -> Result<Self> {
+        let kept = deleted.kept(self.file_rows()?);
+        let options = &mut self.options;
+        options.not_deleted = Some(match options.not_deleted.take() {
+            Some(earlier) => earlier.and(&kept)?,
+            None => kept,
+        });
         Ok(self)
     }
 

@@ -2,8 +2,8 @@
 //! parts.
 
 use std::fmt;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
@@ -12,7 +12,7 @@ use super::file::WithFileName;
 use super::parts::{RowCost, divide, rows_of};
 use super::{Batches, Reader};
 use crate::error::{Error, Result};
-use crate::io::{ReopenedFile, Source};
+use crate::io::{ReopenedFile, Source, find_files};
 use crate::predicate::Predicate;
 use crate::read::{OnDamage, Plan, Progress};
 use crate::schema::MatchBy;
@@ -47,6 +47,8 @@ pub struct Dataset<S = Arc<dyn Source>> {
     offset: u64,
     limit: Option<u64>,
     progress: Progress,
+    /// The schema of the batches, once it is known.
+    schema: OnceLock<SchemaRef>,
 }
 
 impl<S> fmt::Debug for Dataset<S> {
@@ -63,15 +65,33 @@ impl Dataset {
     /// Opens files by their paths, and reads their footers. The files do not stay open; a file that
     /// changes before it is read is an error.
     ///
+    /// A folder stands for the Parquet files in it and in its folders, and a path that does not
+    /// exist may be a pattern: `*` and `?` for any text and letter of a name, `[a-z]` for some
+    /// letters, `**` for any folders. These files come in the order of their paths; names that
+    /// begin with `_` or `.` are left out. [`Dataset::with_partitions`] adds the keys of folders.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// let dataset = marquetry::Dataset::open(["testdata/trips.parq*"])?;
+    /// assert_eq!(dataset.rows()?, 1_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
-    /// As [`Reader::open`].
+    /// As [`Reader::open`]; `Usage` if a folder has no Parquet file, or nothing matches a pattern.
     pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self> {
-        let open = |path: P| {
-            let path = path.as_ref();
+        let open = |path: PathBuf| {
             let name: Arc<str> = path.to_string_lossy().into();
-            ReopenedFile::new(path).and_then(Reader::new).named(name)
+            ReopenedFile::new(&path).and_then(Reader::new).named(name)
         };
-        Ok(Self::new(paths.into_iter().map(open).collect::<Result<Vec<_>>>()?))
+        let mut readers = Vec::new();
+        for path in paths {
+            for file in find_files(path.as_ref())? {
+                readers.push(open(file)?);
+            }
+        }
+        Ok(Self::new(readers))
     }
 }
 
@@ -81,7 +101,8 @@ impl<S> Dataset<S> {
         let progress = Progress::default();
         let readers =
             readers.into_iter().map(|reader| Reader { progress: progress.of_part(), ..reader });
-        Self { readers: readers.collect(), offset: 0, limit: None, progress }
+        let schema = OnceLock::new();
+        Self { readers: readers.collect(), offset: 0, limit: None, progress, schema }
     }
 
     /// Changes the options of each file.
@@ -98,6 +119,7 @@ impl<S> Dataset<S> {
     /// The first error of `with`.
     pub fn map(mut self, with: impl FnMut(Reader<S>) -> Result<Reader<S>>) -> Result<Self> {
         self.readers = self.readers.into_iter().map(with).collect::<Result<_>>()?;
+        self.schema = OnceLock::new();
         Ok(self)
     }
 
@@ -164,6 +186,14 @@ impl<S> Dataset<S> {
     /// `Usage` if there is no file, or if a file has other columns than the first; as
     /// [`Reader::schema`].
     pub fn schema(&self) -> Result<SchemaRef> {
+        if let Some(schema) = self.schema.get() {
+            return Ok(schema.clone());
+        }
+        let schema = self.united_schema()?;
+        Ok(self.schema.get_or_init(|| schema).clone())
+    }
+
+    fn united_schema(&self) -> Result<SchemaRef> {
         let Some((first, others)) = self.readers.split_first() else {
             return Err(Error::usage("a dataset of no files has no schema"));
         };
@@ -218,7 +248,7 @@ impl<S> Dataset<S> {
 
     /// Turns offset and limit into those of each file, unless filters must be evaluated first.
     /// Files without any remaining row are left out, except the first, which has the schema.
-    fn resolved(&self) -> Result<Self>
+    pub(super) fn resolved(&self) -> Result<Self>
     where
         S: Clone,
     {
@@ -237,7 +267,7 @@ impl<S> Dataset<S> {
                 readers.push(reader.clone().offset(offset).limit(wanted));
             }
         }
-        Ok(Self { readers, offset: 0, limit: None, progress: self.progress.clone() })
+        Ok(Self { readers, offset: 0, limit: None, ..self.clone() })
     }
 }
 

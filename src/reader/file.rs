@@ -383,10 +383,20 @@ impl<S> Reader<S> {
         let options = &mut reader.options;
         (options.row_groups, options.offset, options.limit) = (None, 0, None);
         (options.filter, options.selection) = (None, Some(selection));
+        options.not_deleted = None;
         reader.wiring.part = None;
         let place = |row: &u64| sorted.partition_point(|found| found < row) as u64;
         let places = rows.iter().map(place).collect();
         Ok((reader, places))
+    }
+
+    /// A reader of these rows of these row groups, which come from a plan of this reader.
+    pub(super) fn of_rows(mut self, rows: Arc<[(usize, RowSelection)]>) -> Self {
+        let options = &mut self.options;
+        (options.row_groups, options.selection) = (None, None);
+        (options.not_deleted, options.offset, options.limit) = (None, 0, None);
+        self.wiring.part = Some(rows);
+        self
     }
 
     /// The row groups and leaves that the options select.

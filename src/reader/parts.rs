@@ -99,13 +99,11 @@ impl<S: Clone> Reader<S> {
 
     /// This reader, or some rows of it, as one of `of` parts.
     pub(crate) fn part(&self, rows: Option<Arc<[(usize, RowSelection)]>>, of: usize) -> Self {
-        let mut part = self.clone();
+        let mut part = match rows {
+            Some(rows) => self.clone().of_rows(rows),
+            None => self.clone(),
+        };
         let options = &mut part.options;
-        if rows.is_some() {
-            (options.row_groups, options.selection) = (None, None);
-            (options.offset, options.limit) = (0, None);
-            part.wiring.part = rows;
-        }
         options.limits.memory_bytes = (options.limits.memory_bytes / of as u64).max(1);
         if let Threads::Exactly(threads) = &mut part.threads {
             *threads = (*threads / of).max(1);

@@ -8,8 +8,10 @@ use std::task::{Context, Poll, ready};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use futures_core::Stream;
+use futures_util::TryStreamExt;
 
 use super::dataset::{Chain, Dataset};
+use super::points::WantedRows;
 use super::stream::{AsyncReader, BatchStream};
 use crate::error::Result;
 use crate::io::AsyncSource;
@@ -32,6 +34,20 @@ impl Dataset<Arc<dyn AsyncSource>> {
     /// As [`Dataset::schema`]. Faults of the data come with the batches.
     pub fn stream(&self) -> Result<DatasetStream> {
         Ok(DatasetStream { chain: self.chain()?, open: None })
+    }
+
+    /// Reads rows by their numbers, as [`Dataset::take`]: one file after the other.
+    ///
+    /// # Errors
+    /// As [`Dataset::take`].
+    pub async fn take(&self, rows: &[u64]) -> Result<RecordBatch> {
+        let WantedRows { of_files, places } = self.wanted(rows)?;
+        let mut found: Vec<RecordBatch> = Vec::new();
+        for (file, rows) in of_files {
+            let (reader, _) = self.reader(file)?.taking(&rows)?;
+            found.append(&mut reader.stream()?.try_collect().await?);
+        }
+        self.in_order(&found, &places)
     }
 
     /// The batches of each of the [`Dataset::parts`], as streams: at most `n`, which different

@@ -391,7 +391,8 @@ pub(super) fn change_key_values(footer: &mut FileMetaData, changes: &[(String, O
 /// The row groups that a reader selects, and the parts of them that its offset and limit leave.
 fn row_groups(reader: &Reader) -> Result<Vec<RowGroupPart>> {
     let options = reader.read_options();
-    if options.filter.is_some() || options.selection.is_some() {
+    let selects = options.selection.is_some() || options.not_deleted.is_some();
+    if options.filter.is_some() || selects {
         return Err(Error::usage(
             "row groups are copied: a filter or a selection of rows needs them to be read and \
              written anew",

@@ -70,7 +70,7 @@ pub fn recrypt(
         let mut options = reader.read_options().clone();
         options.projection = Projection::All;
         (options.row_groups, options.selection, options.filter) = (None, None, None);
-        (options.offset, options.limit) = (0, None);
+        (options.not_deleted, options.offset, options.limit) = (None, 0, None);
         reader.clone().options(options)
     };
     let mut rewrite = Rewrite::new([whole]).verify_checksums(true);

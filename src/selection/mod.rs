@@ -7,10 +7,13 @@
 
 mod runs;
 mod row_selection;
+mod roaring;
+mod deletion_vector;
 mod pages;
 
 #[cfg(test)]
 mod tests;
 
+pub use deletion_vector::DeletionVector;
 pub(crate) use pages::PageMap;
 pub use row_selection::RowSelection;

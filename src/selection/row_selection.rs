@@ -74,6 +74,23 @@ impl RowSelection {
         Ok(builder.finish())
     }
 
+    /// Selects the rows of ranges that ascend and end within the `len` rows, in no more memory than
+    /// bits take, twice.
+    pub(crate) fn from_ascending(len: u64, mut ranges: impl Iterator<Item = Range<u64>>) -> Self {
+        let mut builder = Builder::new(len);
+        for range in ranges.by_ref() {
+            builder.push(range);
+            if Form::prefers_bits(len, builder.runs.len() as u64) {
+                let Builder { mut count, runs, .. } = builder;
+                let bits = BooleanBufferBuilder::new(saturated(len));
+                let rest = ranges.inspect(|range| count += range.end - range.start);
+                let form = Form::Bits(set_bits(bits, len, runs.into_iter().chain(rest)));
+                return Self { len, count, form };
+            }
+        }
+        builder.finish()
+    }
+
     /// Selects the rows with these numbers, ascending, of `len` rows; a repeated number counts
     /// once.
     ///

@@ -15,6 +15,7 @@ use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, Verifie
 
 pub(crate) use self::layout_check::{no_memory, too_long};
 pub(crate) use self::lists::ListOffsets;
+pub use self::map::MappedFile;
 pub(crate) use self::offsets::{Memory, Offset, OffsetStrings, StringEntries};
 pub use self::text::TrustedUtf8;
 pub(crate) use self::text::{Place, TextCheck};
@@ -23,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::simd::native::PlainOldData;
 
 mod layout_check;
+mod map;
 mod text;
 mod lists;
 mod offsets;

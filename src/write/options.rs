@@ -502,6 +502,7 @@ impl WriteOptions {
             Profile::Balanced => (Compression::Zstd(3), PageVersion::V1, 1 << 20, 1 << 16),
             Profile::Small => (Compression::Zstd(12), PageVersion::V1, 1 << 20, 1 << 20),
             Profile::FastRead => (Compression::Lz4Raw, PageVersion::V2, 256 << 10, 20 << 10),
+            Profile::Points => (Compression::Zstd(3), PageVersion::V1, 8 << 10, 1 << 8),
             Profile::Compatible => (Compression::Snappy, PageVersion::V1, 1 << 20, 1 << 16),
         };
         let mut settings = LeafSettings {
@@ -515,7 +516,7 @@ impl WriteOptions {
             dictionary: true,
             dictionary_bytes: self.dictionary_bytes,
             page_bytes,
-            page_bytes_are_fixed: false,
+            page_bytes_are_fixed: self.profile == Profile::Points,
             page_rows,
             page_rows_are_fixed: false,
             statistics: StatisticsLevel::Page,

@@ -16,7 +16,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
-use crate::levels::{LeafLevels, LevelBuffer};
+use crate::levels::{LeafLevels, LevelBuffer, LevelView, Period};
 use crate::schema::{Kind, Leaf, Shape, is_empty_group};
 
 /// A leaf of some rows: its levels, and the arrays that its values lie in.
@@ -95,8 +95,8 @@ impl Stream {
     fn row_of(&self, n: usize) -> usize {
         let (mut live, mut row) = (0, 0usize);
         for i in 0..self.def.len() {
-            row += usize::from(level_at(&self.rep, i) == 0);
-            if level_at(&self.def, i) == self.live {
+            row += usize::from(self.rep.level(i) == 0);
+            if self.def.level(i) == self.live {
                 if live == n {
                     break;
                 }
@@ -111,13 +111,13 @@ impl Stream {
         let live = self.live + 1;
         let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
             let mut def = LevelBuffer::default();
-            match self.def.mixed() {
-                None if self.all_live() => def.push_run(live, self.def.len()),
-                None => def = self.def.clone(),
-                Some(levels) => {
-                    let levels: Vec<u16> =
-                        levels.iter().map(|&l| l + u16::from(l == self.live)).collect();
-                    def.push_vec(levels);
+            match self.def.uniform() {
+                Some(_) if self.all_live() => def.push_run(live, self.def.len()),
+                Some(_) => def = self.def.clone(),
+                None => {
+                    let levels = (0..self.def.len()).map(|i| self.def.level(i));
+                    let levels = levels.map(|l| l + u16::from(l == self.live));
+                    def.push_vec(levels.collect());
                 }
             }
             return Self { def, live, ..self };
@@ -126,10 +126,20 @@ impl Stream {
         let each_has_a_slot = slots == self.def.len();
         let this = if each_has_a_slot { self } else { self.without_nulls() };
         let all = NullBuffer::union(this.nulls.as_ref(), Some(nulls));
-        let levels: Vec<u16> = match this.def.mixed() {
+        let n = this.def.len();
+        let explicit;
+        let old = match this.def.view() {
+            LevelView::Mixed(levels) => Some(levels),
+            LevelView::Uniform(_) => None,
+            LevelView::Regular(period) => {
+                explicit = period.levels(0..n);
+                Some(&explicit[..])
+            }
+        };
+        let levels: Vec<u16> = match old {
             None if this.all_live() => validity(nulls, &this.slots, this.live),
             // Without entries, there is no level.
-            None => vec![this.def.uniform().unwrap_or_default(); this.def.len()],
+            None => vec![this.def.uniform().unwrap_or_default(); n],
             Some(old) if each_has_a_slot => {
                 // An entry that was null above stays null.
                 let mut levels = validity(all.as_ref().unwrap_or(nulls), &this.slots, 0);
@@ -193,6 +203,15 @@ impl Stream {
         // Dead entries and empty lists stay one entry each.
         let dead = n - this.slots.iter().map(Range::len).sum::<usize>();
         let total = elements + empty + dead;
+        if this.all_live()
+            && let Some(first) = this.rep.uniform()
+            && let Some(period) = period(first, rep, lens.clone())
+        {
+            let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
+            def.push_run(live, total);
+            rep.push_regular(period, n);
+            return Self { def, rep, live, slots, nulls: None };
+        }
         let mut reps = vec![rep; total];
         let mut defs = LevelBuffer::default();
         let mut at = 0;
@@ -202,7 +221,7 @@ impl Stream {
             }
             at += len.max(1);
         };
-        let old_rep = |i: usize| level_at(&this.rep, i);
+        let old_rep = |i: usize| this.rep.level(i);
         if this.all_live() {
             if empty == 0 {
                 defs.push_run(live, total);
@@ -225,7 +244,7 @@ impl Stream {
             let mut levels = Vec::with_capacity(total);
             let mut lens = lens;
             for i in 0..n {
-                let level = level_at(&this.def, i);
+                let level = this.def.level(i);
                 let len = if level == this.live {
                     lens.next().expect("a live entry has a slot")
                 } else {
@@ -254,12 +273,10 @@ struct ElementSlots {
     empty: usize,
 }
 
-/// The level of an entry.
-fn level_at(levels: &LevelBuffer, entry: usize) -> u16 {
-    match levels.mixed() {
-        Some(levels) => levels[entry],
-        None => levels.uniform().expect("levels that are not mixed are all the same"),
-    }
+/// The levels of lists that all have the same number of elements, and more than one.
+fn period(first: u16, rest: u16, mut lens: impl Iterator<Item = usize>) -> Option<Period> {
+    let slots = lens.next().filter(|slots| *slots > 1)?;
+    lens.all(|len| len == slots).then_some(Period { first, rest, slots })
 }
 
 /// A number for each of the slots: `null`, or one more if it is valid.

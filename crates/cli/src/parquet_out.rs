@@ -21,6 +21,7 @@ pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOption
             ProfileName::Balanced => Profile::Balanced,
             ProfileName::Small => Profile::Small,
             ProfileName::FastRead => Profile::FastRead,
+            ProfileName::Points => Profile::Points,
             ProfileName::Compatible => Profile::Compatible,
         });
     }

@@ -122,9 +122,10 @@ impl Recipe {
                 "balanced" => Profile::Balanced,
                 "small" => Profile::Small,
                 "fast-read" => Profile::FastRead,
+                "points" => Profile::Points,
                 "compatible" => Profile::Compatible,
                 other => {
-                    let names = "balanced, small, fast-read, compatible";
+                    let names = "balanced, small, fast-read, points, compatible";
                     let text = format!("profile {other:?}: it is one of {names}");
                     return Err(Failure::Usage(text));
                 }

@@ -183,6 +183,11 @@ impl Plan {
 }
 
 impl PageIndexPlan {
+    /// About how many bytes a row takes as Arrow arrays.
+    pub(crate) fn row_bytes(&self) -> u64 {
+        self.widths.bytes_per_row
+    }
+
     /// The wanted bytes: offset indexes of chunks that are read in part; often none.
     pub(crate) fn needs(&self) -> &[Range<u64>] {
         &self.needs

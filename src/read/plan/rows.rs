@@ -176,7 +176,8 @@ pub(super) fn row_ranges(
         first = first.saturating_add(footer.row_group_rows(i)?);
     }
     let chosen = wiring.chosen_row_groups(options, footer.row_groups());
-    if let Some(selection) = options.selection.as_ref().filter(|wanted| wanted.len() != first) {
+    let selections = [&options.selection, &options.not_deleted];
+    if let Some(selection) = selections.into_iter().flatten().find(|of| of.len() != first) {
         return Err(Error::usage(format_args!(
             "a selection of {} rows, and the file has {first}",
             selection.len()
@@ -203,6 +204,10 @@ pub(super) fn row_ranges(
         let wanted = match &options.selection {
             Some(wanted) => wanted.slice(first_row..first_row.saturating_add(rows)),
             None => RowSelection::all(rows),
+        };
+        let wanted = match &options.not_deleted {
+            Some(kept) => wanted.and(&kept.slice(first_row..first_row.saturating_add(rows)))?,
+            None => wanted,
         };
         let wanted = match part {
             Some(part) => wanted.and(part)?,

@@ -473,7 +473,9 @@ fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> SchemaR
     let added = columns.iter().map(|column| match column {
         VirtualColumn::RowNumber { name } => Field::new(&**name, DataType::Int64, false),
         VirtualColumn::RowGroup { name } => Field::new(&**name, DataType::Int32, false),
-        VirtualColumn::FileName { name } => Field::new(&**name, DataType::Utf8, true),
+        VirtualColumn::FileName { name } | VirtualColumn::Constant { name, .. } => {
+            Field::new(&**name, DataType::Utf8, true)
+        }
     });
     let fields = schema.fields().iter().cloned().chain(added.map(Arc::new)).collect::<Vec<_>>();
     Arc::new(ArrowSchema::new_with_metadata(fields, schema.metadata().clone()))

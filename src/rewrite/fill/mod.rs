@@ -184,6 +184,7 @@ impl Fill {
         let options = self.request.reader.read_options();
         let selects = options.filter.is_some()
             || options.selection.is_some()
+            || options.not_deleted.is_some()
             || options.offset > 0
             || options.limit.is_some()
             || options.row_groups.is_some()

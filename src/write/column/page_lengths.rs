@@ -12,7 +12,9 @@ use super::measure::sample_ranges;
 use super::ranks::extremes_of;
 use super::source::ValueSource;
 use crate::compress::Compression;
-use crate::encoding::choose::{LONG_PAGE, LONG_PAGE_COST, MIN_PAGE, PLAIN_WORDS_PAGE};
+use crate::encoding::choose::{
+    LONG_PAGE, LONG_PAGE_COST, MIN_PAGE, MIN_PAGE_OF_POINTS, PLAIN_WORDS_PAGE, Profile,
+};
 use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::Result;
 use crate::format::Encoding;
@@ -25,6 +27,9 @@ const MAX_JOINED: usize = 4;
 
 /// As [`MAX_JOINED`], if the bounds of pages show which rows a filter needs.
 const MAX_JOINED_SORTED: usize = 2;
+
+/// As [`MAX_JOINED`], of files whose rows are read one by one, whose pages are short.
+const MAX_JOINED_OF_POINTS: usize = 16;
 
 /// Values by which a chunk is taken for sorted.
 const SORT_SAMPLE_VALUES: usize = 512;
@@ -56,11 +61,17 @@ impl<'a> ChunkEncoder<'a> {
         let mut step = settings.page_rows.max(1);
         if !settings.page_rows_are_fixed {
             let stored = |rows: usize| chosen.likely_bytes.saturating_mul(rows) / self.rows.max(1);
+            let is_for_points = settings.profile == Profile::Points;
+            let min_page = if is_for_points { MIN_PAGE_OF_POINTS } else { MIN_PAGE };
             let may_join = |rows: usize| {
-                rows < self.rows && stored(rows) < MIN_PAGE && bytes_of(rows * 2) <= max
+                rows < self.rows && stored(rows) < min_page && bytes_of(rows * 2) <= max
             };
             if may_join(step) {
-                let times = if self.is_sorted(chosen)? { MAX_JOINED_SORTED } else { MAX_JOINED };
+                let times = match is_for_points {
+                    true => MAX_JOINED_OF_POINTS,
+                    false if self.is_sorted(chosen)? => MAX_JOINED_SORTED,
+                    false => MAX_JOINED,
+                };
                 let most = step.saturating_mul(times);
                 while step < most && may_join(step) {
                     step *= 2;

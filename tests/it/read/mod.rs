@@ -4,9 +4,12 @@
 mod asynchronous;
 mod batch_sizes;
 mod chunks_in_other_files;
+mod datasets;
+mod deletion_vectors;
 mod divided;
 mod few_rows;
 mod files_of_other_writers;
+mod partitions;
 mod read_again;
 pub mod row_selection;
 mod threads;

@@ -114,6 +114,8 @@ pub(crate) enum GoalName {
     Balanced,
     /// Few bytes, in few requests.
     ObjectStore,
+    /// Single rows, by their numbers.
+    Points,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]

@@ -139,6 +139,8 @@ pub(crate) enum ProfileName {
     Small,
     /// Files that are read fastest.
     FastRead,
+    /// Files whose rows are read one by one.
+    Points,
     /// Only features that readers of 2015 support.
     Compatible,
 }

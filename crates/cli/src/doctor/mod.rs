@@ -45,6 +45,7 @@ impl Goal {
                 GoalName::Scan => (&["lz4_raw", "snappy", "zstd:1"], "fast-read", 0.25, 64, 8),
                 GoalName::Balanced => (&["lz4_raw", "zstd:1", "zstd:3"], "balanced", 0.6, 128, 8),
                 GoalName::ObjectStore => (&["zstd:3", "zstd:9"], "balanced", 0.85, 256, 64),
+                GoalName::Points => (&["lz4_raw", "zstd:1", "zstd:3"], "points", 0.6, 128, 8),
             };
         let (row_group_bytes, min_row_group_bytes) = (row_group * MIB, min * MIB);
         Self { name, codecs, profile, weight_of_bytes, row_group_bytes, min_row_group_bytes }
@@ -56,6 +57,7 @@ impl Goal {
             GoalName::Scan => "scan",
             GoalName::Balanced => "balanced",
             GoalName::ObjectStore => "object-store",
+            GoalName::Points => "points",
         }
     }
 

@@ -116,7 +116,7 @@ fn findings_have_prices_and_recipes_do_what_they_say() {
 fn files_of_other_writers_are_examined_and_written_anew() {
     let folder = foreign();
     for name in FOREIGN {
-        for target in ["size", "scan", "balanced", "object-store"] {
+        for target in ["size", "scan", "balanced", "object-store", "points"] {
             let args = ["doctor", name, "--target", target, "-f", "json"];
             let found = folder.json(&args);
             assert_eq!(found["target"], json!(target));
