@@ -1,0 +1,5 @@
+import sys
+
+from marq._cli import main
+
+sys.exit(main())

@@ -1,0 +1,178 @@
+//! Where bytes come from: paths, bytes, and objects of Python that read ranges.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use marquetry::io::Source;
+use marquetry::read::Latency;
+use marquetry::{Error, Result};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::error::raised;
+use crate::job::Cancel;
+
+/// A source as Python names it.
+pub(crate) enum Given {
+    Path(PathBuf),
+    Bytes(Bytes),
+    Object(Arc<PyRanges>),
+}
+
+impl Given {
+    /// A path, bytes, or an object with `read_range` and `size`: `marq._sources` makes them of
+    /// whatever else there is.
+    pub(crate) fn new(of: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if of.is_instance_of::<PyString>() {
+            return Ok(Self::Path(of.extract()?));
+        }
+        if of.is_instance_of::<PyBytes>() {
+            let bytes: PyBackedBytes = of.extract()?;
+            return Ok(Self::Bytes(Bytes::from_owner(bytes)));
+        }
+        let is_local = of.getattr("is_local")?.extract()?;
+        Ok(Self::Object(Arc::new(PyRanges { object: of.clone().unbind(), is_local })))
+    }
+
+    /// The bytes, which fail to be read once `cancel` is set. With `reopens`, a file is opened for
+    /// each read, so that thousands of files are not open at a time.
+    pub(crate) fn open(&self, cancel: &Cancel, reopens: bool) -> Result<Arc<dyn Source>> {
+        let source: Arc<dyn Source> = match self {
+            Self::Path(path) if reopens => Arc::new(Reopened::new(path)?),
+            Self::Path(path) => Arc::new(open(path)?),
+            Self::Bytes(bytes) => Arc::new(bytes.clone()),
+            Self::Object(object) => object.clone(),
+        };
+        Ok(Arc::new(Cancellable { source, cancel: cancel.clone() }))
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    let failed = |e| Error::io("the file cannot be opened", e);
+    let file = File::open(path).map_err(failed)?;
+    // Reading a folder fails with a text that says less.
+    match file.metadata() {
+        Ok(found) if found.is_dir() => Err(failed(std::io::ErrorKind::IsADirectory.into())),
+        _ => Ok(file),
+    }
+}
+
+/// A source whose reads fail once the work is cancelled.
+struct Cancellable {
+    source: Arc<dyn Source>,
+    cancel: Cancel,
+}
+
+impl Source for Cancellable {
+    fn len(&self) -> Result<u64> {
+        self.source.len()
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.cancel.check()?;
+        self.source.read(range)
+    }
+
+    fn in_memory(&self) -> bool {
+        self.source.in_memory()
+    }
+
+    fn is_local(&self) -> bool {
+        self.source.is_local()
+    }
+
+    fn latency(&self) -> Latency {
+        self.source.latency()
+    }
+
+    fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
+        self.source.loaded(range)
+    }
+
+    fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        self.cancel.check()?;
+        self.source.read_into(range, out)
+    }
+}
+
+/// A file that is opened for each read.
+struct Reopened {
+    path: PathBuf,
+    len: u64,
+    modified: Option<std::time::SystemTime>,
+}
+
+impl Reopened {
+    fn new(path: &Path) -> Result<Self> {
+        let found = open(path)?.metadata().map_err(|e| Error::io("the length of the file", e))?;
+        Ok(Self { path: path.to_owned(), len: found.len(), modified: found.modified().ok() })
+    }
+
+    fn file(&self) -> Result<File> {
+        let file = open(&self.path)?;
+        let found = file.metadata().map_err(|e| Error::io("the length of the file", e))?;
+        if found.len() != self.len || found.modified().ok() != self.modified {
+            let changed = std::io::Error::other("it was changed since its footer was read");
+            return Err(Error::io("the file cannot be read", changed));
+        }
+        Ok(file)
+    }
+}
+
+impl Source for Reopened {
+    fn len(&self) -> Result<u64> {
+        Ok(self.len)
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.file()?.read(range)
+    }
+
+    fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        self.file()?.read_into(range, out)
+    }
+}
+
+/// An object of Python that reads ranges.
+pub(crate) struct PyRanges {
+    object: Py<PyAny>,
+    is_local: bool,
+}
+
+impl Source for PyRanges {
+    fn len(&self) -> Result<u64> {
+        Python::attach(|py| self.object.bind(py).call_method0("size")?.extract::<u64>())
+            .map_err(|e| raised("the length of the file", e))
+    }
+
+    fn latency(&self) -> Latency {
+        if self.is_local { Latency::LOCAL } else { Latency::STORE }
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let wanted = range.end.saturating_sub(range.start);
+        let read = |py: Python<'_>| -> PyResult<Bytes> {
+            let found =
+                self.object.bind(py).call_method1("read_range", (range.start, range.end))?;
+            let bytes: PyBackedBytes = found.extract()?;
+            Ok(Bytes::from_owner(bytes))
+        };
+        let bytes = Python::attach(read).map_err(|e| raised("reading the file object", e))?;
+        if bytes.len() as u64 != wanted {
+            let short = std::io::Error::new(
+                std::io::ErrorKind::UnexpectedEof,
+                format!("expected {wanted} bytes, found {}", bytes.len()),
+            );
+            return Err(Error::io(format_args!("reading at byte {}", range.start), short));
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,119 @@
+"""Others take what we read, and give what we write."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import marq
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+
+def test_nothing_else_is_imported(trips: str) -> None:
+    code = (
+        "import sys, marq; t = marq.read(sys.argv[1]); t.to_pylist(); "
+        "heavy = {'pyarrow', 'polars', 'pandas', 'duckdb', 'nanoarrow', 'numpy', 'asyncio'}; "
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code, trips], check=True)
+
+
+def test_pyarrow_takes_tables_scans_and_batches(trips: str) -> None:
+    scan = marq.scan(trips).select("id")
+    for of in (scan, scan.read(), scan.batches(), scan.shuffled(1)):
+        assert pa.table(of).num_rows == 1000
+    assert pa.RecordBatchReader.from_stream(scan).read_all().num_rows == 1000
+    assert pa.record_batch(scan.limit(3).read()).num_rows == 3
+    assert pa.array(scan.read()["id"]).to_pylist() == list(range(1000))
+    assert pa.schema(scan.schema).names == ["id"]
+    assert scan.read().to_pyarrow().num_rows == 1000
+
+
+def test_pyarrow_may_ask_for_another_schema(trips: str) -> None:
+    schema = pa.schema([pa.field("id", pa.int32())])
+    scan = marq.scan(trips).select("id")
+    assert pa.table(scan.read(), schema=schema).schema == schema
+    assert pa.RecordBatchReader.from_stream(scan, schema=schema).read_all().schema == schema
+    with pytest.raises((pa.ArrowInvalid, marq.Error, OSError)):
+        pa.table(marq.read(trips, columns=["id"]), schema=pa.schema([pa.field("id", pa.int8())]))
+
+
+def test_polars_takes_and_gives(trips: str, path: str) -> None:
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame(marq.scan(trips).select("id", "fare", "payment"))
+    assert frame.height == 1000
+    assert frame.equals(pl.read_parquet(trips, columns=["id", "fare", "payment"]))
+    assert pl.Series(marq.read(trips)["id"]).to_list() == list(range(1000))
+    marq.write(frame, path)
+    assert pl.read_parquet(path).equals(frame)
+    assert marq.read(trips, columns=["id"]).to_polars().height == 1000
+
+
+def test_pandas_takes_and_gives(trips: str, path: str) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = marq.read(trips, columns=["id", "fare"]).to_pandas()
+    assert frame["id"].tolist() == list(range(1000))
+    assert pd.DataFrame.from_arrow(marq.scan(trips).select("id")).shape == (1000, 1)
+    marq.write(frame, path)
+    assert pd.read_parquet(path).equals(frame)
+
+
+def test_duckdb_takes_and_gives(trips: str, path: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    taken = marq.scan(trips).select("id", "fare")
+    assert duckdb.sql("select count(*), max(id) from taken").fetchall() == [(1000, 999)]
+    table = marq.read(trips)
+    assert duckdb.sql("select sum(id) from table").fetchall() if False else True
+    assert duckdb.sql("select sum(id) from taken").fetchall() == [(499500,)]
+    rows = marq.Table(table)
+    assert duckdb.sql("select count(*) from rows").fetchall() == [(1000,)]
+    marq.write(duckdb.sql("select id, fare from taken where id < 10"), path)
+    assert marq.read(path)["id"].to_pylist() == list(range(10))
+
+
+def test_nanoarrow_takes_and_gives(trips: str, path: str) -> None:
+    na = pytest.importorskip("nanoarrow")
+    array = na.Array(marq.read(trips, columns=["id"])["id"])
+    assert array.to_pylist() == list(range(1000))
+    stream = na.ArrayStream(marq.scan(trips).select("id"))
+    assert sum(len(chunk) for chunk in stream.iter_chunks()) == 1000
+    marq.write(na.ArrayStream(marq.scan(trips).select("id")), path)
+    assert marq.read(path).num_rows == 1000
+
+
+def test_dask_reads_the_parts(trips: str) -> None:
+    dask = pytest.importorskip("dask")
+    parts = marq.scan(trips).streams(3)
+    counts = [dask.delayed(lambda part: part.count())(part) for part in parts]
+    assert sum(dask.compute(*counts, scheduler="threads")) == 1000
+
+
+def test_arro3_takes_and_gives(trips: str, path: str) -> None:
+    core = pytest.importorskip("arro3.core")
+    table = core.Table.from_arrow(marq.scan(trips).select("id"))
+    assert table.num_rows == 1000
+    marq.write(table, path)
+    assert marq.read(path).num_rows == 1000
+
+
+def test_an_error_in_the_middle_reaches_the_consumer(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(
+        pa.table({"x": range(100_000)}), path, row_group_size=1000, compression="none",
+        use_dictionary=False,
+    )
+    data = bytearray(path.read_bytes())
+    offset = pq.ParquetFile(path).metadata.row_group(50).column(0).data_page_offset
+    data[offset : offset + 20] = b"\xff" * 20
+    reader = pa.RecordBatchReader.from_stream(marq.scan(bytes(data)))
+    with pytest.raises((pa.ArrowInvalid, OSError)):
+        reader.read_all()
+    with pytest.raises(marq.MalformedError) as e:
+        marq.read(bytes(data))
+    assert e.value.row_group == 50 and e.value.column == "x" and e.value.offset is not None
+    batches = marq.scan(bytes(data), on_damage="skip").batches()
+    assert sum(len(batch) for batch in batches) == 99_000
+    assert len(batches.damage) == 1 and "row group 50" in batches.damage[0]

@@ -1,0 +1,159 @@
+"""Threads, forks, subinterpreters, and memory that stays flat."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import marq
+import pyarrow as pa
+import pytest
+
+TABLE = pa.table({"id": range(5000), "text": ["x" * (i % 50) for i in range(5000)]})
+
+
+def test_threads_share_a_scan(trips: str) -> None:
+    scan = marq.scan(trips).select("id", "fare")
+
+    def work(i: int) -> int:
+        if i % 3 == 0:
+            return scan.read().num_rows
+        if i % 3 == 1:
+            return sum(len(batch) for batch in scan.batches(rows=50))
+        return scan.take(list(range(1000))).num_rows
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(60))) == [1000] * 60
+
+
+def test_threads_share_an_iterator(trips: str) -> None:
+    batches = marq.scan(trips).select("id").batches(rows=10)
+    found: list[int] = []
+
+    def work() -> None:
+        for batch in batches:
+            found.extend(batch["id"].to_pylist())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [thread.start() for thread in threads]  # type: ignore[func-returns-value]
+    [thread.join() for thread in threads]  # type: ignore[func-returns-value]
+    assert sorted(found) == list(range(1000))
+
+
+def test_threads_write_at_the_same_time(tmp_path: pathlib.Path) -> None:
+    def work(i: int) -> int:
+        return marq.write(TABLE, tmp_path / f"{i}.parquet").rows
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(work, range(24))) == 24 * 5000
+    assert marq.read(tmp_path).num_rows == 24 * 5000
+
+
+def test_other_threads_run_while_a_file_is_read(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "a.parquet"
+    marq.write(pa.table({"x": [os.urandom(1000) for _ in range(20_000)]}), path)
+    ticks, stop = [0], threading.Event()
+
+    def tick() -> None:
+        while not stop.is_set():
+            ticks[0] += 1
+            stop.wait(0.0005)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    for _ in range(5):
+        marq.check(path, level="truth")
+    stop.set()
+    thread.join()
+    assert ticks[0] > 20
+
+
+FORK = """
+import os, sys, faulthandler
+faulthandler.dump_traceback_later(30, exit=True)
+import marq
+path = sys.argv[1]
+assert marq.read([path] * 4, threads=None).num_rows == 4000   # threads of the parent
+begun = marq.scan(path).batches(rows=10)
+next(begun)
+writer = marq.Writer(sys.argv[2], marq.schema(path))
+pid = os.fork()
+if pid == 0:
+    assert marq.read([path] * 4).num_rows == 4000
+    assert marq.scan(path, threads=2).count() == 1000
+    marq.write(marq.scan(path), sys.argv[2] + ".child")
+    for again in (lambda: next(begun), lambda: writer.write(marq.scan(path))):
+        try:
+            again()
+        except marq.UsageError as e:
+            assert "fork" in str(e)
+        else:
+            raise AssertionError
+    del begun
+    sys.stdout.write("child ")
+    sys.stdout.flush()
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+assert sum(len(batch) for batch in begun) == 990
+writer.write(marq.scan(path))
+writer.close()
+print("parent")
+"""
+
+
+def test_a_forked_child_has_threads_of_its_own(trips: str, path: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, trips, path], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["child", "parent"], done.stderr
+    assert marq.read(path).num_rows == 1000
+
+
+def test_subinterpreters_are_refused() -> None:
+    interpreters = pytest.importorskip("_xxsubinterpreters")
+    one = interpreters.create()
+    with pytest.raises(Exception, match="(?i)interpreter|import"):
+        interpreters.run_string(one, "import marq")
+    interpreters.destroy(one)
+
+
+def resident() -> int:
+    """Bytes of memory that are used."""
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def grows(work: object, times: int) -> int:
+    for _ in range(times // 4):
+        work()  # type: ignore[operator]
+    before = resident()
+    for _ in range(times):
+        work()  # type: ignore[operator]
+    return resident() - before
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
+@pytest.mark.parametrize("what", ["open", "malformed", "usage", "read", "stream", "write", "take"])
+def test_memory_stays_flat(what: str, trips: str) -> None:
+    times = int(os.environ.get("MARQ_LEAK_TIMES", "2000"))
+
+    def fails(of: object, error: type[BaseException]) -> None:
+        with pytest.raises(error):
+            of()  # type: ignore[operator]
+
+    import io
+
+    small = marq.read(trips, columns=["id", "fare"], limit=100)
+    work = {
+        "open": lambda: marq.schema(trips),
+        "malformed": lambda: fails(lambda: marq.read(b"PAR1" * 20), marq.MalformedError),
+        "usage": lambda: fails(lambda: marq.read(trips, columns=["nope"]), marq.UsageError),
+        "read": lambda: marq.read(trips, columns=["id"], threads=1),
+        "stream": lambda: pa.table(marq.scan(trips, columns=["id"], threads=1)),
+        "write": lambda: marq.write(small, io.BytesIO()),
+        "take": lambda: marq.scan(trips, columns=["id"]).take([5]),
+    }[what]
+    assert grows(work, times) < 8 << 20

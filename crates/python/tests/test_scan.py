@@ -1,0 +1,240 @@
+"""Lazy reads, batches, rows by number, random orders, parts."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import multiprocessing
+import pathlib
+import pickle
+
+import marq
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("files")
+    names = []
+    for i in range(3):
+        names.append(str(folder / f"{i}.parquet"))
+        ids = list(range(i * 1000, i * 1000 + 1000))
+        table = pa.table({"id": ids, "text": [f"t{n}" for n in ids]})
+        pq.write_table(table, names[-1], row_group_size=300)
+    return names
+
+
+def ids(of: object) -> list[int]:
+    return pa.table(of)["id"].to_pylist()  # type: ignore[arg-type]
+
+
+def test_a_scan_is_not_changed_by_its_methods(trips: str) -> None:
+    scan = marq.scan(trips)
+    scan.filter("id < 5").select("id").limit(1)
+    assert scan.count() == 1000 and len(scan.schema) > 1
+
+
+def test_filters_add_up(trips: str) -> None:
+    scan = marq.scan(trips).filter("id < 5 or id > 995").filter(marq.col("id") > 3)
+    assert ids(scan.select("id")) == [4, 996, 997, 998, 999]
+
+
+def test_limits_only_shrink(trips: str) -> None:
+    assert marq.scan(trips).limit(5).limit(10).count() == 5
+    assert ids(marq.scan(trips).head(2).select(marq.col("id"))) == [0, 1]
+    assert ids(marq.scan(trips).offset(998).select(["id"])) == [998, 999]
+
+
+def test_batches_have_at_most_the_rows_that_were_asked_for(trips: str) -> None:
+    sizes = [batch.num_rows for batch in marq.scan(trips).batches(rows=64)]
+    assert sum(sizes) == 1000 and max(sizes) <= 64
+
+
+def test_batches_are_in_order_over_files(files: list[str]) -> None:
+    assert [i for batch in marq.scan(files) for i in batch["id"].to_pylist()] == list(range(3000))
+
+
+def test_offset_and_limit_count_over_files(files: list[str]) -> None:
+    scan = marq.scan(files).select("id").offset(950).limit(1100)
+    assert ids(scan) == list(range(950, 2050)) and scan.count() == 1100
+    some = scan.with_options(where="id % 2 = 0", offset=490, limit=20)
+    assert ids(some) == list(range(980, 1020, 2))
+    assert some.count() == 20
+
+
+def test_a_stream_can_be_taken_again(trips: str) -> None:
+    scan = marq.scan(trips).select("id")
+    assert ids(scan) == ids(scan) == list(range(1000))
+
+
+def test_batches_hand_over_what_is_left(trips: str) -> None:
+    batches = marq.scan(trips).select("id").batches(rows=100)
+    assert len(next(batches)) == 100
+    assert ids(batches) == list(range(100, 1000))
+    with pytest.raises(marq.UsageError):
+        next(batches)
+
+
+def test_closed_batches_are_refused(trips: str) -> None:
+    with marq.scan(trips).batches() as batches:
+        next(batches)
+    for again in (lambda: next(batches), lambda: pa.table(batches)):
+        with pytest.raises(marq.UsageError):
+            again()
+    batches.close()
+
+
+def test_exhausted_batches_stay_so(trips: str) -> None:
+    batches = marq.scan(trips).batches()
+    assert len(list(batches)) > 0
+    assert list(batches) == []
+
+
+def test_async_for_reads_all(trips: str) -> None:
+    async def read() -> int:
+        rows = 0
+        async for batch in marq.scan(trips).batches(rows=100):
+            rows += batch.num_rows
+        async for batch in marq.scan(trips):
+            rows += batch.num_rows
+        async for batch in marq.scan(trips).shuffled(1):
+            rows += batch.num_rows
+        return rows
+
+    assert asyncio.run(read()) == 3000
+
+
+@pytest.mark.parametrize("rows", [[], [0], [999, 0, 0, 500], list(range(0, 3000, 7))[::-1]])
+def test_rows_are_taken_by_number_over_files(files: list[str], rows: list[int]) -> None:
+    table = marq.scan(files).take(rows)
+    assert table["id"].to_pylist() == rows
+    assert table["text"].to_pylist() == [f"t{n}" for n in rows]
+
+
+def test_taking_ignores_the_filter(files: list[str]) -> None:
+    assert marq.scan(files).filter("id < 5").take([7])["id"].to_pylist() == [7]
+    assert marq.scan(files).select().take([5, 5]).num_rows == 2
+
+
+def test_a_row_beyond_the_end_is_refused(files: list[str]) -> None:
+    with pytest.raises(marq.UsageError, match="3000"):
+        marq.scan(files).take([3000])
+    with pytest.raises((OverflowError, marq.UsageError)):
+        marq.scan(files).take([-1])
+
+
+@pytest.mark.parametrize("window", [1, 10, 100, 1000, 10**9])
+def test_shuffled_rows_are_all_rows(files: list[str], window: int) -> None:
+    found = ids(marq.scan(files).shuffled(7, window))
+    assert sorted(found) == list(range(3000))
+    assert found != list(range(3000))
+
+
+def test_a_seed_determines_the_order(files: list[str]) -> None:
+    scan = marq.scan(files).select("id")
+    assert ids(scan.shuffled(1, 128)) == ids(scan.shuffled(1, 128))
+    assert ids(scan.shuffled(1, 128)) != ids(scan.shuffled(2, 128))
+    assert ids(scan.shuffled(1, 128, rows=17)) == ids(scan.shuffled(1, 128, rows=999))
+    assert ids(scan.shuffled(-1, 128)) == ids(scan.shuffled(2**64 - 1, 128))
+
+
+def test_the_order_of_a_seed_stays_the_same_in_all_versions(files: list[str]) -> None:
+    assert ids(marq.scan(files).select("id").shuffled(42, 3000))[:5] == FIRST_OF_SEED_42
+
+
+FIRST_OF_SEED_42 = [2045, 654, 69, 2777, 1273]
+
+
+def test_shuffled_rows_pass_the_filter(files: list[str]) -> None:
+    found = ids(marq.scan(files).filter("id % 3 = 0").shuffled(1, 100))
+    assert sorted(found) == list(range(0, 3000, 3))
+
+
+def test_parts_of_a_shuffled_read_have_all_rows_once(files: list[str]) -> None:
+    parts = marq.scan(files).shuffled(3, 200).streams(4)
+    found = [ids(part) for part in parts]
+    assert sorted(sum(found, [])) == list(range(3000)) and all(found)
+    with pytest.raises(marq.UsageError):
+        parts[0].streams(2)
+
+
+def test_shuffled_rows_have_no_limit(files: list[str]) -> None:
+    with pytest.raises(marq.UsageError):
+        list(marq.scan(files).limit(5).shuffled(1))
+    with pytest.raises(marq.UsageError):
+        marq.scan(files).shuffled(1, window=0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 100])
+def test_parts_have_all_rows_in_order(files: list[str], n: int) -> None:
+    parts = marq.scan(files).select("id").streams(n)
+    assert 1 <= len(parts) <= n
+    assert sum((ids(part) for part in parts), []) == list(range(3000))
+    assert sum(part.count() for part in parts) == 3000
+
+
+def test_parts_are_filtered(files: list[str]) -> None:
+    parts = marq.scan(files).filter("id >= 2500").select("id").streams(3)
+    assert sum((ids(part) for part in parts), []) == list(range(2500, 3000))
+
+
+def test_a_part_is_not_divided(files: list[str]) -> None:
+    with pytest.raises(marq.UsageError):
+        marq.scan(files).streams(2)[0].streams(2)
+
+
+def test_parts_are_pickled(files: list[str]) -> None:
+    parts = pickle.loads(pickle.dumps(marq.scan(files).filter(marq.col("id") > 5).streams(3)))
+    assert sum((ids(part) for part in parts), []) == list(range(6, 3000))
+    order = pickle.loads(pickle.dumps(marq.scan(files).shuffled(1, 100)))
+    assert ids(order) == ids(marq.scan(files).shuffled(1, 100))
+
+
+def test_parts_of_changed_files_are_refused(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": range(100)}), path)
+    part = pickle.loads(pickle.dumps(marq.scan(path).streams(2)[0]))
+    pq.write_table(pa.table({"a": range(101)}), path)
+    with pytest.raises(marq.UsageError, match="changed"):
+        part.count()
+
+
+def _count(part: marq.Scan) -> int:
+    return part.count()
+
+
+@pytest.mark.parametrize("how", ["spawn", "fork", "forkserver"])
+def test_other_processes_read_the_parts(files: list[str], how: str) -> None:
+    # So that a fork finds threads that it does not have.
+    assert marq.read(files, threads=2).num_rows == 3000
+    parts = marq.scan(files).streams(3)
+    context = multiprocessing.get_context(how)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        assert sum(pool.map(_count, parts)) == 3000
+
+
+def test_an_explanation_says_what_is_pruned(files: list[str]) -> None:
+    found = marq.scan(files).filter("id >= 2900").explain()
+    assert found.rows <= 1000 and found.bytes > 0 and found.requests > 0
+    assert len(found.row_groups) >= 4
+    assert "id >= 2900" in str(found)
+    whole = marq.scan(files).explain()
+    assert whole.rows == 3000 and found.bytes < whole.bytes
+
+
+def test_a_scan_says_what_it_is(files: list[str]) -> None:
+    text = repr(marq.scan(files, where="id > 1"))
+    assert "2 more" in text and "id > 1" in text
+    assert bool(marq.scan(files).filter("false"))
+    assert len(marq.scan(files)) == 3000
+
+
+def test_ten_thousand_columns_are_projected() -> None:
+    import io
+
+    out = io.BytesIO()
+    pq.write_table(pa.table({f"c{i}": [i] for i in range(10_000)}), out)
+    table = marq.read(out.getvalue(), columns=["c9999", "c0"])
+    assert table.to_pylist() == [{"c9999": 9999, "c0": 0}]
