@@ -5,66 +5,80 @@
 
 #![forbid(unsafe_code)]
 
-mod args;
-mod bench;
-mod bloom;
-mod cells;
-mod check;
-mod checks;
-mod compact;
-mod concat;
-mod convert;
-mod count;
-mod crypt;
-mod dict;
-mod diff;
-mod doctor;
+// The command line.
 mod escape;
-mod explain;
+mod args;
 mod failure;
-mod file_report;
-mod files;
-mod fill;
-mod geo;
 mod help;
 mod help_where;
-mod hexdump;
-mod hive;
-mod info;
-mod input;
-mod interrupt;
-mod json;
-mod keys;
-mod layout;
-mod manual;
-mod map;
-mod optimize;
-mod output;
 mod packed;
-mod pages;
-mod parquet_out;
-mod picture;
-mod plan_report;
-mod printer;
-mod progress;
-mod readers;
-mod recipe;
-mod report;
-mod rewriting;
-mod rows;
-mod salvage;
-mod schema;
-mod shredded;
-mod size;
+mod command_line;
+mod checks;
+
+// Files that are read.
+mod files;
+mod keys;
 mod sniff;
+mod json;
+mod variants;
+mod named_columns;
+mod hive;
+mod input;
+mod content;
+
+// What is printed.
+mod interrupt;
+mod output;
+mod progress;
+mod cells;
+mod table;
+mod printer;
+mod report;
+
+// Parts that several commands have.
+mod types;
+mod geo;
+mod walk;
+mod shredded;
+mod info;
+mod trial;
+mod crypt;
+mod salvage;
+mod parquet_out;
+mod fill;
+mod recipe;
+mod text;
 mod source;
 mod stats;
-mod table;
-mod text;
-mod trial;
-mod types;
-mod variants;
-mod walk;
+mod layout;
+mod picture;
+
+// Commands that show something.
+mod schema;
+mod rows;
+mod count;
+mod explain;
+mod pages;
+mod dict;
+mod bloom;
+mod readers;
+mod size;
+mod map;
+mod file_report;
+mod hexdump;
+mod check;
+mod diff;
+
+// Commands that write files.
+mod convert;
+mod plan_report;
+mod rewriting;
+mod concat;
+mod compact;
+mod bench;
+mod doctor;
+mod optimize;
+mod manual;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -77,7 +91,7 @@ use crate::failure::Result;
 /// Signals are handled from then on: one that ends the process leaves nothing half written.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     interrupt::listen();
-    let mut args = match args::parse(args.into_iter().collect()) {
+    let mut args = match command_line::parse(args.into_iter().collect()) {
         Ok(args) => args,
         Err(no_command) => return no_command.answer(),
     };
