@@ -15,6 +15,7 @@ use marquetry::{Predicate, Reader};
 use crate::args::HiveTypes;
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::named_columns;
 
 /// The value of null in the name of a folder.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -267,7 +268,7 @@ impl Completed {
         names.extend(known.fields().iter().map(|field| field.name().clone()));
         let wanted = match wanted {
             [] => names,
-            _ => crate::input::columns(&names, wanted)?,
+            _ => named_columns::columns(&names, wanted)?,
         };
         let before: Vec<&str> =
             wanted.iter().map(String::as_str).filter(|name| known.place(name).is_none()).collect();

@@ -1,75 +1,89 @@
 //! `marq` inspects Parquet files, and converts them to and from other formats.
 //!
-//! [`run`] is the whole tool, for programs that bundle it, and [`urls`] opens URLs as files; both are
-//! outside semver. Each command has
-//! one module. Only data go to standard output; messages go to standard error.
+//! [`run`] is the whole tool, for programs that bundle it, and [`urls`] opens URLs as files; both
+//! are outside semver. Each command has one module. Only data go to standard output; messages go
+//! to standard error.
 
 #![forbid(unsafe_code)]
 
-mod args;
-mod bench;
-mod bloom;
-mod cells;
-mod check;
-mod checks;
-mod compact;
-mod concat;
-mod convert;
-mod count;
-mod crypt;
-mod dict;
-mod diff;
-mod doctor;
+// The command line.
 mod escape;
-mod explain;
+pub mod urls;
+mod args;
 mod failure;
-mod file_report;
-mod files;
-mod fill;
-mod geo;
 mod help;
 mod help_where;
-mod hexdump;
-mod hive;
-mod info;
-mod input;
-mod interrupt;
-mod json;
-mod keys;
-mod layout;
-mod locations;
-mod manual;
-mod map;
-mod optimize;
-mod output;
 mod packed;
-mod pages;
-mod parquet_out;
-mod picture;
-mod plan_report;
-mod printer;
-mod progress;
-mod readers;
-mod recipe;
-mod report;
-mod rewriting;
-mod rows;
-mod salvage;
-mod schema;
-mod shredded;
-mod size;
+mod command_line;
+mod checks;
+
+// Files that are read.
+mod interrupt;
+mod trace_io;
+mod url_stream;
+mod locations;
+mod files;
+mod keys;
 mod sniff;
+mod json;
+mod variants;
+mod named_columns;
+mod hive;
+mod input;
+mod content;
+
+// What is printed.
+mod output;
+mod progress;
+mod cells;
+mod table;
+mod printer;
+mod report;
+
+// Parts that several commands have.
+mod types;
+mod geo;
+mod walk;
+mod shredded;
+mod info;
+mod trial;
+mod crypt;
+mod salvage;
+mod parquet_out;
+mod fill;
+mod recipe;
+mod text;
 mod source;
 mod stats;
-mod table;
-mod text;
-mod trace_io;
-mod trial;
-mod types;
-mod url_stream;
-pub mod urls;
-mod variants;
-mod walk;
+mod check;
+mod doctor;
+mod layout;
+mod picture;
+
+// Commands that show something.
+mod schema;
+mod rows;
+mod count;
+mod explain;
+mod pages;
+mod dict;
+mod bloom;
+mod readers;
+mod size;
+mod map;
+mod file_report;
+mod hexdump;
+mod diff;
+
+// Commands that write files.
+mod convert;
+mod plan_report;
+mod rewriting;
+mod concat;
+mod compact;
+mod bench;
+mod optimize;
+mod manual;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -82,7 +96,7 @@ use crate::failure::Result;
 /// Signals are handled from then on: one that ends the process leaves nothing half written.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     interrupt::listen();
-    let mut args = match args::parse(args.into_iter().collect()) {
+    let mut args = match command_line::parse(args.into_iter().collect()) {
         Ok(args) => args,
         Err(no_command) => return no_command.answer(),
     };

@@ -7,7 +7,8 @@ use std::path::Path;
 use clap::Command;
 use clap_mangen::Man;
 
-use crate::args::{self, Completions, Global};
+use crate::args::{Completions, Global};
+use crate::command_line;
 use crate::failure::{Failure, Result};
 use crate::output::Sink;
 
@@ -15,7 +16,7 @@ use crate::output::Sink;
 pub(crate) fn completions(command: &Completions, global: &Global) -> Result<()> {
     let mut out = Sink::open(global)?;
     let mut script = Vec::new();
-    clap_complete::generate(command.shell, &mut args::whole_command(), "marq", &mut script);
+    clap_complete::generate(command.shell, &mut command_line::whole_command(), "marq", &mut script);
     out.write_all(&script)?;
     out.close()?;
     Ok(())
@@ -23,7 +24,7 @@ pub(crate) fn completions(command: &Completions, global: &Global) -> Result<()> 
 
 /// Prints the manual page of the tool; with a folder as the output, writes those of all commands.
 pub(crate) fn pages(global: &Global) -> Result<()> {
-    let mut command = args::whole_command();
+    let mut command = command_line::whole_command();
     command.build();
     match global.output.as_deref().filter(|path| path.is_dir()) {
         Some(folder) => each_page(&command, "marq", folder),

@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 
-use super::{EncryptFlags, Files, SourceFile};
+use super::shared::{Files, SourceFile};
+use super::writing::EncryptFlags;
 
 /// Encryption commands.
 #[derive(Debug, Subcommand)]

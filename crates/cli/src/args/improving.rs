@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::{Columns, SourceFile, size};
+use super::shared::{Columns, SourceFile, size};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fill {

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use marquetry::check::{CheckLevel, Severity};
 
-use super::{By, Columns, Files, SourceFile, ValueForms};
+use super::shared::{By, Columns, Files, SourceFile, ValueForms};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pages {

@@ -1,6 +1,7 @@
 //! The flags of `concat` and `append`.
 
-use super::{Columns, EncryptFlags, Files};
+use super::shared::{Columns, Files};
+use super::writing::EncryptFlags;
 use crate::urls;
 
 #[derive(Debug, clap::Args)]

@@ -1,5 +1,7 @@
-//! Parses the command line.
+//! Declares the command line.
 
+mod shared;
+mod writing;
 mod comparing;
 mod crypt;
 mod improving;
@@ -7,17 +9,10 @@ mod inspecting;
 mod joining;
 mod pictures;
 mod rewriting;
-mod writing;
 
-use std::ffi::OsString;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
-use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use serde::Serialize;
+use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::comparing::{Compared, Diff, SalvageFile};
 pub(crate) use self::crypt::{Audit, Crypt, Recrypt, Rekey, Rewrap};
@@ -28,10 +23,11 @@ pub(crate) use self::inspecting::{
 pub(crate) use self::joining::{Append, Concat, Joining};
 pub(crate) use self::pictures::{ColorBy, FileReport, Map, Picture, Section, Size, SizeBy};
 pub(crate) use self::rewriting::{Compact, Copying, Rewrite, Split, StatsLevel};
+pub(crate) use self::shared::{
+    BinaryForm, By, Columns, DecimalForm, Files, MapForm, SourceFile, ValueForms, size,
+};
+use self::shared::{KEYS, OUTPUT, READING, TEXT};
 pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
-use crate::failure::{Failure, Result};
-use crate::help;
-use crate::help_where;
 use crate::urls;
 
 /// Inspect Parquet files, and convert them to and from other formats.
@@ -51,48 +47,6 @@ pub(crate) struct Args {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// A command line without a command to run.
-pub(crate) enum NoCommand {
-    /// No subcommand: the screen that lists them.
-    Screen(StyledStr),
-    /// `marq help where`.
-    HelpWhere,
-    /// A wrong command line; also help and version.
-    Error(clap::Error),
-}
-
-impl From<clap::Error> for NoCommand {
-    fn from(error: clap::Error) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl NoCommand {
-    /// Prints the text, or the error.
-    pub(crate) fn answer(self) -> ExitCode {
-        match self {
-            Self::Screen(screen) => {
-                eprint!("{screen}");
-                ExitCode::from(2)
-            }
-            Self::HelpWhere => {
-                // A closed pipe means that its reader has read enough.
-                let _ = std::io::stdout().write_all(help_where::TEXT.as_bytes());
-                ExitCode::SUCCESS
-            }
-            Self::Error(error) if error.kind() == ErrorKind::InvalidSubcommand => {
-                let text = unknown_command(&error).unwrap_or_else(|| error.to_string());
-                Failure::Usage(text).report(None)
-            }
-            Self::Error(error) => {
-                // Help and version are answers; everything else is a usage error.
-                let _ = error.print();
-                ExitCode::from(if error.use_stderr() { 2 } else { 0 })
-            }
-        }
-    }
 }
 
 /// What to do.
@@ -288,13 +242,6 @@ pub(crate) struct Global {
     pub(crate) allow_plain: bool,
 }
 
-/// Headings of the help.
-const OUTPUT: &str = "Output";
-const READING: &str = "Reading";
-const WRITING: &str = "Writing Parquet";
-const TEXT: &str = "CSV and JSON lines";
-const VALUES: &str = "Values";
-const KEYS: &str = "Encryption";
 const URLS: &str = "URLs";
 
 /// A path or a URL.
@@ -399,14 +346,6 @@ impl Command {
     }
 }
 
-/// Files to work on.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Files {
-    /// Files, globs, folders, URLs, or - for standard input.
-    #[arg(required = true, value_name = "FILE", value_parser = urls::argument)]
-    pub(crate) files: Vec<String>,
-}
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct Info {
     #[command(flatten)]
@@ -467,72 +406,6 @@ pub(crate) struct FilesOfRows {
     pub(crate) by_name: bool,
 }
 
-/// Which columns, in all commands alike.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct Columns {
-    /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or
-    /// repeated. A name with a comma is put in double quotes: -c '"a,b",c'.
-    #[arg(
-        short = 'c',
-        long = "columns",
-        alias = "column",
-        value_name = "COLS",
-        value_parser = names,
-        allow_hyphen_values = true
-    )]
-    listed: Vec<Names>,
-}
-
-/// Columns of one flag.
-#[derive(Debug, Clone)]
-struct Names(Vec<String>);
-
-impl Columns {
-    /// The names, in their order.
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.listed.iter().flat_map(|names| names.0.iter().cloned()).collect()
-    }
-}
-
-/// Splits names at commas; a name in double quotes may contain commas, and "" stands for a quote.
-fn names(text: &str) -> Result<Names, String> {
-    let mut names = Vec::new();
-    let mut rest = text;
-    loop {
-        let (sign, body) = match rest.strip_prefix("!\"") {
-            Some(body) => ("!", Some(body)),
-            None => ("", rest.strip_prefix('"')),
-        };
-        let after = match body.and_then(quoted) {
-            Some((name, after)) if after.is_empty() || after.starts_with(',') => {
-                names.push(format!("{sign}{name}"));
-                after
-            }
-            _ => {
-                let end = rest.find(',').unwrap_or(rest.len());
-                names.push(rest[..end].to_owned());
-                &rest[end..]
-            }
-        };
-        match after.strip_prefix(',') {
-            Some(after) => rest = after,
-            None => return Ok(Names(names)),
-        }
-    }
-}
-
-/// A quoted name after its first quote, and what follows it.
-fn quoted(body: &str) -> Option<(String, &str)> {
-    let mut at = 0;
-    loop {
-        at += body.get(at..)?.find('"')?;
-        match body.get(at + 1..)?.starts_with('"') {
-            true => at += 2,
-            false => return Some((body[..at].replace("\"\"", "\""), &body[at + 1..])),
-        }
-    }
-}
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
     #[command(flatten)]
@@ -582,14 +455,6 @@ pub(crate) struct Convert {
     pub(crate) encrypt: EncryptFlags,
 }
 
-/// The input file.
-#[derive(Debug, clap::Args)]
-pub(crate) struct SourceFile {
-    /// The file, a URL, or - for standard input.
-    #[arg(value_name = "FILE", value_parser = urls::argument)]
-    pub(crate) file: String,
-}
-
 /// How CSV and JSON lines are read and written.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = TEXT)]
@@ -615,60 +480,6 @@ pub(crate) struct TextFlags {
     /// empty cell. A cell in quotes is never null: "" is the empty string.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
-}
-
-/// The forms of values that have more than one in text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
-#[command(next_help_heading = VALUES)]
-pub(crate) struct ValueForms {
-    /// Decimals in JSON: numbers with all their digits, or text [default: number].
-    #[arg(long, value_name = "FORM")]
-    pub(crate) decimals: Option<DecimalForm>,
-    /// Maps with text as keys: JSON objects, or lists of {"key": …, "value": …}, as all other maps
-    /// are [default: object].
-    #[arg(long, value_name = "FORM")]
-    pub(crate) maps: Option<MapForm>,
-    /// Bytes: hex after 0x, text, or base64. Default: text where all values seen first are, as
-    /// those of strings that were written without annotation; else hex.
-    #[arg(long, value_name = "FORM")]
-    pub(crate) binary: Option<BinaryForm>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DecimalForm {
-    /// JSON numbers.
-    #[default]
-    Number,
-    /// JSON strings.
-    Text,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MapForm {
-    /// JSON objects.
-    #[default]
-    Object,
-    /// Lists of keys and values.
-    Pairs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BinaryForm {
-    /// Hexadecimal digits after 0x.
-    Hex,
-    /// UTF-8.
-    Text,
-    /// Base64 with padding.
-    Base64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum By {
-    Column,
-    Chunk,
-    Rowgroup,
-    Page,
 }
 
 /// How partition values are typed.
@@ -747,128 +558,6 @@ pub(crate) enum Unit {
     Ms,
     Us,
     Ns,
-}
-
-/// The whole command line, with its help.
-pub(crate) fn whole_command() -> clap::Command {
-    help::complete(Args::command())
-}
-
-/// Parses the command line. A first word that is no command, but may be a file, is taken as one:
-/// `marq FILE`.
-///
-/// # Errors
-/// Usage errors; also help and version.
-pub(crate) fn parse(mut words: Vec<OsString>) -> Result<Args, NoCommand> {
-    number_of_rows(&mut words);
-    let command = whole_command().color(colors(&words));
-    if words.len() <= 1 {
-        return Err(NoCommand::Screen(help::screen(command)));
-    }
-    if matches!(words.get(1..), Some([help, topic]) if help == "help" && topic == "where") {
-        return Err(NoCommand::HelpWhere);
-    }
-    let parse = |command: clap::Command, words: &[OsString]| {
-        let matches = command.try_get_matches_from(words)?;
-        Args::from_arg_matches(&matches)
-    };
-    let error = match parse(command.clone(), &words) {
-        Err(error) if error.kind() == ErrorKind::InvalidSubcommand => error,
-        done => return Ok(done?),
-    };
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
-        return Err(error.into());
-    };
-    let at = words.iter().position(|found| found.to_string_lossy() == *word);
-    match at.filter(|_| may_be_a_file(word)) {
-        Some(at) => {
-            words.insert(at, "info".into());
-            Ok(parse(command, &words)?)
-        }
-        None => Err(error.into()),
-    }
-}
-
-/// `head -5 FILE` is `head -n 5 FILE`, also for the other commands that print rows.
-fn number_of_rows(words: &mut Vec<OsString>) {
-    const PRINTING: [&str; 4] = ["head", "tail", "cat", "sample"];
-    let text: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-    let Some(command) = text.iter().skip(1).position(|word| PRINTING.contains(&&**word)) else {
-        return;
-    };
-    let is_number = |word: &str| {
-        let digits = word.strip_prefix('-').unwrap_or_default();
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    // A number after a flag may be its value.
-    let found = (command + 2..text.len())
-        .take_while(|i| text[*i] != "--")
-        .find(|i| is_number(&text[*i]) && (*i == command + 2 || !text[*i - 1].starts_with('-')));
-    if let Some(i) = found {
-        let number = text[i].trim_start_matches('-').to_owned();
-        words.splice(i..=i, ["-n".into(), number.into()]);
-    }
-}
-
-fn may_be_a_file(word: &str) -> bool {
-    word == "-" || word.contains(['.', '/', '\\', '*', '?', '[', ':']) || Path::new(word).exists()
-}
-
-/// The error for a word that is neither a command nor a file.
-fn unknown_command(error: &clap::Error) -> Option<String> {
-    let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else {
-        return None;
-    };
-    let close = match error.get(ContextKind::SuggestedSubcommand) {
-        Some(ContextValue::Strings(close)) => close.join(" or "),
-        Some(ContextValue::String(close)) => close.clone(),
-        _ => String::new(),
-    };
-    let close = if close.is_empty() { ".".to_owned() } else { format!("; did you mean {close}?") };
-    let command = Args::command();
-    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-    let names = names.join(", ");
-    Some(format!("{word:?} is neither a command nor a file{close} The commands are {names}"))
-}
-
-/// --color and --no-color, which the help obeys before they are parsed.
-fn colors(words: &[OsString]) -> ColorChoice {
-    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-    let is_given = |when: &str| {
-        let equals = format!("--color={when}");
-        words.iter().any(|word| *word == equals)
-            || words.windows(2).any(|pair| pair[0] == "--color" && pair[1] == when)
-    };
-    match () {
-        () if is_given("never") || words.iter().any(|word| word == "--no-color") => {
-            ColorChoice::Never
-        }
-        () if is_given("always") => ColorChoice::Always,
-        () => ColorChoice::Auto,
-    }
-}
-
-/// A number of bytes: 512MiB, 64KB, 1000.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a size like 512MiB"))?;
-    let factor: f64 = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "k" | "kib" => 1024.0,
-        "m" | "mib" => 1024.0 * 1024.0,
-        "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        other => return Err(format!("{other:?} is not a unit of size: KiB, MiB, GiB, KB, MB, GB")),
-    };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "no sign can be typed, and more than 2^64 is all of it"
-    )]
-    Ok((number * factor) as u64)
 }
 
 /// The delimiter of CSV.

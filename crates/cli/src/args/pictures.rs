@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::{Files, SourceFile};
+use super::shared::{Files, SourceFile};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Size {

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::{Columns, EncryptFlags, SourceFile, WriteFlags, size};
+use super::shared::{Columns, SourceFile, size};
+use super::writing::{EncryptFlags, WriteFlags};
 use crate::urls;
 
 /// Flags that say how a file is written anew.

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use super::{WRITING, size};
+use super::shared::{WRITING, size};
 
 /// How Parquet is written.
 #[derive(Debug, Default, clap::Args)]

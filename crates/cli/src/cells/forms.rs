@@ -1,12 +1,12 @@
 //! Chooses the forms of values that have more than one: `--decimals`, `--maps`, `--binary`.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, RecordBatch, types};
 use arrow_schema::{DataType, Field};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use marquetry::variant::VariantArray;
 
-use super::is_shown_as_variant;
 use crate::args::{BinaryForm, ValueForms};
 
 /// The forms of the flags. Without `--binary`, bytes are text where all values so far are text, and
@@ -78,13 +78,9 @@ impl Forms {
             }
             DataType::Dictionary(..) => self.look_at(array.as_any_dictionary().values(), next),
             DataType::RunEndEncoded(ends, _) => match ends.data_type() {
-                DataType::Int16 => {
-                    self.look_at(array.as_run::<super::types::Int16Type>().values(), next)
-                }
-                DataType::Int32 => {
-                    self.look_at(array.as_run::<super::types::Int32Type>().values(), next)
-                }
-                _ => self.look_at(array.as_run::<super::types::Int64Type>().values(), next),
+                DataType::Int16 => self.look_at(array.as_run::<types::Int16Type>().values(), next),
+                DataType::Int32 => self.look_at(array.as_run::<types::Int32Type>().values(), next),
+                _ => self.look_at(array.as_run::<types::Int64Type>().values(), next),
             },
             _ => {}
         }
@@ -153,6 +149,13 @@ fn of_hex(digits: &str) -> Option<Vec<u8>> {
         _ => None,
     });
     pairs.collect()
+}
+
+/// Whether a column is shown as VARIANT values. If only other parts of it are read, these are shown
+/// as they are.
+pub(super) fn is_shown_as_variant(array: &dyn Array, field: &Field) -> bool {
+    VariantArray::is_variant(field)
+        && array.as_struct_opt().is_some_and(|group| group.column_by_name("metadata").is_some())
 }
 
 #[cfg(test)]

@@ -23,7 +23,9 @@ use serde_json::value::RawValue;
 
 use crate::args::{BinaryForm, DecimalForm, MapForm};
 
+use forms::is_shown_as_variant;
 pub(crate) use forms::{Forms, bytes_of, text_of};
+use time::Append;
 
 /// The values of an array, each as text on demand.
 pub(crate) struct Values<'a> {
@@ -31,8 +33,6 @@ pub(crate) struct Values<'a> {
     kind: CellKind<'a>,
 }
 
-/// Appends a value that is not null.
-type Append<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 /// The same for values with several forms, or with none.
 type Write<'a> = Box<dyn Fn(usize, TextForm, &mut Vec<u8>) -> Result<(), ArrowError> + 'a>;
 
@@ -56,13 +56,6 @@ enum CellKind<'a> {
     Variant(Box<VariantArray>),
     /// Values that are looked up by an index: dictionaries and run ends.
     Indirect(Box<dyn Fn(usize) -> usize + 'a>, Box<Values<'a>>),
-}
-
-/// Whether a column is shown as VARIANT values. If only other parts of it are read, these are shown
-/// as they are.
-fn is_shown_as_variant(array: &dyn Array, field: &Field) -> bool {
-    VariantArray::is_variant(field)
-        && array.as_struct_opt().is_some_and(|group| group.column_by_name("metadata").is_some())
 }
 
 /// Makes the values of columns in the forms that are asked for.

@@ -5,9 +5,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, types};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
-use super::Append;
 use super::numbers::integer;
 use marquetry::engine::TimeText;
+
+/// Appends a value that is not null.
+pub(super) type Append<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 
 /// Appends the values of dates, times and durations; in UTC where the type has a time zone.
 ///

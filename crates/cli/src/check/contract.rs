@@ -24,7 +24,7 @@ use marquetry::Reader;
 use marquetry::format::{ColumnChunkRef, CompressionCodec};
 use serde::Deserialize;
 
-use super::FindingRecord;
+use super::record::FindingRecord;
 use crate::args;
 use crate::failure::{Failure, Result};
 use crate::info;

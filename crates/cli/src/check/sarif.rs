@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use marquetry::check::FindingKind;
 use serde_json::{Value, json};
 
-use super::{CheckedFiles, FindingRecord};
+use super::record::{CheckedFiles, FindingRecord};
 use crate::args::Global;
 use crate::failure::Result;
 use crate::output::Sink;

@@ -1,7 +1,7 @@
 //! `crypt` shows and changes the encryption of files.
 
-mod audit;
 pub(crate) mod footer;
+mod audit;
 mod recrypt;
 mod rewrap;
 

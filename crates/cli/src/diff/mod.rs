@@ -1,7 +1,7 @@
 //! `diff` compares two files: what they state, and the rows that they hold.
 
-mod facts;
 mod value;
+mod facts;
 mod rows;
 mod found;
 

@@ -5,8 +5,8 @@ use arrow_select::concat::concat_batches;
 use marquetry::format::{CompressionCodec, Encoding, Type};
 use marquetry::{Compression, Reader, WriteOptions};
 
-use super::Exam;
 use super::advice::{Advice, Weight, change};
+use super::exam::{Exam, quoted};
 use crate::bench::stored_bytes;
 use crate::failure::Result;
 use crate::recipe::{ColumnRecipe, Recipe, sort_rows};
@@ -197,7 +197,7 @@ impl Exam<'_> {
         );
         let command = format!(
             "marq doctor {} --recipe R.toml; marq optimize {0} --recipe R.toml -o NEW.parquet",
-            super::quoted(self.file)
+            quoted(self.file)
         );
         let advice = Advice::new(Weight::Note, "rows-clusterable", text, command).of_column(name);
         let (before, after) = (self.plan.extrapolated(bytes), self.plan.extrapolated(after));

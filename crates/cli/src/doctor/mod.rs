@@ -2,6 +2,7 @@
 //! a trial with a sample of the file.
 
 mod advice;
+mod exam;
 mod columns;
 mod structure;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 
 pub(crate) use self::advice::{Advice, percent};
+use self::exam::{Exam, Goal, quoted};
 use crate::args::{Doctor, FailOn, Format, Global, GoalFlags, GoalName};
 use crate::check::sarif;
 use crate::escape::escape;
@@ -20,52 +22,7 @@ use crate::failure::{Failure, Result};
 use crate::recipe::Recipe;
 use crate::report::{self, Column, Report, Tables};
 use crate::trial::{SamplePlan, SampleRows, TrialFile};
-use crate::{crypt, input, output};
-
-/// The aim of a file, and the settings that follow.
-pub(crate) struct Goal {
-    pub(crate) name: GoalName,
-    /// Codecs that are tried.
-    codecs: &'static [&'static str],
-    profile: &'static str,
-    /// The weight of bytes beside that of the time of reads.
-    weight_of_bytes: f64,
-    /// Bytes that row groups should have, and those below which they are small.
-    row_group_bytes: u64,
-    min_row_group_bytes: u64,
-}
-
-const MIB: u64 = 1 << 20;
-
-impl Goal {
-    pub(crate) fn new(name: GoalName) -> Self {
-        let (codecs, profile, weight_of_bytes, row_group, min): (&'static [&str], _, _, _, _) =
-            match name {
-                GoalName::Size => (&["zstd:3", "zstd:9", "zstd:12"], "small", 1.0, 256, 16),
-                GoalName::Scan => (&["lz4_raw", "snappy", "zstd:1"], "fast-read", 0.25, 64, 8),
-                GoalName::Balanced => (&["lz4_raw", "zstd:1", "zstd:3"], "balanced", 0.6, 128, 8),
-                GoalName::ObjectStore => (&["zstd:3", "zstd:9"], "balanced", 0.85, 256, 64),
-                GoalName::Points => (&["lz4_raw", "zstd:1", "zstd:3"], "points", 0.6, 128, 8),
-            };
-        let (row_group_bytes, min_row_group_bytes) = (row_group * MIB, min * MIB);
-        Self { name, codecs, profile, weight_of_bytes, row_group_bytes, min_row_group_bytes }
-    }
-
-    pub(crate) fn text(&self) -> &'static str {
-        match self.name {
-            GoalName::Size => "size",
-            GoalName::Scan => "scan",
-            GoalName::Balanced => "balanced",
-            GoalName::ObjectStore => "object-store",
-            GoalName::Points => "points",
-        }
-    }
-
-    /// How much better bytes and time are than those before: less than 1 is better.
-    fn score(&self, bytes: f64, time: f64) -> f64 {
-        bytes.powf(self.weight_of_bytes) * time.powf(1.0 - self.weight_of_bytes)
-    }
-}
+use crate::{input, output};
 
 /// The findings about a file.
 #[derive(Serialize)]
@@ -109,15 +66,6 @@ pub(crate) fn diagnose(file: &str, reader: &Reader, flags: &GoalFlags) -> Result
     })
 }
 
-/// A file that is examined.
-struct Exam<'a> {
-    file: &'a str,
-    reader: &'a Reader,
-    goal: &'a Goal,
-    plan: &'a SamplePlan,
-    findings: Vec<Advice>,
-}
-
 impl Exam<'_> {
     /// Writes the sample as the recipe says; returns the bytes of the file that it stands for.
     fn whole(&mut self, recipe: &Recipe) -> Result<u64> {
@@ -126,25 +74,6 @@ impl Exam<'_> {
         let bytes = self.plan.extrapolated(trial.bytes.len() as u64);
         self.clusters(&rows, trial.page_bytes(), recipe)?;
         Ok(bytes)
-    }
-
-    /// The command that writes the file anew.
-    fn optimize(&self) -> String {
-        let (file, target) = (quoted(self.file), self.goal.text());
-        format!("marq optimize {file} -o NEW.parquet --target {target}")
-    }
-
-    fn fill(&self, flags: &str) -> String {
-        format!("marq fill {} -o NEW.parquet{flags}", quoted(self.file))
-    }
-}
-
-/// A word of a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
@@ -270,9 +199,4 @@ impl Report for Diagnosis {
         }
         Ok(())
     }
-}
-
-/// Whether a file is read with keys, so that its parts are not to be written in plain text.
-fn is_encrypted(reader: &Reader) -> bool {
-    crypt::footer::is_encrypted(reader)
 }

@@ -5,7 +5,7 @@ use marquetry::rewrite::{Fill, FillPart};
 use marquetry::{ErrorKind, WriteOptions};
 
 use super::advice::{Advice, Weight};
-use super::{Exam, MIB, is_encrypted};
+use super::exam::{Exam, MIB, is_encrypted, quoted};
 use crate::failure::Result;
 use crate::recipe::Recipe;
 use crate::trial::{SampleRows, TrialFile};
@@ -151,7 +151,7 @@ impl Exam<'_> {
                 return Err(error.into());
             }
             Err(error) if matches!(error.kind(), ErrorKind::Malformed(_)) => {
-                let command = format!("marq check {} --level truth", super::quoted(self.file));
+                let command = format!("marq check {} --level truth", quoted(self.file));
                 let text = error.message().to_owned();
                 let mut advice = Advice::new(Weight::Error, "states-untruth", text, command);
                 advice.column = error.at().column.as_deref().map(str::to_owned);

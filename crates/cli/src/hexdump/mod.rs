@@ -1,19 +1,20 @@
 //! `hexdump` explains a file byte by byte: bytes on the left, what they mean on the right.
 
 mod wanted;
+mod dump;
 mod record;
 mod text;
 
 use std::cell::RefCell;
 
-use marquetry::inspect::{Inspector, Span, SpanKind, Spans};
+use marquetry::inspect::Inspector;
 use marquetry::{Error, ErrorKind};
 use serde::Serialize;
 
-use self::record::SpanList;
+use self::dump::Dump;
 use self::text::{DumpLayout, SpanPrinter};
 use self::wanted::Wanted;
-use crate::args::{Depth, Global, Hexdump};
+use crate::args::{Global, Hexdump};
 use crate::failure::Result;
 use crate::report::{self, Report, Tables};
 use crate::{input, keys};
@@ -56,62 +57,6 @@ struct HexdumpReport {
     file: String,
     file_bytes: u64,
     spans: Dump,
-}
-
-/// The spans that are shown: made while they are printed.
-struct Dump {
-    inspector: Inspector,
-    wanted: Wanted,
-    depth: Depth,
-    /// Bytes on a line.
-    width: Option<usize>,
-    /// Why the spans ended early.
-    failed: RefCell<Option<Error>>,
-}
-
-impl Dump {
-    /// The outermost spans.
-    fn roots(&self) -> Box<dyn Iterator<Item = marquetry::Result<Span>>> {
-        self.wanted.roots(&self.inspector)
-    }
-
-    /// What was read, unless the file could not be read.
-    fn checked<T>(&self, read: marquetry::Result<T>) -> Option<T> {
-        read.map_err(|error| *self.failed.borrow_mut() = Some(error)).ok()
-    }
-
-    /// Whether what is inside a span is shown.
-    fn opens(&self, span: &Span) -> bool {
-        use SpanKind::{BloomFilterBits, Compressed, PageBody, Values};
-        match self.depth {
-            Depth::Header => !matches!(span.kind, PageBody | BloomFilterBits),
-            Depth::Levels => !matches!(span.kind, Values | Compressed | BloomFilterBits),
-            Depth::Values => true,
-        }
-    }
-
-    fn children(&self, span: &Span) -> Option<Spans> {
-        if self.opens(span) { span.children() } else { None }
-    }
-
-    fn decompressed(&self, span: &Span) -> Option<Spans> {
-        if self.opens(span) { span.decompressed() } else { None }
-    }
-
-    fn decrypted(&self, span: &Span) -> Option<Spans> {
-        if self.opens(span) { span.decrypted() } else { None }
-    }
-
-    /// Whether the levels of pages are shown.
-    fn shows_levels(&self) -> bool {
-        self.depth != Depth::Header
-    }
-}
-
-impl Serialize for Dump {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        SpanList::new(self, self.roots(), true).serialize(to)
-    }
 }
 
 impl Report for HexdumpReport {

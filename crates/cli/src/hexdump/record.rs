@@ -8,7 +8,7 @@ use marquetry::inspect::{Slots, Span, Value};
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-use super::Dump;
+use super::dump::Dump;
 use crate::json::AsText;
 
 type SpanIter = Box<dyn Iterator<Item = marquetry::Result<Span>>>;
@@ -293,4 +293,10 @@ pub(super) fn leaves(dump: &Dump) -> impl Iterator<Item = LeafLine> + '_ {
             });
         }
     })
+}
+
+impl Serialize for Dump {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        SpanList::new(self, self.roots(), true).serialize(to)
+    }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use marquetry::inspect::{Span, SpanKind, Value};
 
-use super::Dump;
+use super::dump::Dump;
 use crate::args::Global;
 use crate::escape::escape;
 use crate::failure::{Failure, Result};

@@ -8,7 +8,8 @@ use std::ops::Range;
 use marquetry::format::{CompressionCodec, Encoding};
 use serde::Serialize;
 
-use super::{Chunk, FileLayout};
+use super::chunk::Chunk;
+use super::file::FileLayout;
 use crate::args::Global;
 use crate::failure::Result;
 use crate::report::ReportMemory;

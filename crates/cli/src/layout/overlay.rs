@@ -5,7 +5,7 @@ use std::ops::Range;
 use marquetry::read::PageIndexUse;
 use marquetry::{Predicate, Reader};
 
-use super::FileLayout;
+use super::file::FileLayout;
 use crate::args::Global;
 use crate::failure::Result;
 use crate::input;

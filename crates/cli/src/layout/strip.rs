@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::FileLayout;
-use super::parts::{BytesUse, Piece};
+use super::file::FileLayout;
+use super::parts::{BytesUse, Detail, Piece, pieces};
 use crate::failure::Result;
 
 /// The file, folded into lines of equal length.
@@ -87,7 +87,7 @@ impl Strip {
             usize::try_from(bin).unwrap_or(usize::MAX)
         };
         let mut at = 0u64;
-        let walked = super::pieces(&layout.inspector, super::Detail::Chunks, |piece| {
+        let walked = pieces(&layout.inspector, Detail::Chunks, |piece| {
             let region = Region::new(at, piece);
             let end = at.saturating_add(piece.bytes);
             let (first, last) = (bin_of(at), bin_of(end.saturating_sub(1)));

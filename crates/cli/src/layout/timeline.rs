@@ -11,7 +11,8 @@ use marquetry::inspect::SpanKind;
 use marquetry::schema::{Leaf, Physical};
 use serde::Serialize;
 
-use super::{FileLayout, Overlay};
+use super::file::FileLayout;
+use super::overlay::Overlay;
 use crate::args::Global;
 use crate::failure::{Result, in_flags};
 use crate::report::ReportMemory;

@@ -1,10 +1,10 @@
 //! The map: row groups below each other, as high as their rows; columns beside each other, as wide
 //! as their bytes.
 
+use super::canvas::{LEFT, MapPicture, WIDTH};
 use super::measure::{self, facts, legend, tone};
 use super::palette::class_by;
 use super::xml::{Area, Xml, fitting, length, real, unit};
-use super::{LEFT, MapPicture, WIDTH};
 use crate::args::{ColorBy, Global};
 use crate::layout::{Grid, GridCell, GridColumn, GridRow};
 use crate::output::{bytes, count};

@@ -3,6 +3,7 @@
 //! A picture of the same file is the same text: orders are those of the file, and coordinates are
 //! rounded. Text of a file is escaped twice: what steers or hides, and what means something in XML.
 
+mod canvas;
 mod xml;
 mod palette;
 mod measure;
@@ -14,33 +15,12 @@ mod page;
 mod term;
 
 pub(crate) use bytes::{PartSize, PartSizes};
+pub(crate) use canvas::{GRID, MapPicture, STRIP_LINES, STRIP_WIDTH};
 pub(crate) use map::row_name;
 pub(crate) use page::{HtmlPage, page};
 pub(crate) use term::print;
 
-use crate::args::{ColorBy, Global};
-use crate::layout::{FileLayout, Grid, GridSize, Overlay, Strip};
-
-/// A map and a strip of a file.
-pub(crate) struct MapPicture<'a> {
-    pub(crate) layout: &'a FileLayout,
-    pub(crate) grid: &'a Grid,
-    pub(crate) strip: &'a Strip,
-    pub(crate) overlay: Option<&'a Overlay>,
-    pub(crate) color_by: ColorBy,
-    pub(crate) global: &'a Global,
-}
-
-/// Cells that a picture has room for.
-pub(crate) const GRID: GridSize = GridSize { columns: 150, rows: 64, cells: 4000 };
-/// Lines and bins of a strip: bins are two units wide.
-pub(crate) const STRIP_LINES: usize = 12;
-pub(crate) const STRIP_WIDTH: usize = 430;
-
-/// Width of a picture, in its units.
-const WIDTH: f64 = 960.0;
-/// Where the picture begins, after the labels on the left.
-const LEFT: f64 = 96.0;
+use canvas::WIDTH;
 
 /// The picture as a file of its own.
 pub(crate) fn svg(picture: &MapPicture<'_>) -> String {

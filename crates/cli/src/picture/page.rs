@@ -7,9 +7,10 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::bytes::PartSizes;
+use super::canvas::{MapPicture, WIDTH};
 use super::measure::{self, facts};
 use super::xml::{Xml, clean, real, unit};
-use super::{MapPicture, WIDTH, map, pages, palette, strip};
+use super::{map, pages, palette, strip};
 use crate::args::{ColorBy, Section};
 use crate::doctor::{Diagnosis, percent};
 use crate::layout::Timeline;

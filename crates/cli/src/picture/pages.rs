@@ -1,7 +1,7 @@
 //! The pages of columns along the rows of the file: the box of a page is as wide as its rows, and
 //! the bar in it reaches from its lower to its upper bound.
 
-use super::WIDTH;
+use super::canvas::WIDTH;
 use super::map::counted;
 use super::palette::{STEP_COUNT, Tone};
 use super::xml::{Area, Xml, fitting, real, unit, whole};

@@ -1,8 +1,8 @@
 //! The strip: the bytes of the file in their order, in lines of equal length.
 
+use super::canvas::{LEFT, MapPicture, WIDTH};
 use super::palette::part;
 use super::xml::{Area, Xml, length, real, unit};
-use super::{LEFT, MapPicture, WIDTH};
 use crate::args::Global;
 use crate::layout::{BytesUse, StripPiece};
 use crate::output::bytes;

@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use super::canvas::MapPicture;
+use super::map;
 use super::measure::{self, legend, tone};
 use super::palette::{self, Tone, part_letter};
-use super::{MapPicture, map};
 use crate::args::{ColorBy, Global};
 use crate::escape::escape;
 use crate::failure::Result;

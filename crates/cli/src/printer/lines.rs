@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
+use marquetry::Error;
 
 use super::csv::CsvForm;
-use super::wrong;
 use crate::args::Format;
 use crate::cells::{Forms, Values, ValuesOf};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 /// How rows become text: the same for all batches of a schema.
 #[derive(Debug, Clone)]
@@ -114,4 +114,14 @@ fn object(
     }
     out.extend_from_slice(if columns.is_empty() { b"{}" } else { b"}" });
     Ok(())
+}
+
+/// A value that has no text, or is wrong in the file.
+pub(super) fn wrong(column: &str, row: u64, error: ArrowError) -> Failure {
+    let error = match error {
+        ArrowError::ExternalError(_) => return Failure::File(Error::from(error).at_column(column)),
+        error => error,
+    };
+    let text = format!("row {row} of the output cannot be written as text: {error}");
+    Failure::File(Error::unsupported("value without a text", text).at_column(column))
 }

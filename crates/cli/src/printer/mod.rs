@@ -1,21 +1,20 @@
 //! Prints rows as tables, JSON, or CSV.
 
 pub(crate) mod csv;
-mod formatters;
 mod lines;
+mod formatters;
 mod names;
 
 use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
-use marquetry::Error;
+use arrow_schema::{DataType, Schema, SchemaRef};
 use marquetry::variant::VariantArray;
 
 use self::csv::CsvForm;
 use self::formatters::Formatters;
-use self::lines::Lines;
+use self::lines::{Lines, wrong};
 use crate::args::{Format, Global, ValueForms};
 use crate::cells::{Forms, ValuesOf};
 use crate::escape;
@@ -289,16 +288,6 @@ fn rows_of_piece(batch: &RecordBatch) -> usize {
 
 const PIECE_BYTES: usize = 4 << 20;
 const MIN_PIECE_ROWS: usize = 64;
-
-/// A value that has no text, or is wrong in the file.
-fn wrong(column: &str, row: u64, error: ArrowError) -> Failure {
-    let error = match error {
-        ArrowError::ExternalError(_) => return Failure::File(Error::from(error).at_column(column)),
-        error => error,
-    };
-    let text = format!("row {row} of the output cannot be written as text: {error}");
-    Failure::File(Error::unsupported("value without a text", text).at_column(column))
-}
 
 /// Formats a cell of a table: text that looks like null, or that begins with a quote, is put in
 /// quotes.

@@ -11,13 +11,13 @@ use arrow_csv::reader::{Decoder, Format};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::columns::{decoded_as, finish, has_offset};
+use super::inference::{BATCH_BYTES, BATCH_ROWS, both, given_fields, infer_rows, late_value};
 use super::nulls::{self, Convention, Rewritten};
-use super::{BATCH_BYTES, BATCH_ROWS, both, given_fields, infer_rows, late_value};
 use crate::args::{Convert, Global};
+use crate::content::{Batches, Content, invalid};
 use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::packed::Packing;
-use crate::source::{Batches, Content, invalid};
 
 /// The schema of CSV files: inferred from their beginnings, with the fields of --schema.
 pub(crate) fn csv_schema(

@@ -10,6 +10,7 @@ use arrow_schema::{DataType, Field, Fields};
 use serde_json::value::RawValue;
 
 use super::numbers::Numbers;
+use super::place::Place;
 use super::times::Texts;
 use crate::failure::{Failure, Result};
 use crate::json::{self, Json, at_column};
@@ -34,19 +35,6 @@ pub(super) struct Members {
     objects: usize,
     /// Members of all objects.
     seen: usize,
-}
-
-/// A line of a file.
-#[derive(Debug, Clone)]
-pub(super) struct Place {
-    pub(super) file: Arc<str>,
-    pub(super) line: u64,
-}
-
-impl Place {
-    pub(super) fn failure(&self, path: &str, text: impl std::fmt::Display) -> Failure {
-        Failure::content(&self.file, Some(self.line), format!("column {path}: {text}"))
-    }
 }
 
 impl Members {

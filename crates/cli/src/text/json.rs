@@ -10,13 +10,14 @@ use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use marquetry::variant::VariantArray;
 
 use super::columns::{decoded_as, finish, json_type};
-use super::infer::{Members, Place};
+use super::infer::Members;
+use super::inference::{BATCH_BYTES, BATCH_ROWS, given_fields, infer_rows, late_value};
 use super::lines::JsonTexts;
 use super::maps::Maps;
-use super::{BATCH_BYTES, BATCH_ROWS, given_fields, infer_rows, late_value};
+use super::place::Place;
 use crate::args::{BinaryForm, Convert};
+use crate::content::{Batches, Content, invalid};
 use crate::failure::{Failure, Result};
-use crate::source::{Batches, Content, invalid};
 use crate::variants::{self, LinesAsVariant};
 
 /// The schema of JSON lines files: inferred from their beginnings, with the

@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 
-use super::infer::Place;
+use super::place::Place;
 use crate::failure::Result;
 
 /// The properties of the numbers of one place.

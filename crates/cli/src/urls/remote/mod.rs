@@ -3,9 +3,9 @@
 mod fault;
 mod runtime;
 mod environment;
+mod file;
 mod stores;
 mod web;
-mod file;
 mod upload;
 mod listing;
 
