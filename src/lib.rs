@@ -270,7 +270,7 @@ pub use read::bloom_filter::BloomFilter;
 pub use read::metadata::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
 pub use reader::{AsyncReader, BatchStream, DatasetStream};
-pub use reader::{Batches, DamagedRowGroup, Dataset, DatasetBatches, Reader, Threads};
+pub use reader::{Batches, DamagedRowGroup, Dataset, DatasetBatches, NulledPage, Reader, Threads};
 pub use selection::RowSelection;
 pub use write::options::{
     BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions,

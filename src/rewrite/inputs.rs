@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::columns::{Columns, alone, kept_elements};
+use super::field_ids::{self, without_ids};
 use super::plan::ChunkReason;
 use super::settings::{LeafWishes, RewriteSettings};
 use super::union::{ColumnSource, United, union};
@@ -103,7 +104,7 @@ impl<'a> Inputs<'a> {
             false => as_first(readers, &footer.schema)?,
         };
         let kept = kept_leaves(first, &united.elements)?;
-        let (schema, columns) = new_columns(&united.elements, &kept)?;
+        let (schema, columns) = new_columns(&united.elements, &kept, settings)?;
         let is_as_first = schema == footer.schema;
         footer.schema = schema;
         let parsed = Schema::parse(footer.schema.clone(), &first.read_options().limits)?;
@@ -120,13 +121,14 @@ impl<'a> Inputs<'a> {
             (true, true) => Some(ChunkReason::RowGroups),
             (true, false) => None,
         };
+        let changes_ids = !settings.field_ids.is_empty();
         let settings = settings.options.resolve(&parsed)?;
         let (has_bounds, notes) = (vec![true; leaves.len()], Vec::new());
         let mut inputs =
             Self { files, footer, leaves, columns, wishes, settings, has_bounds, remake, notes };
         inputs.join_key_values();
         if !is_as_first {
-            inputs.change_hint();
+            inputs.change_hint(changes_ids);
         }
         inputs.join_writers()?;
         inputs.join_orders();
@@ -272,14 +274,14 @@ impl<'a> Inputs<'a> {
 
     /// Describes the columns of the new file under `ARROW:schema`, if a file did: there are others
     /// than in the first file, and readers take them by their places.
-    fn change_hint(&mut self) {
+    fn change_hint(&mut self, changes_ids: bool) {
         let Some(all) = &mut self.footer.key_value_metadata else { return };
         let before = all.len();
         all.retain(|pair| pair.key != HINT_KEY);
         if all.len() == before {
             return;
         }
-        match arrow_hint(&self.files, &self.columns) {
+        match arrow_hint(&self.files, &self.columns, changes_ids) {
             Ok(hint) => all.extend(hint),
             Err(e) => self.notes.push(format!("ARROW:schema is left out: {e}")),
         }
@@ -323,7 +325,11 @@ impl<'a> Inputs<'a> {
 }
 
 /// The Arrow types of the columns, as the first file that has a column alike describes it.
-fn arrow_hint(files: &[Input<'_>], columns: &[NewColumn]) -> Result<Option<KeyValue>> {
+fn arrow_hint(
+    files: &[Input<'_>],
+    columns: &[NewColumn],
+    changes_ids: bool,
+) -> Result<Option<KeyValue>> {
     let mut fields = Vec::with_capacity(columns.len());
     for (at, column) in columns.iter().enumerate() {
         let is_same =
@@ -347,8 +353,8 @@ fn arrow_hint(files: &[Input<'_>], columns: &[NewColumn]) -> Result<Option<KeyVa
                 mapping.schema.fields().first().cloned()
             }
         };
-        // A group without leaves has no field.
-        fields.extend(field);
+        // A group without leaves has no field. The ids are those of the schema.
+        fields.extend(field.map(|field| if changes_ids { without_ids(&field) } else { field }));
     }
     let metadata = match files.first() {
         Some(file) => {
@@ -441,8 +447,10 @@ fn as_first(readers: &[Reader], elements: &[SchemaElement]) -> Result<United> {
 fn new_columns(
     elements: &[SchemaElement],
     kept: &[bool],
+    settings: &RewriteSettings,
 ) -> Result<(Vec<SchemaElement>, Vec<NewColumn>)> {
-    let schema = kept_elements(elements, kept);
+    let mut schema = kept_elements(elements, kept);
+    field_ids::change(&mut schema, &settings.field_ids)?;
     let before = Columns::new(elements);
     let before = before.list.iter().map(|column| kept.get(column.leaves.clone()));
     let mut before = before.enumerate().filter_map(|(source, kept)| {

@@ -5,7 +5,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `plan`, `settings` | what is done with each chunk, and what is asked for |
+//! | `plan`, `field_ids`, `settings` | what is done with each chunk, and what is asked for |
 //! | `recompress`, `page_copier` | a page with another codec, or under another protection |
 //! | `output` | where the bytes go |
 //! | `decoding`, `columns`, `union` | one schema for files of several |
@@ -14,6 +14,7 @@
 //! | `column_encoder` | decodes a column, and encodes it |
 //! | `old_indexes`, `made_indexes` | what is around pages: where they come from, and anew |
 //! | `splice` | makes the chunks, and what is around them |
+//! | `sort` | sorts rows, also more than fit into memory, and merges sorted ones |
 //! | `regroup` | reads all rows, and writes other row groups |
 //! | `files`, `recrypt` | the public interface |
 //! | `split`, `append` | one file as several, and a file that becomes longer |
@@ -22,6 +23,7 @@
 //! | `fill` | adds what the writer of a file left out |
 
 mod plan;
+mod field_ids;
 mod settings;
 mod recompress;
 mod page_copier;
@@ -35,6 +37,7 @@ mod column_encoder;
 mod old_indexes;
 mod made_indexes;
 mod splice;
+mod sort;
 mod regroup;
 mod files;
 mod split;
@@ -54,6 +57,7 @@ pub use plan::{
     ChunkMethod, ChunkReason, PlannedChunk, PlannedChunks, PlannedRowGroup, RewritePlan,
 };
 pub use recrypt::{Recrypted, recrypt};
+pub use sort::{RowSorter, SortedRows};
 pub use split::SplitBy;
 #[cfg(feature = "check")]
 pub use {

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use arrow_select::interleave::interleave_record_batch;
-
 use super::column_encoder::{encoding_options, natural, not_written, old_codec};
 use super::decoding::decoding;
 use super::inputs::{Input, Inputs};
 use super::settings::RewriteSettings;
+use super::sort::{MergedRows, RowInput, RowSorter, SORTED_ROWS, Spill, like};
 use super::splice::Spliced;
 use super::union::ColumnSource;
 use crate::error::{Error, Result};
@@ -18,7 +15,6 @@ use crate::io::Sink;
 use crate::limits::Budget;
 use crate::reader::Reader;
 use crate::schema::{Leaf, MatchBy, Projection, Schema};
-use crate::write::row_group::batch_bytes;
 use crate::write::sorting::SortOrder;
 use crate::write::{CheckedSortOrder, WriteOptions};
 use crate::writer::{RowGroupEncoder, Writer};
@@ -54,8 +50,10 @@ pub(super) fn regroup(
     let encoder = encoder.map_err(not_written)?;
     let mut writer = Writer::over(sink, encoder);
     match order {
-        Some(order) if settings.merges => write_merged(&order, &readers, &mut writer)?,
-        Some(order) => write_sorted(&order, &readers, &mut writer, budget)?,
+        Some(order) if settings.merges => write_merged(order, &readers, &mut writer)?,
+        Some(order) => {
+            write_sorted(order, &readers, &mut writer, spill(inputs, settings), budget)?;
+        }
         None => {
             for batch in readers.iter().map(Reader::batches) {
                 for batch in batch? {
@@ -91,14 +89,6 @@ fn rows(inputs: &Inputs<'_>, file: &Input<'_>) -> Result<Reader> {
     options.row_groups.clone_from(&old.row_groups);
     (options.offset, options.limit) = (old.offset, old.limit);
     Ok(reader.options(options))
-}
-
-/// A batch with this schema, whose types it has.
-fn like(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    if Arc::ptr_eq(&batch.schema(), schema) || batch.schema() == *schema {
-        return Ok(batch);
-    }
-    Ok(batch.with_schema(schema.clone())?)
 }
 
 /// How the file is written: codecs that are not asked for are those of the first row group.
@@ -137,84 +127,63 @@ fn sort_order(inputs: &Inputs<'_>, settings: &RewriteSettings) -> Result<Option<
     CheckedSortOrder::new(&order, &leaves)
 }
 
-/// Sorts all rows in memory, and writes them.
+/// Sorts all rows, and writes them.
 fn write_sorted<S: Sink>(
-    order: &CheckedSortOrder,
+    order: CheckedSortOrder,
     readers: &[Reader],
     writer: &mut Writer<S>,
+    spill: Spill,
     budget: &Budget,
 ) -> Result<()> {
-    let mut memory = budget.reservation("rows that are sorted");
+    let memory = match spill {
+        Spill::Never => budget.cap(),
+        // The reader, and later the writer, have the other half.
+        _ => budget.cap() / 2,
+    };
     let schema = writer.schema().clone();
-    let mut batches = Vec::new();
+    let sorter = RowSorter::with_order(schema.clone(), order);
+    let mut sorter = sorter.memory(memory).spill_to(spill);
     for reader in readers {
         for batch in reader.batches()? {
-            let batch = like(batch?, &schema)?;
-            let bytes = usize::try_from(batch_bytes(&batch)).unwrap_or(usize::MAX);
-            // Their places, too.
-            memory.grow(bytes.saturating_add(batch.num_rows().saturating_mul(PLACE_BYTES)))?;
-            batches.push(batch);
+            sorter.push(&like(batch?, &schema)?)?;
         }
     }
-    let places = order.sorted(&batches)?;
-    let all: Vec<&RecordBatch> = batches.iter().collect();
-    for piece in places.chunks(SORTED_ROWS) {
-        writer.write(&interleave_record_batch(&all, piece)?)?;
+    for batch in sorter.finish()? {
+        writer.write(&batch?)?;
     }
     Ok(())
 }
 
+/// Where rows are written that are sorted and do not fit into memory: not those of encrypted files,
+/// unless the user has said where.
+fn spill(inputs: &Inputs<'_>, settings: &RewriteSettings) -> Spill {
+    let is_encrypted = |file: &Input<'_>| {
+        let metadata = file.reader.metadata();
+        metadata.is_encrypted() || metadata.index().head().encryption_algorithm.is_some()
+    };
+    match &settings.temp_folder {
+        Some(folder) => Spill::Folder(folder.clone()),
+        None if settings.encryption.is_some() || inputs.files.iter().any(is_encrypted) => {
+            Spill::Never
+        }
+        None => Spill::TemporaryFolder,
+    }
+}
+
 /// Merges the rows of readers whose rows are sorted.
-///
-/// Of each reader a batch is held. The one whose last row comes first is written whole, with the
-/// rows of the others that do not come after it.
 fn write_merged<S: Sink>(
-    order: &CheckedSortOrder,
+    order: CheckedSortOrder,
     readers: &[Reader],
     writer: &mut Writer<S>,
 ) -> Result<()> {
     let schema = writer.schema().clone();
-    let streams = readers.iter().map(|reader| reader.clone().batch_rows(SORTED_ROWS).batches());
-    let mut streams = streams.collect::<Result<Vec<_>>>()?;
-    let mut held: Vec<Option<RecordBatch>> = streams.iter().map(|_| None).collect();
-    loop {
-        for (held, stream) in held.iter_mut().zip(&mut streams) {
-            while held.as_ref().is_none_or(|batch| batch.num_rows() == 0) {
-                match stream.next() {
-                    Some(batch) => *held = Some(like(batch?, &schema)?),
-                    None => {
-                        *held = None;
-                        break;
-                    }
-                }
-            }
-        }
-        let mut bound: Option<&RecordBatch> = None;
-        for batch in held.iter().flatten() {
-            let last = |of: &RecordBatch| of.num_rows().saturating_sub(1);
-            bound = match bound {
-                Some(best) if order.compare((batch, last(batch)), (best, last(best)))?.is_ge() => {
-                    Some(best)
-                }
-                _ => Some(batch),
-            };
-        }
-        let Some(bound) = bound else { return Ok(()) };
-        let bound = bound.slice(bound.num_rows().saturating_sub(1), 1);
-        let mut pieces = Vec::with_capacity(held.len());
-        for batch in held.iter_mut().flatten() {
-            let rows = order.rows_up_to(batch, (&bound, 0))?;
-            pieces.push(batch.slice(0, rows));
-            *batch = batch.slice(rows, batch.num_rows() - rows);
-        }
-        let places = order.sorted(&pieces)?;
-        let pieces: Vec<&RecordBatch> = pieces.iter().collect();
-        writer.write(&interleave_record_batch(&pieces, &places)?)?;
+    let mut inputs: Vec<RowInput> = Vec::with_capacity(readers.len());
+    for reader in readers {
+        let batches = reader.clone().batch_rows(SORTED_ROWS).batches()?;
+        inputs.push(Box::new(batches.map(|batch| batch.map_err(Into::into))));
     }
+    for batch in MergedRows::new(Arc::new(order), schema, inputs, SORTED_ROWS) {
+        writer.write(&batch?)?;
+    }
+    Ok(())
 }
-
-/// Bytes of a row's place while it is sorted.
-const PLACE_BYTES: usize = 24;
-
-/// Rows of a batch of sorted rows.
-const SORTED_ROWS: usize = 1 << 14;

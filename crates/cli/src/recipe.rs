@@ -31,7 +31,8 @@ use serde::Deserialize;
 
 use crate::args::{self, Global};
 use crate::failure::{Failure, Result};
-use crate::{crypt, fill, input, interrupt};
+use crate::sorting::sort_column;
+use crate::{crypt, input, interrupt};
 
 /// How a file is written anew. What is not said is as the writer has it by default.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -167,8 +168,7 @@ impl Recipe {
                 }
             });
         }
-        let by =
-            self.sort.iter().map(|text| fill::sort_column(text)).collect::<Result<Vec<_>>>()?;
+        let by = self.sort.iter().map(|text| sort_column(text)).collect::<Result<Vec<_>>>()?;
         Ok(if by.is_empty() { options } else { options.with_sort_order(by) })
     }
 }

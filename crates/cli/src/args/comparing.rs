@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::EncryptFlags;
+
 /// Compares two files.
 ///
 /// Files that are written otherwise, and hold the same rows, are equal. NaN is equal to NaN, and
@@ -62,6 +64,8 @@ pub(crate) struct SalvageFile {
     /// Print what was recovered and what was lost, also if a file is written.
     #[arg(long)]
     pub(crate) report: bool,
+    #[command(flatten)]
+    pub(crate) encrypt: EncryptFlags,
 }
 
 impl SalvageFile {

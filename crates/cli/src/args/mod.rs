@@ -27,8 +27,10 @@ pub(crate) use self::inspecting::{
 };
 pub(crate) use self::joining::{Append, Concat, Joining};
 pub(crate) use self::pictures::{ColorBy, FileReport, Map, Picture, Section, Size, SizeBy};
-pub(crate) use self::rewriting::{Compact, Copying, Rewrite, Split, StatsLevel};
-pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
+pub(crate) use self::rewriting::{Compact, Copying, FieldIds, Rewrite, Split, StatsLevel};
+pub(crate) use self::writing::{
+    AlgorithmName, EncryptFlags, FolderFlags, ProfileName, SortFlags, Switch, WriteFlags,
+};
 use crate::failure::{Failure, Result};
 use crate::help;
 use crate::help_where;
@@ -550,6 +552,10 @@ pub(crate) struct Convert {
     pub(crate) values: ValueForms,
     #[command(flatten)]
     pub(crate) write: WriteFlags,
+    #[command(flatten)]
+    pub(crate) sorting: SortFlags,
+    #[command(flatten)]
+    pub(crate) folder: FolderFlags,
     #[command(flatten)]
     pub(crate) encrypt: EncryptFlags,
 }
