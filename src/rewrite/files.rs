@@ -1,14 +1,16 @@
 //! [`Rewrite`]: files copied into one, with a plan that can be looked at before.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use super::decide::Decisions;
 use super::field_ids::FieldIdChange;
 use super::inputs::{self, Inputs};
+use super::output::Spliced;
 use super::plan::RewritePlan;
 use super::regroup::regroup;
 use super::settings::RewriteSettings;
-use super::splice::{Spliced, Splicer};
+use super::splice::Splicer;
 use crate::compress::Compression;
 use crate::crypt::{Encryption, FileEncryptor};
 use crate::error::Result;
@@ -309,6 +311,18 @@ impl Rewrite {
         sorted
     }
 
+    /// Merges the rows of the readers in each of these ranges with one another, by these columns;
+    /// the row groups of the others are copied.
+    pub(super) fn merge_ranges(
+        mut self,
+        ranges: Vec<Range<usize>>,
+        columns: impl IntoIterator<Item = SortColumn>,
+    ) -> Self {
+        self.settings.merged = ranges;
+        self.settings.merged_by = columns.into_iter().collect();
+        self
+    }
+
     /// Sets whether the new file leaves out by what the rows of its row groups are sorted. By
     /// default it states that, although the rows of two row groups need not be sorted: some readers
     /// take it for the order of the whole file.
@@ -337,7 +351,7 @@ impl Rewrite {
         let rows = row_groups.iter().fold(0u64, |sum, group| sum.saturating_add(group.rows));
         Ok(RewritePlan {
             row_groups,
-            regroups: inputs.remake.is_some(),
+            regroups: inputs.remake.is_some() || !self.settings.merged.is_empty(),
             columns: inputs.leaves.iter().map(|leaf| leaf.path.dotted()).collect(),
             rows,
             notes: inputs.notes,
@@ -379,7 +393,7 @@ impl Rewrite {
         }
         let encryptor = self.encryptor(&inputs)?;
         let decisions = self.decisions(&inputs);
-        Splicer::new(decisions, sink, encryptor, &self.settings.options, budget).run(kept)
+        Splicer::new(decisions, sink, encryptor, &self.settings, budget).run(kept)
     }
 
     pub(super) fn readers(&self) -> &[Reader] {

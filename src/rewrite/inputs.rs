@@ -35,6 +35,8 @@ pub(super) struct Input<'a> {
     pub(super) is_ordered: Vec<bool>,
     /// Whether all chunks are encoded, because readers know faults of its writer by its name.
     pub(super) is_faulty: bool,
+    /// The inputs, this one among them, whose rows are merged.
+    pub(super) merged_with: Option<Range<usize>>,
 }
 
 /// A row group that is copied, or some of its rows.
@@ -114,7 +116,10 @@ impl<'a> Inputs<'a> {
         let mut files = Vec::with_capacity(readers.len());
         for (reader, sources) in readers.iter().zip(united.sources) {
             let row_groups = row_groups(reader).map_err(|e| reader.name(e))?;
-            files.push(input(reader, row_groups, &sources, &columns));
+            let mut file = input(reader, row_groups, &sources, &columns);
+            let at = files.len();
+            file.merged_with = settings.merged.iter().find(|range| range.contains(&at)).cloned();
+            files.push(file);
         }
         let remake = match (settings.sort_by.is_empty(), settings.regroups) {
             (false, _) => Some(ChunkReason::Sorted),
@@ -144,6 +149,9 @@ impl<'a> Inputs<'a> {
     ) -> Option<ChunkReason> {
         if self.remake.is_some() {
             return self.remake;
+        }
+        if file.merged_with.is_some() {
+            return Some(ChunkReason::Sorted);
         }
         let wishes = self.columns.get(column).and_then(|of| self.wishes.get(of.leaves.clone()));
         match file.columns.get(column) {
@@ -494,8 +502,8 @@ fn input<'a>(
         }
         of_columns.push(source.clone());
     }
-    let (is_ordered, is_faulty) = (Vec::new(), false);
-    Input { reader, row_groups, leaves, columns: of_columns, is_ordered, is_faulty }
+    let (columns, is_ordered, is_faulty, merged_with) = (of_columns, Vec::new(), false, None);
+    Input { reader, row_groups, leaves, columns, is_ordered, is_faulty, merged_with }
 }
 
 /// By leaf of the schema of all files, whether the projection of the first has it.

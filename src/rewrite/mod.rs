@@ -13,9 +13,10 @@
 //! | `decide` | copied, or encoded, and why |
 //! | `column_encoder` | decodes a column, and encodes it |
 //! | `old_indexes`, `made_indexes` | what is around pages: where they come from, and anew |
-//! | `splice` | makes the chunks, and what is around them |
+//! | `moved_chunk` | where a copied chunk is in the new file |
 //! | `sort` | sorts rows, also more than fit into memory, and merges sorted ones |
 //! | `regroup` | reads all rows, and writes other row groups |
+//! | `splice` | makes the chunks, and what is around them |
 //! | `files`, `recrypt` | the public interface |
 //! | `split`, `append` | one file as several, and a file that becomes longer |
 //! | `key_order`, `exchange`, `compact` | the small files of a folder become few |
@@ -36,9 +37,10 @@ mod decide;
 mod column_encoder;
 mod old_indexes;
 mod made_indexes;
-mod splice;
+mod moved_chunk;
 mod sort;
 mod regroup;
+mod splice;
 mod files;
 mod split;
 mod append;

@@ -1,13 +1,16 @@
 //! [`regroup`] reads all rows and writes them into other row groups, perhaps sorted.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
 
 use super::column_encoder::{encoding_options, natural, not_written, old_codec};
 use super::decoding::decoding;
 use super::inputs::{Input, Inputs};
+use super::output::Spliced;
 use super::settings::RewriteSettings;
 use super::sort::{MergedRows, RowInput, RowSorter, SORTED_ROWS, Spill, like};
-use super::splice::Spliced;
 use super::union::ColumnSource;
 use crate::error::{Error, Result};
 use crate::format::CompressionCodec;
@@ -15,7 +18,7 @@ use crate::io::Sink;
 use crate::limits::Budget;
 use crate::reader::Reader;
 use crate::schema::{Leaf, MatchBy, Projection, Schema};
-use crate::write::sorting::SortOrder;
+use crate::write::sorting::{SortColumn, SortOrder};
 use crate::write::{CheckedSortOrder, WriteOptions};
 use crate::writer::{RowGroupEncoder, Writer};
 
@@ -29,28 +32,16 @@ pub(super) fn regroup(
     sink: impl Sink,
     budget: &Budget,
 ) -> Result<Spliced> {
-    let mut readers = Vec::with_capacity(inputs.files.len());
-    for file in &inputs.files {
-        // Each holds pages and arrays, and the writer as much.
-        let share = match settings.merges {
-            true => budget.cap() / 2 / inputs.files.len().max(1) as u64,
-            false => budget.cap() / 2,
-        };
-        readers.push(rows(inputs, file)?.memory(share));
-    }
-    let Some(first) = readers.first() else {
-        return Err(Error::usage("no file was given: there is nothing to copy"));
-    };
-    let schema = first.schema()?;
-    let options = options(inputs, settings, budget)?;
-    let parsed = Schema::parse(inputs.footer.schema.clone(), &Default::default())?;
-    let key_values = inputs.footer.key_value_metadata.clone().unwrap_or_default();
-    let order = sort_order(inputs, settings)?;
-    let encoder = RowGroupEncoder::with_schema(schema.clone(), parsed, key_values, options);
-    let encoder = encoder.map_err(not_written)?;
+    let all = 0..inputs.files.len();
+    let Prepared { readers, schema, encoder } = prepare(inputs, settings, all, budget)?;
+    let order = sort_order(inputs, &settings.sort_by)?;
     let mut writer = Writer::over(sink, encoder);
     match order {
-        Some(order) if settings.merges => write_merged(order, &readers, &mut writer)?,
+        Some(order) if settings.merges => {
+            for batch in merge(Arc::new(order), &readers, schema)? {
+                writer.write(&batch?)?;
+            }
+        }
         Some(order) => {
             write_sorted(order, &readers, &mut writer, spill(inputs, settings), budget)?;
         }
@@ -107,7 +98,8 @@ fn options(
     let codec = |leaf: &Leaf| codecs.get(leaf.index).copied().flatten();
     let options = encoding_options(inputs, &inputs.leaves, codec, &settings.options);
     let memory = options.memory.min((budget.cap() / 2).max(1));
-    let options = options.with_memory(memory).with_sort_order(settings.sort_by.iter().cloned());
+    let by = settings.sort_by.iter().chain(&settings.merged_by).cloned();
+    let options = options.with_memory(memory).with_sort_order(by);
     Ok(match &settings.encryption {
         Some(encryption) => options.with_encryption(encryption.clone()),
         None => options,
@@ -115,7 +107,7 @@ fn options(
 }
 
 /// The order of the rows, if they are sorted.
-fn sort_order(inputs: &Inputs<'_>, settings: &RewriteSettings) -> Result<Option<CheckedSortOrder>> {
+fn sort_order(inputs: &Inputs<'_>, by: &[SortColumn]) -> Result<Option<CheckedSortOrder>> {
     let mut tops = Vec::with_capacity(inputs.leaves.len());
     // A column without leaves is none of the rows.
     let columns = inputs.columns.iter().filter(|column| !column.leaves.is_empty());
@@ -123,7 +115,7 @@ fn sort_order(inputs: &Inputs<'_>, settings: &RewriteSettings) -> Result<Option<
         tops.extend(column.leaves.clone().map(|_| top));
     }
     let leaves: Vec<(Leaf, usize)> = inputs.leaves.iter().cloned().zip(tops).collect();
-    let order = SortOrder { columns: settings.sort_by.clone(), is_checked: true };
+    let order = SortOrder { columns: by.to_vec(), is_checked: true };
     CheckedSortOrder::new(&order, &leaves)
 }
 
@@ -171,19 +163,76 @@ fn spill(inputs: &Inputs<'_>, settings: &RewriteSettings) -> Spill {
 }
 
 /// Merges the rows of readers whose rows are sorted.
-fn write_merged<S: Sink>(
-    order: CheckedSortOrder,
+fn merge(
+    order: Arc<CheckedSortOrder>,
     readers: &[Reader],
-    writer: &mut Writer<S>,
-) -> Result<()> {
-    let schema = writer.schema().clone();
+    schema: SchemaRef,
+) -> Result<MergedRows> {
     let mut inputs: Vec<RowInput> = Vec::with_capacity(readers.len());
     for reader in readers {
         let batches = reader.clone().batch_rows(SORTED_ROWS).batches()?;
         inputs.push(Box::new(batches.map(|batch| batch.map_err(Into::into))));
     }
-    for batch in MergedRows::new(Arc::new(order), schema, inputs, SORTED_ROWS) {
-        writer.write(&batch?)?;
+    Ok(MergedRows::new(order, schema, inputs, SORTED_ROWS))
+}
+
+/// The rows of some files, merged, and how they are encoded.
+pub(super) struct Merge {
+    pub(super) encoder: RowGroupEncoder,
+    pub(super) order: Arc<CheckedSortOrder>,
+    pub(super) rows: MergedRows,
+}
+
+/// Merges the rows of these files, whose rows are sorted.
+///
+/// # Errors
+/// As [`regroup`].
+pub(super) fn merged_rows(
+    inputs: &Inputs<'_>,
+    settings: &RewriteSettings,
+    files: Range<usize>,
+    budget: &Budget,
+) -> Result<Merge> {
+    let Prepared { readers, schema, encoder } = prepare(inputs, settings, files, budget)?;
+    let Some(order) = sort_order(inputs, &settings.merged_by)? else {
+        return Err(Error::internal("rows are merged by a column"));
+    };
+    let order = Arc::new(order);
+    let rows = merge(order.clone(), &readers, schema)?;
+    Ok(Merge { encoder, order, rows })
+}
+
+/// The readers of some files, and the encoder of their rows.
+struct Prepared {
+    readers: Vec<Reader>,
+    schema: SchemaRef,
+    encoder: RowGroupEncoder,
+}
+
+fn prepare(
+    inputs: &Inputs<'_>,
+    settings: &RewriteSettings,
+    files: Range<usize>,
+    budget: &Budget,
+) -> Result<Prepared> {
+    let merges = settings.merges || !settings.merged.is_empty();
+    let files = inputs.files.get(files).unwrap_or_default();
+    let mut readers = Vec::with_capacity(files.len());
+    for file in files {
+        // Each holds pages and arrays, and the writer as much.
+        let share = match merges {
+            true => budget.cap() / 2 / files.len().max(1) as u64,
+            false => budget.cap() / 2,
+        };
+        readers.push(rows(inputs, file)?.memory(share));
     }
-    Ok(())
+    let Some(first) = readers.first() else {
+        return Err(Error::usage("no file was given: there is nothing to copy"));
+    };
+    let schema = first.schema()?;
+    let options = options(inputs, settings, budget)?;
+    let parsed = Schema::parse(inputs.footer.schema.clone(), &Default::default())?;
+    let key_values = inputs.footer.key_value_metadata.clone().unwrap_or_default();
+    let encoder = RowGroupEncoder::with_schema(schema.clone(), parsed, key_values, options);
+    Ok(Prepared { readers, schema, encoder: encoder.map_err(not_written)? })
 }

@@ -1,5 +1,6 @@
 //! [`RewriteSettings`]: what the user of a rewrite asks for.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use super::field_ids::FieldIdChange;
@@ -35,6 +36,9 @@ pub(super) struct RewriteSettings {
     pub(super) sort_by: Vec<SortColumn>,
     /// Whether the rows of each reader are sorted so already.
     pub(super) merges: bool,
+    /// Ranges of readers whose rows are merged with one another, and by what.
+    pub(super) merged: Vec<Range<usize>>,
+    pub(super) merged_by: Vec<SortColumn>,
     /// Where rows go that are sorted and do not fit into memory.
     pub(super) temp_folder: Option<PathBuf>,
 }

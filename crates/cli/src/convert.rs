@@ -22,6 +22,7 @@ use crate::printer::csv::CsvForm;
 use crate::progress::{Bar, Extent, Read};
 use crate::sorting;
 use crate::source::{self, Source};
+use crate::variants::VariantCheck;
 
 /// Converts the files, one after the other, into one output.
 pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
@@ -37,7 +38,10 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     let schema = first.schema.clone();
     let mut progress = Bar::new(work(&sources), global, read);
     let sorter = sorting::sorter(&command.sorting, &command.folder.partition_by, &schema, global)?;
-    let rows = Rows { sources, sorter };
+    let is_text = matches!(target, TargetForm::Csv | TargetForm::Json | TargetForm::Jsonl);
+    // As text they are read.
+    let variants = (!is_text).then(|| VariantCheck::new(&schema));
+    let rows = Rows { sources, sorter, variants };
     match target {
         TargetForm::Parquet if command.folder.given().is_some() => {
             folder(command, global, schema, rows, &mut progress)
@@ -154,6 +158,8 @@ struct Rows {
     sources: Vec<Source>,
     /// What sorts them, if that is asked for.
     sorter: Option<RowSorter>,
+    /// What checks their VARIANT values, which are stored as they come.
+    variants: Option<VariantCheck>,
 }
 
 /// Calls `write` with every batch of every file, or with those of all rows in their order.
@@ -162,11 +168,15 @@ fn for_each_batch(
     progress: &mut Bar,
     mut write: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
-    let Rows { sources, mut sorter } = rows;
+    let Rows { sources, mut sorter, mut variants } = rows;
     for source in sources {
+        let name = source.name.clone();
         for batch in source.batches() {
             let batch = batch?;
             let rows = batch.num_rows();
+            if let Some(variants) = &mut variants {
+                variants.check(&batch).map_err(|failure| failure.at_file(&name))?;
+            }
             match &mut sorter {
                 Some(sorter) => sorter.push(&batch)?,
                 None => write(batch)?,

@@ -3,12 +3,16 @@
 
 mod advice;
 mod columns;
+mod lookups;
+mod orders;
 mod structure;
 
 use std::io::Write;
 use std::path::Path;
 
 use marquetry::Reader;
+use marquetry::io::WriteSink;
+use marquetry::rewrite::Rewrite;
 use serde::Serialize;
 use serde_json::json;
 
@@ -30,6 +34,8 @@ pub(crate) struct Goal {
     profile: &'static str,
     /// The weight of bytes beside that of the time of reads.
     weight_of_bytes: f64,
+    /// By how much a file may grow, as a share of its bytes, where reads become faster.
+    max_growth: f64,
     /// Bytes that row groups should have, and those below which they are small.
     row_group_bytes: u64,
     min_row_group_bytes: u64,
@@ -37,17 +43,39 @@ pub(crate) struct Goal {
 
 const MIB: u64 = 1 << 20;
 
+/// Bytes that indexes and metadata may add to any file: of a small one they are a large share.
+const MAX_OVERHEAD: u64 = 64 << 10;
+
 impl Goal {
     pub(crate) fn new(name: GoalName) -> Self {
-        let (codecs, profile, weight_of_bytes, row_group, min): (&'static [&str], _, _, _, _) =
-            match name {
-                GoalName::Size => (&["zstd:3", "zstd:9", "zstd:12"], "small", 1.0, 256, 16),
-                GoalName::Scan => (&["lz4_raw", "snappy", "zstd:1"], "fast-read", 0.25, 64, 8),
-                GoalName::Balanced => (&["lz4_raw", "zstd:1", "zstd:3"], "balanced", 0.6, 128, 8),
-                GoalName::ObjectStore => (&["zstd:3", "zstd:9"], "balanced", 0.85, 256, 64),
-            };
+        let (codecs, profile): (&'static [&str], _) = match name {
+            GoalName::Size => (&["zstd:3", "zstd:9", "zstd:12"], "small"),
+            GoalName::Scan => (&["lz4_raw", "snappy", "zstd:1"], "fast-read"),
+            GoalName::Balanced => (&["lz4_raw", "zstd:1", "zstd:3"], "balanced"),
+            GoalName::ObjectStore => (&["zstd:3", "zstd:9"], "balanced"),
+        };
+        let (weight_of_bytes, max_growth) = match name {
+            GoalName::Size => (1.0, 0.0),
+            GoalName::Scan => (0.25, 0.25),
+            GoalName::Balanced => (0.6, 0.1),
+            GoalName::ObjectStore => (0.85, 0.0),
+        };
+        let (row_group, min) = match name {
+            GoalName::Size => (256, 16),
+            GoalName::Scan => (64, 8),
+            GoalName::Balanced => (128, 8),
+            GoalName::ObjectStore => (256, 64),
+        };
         let (row_group_bytes, min_row_group_bytes) = (row_group * MIB, min * MIB);
-        Self { name, codecs, profile, weight_of_bytes, row_group_bytes, min_row_group_bytes }
+        Self {
+            name,
+            codecs,
+            profile,
+            weight_of_bytes,
+            max_growth,
+            row_group_bytes,
+            min_row_group_bytes,
+        }
     }
 
     pub(crate) fn text(&self) -> &'static str {
@@ -91,7 +119,14 @@ pub(crate) fn diagnose(file: &str, reader: &Reader, flags: &GoalFlags) -> Result
     let mut predicted_bytes = None;
     if plan.rows > 0 {
         exam.columns(&mut recipe)?;
-        predicted_bytes = Some(exam.whole(&recipe)?);
+        let bytes = exam.whole(&recipe)?;
+        predicted_bytes = Some(bytes);
+        let has_grown = bytes > reader.file_len().saturating_add(MAX_OVERHEAD);
+        if has_grown && advice::change(reader.file_len(), bytes) > goal.max_growth {
+            exam.keep(bytes);
+            recipe = Recipe { keep: true, ..Recipe::default() };
+            predicted_bytes = Some(reader.file_len());
+        }
     }
     let mut findings = exam.findings;
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.bytes));
@@ -119,11 +154,37 @@ struct Exam<'a> {
 impl Exam<'_> {
     /// Writes the sample as the recipe says; returns the bytes of the file that it stands for.
     fn whole(&mut self, recipe: &Recipe) -> Result<u64> {
-        let rows = SampleRows::read(&self.plan.reader(self.reader, &[])?)?;
-        let trial = TrialFile::write(&rows, &recipe.options()?, 1)?;
-        let bytes = self.plan.extrapolated(trial.bytes.len() as u64);
-        self.clusters(&rows, trial.page_bytes(), recipe)?;
-        Ok(bytes)
+        let reader = self.plan.reader(self.reader, &[])?;
+        let rows = SampleRows::read(&reader)?;
+        let bytes = match recipe.keeps_schema(self.reader)? && !is_encrypted(self.reader) {
+            true => {
+                let rewrite = Rewrite::new([reader]).options(recipe.options()?).regroup(true);
+                rewrite.run(WriteSink(std::io::sink()))?.bytes
+            }
+            false => {
+                let recipe = recipe.for_rows(self.reader, false)?;
+                TrialFile::write(&rows, &recipe.options()?, 1)?.bytes.len() as u64
+            }
+        };
+        self.orders(&rows)?;
+        self.lookups(&rows)?;
+        Ok(self.plan.extrapolated(bytes))
+    }
+
+    /// Says that the file stays as it is, because it would grow by more than the target allows.
+    fn keep(&mut self, bytes: u64) {
+        let optimize = self.optimize();
+        self.findings.retain(|finding| finding.command != optimize);
+        let text = format!(
+            "written anew for the target {}, the file would be larger by {:.0} %, by the trial; at \
+             most {:.0} % are allowed",
+            self.goal.text(),
+            advice::change(self.reader.file_len(), bytes) * 100.0,
+            self.goal.max_growth * 100.0
+        );
+        let command = format!("marq doctor {} --target size", quoted(self.file));
+        let advice = Advice::new(advice::Weight::Note, "stays-as-it-is", text, command);
+        self.findings.push(advice);
     }
 
     /// The command that writes the file anew.
