@@ -45,7 +45,7 @@ pub struct Batches {
     damage: Damage,
 }
 
-/// What a read that goes on after damage has lost.
+/// The losses of a read that goes on after damage.
 #[derive(Default)]
 struct Damage {
     row_groups: Vec<DamagedRowGroup>,

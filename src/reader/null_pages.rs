@@ -3,8 +3,8 @@
 //! The columns are read one by one: a column without structs, or what lies below structs. Of one
 //! that cannot be read, each page is tried by itself; its rows are those of the offset index, or of
 //! the page headers where these count rows. Whether a struct is null is then known from its other
-//! fields. Trap: nothing may be made up, so that a column that must not be null, or whose pages have
-//! rows that are not known, gives up the row group.
+//! fields. Trap: nothing may be made up, so that a column that must not be null, or whose pages
+//! have rows that are not known, gives up the row group.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ struct PartRows {
     data_type: DataType,
     /// The rows that are null, in their order.
     bad: Vec<Range<u64>>,
-    /// The other rows, of which some were taken.
+    /// The other rows; some were taken.
     batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
     held: Option<ArrayRef>,
     /// Rows that were taken.
@@ -398,7 +398,7 @@ impl RowGroupReader<'_> {
         }
     }
 
-    /// What is wrong with some rows of some leaves; all rows by default.
+    /// The fault of some rows of some leaves; all rows by default.
     fn fault_of(&self, leaves: &[usize], rows: Option<&[Range<u64>]>) -> Result<Option<Error>> {
         let read = || -> Result<()> {
             let mut batches = self.of_leaves(leaves, rows)?.batches()?;
@@ -489,7 +489,7 @@ fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     out
 }
 
-/// What of `all` is in none of the ranges.
+/// The parts of `all` that are in none of the ranges.
 fn complement(ranges: &[Range<u64>], all: Range<u64>) -> Vec<Range<u64>> {
     let (mut out, mut at) = (Vec::new(), all.start);
     for range in ranges.iter().filter(|range| range.end > all.start) {

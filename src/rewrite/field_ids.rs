@@ -1,7 +1,7 @@
 //! Field ids of the new file: only its footer says them, so that no chunk changes.
 //!
-//! Spec: `parquet.thrift`, `SchemaElement.field_id`. Trap: the repeated group of a LIST or MAP is no
-//! field of the user's schema, and neither are the parts of a VARIANT.
+//! Spec: `parquet.thrift`, `SchemaElement.field_id`. Trap: the repeated group of a LIST or MAP is
+//! no field of the user's schema, and neither are the parts of a VARIANT.
 
 use std::collections::HashMap;
 use std::sync::Arc;

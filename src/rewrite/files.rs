@@ -161,8 +161,8 @@ impl Rewrite {
     }
 
     /// Numbers all fields from 1, depth first: columns, the fields below them, and the elements,
-    /// keys and values of lists and maps; not the repeated groups around these, and not the parts of
-    /// VARIANT columns.
+    /// keys and values of lists and maps; not the repeated groups around these, and not the parts
+    /// of VARIANT columns.
     pub fn number_fields(mut self) -> Self {
         self.settings.field_ids.push(FieldIdChange::Number);
         self
@@ -280,9 +280,9 @@ impl Rewrite {
         self
     }
 
-    /// The folder of temporary files, for rows that are sorted and do not fit into memory. They hold
-    /// values in plain text. Default: the folder of the system ([`std::env::temp_dir`]), and none if
-    /// a file is encrypted: rows that do not fit are an error then.
+    /// The folder of temporary files, for rows that are sorted and do not fit into memory. They
+    /// hold values in plain text. Default: the folder of the system ([`std::env::temp_dir`]), and
+    /// none if a file is encrypted: rows that do not fit are an error then.
     pub fn temp_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.settings.temp_folder = Some(folder.into());
         self

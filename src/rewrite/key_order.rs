@@ -55,7 +55,7 @@ pub(super) struct MergeOrder {
 pub(super) fn merge_ordered(readers: &[Reader]) -> Result<Option<MergeOrder>> {
     let Some((key, ranges)) = key_ranges(readers)? else { return Ok(None) };
     let Some(columns) = sort_columns(readers, &key)? else { return Ok(None) };
-    // Row groups in a row, of which each overlaps with those before it.
+    // Row groups in a row; each overlaps with those before it.
     let mut clusters: Vec<(Vec<u8>, Vec<&KeyRange>)> = Vec::new();
     for range in &ranges {
         match clusters.last_mut().filter(|(last, _)| !key.follows(last, &range.first)) {

@@ -116,7 +116,8 @@ impl FileAssembler {
     /// encrypted or signed as that of the file.
     ///
     /// # Errors
-    /// `Usage` if the footer becomes too large for the format, `Crypto` if a key was used too often.
+    /// `Usage` if the footer becomes too large for the format, `Crypto` if a key was used too
+    /// often.
     pub(crate) fn side_footer(&self, layout: &FileLayout) -> Result<Bytes> {
         let rows = self.reports.iter().map(|row_group| row_group.rows).sum();
         let mut metadata = layout.metadata(rows, self.row_groups.clone())?;

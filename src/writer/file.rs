@@ -131,7 +131,8 @@ impl<S: Sink> Writer<S> {
     /// [`Writer::with_side_footer`] keeps it.
     ///
     /// # Errors
-    /// `Usage` if the footer becomes too large for the format, `Crypto` if a key was used too often.
+    /// `Usage` if the footer becomes too large for the format, `Crypto` if a key was used too
+    /// often.
     pub fn side_footer(&self) -> Result<bytes::Bytes> {
         self.file.side_footer()
     }

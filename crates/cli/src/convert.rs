@@ -156,9 +156,9 @@ fn target(command: &Convert, global: &Global) -> Result<TargetForm> {
 /// The rows of all files.
 struct Rows {
     sources: Vec<Source>,
-    /// What sorts them, if that is asked for.
+    /// Sorts them, if that is asked for.
     sorter: Option<RowSorter>,
-    /// What checks their VARIANT values, which are stored as they come.
+    /// Checks their VARIANT values, which are stored as they come.
     variants: Option<VariantCheck>,
 }
 

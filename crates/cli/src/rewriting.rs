@@ -211,7 +211,7 @@ fn pages(mut options: WriteOptions, command: &args::Rewrite) -> Result<WriteOpti
 }
 
 /// Applies the settings of each new file.
-fn copying(rewrite: Rewrite, flags: &Copying, global: &Global) -> Result<Rewrite> {
+pub(crate) fn copying(rewrite: Rewrite, flags: &Copying, global: &Global) -> Result<Rewrite> {
     let rewrite = rewrite.verify_checksums(flags.verify_checksums);
     let rewrite = key_values(rewrite, &flags.set_kv, &flags.drop_kv)?;
     Ok(match keys::encryption(&flags.encrypt, global)? {

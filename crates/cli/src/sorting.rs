@@ -51,8 +51,8 @@ pub(crate) fn of_files(flags: &SortFlags, partition_by: &[String]) -> Result<Vec
     Ok(columns)
 }
 
-/// What sorts the rows, if they are to be sorted: within each partition, of which one is written
-/// after the other.
+/// The sorter of the rows, if they are to be sorted: by partition first, so that one partition is
+/// written after the other.
 pub(crate) fn sorter(
     flags: &SortFlags,
     partition_by: &[String],

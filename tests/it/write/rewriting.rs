@@ -25,7 +25,7 @@ use super::metadata_is_true::{Seen, is_true};
 use crate::support::generate::{Case, case, every_case};
 use crate::support::read_with;
 
-fn open(file: &Bytes) -> Reader {
+pub(super) fn open(file: &Bytes) -> Reader {
     Reader::new(file.clone()).expect("a file")
 }
 
@@ -38,7 +38,7 @@ fn run(rewrite: &Rewrite) -> marquetry::Result<Bytes> {
     Ok(out.into())
 }
 
-fn write(batch: &RecordBatch, options: WriteOptions) -> Bytes {
+pub(super) fn write(batch: &RecordBatch, options: WriteOptions) -> Bytes {
     let mut out = Vec::new();
     let mut writer = Writer::new(WriteSink(&mut out), batch.schema(), options).expect("a writer");
     writer.write(batch).expect("rows");

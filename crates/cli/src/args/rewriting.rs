@@ -69,7 +69,7 @@ pub(crate) struct Rewrite {
     pub(crate) write: WriteFlags,
 }
 
-/// What becomes of the ids of all fields.
+/// A change of the ids of all fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FieldIds {
     /// They are numbered.

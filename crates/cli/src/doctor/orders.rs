@@ -26,7 +26,7 @@ const MIN_SAVED: f64 = 0.05;
 /// The part of the values that the filter wants.
 const RANGE: f64 = 0.1;
 
-/// What a filter of a range of values reads.
+/// The pages and row groups that a filter of a range of values reads.
 #[derive(Debug, Clone, Copy)]
 struct RangeReads {
     pages: usize,
@@ -160,7 +160,7 @@ impl<'e> Exam<'e> {
         Ok(out)
     }
 
-    /// What a filter for a tenth of the values reads, by the ranks of the values in the sample.
+    /// The reads of a filter for a tenth of the values, by the ranks of the values in the sample.
     fn range_reads(&self, name: &str, array: &ArrayRef) -> Result<Option<RangeReads>> {
         let is_ordered = !array.data_type().is_nested() && *array.data_type() != DataType::Boolean;
         let Some(mut ranks) = is_ordered.then(|| rank(array, None).ok()).flatten() else {
