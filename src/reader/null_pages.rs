@@ -19,7 +19,7 @@ use arrow_select::concat::concat;
 use super::Reader;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::PageType;
-use crate::read::ReadOptions;
+use crate::read::{PageIndexUse, ReadOptions};
 use crate::schema::{Kind, Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
 
@@ -418,6 +418,8 @@ impl RowGroupReader<'_> {
         let options = ReadOptions {
             projection: Projection::leaves(leaves.iter().copied()),
             virtual_columns: Vec::new(),
+            // Damaged pages are not to be looked at.
+            page_index: PageIndexUse::Always,
             ..reader.options.clone()
         };
         reader = reader.options(options).row_groups([self.row_group])?;

@@ -423,7 +423,7 @@ mod tests {
         assert_eq!((join.plan.encoded().chunks, join.plan.copied().chunks), (4, 6));
         assert_eq!(compact.run().unwrap().files_made, 1);
         let reader = Reader::open(folder.join(&join.output)).unwrap();
-        let mut ids = Vec::new();
+        let mut ids: Vec<i64> = Vec::new();
         for batch in reader.batches().unwrap() {
             ids.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().values().iter());
         }

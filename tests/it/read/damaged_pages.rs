@@ -14,7 +14,7 @@ use marquetry::arrow_schema::{DataType, Field};
 use marquetry::format::PageType;
 use marquetry::io::WriteSink;
 use marquetry::read::OnDamage;
-use marquetry::{Batches, PageVersion, Reader, WriteOptions, Writer, col};
+use marquetry::{Batches, ErrorKind, PageVersion, Reader, WriteOptions, Writer, col};
 
 const GROUP_ROWS: usize = 400;
 const GROUPS: usize = 3;
@@ -66,13 +66,17 @@ fn open(file: &Bytes) -> Reader {
 
 /// All rows, and the read that kept the account.
 fn read(reader: &Reader) -> (RecordBatch, Batches) {
-    let mut batches = reader.batches().expect("a plan");
+    try_read(reader).expect("damage is no error")
+}
+
+fn try_read(reader: &Reader) -> marquetry::Result<(RecordBatch, Batches)> {
+    let mut batches = reader.batches()?;
     let mut all = Vec::new();
-    while let Some(batch) = batches.next_batch().expect("damage is no error") {
+    while let Some(batch) = batches.next_batch()? {
         all.push(batch);
     }
     let all = arrow_select::concat::concat_batches(&batches.schema(), &all).expect("a batch");
-    (all, batches)
+    Ok((all, batches))
 }
 
 /// The bytes of the data pages of a leaf.
@@ -126,7 +130,7 @@ fn the_rows_of_a_damaged_page_are_null_in_its_column_alone() {
 #[test]
 fn a_damaged_leaf_of_a_struct_takes_neither_its_sibling_nor_the_struct() {
     let whole = file(WriteOptions::new());
-    let expected = rows(0, GROUP_ROWS * GROUPS);
+    let (expected, _) = read(&open(&whole));
     let place = pages(&whole, 0, 4)[1].end - 1;
     let (found, account) = read(&open(&damaged(&whole, place)));
     assert_eq!(account.nulled().len(), 1, "{:?}", account.nulled());
@@ -192,7 +196,14 @@ fn random_damage_never_changes_a_value() {
         let pages = pages(whole, row_group, leaf);
         let first = pages[0].start - 20;
         let place = random.usize(first..pages[pages.len() - 1].end);
-        let (found, account) = read(&open(&damaged(whole, place)));
+        let (found, account) = match try_read(&open(&damaged(whole, place))) {
+            Ok(done) => done,
+            // An encoding that a header has by damage may be one of the future.
+            Err(error) => {
+                assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
+                continue;
+            }
+        };
         nulled += account.nulled().len();
         let skipped: Vec<usize> = account.damage().iter().map(|of| of.row_group).collect();
         let mut expected_rows = 0..0;
