@@ -271,7 +271,8 @@ pub use read::metadata::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
 pub use reader::{AsyncReader, BatchStream, DatasetStream};
 pub use reader::{
-    Batches, DamagedRowGroup, Dataset, DatasetBatches, Reader, Shuffled, ShuffledBatches, Threads,
+    Batches, DamagedRowGroup, Dataset, DatasetBatches, NulledPage, Reader, Shuffled,
+    ShuffledBatches, Threads,
 };
 pub use selection::{DeletionVector, RowSelection};
 pub use write::options::{

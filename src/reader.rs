@@ -2,6 +2,7 @@
 
 mod file;
 mod batch_output;
+mod null_pages;
 mod batches;
 mod builder;
 #[cfg(feature = "async")]
@@ -49,6 +50,7 @@ pub use dataset::{Dataset, DatasetBatches};
 #[cfg(feature = "check")]
 pub(crate) use external::inside;
 pub use file::{Reader, Threads};
+pub use null_pages::NulledPage;
 pub use shuffle::{Shuffled, ShuffledBatches};
 #[cfg(all(feature = "async", feature = "engine"))]
 pub use steering::KnownFile;

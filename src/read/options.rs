@@ -216,6 +216,11 @@ pub enum OnDamage {
     Fail,
     /// It goes on with the next row group, and keeps an account.
     SkipRowGroup,
+    /// The rows of a damaged page are null in its column, and the read keeps an account. The rows
+    /// of pages are those of the offset index, or of the page headers where these count rows. A row
+    /// group is skipped whose rows are not known, or whose damaged column must not be null, and
+    /// each one in reads that filter rows or have a target schema.
+    NullPages,
 }
 
 /// A column that tells where a row comes from.

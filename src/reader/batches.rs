@@ -8,7 +8,8 @@ use arrow_schema::{ArrowError, SchemaRef};
 
 use super::Reader;
 use super::batch_output::BatchOutput;
-use crate::error::{Error, ErrorKind, Result, Spec};
+use super::null_pages::{NullFilled, NulledPage, is_damage};
+use crate::error::{Error, Result};
 use crate::io::{Parallel, Serial};
 use crate::read::OnDamage;
 
@@ -22,7 +23,7 @@ impl Reader {
         let output = BatchOutput::new(&plan);
         if self.options.on_damage != OnDamage::Fail {
             let driver = Driver::Skipping(Box::new(SkippingDriver::new(self)?));
-            return Ok(Batches { driver, output, damage: Vec::new() });
+            return Ok(Batches { driver, output, damage: Damage::default() });
         }
         let (source, progress) = (self.indexed_source(), self.progress.clone());
         let driver = match self.pool_for(&plan)? {
@@ -31,7 +32,7 @@ impl Reader {
             }
             _ => Driver::Serial(Box::new(Serial::new(source, plan, progress))),
         };
-        Ok(Batches { driver, output, damage: Vec::new() })
+        Ok(Batches { driver, output, damage: Damage::default() })
     }
 }
 
@@ -41,7 +42,14 @@ impl Reader {
 pub struct Batches {
     driver: Driver,
     output: BatchOutput,
-    damage: Vec<DamagedRowGroup>,
+    damage: Damage,
+}
+
+/// The losses of a read that goes on after damage.
+#[derive(Default)]
+struct Damage {
+    row_groups: Vec<DamagedRowGroup>,
+    pages: Vec<NulledPage>,
 }
 
 /// A row group that was skipped, from a batch on, because it is damaged.
@@ -56,6 +64,8 @@ pub struct DamagedRowGroup {
     pub rows_returned: u64,
     /// The fault, and its place.
     pub error: Error,
+    /// Why its damaged pages are not nulls, if they were to be ([`OnDamage::NullPages`]).
+    pub not_nulled: Option<&'static str>,
 }
 
 impl fmt::Debug for Batches {
@@ -72,10 +82,6 @@ enum Driver {
 }
 
 impl Batches {
-    fn is_done(&self) -> bool {
-        self.output.is_done()
-    }
-
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         self.output.schema().clone()
@@ -83,7 +89,12 @@ impl Batches {
 
     /// The damaged row groups that were skipped so far ([`Reader::on_damage`]).
     pub fn damage(&self) -> &[DamagedRowGroup] {
-        &self.damage
+        &self.damage.row_groups
+    }
+
+    /// The damaged pages whose rows are null so far in the batches ([`OnDamage::NullPages`]).
+    pub fn nulled(&self) -> &[NulledPage] {
+        &self.damage.pages
     }
 
     /// Returns the next batch, or an error of this crate; `None` after the last.
@@ -108,7 +119,7 @@ impl Batches {
 }
 
 impl Driver {
-    fn next_batch(&mut self, damage: &mut Vec<DamagedRowGroup>) -> Result<Option<RecordBatch>> {
+    fn next_batch(&mut self, damage: &mut Damage) -> Result<Option<RecordBatch>> {
         match self {
             Self::Serial(serial) => serial.next_batch(),
             Self::Parallel(parallel) => parallel.next_batch(),
@@ -122,6 +133,8 @@ impl Driver {
 struct SkippingDriver {
     /// Of a row group, without offset and limit.
     reader: Reader,
+    /// Whether damaged pages are nulls.
+    nulls: bool,
     row_groups: VecDeque<usize>,
     /// The row group that is read, or whose metadata are broken.
     number: usize,
@@ -133,8 +146,28 @@ struct SkippingDriver {
 
 /// The row group that is read.
 struct OpenRowGroup {
-    batches: Batches,
+    batches: RowsOfRowGroup,
     returned: u64,
+    /// Rows that were read, those before the offset among them.
+    read: u64,
+}
+
+enum RowsOfRowGroup {
+    Whole(Box<Batches>),
+    /// With nulls where pages are damaged.
+    Filled(Box<NullFilled>),
+}
+
+impl OpenRowGroup {
+    /// The next batch; `None` at the end.
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let next = match &mut self.batches {
+            RowsOfRowGroup::Whole(batches) => batches.next_batch()?,
+            RowsOfRowGroup::Filled(rows) => rows.next_batch()?,
+        };
+        self.read += next.as_ref().map_or(0, |batch| batch.num_rows() as u64);
+        Ok(next)
+    }
 }
 
 impl SkippingDriver {
@@ -144,6 +177,7 @@ impl SkippingDriver {
         }
         let mut reader = reader.clone();
         let options = &mut reader.options;
+        let nulls = options.on_damage == OnDamage::NullPages;
         options.on_damage = OnDamage::Fail;
         let all = || (0..reader.metadata.row_groups()).collect();
         let row_groups = options.row_groups.take().map_or_else(all, VecDeque::from);
@@ -152,19 +186,22 @@ impl SkippingDriver {
             // The rows that pass are counted after they were joined.
             (offset, limit) = (0, None);
         }
-        Ok(Self { reader, row_groups, number: 0, current: None, offset, limit })
+        Ok(Self { reader, nulls, row_groups, number: 0, current: None, offset, limit })
     }
 
-    fn next_batch(&mut self, damage: &mut Vec<DamagedRowGroup>) -> Result<Option<RecordBatch>> {
+    fn next_batch(&mut self, damage: &mut Damage) -> Result<Option<RecordBatch>> {
         loop {
             if self.limit == Some(0) {
                 return Ok(None);
             }
             let next = match &mut self.current {
-                Some(open) => open.batches.next_batch(),
+                Some(open) => open.next_batch(),
                 None => {
                     let Some(number) = self.row_groups.pop_front() else { return Ok(None) };
-                    self.open(number)
+                    match self.open(number) {
+                        Ok(()) => continue,
+                        Err(error) => Err(error),
+                    }
                 }
             };
             match next {
@@ -173,22 +210,20 @@ impl SkippingDriver {
                         return Ok(Some(batch));
                     }
                 }
-                Ok(None) if self.current.as_ref().is_some_and(|open| open.batches.is_done()) => {
-                    self.current = None;
-                }
-                Ok(None) => {}
-                Err(error) if is_damage(&error) => damage.push(self.skipped(error)),
+                Ok(None) => self.current = None,
+                Err(error) if is_damage(&error) => self.damaged(error, damage)?,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Starts a row group; it has no batch yet.
-    fn open(&mut self, number: usize) -> Result<Option<RecordBatch>> {
+    /// Starts a row group.
+    fn open(&mut self, number: usize) -> Result<()> {
         self.number = number;
         let reader = self.reader.clone().row_groups([number])?;
-        self.current = Some(OpenRowGroup { batches: reader.batches()?, returned: 0 });
-        Ok(None)
+        let batches = RowsOfRowGroup::Whole(Box::new(reader.batches()?));
+        self.current = Some(OpenRowGroup { batches, returned: 0, read: 0 });
+        Ok(())
     }
 
     /// The rows of a batch after the offset, and before the limit.
@@ -205,19 +240,30 @@ impl SkippingDriver {
         (left > 0).then(|| batch.slice(skip, left))
     }
 
+    /// Goes on after damage: with nulls, or the next row group.
+    fn damaged(&mut self, error: Error, damage: &mut Damage) -> Result<()> {
+        let mut reason = None;
+        if let (true, Some(open)) = (self.nulls, &mut self.current)
+            && matches!(open.batches, RowsOfRowGroup::Whole(_))
+        {
+            match NullFilled::new(&self.reader, self.number, open.read)? {
+                Ok((rows, pages)) => {
+                    open.batches = RowsOfRowGroup::Filled(Box::new(rows));
+                    damage.pages.extend(pages);
+                    return Ok(());
+                }
+                Err(why) => reason = Some(why),
+            }
+        }
+        damage.row_groups.push(DamagedRowGroup { not_nulled: reason, ..self.skipped(error) });
+        Ok(())
+    }
+
     /// Gives up the current row group.
     fn skipped(&mut self, error: Error) -> DamagedRowGroup {
         let rows_returned = self.current.take().map_or(0, |open| open.returned);
         let rows = self.reader.metadata.row_group_rows(self.number).unwrap_or(0);
-        DamagedRowGroup { row_group: self.number, rows, rows_returned, error }
-    }
-}
-
-/// Whether an error is a fault of the bytes, that other row groups need not have.
-fn is_damage(error: &Error) -> bool {
-    match error.kind() {
-        ErrorKind::Malformed(spec) => spec != Spec::Encryption,
-        _ => false,
+        DamagedRowGroup { row_group: self.number, rows, rows_returned, error, not_nulled: None }
     }
 }
 

@@ -319,7 +319,9 @@ impl<S> Reader<S> {
     /// How damaged row groups are handled. With [`OnDamage::SkipRowGroup`],
     /// [`Reader::batches`] goes on with the next one, and
     /// [`Batches::damage`](crate::Batches::damage) says what was skipped: the rows of the row group
-    /// from the damaged batch on. Other reads refuse.
+    /// from the damaged batch on. With [`OnDamage::NullPages`], the rows of a damaged page are
+    /// returned with nulls in its column, and [`Batches::nulled`](crate::Batches::nulled) lists the
+    /// pages. Other reads refuse.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {

@@ -1,11 +1,13 @@
 //! [`Compact`]: the small files of a folder become few large ones.
 //!
 //! The folder changes at once. Beside it a folder is made of the new files, and of hard links to
-//! all that stays; it is synced, and the two change places (`renameat2` with `RENAME_EXCHANGE`).
-//! A process that is killed before leaves the old folder, and one that is killed after it the new
-//! one; what is left beside it has no data that the folder has not. A reader that has listed the
-//! old folder finds the same files, or an error because a file is gone: never rows twice, because a
-//! new file has a name that no old one had.
+//! all that stays; it is synced, and the two change places (`renameat2` with `RENAME_EXCHANGE`;
+//! `renameatx_np` of macOS). Where a system or a file system has no such call, the folder is
+//! renamed out of the way first, so that for a moment it is not there; the next run puts right what
+//! a kill leaves then. A process that is killed before leaves the old folder, and one that is
+//! killed after it the new one; what is left beside it has no data that the folder has not. A
+//! reader that has listed the old folder finds the same files, or an error because a file is gone:
+//! never rows twice, because a new file has a name that no old one had.
 //!
 //! A kill before the exchange leaves a folder beside it that the next run removes; one after it the
 //! old folder, which the next run asks about, because others may have added files to it after it
@@ -16,9 +18,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::exchange::{FolderTree, exchange};
+use super::exchange::{FolderTree, exchange, recover};
 use super::files::Rewrite;
-use super::key_order::{key_ordered, sorted_streams, states_order};
+use super::key_order::{key_ordered, merge_ordered, sorted_streams, states_order};
 use super::plan::RewritePlan;
 use crate::crypt::Encryption;
 use crate::error::{Error, Result};
@@ -46,9 +48,7 @@ use crate::reader::Reader;
 /// for join in compact.plan()?.joins {
 ///     println!("{:?} become {:?}", join.inputs, join.output);
 /// }
-/// # if cfg!(target_os = "linux") {
 /// assert_eq!(compact.run()?.files_made, 1);
-/// # }
 /// # Ok(())
 /// # }
 /// ```
@@ -159,8 +159,9 @@ impl Compact {
         self
     }
 
-    /// Sets whether sorted files whose keys overlap are merged: all of their rows are decoded, and
-    /// encoded in their order. By default they are copied, and the new file is not sorted.
+    /// Sets whether sorted files whose keys overlap are merged. Row groups whose keys lie apart
+    /// from those of all others are copied; the rows of the others are decoded, and encoded in
+    /// their order. By default all are copied, and the new file is not sorted.
     #[must_use]
     pub fn merge(mut self, merge: bool) -> Self {
         self.merges = merge;
@@ -182,6 +183,15 @@ impl Compact {
     ) -> Self {
         self.open = Box::new(open);
         self
+    }
+
+    /// Gives the folder its name back, if a process was killed while folders changed places by
+    /// renames: where the system cannot exchange them at once. [`Compact::run`] begins with it.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn recover(&self) -> Result<()> {
+        recover(&self.folder)
     }
 
     /// Looks at the footers, and says what [`Compact::run`] will do.
@@ -214,10 +224,10 @@ impl Compact {
     /// added meanwhile are kept.
     ///
     /// # Errors
-    /// As [`Compact::plan`] and [`Rewrite::run`]; `Unsupported` where folders cannot change places:
-    /// the folder is a mount point, or neither the system nor the file system has that. The folder
-    /// is then as it was.
+    /// As [`Compact::plan`] and [`Rewrite::run`]; `Unsupported` where folders cannot change places,
+    /// as for a mount point. The folder is then as it was.
     pub fn run(&self) -> Result<Compacted> {
+        self.recover()?;
         let tree = FolderTree::read(&self.folder)?;
         let joins = self.joins(&tree)?;
         let mut done = Compacted { files_joined: 0, files_made: 0, bytes: 0 };
@@ -321,11 +331,16 @@ impl Compact {
     fn join(&self, files: Vec<SmallFile>, output: PathBuf) -> Result<Join> {
         let readers: Vec<Reader> = files.iter().map(|file| file.reader.clone()).collect();
         let mut note = None;
+        let merged = if self.merges { merge_ordered(&readers)? } else { None };
         let streams = if self.merges { sorted_streams(&readers)? } else { None };
-        let mut rewrite = match (key_ordered(&readers)?, streams) {
-            (Some(order), _) if order.is_sorted => Rewrite::new(order.readers),
-            (_, Some((streams, columns))) => Rewrite::new(streams).merge_by(columns),
-            (order, None) => {
+        let mut rewrite = match (key_ordered(&readers)?, merged, streams) {
+            (Some(order), ..) if order.is_sorted => Rewrite::new(order.readers),
+            (_, Some(order), _) => {
+                Rewrite::new(order.readers).merge_ranges(order.merged, order.columns)
+            }
+            // The keys of row groups are not known.
+            (.., Some((streams, columns))) => Rewrite::new(streams).merge_by(columns),
+            (order, None, None) => {
                 let mut states = false;
                 for reader in &readers {
                     states |= states_order(reader)?;
@@ -351,7 +366,16 @@ impl Compact {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+
     use super::*;
+    use crate::write::WriteOptions;
+    use crate::write::sorting::SortColumn;
+    use crate::writer::Writer;
 
     #[test]
     fn the_new_folder_is_whole_before_it_is_exchanged() {
@@ -370,5 +394,45 @@ mod tests {
         assert_eq!(changed.collect::<Vec<_>>(), [false, true, false]);
         drop(tree.link_beside(&|_: &Path| false).unwrap());
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    /// A file of sorted numbers in row groups of 50 rows.
+    fn put_numbers(path: &Path, numbers: std::ops::Range<i64>) {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+        let batch = RecordBatch::try_from_iter([("id", numbers)]).unwrap();
+        let options = WriteOptions::new().with_row_group_rows(50);
+        let options = options.with_sort_order([SortColumn::ascending("id")]);
+        let mut writer = Writer::create_with(path, batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+    }
+
+    #[test]
+    fn only_row_groups_whose_keys_overlap_are_decoded() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("data");
+        fs::create_dir(&folder).unwrap();
+        let parts = [0..300, 70..90, 250..400];
+        for (name, numbers) in ["a", "b", "c"].into_iter().zip(parts.clone()) {
+            put_numbers(&folder.join(format!("{name}.parquet")), numbers);
+        }
+        let compact = Compact::new(&folder).merge(true);
+        let plan = compact.plan().unwrap();
+        let [join] = plan.joins.as_slice() else { panic!("{plan:?}") };
+        // 50..100 with 70..90, and 250..300 of both.
+        assert_eq!((join.plan.encoded().chunks, join.plan.copied().chunks), (4, 6));
+        assert_eq!(compact.run().unwrap().files_made, 1);
+        let reader = Reader::open(folder.join(&join.output)).unwrap();
+        let mut ids: Vec<i64> = Vec::new();
+        for batch in reader.batches().unwrap() {
+            ids.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().values().iter());
+        }
+        let mut expected: Vec<i64> = parts.into_iter().flatten().collect();
+        expected.sort_unstable();
+        assert_eq!(ids, expected);
+        let footer = reader.metadata().index().to_file_meta_data().unwrap();
+        assert!(footer.row_groups.iter().all(|group| group.sorting_columns.is_some()));
+        let rows: Vec<i64> = footer.row_groups.iter().map(|group| group.num_rows).collect();
+        assert_eq!(rows, [50, 50, 20, 50, 50, 50, 50, 50, 50, 50]);
     }
 }

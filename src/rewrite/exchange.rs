@@ -124,6 +124,9 @@ impl FolderTree {
         let path = parent.join(format!(".{}.compact", name.to_string_lossy()));
         let of_root = lock(&self.root)?;
         remove_abandoned(&path)?;
+        if let Some(old) = aside(&self.root).filter(|aside| aside.exists()) {
+            return Err(left_behind(&old));
+        }
         let making = |e| failed("making a folder beside it", e, &path);
         fs::create_dir(&path).map_err(making)?;
         let locks = [of_root, lock(&path)?];
@@ -150,7 +153,7 @@ impl FolderTree {
 
 /// Locks a folder for this process.
 fn lock(folder: &Path) -> Result<File> {
-    let file = File::open(folder).map_err(|e| failed("opening the folder", e, folder))?;
+    let file = lock_file(folder).map_err(|e| failed("opening the folder", e, folder))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(Error::usage(format_args!(
             "{}: another process changes the folder",
@@ -159,6 +162,19 @@ fn lock(folder: &Path) -> Result<File> {
         // Where folders cannot be locked, others do not lock them either.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
+}
+
+#[cfg(unix)]
+fn lock_file(folder: &Path) -> io::Result<File> {
+    File::open(folder)
+}
+
+/// A file beside the folder, which cannot be renamed while something in it is open. It stays.
+#[cfg(not(unix))]
+fn lock_file(folder: &Path) -> io::Result<File> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let path = folder.with_file_name(format!(".{name}.compact-lock"));
+    File::options().create(true).truncate(false).write(true).open(path)
 }
 
 /// Removes what a killed process has left, if it is only what it was making.
@@ -170,11 +186,15 @@ fn remove_abandoned(path: &Path) -> Result<()> {
     if path.join(MARKER).exists() {
         return fs::remove_dir_all(path).map_err(|e| failed("removing what was left", e, path));
     }
-    Err(Error::usage(format_args!(
+    Err(left_behind(path))
+}
+
+fn left_behind(path: &Path) -> Error {
+    Error::usage(format_args!(
         "{}: the old folder, which a killed process could not remove; if nothing was added to the \
          folder while that ran, it can go",
         path.display()
-    )))
+    ))
 }
 
 /// Lets the new folder take the place of the old one, and removes the old one. What others have put
@@ -223,24 +243,69 @@ fn move_new(tree: &FolderTree, old: &Path) -> bool {
     is_moved
 }
 
-/// Two folders change places, at once.
-#[cfg(target_os = "linux")]
+/// Two folders change places: at once where the system can, else by three renames.
 fn change_places(a: &Path, b: &Path) -> Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).map_err(|e| {
-        Error::unsupported(
+    match exchanged(a, b) {
+        Some(Ok(())) => Ok(()),
+        Some(Err(e)) if !is_missing(&e) => Err(Error::unsupported(
             "folders that change places",
             format_args!("{}: {e}; copy it to a file system that has this", a.display()),
-        )
-    })
+        )),
+        _ => renamed(a, b),
+    }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn change_places(a: &Path, _b: &Path) -> Result<()> {
-    Err(Error::unsupported(
-        "folders that change places",
-        format_args!("{}: this system has no such operation", a.display()),
-    ))
+/// Exchanges two folders at once; `None` if this system cannot.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn exchanged(a: &Path, b: &Path) -> Option<io::Result<()>> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Some(renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).map_err(Into::into))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn exchanged(_a: &Path, _b: &Path) -> Option<io::Result<()>> {
+    None
+}
+
+/// Whether an error says that the file system has no such operation.
+fn is_missing(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
+}
+
+/// The folder `a` becomes `b`, and `b` becomes `a`. Between the first two renames there is no `a`:
+/// what a kill leaves then is put right by [`recover`].
+fn renamed(a: &Path, b: &Path) -> Result<()> {
+    let failed = |e| failed("renaming the folder", e, a);
+    let aside = aside(a).ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+    fs::rename(a, &aside).map_err(failed)?;
+    if let Err(e) = fs::rename(b, a) {
+        let _ = fs::rename(&aside, a);
+        return Err(failed(e));
+    }
+    // The new folder is there; the old one only has another name if this fails.
+    let _ = fs::rename(&aside, b);
+    Ok(())
+}
+
+/// Where a folder is between two renames.
+fn aside(folder: &Path) -> Option<PathBuf> {
+    let name = folder.file_name()?.to_string_lossy();
+    Some(folder.with_file_name(format!(".{name}.compact-old")))
+}
+
+/// Gives a folder its name back that a killed process has left without it.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn recover(folder: &Path) -> Result<()> {
+    if folder.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    match aside(folder).filter(|aside| aside.is_dir()) {
+        Some(aside) => fs::rename(&aside, folder)
+            .map_err(|e| failed("giving the folder its name back", e, folder)),
+        None => Ok(()),
+    }
 }
 
 #[cfg(unix)]
@@ -254,8 +319,15 @@ fn link(_to: &Path, _at: &Path) -> io::Result<()> {
 }
 
 /// Makes the names in a folder durable.
+#[cfg(unix)]
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// A folder cannot be opened here.
+#[cfg(not(unix))]
+pub(super) fn sync_folder(_path: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// The file by which a folder that is being made is known.
@@ -263,4 +335,33 @@ const MARKER: &str = ".compact-new";
 
 fn failed(what: &str, e: io::Error, path: &Path) -> Error {
     Error::io(what, e).at_file(path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_change_places_by_renames_and_a_kill_between_them_is_put_right() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (a, b) = (scratch.path().join("a"), scratch.path().join(".a.compact"));
+        let put = |folder: &Path, name: &str| {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join(name), "").unwrap();
+        };
+        put(&a, "old");
+        put(&b, "new");
+        renamed(&a, &b).unwrap();
+        assert!(a.join("new").exists() && b.join("old").exists());
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
+        // Killed after the first rename.
+        fs::rename(&a, aside(&a).unwrap()).unwrap();
+        recover(&a).unwrap();
+        assert!(a.join("new").exists());
+        // There is no second folder: the first one comes back.
+        fs::remove_dir_all(&b).unwrap();
+        assert!(renamed(&a, &b).is_err());
+        assert!(a.join("new").exists());
+        recover(&scratch.path().join("never there")).unwrap();
+    }
 }

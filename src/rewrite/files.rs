@@ -1,11 +1,16 @@
 //! [`Rewrite`]: files copied into one, with a plan that can be looked at before.
 
+use std::ops::Range;
+use std::path::PathBuf;
+
 use super::decide::Decisions;
+use super::field_ids::FieldIdChange;
 use super::inputs::{self, Inputs};
+use super::output::Spliced;
 use super::plan::RewritePlan;
 use super::regroup::regroup;
 use super::settings::RewriteSettings;
-use super::splice::{Spliced, Splicer};
+use super::splice::Splicer;
 use crate::compress::Compression;
 use crate::crypt::{Encryption, FileEncryptor};
 use crate::error::Result;
@@ -126,6 +131,49 @@ impl Rewrite {
         self
     }
 
+    /// Gives the field at a dotted path this id, as of a table format: a column, a field below one,
+    /// or a part of a list or a map, such as `tags.list.element`. Chunks are copied: ids are in the
+    /// footer alone. Of several calls about ids, later ones win.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::Reader;
+    /// use marquetry::io::WriteSink;
+    /// use marquetry::rewrite::Rewrite;
+    ///
+    /// let trips = Reader::open("testdata/trips.parquet")?;
+    /// let rewrite = Rewrite::new([trips]).number_fields().field_id("fare", 100);
+    /// let plan = rewrite.plan()?;
+    /// assert_eq!(plan.encoded().chunks, 0);
+    /// rewrite.run(WriteSink(Vec::new()))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn field_id(mut self, path: impl Into<String>, id: i32) -> Self {
+        self.settings.field_ids.push(FieldIdChange::Of(path.into(), Some(id)));
+        self
+    }
+
+    /// Leaves out the id of the field at a dotted path.
+    pub fn drop_field_id(mut self, path: impl Into<String>) -> Self {
+        self.settings.field_ids.push(FieldIdChange::Of(path.into(), None));
+        self
+    }
+
+    /// Numbers all fields from 1, depth first: columns, the fields below them, and the elements,
+    /// keys and values of lists and maps; not the repeated groups around these, and not the parts
+    /// of VARIANT columns.
+    pub fn number_fields(mut self) -> Self {
+        self.settings.field_ids.push(FieldIdChange::Number);
+        self
+    }
+
+    /// Leaves out the ids of all fields.
+    pub fn drop_field_ids(mut self) -> Self {
+        self.settings.field_ids.push(FieldIdChange::Clear);
+        self
+    }
+
     /// Sets whether the checksums of all pages are verified, for which each page is looked at.
     /// Those that get another checksum are always verified.
     pub fn verify_checksums(mut self, verify: bool) -> Self {
@@ -210,8 +258,9 @@ impl Rewrite {
         self
     }
 
-    /// Sorts all rows by these columns: they are read, held in memory, and written into new row
-    /// groups, which state the order.
+    /// Sorts all rows by these columns: they are read, and written into new row groups, which state
+    /// the order. Rows that do not fit into half of the memory of the first reader go to temporary
+    /// files ([`Rewrite::temp_folder`]). Equal rows keep their order.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -228,6 +277,14 @@ impl Rewrite {
     pub fn sort_by(mut self, columns: impl IntoIterator<Item = SortColumn>) -> Self {
         self.settings.sort_by = columns.into_iter().collect();
         self.settings.merges = false;
+        self
+    }
+
+    /// The folder of temporary files, for rows that are sorted and do not fit into memory. They
+    /// hold values in plain text. Default: the folder of the system ([`std::env::temp_dir`]), and
+    /// none if a file is encrypted: rows that do not fit are an error then.
+    pub fn temp_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.settings.temp_folder = Some(folder.into());
         self
     }
 
@@ -252,6 +309,18 @@ impl Rewrite {
         let mut sorted = self.sort_by(columns);
         sorted.settings.merges = true;
         sorted
+    }
+
+    /// Merges the rows of the readers in each of these ranges with one another, by these columns;
+    /// the row groups of the others are copied.
+    pub(super) fn merge_ranges(
+        mut self,
+        ranges: Vec<Range<usize>>,
+        columns: impl IntoIterator<Item = SortColumn>,
+    ) -> Self {
+        self.settings.merged = ranges;
+        self.settings.merged_by = columns.into_iter().collect();
+        self
     }
 
     /// Sets whether the new file leaves out by what the rows of its row groups are sorted. By
@@ -282,7 +351,7 @@ impl Rewrite {
         let rows = row_groups.iter().fold(0u64, |sum, group| sum.saturating_add(group.rows));
         Ok(RewritePlan {
             row_groups,
-            regroups: inputs.remake.is_some(),
+            regroups: inputs.remake.is_some() || !self.settings.merged.is_empty(),
             columns: inputs.leaves.iter().map(|leaf| leaf.path.dotted()).collect(),
             rows,
             notes: inputs.notes,
@@ -324,7 +393,7 @@ impl Rewrite {
         }
         let encryptor = self.encryptor(&inputs)?;
         let decisions = self.decisions(&inputs);
-        Splicer::new(decisions, sink, encryptor, &self.settings.options, budget).run(kept)
+        Splicer::new(decisions, sink, encryptor, &self.settings, budget).run(kept)
     }
 
     pub(super) fn readers(&self) -> &[Reader] {

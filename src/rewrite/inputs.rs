@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::columns::{Columns, alone, kept_elements};
+use super::field_ids::{self, without_ids};
 use super::plan::ChunkReason;
 use super::settings::{LeafWishes, RewriteSettings};
 use super::union::{ColumnSource, United, union};
@@ -34,6 +35,8 @@ pub(super) struct Input<'a> {
     pub(super) is_ordered: Vec<bool>,
     /// Whether all chunks are encoded, because readers know faults of its writer by its name.
     pub(super) is_faulty: bool,
+    /// The inputs, this one among them, whose rows are merged.
+    pub(super) merged_with: Option<Range<usize>>,
 }
 
 /// A row group that is copied, or some of its rows.
@@ -103,7 +106,7 @@ impl<'a> Inputs<'a> {
             false => as_first(readers, &footer.schema)?,
         };
         let kept = kept_leaves(first, &united.elements)?;
-        let (schema, columns) = new_columns(&united.elements, &kept)?;
+        let (schema, columns) = new_columns(&united.elements, &kept, settings)?;
         let is_as_first = schema == footer.schema;
         footer.schema = schema;
         let parsed = Schema::parse(footer.schema.clone(), &first.read_options().limits)?;
@@ -113,20 +116,24 @@ impl<'a> Inputs<'a> {
         let mut files = Vec::with_capacity(readers.len());
         for (reader, sources) in readers.iter().zip(united.sources) {
             let row_groups = row_groups(reader).map_err(|e| reader.name(e))?;
-            files.push(input(reader, row_groups, &sources, &columns));
+            let mut file = input(reader, row_groups, &sources, &columns);
+            let at = files.len();
+            file.merged_with = settings.merged.iter().find(|range| range.contains(&at)).cloned();
+            files.push(file);
         }
         let remake = match (settings.sort_by.is_empty(), settings.regroups) {
             (false, _) => Some(ChunkReason::Sorted),
             (true, true) => Some(ChunkReason::RowGroups),
             (true, false) => None,
         };
+        let changes_ids = !settings.field_ids.is_empty();
         let settings = settings.options.resolve(&parsed)?;
         let (has_bounds, notes) = (vec![true; leaves.len()], Vec::new());
         let mut inputs =
             Self { files, footer, leaves, columns, wishes, settings, has_bounds, remake, notes };
         inputs.join_key_values();
         if !is_as_first {
-            inputs.change_hint();
+            inputs.change_hint(changes_ids);
         }
         inputs.join_writers()?;
         inputs.join_orders();
@@ -142,6 +149,9 @@ impl<'a> Inputs<'a> {
     ) -> Option<ChunkReason> {
         if self.remake.is_some() {
             return self.remake;
+        }
+        if file.merged_with.is_some() {
+            return Some(ChunkReason::Sorted);
         }
         let wishes = self.columns.get(column).and_then(|of| self.wishes.get(of.leaves.clone()));
         match file.columns.get(column) {
@@ -272,14 +282,14 @@ impl<'a> Inputs<'a> {
 
     /// Describes the columns of the new file under `ARROW:schema`, if a file did: there are others
     /// than in the first file, and readers take them by their places.
-    fn change_hint(&mut self) {
+    fn change_hint(&mut self, changes_ids: bool) {
         let Some(all) = &mut self.footer.key_value_metadata else { return };
         let before = all.len();
         all.retain(|pair| pair.key != HINT_KEY);
         if all.len() == before {
             return;
         }
-        match arrow_hint(&self.files, &self.columns) {
+        match arrow_hint(&self.files, &self.columns, changes_ids) {
             Ok(hint) => all.extend(hint),
             Err(e) => self.notes.push(format!("ARROW:schema is left out: {e}")),
         }
@@ -323,7 +333,11 @@ impl<'a> Inputs<'a> {
 }
 
 /// The Arrow types of the columns, as the first file that has a column alike describes it.
-fn arrow_hint(files: &[Input<'_>], columns: &[NewColumn]) -> Result<Option<KeyValue>> {
+fn arrow_hint(
+    files: &[Input<'_>],
+    columns: &[NewColumn],
+    changes_ids: bool,
+) -> Result<Option<KeyValue>> {
     let mut fields = Vec::with_capacity(columns.len());
     for (at, column) in columns.iter().enumerate() {
         let is_same =
@@ -347,8 +361,8 @@ fn arrow_hint(files: &[Input<'_>], columns: &[NewColumn]) -> Result<Option<KeyVa
                 mapping.schema.fields().first().cloned()
             }
         };
-        // A group without leaves has no field.
-        fields.extend(field);
+        // A group without leaves has no field. The ids are those of the schema.
+        fields.extend(field.map(|field| if changes_ids { without_ids(&field) } else { field }));
     }
     let metadata = match files.first() {
         Some(file) => {
@@ -442,8 +456,10 @@ fn as_first(readers: &[Reader], elements: &[SchemaElement]) -> Result<United> {
 fn new_columns(
     elements: &[SchemaElement],
     kept: &[bool],
+    settings: &RewriteSettings,
 ) -> Result<(Vec<SchemaElement>, Vec<NewColumn>)> {
-    let schema = kept_elements(elements, kept);
+    let mut schema = kept_elements(elements, kept);
+    field_ids::change(&mut schema, &settings.field_ids)?;
     let before = Columns::new(elements);
     let before = before.list.iter().map(|column| kept.get(column.leaves.clone()));
     let mut before = before.enumerate().filter_map(|(source, kept)| {
@@ -487,8 +503,8 @@ fn input<'a>(
         }
         of_columns.push(source.clone());
     }
-    let (is_ordered, is_faulty) = (Vec::new(), false);
-    Input { reader, row_groups, leaves, columns: of_columns, is_ordered, is_faulty }
+    let (columns, is_ordered, is_faulty, merged_with) = (of_columns, Vec::new(), false, None);
+    Input { reader, row_groups, leaves, columns, is_ordered, is_faulty, merged_with }
 }
 
 /// By leaf of the schema of all files, whether the projection of the first has it.

@@ -4,6 +4,7 @@
 //! sorted as a whole only if the keys of its row groups do not overlap either.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::error::Result;
 use crate::format::{ColumnOrder, SortingColumn};
@@ -38,46 +39,76 @@ struct KeyColumn {
     all: Vec<SortingColumn>,
 }
 
+/// The order of row groups in which those apart from all others are copied, and the others merged.
+pub(super) struct MergeOrder {
+    pub(super) readers: Vec<Reader>,
+    /// Ranges of these readers whose keys overlap.
+    pub(super) merged: Vec<Range<usize>>,
+    pub(super) columns: Vec<SortColumn>,
+}
+
+/// The row groups of these files by their keys, and which of them overlap; `None` as for
+/// [`key_ordered`].
+///
+/// # Errors
+/// `Malformed` if the metadata are broken.
+pub(super) fn merge_ordered(readers: &[Reader]) -> Result<Option<MergeOrder>> {
+    let Some((key, ranges)) = key_ranges(readers)? else { return Ok(None) };
+    let Some(columns) = sort_columns(readers, &key)? else { return Ok(None) };
+    // Row groups in a row; each overlaps with those before it.
+    let mut clusters: Vec<(Vec<u8>, Vec<&KeyRange>)> = Vec::new();
+    for range in &ranges {
+        match clusters.last_mut().filter(|(last, _)| !key.follows(last, &range.first)) {
+            Some((last, cluster)) => {
+                if key.compare(last, &range.last) == Some(Ordering::Less) {
+                    last.clone_from(&range.last);
+                }
+                cluster.push(range);
+            }
+            None => clusters.push((range.last.clone(), vec![range])),
+        }
+    }
+    let mut order = MergeOrder { readers: Vec::new(), merged: Vec::new(), columns };
+    for (_, cluster) in &clusters {
+        let start = order.readers.len();
+        for range in cluster {
+            let Some(reader) = readers.get(range.file) else { continue };
+            order.readers.push(reader.clone().row_groups([range.row_group])?);
+        }
+        if cluster.len() > 1 {
+            order.merged.push(start..order.readers.len());
+        }
+    }
+    Ok(Some(order))
+}
+
+impl KeyColumn {
+    fn compare(&self, a: &[u8], b: &[u8]) -> Option<Ordering> {
+        let order = self.order.compare(self.leaf.physical, a, b)?;
+        Some(if self.sorting.descending { order.reverse() } else { order })
+    }
+
+    /// Whether rows whose keys begin with `first` may come after those that end with `last`.
+    fn follows(&self, last: &[u8], first: &[u8]) -> bool {
+        match self.compare(last, first) {
+            Some(Ordering::Less) => true,
+            Some(Ordering::Equal) => self.all.len() == 1,
+            _ => false,
+        }
+    }
+}
+
 /// The row groups of these files by their keys; `None` if they are not all sorted by the same
 /// columns, or their bounds are not known.
 ///
 /// # Errors
 /// `Malformed` if the metadata are broken.
 pub(super) fn key_ordered(readers: &[Reader]) -> Result<Option<KeyOrder>> {
-    let Some(key) = key_column(readers)? else { return Ok(None) };
-    let mut ranges = Vec::new();
-    for (file, reader) in readers.iter().enumerate() {
-        for row_group in 0..reader.metadata().row_groups() {
-            if reader.metadata().footer().row_group_rows(row_group)? == 0 {
-                continue;
-            }
-            match key_range(reader, file, row_group, &key)? {
-                Some(range) => ranges.push(range),
-                None => return Ok(None),
-            }
-        }
-    }
-    if ranges.is_empty() {
-        return Ok(None);
-    }
-    let compare = |a: &[u8], b: &[u8]| {
-        let order = key.order.compare(key.leaf.physical, a, b)?;
-        Some(if key.sorting.descending { order.reverse() } else { order })
-    };
-    let all = || ranges.iter().flat_map(|range| [&range.first, &range.last]);
-    if all().zip(all().skip(1)).any(|(a, b)| compare(a, b).is_none()) {
-        return Ok(None);
-    }
-    ranges.sort_by(|a, b| compare(&a.first, &b.first).unwrap_or(Ordering::Equal));
-    let follows = |pair: &[KeyRange]| match pair {
-        [a, b] => match compare(&a.last, &b.first) {
-            Some(Ordering::Less) => true,
-            Some(Ordering::Equal) => key.all.len() == 1,
-            _ => false,
-        },
+    let Some((key, ranges)) = key_ranges(readers)? else { return Ok(None) };
+    let is_sorted = ranges.windows(2).all(|pair| match pair {
+        [a, b] => key.follows(&a.last, &b.first),
         _ => true,
-    };
-    let is_sorted = ranges.windows(2).all(follows);
+    });
     let mut parts: Vec<(usize, Vec<usize>)> = Vec::new();
     for range in &ranges {
         match parts.last_mut().filter(|(file, _)| *file == range.file) {
@@ -94,13 +125,32 @@ pub(super) fn key_ordered(readers: &[Reader]) -> Result<Option<KeyOrder>> {
     Ok(Some(KeyOrder { readers: ordered, is_sorted }))
 }
 
-/// Readers whose rows are sorted, and by what: the files, or their row groups one by one where
-/// those of a file overlap.
-///
-/// # Errors
-/// As [`key_ordered`].
-pub(super) fn sorted_streams(readers: &[Reader]) -> Result<Option<(Vec<Reader>, Vec<SortColumn>)>> {
+/// The keys of all row groups that have rows, sorted by the first ones.
+fn key_ranges(readers: &[Reader]) -> Result<Option<(KeyColumn, Vec<KeyRange>)>> {
     let Some(key) = key_column(readers)? else { return Ok(None) };
+    let mut ranges = Vec::new();
+    for (file, reader) in readers.iter().enumerate() {
+        for row_group in 0..reader.metadata().row_groups() {
+            if reader.metadata().footer().row_group_rows(row_group)? == 0 {
+                continue;
+            }
+            match key_range(reader, file, row_group, &key)? {
+                Some(range) => ranges.push(range),
+                None => return Ok(None),
+            }
+        }
+    }
+    let all = || ranges.iter().flat_map(|range| [&range.first, &range.last]);
+    let is_unknown = |(a, b): (&Vec<u8>, &Vec<u8>)| key.compare(a, b).is_none();
+    if ranges.is_empty() || all().zip(all().skip(1)).any(is_unknown) {
+        return Ok(None);
+    }
+    ranges.sort_by(|a, b| key.compare(&a.first, &b.first).unwrap_or(Ordering::Equal));
+    Ok(Some((key, ranges)))
+}
+
+/// The columns that row groups are sorted by.
+fn sort_columns(readers: &[Reader], key: &KeyColumn) -> Result<Option<Vec<SortColumn>>> {
     let Some(first) = readers.first() else { return Ok(None) };
     let mut columns = Vec::with_capacity(key.all.len());
     for column in &key.all {
@@ -112,6 +162,17 @@ pub(super) fn sorted_streams(readers: &[Reader]) -> Result<Option<(Vec<Reader>, 
         };
         columns.push(if column.nulls_first { by.nulls_first() } else { by });
     }
+    Ok(Some(columns))
+}
+
+/// Readers whose rows are sorted, and by what: the files, or their row groups one by one where
+/// those of a file overlap.
+///
+/// # Errors
+/// As [`key_ordered`].
+pub(super) fn sorted_streams(readers: &[Reader]) -> Result<Option<(Vec<Reader>, Vec<SortColumn>)>> {
+    let Some(key) = key_column(readers)? else { return Ok(None) };
+    let Some(columns) = sort_columns(readers, &key)? else { return Ok(None) };
     let mut streams = Vec::new();
     for reader in readers {
         match key_ordered(std::slice::from_ref(reader))? {

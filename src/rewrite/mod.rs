@@ -5,7 +5,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `plan`, `settings` | what is done with each chunk, and what is asked for |
+//! | `plan`, `field_ids`, `settings` | what is done with each chunk, and what is asked for |
 //! | `recompress`, `page_copier` | a page with another codec, or under another protection |
 //! | `output` | where the bytes go |
 //! | `decoding`, `columns`, `union` | one schema for files of several |
@@ -13,8 +13,10 @@
 //! | `decide` | copied, or encoded, and why |
 //! | `column_encoder` | decodes a column, and encodes it |
 //! | `old_indexes`, `made_indexes` | what is around pages: where they come from, and anew |
-//! | `splice` | makes the chunks, and what is around them |
+//! | `moved_chunk` | where a copied chunk is in the new file |
+//! | `sort` | sorts rows, also more than fit into memory, and merges sorted ones |
 //! | `regroup` | reads all rows, and writes other row groups |
+//! | `splice` | makes the chunks, and what is around them |
 //! | `files`, `recrypt` | the public interface |
 //! | `split`, `append` | one file as several, and a file that becomes longer |
 //! | `key_order`, `exchange`, `compact` | the small files of a folder become few |
@@ -22,6 +24,7 @@
 //! | `fill` | adds what the writer of a file left out |
 
 mod plan;
+mod field_ids;
 mod settings;
 mod recompress;
 mod page_copier;
@@ -34,8 +37,10 @@ mod decide;
 mod column_encoder;
 mod old_indexes;
 mod made_indexes;
-mod splice;
+mod moved_chunk;
+mod sort;
 mod regroup;
+mod splice;
 mod files;
 mod split;
 mod append;
@@ -54,6 +59,7 @@ pub use plan::{
     ChunkMethod, ChunkReason, PlannedChunk, PlannedChunks, PlannedRowGroup, RewritePlan,
 };
 pub use recrypt::{Recrypted, recrypt};
+pub use sort::{RowSorter, SortedRows};
 pub use split::SplitBy;
 #[cfg(feature = "check")]
 pub use {

@@ -1,4 +1,5 @@
-//! [`CountingSink`]: where the bytes of the new file go, and how many went there.
+//! [`CountingSink`]: where the bytes of the new file go, and how many went there; [`Spliced`]: that
+//! file.
 
 use crate::error::{Error, Result};
 use crate::io::Sink;
@@ -37,4 +38,13 @@ impl<S: Sink> CountingSink<S> {
     pub(super) fn here(&self) -> Result<i64> {
         i64::try_from(self.written).map_err(|_| Error::usage("a file beyond 2^63 bytes"))
     }
+}
+
+/// The file that was written.
+pub(super) struct Spliced {
+    pub(super) rows: u64,
+    pub(super) row_groups: usize,
+    /// Pages that were looked at.
+    pub(super) pages: u64,
+    pub(super) bytes: u64,
 }

@@ -1,16 +1,16 @@
 //! [`regroup`] reads all rows and writes them into other row groups, perhaps sorted.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use arrow_select::interleave::interleave_record_batch;
 
 use super::column_encoder::{encoding_options, natural, not_written, old_codec};
 use super::decoding::decoding;
 use super::inputs::{Input, Inputs};
+use super::output::Spliced;
 use super::settings::RewriteSettings;
-use super::splice::Spliced;
+use super::sort::{MergedRows, RowInput, RowSorter, SORTED_ROWS, Spill, like};
 use super::union::ColumnSource;
 use crate::error::{Error, Result};
 use crate::format::CompressionCodec;
@@ -18,8 +18,7 @@ use crate::io::Sink;
 use crate::limits::Budget;
 use crate::reader::Reader;
 use crate::schema::{Leaf, MatchBy, Projection, Schema};
-use crate::write::row_group::batch_bytes;
-use crate::write::sorting::SortOrder;
+use crate::write::sorting::{SortColumn, SortOrder};
 use crate::write::{CheckedSortOrder, WriteOptions};
 use crate::writer::{RowGroupEncoder, Writer};
 
@@ -33,29 +32,19 @@ pub(super) fn regroup(
     sink: impl Sink,
     budget: &Budget,
 ) -> Result<Spliced> {
-    let mut readers = Vec::with_capacity(inputs.files.len());
-    for file in &inputs.files {
-        // Each holds pages and arrays, and the writer as much.
-        let share = match settings.merges {
-            true => budget.cap() / 2 / inputs.files.len().max(1) as u64,
-            false => budget.cap() / 2,
-        };
-        readers.push(rows(inputs, file)?.memory(share));
-    }
-    let Some(first) = readers.first() else {
-        return Err(Error::usage("no file was given: there is nothing to copy"));
-    };
-    let schema = first.schema()?;
-    let options = options(inputs, settings, budget)?;
-    let parsed = Schema::parse(inputs.footer.schema.clone(), &Default::default())?;
-    let key_values = inputs.footer.key_value_metadata.clone().unwrap_or_default();
-    let order = sort_order(inputs, settings)?;
-    let encoder = RowGroupEncoder::with_schema(schema.clone(), parsed, key_values, options);
-    let encoder = encoder.map_err(not_written)?;
+    let all = 0..inputs.files.len();
+    let Prepared { readers, schema, encoder } = prepare(inputs, settings, all, budget)?;
+    let order = sort_order(inputs, &settings.sort_by)?;
     let mut writer = Writer::over(sink, encoder);
     match order {
-        Some(order) if settings.merges => write_merged(&order, &readers, &mut writer)?,
-        Some(order) => write_sorted(&order, &readers, &mut writer, budget)?,
+        Some(order) if settings.merges => {
+            for batch in merge(Arc::new(order), &readers, schema)? {
+                writer.write(&batch?)?;
+            }
+        }
+        Some(order) => {
+            write_sorted(order, &readers, &mut writer, spill(inputs, settings), budget)?;
+        }
         None => {
             for batch in readers.iter().map(Reader::batches) {
                 for batch in batch? {
@@ -93,14 +82,6 @@ fn rows(inputs: &Inputs<'_>, file: &Input<'_>) -> Result<Reader> {
     Ok(reader.options(options))
 }
 
-/// A batch with this schema, whose types it has.
-fn like(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    if Arc::ptr_eq(&batch.schema(), schema) || batch.schema() == *schema {
-        return Ok(batch);
-    }
-    Ok(batch.with_schema(schema.clone())?)
-}
-
 /// How the file is written: codecs that are not asked for are those of the first row group.
 fn options(
     inputs: &Inputs<'_>,
@@ -117,7 +98,8 @@ fn options(
     let codec = |leaf: &Leaf| codecs.get(leaf.index).copied().flatten();
     let options = encoding_options(inputs, &inputs.leaves, codec, &settings.options);
     let memory = options.memory.min((budget.cap() / 2).max(1));
-    let options = options.with_memory(memory).with_sort_order(settings.sort_by.iter().cloned());
+    let by = settings.sort_by.iter().chain(&settings.merged_by).cloned();
+    let options = options.with_memory(memory).with_sort_order(by);
     Ok(match &settings.encryption {
         Some(encryption) => options.with_encryption(encryption.clone()),
         None => options,
@@ -125,7 +107,7 @@ fn options(
 }
 
 /// The order of the rows, if they are sorted.
-fn sort_order(inputs: &Inputs<'_>, settings: &RewriteSettings) -> Result<Option<CheckedSortOrder>> {
+fn sort_order(inputs: &Inputs<'_>, by: &[SortColumn]) -> Result<Option<CheckedSortOrder>> {
     let mut tops = Vec::with_capacity(inputs.leaves.len());
     // A column without leaves is none of the rows.
     let columns = inputs.columns.iter().filter(|column| !column.leaves.is_empty());
@@ -133,88 +115,124 @@ fn sort_order(inputs: &Inputs<'_>, settings: &RewriteSettings) -> Result<Option<
         tops.extend(column.leaves.clone().map(|_| top));
     }
     let leaves: Vec<(Leaf, usize)> = inputs.leaves.iter().cloned().zip(tops).collect();
-    let order = SortOrder { columns: settings.sort_by.clone(), is_checked: true };
+    let order = SortOrder { columns: by.to_vec(), is_checked: true };
     CheckedSortOrder::new(&order, &leaves)
 }
 
-/// Sorts all rows in memory, and writes them.
+/// Sorts all rows, and writes them.
 fn write_sorted<S: Sink>(
-    order: &CheckedSortOrder,
+    order: CheckedSortOrder,
     readers: &[Reader],
     writer: &mut Writer<S>,
+    spill: Spill,
     budget: &Budget,
 ) -> Result<()> {
-    let mut memory = budget.reservation("rows that are sorted");
+    let memory = match spill {
+        Spill::Never => budget.cap(),
+        // The reader, and later the writer, have the other half.
+        _ => budget.cap() / 2,
+    };
     let schema = writer.schema().clone();
-    let mut batches = Vec::new();
+    let sorter = RowSorter::with_order(schema.clone(), order);
+    let mut sorter = sorter.memory(memory).spill_to(spill);
     for reader in readers {
         for batch in reader.batches()? {
-            let batch = like(batch?, &schema)?;
-            let bytes = usize::try_from(batch_bytes(&batch)).unwrap_or(usize::MAX);
-            // Their places, too.
-            memory.grow(bytes.saturating_add(batch.num_rows().saturating_mul(PLACE_BYTES)))?;
-            batches.push(batch);
+            sorter.push(&like(batch?, &schema)?)?;
         }
     }
-    let places = order.sorted(&batches)?;
-    let all: Vec<&RecordBatch> = batches.iter().collect();
-    for piece in places.chunks(SORTED_ROWS) {
-        writer.write(&interleave_record_batch(&all, piece)?)?;
+    for batch in sorter.finish()? {
+        writer.write(&batch?)?;
     }
     Ok(())
 }
 
-/// Merges the rows of readers whose rows are sorted.
-///
-/// Of each reader a batch is held. The one whose last row comes first is written whole, with the
-/// rows of the others that do not come after it.
-fn write_merged<S: Sink>(
-    order: &CheckedSortOrder,
-    readers: &[Reader],
-    writer: &mut Writer<S>,
-) -> Result<()> {
-    let schema = writer.schema().clone();
-    let streams = readers.iter().map(|reader| reader.clone().batch_rows(SORTED_ROWS).batches());
-    let mut streams = streams.collect::<Result<Vec<_>>>()?;
-    let mut held: Vec<Option<RecordBatch>> = streams.iter().map(|_| None).collect();
-    loop {
-        for (held, stream) in held.iter_mut().zip(&mut streams) {
-            while held.as_ref().is_none_or(|batch| batch.num_rows() == 0) {
-                match stream.next() {
-                    Some(batch) => *held = Some(like(batch?, &schema)?),
-                    None => {
-                        *held = None;
-                        break;
-                    }
-                }
-            }
+/// Where rows are written that are sorted and do not fit into memory: not those of encrypted files,
+/// unless the user has said where.
+fn spill(inputs: &Inputs<'_>, settings: &RewriteSettings) -> Spill {
+    let is_encrypted = |file: &Input<'_>| {
+        let metadata = file.reader.metadata();
+        metadata.is_encrypted() || metadata.index().head().encryption_algorithm.is_some()
+    };
+    match &settings.temp_folder {
+        Some(folder) => Spill::Folder(folder.clone()),
+        None if settings.encryption.is_some() || inputs.files.iter().any(is_encrypted) => {
+            Spill::Never
         }
-        let mut bound: Option<&RecordBatch> = None;
-        for batch in held.iter().flatten() {
-            let last = |of: &RecordBatch| of.num_rows().saturating_sub(1);
-            bound = match bound {
-                Some(best) if order.compare((batch, last(batch)), (best, last(best)))?.is_ge() => {
-                    Some(best)
-                }
-                _ => Some(batch),
-            };
-        }
-        let Some(bound) = bound else { return Ok(()) };
-        let bound = bound.slice(bound.num_rows().saturating_sub(1), 1);
-        let mut pieces = Vec::with_capacity(held.len());
-        for batch in held.iter_mut().flatten() {
-            let rows = order.rows_up_to(batch, (&bound, 0))?;
-            pieces.push(batch.slice(0, rows));
-            *batch = batch.slice(rows, batch.num_rows() - rows);
-        }
-        let places = order.sorted(&pieces)?;
-        let pieces: Vec<&RecordBatch> = pieces.iter().collect();
-        writer.write(&interleave_record_batch(&pieces, &places)?)?;
+        None => Spill::TemporaryFolder,
     }
 }
 
-/// Bytes of a row's place while it is sorted.
-const PLACE_BYTES: usize = 24;
+/// Merges the rows of readers whose rows are sorted.
+fn merge(
+    order: Arc<CheckedSortOrder>,
+    readers: &[Reader],
+    schema: SchemaRef,
+) -> Result<MergedRows> {
+    let mut inputs: Vec<RowInput> = Vec::with_capacity(readers.len());
+    for reader in readers {
+        let batches = reader.clone().batch_rows(SORTED_ROWS).batches()?;
+        inputs.push(Box::new(batches.map(|batch| batch.map_err(Into::into))));
+    }
+    Ok(MergedRows::new(order, schema, inputs, SORTED_ROWS))
+}
 
-/// Rows of a batch of sorted rows.
-const SORTED_ROWS: usize = 1 << 14;
+/// The rows of some files, merged, and how they are encoded.
+pub(super) struct Merge {
+    pub(super) encoder: RowGroupEncoder,
+    pub(super) order: Arc<CheckedSortOrder>,
+    pub(super) rows: MergedRows,
+}
+
+/// Merges the rows of these files, whose rows are sorted.
+///
+/// # Errors
+/// As [`regroup`].
+pub(super) fn merged_rows(
+    inputs: &Inputs<'_>,
+    settings: &RewriteSettings,
+    files: Range<usize>,
+    budget: &Budget,
+) -> Result<Merge> {
+    let Prepared { readers, schema, encoder } = prepare(inputs, settings, files, budget)?;
+    let Some(order) = sort_order(inputs, &settings.merged_by)? else {
+        return Err(Error::internal("rows are merged by a column"));
+    };
+    let order = Arc::new(order);
+    let rows = merge(order.clone(), &readers, schema)?;
+    Ok(Merge { encoder, order, rows })
+}
+
+/// The readers of some files, and the encoder of their rows.
+struct Prepared {
+    readers: Vec<Reader>,
+    schema: SchemaRef,
+    encoder: RowGroupEncoder,
+}
+
+fn prepare(
+    inputs: &Inputs<'_>,
+    settings: &RewriteSettings,
+    files: Range<usize>,
+    budget: &Budget,
+) -> Result<Prepared> {
+    let merges = settings.merges || !settings.merged.is_empty();
+    let files = inputs.files.get(files).unwrap_or_default();
+    let mut readers = Vec::with_capacity(files.len());
+    for file in files {
+        // Each holds pages and arrays, and the writer as much.
+        let share = match merges {
+            true => budget.cap() / 2 / files.len().max(1) as u64,
+            false => budget.cap() / 2,
+        };
+        readers.push(rows(inputs, file)?.memory(share));
+    }
+    let Some(first) = readers.first() else {
+        return Err(Error::usage("no file was given: there is nothing to copy"));
+    };
+    let schema = first.schema()?;
+    let options = options(inputs, settings, budget)?;
+    let parsed = Schema::parse(inputs.footer.schema.clone(), &Default::default())?;
+    let key_values = inputs.footer.key_value_metadata.clone().unwrap_or_default();
+    let encoder = RowGroupEncoder::with_schema(schema.clone(), parsed, key_values, options);
+    Ok(Prepared { readers, schema, encoder: encoder.map_err(not_written)? })
+}

@@ -1,5 +1,9 @@
 //! [`RewriteSettings`]: what the user of a rewrite asks for.
 
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::field_ids::FieldIdChange;
 use crate::compress::Compression;
 use crate::crypt::Encryption;
 use crate::error::{Error, Result};
@@ -23,6 +27,7 @@ pub(super) struct RewriteSettings {
     pub(super) encoded: Vec<String>,
     /// Patterns of the columns whose pages get another codec; later ones win.
     pub(super) codecs: Vec<(String, Compression)>,
+    pub(super) field_ids: Vec<FieldIdChange>,
     /// Whether row groups are made anew.
     pub(super) regroups: bool,
     /// Whether the row groups state no order of their rows.
@@ -31,6 +36,11 @@ pub(super) struct RewriteSettings {
     pub(super) sort_by: Vec<SortColumn>,
     /// Whether the rows of each reader are sorted so already.
     pub(super) merges: bool,
+    /// Ranges of readers whose rows are merged with one another, and by what.
+    pub(super) merged: Vec<Range<usize>>,
+    pub(super) merged_by: Vec<SortColumn>,
+    /// Where rows go that are sorted and do not fit into memory.
+    pub(super) temp_folder: Option<PathBuf>,
 }
 
 /// The wishes for one leaf of the new file.

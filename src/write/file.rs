@@ -113,16 +113,19 @@ impl FileAssembler {
         Ok((out, WriteReport { rows, bytes, row_groups, metadata, shapes }))
     }
 
-    /// A file of only a footer, which describes the row groups so far without their indexes.
+    /// A file of only a footer, which describes the row groups so far without their indexes, and is
+    /// encrypted or signed as that of the file.
     ///
     /// # Errors
-    /// `Usage` if the footer becomes too large for the format.
+    /// `Usage` if the footer becomes too large for the format, `Crypto` if a key was used too
+    /// often.
     pub(crate) fn side_footer(&self, layout: &FileLayout) -> Result<Bytes> {
         let rows = self.reports.iter().map(|row_group| row_group.rows).sum();
         let mut metadata = layout.metadata(rows, self.row_groups.clone())?;
         state_paths(&mut metadata, &layout.row_groups.leaves, layout.options.path_in_schema);
-        let mut out = magic(None).to_vec();
-        footer(&mut metadata, &layout.row_groups.leaves, None, &mut out)?;
+        let encryptor = self.encryptor.as_ref();
+        let mut out = magic(encryptor).to_vec();
+        footer(&mut metadata, &layout.row_groups.leaves, encryptor, &mut out)?;
         Ok(out.into())
     }
 

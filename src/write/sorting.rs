@@ -4,6 +4,7 @@
 //! group. Trap: an engine that trusts a false claim gives wrong results.
 
 use std::cmp::Ordering;
+use std::ops::Bound;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
@@ -35,6 +36,11 @@ impl SortColumn {
     /// Descending, nulls last.
     pub fn descending(path: impl Into<String>) -> Self {
         Self { descending: true, ..Self::ascending(path) }
+    }
+
+    /// The dotted path of the column.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
     }
 
     /// Puts nulls before all values.
@@ -188,22 +194,37 @@ impl CheckedSortOrder {
         Ok(orders.fold(Ordering::Equal, Ordering::then))
     }
 
-    /// How many rows of a batch, which is sorted, do not come after a row of another.
+    /// How many rows of a batch, which is sorted, come before a row of another batch, or before and
+    /// with it.
     ///
     /// # Errors
     /// As [`CheckedSortOrder::sorted`].
     pub(crate) fn rows_up_to(
         &self,
         batch: &RecordBatch,
-        (other, place): (&RecordBatch, usize),
+        bound: Bound<(&RecordBatch, usize)>,
     ) -> Result<usize> {
-        let comparators = self.comparators(&self.keys(batch)?, &self.keys(other)?)?;
-        let is_after = |row: usize| {
-            let orders = comparators.iter().map(|compare| compare(row, place));
-            orders.fold(Ordering::Equal, Ordering::then) == Ordering::Greater
+        let (Bound::Included((other, place)) | Bound::Excluded((other, place))) = bound else {
+            return Ok(batch.num_rows());
         };
-        let rows: Vec<usize> = (0..batch.num_rows()).collect();
-        Ok(rows.partition_point(|row| !is_after(*row)))
+        let comparators = self.comparators(&self.keys(batch)?, &self.keys(other)?)?;
+        let is_within = |row: usize| {
+            let orders = comparators.iter().map(|compare| compare(row, place));
+            match orders.fold(Ordering::Equal, Ordering::then) {
+                Ordering::Less => true,
+                Ordering::Equal => matches!(bound, Bound::Included(_)),
+                Ordering::Greater => false,
+            }
+        };
+        let (mut within, mut after) = (0, batch.num_rows());
+        while within < after {
+            let middle = within + (after - within) / 2;
+            match is_within(middle) {
+                true => within = middle + 1,
+                false => after = middle,
+            }
+        }
+        Ok(within)
     }
 
     fn keys(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {

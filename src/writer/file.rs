@@ -118,19 +118,23 @@ impl<S: Sink> Writer<S> {
     /// row groups: if the process is killed, `rewrite::Salvage` recovers with it what the
     /// unfinished file holds of them. The file is replaced as a whole, synced, and removed when
     /// the writer is finished or dropped. It describes no indexes and bloom filters, which are
-    /// written at the end.
+    /// written at the end. That of an encrypted file is encrypted or signed as its footer will be.
     ///
     /// For writers into files; an object of a store is not there before it is whole.
+    #[must_use]
+    pub fn with_side_footer(mut self, path: impl Into<PathBuf>, row_groups: usize) -> Self {
+        self.side_footer = Some(SideFooter::new(path.into(), row_groups));
+        self
+    }
+
+    /// A file of only a footer of the row groups that were written so far, as
+    /// [`Writer::with_side_footer`] keeps it.
     ///
     /// # Errors
-    /// `Unsupported` if the file is encrypted, because its metadata would be in plain text.
-    pub fn with_side_footer(mut self, path: impl Into<PathBuf>, row_groups: usize) -> Result<Self> {
-        if self.file.is_encrypted() {
-            let text = "its metadata would be in plain text";
-            return Err(Error::unsupported("a side footer of an encrypted file", text));
-        }
-        self.side_footer = Some(SideFooter::new(path.into(), row_groups));
-        Ok(self)
+    /// `Usage` if the footer becomes too large for the format, `Crypto` if a key was used too
+    /// often.
+    pub fn side_footer(&self) -> Result<bytes::Bytes> {
+        self.file.side_footer()
     }
 
     /// The schema that batches must have.

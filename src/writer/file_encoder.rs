@@ -139,11 +139,6 @@ impl FileEncoder {
         self.assembler.side_footer(&self.encoder.file)
     }
 
-    /// Whether the file is encrypted.
-    pub(super) fn is_encrypted(&self) -> bool {
-        self.encoder.file.options.is_encrypted()
-    }
-
     /// Forgets all rows: the file is not written to its end.
     pub(super) fn cancel(&mut self) {
         self.schedule.clear();

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::Poll;
 
@@ -14,6 +15,7 @@ use futures_channel::oneshot;
 
 use super::file_encoder::FileEncoder;
 use super::row_group_encoder::RowGroupEncoder;
+use super::side_footer::SideFooter;
 use crate::error::{Error, Result};
 use crate::io::{AsyncSink, Pool};
 use crate::trace;
@@ -35,6 +37,7 @@ pub struct AsyncWriter<S: AsyncSink> {
     file: Option<FileEncoder>,
     schema: SchemaRef,
     pool: Option<Pool>,
+    side_footer: Option<SideFooter>,
 }
 
 impl<S: AsyncSink> fmt::Debug for AsyncWriter<S> {
@@ -135,7 +138,25 @@ impl<S: AsyncSink> AsyncWriter<S> {
     pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
         let pool = encoder.threads.pool_of_jobs();
         let file = FileEncoder::new(encoder);
-        Self { sink, schema: file.schema().clone(), file: Some(file), pool }
+        Self { sink, schema: file.schema().clone(), file: Some(file), pool, side_footer: None }
+    }
+
+    /// Keeps a footer of the row groups so far in the local file at `path`, as
+    /// [`Writer::with_side_footer`](crate::Writer::with_side_footer): for sinks whose bytes are
+    /// there before the file is whole. A thread of the pool writes it, after the bytes of its row
+    /// groups went to the sink.
+    #[must_use]
+    pub fn with_side_footer(mut self, path: impl Into<PathBuf>, row_groups: usize) -> Self {
+        self.side_footer = Some(SideFooter::new(path.into(), row_groups));
+        self
+    }
+
+    /// A file of only a footer of the row groups so far, for a caller that keeps it elsewhere.
+    ///
+    /// # Errors
+    /// As [`Writer::side_footer`](crate::Writer::side_footer); `Usage` after an error.
+    pub fn side_footer(&self) -> Result<Bytes> {
+        self.file.as_ref().ok_or_else(ended)?.side_footer()
     }
 
     /// The schema that batches must have.
@@ -194,6 +215,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
         let (_, (pieces, report)) = self.work(file, end).await?;
         self.send(pieces).await?;
         match self.sink.finish().await {
+            // A side footer goes with the writer.
             Ok(()) => Ok(report),
             Err(e) => Err(self.fail(e).await),
         }
@@ -225,6 +247,14 @@ impl<S: AsyncSink> AsyncWriter<S> {
             match pieces {
                 Some(pieces) => self.send(pieces).await?,
                 None => break,
+            }
+            let row_groups = file.row_groups();
+            if let Some(mut side) = self.side_footer.take_if(|side| side.is_due(row_groups)) {
+                let write = move |file: &mut FileEncoder| {
+                    side.write(file.side_footer()?, row_groups).map(|()| side)
+                };
+                let (back, side) = self.work(file, write).await?;
+                (file, self.side_footer) = (back, Some(side));
             }
         }
         self.file = Some(file);

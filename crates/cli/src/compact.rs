@@ -17,6 +17,7 @@ use crate::{crypt, input, keys, output};
 /// Joins the files, or shows which.
 pub(crate) fn run(command: &Compact, global: &Global) -> Result<()> {
     let folder = Path::new(&command.folder);
+    rewrite::Compact::new(folder).recover()?;
     if !folder.is_dir() {
         return Err(Failure::Usage(format!("{}: it is no folder", command.folder)));
     }

@@ -8,7 +8,7 @@ use marquetry::rewrite::Rewrite;
 use crate::args::{Append, Concat, Global, Joining};
 use crate::failure::{Failure, Result};
 use crate::plan_report::PlanReport;
-use crate::{crypt, input, interrupt, keys, report, rewriting};
+use crate::{crypt, input, interrupt, report, rewriting};
 
 /// Joins files into a new one.
 pub(crate) fn concat(command: &Concat, global: &Global) -> Result<()> {
@@ -26,7 +26,7 @@ pub(crate) fn concat(command: &Concat, global: &Global) -> Result<()> {
             reader.project(input::columns(&all, &names)?).map_err(Failure::from)
         }
     };
-    let output = match (&global.output, command.joining.dry_run) {
+    let output = match (&global.output, command.joining.copying.dry_run) {
         (Some(path), _) => path.clone(),
         (None, true) => "-".into(),
         (None, false) => {
@@ -46,7 +46,7 @@ pub(crate) fn concat(command: &Concat, global: &Global) -> Result<()> {
 
 /// Adds the rows of files to a file.
 pub(crate) fn append(command: &Append, global: &Global) -> Result<()> {
-    if global.output.is_some() && !command.joining.dry_run {
+    if global.output.is_some() && !command.joining.copying.dry_run {
         return Err(Failure::Usage(
             "append changes its first file: leave out -o, or use concat".to_owned(),
         ));
@@ -85,8 +85,6 @@ impl Joined {
         global: &Global,
         first: impl FnOnce(Reader) -> Result<Reader>,
     ) -> Result<Self> {
-        // The prefix is that of the new file.
-        let encryption = keys::encryption(&joining.encrypt, global)?;
         let mut readers = Vec::with_capacity(paths.len());
         for path in paths {
             readers.push(input::open(path, global)?);
@@ -95,21 +93,16 @@ impl Joined {
             *reader = first(reader.clone())?;
         }
         let has_encrypted = readers.iter().any(crypt::footer::is_encrypted);
-        let is_encrypted = encryption.is_some();
-        let rewrite = Rewrite::new(readers)
-            .by_name(joining.by_name)
-            .verify_checksums(joining.verify_checksums);
-        let mut rewrite = rewriting::key_values(rewrite, &joining.set_kv, &joining.drop_kv)?;
-        if let Some(encryption) = encryption {
-            rewrite = rewrite.encryption(encryption);
-        }
+        let is_encrypted = joining.copying.encrypt.encrypt_footer_key.is_some();
+        let rewrite = Rewrite::new(readers).by_name(joining.by_name);
+        let rewrite = rewriting::copying(rewrite, &joining.copying, global)?;
         Ok(Self { paths: paths.to_vec(), rewrite, has_encrypted, is_encrypted })
     }
 
     /// The same for a file that becomes longer.
     fn append(&self, command: &Append, global: &Global) -> Result<()> {
         let path = Path::new(&command.file);
-        if command.joining.dry_run {
+        if command.joining.copying.dry_run {
             let to_screen = Global { output: None, ..global.clone() };
             let plan = PlanReport::new(&self.paths, command.file.clone(), self.rewrite.plan()?);
             let plan = plan.with_kept(self.rewrite.kept_bytes()?);
@@ -129,7 +122,7 @@ impl Joined {
         joining: &Joining,
         global: &Global,
     ) -> Result<()> {
-        if joining.dry_run {
+        if joining.copying.dry_run {
             let plan = self.rewrite.plan()?;
             // The output is that of the command, and the plan is shown.
             let to_screen = Global { output: None, ..global.clone() };

@@ -7,18 +7,22 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
-use marquetry::Error;
+use marquetry::rewrite::RowSorter;
+use marquetry::{Error, Export, ExportedFile};
 
-use crate::args::{Convert, Format, Global, TargetForm};
+use crate::args::{Convert, FolderFlags, Format, Global, TargetForm};
 use crate::checks;
 use crate::failure::{Failure, Result};
+use crate::folder_out::FolderOut;
 use crate::output::Sink;
 use crate::packed::{self, Packing};
-use crate::parquet_out::ParquetOut;
+use crate::parquet_out::{self, ParquetOut};
 use crate::printer::Printer;
 use crate::printer::csv::CsvForm;
 use crate::progress::{Bar, Extent, Read};
+use crate::sorting;
 use crate::source::{self, Source};
+use crate::variants::VariantCheck;
 
 /// Converts the files, one after the other, into one output.
 pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
@@ -26,22 +30,31 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     let global = in_place.as_ref().unwrap_or(global);
     let target = target(command, global)?;
     let mut read = Read::default();
+    check_folder(command, target, global)?;
     let sources = source::open(command, target, global, &mut read)?;
     let Some(first) = sources.first() else {
         return Err(Failure::Usage("no file to convert".to_owned()));
     };
     let schema = first.schema.clone();
     let mut progress = Bar::new(work(&sources), global, read);
+    let sorter = sorting::sorter(&command.sorting, &command.folder.partition_by, &schema, global)?;
+    let is_text = matches!(target, TargetForm::Csv | TargetForm::Json | TargetForm::Jsonl);
+    // As text they are read.
+    let variants = (!is_text).then(|| VariantCheck::new(&schema));
+    let rows = Rows { sources, sorter, variants };
     match target {
-        TargetForm::Parquet => parquet(command, global, schema, sources, &mut progress),
-        TargetForm::Arrow => ipc_file(&schema, sources, &mut progress, global),
-        TargetForm::Arrows => ipc_stream(&schema, sources, &mut progress, global),
+        TargetForm::Parquet if command.folder.given().is_some() => {
+            folder(command, global, schema, rows, &mut progress)
+        }
+        TargetForm::Parquet => parquet(command, global, schema, rows, &mut progress),
+        TargetForm::Arrow => ipc_file(&schema, rows, &mut progress, global),
+        TargetForm::Arrows => ipc_stream(&schema, rows, &mut progress, global),
         TargetForm::Csv => {
             let csv = csv_form(command, global)?;
             let printer = Printer::new(Sink::open(global)?, Format::Csv, global).with_csv(csv);
             let printer = printer.with_forms(command.values);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
-            text(printer, &schema, sources, &mut progress, global)
+            text(printer, &schema, rows, &mut progress, global)
         }
         TargetForm::Json | TargetForm::Jsonl => {
             let is_array = target == TargetForm::Json;
@@ -49,8 +62,25 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
             let printer = Printer::new(Sink::open(global)?, format, global);
             let printer = printer.with_forms(command.values);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
-            text(printer, &schema, sources, &mut progress, global)
+            text(printer, &schema, rows, &mut progress, global)
         }
+    }
+}
+
+/// Whether a folder can be written, if that is asked for.
+fn check_folder(command: &Convert, target: TargetForm, global: &Global) -> Result<()> {
+    let Some(flag) = command.folder.given() else { return Ok(()) };
+    let wrong = |text: &str| Err(Failure::Usage(format!("{flag}: {text}")));
+    if target != TargetForm::Parquet {
+        return wrong("this is for Parquet as an output");
+    }
+    if command.write.side_footer.is_some() {
+        return wrong("files of a folder have no side footers; leave out --side-footer");
+    }
+    match &global.output {
+        _ if command.in_place => wrong("a folder is written, which is no file to be replaced"),
+        Some(output) if output != Path::new("-") => Ok(()),
+        _ => wrong("say a folder with -o"),
     }
 }
 
@@ -100,6 +130,9 @@ fn target(command: &Convert, global: &Global) -> Result<TargetForm> {
     let Some(path) = global.output.as_deref().filter(|path| *path != Path::new("-")) else {
         return Err(Failure::Usage("say the form with --to, or a file with -o".to_owned()));
     };
+    if command.folder.given().is_some() {
+        return Ok(TargetForm::Parquet);
+    }
     let (packing, _) = Packing::of_name(path.to_str().unwrap_or_default());
     match (packed::ending(path).as_deref(), packing) {
         (Some("csv" | "tsv"), _) => Ok(TargetForm::Csv),
@@ -120,33 +153,111 @@ fn target(command: &Convert, global: &Global) -> Result<TargetForm> {
     }
 }
 
-/// Calls `write` with every batch of every file.
-fn for_each_batch(
+/// The rows of all files.
+struct Rows {
     sources: Vec<Source>,
+    /// Sorts them, if that is asked for.
+    sorter: Option<RowSorter>,
+    /// Checks their VARIANT values, which are stored as they come.
+    variants: Option<VariantCheck>,
+}
+
+/// Calls `write` with every batch of every file, or with those of all rows in their order.
+fn for_each_batch(
+    rows: Rows,
     progress: &mut Bar,
     mut write: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
+    let Rows { sources, mut sorter, mut variants } = rows;
     for source in sources {
+        let name = source.name.clone();
         for batch in source.batches() {
             let batch = batch?;
             let rows = batch.num_rows();
-            write(batch)?;
+            if let Some(variants) = &mut variants {
+                variants.check(&batch).map_err(|failure| failure.at_file(&name))?;
+            }
+            match &mut sorter {
+                Some(sorter) => sorter.push(&batch)?,
+                None => write(batch)?,
+            }
             progress.gave(rows);
         }
     }
     progress.finishing();
+    let Some(sorter) = sorter else { return Ok(()) };
+    for batch in sorter.finish()? {
+        write(batch?)?;
+    }
     Ok(())
+}
+
+/// Writes a folder of files.
+fn folder(
+    command: &Convert,
+    global: &Global,
+    schema: SchemaRef,
+    rows: Rows,
+    progress: &mut Bar,
+) -> Result<()> {
+    let FolderFlags { partition_by, file_size } = &command.folder;
+    let target = global.output.clone().unwrap_or_default();
+    let options = parquet_out::options_for(&schema, &command.write, &command.encrypt, global)?;
+    let order = sorting::of_files(&command.sorting, partition_by)?;
+    let out = FolderOut::create(&target)?;
+    let mut export = Export::to(out.path(), schema)?
+        .options(options.with_sort_order(order))
+        .partition_by(partition_by.iter().cloned());
+    if let Some(bytes) = file_size {
+        export = export.file_bytes(*bytes);
+    }
+    if let Some(bytes) = global.mem {
+        export = export.memory(bytes);
+    }
+    let files = exported(export, rows, progress)?;
+    out.finish()?;
+    let bytes = files.iter().map(|file| file.report.bytes).sum();
+    let plural = if files.len() == 1 { "" } else { "s" };
+    progress.done(bytes, &format!("{} file{plural}, ", files.len()), global);
+    Ok(())
+}
+
+/// Writes the rows on another thread.
+fn exported(export: Export, rows: Rows, progress: &mut Bar) -> Result<Vec<ExportedFile>> {
+    let (send, receive) = std::sync::mpsc::sync_channel::<Result<RecordBatch, Error>>(1);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(move || export.run([receive.into_iter()]));
+        // Whether the writer has ended, and tells why.
+        let mut is_closed = false;
+        let given = for_each_batch(rows, progress, |batch| {
+            send.send(Ok(batch)).map_err(|_| {
+                is_closed = true;
+                Failure::Usage("the rows are not written".to_owned())
+            })
+        });
+        if given.is_err() {
+            let _ = send.send(Err(Error::usage("not all rows could be read")));
+        }
+        drop(send);
+        let files = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match given {
+            Err(failure) if !is_closed => Err(failure),
+            _ => Ok(files?),
+        }
+    })
 }
 
 fn parquet(
     command: &Convert,
     global: &Global,
     schema: SchemaRef,
-    sources: Vec<Source>,
+    rows: Rows,
     progress: &mut Bar,
 ) -> Result<()> {
-    let mut out = ParquetOut::create(schema, &command.write, &command.encrypt, global)?;
-    for_each_batch(sources, progress, |batch| Ok(out.write(&batch)?))?;
+    let options = parquet_out::options_for(&schema, &command.write, &command.encrypt, global)?;
+    let options = options.with_sort_order(sorting::columns(&command.sorting)?);
+    let mut out = ParquetOut::create(schema, options, &command.write, global)?;
+    for_each_batch(rows, progress, |batch| Ok(out.write(&batch)?))?;
     let report = out.finish()?;
     let columns = report.row_groups.iter().flat_map(|row_group| &row_group.columns);
     let plain: u64 = columns.map(|column| column.uncompressed_bytes).sum();
@@ -160,16 +271,11 @@ fn parquet(
 }
 
 /// An IPC file cannot replace a dictionary, so dictionaries are expanded; a stream keeps them.
-fn ipc_file(
-    schema: &SchemaRef,
-    sources: Vec<Source>,
-    progress: &mut Bar,
-    global: &Global,
-) -> Result<()> {
+fn ipc_file(schema: &SchemaRef, rows: Rows, progress: &mut Bar, global: &Global) -> Result<()> {
     let mut out = Sink::open(global)?;
     let schema = without_dictionaries(schema);
     let mut writer = FileWriter::try_new(&mut out, &schema)?;
-    for_each_batch(sources, progress, |batch| {
+    for_each_batch(rows, progress, |batch| {
         let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
             if column.data_type() == field.data_type() {
                 Ok(column.clone())
@@ -188,15 +294,10 @@ fn ipc_file(
     Ok(())
 }
 
-fn ipc_stream(
-    schema: &SchemaRef,
-    sources: Vec<Source>,
-    progress: &mut Bar,
-    global: &Global,
-) -> Result<()> {
+fn ipc_stream(schema: &SchemaRef, rows: Rows, progress: &mut Bar, global: &Global) -> Result<()> {
     let mut out = Sink::open(global)?;
     let mut writer = StreamWriter::try_new(&mut out, schema)?;
-    for_each_batch(sources, progress, |batch| Ok(writer.write(&batch)?))?;
+    for_each_batch(rows, progress, |batch| Ok(writer.write(&batch)?))?;
     writer.finish()?;
     drop(writer);
     progress.done(out.close()?, "", global);
@@ -206,12 +307,12 @@ fn ipc_stream(
 fn text(
     mut printer: Printer,
     schema: &SchemaRef,
-    sources: Vec<Source>,
+    rows: Rows,
     progress: &mut Bar,
     global: &Global,
 ) -> Result<()> {
     printer.schema(schema)?;
-    for_each_batch(sources, progress, |batch| printer.rows(&batch))?;
+    for_each_batch(rows, progress, |batch| printer.rows(&batch))?;
     progress.done(printer.close()?, "", global);
     Ok(())
 }

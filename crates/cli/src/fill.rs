@@ -12,6 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::hive::Input;
 use crate::json::AsText;
 use crate::report::{self, Column, Report, Tables};
+use crate::sorting::sort_column;
 use crate::{input, interrupt, locations, output, parquet_out};
 
 /// The parts to fill in, and where the new file goes.
@@ -74,26 +75,6 @@ impl FillOptions {
         }
         fill.sorted(self.sorted.iter().cloned())
     }
-}
-
-/// A column of a sort order: `NAME[:desc][:nulls-first]`.
-pub(crate) fn sort_column(text: &str) -> Result<SortColumn> {
-    let (mut name, mut descending, mut nulls_first) = (text, false, false);
-    while let Some((rest, word)) = name.rsplit_once(':') {
-        match word {
-            "desc" => descending = true,
-            "asc" => {}
-            "nulls-first" => nulls_first = true,
-            "nulls-last" => {}
-            _ => break,
-        }
-        name = rest;
-    }
-    if name.is_empty() {
-        return Err(Failure::Usage(format!("{text:?} names no column to sort by")));
-    }
-    let by = if descending { SortColumn::descending(name) } else { SortColumn::ascending(name) };
-    Ok(if nulls_first { by.nulls_first() } else { by })
 }
 
 /// Fills in a file, or shows what would be.

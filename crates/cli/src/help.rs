@@ -291,6 +291,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "marq convert trips.parquet -o trips.csv",
             "marq convert trips.csv -o fresh.parquet --compression zstd:9",
             "marq convert trips.parquet -o small.parquet --where 'fare > 20'",
+            "marq convert trips.parquet -o by-vendor --partition-by vendor --sort id",
         ],
     ),
     ("crypt audit", &["marq crypt audit trips.parquet"]),

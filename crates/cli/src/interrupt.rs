@@ -20,13 +20,26 @@ pub(crate) fn create(path: &Path) -> Result<PathSink, Error> {
     Ok(sink)
 }
 
-/// Has a file removed, too, when a signal ends the program.
+/// Has a file or a folder removed, too, when a signal ends the program.
 pub(crate) fn remove_at_end(path: &Path) {
     lock().push(path.to_owned());
 }
 
 fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes a file, or a folder with all in it.
+#[cfg(unix)]
+fn remove(path: &Path) {
+    if std::fs::remove_file(path).is_ok() || !path.is_dir() {
+        return;
+    }
+    // Under another name, so that no thread makes one more file in it meanwhile.
+    let mut gone = path.as_os_str().to_owned();
+    gone.push("-gone");
+    let _ = std::fs::rename(path, &gone);
+    let _ = std::fs::remove_dir_all(&gone);
 }
 
 /// Ends the program with 128 + the number of the signal, when SIGINT, SIGTERM or SIGHUP comes.
@@ -41,9 +54,7 @@ pub(crate) fn listen() {
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             let temporary = lock();
-            for path in temporary.iter() {
-                let _ = std::fs::remove_file(path);
-            }
+            temporary.iter().for_each(|path| remove(path));
             urls::abort_uploads();
             std::process::exit(128 + signal);
         }

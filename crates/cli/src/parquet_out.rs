@@ -64,6 +64,20 @@ pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOption
     Ok(options)
 }
 
+/// The options for rows of this schema, with shredding and encryption.
+pub(crate) fn options_for(
+    schema: &SchemaRef,
+    flags: &WriteFlags,
+    encrypt: &EncryptFlags,
+    global: &Global,
+) -> Result<WriteOptions> {
+    let options = variants::shredding(options(flags, global)?, &flags.shred, schema)?;
+    Ok(match keys::encryption(encrypt, global)? {
+        Some(encryption) => options.with_encryption(encryption),
+        None => options,
+    })
+}
+
 /// The column and the settings of a bloom filter: `COL[:FPP]`.
 pub(crate) fn bloom(setting: &str) -> (&str, BloomOptions) {
     let default = BloomOptions::default();
@@ -79,15 +93,10 @@ pub(crate) struct ParquetOut(Writer<Box<dyn Sink>>);
 impl ParquetOut {
     pub(crate) fn create(
         schema: SchemaRef,
+        options: WriteOptions,
         flags: &WriteFlags,
-        encrypt: &EncryptFlags,
         global: &Global,
     ) -> Result<Self> {
-        let options = options(flags, global)?;
-        let mut options = variants::shredding(options, &flags.shred, &schema)?;
-        if let Some(encryption) = keys::encryption(encrypt, global)? {
-            options = options.with_encryption(encryption);
-        }
         let encoder = RowGroupEncoder::new(schema, options)?;
         let encoder = match global.threads {
             Some(threads) => encoder.with_threads(threads)?,
@@ -110,7 +119,7 @@ impl ParquetOut {
         }
         let side = salvage::side_footer_of(output);
         interrupt::remove_at_end(&side);
-        Ok(Self(writer.with_side_footer(side, every as usize)?))
+        Ok(Self(writer.with_side_footer(side, every as usize)))
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {

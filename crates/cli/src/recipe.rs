@@ -21,7 +21,7 @@ use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use marquetry::io::{Sink, WriteSink};
 use marquetry::rewrite::Rewrite;
-use marquetry::schema::Physical;
+use marquetry::schema::{FromArrowOptions, Leaf, Physical, from_arrow};
 use marquetry::write::encoding_named;
 use marquetry::{
     BloomOptions, Compression, Error, PageVersion, Profile, Reader, RowGroupEncoder, WriteOptions,
@@ -31,12 +31,16 @@ use serde::Deserialize;
 
 use crate::args::{self, Global};
 use crate::failure::{Failure, Result};
-use crate::{crypt, fill, input, locations};
+use crate::sorting::sort_column;
+use crate::{crypt, input, locations};
 
 /// How a file is written anew. What is not said is as the writer has it by default.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Recipe {
+    /// Whether the file is copied, and nothing of it is encoded.
+    #[serde(default)]
+    pub(crate) keep: bool,
     pub(crate) profile: Option<String>,
     pub(crate) codec: Option<String>,
     pub(crate) page_version: Option<u8>,
@@ -84,6 +88,9 @@ impl Recipe {
                 let _ = writeln!(out, "{key} = {}", quoted(value));
             }
         };
+        if self.keep {
+            out.push_str("keep = true\n");
+        }
         text(&mut out, "profile", &self.profile);
         text(&mut out, "codec", &self.codec);
         if let Some(version) = self.page_version {
@@ -168,10 +175,44 @@ impl Recipe {
                 }
             });
         }
-        let by =
-            self.sort.iter().map(|text| fill::sort_column(text)).collect::<Result<Vec<_>>>()?;
+        let by = self.sort.iter().map(|text| sort_column(text)).collect::<Result<Vec<_>>>()?;
         Ok(if by.is_empty() { options } else { options.with_sort_order(by) })
     }
+}
+
+impl Recipe {
+    /// Whether the new file has the schema of the old one, and not that which a writer makes of the
+    /// rows: with other names in lists and maps, and without INT96.
+    pub(crate) fn keeps_schema(&self, reader: &Reader) -> Result<bool> {
+        let leaves = leaves(reader)?;
+        let has_int96 = leaves.iter().any(|leaf| leaf.physical == Physical::Int96);
+        let is_of_file = |path: &String| leaves.iter().any(|leaf| leaf.path.dotted() == *path);
+        Ok(self.sort.is_empty() && !has_int96 && self.columns.keys().all(is_of_file))
+    }
+
+    /// The recipe for a file that is written so: without the columns of the old file that are not
+    /// in the schema that a writer makes of the rows.
+    pub(crate) fn for_rows(&self, reader: &Reader, keeps_schema: bool) -> Result<Self> {
+        let mut recipe = self.clone();
+        if keeps_schema || self.columns.is_empty() {
+            return Ok(recipe);
+        }
+        let written = from_arrow(reader.schema()?.as_ref(), &FromArrowOptions::new())?.schema;
+        let of_file: Vec<String> = leaves(reader)?.iter().map(|leaf| leaf.path.dotted()).collect();
+        let mut of_rows = Vec::new();
+        for leaf in 0..written.leaves_len() {
+            of_rows.push(written.leaf(leaf)?.path.dotted());
+        }
+        // A name that is in neither is a mistake, which the writer refuses.
+        recipe.columns.retain(|path, _| of_rows.contains(path) || !of_file.contains(path));
+        Ok(recipe)
+    }
+}
+
+fn leaves(reader: &Reader) -> Result<Vec<Leaf>> {
+    let schema = reader.metadata().schema();
+    let leaves = (0..schema.leaves_len()).map(|leaf| schema.leaf(leaf));
+    Ok(leaves.collect::<Result<_, _>>()?)
 }
 
 /// A string of TOML.
@@ -198,23 +239,18 @@ pub(crate) fn rewrite(
     if !global.shared_bytes {
         reader.metadata().check_shared_bytes().map_err(|e| e.at_file(file))?;
     }
+    if recipe.keep {
+        Rewrite::new([reader]).run(sink_of(path)?)?;
+        return Ok(());
+    }
+    let keeps_schema = recipe.keeps_schema(&reader)?;
+    let recipe = &recipe.for_rows(&reader, keeps_schema)?;
     let mut options = recipe.options()?;
     if let Some(bytes) = global.mem {
         options = options.with_memory(bytes);
     }
-    let sink: Box<dyn Sink> = match path {
-        Some(path) => locations::sink(path)?,
-        None => Box::new(WriteSink(std::io::stdout())),
-    };
-    let schema = reader.metadata().schema();
-    let leaves: Vec<_> =
-        (0..schema.leaves_len()).map(|leaf| schema.leaf(leaf)).collect::<Result<_, _>>()?;
-    // An INT96 is written as the timestamp that it is.
-    let has_int96 = leaves.iter().any(|leaf| leaf.physical == Physical::Int96);
-    // Others are names of the schema that a writer makes of the rows: of maps and lists.
-    let is_of_file = |path: &String| leaves.iter().any(|leaf| leaf.path.dotted() == *path);
-    let keeps_schema = !has_int96 && recipe.columns.keys().all(is_of_file);
-    if recipe.sort.is_empty() && keeps_schema {
+    let sink = sink_of(path)?;
+    if keeps_schema {
         Rewrite::new([reader]).options(options).regroup(true).run(sink)?;
         return Ok(());
     }
@@ -243,6 +279,13 @@ pub(crate) fn rewrite(
     }
     writer.finish()?;
     Ok(())
+}
+
+fn sink_of(path: Option<&Path>) -> Result<Box<dyn Sink>> {
+    Ok(match path {
+        Some(path) => locations::sink(path)?,
+        None => Box::new(WriteSink(std::io::stdout())),
+    })
 }
 
 /// Writes the rows of each row group of the file in the order of the recipe, as one row group.

@@ -6,15 +6,15 @@ use std::time::{Instant, SystemTime};
 
 use marquetry::io::{Sink, WriteSink};
 use marquetry::rewrite::{Rewrite, Rewritten, SplitBy};
-use marquetry::{Error, Export, PageVersion, Reader, SortColumn, StatisticsLevel, WriteOptions};
+use marquetry::{Error, Export, PageVersion, Reader, StatisticsLevel, WriteOptions};
 
-use crate::args::{self, Copying, Global, Split, StatsLevel};
+use crate::args::{self, Copying, FieldIds, Global, Split, StatsLevel};
 use crate::failure::{Failure, Result};
-use crate::fill::{self, FillOptions, sort_column};
+use crate::fill::{self, FillOptions};
 use crate::parquet_out;
 use crate::plan_report::{PlanReport, RewriteReport, SplitReport};
 use crate::recipe::{self, Recipe};
-use crate::{checks, crypt, input, keys, locations, output, report};
+use crate::{checks, crypt, input, keys, locations, output, report, sorting};
 
 /// Writes a file anew.
 pub(crate) fn rewrite(command: &args::Rewrite, global: &Global) -> Result<()> {
@@ -33,7 +33,11 @@ pub(crate) fn rewrite(command: &args::Rewrite, global: &Global) -> Result<()> {
     let (reader, is_encrypted) =
         (chosen(reader.clone(), command)?, crypt::footer::is_encrypted(&reader));
     let rewrite = copying(Rewrite::new([reader]), &command.copying, global)?;
-    let rewrite = settings(rewrite, command, global)?;
+    let mut rewrite = field_ids(settings(rewrite, command, global)?, command)?;
+    let is_secret = is_encrypted || command.copying.encrypt.encrypt_footer_key.is_some();
+    if let Some(folder) = sorting::temp_folder(&command.sorting, Some(&output), is_secret) {
+        rewrite = rewrite.temp_folder(folder);
+    }
     note_plain(is_encrypted, &command.copying, command.in_place, global)?;
     let paths = [path.clone()];
     if command.copying.dry_run {
@@ -158,9 +162,30 @@ fn settings(rewrite: Rewrite, command: &args::Rewrite, global: &Global) -> Resul
         rewrite = rewrite.encode("*");
     }
     let regroups = flags.row_group_rows.is_some() || flags.row_group_bytes.is_some();
-    let sort = command.sort.iter().map(|text| sort_column(text));
-    let sort: Vec<SortColumn> = sort.collect::<Result<_>>()?;
+    let sort = sorting::columns(&command.sorting)?;
     Ok(rewrite.options(options).regroup(regroups).sort_by(sort))
+}
+
+/// Changes the ids of fields.
+fn field_ids(mut rewrite: Rewrite, command: &args::Rewrite) -> Result<Rewrite> {
+    rewrite = match command.field_ids {
+        Some(FieldIds::Auto) => rewrite.number_fields(),
+        Some(FieldIds::None) => rewrite.drop_field_ids(),
+        None => rewrite,
+    };
+    for setting in &command.field_id {
+        rewrite = match setting.rsplit_once('=') {
+            Some((column, "none")) => rewrite.drop_field_id(column),
+            Some((column, id)) if id.parse::<i32>().is_ok() => {
+                rewrite.field_id(column, id.parse().unwrap_or_default())
+            }
+            _ => {
+                let text = format!("--field-id {setting}: write COL=N, or COL=none");
+                return Err(Failure::Usage(text));
+            }
+        };
+    }
+    Ok(rewrite)
 }
 
 fn pages(mut options: WriteOptions, command: &args::Rewrite) -> Result<WriteOptions> {
@@ -186,7 +211,7 @@ fn pages(mut options: WriteOptions, command: &args::Rewrite) -> Result<WriteOpti
 }
 
 /// Applies the settings of each new file.
-fn copying(rewrite: Rewrite, flags: &Copying, global: &Global) -> Result<Rewrite> {
+pub(crate) fn copying(rewrite: Rewrite, flags: &Copying, global: &Global) -> Result<Rewrite> {
     let rewrite = rewrite.verify_checksums(flags.verify_checksums);
     let rewrite = key_values(rewrite, &flags.set_kv, &flags.drop_kv)?;
     Ok(match keys::encryption(&flags.encrypt, global)? {

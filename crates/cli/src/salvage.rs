@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::{Global, SalvageFile};
 use crate::failure::{Failure, Result};
 use crate::report::{self, Column, Report, Tables};
-use crate::{escape, input, locations, output};
+use crate::{crypt, escape, input, keys, locations, output};
 
 /// Recovers what is whole, and says what is not.
 pub(crate) fn run(command: &SalvageFile, global: &Global) -> Result<()> {
@@ -27,9 +27,9 @@ pub(crate) fn run(command: &SalvageFile, global: &Global) -> Result<()> {
             false => locations::sink(path)?,
             true => Box::new(WriteSink(std::io::stdout())),
         };
-        found.write(sink)?;
+        write(&found, command, global, sink)?;
     } else if let Some(path) = global.output.as_deref().filter(|_| account.is_complete()) {
-        found.write(locations::sink(path)?)?;
+        write(&found, command, global, locations::sink(path)?)?;
     }
     if is_reported {
         // The output is that of the command, and the account is shown.
@@ -46,6 +46,23 @@ pub(crate) fn run(command: &SalvageFile, global: &Global) -> Result<()> {
             Err(Failure::content(&command.file, None, text))
         }
     }
+}
+
+/// Writes what was recovered, encrypted if that is asked for.
+fn write(found: &Salvaged, command: &SalvageFile, global: &Global, sink: impl Sink) -> Result<()> {
+    match keys::encryption(&command.encrypt, global)? {
+        Some(encryption) => found.rewrite()?.encryption(encryption).run(sink)?,
+        None => {
+            if !global.quiet && crypt::footer::is_encrypted(&found.reader()?) {
+                eprintln!(
+                    "marq: note: the input is encrypted, and the output is not \
+                     (--encrypt-footer-key encrypts it)"
+                );
+            }
+            found.write(sink)?
+        }
+    };
+    Ok(())
 }
 
 /// The file in which `convert --side-footer` keeps footers while it writes `output`.
@@ -79,6 +96,9 @@ fn find(command: &SalvageFile, global: &Global) -> Result<Salvaged> {
         }
         let source = input::source(&name, global)?;
         salvage = salvage.side_footer(source).map_err(|e| e.at_file(name))?;
+    }
+    if let Some(keys) = keys::decryption(global, &command.file)? {
+        salvage = salvage.decryption(keys);
     }
     if let Some(other) = &command.schema_from {
         salvage = salvage.schema_of(&input::open(other, global)?)?;

@@ -173,9 +173,16 @@ pub(crate) fn median_of(
         let begun = Instant::now();
         run()?;
         times.push(begun.elapsed());
+        // A long run varies little.
+        if begun.elapsed() >= LONG_RUN {
+            break;
+        }
     }
     Ok(median(&mut times))
 }
+
+/// A run that is measured once.
+const LONG_RUN: Duration = Duration::from_millis(250);
 
 /// The median; zero of none.
 pub(crate) fn median(times: &mut [Duration]) -> Duration {

@@ -7,11 +7,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
 use arrow_schema::{FieldRef, Fields, Schema, SchemaRef};
-use marquetry::WriteOptions;
 use marquetry::variant::{
     VariantArray, VariantArrayBuilder, VariantInference, VariantPath, VariantShape,
     VariantShredding,
 };
+use marquetry::{Error, ErrorKind, Spec, WriteOptions};
 
 use crate::args::{Convert, TargetForm};
 use crate::failure::{Failure, Result};
@@ -182,6 +182,58 @@ pub(crate) fn shredding(
         options = options.with_shredding(column, how);
     }
     Ok(options)
+}
+
+/// Checks the values of VARIANT columns that are stored as they come.
+pub(crate) struct VariantCheck {
+    columns: Vec<usize>,
+    /// Rows that were checked.
+    rows: u64,
+}
+
+impl VariantCheck {
+    pub(crate) fn new(schema: &Schema) -> Self {
+        let fields = schema.fields().iter().enumerate();
+        let columns = fields.filter(|(_, field)| VariantArray::is_variant(field));
+        Self { columns: columns.map(|(column, _)| column).collect(), rows: 0 }
+    }
+
+    /// Checks the next rows.
+    ///
+    /// # Errors
+    /// `Malformed(Variant)` for a value that is none, with its row and column.
+    pub(crate) fn check(&mut self, batch: &RecordBatch) -> Result<()> {
+        for column in &self.columns {
+            let array = VariantArray::try_from(batch.column(*column))?;
+            if let Some((row, error)) = invalid_value(&array)? {
+                let (name, row) = (batch.schema().field(*column).name().clone(), self.rows + row);
+                let text = format!("row {row}: {}", error.message());
+                return Err(Error::malformed(Spec::Variant, text).at_column(name).into());
+            }
+        }
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+}
+
+/// The first value that is invalid, by its row.
+///
+/// # Errors
+/// Those that are no fault of a value.
+fn invalid_value(array: &VariantArray) -> Result<Option<(u64, Error)>> {
+    let is_fault = |error: &Error| matches!(error.kind(), ErrorKind::Malformed(_));
+    for row in 0..array.len() {
+        let checked = array.value(row).and_then(|value| match value {
+            Some(value) => value.as_variant().validate(),
+            None => Ok(()),
+        });
+        match checked {
+            Ok(()) => {}
+            Err(error) if is_fault(&error) => return Ok(Some((row as u64, error))),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
 }
 
 /// Shows a part of each VARIANT column in its place.

@@ -128,7 +128,8 @@ impl ChunkAdditions {
             self.set_offset_index(index, tally);
         }
         let has_offsets = self.offset_index.is_some() || old.offset.is_some();
-        let new = column_index(survey, target, max_bytes).filter(|_| has_offsets);
+        let pages = survey.pages.iter().map(|page| &page.statistics);
+        let new = column_index(pages, target, max_bytes).filter(|_| has_offsets);
         if gaps.column_index {
             self.drops_column_index = gaps.replaces_bounds;
             if let Some(new) = new {
@@ -277,30 +278,25 @@ pub(super) fn located(
         .then_some(index)
 }
 
-fn column_index(
-    survey: &ChunkSurvey,
+/// The column index of pages with these statistics.
+fn column_index<'a>(
+    pages: impl Iterator<Item = &'a PageStatistics>,
     target: &LeafTarget,
     max_bytes: usize,
 ) -> Option<ColumnIndex> {
     let cut = BoundCut::for_leaf(&target.leaf);
     let physical = target.leaf.physical;
     let mut builder = ColumnIndexBuilder::new(target.order, physical, cut, max_bytes);
-    survey.pages.iter().for_each(|page| builder.push(&page.statistics));
+    pages.for_each(|page| builder.push(page));
     builder.finish()
 }
 
-/// The column index of pages whose headers have statistics.
+/// The column index of pages whose headers have statistics, which do not count NaNs.
 pub(super) fn column_index_of_headers(
     pages: &[PageStatistics],
     target: &LeafTarget,
     max_bytes: usize,
 ) -> Option<ColumnIndex> {
-    let cut = BoundCut::for_leaf(&target.leaf);
-    let physical = target.leaf.physical;
-    let mut builder = ColumnIndexBuilder::new(target.order, physical, cut, max_bytes);
-    pages.iter().for_each(|page| builder.push(page));
-    let mut index = builder.finish()?;
-    // Headers do not count them.
-    index.nan_counts = None;
-    Some(index)
+    let index = column_index(pages.iter(), target, max_bytes)?;
+    Some(ColumnIndex { nan_counts: None, ..index })
 }

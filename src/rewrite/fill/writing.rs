@@ -19,8 +19,8 @@ use crate::io::{Sink, Source, read_exactly};
 use crate::limits::{Budget, Reservation};
 use crate::read::{ChunkRegions, ChunkWalk, column_index_range, decode, offset_index_range};
 use crate::reader::Reader;
+use crate::rewrite::moved_chunk::{MovedChunk, MovedPage, copy_chunk, relocated, relocated_chunk};
 use crate::rewrite::output::CountingSink;
-use crate::rewrite::splice::{MovedPage, relocated, relocated_chunk};
 use crate::thrift::{Read, ThriftReader};
 use crate::write::{IndexWriter, footer, magic};
 
@@ -55,8 +55,6 @@ enum Trailer {
     OffsetIndex,
 }
 
-/// Bytes that are copied at a time.
-const WINDOW: u64 = 4 << 20;
 /// More bytes than the header of a bloom filter takes.
 const MAX_BLOOM_HEADER: u64 = 256;
 
@@ -168,26 +166,10 @@ impl<'a, S: Sink> FillWriter<'a, S> {
         old: ColumnChunk,
         range: &Range<u64>,
     ) -> Result<(ColumnChunk, FilledChunk)> {
-        let start = self.out.here()?;
-        let mut at = range.start;
-        while at < range.end {
-            let end = range.end.min(at.saturating_add(WINDOW));
-            let (bytes, _memory) = self.read("bytes of a column chunk", at..end)?;
-            self.out.send(bytes)?;
-            at = end;
-        }
-        let by = start - i64::try_from(range.start).unwrap_or(i64::MAX);
-        let moved = |offset: i64| {
-            let is_inside = u64::try_from(offset).is_ok_and(|offset| range.contains(&offset));
-            is_inside.then_some(offset.saturating_add(by))
-        };
-        let meta = old.meta_data.as_ref();
-        let data = meta.and_then(|meta| moved(meta.data_page_offset));
-        let dictionary = meta.and_then(|meta| moved(meta.dictionary_page_offset?));
-        let bloom = meta.and_then(|meta| meta.bloom_filter_offset);
-        let places = start..self.out.here()?;
-        let new = relocated_chunk(old, places, data, dictionary, 0)?;
-        Ok((new, FilledChunk { bloom, places: FilledPlaces::Shifted(by) }))
+        let (reader, budget) = (self.reader, self.budget);
+        let some = |range| read(reader, budget, "bytes of a column chunk", range);
+        let MovedChunk { chunk, by, bloom } = copy_chunk(&mut self.out, old, range, some)?;
+        Ok((chunk, FilledChunk { bloom, places: FilledPlaces::Shifted(by) }))
     }
 
     /// Copies a chunk page by page, and adds the checksums that are missing if they are wanted.
@@ -315,11 +297,21 @@ impl<'a, S: Sink> FillWriter<'a, S> {
     }
 
     fn read(&self, purpose: &'static str, range: Range<u64>) -> Result<(Bytes, Reservation)> {
-        let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-        let memory = self.budget.take_for(purpose, len)?;
-        let source: &dyn Source = &**self.reader.source();
-        Ok((read_exactly(source, range)?, memory))
+        read(self.reader, self.budget, purpose, range)
     }
+}
+
+/// Some bytes of a file, and their memory.
+fn read(
+    reader: &Reader,
+    budget: &Budget,
+    purpose: &'static str,
+    range: Range<u64>,
+) -> Result<(Bytes, Reservation)> {
+    let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    let memory = budget.take_for(purpose, len)?;
+    let source: &dyn Source = &**reader.source();
+    Ok((read_exactly(source, range)?, memory))
 }
 
 impl FilledPlaces {

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use crate::error::Error;
-
 /// The recovered and the lost parts of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -76,11 +74,6 @@ pub struct LostPart {
     pub offset: Option<u64>,
     /// The reason, in a sentence.
     pub reason: String,
-}
-
-/// The error for encrypted files.
-pub(super) fn encrypted() -> Error {
-    Error::unsupported("salvage of encrypted files", "the pages cannot be looked at")
 }
 
 impl SalvageAccount {

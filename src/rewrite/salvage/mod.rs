@@ -5,6 +5,7 @@
 //! | `account` | what was recovered, and what was lost |
 //! | `pages` | finds pages by their headers |
 //! | `overlay` | a file with another footer |
+//! | `encrypted` | a file that is encrypted, by its footers alone |
 //! | `rebuilt` | metadata, made of the headers of pages |
 //! | `ground` | what a page may be: its column, its codec, its rows |
 //! | `groups` | divides pages into row groups |
@@ -16,6 +17,7 @@
 mod account;
 mod pages;
 mod overlay;
+mod encrypted;
 mod rebuilt;
 mod ground;
 mod groups;
@@ -23,11 +25,11 @@ mod search;
 
 use std::sync::Arc;
 
-use self::account::encrypted;
 pub use self::account::{FoundBy, LostPart, RecoveredRowGroup, SalvageAccount};
 use self::rebuilt::Described;
 use self::search::{Search, SearchInput};
 use super::files::{Rewrite, Rewritten};
+use crate::crypt::Decryption;
 use crate::error::{Error, Result, Spec};
 use crate::format::FileMetaData;
 use crate::io::{Sink, Source, open_footer};
@@ -67,6 +69,9 @@ use crate::reader::Reader;
 #[must_use]
 pub struct Salvage {
     input: SearchInput,
+    keys: Option<Decryption>,
+    /// The side footer, not parsed.
+    side_footer: Option<Arc<dyn Source>>,
 }
 
 impl std::fmt::Debug for Salvage {
@@ -83,7 +88,8 @@ impl Salvage {
         let source: Arc<dyn Source> = Arc::new(source);
         let (schema, side_footer, group_rows) = (None, None, None);
         let limits = Limits::default();
-        Self { input: SearchInput { source, limits, schema, side_footer, group_rows } }
+        let input = SearchInput { source, limits, schema, side_footer, group_rows };
+        Self { input, keys: None, side_footer: None }
     }
 
     /// Caps on what the file may ask for.
@@ -92,15 +98,25 @@ impl Salvage {
         self
     }
 
+    /// Gives the keys of an encrypted file. It is recovered by its footer or a [side
+    /// footer](Salvage::side_footer) alone: each page is authenticated with a number of the file,
+    /// which only these have.
+    pub fn decryption(mut self, keys: Decryption) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
     /// Gives the schema of the rows: that of another file, best of the same writer and of the same
     /// options. A footer with another schema is not trusted then.
     ///
     /// # Errors
-    /// `Unsupported` if that file is encrypted.
+    /// `Unsupported` if that file is encrypted: its schema does not help, see
+    /// [`Salvage::decryption`].
     pub fn schema_of(mut self, reader: &Reader) -> Result<Self> {
         let footer = reader.metadata().footer();
         if footer.is_encrypted() || footer.signature() != crate::crypt::Signature::None {
-            return Err(encrypted());
+            let text = "the pages of an encrypted file are read by a footer of that file";
+            return Err(Error::unsupported("salvage by the schema of an encrypted file", text));
         }
         self.input.schema = Some(reader.metadata().index().to_file_meta_data()?);
         Ok(self)
@@ -109,10 +125,14 @@ impl Salvage {
     /// Gives a side footer.
     ///
     /// # Errors
-    /// As [`Reader::new`].
+    /// As [`Reader::new`], if it is not encrypted; else as [`Salvage::find`].
     pub fn side_footer(mut self, source: impl Source + 'static) -> Result<Self> {
-        let (footer, _) = open_footer(&source, &self.input.limits, None)?;
-        self.input.side_footer = Some(footer.index().to_file_meta_data()?);
+        let source: Arc<dyn Source> = Arc::new(source);
+        if !encrypted::is_encrypted(&*source, &self.input.limits)? {
+            let (footer, _) = open_footer(&*source, &self.input.limits, None)?;
+            self.input.side_footer = Some(footer.index().to_file_meta_data()?);
+        }
+        self.side_footer = Some(source);
         Ok(self)
     }
 
@@ -126,12 +146,30 @@ impl Salvage {
     /// Looks at the whole file, and decodes it.
     ///
     /// # Errors
-    /// `Io`; `Limit(Memory)`; `Unsupported` if the file is encrypted; `Malformed` if its footer
-    /// cannot be read, and no schema was given.
+    /// `Io`; `Limit(Memory)`; `Crypto` if the file is encrypted, and a key is missing or wrong;
+    /// `Unsupported` if it is, and neither its footer nor a side footer can be read; `Malformed` if
+    /// its footer cannot be read, and no schema was given.
     pub fn find(self) -> Result<Salvaged> {
         let (source, limits) = (self.input.source.clone(), self.input.limits.clone());
+        let side = self.side_footer.as_ref();
+        let is_encrypted = encrypted::is_encrypted(&*source, &limits)?
+            || match side {
+                Some(side) => encrypted::is_encrypted(&**side, &limits)?,
+                None => false,
+            };
+        if is_encrypted {
+            let keys = self.keys.as_ref().ok_or_else(encrypted::without_keys)?;
+            let (account, reader) = encrypted::find(&source, side, keys, &limits)?;
+            return Ok(Salvaged {
+                source,
+                limits,
+                account,
+                rows: RecoveredRows::Encrypted(reader),
+            });
+        }
         let (account, metadata) = Search::new(self.input)?.run()?;
-        Ok(Salvaged { source, limits, account, metadata })
+        let rows = RecoveredRows::Plain(Box::new(metadata));
+        Ok(Salvaged { source, limits, account, rows })
     }
 }
 
@@ -141,7 +179,14 @@ pub struct Salvaged {
     source: Arc<dyn Source>,
     limits: Limits,
     account: SalvageAccount,
-    metadata: FileMetaData,
+    rows: RecoveredRows,
+}
+
+/// How the rows are read that were recovered.
+enum RecoveredRows {
+    /// By this footer.
+    Plain(Box<FileMetaData>),
+    Encrypted(Reader),
 }
 
 impl std::fmt::Debug for Salvaged {
@@ -161,11 +206,25 @@ impl Salvaged {
     /// # Errors
     /// As [`Reader::new`].
     pub fn reader(&self) -> Result<Reader> {
-        let described = Described::new(&self.source, &self.metadata, &self.limits)?;
+        let metadata = match &self.rows {
+            RecoveredRows::Encrypted(reader) => return Ok(reader.clone()),
+            RecoveredRows::Plain(metadata) => metadata,
+        };
+        let described = Described::new(&self.source, metadata, &self.limits)?;
         Reader::with_limits(described.source, self.limits.clone())
     }
 
-    /// Writes a file of the row groups that were recovered, whose pages are copied.
+    /// A copy of the row groups that were recovered, as [`Salvaged::write`] has it: for another
+    /// encryption, or other settings.
+    ///
+    /// # Errors
+    /// As [`Reader::new`].
+    pub fn rewrite(&self) -> Result<Rewrite> {
+        Ok(Rewrite::new([self.reader()?]))
+    }
+
+    /// Writes a file of the row groups that were recovered, whose pages are copied. It is not
+    /// encrypted.
     ///
     /// # Errors
     /// `Malformed` if there are none in a file that is not whole; as [`Rewrite::run`].
@@ -173,6 +232,6 @@ impl Salvaged {
         if self.account.recovered.is_empty() && !self.account.is_complete() {
             return Err(Error::malformed(Spec::Container, "no row group is whole"));
         }
-        Rewrite::new([self.reader()?]).run(sink)
+        self.rewrite()?.run(sink)
     }
 }

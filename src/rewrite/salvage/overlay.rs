@@ -28,7 +28,12 @@ impl WithFooter {
     ) -> Result<Self> {
         let mut end = Vec::new();
         footer(&mut metadata.clone(), &[], None, &mut end)?;
-        Ok(Self { inner, inner_len, end: end.into() })
+        Ok(Self::with_tail(inner, inner_len, end.into()))
+    }
+
+    /// A source that ends with these bytes: a footer, the length of it, and the magic number.
+    pub(super) fn with_tail(inner: Arc<dyn Source>, inner_len: u64, end: Bytes) -> Self {
+        Self { inner, inner_len, end }
     }
 }
 

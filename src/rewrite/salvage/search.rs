@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::account::{FoundBy, LostPart, RecoveredRowGroup, SalvageAccount, encrypted};
+use super::account::{FoundBy, LostPart, RecoveredRowGroup, SalvageAccount};
+use super::encrypted::without_keys;
 use super::ground::PageGround;
 use super::groups::{self, DividedPages};
 use super::pages::{FoundPages, PagesEnd};
@@ -66,7 +67,7 @@ const MAGIC_LEN: u64 = 4;
 
 impl Search {
     /// # Errors
-    /// `Io`; `Unsupported` if the file is encrypted; `Malformed` if nothing tells its schema.
+    /// `Io`; `Crypto` if the file is encrypted; `Malformed` if nothing tells its schema.
     pub(super) fn new(input: SearchInput) -> Result<Self> {
         let SearchInput { source, limits, schema, side_footer, group_rows } = input;
         let file_len = source.len()?;
@@ -412,7 +413,7 @@ fn own_footer(
     limits: &Limits,
 ) -> Result<std::result::Result<FileMetaData, Error>> {
     if file_len >= MAGIC_LEN && source.read(0..MAGIC_LEN)?[..] == MAGIC_ENCRYPTED {
-        return Err(encrypted());
+        return Err(without_keys());
     }
     let opened = open_footer(source, limits, None);
     let footer = match opened {
@@ -431,7 +432,7 @@ fn own_footer(
                 .any(|chunk| chunk.crypto_metadata.is_some())
     };
     match metadata {
-        Ok(metadata) if is_encrypted(&metadata) => Err(encrypted()),
+        Ok(metadata) if is_encrypted(&metadata) => Err(without_keys()),
         Ok(metadata) if metadata.schema.is_empty() => {
             let text = "the footer has no schema";
             Ok(Err(Error::malformed(Spec::Metadata("FileMetaData"), text)))

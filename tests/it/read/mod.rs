@@ -3,6 +3,7 @@
 #[cfg(feature = "object_store")]
 mod asynchronous;
 mod batch_sizes;
+mod damaged_pages;
 mod chunks_in_other_files;
 mod datasets;
 mod deletion_vectors;

@@ -10,15 +10,12 @@ use marquetry::check::{CheckLevel, Checker, Severity};
 use marquetry::format::{ColumnOrder, FileMetaData, Thrift};
 use marquetry::io::WriteSink;
 use marquetry::rewrite::{Fill, FillPart, Filled};
-use marquetry::{BloomOptions, ErrorKind, Reader, SortColumn, WriteOptions, Writer, col, lit};
+use marquetry::{BloomOptions, ErrorKind, Reader, SortColumn, WriteOptions, col, lit};
 
+use super::rewriting::{open, write};
 use crate::support::files::close;
 use crate::support::generate::{Case, case, every_case};
 use crate::support::read_with;
-
-fn open(file: &Bytes) -> Reader {
-    Reader::new(file.clone()).expect("a file")
-}
 
 fn run(fill: &Fill) -> marquetry::Result<(Bytes, Filled)> {
     let plan = fill.plan()?;
@@ -27,14 +24,6 @@ fn run(fill: &Fill) -> marquetry::Result<(Bytes, Filled)> {
     assert_eq!((done.rows, done.bytes), (plan.rows, out.len() as u64));
     assert_eq!((&done.parts, &done.notes), (&plan.parts, &plan.notes));
     Ok((out.into(), done))
-}
-
-fn write(batch: &RecordBatch, options: WriteOptions) -> Bytes {
-    let mut out = Vec::new();
-    let mut writer = Writer::new(WriteSink(&mut out), batch.schema(), options).expect("a writer");
-    writer.write(batch).expect("rows");
-    writer.finish().expect("a file");
-    out.into()
 }
 
 /// The same pages below another footer.

@@ -11,7 +11,7 @@ use marquetry::arrow_array::{
 use marquetry::arrow_schema::{DataType, Field, IntervalUnit, Schema};
 #[cfg(feature = "encryption")]
 use marquetry::crypt::{Decryption, Encryption, Key};
-use marquetry::format::{ColumnOrder, KeyValue};
+use marquetry::format::{ColumnOrder, FieldRepetitionType, KeyValue, SchemaElement};
 use marquetry::io::{Source, WriteSink};
 use marquetry::read::{PageIndexUse, ReadOptions};
 use marquetry::rewrite::{ChunkMethod, ChunkReason, Rewrite};
@@ -25,7 +25,7 @@ use super::metadata_is_true::{Seen, is_true};
 use crate::support::generate::{Case, case, every_case};
 use crate::support::read_with;
 
-fn open(file: &Bytes) -> Reader {
+pub(super) fn open(file: &Bytes) -> Reader {
     Reader::new(file.clone()).expect("a file")
 }
 
@@ -38,7 +38,7 @@ fn run(rewrite: &Rewrite) -> marquetry::Result<Bytes> {
     Ok(out.into())
 }
 
-fn write(batch: &RecordBatch, options: WriteOptions) -> Bytes {
+pub(super) fn write(batch: &RecordBatch, options: WriteOptions) -> Bytes {
     let mut out = Vec::new();
     let mut writer = Writer::new(WriteSink(&mut out), batch.schema(), options).expect("a writer");
     writer.write(batch).expect("rows");
@@ -460,4 +460,110 @@ fn schemas_keep_what_the_arrow_hint_says() {
     let file = write(&batch, WriteOptions::new());
     let joined = run(&Rewrite::new([open(&file), open(&file)])).unwrap();
     assert_eq!(open(&joined).schema().unwrap(), open(&file).schema().unwrap());
+}
+
+fn rows_of(file: Vec<u8>) -> RecordBatch {
+    let rows = read_with(open(&file.into())).expect("rows");
+    arrow_select::concat::concat_batches(&rows[0].schema(), &rows).expect("a batch")
+}
+
+#[test]
+fn rows_that_do_not_fit_into_memory_are_sorted_by_temporary_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = numbers(0, 60_000);
+    let file = write(&rows, WriteOptions::new().with_row_group_rows(7_000));
+    let mut limits = marquetry::Limits::default();
+    limits.memory_bytes = 6 << 20;
+    let reader = Reader::with_limits(file, limits).expect("a file");
+    let by = || [SortColumn::descending("share")];
+    let rewrite = Rewrite::new([reader.clone()]).sort_by(by()).temp_folder(folder.path());
+    let mut out = Vec::new();
+    assert_eq!(rewrite.run(WriteSink(&mut out)).expect("a file").rows, 60_000);
+    let sorted = rows_of(out);
+    assert_eq!(sorted.num_rows(), 60_000);
+    let ids = sorted.column(0).as_any().downcast_ref::<Int64Array>().expect("ids");
+    assert!((0..60_000).all(|row| ids.value(row) == 59_999 - row as i64));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    // The folder is used: without it, there is an error.
+    let missing = rewrite.clone().temp_folder(folder.path().join("missing"));
+    assert_eq!(missing.run(WriteSink(Vec::new())).unwrap_err().kind(), ErrorKind::Io);
+}
+
+#[test]
+fn equal_rows_of_merged_files_keep_the_order_of_the_files() {
+    // More rows of one key than a batch has, in both files.
+    let key: ArrayRef =
+        Arc::new(Int32Array::from_iter_values((0..40_000).map(|row| i32::from(row >= 35_000))));
+    let file = |from: i64| {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(from..from + 40_000));
+        let columns = [("key", key.clone()), ("number", numbers)];
+        write(&RecordBatch::try_from_iter(columns).expect("a batch"), WriteOptions::new())
+    };
+    let (a, b) = (open(&file(0)), open(&file(100_000)));
+    let rewrite = Rewrite::new([a, b]).merge_by([SortColumn::ascending("key")]);
+    let mut out = Vec::new();
+    rewrite.run(WriteSink(&mut out)).expect("a file");
+    let merged = rows_of(out);
+    let numbers = merged.column(1).as_any().downcast_ref::<Int64Array>().expect("numbers");
+    let of_key = (0..35_000).chain(100_000..135_000);
+    let expected = of_key.chain(35_000..40_000).chain(135_000..140_000);
+    assert!(numbers.values().iter().copied().eq(expected));
+}
+
+#[test]
+fn field_ids_change_in_the_footer_alone() {
+    let file = write(&numbers(0, 500), small_pages());
+    let ids = |file: &Bytes| -> Vec<Option<i32>> {
+        let reader = open(file);
+        let elements = reader.metadata().schema().elements();
+        elements.skip(1).map(|element| element.field_id).collect()
+    };
+    let rewrite = || Rewrite::new([open(&file)]);
+    for (rewrite, expected) in [
+        (rewrite().field_id("name", 7), vec![None, Some(7), None]),
+        (rewrite().number_fields(), vec![Some(1), Some(2), Some(3)]),
+        (rewrite().number_fields().field_id("share", 9), vec![Some(1), Some(2), Some(9)]),
+        (rewrite().number_fields().drop_field_id("id"), vec![None, Some(2), Some(3)]),
+        (rewrite().field_id("id", 1).drop_field_ids(), vec![None; 3]),
+    ] {
+        let plan = rewrite.plan().expect("a plan");
+        assert_eq!(plan.copied().chunks, 3 * plan.row_groups.len());
+        let new = run(&rewrite).expect("a file");
+        assert_eq!(ids(&new), expected);
+        assert_eq!(read_with(open(&new)).unwrap()[0].columns(), numbers(0, 500).columns());
+        // The ids of a file that has some go, too, in its Arrow schema as well.
+        let bare = run(&Rewrite::new([open(&new)]).drop_field_ids()).expect("a file");
+        assert_eq!(ids(&bare), [None; 3]);
+        let schema = open(&bare).schema().expect("a schema");
+        assert!(schema.fields().iter().all(|field| field.metadata().is_empty()), "{schema:?}");
+        // Rows that are written anew have them, too.
+        let sorted = rewrite.clone().sort_by([SortColumn::descending("id")]);
+        let mut out = Vec::new();
+        sorted.run(WriteSink(&mut out)).expect("a file");
+        assert_eq!(ids(&out.into()), expected);
+    }
+    let refused = |rewrite: Rewrite| rewrite.plan().unwrap_err().kind();
+    assert_eq!(refused(rewrite().field_id("absent", 1)), ErrorKind::Usage);
+    assert_eq!(refused(rewrite().field_id("id", -1)), ErrorKind::Usage);
+    assert_eq!(refused(rewrite().field_id("id", 1).field_id("name", 1)), ErrorKind::Usage);
+}
+
+#[test]
+fn fields_are_numbered_without_the_groups_around_elements() {
+    let numbered = |name: &str| -> Vec<(bool, Option<i32>)> {
+        let reader = Reader::open(crate::support::testdata(name)).expect("a file");
+        let new = run(&Rewrite::new([reader]).number_fields()).expect("a file");
+        let new = open(&new);
+        let elements = new.metadata().schema().elements();
+        let is_wrapper = |element: &SchemaElement| {
+            element.repetition_type == Some(FieldRepetitionType::Repeated)
+        };
+        elements.skip(1).map(|element| (is_wrapper(&element), element.field_id)).collect()
+    };
+    let nested = numbered("nested.parquet");
+    let given: Vec<i32> = nested.iter().filter_map(|(_, id)| *id).collect();
+    assert!(given.iter().copied().eq(1..=given.len() as i32), "{nested:?}");
+    for (is_wrapper, id) in &nested {
+        assert_eq!(id.is_none(), *is_wrapper, "{nested:?}");
+    }
 }

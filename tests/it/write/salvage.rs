@@ -313,7 +313,7 @@ fn a_killed_export_loses_the_row_groups_since_the_last_side_footer() {
             let options = WriteOptions::new().with_page_rows(50);
             let sink = Killed(bytes.clone());
             let writer = Writer::new(sink, schema.clone(), options).expect("a writer");
-            let mut writer = writer.with_side_footer(&side, every).expect("not encrypted");
+            let mut writer = writer.with_side_footer(&side, every);
             for group in 0..groups {
                 writer.write(&rows(group * GROUP_ROWS, GROUP_ROWS)).expect("rows");
                 writer.flush().expect("a row group");
@@ -343,7 +343,7 @@ fn a_killed_export_loses_the_row_groups_since_the_last_side_footer() {
         }
     }
     let mut writer = Writer::new(WriteSink(Vec::new()), schema, WriteOptions::new())
-        .and_then(|writer| writer.with_side_footer(&side, 1))
+        .map(|writer| writer.with_side_footer(&side, 1))
         .expect("a writer");
     writer.write(&rows(0, 10)).expect("rows");
     writer.flush().expect("a row group");
@@ -388,5 +388,120 @@ fn a_read_goes_on_after_a_damaged_row_group_and_keeps_an_account() {
         assert_eq!(rows[1], known.groups[5][0].slice(0, 40));
         let refused = skipping.take(&[3]).expect_err("no account");
         assert!(matches!(refused.kind(), ErrorKind::Unsupported(_)), "{refused}");
+    }
+}
+
+#[cfg(feature = "encryption")]
+mod encrypted {
+    use marquetry::crypt::{Decryption, Encryption, Key};
+
+    use super::*;
+
+    fn key(name: &[u8; 16]) -> Key {
+        Key::new(name).expect("a key")
+    }
+
+    fn encryptions() -> [Encryption; 3] {
+        let new = || Encryption::new(key(b"0123456789012345"));
+        let by_column = || new().with_column_key("name", key(b"abcdefghijklmnop"));
+        [new(), by_column(), by_column().with_plaintext_footer(true)]
+    }
+
+    fn keys() -> Decryption {
+        Decryption::new()
+            .with_footer_key(key(b"0123456789012345"))
+            .with_column_key("name", key(b"abcdefghijklmnop"))
+    }
+
+    /// A killed export: its bytes, and the side footer.
+    fn killed(encryption: Encryption, groups: usize, every: usize) -> (Bytes, Bytes) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let side = folder.path().join("side-footer");
+        let bytes = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let options = WriteOptions::new().with_page_rows(50).with_encryption(encryption);
+        let sink = Killed(bytes.clone());
+        let writer = Writer::new(sink, rows(0, 1).schema(), options).expect("a writer");
+        let mut writer = writer.with_side_footer(&side, every);
+        for group in 0..groups {
+            writer.write(&rows(group * GROUP_ROWS, GROUP_ROWS)).expect("rows");
+            writer.flush().expect("a row group");
+        }
+        std::mem::forget(writer);
+        let footer = std::fs::read(&side).expect("a side footer");
+        let bytes = bytes.lock().expect("bytes").clone();
+        (bytes.into(), footer.into())
+    }
+
+    fn read(found: &Salvaged) -> Vec<RecordBatch> {
+        let reader = found.reader().expect("a reader");
+        reader.batches().expect("a plan").map(|batch| batch.expect("rows")).collect()
+    }
+
+    #[test]
+    fn a_killed_export_is_recovered_by_its_side_footer_and_the_keys() {
+        for (at, encryption) in encryptions().into_iter().enumerate() {
+            let (bytes, side) = killed(encryption, 5, 2);
+            // Nothing of the metadata is in plain text, unless the footer is.
+            let shown = side.windows(5).any(|bytes| bytes == b"share");
+            assert_eq!(shown, at == 2);
+            let salvage = Salvage::new(bytes.clone()).side_footer(side).expect("a side footer");
+            let refused = salvage.clone().find().expect_err("no keys");
+            assert_eq!(refused.kind(), ErrorKind::Crypto);
+            let found = salvage.decryption(keys()).find().expect("an account");
+            let account = found.account();
+            assert_eq!(account.rows_recovered(), 4 * GROUP_ROWS as u64, "{account:?}");
+            assert!(account.recovered.iter().all(|of| of.found_by == FoundBy::SideFooter));
+            assert_eq!(account.lost.len(), 1, "{account:?}");
+            assert_eq!(account.lost[0].bytes.end, bytes.len() as u64);
+            let expected = (0..4).map(|group| rows(group * GROUP_ROWS, GROUP_ROWS));
+            assert_eq!(read(&found), expected.collect::<Vec<_>>());
+            // Written as plain text, or encrypted again.
+            let mut out = Vec::new();
+            found.write(WriteSink(&mut out)).expect("a file");
+            assert_eq!(open(&out.into()).rows().expect("rows"), 4 * GROUP_ROWS as u64);
+            let again = Encryption::new(key(b"0123456789012345"));
+            let rewrite = found.rewrite().expect("a copy").encryption(again);
+            rewrite.run(WriteSink(Vec::new())).expect("a file");
+        }
+    }
+
+    #[test]
+    fn damage_of_an_encrypted_file_takes_the_row_groups_that_it_hits() {
+        for encryption in encryptions() {
+            let whole = file(WriteOptions::new().with_encryption(encryption));
+            let reader = Reader::with_keys(whole.clone(), Default::default(), &keys());
+            let reader = reader.expect("a file");
+            let chunk = reader.metadata().column_chunk(3, 0).expect("a chunk");
+            let at = chunk.meta_data.expect("metadata").data_page_offset as usize + 60;
+            let mut bytes = whole.to_vec();
+            bytes[at] ^= 1;
+            let salvage = Salvage::new(Bytes::from(bytes)).decryption(keys());
+            let found = salvage.find().expect("an account");
+            let account = found.account();
+            assert_eq!(account.recovered.len(), GROUPS - 1, "{account:?}");
+            assert_eq!(account.lost[0].row_group, Some(3));
+            assert_eq!(account.lost[0].columns, ["id"]);
+            let expected = (0..GROUPS).filter(|group| *group != 3);
+            let expected = expected.map(|group| rows(group * GROUP_ROWS, GROUP_ROWS));
+            assert_eq!(read(&found), expected.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_recovered_is_refused_by_name() {
+        let [plain_side, ..] = encryptions();
+        let whole = file(WriteOptions::new().with_encryption(plain_side));
+        let cut = whole.slice(..whole.len() - 9);
+        let found = Salvage::new(cut.clone()).decryption(keys()).find();
+        assert!(matches!(found.expect_err("no footer").kind(), ErrorKind::Unsupported(_)));
+        // The side footer of another file does not authenticate the pages.
+        let [encryption, ..] = encryptions();
+        let (_, side) = killed(encryption, 10, 10);
+        let salvage = Salvage::new(cut).side_footer(side).expect("a side footer");
+        let found = salvage.decryption(keys()).find();
+        assert!(found.is_err() || found.expect("an account").account().recovered.is_empty());
+        let wrong = Decryption::new().with_footer_key(key(b"wrong-wrong-wron"));
+        let found = Salvage::new(whole).decryption(wrong).find();
+        assert_eq!(found.expect_err("a wrong key").kind(), ErrorKind::Crypto);
     }
 }

@@ -1,8 +1,11 @@
 //! The flags of `diff` and `salvage`.
 
+use std::path::PathBuf;
+
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::writing::EncryptFlags;
 use crate::urls;
 
 /// Compares two files.
@@ -11,7 +14,8 @@ use crate::urls;
 /// -0.0 is not equal to 0.0. Columns are matched by name.
 ///
 /// Rows are compared in their order, or, with --key COLS, by the columns of a key: files that are
-/// sorted by it take constant memory, others are sorted within --mem.
+/// sorted by it take constant memory, others are sorted within --mem, by temporary files if they
+/// do not fit.
 ///
 /// Exit codes: 0 if nothing differs, 4 if something does.
 #[derive(Debug, clap::Args)]
@@ -26,6 +30,10 @@ pub(crate) struct Diff {
     /// Differences of the data that are listed, at most; all are counted.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) max: usize,
+    /// The folder of these temporary files, which hold values in plain text. Default: that of the
+    /// system; none for encrypted files.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) temp: Option<PathBuf>,
 }
 
 /// A part of two files that is compared.
@@ -64,6 +72,8 @@ pub(crate) struct SalvageFile {
     /// Print what was recovered and what was lost, also if a file is written.
     #[arg(long)]
     pub(crate) report: bool,
+    #[command(flatten)]
+    pub(crate) encrypt: EncryptFlags,
 }
 
 impl SalvageFile {

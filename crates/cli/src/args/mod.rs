@@ -6,9 +6,9 @@ mod comparing;
 mod crypt;
 mod improving;
 mod inspecting;
-mod joining;
 mod pictures;
 mod rewriting;
+mod joining;
 
 use std::path::PathBuf;
 
@@ -22,12 +22,14 @@ pub(crate) use self::inspecting::{
 };
 pub(crate) use self::joining::{Append, Concat, Joining};
 pub(crate) use self::pictures::{ColorBy, FileReport, Map, Picture, Section, Size, SizeBy};
-pub(crate) use self::rewriting::{Compact, Copying, Rewrite, Split, StatsLevel};
+pub(crate) use self::rewriting::{Compact, Copying, FieldIds, Rewrite, Split, StatsLevel};
 pub(crate) use self::shared::{
     BinaryForm, By, Columns, DecimalForm, Files, MapForm, SourceFile, ValueForms, size,
 };
 use self::shared::{KEYS, OUTPUT, READING, TEXT};
-pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
+pub(crate) use self::writing::{
+    AlgorithmName, EncryptFlags, FolderFlags, ProfileName, SortFlags, Switch, WriteFlags,
+};
 use crate::urls;
 
 /// Inspect Parquet files, and convert them to and from other formats.
@@ -451,6 +453,10 @@ pub(crate) struct Convert {
     pub(crate) values: ValueForms,
     #[command(flatten)]
     pub(crate) write: WriteFlags,
+    #[command(flatten)]
+    pub(crate) sorting: SortFlags,
+    #[command(flatten)]
+    pub(crate) folder: FolderFlags,
     #[command(flatten)]
     pub(crate) encrypt: EncryptFlags,
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::shared::{Columns, SourceFile, size};
-use super::writing::{EncryptFlags, WriteFlags};
+use super::writing::{EncryptFlags, SortFlags, WriteFlags};
 use crate::urls;
 
 /// Flags that say how a file is written anew.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 14] = [
     "Columns",
     "EncryptFlags",
     "WriteFlags",
@@ -18,8 +18,10 @@ const SETTINGS: [&str; 12] = [
     "verify_checksums",
     "set_kv",
     "drop_kv",
-    "sort",
+    "SortFlags",
     "stats",
+    "field_id",
+    "field_ids",
     "page_bytes",
     "page_rows",
 ];
@@ -47,10 +49,15 @@ pub(crate) struct Rewrite {
     pub(crate) recipe: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) copying: Copying,
-    /// Sort all rows, in memory, by these columns: COL, COL:desc, COL:nulls-first,
-    /// COL:desc:nulls-first.
-    #[arg(long, value_name = "COLS", value_delimiter = ',')]
-    pub(crate) sort: Vec<String>,
+    /// Set the field id of a column or of a field below it, by its dotted path; none drops it. May
+    /// be repeated.
+    #[arg(long, value_name = "COL=N|none")]
+    pub(crate) field_id: Vec<String>,
+    /// Number all fields from 1, depth first, or drop all ids; --field-id then changes single ones.
+    #[arg(long, value_name = "auto|none")]
+    pub(crate) field_ids: Option<FieldIds>,
+    #[command(flatten)]
+    pub(crate) sorting: SortFlags,
     /// Which statistics are collected: counts alone, bounds of column chunks, or of pages too.
     #[arg(long, value_name = "LEVEL")]
     pub(crate) stats: Option<StatsLevel>,
@@ -62,6 +69,15 @@ pub(crate) struct Rewrite {
     pub(crate) page_rows: Option<usize>,
     #[command(flatten)]
     pub(crate) write: WriteFlags,
+}
+
+/// A change of the ids of all fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FieldIds {
+    /// They are numbered.
+    Auto,
+    /// They go.
+    None,
 }
 
 /// Which statistics are collected.

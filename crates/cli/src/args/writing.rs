@@ -1,5 +1,7 @@
 //! Declares the flags of writing Parquet: layout, and encryption.
 
+use std::path::PathBuf;
+
 use clap::ValueEnum;
 
 use super::shared::{WRITING, size};
@@ -76,6 +78,44 @@ impl WriteFlags {
             ("--full-range", self.full_range),
             ("--omit-path-in-schema", self.omit_path_in_schema),
             ("--side-footer", self.side_footer.is_some()),
+        ];
+        flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
+    }
+}
+
+/// By what rows are sorted.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = WRITING)]
+pub(crate) struct SortFlags {
+    /// Sort all rows by these columns: COL, COL:desc, COL:nulls-first, COL:desc:nulls-first. Rows
+    /// beyond the memory limit go to temporary files beside the output.
+    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    pub(crate) sort: Vec<String>,
+    /// The folder of these temporary files; those of encrypted rows, which are in plain text, need
+    /// it.
+    #[arg(long, value_name = "DIR", requires = "sort")]
+    pub(crate) temp: Option<PathBuf>,
+}
+
+/// A folder of files in place of one file.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = WRITING)]
+pub(crate) struct FolderFlags {
+    /// Write a folder -o with folders COL=VALUE for the values of these columns, which the files in
+    /// them leave out.
+    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    pub(crate) partition_by: Vec<String>,
+    /// Write a folder -o of files of about this size.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) file_size: Option<u64>,
+}
+
+impl FolderFlags {
+    /// The first of them that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("--partition-by", !self.partition_by.is_empty()),
+            ("--file-size", self.file_size.is_some()),
         ];
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }

@@ -26,6 +26,8 @@ pub(crate) fn run(command: &Check, global: &Global) -> Result<()> {
     let failed: Vec<String> = files.iter().filter_map(CheckedFile::failure).collect();
     let report = CheckedFiles { files };
     match global.format {
+        // The exit code says it all.
+        None if global.quiet && global.output.is_none() => {}
         Some(Format::Sarif) => sarif::print(&report, global)?,
         _ => report::print(&report, global)?,
     }

@@ -5,9 +5,12 @@ mod facts;
 mod rows;
 mod found;
 
+use std::path::Path;
+
 use arrow_schema::{FieldRef, SchemaRef};
-use marquetry::Reader;
 use marquetry::read::VariantOutput;
+use marquetry::rewrite::RowSorter;
+use marquetry::{Reader, SortColumn};
 use serde::Serialize;
 
 use self::facts::FactDiff;
@@ -45,7 +48,8 @@ pub(crate) fn run(command: &Diff, global: &Global) -> Result<()> {
         data: None,
     };
     if is_asked(Compared::Data) {
-        let files = Pair { a: &a, b: &b, paths: [path_a, path_b] };
+        let temp = command.temp.as_deref();
+        let files = Pair { a: &a, b: &b, paths: [path_a, path_b], temp };
         found.data = Some(files.compare(&key, command.max, global)?);
     } else if !key.is_empty() {
         return Err(Failure::Usage("--key is for data: add data to --what".to_owned()));
@@ -78,6 +82,8 @@ struct Pair<'a> {
     a: &'a Reader,
     b: &'a Reader,
     paths: [&'a str; 2],
+    /// The folder of temporary files.
+    temp: Option<&'a Path>,
 }
 
 impl Pair<'_> {
@@ -135,12 +141,20 @@ impl Pair<'_> {
         if !global.quiet {
             let [path_a, path_b] = self.paths;
             let path = crate::escape::escape(if which == Which::A { path_a } else { path_b });
-            eprintln!("marq: note: {path}: not sorted by the key; both files are sorted in memory");
+            eprintln!("marq: note: {path}: not sorted by the key; both files are sorted");
         }
-        let mut memory = input::limits(global).memory_bytes;
-        let [path_a, path_b] = self.paths;
-        let mut rows_a = FileRows::sorted(a.batches()?, key.to_vec(), path_a, &mut memory)?;
-        let mut rows_b = FileRows::sorted(b.batches()?, key.to_vec(), path_b, &mut memory)?;
+        let sorter = |schema: SchemaRef, by: Vec<SortColumn>| {
+            // Both, with what is read and compared.
+            let sorter = RowSorter::new(schema, by)?;
+            let sorter = sorter.memory(input::limits(global).memory_bytes / 4);
+            Ok(match self.temp {
+                Some(folder) => sorter.temp_folder(folder),
+                None if global.has_keys() => sorter.without_temp_files(),
+                None => sorter,
+            })
+        };
+        let mut rows_a = FileRows::sorted(a.batches()?, key.to_vec(), sorter)?;
+        let mut rows_b = FileRows::sorted(b.batches()?, key.to_vec(), sorter)?;
         let mut found = new();
         match walk(&mut rows_a, &mut rows_b, &mut found)? {
             Walked::ToTheEnd => Ok(found),

@@ -2,16 +2,16 @@
 //! by, with a batch of each in memory.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch, UInt64Array};
+use arrow_array::cast::AsArray;
+use arrow_array::{RecordBatch, UInt64Array};
 use arrow_ord::ord::{DynComparator, make_comparator};
-use arrow_ord::sort::{SortColumn, lexsort_to_indices};
-use arrow_schema::SortOptions;
-use arrow_select::concat::concat_batches;
-use arrow_select::take::take;
-use marquetry::Batches;
+use arrow_schema::{DataType, Field, Schema, SchemaRef, SortOptions};
+use marquetry::rewrite::{RowSorter, SortedRows};
+use marquetry::{Batches, SortColumn};
 
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 
 /// The rows of a file, a batch at a time.
 pub(super) struct FileRows {
@@ -21,7 +21,7 @@ pub(super) struct FileRows {
     at: usize,
     /// The number of the first row of the batch in the file.
     start: u64,
-    /// The numbers of the rows, where they are sorted.
+    /// The numbers of the rows of the batch, where they are sorted.
     numbers: Option<UInt64Array>,
     /// The columns of the key.
     key: Vec<usize>,
@@ -31,7 +31,7 @@ pub(super) struct FileRows {
 
 enum RowSource {
     File(Batches),
-    Sorted(Option<RecordBatch>),
+    Sorted { rows: Box<SortedRows>, schema: SchemaRef },
 }
 
 /// Some rows of a batch.
@@ -85,49 +85,48 @@ impl FileRows {
         Self { source, batch: None, at: 0, start: 0, numbers: None, key, last: None }
     }
 
-    /// All rows, sorted by the key; they are taken from `memory`.
+    /// All rows, sorted by the key, by what `sorter` makes of their schema and of a column to sort
+    /// by.
     ///
     /// # Errors
-    /// If they take more.
+    /// Of the file, and of temporary files.
     pub(super) fn sorted(
         mut batches: Batches,
         key: Vec<usize>,
-        file: &str,
-        memory: &mut u64,
+        sorter: impl FnOnce(SchemaRef, Vec<SortColumn>) -> Result<RowSorter>,
     ) -> Result<Self> {
         let schema = batches.schema();
-        let mut all = Vec::new();
+        // Names may occur twice, and the numbers of the rows are a column more.
+        let place = |at: usize| format!("{at}");
+        let fields = schema.fields().iter().enumerate();
+        let fields = fields.map(|(at, field)| field.as_ref().clone().with_name(place(at)));
+        let number = Field::new("number", DataType::UInt64, false);
+        let numbered = Arc::new(Schema::new(fields.chain([number]).collect::<Vec<_>>()));
+        let by = key.iter().map(|column| SortColumn::ascending(place(*column)).nulls_first());
+        let mut sorter = sorter(numbered.clone(), by.collect())?;
+        let mut at = 0u64;
         while let Some(batch) = batches.next_batch()? {
-            // As they come, in one batch, and sorted.
-            let bytes = (batch.get_array_memory_size() as u64).saturating_mul(3);
-            *memory = memory.checked_sub(bytes).ok_or_else(|| {
-                let text = "the rows are not sorted by the key, and sorting them takes more memory \
-                            than the limit";
-                let hint = "sort the files by the key first, or raise --mem";
-                Failure::content(file, None, text).with_hint(Some(hint))
-            })?;
-            all.push(batch);
+            let rows = batch.num_rows() as u64;
+            let mut columns = batch.columns().to_vec();
+            columns.push(Arc::new(UInt64Array::from_iter_values(at..at + rows)));
+            at += rows;
+            sorter.push(&RecordBatch::try_new(numbered.clone(), columns)?)?;
         }
-        let batch = concat_batches(&schema, &all)?;
-        drop(all);
-        let columns = key.iter().filter_map(|column| batch.columns().get(*column));
-        let columns: Vec<SortColumn> = columns
-            .map(|values| SortColumn { values: values.clone(), options: Some(ORDER) })
-            .collect();
-        // Equal keys stay in the order of the file: its number is the last column.
-        let numbers = UInt64Array::from_iter_values(0..batch.num_rows() as u64);
-        let mut columns = columns;
-        columns.push(SortColumn { values: std::sync::Arc::new(numbers.clone()), options: None });
-        let order = lexsort_to_indices(&columns, None)?;
-        let sorted = batch.columns().iter().map(|column| take(column, &order, None));
-        let sorted = sorted.collect::<Result<Vec<_>, _>>()?;
-        let numbers = take(&numbers, &order, None)?;
-        let numbers = UInt64Array::from(numbers.to_data());
-        let sorted = RecordBatch::try_new(schema, sorted)?;
-        Ok(Self {
-            numbers: Some(numbers),
-            ..Self::from_source(RowSource::Sorted(Some(sorted)), key)
-        })
+        let rows = Box::new(sorter.finish()?);
+        Ok(Self::from_source(RowSource::Sorted { rows, schema }, key))
+    }
+
+    /// The next batch, and the numbers of its rows where they are sorted.
+    fn next_batch(&mut self) -> Result<Option<(RecordBatch, Option<UInt64Array>)>> {
+        match &mut self.source {
+            RowSource::File(batches) => Ok(batches.next_batch()?.map(|batch| (batch, None))),
+            RowSource::Sorted { rows, schema } => {
+                let Some(batch) = rows.next().transpose()? else { return Ok(None) };
+                let mut columns = batch.columns().to_vec();
+                let numbers = columns.pop().map(|numbers| numbers.as_primitive().clone());
+                Ok(Some((RecordBatch::try_new(schema.clone(), columns)?, numbers)))
+            }
+        }
     }
 
     fn left(&self) -> usize {
@@ -139,18 +138,14 @@ impl FileRows {
     fn fill(&mut self) -> Result<Option<bool>> {
         let mut read = None;
         while self.left() == 0 {
-            let next = match &mut self.source {
-                RowSource::File(batches) => batches.next_batch()?,
-                RowSource::Sorted(batch) => batch.take(),
-            };
-            let Some(next) = next else { break };
+            let Some((next, numbers)) = self.next_batch()? else { break };
             if let Some(before) = &self.batch {
                 self.start += before.num_rows() as u64;
                 if let Some(last) = before.num_rows().checked_sub(1) {
                     self.last = Some(before.slice(last, 1));
                 }
             }
-            (self.batch, self.at) = (Some(next), 0);
+            (self.batch, self.numbers, self.at) = (Some(next), numbers, 0);
             read = Some(self.is_sorted()?);
         }
         Ok(read)

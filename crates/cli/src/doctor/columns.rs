@@ -1,23 +1,21 @@
-//! Tries codecs, with the encodings that the writer chooses, for each column of the sample; and
-//! orders of the rows.
+//! Tries codecs, with the encodings that the writer chooses, for each column of the sample.
 
-use arrow_select::concat::concat_batches;
 use marquetry::format::{CompressionCodec, Encoding, Type};
 use marquetry::{Compression, Reader, WriteOptions};
 
 use super::advice::{Advice, Weight, change};
-use super::exam::{Exam, quoted};
+use super::exam::Exam;
 use crate::bench::stored_bytes;
 use crate::failure::Result;
-use crate::recipe::{ColumnRecipe, Recipe, sort_rows};
+use crate::recipe::{ColumnRecipe, Recipe};
 use crate::trial::{SampleRows, TrialFile, median_of, read_all};
 
 /// Rounds of each measurement of time.
 const ROUNDS: usize = 3;
 /// Columns that are tried, the largest first; the others are written like the rest of the file.
 const MAX_COLUMNS: usize = 200;
-/// Columns by which rows are tried to be sorted.
-const MAX_SORTS: usize = 3;
+/// The least that a higher level of a codec must save for the next one to be tried.
+const MIN_LEVEL_GAIN: f64 = 0.01;
 
 /// A column, and what it takes as it is.
 struct Tried<'a> {
@@ -67,7 +65,7 @@ impl Exam<'_> {
         let write = TrialFile::write(&rows, &options, 1)?.write_time.as_secs_f64();
         let file_bytes = self.plan.extrapolated(bytes);
         let tried = Tried { name, rows, bytes, write, read, file_bytes };
-        let best = self.best(&tried, recipe)?;
+        let best = self.best(&tried, &facts, recipe)?;
         let encodings: Vec<String> = best.encodings.iter().map(Encoding::to_string).collect();
         let encodings = encodings.join(", ");
         let saved = -change(tried.bytes, best.bytes);
@@ -85,7 +83,14 @@ impl Exam<'_> {
             let advice = Advice::new(Weight::Note, "dictionary-fallback", text, self.optimize());
             self.push(advice, &tried, &best);
         }
-        if score >= MIN_SCORE {
+        // A column that becomes larger than the target allows keeps its codec.
+        let is_kept = score >= MIN_SCORE || !self.is_within(&tried, best.bytes);
+        for leaf in &facts.leaves {
+            let codec = if is_kept { facts.codec_text } else { codec };
+            let column = ColumnRecipe { codec: Some(codec.to_owned()), ..ColumnRecipe::default() };
+            recipe.columns.insert(leaf.clone(), column);
+        }
+        if is_kept {
             return Ok(());
         }
         let share_of_file = share(tried.file_bytes, self.reader.file_len());
@@ -98,10 +103,6 @@ impl Exam<'_> {
             facts.encodings, facts.codec_name
         );
         self.push(Advice::new(severity, "column-encoding", text, self.optimize()), &tried, &best);
-        for leaf in facts.leaves {
-            let column = ColumnRecipe { codec: Some(codec.to_owned()), ..ColumnRecipe::default() };
-            recipe.columns.insert(leaf, column);
-        }
         Ok(())
     }
 
@@ -114,24 +115,42 @@ impl Exam<'_> {
         self.findings.push(advice);
     }
 
-    /// Writes a column with each codec.
-    fn best(&self, tried: &Tried<'_>, recipe: &Recipe) -> Result<Best> {
+    /// Whether a column has at most the bytes that the target allows.
+    fn is_within(&self, tried: &Tried<'_>, bytes: u64) -> bool {
+        change(tried.bytes, bytes) <= self.goal.max_growth
+    }
+
+    /// Writes a column with each codec, and with the one that it has.
+    fn best(&self, tried: &Tried<'_>, facts: &ColumnFacts, recipe: &Recipe) -> Result<Best> {
         let mut best: Option<Best> = None;
-        for codec in self.goal.codecs {
-            let options = recipe.options()?;
-            // Settings of other columns are for columns that are not there.
-            let alone = Recipe { columns: Default::default(), ..recipe.clone() };
-            let options = if recipe.columns.is_empty() { options } else { alone.options()? };
-            let options = options.with_compression(codec.parse::<Compression>()?);
+        // Settings of other columns are for columns that are not there.
+        let alone = Recipe { columns: Default::default(), ..recipe.clone() }.options()?;
+        let family = |codec: &str| codec.split(':').next().unwrap_or_default().to_owned();
+        let is_new = |codec: &&str| self.goal.codecs.iter().all(|of| family(of) != **codec);
+        let own = Some(facts.codec_text).filter(is_new);
+        let mut level: Option<(String, u64)> = None;
+        let mut is_enough = false;
+        for codec in self.goal.codecs.iter().copied().chain(own) {
+            // Levels rise, and so does the time that they take.
+            let before = level.take().filter(|(of, _)| *of == family(codec));
+            if before.is_some() && is_enough {
+                level = before;
+                continue;
+            }
+            let options = alone.clone().with_compression(codec.parse::<Compression>()?);
             let trial = TrialFile::write(&tried.rows, &options, 1)?;
             let read = trial.read_time(ROUNDS)?.as_secs_f64();
             let write = trial.write_time.as_secs_f64();
             let bytes = trial.page_bytes();
+            is_enough = before.is_some_and(|(_, before)| change(before, bytes) > -MIN_LEVEL_GAIN);
+            level = Some((family(codec), bytes));
             let score = self.goal.score(
                 change(tried.bytes, bytes) + 1.0,
                 if tried.read > 0.0 { read / tried.read } else { 1.0 },
             );
-            if best.as_ref().is_none_or(|best| score < best.score) {
+            let rank = |score: f64, bytes: u64| (!self.is_within(tried, bytes), score);
+            let is_better = |best: &Best| rank(score, bytes) < rank(best.score, best.bytes);
+            if best.as_ref().is_none_or(is_better) {
                 let columns = trial.report.row_groups.iter().flat_map(|group| &group.columns);
                 let mut encodings: Vec<Encoding> = Vec::new();
                 for encoding in columns.flat_map(|column| &column.encodings) {
@@ -148,62 +167,6 @@ impl Exam<'_> {
         }
         best.ok_or_else(|| marquetry::Error::internal("there are codecs to try").into())
     }
-
-    /// Sorts the rows of the sample by columns whose values repeat.
-    pub(super) fn clusters(
-        &mut self,
-        rows: &SampleRows,
-        bytes: u64,
-        recipe: &Recipe,
-    ) -> Result<()> {
-        if rows.rows < 1000 {
-            return Ok(());
-        }
-        let groups = &self.reader.metadata().index().head().row_groups;
-        if groups.iter().any(|group| group.sorting_columns.is_some()) {
-            return Ok(());
-        }
-        let schema = rows.schema.clone();
-        let whole = concat_batches(&schema, &rows.batches)?;
-        let mut names = Vec::new();
-        for field in schema.fields().iter().filter(|field| !field.data_type().is_nested()) {
-            let facts = ColumnFacts::read(self.reader, field.name())?;
-            if facts.has_dictionary {
-                names.push((stored_bytes(self.reader, self.plan, &[field.name()])?, field.name()));
-            }
-        }
-        names.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
-        let mut best: Option<(u64, &str)> = None;
-        for (_, name) in names.into_iter().take(MAX_SORTS) {
-            let Ok(sorted) = sort_rows(&whole, std::slice::from_ref(name)) else { continue };
-            let memory_bytes = rows.memory_bytes;
-            let sorted = SampleRows {
-                schema: schema.clone(),
-                rows: rows.rows,
-                memory_bytes,
-                batches: vec![sorted],
-            };
-            let trial = TrialFile::write(&sorted, &recipe.options()?, 1)?;
-            if best.is_none_or(|(least, _)| trial.page_bytes() < least) {
-                best = Some((trial.page_bytes(), name));
-            }
-        }
-        let Some((after, name)) = best.filter(|(after, _)| change(bytes, *after) < -0.05) else {
-            return Ok(());
-        };
-        let text = format!(
-            "the rows of each row group sorted by {name}: smaller, and reads that filter by it pass \
-             over pages; put sort into the recipe if the order of rows may change"
-        );
-        let command = format!(
-            "marq doctor {} --recipe R.toml; marq optimize {0} --recipe R.toml -o NEW.parquet",
-            quoted(self.file)
-        );
-        let advice = Advice::new(Weight::Note, "rows-clusterable", text, command).of_column(name);
-        let (before, after) = (self.plan.extrapolated(bytes), self.plan.extrapolated(after));
-        self.findings.push(advice.priced(before, after));
-        Ok(())
-    }
 }
 
 /// The least that a change must bring, beside 1.
@@ -215,19 +178,21 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// A column by the footer.
-struct ColumnFacts {
+pub(super) struct ColumnFacts {
     leaves: Vec<String>,
     codec: Compression,
+    /// The codec as a recipe has it.
+    codec_text: &'static str,
     codec_name: String,
     encodings: String,
-    has_dictionary: bool,
+    pub(super) has_dictionary: bool,
     /// Whether data pages follow that are not in the dictionary.
     falls_back: bool,
     has_int96: bool,
 }
 
 impl ColumnFacts {
-    fn read(reader: &Reader, name: &str) -> Result<Self> {
+    pub(super) fn read(reader: &Reader, name: &str) -> Result<Self> {
         let footer = reader.metadata();
         let range = footer.schema().node_named(name)?.leaves();
         let mut leaves = Vec::new();
@@ -265,7 +230,8 @@ impl ColumnFacts {
         let names: Vec<String> = encodings.iter().map(Encoding::to_string).collect();
         Ok(Self {
             leaves,
-            codec: compression(codec),
+            codec: codec_text(codec).parse().unwrap_or(Compression::Uncompressed),
+            codec_text: codec_text(codec),
             codec_name: codec.to_string(),
             encodings: names.join(", "),
             has_dictionary,
@@ -276,8 +242,8 @@ impl ColumnFacts {
 }
 
 /// The codec that the writer has for one of a file, at its usual level.
-fn compression(codec: CompressionCodec) -> Compression {
-    let name = match codec {
+fn codec_text(codec: CompressionCodec) -> &'static str {
+    match codec {
         CompressionCodec::Snappy => "snappy",
         CompressionCodec::Gzip => "gzip",
         CompressionCodec::Brotli => "brotli",
@@ -285,6 +251,5 @@ fn compression(codec: CompressionCodec) -> Compression {
         // Their times are much alike, and not each build has LZO.
         CompressionCodec::Lz4 | CompressionCodec::Lz4Raw | CompressionCodec::Lzo => "lz4_raw",
         _ => "none",
-    };
-    name.parse().unwrap_or(Compression::Uncompressed)
+    }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Goal {
     pub(super) profile: &'static str,
     /// The weight of bytes beside that of the time of reads.
     pub(super) weight_of_bytes: f64,
+    /// By how much a file may grow, as a share of its bytes, where reads become faster.
+    pub(super) max_growth: f64,
     /// Bytes that row groups should have, and those below which they are small.
     pub(super) row_group_bytes: u64,
     pub(super) min_row_group_bytes: u64,
@@ -24,16 +26,35 @@ pub(super) const MIB: u64 = 1 << 20;
 
 impl Goal {
     pub(crate) fn new(name: GoalName) -> Self {
-        let (codecs, profile, weight_of_bytes, row_group, min): (&'static [&str], _, _, _, _) =
-            match name {
-                GoalName::Size => (&["zstd:3", "zstd:9", "zstd:12"], "small", 1.0, 256, 16),
-                GoalName::Scan => (&["lz4_raw", "snappy", "zstd:1"], "fast-read", 0.25, 64, 8),
-                GoalName::Balanced => (&["lz4_raw", "zstd:1", "zstd:3"], "balanced", 0.6, 128, 8),
-                GoalName::ObjectStore => (&["zstd:3", "zstd:9"], "balanced", 0.85, 256, 64),
-                GoalName::Points => (&["lz4_raw", "zstd:1", "zstd:3"], "points", 0.6, 128, 8),
-            };
+        let (codecs, profile): (&'static [&str], _) = match name {
+            GoalName::Size => (&["zstd:3", "zstd:9", "zstd:12"], "small"),
+            GoalName::Scan => (&["lz4_raw", "snappy", "zstd:1"], "fast-read"),
+            GoalName::Balanced => (&["lz4_raw", "zstd:1", "zstd:3"], "balanced"),
+            GoalName::ObjectStore => (&["zstd:3", "zstd:9"], "balanced"),
+            GoalName::Points => (&["lz4_raw", "zstd:1", "zstd:3"], "points"),
+        };
+        let (weight_of_bytes, max_growth) = match name {
+            GoalName::Size => (1.0, 0.0),
+            GoalName::Scan => (0.25, 0.25),
+            GoalName::Balanced | GoalName::Points => (0.6, 0.1),
+            GoalName::ObjectStore => (0.85, 0.0),
+        };
+        let (row_group, min) = match name {
+            GoalName::Size => (256, 16),
+            GoalName::Scan => (64, 8),
+            GoalName::Balanced | GoalName::Points => (128, 8),
+            GoalName::ObjectStore => (256, 64),
+        };
         let (row_group_bytes, min_row_group_bytes) = (row_group * MIB, min * MIB);
-        Self { name, codecs, profile, weight_of_bytes, row_group_bytes, min_row_group_bytes }
+        Self {
+            name,
+            codecs,
+            profile,
+            weight_of_bytes,
+            max_growth,
+            row_group_bytes,
+            min_row_group_bytes,
+        }
     }
 
     pub(crate) fn text(&self) -> &'static str {

@@ -4,17 +4,21 @@
 mod advice;
 mod exam;
 mod columns;
+mod lookups;
+mod orders;
 mod structure;
 
 use std::io::Write;
 use std::path::Path;
 
 use marquetry::Reader;
+use marquetry::io::WriteSink;
+use marquetry::rewrite::Rewrite;
 use serde::Serialize;
 use serde_json::json;
 
 pub(crate) use self::advice::{Advice, percent};
-use self::exam::{Exam, Goal, quoted};
+use self::exam::{Exam, Goal, is_encrypted, quoted};
 use crate::args::{Doctor, FailOn, Format, Global, GoalFlags, GoalName};
 use crate::check::sarif;
 use crate::escape::escape;
@@ -23,6 +27,9 @@ use crate::recipe::Recipe;
 use crate::report::{self, Column, Report, Tables};
 use crate::trial::{SamplePlan, SampleRows, TrialFile};
 use crate::{input, output};
+
+/// Bytes that indexes and metadata may add to any file: of a small one they are a large share.
+const MAX_OVERHEAD: u64 = 64 << 10;
 
 /// The findings about a file.
 #[derive(Serialize)]
@@ -50,7 +57,14 @@ pub(crate) fn diagnose(file: &str, reader: &Reader, flags: &GoalFlags) -> Result
     let mut predicted_bytes = None;
     if plan.rows > 0 {
         exam.columns(&mut recipe)?;
-        predicted_bytes = Some(exam.whole(&recipe)?);
+        let bytes = exam.whole(&recipe)?;
+        predicted_bytes = Some(bytes);
+        let has_grown = bytes > reader.file_len().saturating_add(MAX_OVERHEAD);
+        if has_grown && advice::change(reader.file_len(), bytes) > goal.max_growth {
+            exam.keep(bytes);
+            recipe = Recipe { keep: true, ..Recipe::default() };
+            predicted_bytes = Some(reader.file_len());
+        }
     }
     let mut findings = exam.findings;
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.bytes));
@@ -69,11 +83,37 @@ pub(crate) fn diagnose(file: &str, reader: &Reader, flags: &GoalFlags) -> Result
 impl Exam<'_> {
     /// Writes the sample as the recipe says; returns the bytes of the file that it stands for.
     fn whole(&mut self, recipe: &Recipe) -> Result<u64> {
-        let rows = SampleRows::read(&self.plan.reader(self.reader, &[])?)?;
-        let trial = TrialFile::write(&rows, &recipe.options()?, 1)?;
-        let bytes = self.plan.extrapolated(trial.bytes.len() as u64);
-        self.clusters(&rows, trial.page_bytes(), recipe)?;
-        Ok(bytes)
+        let reader = self.plan.reader(self.reader, &[])?;
+        let rows = SampleRows::read(&reader)?;
+        let bytes = match recipe.keeps_schema(self.reader)? && !is_encrypted(self.reader) {
+            true => {
+                let rewrite = Rewrite::new([reader]).options(recipe.options()?).regroup(true);
+                rewrite.run(WriteSink(std::io::sink()))?.bytes
+            }
+            false => {
+                let recipe = recipe.for_rows(self.reader, false)?;
+                TrialFile::write(&rows, &recipe.options()?, 1)?.bytes.len() as u64
+            }
+        };
+        self.orders(&rows)?;
+        self.lookups(&rows)?;
+        Ok(self.plan.extrapolated(bytes))
+    }
+
+    /// Says that the file stays as it is, because it would grow by more than the target allows.
+    fn keep(&mut self, bytes: u64) {
+        let optimize = self.optimize();
+        self.findings.retain(|finding| finding.command != optimize);
+        let text = format!(
+            "written anew for the target {}, the file would be larger by {:.0} %, by the trial; at \
+             most {:.0} % are allowed",
+            self.goal.text(),
+            advice::change(self.reader.file_len(), bytes) * 100.0,
+            self.goal.max_growth * 100.0
+        );
+        let command = format!("marq doctor {} --target size", quoted(self.file));
+        let advice = Advice::new(advice::Weight::Note, "stays-as-it-is", text, command);
+        self.findings.push(advice);
     }
 }
 

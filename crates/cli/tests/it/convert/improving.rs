@@ -181,3 +181,67 @@ fn reads_and_writes_are_measured_within_the_time() {
     folder.refused(2, &["bench", "trips.parquet", "--codecs", "zip"]);
     folder.refused(2, &["bench", "trips.parquet", "--seconds", "0"]);
 }
+
+#[test]
+fn files_whose_lists_have_other_names_are_examined_and_written_anew() {
+    use parquet::data_type::Int64Type;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    let folder = Folder::new();
+    let schema = "message m { repeated group rs { required int64 n; required int64 m; } }";
+    let schema = Arc::new(parse_message_type(schema).expect("a schema"));
+    let file = std::fs::File::create(folder.path("old.parquet")).expect("a file");
+    let mut writer = SerializedFileWriter::new(file, schema, Default::default()).expect("a writer");
+    let mut group = writer.next_row_group().expect("a row group");
+    let levels = vec![1i16; 30_000];
+    let reps: Vec<i16> = (0..30_000).map(|i| i16::from(i % 3 > 0)).collect();
+    while let Some(mut column) = group.next_column().expect("a column") {
+        let values: Vec<i64> = (0..30_000).collect();
+        let typed = column.typed::<Int64Type>();
+        typed.write_batch(&values, Some(&levels), Some(&reps)).expect("values");
+        column.close().expect("a chunk");
+    }
+    group.close().expect("a row group");
+    writer.close().expect("a file");
+    for target in ["size", "scan", "balanced", "object-store"] {
+        let args = ["optimize", "old.parquet", "-o", "new.parquet", "--target", target];
+        let done = folder.json(&[&args[..], &["-f", "json"]].concat());
+        assert_eq!(done["rows"], json!(10_000), "{done}");
+        let same = folder.run(&["diff", "old.parquet", "new.parquet", "--what", "data"]);
+        assert_eq!(same.status.code(), Some(0), "{target}: {}", error(&same));
+    }
+}
+
+#[test]
+fn lookups_and_ranges_are_priced_and_no_target_lets_a_file_grow_beyond_its_bound() {
+    let folder = Folder::new();
+    let n = 40_000;
+    // Texts in no order, and times that every row group and page has from all days.
+    let text = |i: i64| format!("{:016x}", (i * 2_654_435_761) % (1 << 40));
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..n).map(text)));
+    let days: ArrayRef = Arc::new(Int64Array::from_iter_values((0..n).map(|i| i * 7_919 % 30_011)));
+    folder.columns("own.parquet", vec![("key", texts), ("day", days)]);
+    let args = ["convert", "own.parquet", "-o", "many.parquet", "--row-group-rows", "4000"];
+    folder.text(&[&args[..], &["--codec", "zstd:12", "--profile", "small"]].concat());
+    folder.text(&["rewrite", "many.parquet", "--page-rows", "500", "--in-place"]);
+    let found = folder.json(&["doctor", "many.parquet", "-f", "json"]);
+    let findings = found["findings"].as_array().expect("findings");
+    let of = |code: &str, column: &str| {
+        let is_it = |of: &&Value| of["code"] == json!(code) && of["column"] == json!(column);
+        findings.iter().find(is_it).unwrap_or_else(|| panic!("no {code}: {found}"))
+    };
+    let bloom = of("bloom-filter-missing", "key");
+    assert!(bloom["bytes"].as_i64().expect("bytes") > 0);
+    assert!(bloom["message"].as_str().expect("a text").contains("10 row groups"), "{bloom}");
+    assert!(bloom["command"].as_str().expect("a command").contains("--bloom key"));
+    let order = of("rows-clusterable", "day");
+    assert!(order["message"].as_str().expect("a text").contains("pages"), "{order}");
+    for (target, bound) in [("size", 0.0), ("balanced", 0.1), ("scan", 0.25), ("object-store", 0.0)]
+    {
+        let args = ["optimize", "many.parquet", "-o", "new.parquet", "--target", target];
+        let done = folder.json(&[&args[..], &["-f", "json"]].concat());
+        let bytes = |key: &str| done[key].as_f64().expect("bytes");
+        let allowed = bytes("bytes") * (1.0 + bound) + 65_536.0;
+        assert!(bytes("new_bytes") <= allowed, "{target}: {done}");
+    }
+}

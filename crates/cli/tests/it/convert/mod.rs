@@ -7,6 +7,7 @@ mod rewrite;
 mod deep_nesting;
 #[cfg(unix)]
 mod failures;
+mod folders;
 mod formats;
 mod salvage;
 mod improving;

@@ -215,3 +215,29 @@ fn rewrite_fills_in_and_follows_recipes() {
     let refused = folder.run(&both);
     assert_eq!(refused.status.code(), Some(2), "{}", error(&refused));
 }
+
+#[test]
+fn field_ids_are_set_numbered_and_dropped() {
+    let folder = trips();
+    let ids = |file: &str| -> Vec<Option<i32>> {
+        let reader = marquetry::Reader::open(folder.path(file)).expect("a file");
+        let elements = reader.metadata().schema().elements().skip(1);
+        elements.map(|element| element.field_id).collect()
+    };
+    let before = rows(&folder, "trips.parquet");
+    let args = ["rewrite", "trips.parquet", "-o", "n.parquet", "--field-ids", "auto"];
+    done(&folder, &[&args[..], &["--field-id", "id=100"]].concat());
+    assert_eq!(ids("n.parquet")[0], Some(100));
+    assert_eq!(ids("n.parquet")[1], Some(2));
+    assert_eq!(rows(&folder, "n.parquet"), before);
+    is_true(&folder, "n.parquet");
+    let args = ["rewrite", "n.parquet", "-o", "o.parquet", "--field-id", "id=none"];
+    done(&folder, &args);
+    assert_eq!(ids("o.parquet")[..2], [None, Some(2)]);
+    let args = ["rewrite", "n.parquet", "--in-place", "--field-ids", "none"];
+    done(&folder, &args);
+    assert!(ids("n.parquet").iter().all(Option::is_none));
+    for wrong in [&["--field-id", "id"][..], &["--field-id", "id=x"], &["--field-id", "no=1"]] {
+        folder.refused(2, &[&["rewrite", "n.parquet", "-o", "x.parquet"], wrong].concat());
+    }
+}

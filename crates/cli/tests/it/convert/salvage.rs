@@ -44,3 +44,35 @@ fn a_damaged_page_costs_its_row_group_and_is_named() {
     assert!(said.contains("row group 0 of 250 rows") && said.contains("column id"), "{said}");
     assert_eq!(folder.text(&["count", "rest.parquet"]).trim(), "750");
 }
+
+#[test]
+fn an_encrypted_file_is_recovered_with_its_key() {
+    const KEY: &str = "00112233445566778899aabbccddeeff";
+    let folder = Folder::new();
+    folder.copy("trips.parquet");
+    let args = ["convert", "trips.parquet", "-o", "e.parquet", "--row-group-rows", "250"];
+    folder.text(&[&args[..], &["--encrypt-footer-key", KEY, "--side-footer", "1"]].concat());
+    assert_eq!(folder.names(""), ["e.parquet", "trips.parquet"]);
+    let mut bytes = std::fs::read(folder.path("e.parquet")).expect("a file");
+    bytes[200] ^= 1;
+    folder.put("damaged.parquet", &bytes);
+    let salvage = |flags: &[&str]| {
+        let args = ["salvage", "damaged.parquet", "-o", "out.parquet", "-f", "json"];
+        folder.run(&[&args[..], flags].concat())
+    };
+    assert_eq!(salvage(&[]).status.code(), Some(6));
+    let done = salvage(&["--footer-key", KEY]);
+    assert_eq!(done.status.code(), Some(5), "{}", error(&done));
+    assert!(error(&done).contains("--encrypt-footer-key"), "{}", error(&done));
+    let report: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!((&report["rows_recovered"], &report["rows_lost"]), (&json!(750), &json!(250)));
+    assert_eq!(folder.text(&["count", "out.parquet"]).trim(), "750");
+    let done = salvage(&["--footer-key", KEY, "--encrypt-footer-key", KEY]);
+    assert_eq!(done.status.code(), Some(5), "{}", error(&done));
+    assert_eq!(folder.text(&["count", "out.parquet", "--footer-key", KEY]).trim(), "750");
+    // Without a footer, nothing tells the number that the pages are authenticated with.
+    folder.put("damaged.parquet", &bytes[..bytes.len() - 9]);
+    let refused = salvage(&["--footer-key", KEY, "--schema-from", "trips.parquet"]);
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(error(&refused).contains("aad_file_unique"), "{}", error(&refused));
+}

@@ -126,3 +126,13 @@ fn contracts_are_kept_or_their_broken_terms_are_listed() {
         folder.refused(3, &["check", "trips.parquet", "--contract", "wrong.toml"]);
     }
 }
+
+#[test]
+fn a_quiet_check_prints_no_report_unless_one_is_asked_for() {
+    let folder = Folder::new();
+    folder.copy("trips.parquet");
+    assert_eq!(folder.text(&["check", "-q", "trips.parquet"]), "");
+    assert!(folder.text(&["check", "-q", "trips.parquet", "-f", "json"]).contains("marq/1/check"));
+    folder.text(&["check", "-q", "trips.parquet", "-o", "report.json"]);
+    assert!(folder.content("report.json").contains("marq/1/check"));
+}

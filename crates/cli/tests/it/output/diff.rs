@@ -107,3 +107,36 @@ fn a_file_that_is_damaged_is_an_error_and_no_difference() {
     let output = folder.run(&["diff", "a.parquet", "b.parquet"]);
     assert_eq!(output.status.code(), Some(3), "{}", error(&output));
 }
+
+#[test]
+fn rows_in_no_order_are_compared_by_key_beyond_memory() {
+    let folder = Folder::new();
+    let rows = 60_000i64;
+    let shuffled = |i: i64| i * 7_919 % rows;
+    let other = |i: i64| i * 7_907 % rows;
+    let payload = |id: i64| if id == 1_234 { -1 } else { id * 3 };
+    let a = vec![
+        ("id", numbers((0..rows).map(shuffled))),
+        ("n", numbers((0..rows).map(|i| shuffled(i) * 3))),
+    ];
+    let b = vec![
+        ("id", numbers((0..rows).map(other))),
+        ("n", numbers((0..rows).map(|i| payload(other(i))))),
+    ];
+    folder.columns("a.parquet", a);
+    folder.columns("b.parquet", b);
+    std::fs::create_dir(folder.path("temp")).expect("a folder");
+    let args = ["a.parquet", "b.parquet", "--key", "id", "--mem", "2MiB", "--temp", "temp", "-q"];
+    let (report, code) = diff(&folder, &args);
+    assert_eq!(code, Some(4), "{report}");
+    let data = &report["data"];
+    assert_eq!((&data["total"], &data["rows_equal"]), (&json!(1), &json!(rows - 1)), "{report}");
+    let found = &data["differences"][0];
+    let row_a = (0..rows).position(|i| shuffled(i) == 1_234).expect("a row");
+    assert_eq!((&found["row_a"], &found["key"][0]), (&json!(row_a), &json!("1234")));
+    assert!(folder.names("temp").is_empty());
+    // It is the folder that is used.
+    let args = [&args[..7], &["missing", "-q"]].concat();
+    let output = folder.run(&[&["diff"], &args[..]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", error(&output));
+}

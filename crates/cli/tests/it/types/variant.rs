@@ -343,3 +343,34 @@ fn a_variant_column_that_stands_twice_in_a_line_is_an_error() {
     folder.put("twice.jsonl", "{\"v\":{\"w\":1},\"id\":1,\"w\":{\"v\":[]},\"id\":2}\n");
     assert_eq!(folder.text(&args), "{\"v\":{\"w\":1},\"id\":2,\"w\":{\"v\":[]}}\n");
 }
+
+#[test]
+fn an_invalid_value_is_not_passed_on() {
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StructArray};
+    use arrow_schema::{DataType, Field, Schema};
+    use marquetry::Writer;
+
+    let folder = Folder::new();
+    let binary = |name: &str| Field::new(name, DataType::Binary, false);
+    let fields = vec![binary("metadata"), binary("value")];
+    let metadata: ArrayRef = Arc::new(BinaryArray::from_vec(vec![b"\x01\0\0"; 2]));
+    // The second value is the number 1 without its bytes.
+    let value: ArrayRef = Arc::new(BinaryArray::from_vec(vec![b"\0", b"\x0c"]));
+    let array = StructArray::new(fields.clone().into(), vec![metadata, value], None);
+    let extension = ("ARROW:extension:name".to_owned(), "arrow.parquet.variant".to_owned());
+    let field = Field::new("v", DataType::Struct(fields.into()), false);
+    let field = field.with_metadata(HashMap::from([extension]));
+    let schema = Arc::new(Schema::new(vec![field]));
+    let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(array)]).expect("a batch");
+    let mut writer = Writer::create(folder.path("bad.parquet"), schema).expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.finish().expect("a file");
+    for out in ["new.parquet", "new.arrow", "new.jsonl"] {
+        let text = folder.refused(3, &["convert", "bad.parquet", "-o", out]);
+        assert!(!folder.path(out).exists(), "{text}");
+        assert!(out == "new.jsonl" || text.contains("row 1"), "{text}");
+    }
+}

@@ -1,0 +1,250 @@
+//! [`SpilledRun`]: sorted rows in a temporary file, as an Arrow IPC stream.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, FixedSizeListArray, GenericListArray, MapArray,
+    OffsetSizeTrait, RecordBatch, StringViewArray, StructArray,
+};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+
+use crate::error::{Error, Result};
+
+/// A run that is being written.
+pub(super) struct RunWriter {
+    file: TemporaryFile,
+    writer: StreamWriter<BufWriter<File>>,
+}
+
+/// A run that is written.
+pub(super) struct SpilledRun {
+    file: TemporaryFile,
+    bytes: u64,
+}
+
+/// The rows of a run.
+pub(super) struct RunRows {
+    file: TemporaryFile,
+    reader: StreamReader<BufReader<File>>,
+}
+
+/// A file that goes when it is dropped, or has gone already.
+struct TemporaryFile {
+    file: File,
+    /// Its name, where it still has one.
+    path: Option<PathBuf>,
+    folder: PathBuf,
+}
+
+impl RunWriter {
+    /// # Errors
+    /// `Io` if there is no file to be created in the folder.
+    pub(super) fn create(folder: &Path, schema: &SchemaRef) -> Result<Self> {
+        let file = TemporaryFile::create(folder)?;
+        let clone = file.file.try_clone().map_err(|e| file.failed(e))?;
+        let out = BufWriter::with_capacity(BUFFER_BYTES, clone);
+        let writer = StreamWriter::try_new(out, schema).map_err(|e| file.failed_arrow(e))?;
+        Ok(Self { file, writer })
+    }
+
+    /// Appends rows, which come after those so far.
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = batch.columns().iter().map(compacted).collect::<Result<Vec<_>>>()?;
+        let batch = RecordBatch::try_new(batch.schema(), columns)?;
+        self.writer.write(&batch).map_err(|e| self.file.failed_arrow(e))
+    }
+
+    pub(super) fn finish(self) -> Result<SpilledRun> {
+        let Self { mut file, writer } = self;
+        let end = |mut writer: StreamWriter<BufWriter<File>>| -> Result<(), ArrowError> {
+            writer.finish()?;
+            Ok(writer.into_inner()?.flush()?)
+        };
+        end(writer).map_err(|e| file.failed_arrow(e))?;
+        let bytes = file.file.seek(SeekFrom::End(0)).map_err(|e| file.failed(e))?;
+        Ok(SpilledRun { file, bytes })
+    }
+}
+
+impl SpilledRun {
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Reads the rows.
+    pub(super) fn read(self) -> Result<RunRows> {
+        let mut file = self.file;
+        let clone = file
+            .file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| file.file.try_clone())
+            .map_err(|e| file.failed(e))?;
+        let reader = BufReader::with_capacity(BUFFER_BYTES, clone);
+        let reader = StreamReader::try_new(reader, None).map_err(|e| file.failed_arrow(e))?;
+        Ok(RunRows { file, reader })
+    }
+}
+
+impl Iterator for RunRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.reader.next()?.map_err(|e| self.file.failed_arrow(e)))
+    }
+}
+
+impl TemporaryFile {
+    fn create(folder: &Path) -> Result<Self> {
+        let failed = |e| Error::io(WHAT, e).at_file(folder.display().to_string());
+        let mut options = File::options();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut attempt = 0u32;
+        loop {
+            let path = folder.join(format!(".marq-sort.{}-{attempt}.tmp", std::process::id()));
+            match options.open(&path) {
+                Ok(file) => {
+                    // The file stays until it is closed.
+                    let is_gone = std::fs::remove_file(&path).is_ok();
+                    let path = (!is_gone).then_some(path);
+                    return Ok(Self { file, path, folder: folder.to_owned() });
+                }
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < MAX_ATTEMPTS => {
+                    attempt += 1;
+                }
+                Err(e) => return Err(failed(e)),
+            }
+        }
+    }
+
+    fn failed(&self, e: io::Error) -> Error {
+        Error::io(WHAT, e).at_file(self.folder.display().to_string())
+    }
+
+    fn failed_arrow(&self, e: ArrowError) -> Error {
+        match e {
+            ArrowError::IoError(_, e) => self.failed(e),
+            e => e.into(),
+        }
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        if let Some(path) = self.path.take() {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// An array whose views refer to no bytes but their own: a batch that is written would have all
+/// bytes of all batches that its rows are from.
+fn compacted(array: &ArrayRef) -> Result<ArrayRef> {
+    Ok(match array.data_type() {
+        DataType::Utf8View => Arc::new(StringViewArray::gc(array.as_string_view())),
+        DataType::BinaryView => Arc::new(BinaryViewArray::gc(array.as_binary_view())),
+        DataType::Struct(fields) if has_views(array.data_type()) => {
+            let of = array.as_struct();
+            let columns = of.columns().iter().map(compacted).collect::<Result<Vec<_>>>()?;
+            Arc::new(StructArray::try_new(fields.clone(), columns, of.nulls().cloned())?)
+        }
+        DataType::List(_) if has_views(array.data_type()) => list::<i32>(array)?,
+        DataType::LargeList(_) if has_views(array.data_type()) => list::<i64>(array)?,
+        DataType::FixedSizeList(field, size) if has_views(array.data_type()) => {
+            let of = array.as_fixed_size_list();
+            let (values, nulls) = (compacted(of.values())?, of.nulls().cloned());
+            Arc::new(FixedSizeListArray::try_new(field.clone(), *size, values, nulls)?)
+        }
+        DataType::Map(field, is_sorted) if has_views(array.data_type()) => {
+            let of = array.as_map();
+            let entries: ArrayRef = Arc::new(of.entries().clone());
+            let entries = compacted(&entries)?.as_struct().clone();
+            let (offsets, nulls) = (of.offsets().clone(), of.nulls().cloned());
+            Arc::new(MapArray::try_new(field.clone(), offsets, entries, nulls, *is_sorted)?)
+        }
+        _ => array.clone(),
+    })
+}
+
+fn list<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef> {
+    let of = array.as_list::<O>();
+    let (DataType::List(field) | DataType::LargeList(field)) = of.data_type() else {
+        return Ok(array.clone());
+    };
+    let (values, nulls) = (compacted(of.values())?, of.nulls().cloned());
+    let offsets = of.offsets().clone();
+    Ok(Arc::new(GenericListArray::<O>::try_new(field.clone(), offsets, values, nulls)?))
+}
+
+/// Bytes of the texts that views refer to, which are in no buffer of a fixed size.
+pub(super) fn view_bytes(array: &ArrayRef) -> u64 {
+    // The length of a text is in the first 4 bytes of its view; short ones are in the view itself.
+    let of_views = |views: &[u128]| {
+        let lens = views.iter().map(|view| view & u128::from(u32::MAX)).filter(|len| *len > 12);
+        let sum = lens.fold(0u128, u128::saturating_add);
+        u64::try_from(sum).unwrap_or(u64::MAX)
+    };
+    if !has_views(array.data_type()) {
+        return 0;
+    }
+    let below = |values: &ArrayRef, first: i64, last: i64| {
+        let from = usize::try_from(first).unwrap_or(0).min(values.len());
+        let to = usize::try_from(last).unwrap_or(0).clamp(from, values.len());
+        view_bytes(&values.slice(from, to - from))
+    };
+    let ends = |offsets: &[i32]| {
+        let of = |offset: Option<&i32>| offset.map_or(0, |offset| i64::from(*offset));
+        (of(offsets.first()), of(offsets.last()))
+    };
+    match array.data_type() {
+        DataType::Utf8View => of_views(array.as_string_view().views()),
+        DataType::BinaryView => of_views(array.as_binary_view().views()),
+        DataType::Struct(_) => array.as_struct().columns().iter().map(view_bytes).sum(),
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let (first, last) = ends(list.value_offsets());
+            below(list.values(), first, last)
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            let of = |offset: Option<&i64>| offset.copied().unwrap_or(0);
+            let offsets = list.value_offsets();
+            below(list.values(), of(offsets.first()), of(offsets.last()))
+        }
+        DataType::FixedSizeList(..) => view_bytes(array.as_fixed_size_list().values()),
+        DataType::Map(..) => {
+            let map = array.as_map();
+            let (first, last) = ends(map.value_offsets());
+            let entries: ArrayRef = Arc::new(map.entries().clone());
+            below(&entries, first, last)
+        }
+        _ => 0,
+    }
+}
+
+/// Whether a type has views somewhere.
+fn has_views(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8View | DataType::BinaryView => true,
+        DataType::Struct(fields) => fields.iter().any(|field| has_views(field.data_type())),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => has_views(field.data_type()),
+        _ => false,
+    }
+}
+
+const WHAT: &str = "a temporary file of rows that are sorted";
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Names that are tried, because others may have them.
+const MAX_ATTEMPTS: u32 = 10_000;

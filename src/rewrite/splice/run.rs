@@ -1,0 +1,171 @@
+//! Writes the new file, row group by row group.
+
+use bytes::Bytes;
+
+use super::splicer::{ChunkOrigin, CopiedChunk, NewPlaces, Splicer};
+use crate::error::{Error, Result, Spec};
+use crate::format::{ColumnChunk, RowGroup, SortingColumn};
+use crate::io::Sink;
+use crate::rewrite::inputs::{Input, RowGroupPart};
+use crate::rewrite::moved_chunk::forget_bounds;
+use crate::rewrite::output::Spliced;
+use crate::write::{footer, magic, state_paths};
+
+impl<S: Sink> Splicer<'_, S> {
+    /// Writes the file, into a sink that has its first `kept` bytes already: those of the first
+    /// input, whose chunks stay where they are.
+    pub(in crate::rewrite) fn run(mut self, kept: u64) -> Result<Spliced> {
+        let mut metadata = self.inputs.footer.clone();
+        match kept {
+            0 => self.out.send(Bytes::from_static(magic(self.encryptor.as_ref())))?,
+            _ => self.out.has(kept),
+        }
+        let (mut copied, mut rows) = (Vec::new(), 0u64);
+        for (at, file) in self.inputs.files.iter().enumerate() {
+            let place = |e: Error| file.reader.name(e);
+            if let Some(merged) = &file.merged_with {
+                if merged.start == at {
+                    for (row_group, chunks) in self.merged(merged.clone(), copied.len())? {
+                        rows = rows.saturating_add(u64::try_from(row_group.num_rows).unwrap_or(0));
+                        metadata.row_groups.push(row_group);
+                        copied.push(chunks);
+                    }
+                }
+                continue;
+            }
+            // As thrift, as structs, and in the new footer.
+            let footer_len = file.footer().index().byte_len();
+            let _footer = self.budget.take_for("a footer", footer_len.saturating_mul(4))?;
+            let old = file.footer().index().to_file_meta_data().map_err(place)?;
+            for part in &file.row_groups {
+                let ordinal = part.ordinal;
+                rows = rows
+                    .checked_add(part.rows)
+                    .ok_or_else(|| Error::usage("more than 2^64 rows"))?;
+                let old = old.row_groups.get(ordinal).cloned().unwrap_or_default();
+                let new = metadata.row_groups.len();
+                let done = match kept > 0 && at == 0 {
+                    true => self.kept_row_group(part, old),
+                    false => self.row_group(at, part, old, new),
+                };
+                let (row_group, chunks) = done.map_err(|e| place(e.at_row_group(ordinal)))?;
+                metadata.row_groups.push(row_group);
+                copied.push(chunks);
+            }
+        }
+        metadata.num_rows = i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?;
+        self.check_sources()?;
+        self.write_indexes(&mut metadata, &copied)?;
+        let mut end = Vec::new();
+        let is_stated = self.settings.options.path_in_schema;
+        state_paths(&mut metadata, &self.inputs.leaves, is_stated);
+        footer(&mut metadata, &self.inputs.leaves, self.encryptor.as_ref(), &mut end)?;
+        self.out.send(end.into())?;
+        self.out.finish()?;
+        let row_groups = metadata.row_groups.len();
+        Ok(Spliced { rows, row_groups, pages: self.pages, bytes: self.out.written() })
+    }
+
+    /// Copies the pages of a row group. Returns its metadata with their new places.
+    fn row_group(
+        &mut self,
+        file: usize,
+        part: &RowGroupPart,
+        old: RowGroup,
+        new_ordinal: usize,
+    ) -> Result<(RowGroup, Vec<CopiedChunk>)> {
+        let input = self.file(file)?;
+        let (expected, found) = (input.footer().schema().leaves_len(), old.columns.len());
+        if expected != found {
+            return Err(Error::mismatch(Spec::Metadata("RowGroup"), "columns", expected, found));
+        }
+        let start = self.out.here()?;
+        let mut done = Vec::with_capacity(input.leaves.len());
+        let mut is_copied = input.leaves.len() == found;
+        for (at, column) in self.inputs.columns.iter().enumerate() {
+            if self.inputs.encoding_reason(input, part, at).is_some() {
+                is_copied = false;
+                self.encoded(file, part, at, new_ordinal, &mut done)?;
+                continue;
+            }
+            for new_leaf in column.leaves.clone() {
+                let leaf = input.leaves.get(new_leaf).copied().flatten();
+                let leaf = leaf.ok_or_else(|| Error::internal("a copied leaf is in the file"))?;
+                let has_bounds = input.is_ordered.get(new_leaf).copied().unwrap_or(false);
+                let origin = ChunkOrigin { file, row_group: part.ordinal, leaf, has_bounds };
+                let name = self.inputs.leaves.get(new_leaf).map(|leaf| leaf.path.dotted());
+                let place = |e: Error| e.at_column(name.unwrap_or_default());
+                done.push(self.chunk(origin, (new_ordinal, new_leaf)).map_err(place)?);
+            }
+        }
+        let (columns, copied): (Vec<ColumnChunk>, Vec<CopiedChunk>) = done.into_iter().unzip();
+        let sizes = columns.iter().filter_map(|chunk| chunk.meta_data.as_ref());
+        let total_byte_size = match is_copied {
+            // Some writers count otherwise; what they said stays.
+            true => {
+                let grown = copied.iter().fold(0i64, |sum, chunk| sum.saturating_add(chunk.grown));
+                old.total_byte_size.saturating_add(grown).max(0)
+            }
+            false => sizes.fold(0i64, |sum, meta| sum.saturating_add(meta.total_uncompressed_size)),
+        };
+        let stated = old.sorting_columns.as_deref().filter(|_| !self.decisions.forgets_order);
+        let sorting_columns = stated.and_then(|all| sorting(all, input));
+        let row_group = RowGroup {
+            columns,
+            total_byte_size,
+            num_rows: i64::try_from(part.rows)
+                .map_err(|_| Error::usage("a row group of more than 2^63 rows"))?,
+            sorting_columns,
+            total_compressed_size: Some(self.out.here()? - start),
+            file_offset: Some(start),
+            ordinal: i16::try_from(new_ordinal).ok(),
+            ..old
+        };
+        Ok((row_group, copied))
+    }
+
+    /// A row group of the first file, which stays where it is, with what is around its pages.
+    fn kept_row_group(
+        &self,
+        part: &RowGroupPart,
+        mut old: RowGroup,
+    ) -> Result<(RowGroup, Vec<CopiedChunk>)> {
+        let input = self.file(0)?;
+        let mut kept = Vec::with_capacity(old.columns.len());
+        for (leaf, chunk) in old.columns.iter_mut().enumerate() {
+            let has_bounds = input.is_ordered.get(leaf).copied().unwrap_or(false);
+            if !has_bounds {
+                forget_bounds(chunk);
+                (chunk.column_index_offset, chunk.column_index_length) = (None, None);
+            }
+            let origin = ChunkOrigin { file: 0, row_group: part.ordinal, leaf, has_bounds };
+            kept.push(CopiedChunk { origin, bloom: None, pages: NewPlaces::Kept, grown: 0 });
+        }
+        Ok((old, kept))
+    }
+
+    /// Checks that no file has become longer or shorter since it was opened.
+    fn check_sources(&self) -> Result<()> {
+        for file in &self.inputs.files {
+            let (expected, found) = (file.reader.file_len(), file.reader.source().len()?);
+            if expected != found {
+                let text = format_args!("it had {expected} bytes when it was opened, now {found}");
+                let changed = std::io::Error::other(text.to_string());
+                let error = Error::io("the file was changed while it was copied", changed);
+                return Err(file.reader.name(error));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// By what the rows of a row group are sorted, as far as those columns are copied.
+fn sorting(all: &[SortingColumn], input: &Input<'_>) -> Option<Vec<SortingColumn>> {
+    let moved = all.iter().map_while(|column| {
+        let old = usize::try_from(column.column_idx).ok()?;
+        let new = input.leaves.iter().position(|leaf| *leaf == Some(old))?;
+        Some(SortingColumn { column_idx: i32::try_from(new).ok()?, ..column.clone() })
+    });
+    let moved: Vec<_> = moved.collect();
+    (!moved.is_empty()).then_some(moved)
+}
