@@ -30,7 +30,8 @@ pub(crate) fn open_footer(
     keys: Option<&Decryption>,
 ) -> Result<(Footer, u64)> {
     let file_len = source.len()?;
-    let tail = Tail::new(file_len)?;
+    let is_near = source.in_memory() || source.is_local();
+    let tail = if is_near { Tail::new(file_len)? } else { Tail::without_head(file_len)? };
     let bytes = fetch(source, tail.needs(), None, None, false)?.bytes;
     let footer = tail.supply(&bytes, limits)?;
     let missing = footer.needs().map(|range| read_metadata(source, range, limits)).transpose()?;

@@ -61,6 +61,17 @@ impl Tail {
         Ok(Self { file_len, need: head.into_iter().chain([end]).collect() })
     }
 
+    /// The same without the magic number at the head, which costs a request of its own where bytes
+    /// come from far away.
+    ///
+    /// # Errors
+    /// As [`Tail::new`].
+    pub(crate) fn without_head(file_len: u64) -> Result<Self> {
+        let mut whole = Self::new(file_len)?;
+        whole.need.retain(|need| need.end == file_len);
+        Ok(whole)
+    }
+
     /// For a file whose last `len` bytes are in memory already. The magic number at the head is
     /// checked only if they include it.
     ///

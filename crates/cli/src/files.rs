@@ -29,8 +29,10 @@ pub(crate) fn expand(arguments: &[String]) -> Result<Vec<Found>> {
     for argument in arguments {
         let path = Path::new(argument);
         let found = if urls::is_url(argument) {
-            let found = of_url(argument)?;
-            files.extend(found.into_iter().filter(|file| seen.insert(PathBuf::from(&file.path))));
+            // One that is named is taken, also a second time.
+            let mut is_new =
+                |file: &Found| seen.insert(PathBuf::from(&file.path)) || file.path == *argument;
+            files.extend(of_url(argument)?.into_iter().filter(&mut is_new));
             continue;
         } else if path.is_dir() {
             let found = walk(path, |below| Reach { is_match: is_parquet(below), ..Reach::IN })?;

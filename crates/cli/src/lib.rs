@@ -109,7 +109,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(args.global.format),
     };
-    trace_io::report(&args.global);
+    trace_io::report(&args.global, |name| {
+        let reader = input::open(name, &args.global).ok()?;
+        Some((reader.file_len(), reader.metadata().footer().clone()))
+    });
     code
 }
 

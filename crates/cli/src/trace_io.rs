@@ -24,11 +24,15 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 static READS: Mutex<Reads> = Mutex::new(Reads { made: Vec::new(), known: Vec::new() });
 
 /// What was read.
+#[derive(Default)]
 struct Reads {
     made: Vec<Request>,
     /// The lengths and footers of files.
     known: Vec<(String, u64, Footer)>,
 }
+
+/// Footers that are read for the report alone.
+const MAX_FOOTERS: usize = 8;
 
 /// Reads that are shown one by one; the totals are of all.
 const MAX_SHOWN: usize = 1000;
@@ -129,12 +133,21 @@ struct TraceReport {
     milliseconds: f64,
 }
 
-/// Prints what was read since [`begin`], on standard error.
-pub(crate) fn report(global: &Global) {
+/// Prints what was read since [`begin`], on standard error. `footer` gives the lengths and footers of
+/// files whose footers the command did not keep.
+pub(crate) fn report(global: &Global, footer: impl Fn(&str) -> Option<(u64, Footer)>) {
     if !IS_ON.swap(false, Ordering::Relaxed) {
         return;
     }
-    let reads = READS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reads = std::mem::take(&mut *READS.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut names: Vec<&str> = reads.made.iter().map(|read| &*read.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| reads.known.iter().all(|(known, ..)| known != name));
+    let found = names.into_iter().take(MAX_FOOTERS);
+    let found = found.filter_map(|name| footer(name).map(|(len, of)| (name.to_owned(), len, of)));
+    let found: Vec<_> = found.collect();
+    reads.known.extend(found);
     let regions: BTreeMap<&str, Vec<Region>> =
         reads.known.iter().map(|(name, len, footer)| (&**name, regions(*len, footer))).collect();
     let records = reads.made.iter().take(MAX_SHOWN).map(|read| ReadRecord {

@@ -740,7 +740,7 @@ fn paths_are_left_out_of_encrypted_metadata_too() {
     use marquetry::Limits;
     use marquetry::crypt::{Decryption, Encryption, Key};
     let batch = table(vec![("x", Arc::new(Int32Array::from(vec![1, 2, 3])) as ArrayRef)]);
-    let (footer, column) = (|| Key::new([1; 16]).unwrap(), || Key::new([2; 16]).unwrap());
+    let (footer, column) = (|| Key::new(&[1; 16]).unwrap(), || Key::new(&[2; 16]).unwrap());
     let encryption = Encryption::new(footer()).with_column_key("x", column());
     let options = WriteOptions::new().with_path_in_schema(false).with_encryption(encryption);
     let file = written_with(&batch, options).expect("a file");

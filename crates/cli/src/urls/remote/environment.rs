@@ -9,6 +9,15 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// The variables that begin with a prefix, by their names in small letters; those that are empty
+/// are as if they were not set.
+pub(super) fn variables(prefix: &str) -> impl Iterator<Item = (String, String)> {
+    let all = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    all.filter(move |(name, value)| name.starts_with(prefix) && !value.is_empty())
+        .map(|(name, value)| (name.to_ascii_lowercase(), value))
+}
+
 fn home() -> Option<PathBuf> {
     variable("HOME").or_else(|| variable("USERPROFILE")).map(PathBuf::from)
 }

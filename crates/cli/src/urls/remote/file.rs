@@ -5,7 +5,7 @@
 //! of the first.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -75,8 +75,8 @@ pub struct UrlSource {
     name: Arc<str>,
     remote: Arc<dyn Remote>,
     observer: Option<Observer>,
-    /// Held while the end is fetched.
-    state: Mutex<Option<Opened>>,
+    /// Held while the end is fetched. A failure stays one: it was tried often enough.
+    state: Mutex<Option<Result<Opened, Fault>>>,
 }
 
 /// What is known since the first answer.
@@ -103,20 +103,20 @@ impl UrlSource {
     }
 
     /// Fetches the end of the file, the first time.
-    fn opened(&self) -> Result<MutexGuard<'_, Option<Opened>>, Error> {
+    fn with_opened<T>(&self, use_it: impl FnOnce(&mut Opened) -> T) -> Result<T, Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.is_none() {
-            let part = self.fetch(Wanted::Last(END_BYTES), None);
-            let part = part.map_err(|fault| fault.error("the URL cannot be opened", &self.name))?;
-            *state = Some(Opened { version: part.version, end: part.bytes });
+        let opened = state.get_or_insert_with(|| {
+            let part = self.fetch(Wanted::Last(END_BYTES), None)?;
+            Ok(Opened { version: part.version, end: part.bytes })
+        });
+        match opened {
+            Ok(opened) => Ok(use_it(opened)),
+            Err(fault) => Err(fault.clone().error("the URL cannot be opened", &self.name)),
         }
-        Ok(state)
     }
 
     fn version(&self) -> Result<Version, Error> {
-        let state = self.opened()?;
-        let opened = state.as_ref().ok_or_else(|| Error::internal("a file that is not open"))?;
-        Ok(opened.version.clone())
+        self.with_opened(|opened| opened.version.clone())
     }
 
     fn fetch(&self, wanted: Wanted, expected: Option<Version>) -> Result<Part, Fault> {
@@ -139,17 +139,19 @@ impl UrlSource {
     /// The bytes of a range near the end of the file: with what lies between it and the end that is
     /// kept, because page indexes lie there side by side, and are asked for one after the other.
     fn read_to_end(&self, range: &Range<u64>) -> Result<Option<Bytes>, Error> {
-        let mut state = self.opened()?;
-        let Some(opened) = state.as_mut() else { return Ok(None) };
+        // Held while more of the end is fetched, so that others find it there.
+        self.with_opened(|opened| self.lengthen(opened, range))?
+    }
+
+    fn lengthen(&self, opened: &mut Opened, range: &Range<u64>) -> Result<Option<Bytes>, Error> {
         let end_at = opened.version.file_len - opened.end.len() as u64;
-        let gap = end_at.checked_sub(range.end);
-        let max = match gap {
-            // What is left of a long footer.
-            Some(0) => MAX_ADJOINING_RANGE,
-            Some(gap) if gap <= MAX_NEAR_BYTES => MAX_NEAR_RANGE,
+        let max = match end_at.saturating_sub(range.end) {
+            // What is left of a long footer, and perhaps of its end.
+            0 => MAX_ADJOINING_RANGE,
+            gap if gap <= MAX_NEAR_BYTES => MAX_NEAR_RANGE,
             _ => return Ok(None),
         };
-        if range.end - range.start > max {
+        if range.start >= end_at || end_at.min(range.end) - range.start > max {
             return Ok(None);
         }
         let wanted = Wanted::Range(range.start..end_at);
@@ -229,7 +231,7 @@ impl Source for UrlSource {
     }
 
     fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
-        self.opened().ok()?.as_ref()?.find(range)
+        self.with_opened(|opened| opened.find(range)).ok()?
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn wait<T: Send + 'static>(
 ) -> Result<T, Error> {
     let (give, take) = sync_channel(1);
     spawn(async move {
-        // Nobody waits any more if the caller has panicked.
+        // A caller that has panicked waits no more.
         let _ = give.send(future.await);
     })?;
     take.recv().map_err(|_| Error::internal("a request ended without an answer"))

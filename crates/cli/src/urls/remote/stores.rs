@@ -123,7 +123,11 @@ fn s3(address: &Address, options: &UrlOptions) -> Result<Arc<dyn ObjectStore>, E
     let endpoint = endpoint.or_else(|| variable("AWS_ENDPOINT"));
     let endpoint = endpoint.or_else(|| of_profile("endpoint_url"));
     let client = client_options(options, endpoint.as_deref())?;
-    let mut builder = AmazonS3Builder::from_env()
+    let builder =
+        environment::variables("AWS_").fold(AmazonS3Builder::new(), |builder, (key, value)| {
+            key.parse().map_or(builder.clone(), |key| builder.with_config(key, value))
+        });
+    let mut builder = builder
         .with_bucket_name(&address.bucket)
         .with_client_options(client.clone())
         .with_retry(retries(options));
@@ -196,7 +200,11 @@ fn aws_without_keys(profile: &Profile) -> Result<(), Error> {
 
 fn google(address: &Address, options: &UrlOptions) -> Result<Arc<dyn ObjectStore>, Error> {
     let endpoint = options.endpoint.clone().or_else(|| variable("STORAGE_EMULATOR_HOST"));
-    let mut builder = GoogleCloudStorageBuilder::from_env()
+    let empty = GoogleCloudStorageBuilder::new();
+    let builder = environment::variables("GOOGLE_").fold(empty, |builder, (key, value)| {
+        key.parse().map_or(builder.clone(), |key| builder.with_config(key, value))
+    });
+    let mut builder = builder
         .with_bucket_name(&address.bucket)
         .with_client_options(client_options(options, endpoint.as_deref())?)
         .with_retry(retries(options));
@@ -213,7 +221,6 @@ fn google(address: &Address, options: &UrlOptions) -> Result<Arc<dyn ObjectStore
         "GOOGLE_SERVICE_ACCOUNT_PATH",
         "GOOGLE_SERVICE_ACCOUNT_KEY",
         "GOOGLE_SKIP_SIGNATURE",
-        "SERVICE_ACCOUNT",
     ];
     let is_given = of_user || variables.into_iter().any(|name| variable(name).is_some());
     if options.anonymous {
@@ -235,7 +242,11 @@ fn azure(address: &Address, options: &UrlOptions) -> Result<Arc<dyn ObjectStore>
     };
     let endpoint = options.endpoint.clone();
     let endpoint = endpoint.or_else(|| stated.get("blobendpoint").cloned());
-    let mut builder = MicrosoftAzureBuilder::from_env()
+    let empty = MicrosoftAzureBuilder::new();
+    let builder = environment::variables("AZURE_").fold(empty, |builder, (key, value)| {
+        key.parse().map_or(builder.clone(), |key| builder.with_config(key, value))
+    });
+    let mut builder = builder
         .with_container_name(container)
         .with_client_options(client_options(options, endpoint.as_deref())?)
         .with_retry(retries(options));

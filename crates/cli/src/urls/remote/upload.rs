@@ -1,6 +1,6 @@
 //! [`UrlSink`]: an object that is being uploaded, by blocking calls.
 //!
-//! A task owns the upload, so that parts are on their way while the caller encodes, and a signal
+//! A task owns the upload, so that parts are sent while the caller encodes, and a signal
 //! can abort what another thread writes.
 
 use std::pin::pin;

@@ -54,19 +54,7 @@ impl WebFile {
             of_url.map(|(user, password)| (percent_decoded(&user), percent_decoded(&password)));
         let login = login.or_else(|| environment::netrc(url.host_str()?));
         let _ = (url.set_username(""), url.set_password(None));
-        let mut builder = Client::builder()
-            .connect_timeout(options.timeout.min(CONNECT_TIMEOUT))
-            .read_timeout(options.timeout)
-            .user_agent(concat!("marq/", env!("CARGO_PKG_VERSION")));
-        if let Some(certificates) = certificates(options)? {
-            let wrong = |e| Error::usage(format_args!("--ca-file: {e}"));
-            for certificate in
-                reqwest::Certificate::from_pem_bundle(&certificates).map_err(wrong)?
-            {
-                builder = builder.add_root_certificate(certificate);
-            }
-        }
-        let client = builder.build().map_err(|e| wrong(&causes(e)))?;
+        let client = client(options)?;
         let login = login.filter(|_| !options.anonymous);
         Ok(Self { client, url, login, retries: options.retries, whole: Mutex::new(None) })
     }
@@ -194,6 +182,32 @@ impl WebFile {
         self.of_whole(wanted)
             .ok_or_else(|| Failed::ForGood(Fault::new(ErrorKind::Other, "the file was not kept")))
     }
+}
+
+/// The client of all files, with its connections and the certificates of the system.
+fn client(options: &UrlOptions) -> Result<Client, Error> {
+    static CLIENTS: Mutex<Vec<(String, Client)>> = Mutex::new(Vec::new());
+    let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = format!("{options:?}");
+    if let Some((_, client)) = clients.iter().find(|(known, _)| *known == key) {
+        return Ok(client.clone());
+    }
+    let mut builder = Client::builder()
+        .connect_timeout(options.timeout.min(CONNECT_TIMEOUT))
+        .read_timeout(options.timeout)
+        // It would tell the query of a signed URL to where it is redirected.
+        .referer(false)
+        .user_agent(concat!("marq/", env!("CARGO_PKG_VERSION")));
+    if let Some(certificates) = certificates(options)? {
+        let wrong = |e| Error::usage(format_args!("--ca-file: {e}"));
+        for certificate in reqwest::Certificate::from_pem_bundle(&certificates).map_err(wrong)? {
+            builder = builder.add_root_certificate(certificate);
+        }
+    }
+    let failed = |e| Error::io("the client of HTTP", std::io::Error::other(causes(e)));
+    let client = builder.build().map_err(failed)?;
+    clients.push((key, client.clone()));
+    Ok(client)
 }
 
 impl Remote for WebFile {

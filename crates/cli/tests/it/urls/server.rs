@@ -242,6 +242,9 @@ fn answer(asked: &Asked, state: &Mutex<State>) -> (String, Vec<u8>, bool) {
         _ => return status(405, "MethodNotAllowed"),
     };
     let mut is_open = true;
+    if asked.method == "HEAD" {
+        body.clear();
+    }
     if let Mode::Short(n) = state.mode
         && is_get
         && body.len() > 1
@@ -352,8 +355,9 @@ fn listing(asked: &Asked, state: &State) -> (String, Vec<u8>) {
             continue;
         }
         text += &format!(
-            "<Contents><Key>{key}</Key><Size>{}</Size><ETag>{}</ETag>\
+            "<Contents><Key>{}</Key><Size>{}</Size><ETag>{}</ETag>\
              <LastModified>2026-10-21T07:28:00.000Z</LastModified></Contents>",
+            key.replace('&', "&amp;"),
             bytes.len(),
             tag(bytes).replace('"', "&quot;")
         );

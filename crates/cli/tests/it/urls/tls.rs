@@ -1,4 +1,4 @@
-//! HTTPS with a certificate that nobody but the user trusts.
+//! HTTPS with a certificate that only the user trusts.
 //!
 //! Made by `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem
 //! -out cert.pem -days 36500 -subj /CN=localhost -addext
