@@ -12,7 +12,7 @@ use crate::failure::Result;
 use crate::urls::{self, ListedName, Observer, UrlOptions, UrlSource};
 use crate::{interrupt, trace_io};
 
-/// What the flags say about URLs; set once, before anything is opened.
+/// The options that the flags give; set once, before anything is opened.
 static OPTIONS: OnceLock<UrlOptions> = OnceLock::new();
 
 /// Sets the options of all URLs of this process.

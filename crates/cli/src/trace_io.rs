@@ -23,7 +23,7 @@ use crate::urls::Request;
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static READS: Mutex<Reads> = Mutex::new(Reads { made: Vec::new(), known: Vec::new() });
 
-/// What was read.
+/// The reads so far.
 #[derive(Default)]
 struct Reads {
     made: Vec<Request>,
@@ -133,8 +133,8 @@ struct TraceReport {
     milliseconds: f64,
 }
 
-/// Prints what was read since [`begin`], on standard error. `footer` gives the lengths and footers of
-/// files whose footers the command did not keep.
+/// Prints what was read since [`begin`], on standard error. `footer` gives the lengths and footers
+/// of files whose footers the command did not keep.
 pub(crate) fn report(global: &Global, footer: impl Fn(&str) -> Option<(u64, Footer)>) {
     if !IS_ON.swap(false, Ordering::Relaxed) {
         return;
@@ -196,7 +196,7 @@ fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e4).round() / 10.0
 }
 
-/// What bytes of a file are.
+/// A part of a file, and its meaning.
 struct Region {
     range: Range<u64>,
     what: RegionKind,

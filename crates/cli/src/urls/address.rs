@@ -17,7 +17,7 @@ pub enum Scheme {
     Web,
 }
 
-/// What a URL names.
+/// The place that a URL names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The kind of store.

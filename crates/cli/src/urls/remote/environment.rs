@@ -1,5 +1,5 @@
-//! What the environment and the files of a user say: profiles of AWS, passwords of `.netrc`, and
-//! the machine that this is.
+//! Reads the environment and the files of a user: profiles of AWS, passwords of `.netrc`, and the
+//! machine that this is.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -98,8 +98,8 @@ fn innermost(error: &object_store::Error) -> String {
     }
 }
 
-/// What a server says, in a line: of XML the code and the message, and no URL, whose query may be a
-/// secret.
+/// The message of a server, in a line: of XML the code and the message, and no query of a URL,
+/// which may be a secret.
 pub(super) fn tidy(text: &str) -> String {
     let element = |name: &str| {
         let (_, rest) = text.split_once(&format!("<{name}>"))?;

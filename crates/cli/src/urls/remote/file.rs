@@ -19,7 +19,7 @@ use super::super::options::{Observer, Request};
 use super::fault::Fault;
 use super::runtime;
 
-/// What is asked for.
+/// The bytes that are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wanted {
     Range(Range<u64>),
@@ -27,7 +27,7 @@ pub(super) enum Wanted {
     Last(u64),
 }
 
-/// What tells a version of a file from others.
+/// The marks of a version of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Version {
     /// The entity tag, with its quotes.
@@ -79,7 +79,7 @@ pub struct UrlSource {
     state: Mutex<Option<Result<Opened, Fault>>>,
 }
 
-/// What is known since the first answer.
+/// A file since the first answer.
 struct Opened {
     version: Version,
     /// Bytes at the end of the file.

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::runtime;
 
-/// What the task is to do.
+/// A step of an upload.
 enum Task {
     Write(Bytes),
     Finish,

@@ -299,7 +299,7 @@ fn of_body(error: reqwest::Error) -> Failed {
     Failed::ForNow(of_reqwest(error), None)
 }
 
-/// What went wrong before there was a whole answer.
+/// The fault of a request without a whole answer.
 fn of_reqwest(error: reqwest::Error) -> Fault {
     let is_silent = error.is_timeout();
     let kind = if is_silent { ErrorKind::TimedOut } else { ErrorKind::Other };

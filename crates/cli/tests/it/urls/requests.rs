@@ -1,4 +1,4 @@
-//! What commands cost: requests and bytes, as the server counts them, and as `--trace-io` and
+//! The cost of commands: requests and bytes, as the server counts them, and as `--trace-io` and
 //! `explain` say.
 
 use serde_json::Value;
