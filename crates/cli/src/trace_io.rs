@@ -186,7 +186,7 @@ impl TraceReport {
         if self.left_out > 0 {
             eprintln!("{:>14} more", self.left_out);
         }
-        let TraceReport { requests, bytes, milliseconds, .. } = self;
+        let Self { requests, bytes, milliseconds, .. } = self;
         let plural = if *requests == 1 { "" } else { "s" };
         eprintln!("{requests} request{plural}, {bytes} bytes, {milliseconds:.1} ms of waiting");
     }

@@ -181,22 +181,28 @@ mod tests {
     #[test]
     fn a_name_has_no_password_and_no_query() {
         let signed = "https://user:secret@h:8080/a/b.parquet?X-Amz-Signature=f00/b4r=#top";
-        let name = argument(signed).unwrap();
+        let name = argument(signed).expect("a URL");
         assert_eq!(name, "https://h:8080/a/b.parquet");
-        let address = Address::parse(&name).unwrap();
+        let address = Address::parse(&name).expect("a URL");
         assert_eq!((address.whole.as_str(), address.name.as_str()), (signed, name.as_str()));
         assert_eq!((address.bucket.as_str(), address.key.as_str()), ("h:8080", "a/b.parquet"));
-        let other = argument("https://h:8080/a/b.parquet?X-Amz-Signature=other").unwrap();
+        let other = argument("https://h:8080/a/b.parquet?X-Amz-Signature=other").expect("a URL");
         assert_eq!(other, "https://h:8080/a/b.parquet#2");
-        assert_eq!(argument(signed).unwrap(), name, "the same URL has the same name");
+        assert_eq!(argument(signed).expect("a URL"), name, "the same URL has the same name");
     }
 
     #[test]
     fn keys_of_stores_are_taken_as_they_are() {
-        let address = Address::parse("s3://b/a%20b/c d?e.parquet").unwrap();
+        let address = Address::parse("s3://b/a%20b/c d?e.parquet").expect("a URL");
         assert_eq!((address.scheme, address.key.as_str()), (Scheme::S3, "a%20b/c d?e.parquet"));
-        assert_eq!(Address::parse("s3:///k").unwrap_err().kind(), marquetry::ErrorKind::Usage);
-        assert_eq!(Address::parse("hdfs://h/k").unwrap_err().kind(), marquetry::ErrorKind::Usage);
+        assert_eq!(
+            Address::parse("s3:///k").expect_err("a usage error").kind(),
+            marquetry::ErrorKind::Usage
+        );
+        assert_eq!(
+            Address::parse("hdfs://h/k").expect_err("a usage error").kind(),
+            marquetry::ErrorKind::Usage
+        );
     }
 
     #[test]

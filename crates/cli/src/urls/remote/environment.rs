@@ -151,7 +151,7 @@ mod tests {
     fn netrc_has_a_password_for_each_machine() {
         let text = "machine a.org login me password one\nmachine b.org\n  login you\n  \
                     password two # comment\ndefault login any password three\n";
-        let found = |machine| of_netrc(text, machine).unwrap();
+        let found = |machine| of_netrc(text, machine).expect("a password");
         assert_eq!(found("a.org"), ("me".to_owned(), "one".to_owned()));
         assert_eq!(found("b.org"), ("you".to_owned(), "two".to_owned()));
         assert_eq!(found("c.org"), ("any".to_owned(), "three".to_owned()));

@@ -125,7 +125,10 @@ fn s3(address: &Address, options: &UrlOptions) -> Result<Arc<dyn ObjectStore>, E
     let client = client_options(options, endpoint.as_deref())?;
     let builder =
         environment::variables("AWS_").fold(AmazonS3Builder::new(), |builder, (key, value)| {
-            key.parse().map_or(builder.clone(), |key| builder.with_config(key, value))
+            match key.parse() {
+                Ok(key) => builder.with_config(key, value),
+                Err(_) => builder,
+            }
         });
     let mut builder = builder
         .with_bucket_name(&address.bucket)
@@ -201,9 +204,11 @@ fn aws_without_keys(profile: &Profile) -> Result<(), Error> {
 fn google(address: &Address, options: &UrlOptions) -> Result<Arc<dyn ObjectStore>, Error> {
     let endpoint = options.endpoint.clone().or_else(|| variable("STORAGE_EMULATOR_HOST"));
     let empty = GoogleCloudStorageBuilder::new();
-    let builder = environment::variables("GOOGLE_").fold(empty, |builder, (key, value)| {
-        key.parse().map_or(builder.clone(), |key| builder.with_config(key, value))
-    });
+    let builder =
+        environment::variables("GOOGLE_").fold(empty, |builder, (key, value)| match key.parse() {
+            Ok(key) => builder.with_config(key, value),
+            Err(_) => builder,
+        });
     let mut builder = builder
         .with_bucket_name(&address.bucket)
         .with_client_options(client_options(options, endpoint.as_deref())?)
@@ -243,9 +248,11 @@ fn azure(address: &Address, options: &UrlOptions) -> Result<Arc<dyn ObjectStore>
     let endpoint = options.endpoint.clone();
     let endpoint = endpoint.or_else(|| stated.get("blobendpoint").cloned());
     let empty = MicrosoftAzureBuilder::new();
-    let builder = environment::variables("AZURE_").fold(empty, |builder, (key, value)| {
-        key.parse().map_or(builder.clone(), |key| builder.with_config(key, value))
-    });
+    let builder =
+        environment::variables("AZURE_").fold(empty, |builder, (key, value)| match key.parse() {
+            Ok(key) => builder.with_config(key, value),
+            Err(_) => builder,
+        });
     let mut builder = builder
         .with_container_name(container)
         .with_client_options(client_options(options, endpoint.as_deref())?)

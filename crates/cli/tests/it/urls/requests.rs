@@ -93,7 +93,8 @@ fn a_trace_says_what_the_server_saw() {
         // The first is from the end.
         assert!(asked.remove(0).starts_with("bytes=-") && ranges.len() == seen.len());
         ranges.remove(0);
-        (ranges.sort(), asked.sort());
+        ranges.sort();
+        asked.sort();
         assert_eq!(ranges, asked, "{args:?}");
     }
 }

@@ -297,3 +297,18 @@ fn a_failing_store_is_asked_again_a_few_times() {
     store.refused(1, &[&args[..], &["--retries", "2"]].concat());
     assert_eq!(store.server.seen().len(), 3);
 }
+
+#[test]
+fn objects_of_google_and_azure_are_read() {
+    let store = with_days();
+    let folder = bare_folder().with_variable("AZURE_STORAGE_ACCOUNT_NAME", "account");
+    for (url, rows) in [
+        ("gs://b/other.parquet", 5),
+        ("gs://b/t/dt=*/*.parquet", 30),
+        ("az://b/other.parquet", 5),
+        ("abfss://b@other.dfs.core.windows.net/other.parquet", 5),
+    ] {
+        let args = ["count", url, "--endpoint", &store.endpoint, "--anonymous"];
+        assert_eq!(folder.text(&args), format!("{rows}\n"), "{url}");
+    }
+}
