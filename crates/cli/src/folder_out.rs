@@ -40,7 +40,7 @@ impl FolderOut {
             return Err(Failure::Usage(format!("{shown}: say a folder with a name")));
         };
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
+        let parent = parent.unwrap_or_else(|| Path::new("."));
         let failed = |e| failed("making the folder", e, parent);
         fs::create_dir_all(parent).map_err(failed)?;
         let prefix = format!(".{}.marq-", name.to_string_lossy());
@@ -69,7 +69,7 @@ impl FolderOut {
         }
         fs::rename(&self.beside, &self.target).map_err(failed)?;
         let parent = self.target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        sync_folder(parent.unwrap_or(Path::new("."))).map_err(failed)
+        sync_folder(parent.unwrap_or_else(|| Path::new("."))).map_err(failed)
     }
 }
 

@@ -141,15 +141,15 @@ fn open(
 
 /// The bytes from the first page of a row group to its last.
 fn extent(footer: &Footer, file_len: u64, row_group: usize) -> Result<Range<u64>> {
-    let mut extent = u64::MAX..0;
+    let (mut start, mut end) = (u64::MAX, 0);
     for leaf in 0..footer.schema().leaves_len() {
         // With the key of the column, where its metadata are encrypted.
         footer.column_chunk(row_group, leaf)?;
         let chunk = footer.column_chunk_ref(row_group, leaf)?;
         let range = chunk_range(footer, file_len, row_group, leaf, &chunk)?;
-        extent = extent.start.min(range.start)..extent.end.max(range.end);
+        (start, end) = (start.min(range.start), end.max(range.end));
     }
-    Ok(extent.start.min(extent.end)..extent.end)
+    Ok(start.min(end)..end)
 }
 
 fn lost(

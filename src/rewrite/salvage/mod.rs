@@ -164,7 +164,7 @@ impl Salvage {
                 source,
                 limits,
                 account,
-                rows: RecoveredRows::Encrypted(reader),
+                rows: RecoveredRows::Encrypted(Box::new(reader)),
             });
         }
         let (account, metadata) = Search::new(self.input)?.run()?;
@@ -186,7 +186,7 @@ pub struct Salvaged {
 enum RecoveredRows {
     /// By this footer.
     Plain(Box<FileMetaData>),
-    Encrypted(Reader),
+    Encrypted(Box<Reader>),
 }
 
 impl std::fmt::Debug for Salvaged {
@@ -207,7 +207,7 @@ impl Salvaged {
     /// As [`Reader::new`].
     pub fn reader(&self) -> Result<Reader> {
         let metadata = match &self.rows {
-            RecoveredRows::Encrypted(reader) => return Ok(reader.clone()),
+            RecoveredRows::Encrypted(reader) => return Ok((**reader).clone()),
             RecoveredRows::Plain(metadata) => metadata,
         };
         let described = Described::new(&self.source, metadata, &self.limits)?;

@@ -485,7 +485,7 @@ fn rows_that_do_not_fit_into_memory_are_sorted_by_temporary_files() {
     assert!((0..60_000).all(|row| ids.value(row) == 59_999 - row as i64));
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
     // The folder is used: without it, there is an error.
-    let missing = rewrite.clone().temp_folder(folder.path().join("missing"));
+    let missing = rewrite.temp_folder(folder.path().join("missing"));
     assert_eq!(missing.run(WriteSink(Vec::new())).unwrap_err().kind(), ErrorKind::Io);
 }
 
@@ -530,7 +530,7 @@ fn field_ids_change_in_the_footer_alone() {
         assert_eq!(plan.copied().chunks, 3 * plan.row_groups.len());
         let new = run(&rewrite).expect("a file");
         assert_eq!(ids(&new), expected);
-        assert_eq!(read_with(open(&new)).unwrap()[0].columns(), numbers(0, 500).columns());
+        assert_eq!(rows_of(new.to_vec()).columns(), numbers(0, 500).columns());
         // The ids of a file that has some go, too, in its Arrow schema as well.
         let bare = run(&Rewrite::new([open(&new)]).drop_field_ids()).expect("a file");
         assert_eq!(ids(&bare), [None; 3]);

@@ -30,7 +30,7 @@ pub(super) struct FileRows {
 }
 
 enum RowSource {
-    File(Batches),
+    File(Box<Batches>),
     Sorted { rows: Box<SortedRows>, schema: SchemaRef },
 }
 
@@ -78,7 +78,7 @@ pub(super) enum Walked {
 
 impl FileRows {
     pub(super) fn new(batches: Batches, key: Vec<usize>) -> Self {
-        Self::from_source(RowSource::File(batches), key)
+        Self::from_source(RowSource::File(Box::new(batches)), key)
     }
 
     fn from_source(source: RowSource, key: Vec<usize>) -> Self {

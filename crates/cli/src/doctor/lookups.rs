@@ -134,12 +134,13 @@ impl Exam<'_> {
         // The row groups of the file, because each has a filter of its own.
         let group_rows = self.plan.all_rows / self.reader.metadata().row_groups().max(1) as u64;
         let plain = WriteOptions::new().with_row_group_rows(group_rows.max(1));
-        let bloom = plain.clone().with_column(alone.schema.field(0).name().as_str(), |column| {
+        let bloom = plain.with_column(alone.schema.field(0).name().as_str(), |column| {
             column.with_bloom(BloomOptions::default())
         });
-        let Ok(with) = TrialFile::write(&alone, &bloom, 1) else { return Ok(()) };
-        let without = TrialFile::write(&alone, &plain, 1)?;
-        let added = (with.bytes.len() as u64).saturating_sub(without.bytes.len() as u64);
+        let Ok(trial) = TrialFile::write(&alone, &bloom, 1) else { return Ok(()) };
+        let chunks = trial.report.metadata.row_groups.iter().flat_map(|group| &group.columns);
+        let filters = chunks.filter_map(|chunk| chunk.meta_data.as_ref()?.bloom_filter_length);
+        let added = filters.map(|len| u64::try_from(len).unwrap_or(0)).sum();
         let added = self.plan.extrapolated(added);
         if float_of(added) > MAX_SHARE * float_of(self.reader.file_len()) {
             return Ok(());

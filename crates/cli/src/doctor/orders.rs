@@ -45,6 +45,8 @@ struct Order<'a> {
     reads: RangeReads,
     /// Whether values repeat, so that equal ones side by side are smaller.
     repeats: bool,
+    /// Whether filters of ranges are usual: for numbers and times, and not for texts.
+    is_of_ranges: bool,
 }
 
 impl Order<'_> {
@@ -82,7 +84,10 @@ impl<'e> Exam<'e> {
             if best.is_none_or(|(least, _)| after < least) {
                 best = Some((after, order));
             }
-            if order.halves_pages() && ranges.is_none() {
+            let grown = self.plan.extrapolated(after.saturating_sub(before));
+            let is_allowed = change(self.reader.file_len(), self.reader.file_len() + grown)
+                <= self.goal.max_growth.max(MIN_SAVED);
+            if order.is_of_ranges && order.halves_pages() && is_allowed && ranges.is_none() {
                 ranges = Some((after, order));
             }
         }
@@ -136,14 +141,19 @@ impl<'e> Exam<'e> {
         let mut orders = Vec::new();
         for (_, name, array) in columns.into_iter().take(MAX_COLUMNS) {
             let repeats = ColumnFacts::read(self.reader, name)?.has_dictionary;
+            let of_type = array.data_type();
+            let is_of_ranges = of_type.is_numeric() || of_type.is_temporal();
+            if !repeats && !is_of_ranges {
+                continue;
+            }
             if let Some(reads) = self.range_reads(name, array)? {
-                orders.push(Order { name, reads, repeats });
+                orders.push(Order { name, reads, repeats, is_of_ranges });
             }
         }
         let (mut chosen, rest): (Vec<_>, Vec<_>) =
             orders.into_iter().partition(|order| order.repeats && order.reads.pages_now > 1);
         chosen.truncate(MAX_SORTS - 1);
-        let scattered = rest.into_iter().filter(Order::halves_pages);
+        let scattered = rest.into_iter().filter(|order| order.is_of_ranges && order.halves_pages());
         chosen.extend(scattered.max_by_key(|order| order.reads.pages_now));
         Ok(chosen)
     }

@@ -220,7 +220,9 @@ fn lookups_and_ranges_are_priced_and_no_target_lets_a_file_grow_beyond_its_bound
     let text = |i: i64| format!("{:016x}", (i * 2_654_435_761) % (1 << 40));
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..n).map(text)));
     let days: ArrayRef = Arc::new(Int64Array::from_iter_values((0..n).map(|i| i * 7_919 % 30_011)));
-    folder.columns("own.parquet", vec![("key", texts), ("day", days)]);
+    let payload = |i: i64| format!("{:032x}", u128::MAX / (i as u128 * 7_919 + 13)).repeat(2);
+    let payloads: ArrayRef = Arc::new(StringArray::from_iter_values((0..n).map(payload)));
+    folder.columns("own.parquet", vec![("key", texts), ("day", days), ("payload", payloads)]);
     let args = ["convert", "own.parquet", "-o", "many.parquet", "--row-group-rows", "4000"];
     folder.text(&[&args[..], &["--codec", "zstd:12", "--profile", "small"]].concat());
     folder.text(&["rewrite", "many.parquet", "--page-rows", "500", "--in-place"]);
