@@ -113,6 +113,13 @@ impl Source for Cancellable {
         self.source.read(range)
     }
 
+    fn read_many(&self, ranges: &[Range<u64>]) -> Option<Result<Vec<Bytes>>> {
+        match self.cancel.check() {
+            Ok(()) => self.source.read_many(ranges),
+            Err(e) => Some(Err(e)),
+        }
+    }
+
     fn in_memory(&self) -> bool {
         self.source.in_memory()
     }
