@@ -1,9 +1,8 @@
-//! Calls into Python from wherever the library happens to be: also below another library that has
-//! released the GIL on a thread of which pyo3 knows that it held it.
+//! Calls into Python where another library may have released the GIL unseen by pyo3.
 //!
-//! pyo3 counts how often a thread is attached, and a library such as DuckDB detaches it without that
-//! count. So whatever another library may call asks the interpreter itself ([`attached`]), and an
-//! object that another library may drop is dropped by the main thread ([`Kept`]).
+//! pyo3 counts how often a thread is attached, and a library such as DuckDB detaches it without
+//! that count. So code that another library may call asks the interpreter itself ([`attached`]),
+//! and an object that another library may drop is dropped by the main thread ([`Kept`]).
 
 use std::any::Any;
 use std::ffi::{c_int, c_void};
