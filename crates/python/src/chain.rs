@@ -180,6 +180,9 @@ struct Order {
     rows: usize,
 }
 
+/// Consecutive rows, and the position of their file.
+type Block = (usize, Range<u64>);
+
 /// Blocks that a window is made of: each is read as one run of rows.
 const BLOCKS: u64 = 64;
 
@@ -189,7 +192,7 @@ struct Shuffled {
     schema: SchemaRef,
     files: Vec<Prepared>,
     /// The windows that are still to be read, each with its number.
-    windows: VecDeque<(u64, Vec<(usize, Range<u64>)>)>,
+    windows: VecDeque<(u64, Vec<Block>)>,
     order: Order,
     ready: VecDeque<RecordBatch>,
     cancel: Cancel,
@@ -271,7 +274,7 @@ impl Shuffled {
 }
 
 enum Rows {
-    Chain(Chain),
+    Chain(Box<Chain>),
     Shuffled(Local<Shuffled>),
 }
 
@@ -434,7 +437,7 @@ impl Files {
         let spec = ReadSpec::new(spec)?;
         let cancel = self.opened().cancel.clone();
         let chain = self.run(py, move |files| files.chain(&spec))?;
-        Ok(PyBatches::new(chain.schema(), Rows::Chain(chain), cancel))
+        Ok(PyBatches::new(chain.schema(), Rows::Chain(Box::new(chain)), cancel))
     }
 
     /// Begins a read in the order of a seed.

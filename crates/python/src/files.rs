@@ -41,6 +41,9 @@ pub(crate) struct Opened {
     pub(crate) cancel: Cancel,
 }
 
+/// The names and types of partition columns, and their values in each file.
+type GivenPartitions = (Vec<(String, String)>, Vec<Vec<Option<String>>>);
+
 /// With more files than this, none stays open, because a process may have 1,024 by default.
 const MAX_OPEN: usize = 100;
 
@@ -369,13 +372,14 @@ impl Files {
     fn new(
         sources: Vec<Bound<'_, PyAny>>,
         names: Vec<Option<String>>,
-        partitions: Option<(Vec<(String, String)>, Vec<Vec<Option<String>>>)>,
+        partitions: Option<GivenPartitions>,
         keys: Option<&Bound<'_, PyDict>>,
         limits: Option<&Bound<'_, PyDict>>,
         urls: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let urls = url_options(urls)?;
-        let given_sources = sources.iter().map(|of| Given::new(of, &urls)).collect::<PyResult<Vec<_>>>()?;
+        let given_sources =
+            sources.iter().map(|of| Given::new(of, &urls)).collect::<PyResult<Vec<_>>>()?;
         let names = names.into_iter().map(|name| name.map(Arc::from));
         let keys = keys.map(decryption).transpose()?;
         let mut bounds = Limits::default();

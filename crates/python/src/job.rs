@@ -228,8 +228,10 @@ pub(crate) fn refuse_child() -> Result<()> {
 
 /// The pool of a process that was forked; `None` if its threads cannot be started.
 fn pool_of_child(pid: u32) -> Option<Arc<rayon::ThreadPool>> {
-    static POOLS: OnceLock<Mutex<Option<(u32, Arc<rayon::ThreadPool>)>>> = OnceLock::new();
-    let mut pool = POOLS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    /// The process that a pool is of, and the pool.
+    type PoolOf = (u32, Arc<rayon::ThreadPool>);
+    static POOL: Mutex<Option<PoolOf>> = Mutex::new(None);
+    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((of, pool)) = &*pool
         && *of == pid
     {

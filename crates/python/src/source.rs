@@ -16,8 +16,8 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::error::raised;
 use crate::gil::{Kept, attached};
-use crate::keys::given;
 use crate::job::{self, Cancel};
+use crate::keys::given;
 
 /// A source as Python names it.
 pub(crate) enum Given {

@@ -278,9 +278,8 @@ fn column_options(mut out: ColumnOptions, of: &Bound<'_, PyDict>) -> PyResult<Co
     match object(of, "bloom")? {
         None => {}
         Some(flag) if flag.is_instance_of::<pyo3::types::PyBool>() => {
-            if flag.extract()? {
-                out = out.with_bloom(bloom(None));
-            }
+            let wanted: bool = flag.extract()?;
+            out = if wanted { out.with_bloom(bloom(None)) } else { out };
         }
         Some(fpp) => out = out.with_bloom(bloom(Some(fpp.extract()?))),
     }
