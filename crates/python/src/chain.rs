@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::files::{Files, Opened, ReadSpec};
+use crate::gil::{attached, detached};
 use crate::hive::Completion;
 use crate::job::{self, Cancel, Local};
 use crate::table::{PySchema, Table, schema_capsule, stream_capsule};
@@ -50,7 +51,7 @@ pub(crate) struct Chain {
     skip: u64,
     left: u64,
     cancel: Cancel,
-    /// What was skipped because it was damaged.
+    /// Row groups that were skipped because they were damaged.
     damage: Vec<String>,
 }
 
@@ -179,6 +180,9 @@ struct Order {
     rows: usize,
 }
 
+/// Consecutive rows, and the position of their file.
+type Block = (usize, Range<u64>);
+
 /// Blocks that a window is made of: each is read as one run of rows.
 const BLOCKS: u64 = 64;
 
@@ -188,7 +192,7 @@ struct Shuffled {
     schema: SchemaRef,
     files: Vec<Prepared>,
     /// The windows that are still to be read, each with its number.
-    windows: VecDeque<(u64, Vec<(usize, Range<u64>)>)>,
+    windows: VecDeque<(u64, Vec<Block>)>,
     order: Order,
     ready: VecDeque<RecordBatch>,
     cancel: Cancel,
@@ -248,7 +252,7 @@ impl Shuffled {
             let all = arrow_select::concat::concat_batches(&self.schema, &found)?;
             drop(found);
             let mut rows: Vec<u64> = (0..all.num_rows() as u64).collect();
-            // Each window has an order of its own, whoever reads it.
+            // Each window has an order of its own, also if another part is read elsewhere.
             Random(self.order.seed ^ (number + 1).wrapping_mul(0xd129_0d3b_1b2c_9f4d))
                 .shuffle(&mut rows);
             let size = self.order.rows.max(1);
@@ -270,7 +274,7 @@ impl Shuffled {
 }
 
 enum Rows {
-    Chain(Chain),
+    Chain(Box<Chain>),
     Shuffled(Local<Shuffled>),
 }
 
@@ -327,7 +331,7 @@ impl PyBatches {
         self.check_open(py)?;
         let rows = self.rows.clone();
         let batch = job::run(py, &self.cancel, move || next_of(&rows))?;
-        Ok(batch.map(Table::of))
+        Ok(batch.map(Table::from_batch))
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -347,7 +351,7 @@ impl PyBatches {
         PySchema { schema: self.schema.clone() }
     }
 
-    /// What was skipped because it was damaged.
+    /// Row groups that were skipped because they were damaged.
     #[getter]
     fn damage(&self) -> Vec<String> {
         match &*self.rows.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -394,22 +398,28 @@ impl Iterator for Stream {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let rows = self.rows.clone();
         if !job::on_main_thread() {
-            return next_of(&self.rows).map_err(ArrowError::from).transpose();
+            return detached(move || next_of(&rows)).map_err(ArrowError::from).transpose();
         }
         // The consumer looks for no signals while it reads.
-        let rows = self.rows.clone();
         let cancel = self.cancel.clone();
-        let next =
-            Python::try_attach(|py| match job::run_raw(py, &cancel, move || next_of(&rows)) {
-                Ok(next) => next,
-                Err(signal) => {
-                    job::interrupt_again(py, signal);
-                    Err(Error::cancelled("the read"))
-                }
-            });
-        let next = next.unwrap_or_else(|| Err(Error::cancelled("the read, with the interpreter,")));
+        let next = attached(|py| match job::run_raw(py, &cancel, move || next_of(&rows)) {
+            Ok(next) => next,
+            Err(signal) => {
+                job::interrupt_again(py, signal);
+                Err(Error::cancelled("the read"))
+            }
+        });
         next.map_err(ArrowError::from).transpose()
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let rows = std::mem::take(&mut self.rows);
+        // The threads that decode may need the GIL to end.
+        detached(move || drop(rows));
     }
 }
 
@@ -427,7 +437,7 @@ impl Files {
         let spec = ReadSpec::new(spec)?;
         let cancel = self.opened().cancel.clone();
         let chain = self.run(py, move |files| files.chain(&spec))?;
-        Ok(PyBatches::new(chain.schema(), Rows::Chain(chain), cancel))
+        Ok(PyBatches::new(chain.schema(), Rows::Chain(Box::new(chain)), cancel))
     }
 
     /// Begins a read in the order of a seed.

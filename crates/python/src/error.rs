@@ -1,4 +1,4 @@
-//! Errors of the library as exceptions of `marq._errors`, and exceptions of Python on their way
+//! Errors of the library as exceptions of `marq._errors`, and exceptions of Python that pass
 //! through the library.
 
 use std::fmt;

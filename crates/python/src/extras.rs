@@ -76,7 +76,7 @@ pub(crate) fn variant_from_json(
         let schema = Arc::new(Schema::new(vec![VariantArray::field(name, true)]));
         Ok(RecordBatch::try_new(schema, vec![array])?)
     };
-    Ok(Table::of(py.detach(build).or_raise(py)?))
+    Ok(Table::from_batch(py.detach(build).or_raise(py)?))
 }
 
 /// The text of a geometry in WKB.
@@ -97,7 +97,7 @@ pub(crate) fn geo_bounds(
     Ok(found.map(|r| (r.xmin, r.ymin, r.xmax, r.ymax)))
 }
 
-/// Reads all batches into arrays that the caller has, by the names of columns; returns the number of
+/// Reads all batches into arrays of the caller, by the names of columns; returns the number of
 /// rows.
 #[pyfunction]
 pub(crate) fn read_into(
@@ -175,7 +175,7 @@ where
         return Err(fits("too short"));
     }
     // SAFETY: `at + values.len()` is at most the length of the buffer, which is writable, of this
-    // type, and stays while `buffer` lives; the values of the column are memory of ours, so that the
+    // type, and stays while `buffer` lives; the values of the column are other memory, so that the
     // two do not overlap.
     unsafe {
         let out = memory.cast::<T::Native>().as_ptr().add(at);

@@ -16,7 +16,7 @@ use crate::error::usage;
 use crate::hive::{Completion, Partitions};
 use crate::job::{self, Cancel};
 use crate::keys::{decryption, given, object};
-use crate::source::Given;
+use crate::source::{Given, url_options};
 use crate::table::{PySchema, Table, import_schema};
 
 /// The files of a read.
@@ -40,6 +40,9 @@ pub(crate) struct Opened {
     readers: Vec<OnceLock<Reader>>,
     pub(crate) cancel: Cancel,
 }
+
+/// The names and types of partition columns, and their values in each file.
+type GivenPartitions = (Vec<(String, String)>, Vec<Vec<Option<String>>>);
 
 /// With more files than this, none stays open, because a process may have 1,024 by default.
 const MAX_OPEN: usize = 100;
@@ -203,7 +206,7 @@ pub(crate) enum Target {
     Union,
 }
 
-/// What is read.
+/// The options of a read.
 #[derive(Clone, Default)]
 pub(crate) struct ReadSpec {
     pub(crate) columns: Option<Vec<String>>,
@@ -365,15 +368,18 @@ impl Files {
     /// `sources` are paths, bytes, or objects with `size`, `read_range` and `is_local`;
     /// `partitions` are the names and types of partition columns, and the values of each file.
     #[new]
-    #[pyo3(signature = (sources, names, partitions = None, keys = None, limits = None))]
+    #[pyo3(signature = (sources, names, partitions = None, keys = None, limits = None, urls = None))]
     fn new(
         sources: Vec<Bound<'_, PyAny>>,
         names: Vec<Option<String>>,
-        partitions: Option<(Vec<(String, String)>, Vec<Vec<Option<String>>>)>,
+        partitions: Option<GivenPartitions>,
         keys: Option<&Bound<'_, PyDict>>,
         limits: Option<&Bound<'_, PyDict>>,
+        urls: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let given_sources = sources.iter().map(Given::new).collect::<PyResult<Vec<_>>>()?;
+        let urls = url_options(urls)?;
+        let given_sources =
+            sources.iter().map(|of| Given::new(of, &urls)).collect::<PyResult<Vec<_>>>()?;
         let names = names.into_iter().map(|name| name.map(Arc::from));
         let keys = keys.map(decryption).transpose()?;
         let mut bounds = Limits::default();
@@ -466,7 +472,7 @@ impl Files {
         })
     }
 
-    /// What a read of each file will do: the text, and the numbers of each row group.
+    /// Explains a read of each file: the text, and the numbers of each row group.
     #[expect(clippy::type_complexity, reason = "a tuple that Python unpacks at once")]
     fn explain(
         &self,
@@ -518,7 +524,7 @@ impl Files {
     fn take(&self, py: Python<'_>, spec: &Bound<'_, PyDict>, rows: Vec<u64>) -> PyResult<Table> {
         let spec = ReadSpec::new(spec)?;
         let batch = self.run(py, move |files| files.take(&spec, &rows))?;
-        Ok(Table::of(batch))
+        Ok(Table::from_batch(batch))
     }
 
     /// The length of each file, by which a worker knows that it has the same ones.

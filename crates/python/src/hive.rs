@@ -71,7 +71,7 @@ pub(crate) struct Completion {
 }
 
 impl Completion {
-    /// For a file whose batches have `schema`: the columns of `wanted` in its order, or those of the
+    /// For a file whose batches have `schema`: the columns of `wanted` in order, or those of the
     /// file and then the partition columns.
     pub(crate) fn new(
         schema: &SchemaRef,

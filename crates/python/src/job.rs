@@ -100,7 +100,7 @@ pub(crate) fn on_main_thread() -> bool {
     MAIN_THREAD.get() == Some(&std::thread::current().id())
 }
 
-/// What a panic becomes: an exception that `except Exception` does not hide.
+/// The exception for a panic: one that `except Exception` does not hide.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -201,7 +201,7 @@ fn here<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let pid = std::process::id();
     let home = HOME.load(Ordering::Relaxed);
     if home == 0 {
-        // Whoever is first: rayon's pool starts with the first work.
+        // The first work starts rayon's pool.
         HOME.store(pid, Ordering::Relaxed);
     } else if home != pid
         && let Some(pool) = pool_of_child(pid)
@@ -211,10 +211,27 @@ fn here<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     work()
 }
 
+/// Refuses what needs threads that a fork does not copy.
+///
+/// # Errors
+/// `Unsupported` in a process that was forked after the library was used.
+pub(crate) fn refuse_child() -> Result<()> {
+    let home = HOME.load(Ordering::Relaxed);
+    if home == 0 || home == std::process::id() {
+        return Ok(());
+    }
+    Err(Error::unsupported(
+        "URLs after a fork",
+        "the threads of requests are those of the parent: start the process with \"spawn\"",
+    ))
+}
+
 /// The pool of a process that was forked; `None` if its threads cannot be started.
 fn pool_of_child(pid: u32) -> Option<Arc<rayon::ThreadPool>> {
-    static POOLS: OnceLock<Mutex<Option<(u32, Arc<rayon::ThreadPool>)>>> = OnceLock::new();
-    let mut pool = POOLS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    /// The process that a pool is of, and the pool.
+    type PoolOf = (u32, Arc<rayon::ThreadPool>);
+    static POOL: Mutex<Option<PoolOf>> = Mutex::new(None);
+    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((of, pool)) = &*pool
         && *of == pid
     {

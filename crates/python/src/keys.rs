@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{OrRaise, raised, usage};
+use crate::gil::{Kept, attached};
 
 /// A value of a dictionary, unless it is missing or `None`.
 pub(crate) fn given<'py, T>(of: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>>
@@ -30,7 +31,7 @@ fn key(py: Python<'_>, bytes: &[u8]) -> PyResult<Key> {
     Key::new(bytes).or_raise(py)
 }
 
-/// What decrypts, from the items of a `marq.Decryption`.
+/// The keys of a reader, from the items of a `marq.Decryption`.
 pub(crate) fn decryption(of: &Bound<'_, PyDict>) -> PyResult<Decryption> {
     let py = of.py();
     let mut keys = Decryption::new();
@@ -44,8 +45,9 @@ pub(crate) fn decryption(of: &Bound<'_, PyDict>) -> PyResult<Decryption> {
         keys = keys.with_aad_prefix(prefix);
     }
     if let Some(retriever) = object(of, "retriever")? {
-        let retriever = retriever.unbind();
-        keys = keys.with_retriever(move |request: &KeyRequest<'_>| retrieve(&retriever, request));
+        let retriever = Kept::new(retriever.unbind());
+        keys =
+            keys.with_retriever(move |request: &KeyRequest<'_>| retrieve(retriever.get(), request));
     }
     if let Some(allowed) = given(of, "plaintext_files")? {
         keys = keys.with_plaintext_files(allowed);
@@ -67,7 +69,7 @@ fn retrieve(retriever: &Py<PyAny>, request: &KeyRequest<'_>) -> Result<Key> {
         let found = retriever.bind(py).call1((column.as_deref(), metadata))?;
         if found.is_none() { Ok(None) } else { found.extract().map(Some) }
     };
-    match Python::attach(ask).map_err(|e| raised("the key retriever", e))? {
+    match attached(ask).map_err(|e| raised("the key retriever", e))? {
         Some(bytes) => Key::new(&bytes),
         None => Err(Error::crypto(match column {
             Some(column) => format!("the key retriever has no key for column {column}"),
@@ -76,7 +78,7 @@ fn retrieve(retriever: &Py<PyAny>, request: &KeyRequest<'_>) -> Result<Key> {
     }
 }
 
-/// What encrypts, from the items of a `marq.Encryption`.
+/// The keys of a writer, from the items of a `marq.Encryption`.
 pub(crate) fn encryption(of: &Bound<'_, PyDict>) -> PyResult<Encryption> {
     let py = of.py();
     let Some(bytes) = given::<Vec<u8>>(of, "footer_key")? else {

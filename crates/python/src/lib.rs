@@ -6,6 +6,7 @@ mod chain;
 mod error;
 mod extras;
 mod files;
+mod gil;
 mod hive;
 mod job;
 mod keys;

@@ -1,4 +1,4 @@
-//! What a file states about itself, as tables.
+//! The statements of a file about itself, as tables.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use marquetry::check::{CheckLevel, Checker, Severity};
 use marquetry::crypt::Decryption;
 use marquetry::readers::{Verdict, readers_of};
 use marquetry::{Error, Metadata, Reader, Result};
+use marquetry_cli::urls::UrlOptions;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -161,8 +162,8 @@ impl Files {
         let values = values.map(|kv| (kv.key.clone(), kv.value.clone()));
         out.set_item("key_values", values.collect::<Vec<_>>())?;
         out.set_item("parquet_schema", metadata.schema().to_string())?;
-        out.set_item("columns", Py::new(py, Table::of(columns))?)?;
-        out.set_item("row_groups", Py::new(py, Table::of(row_groups))?)?;
+        out.set_item("columns", Py::new(py, Table::from_batch(columns))?)?;
+        out.set_item("row_groups", Py::new(py, Table::from_batch(row_groups))?)?;
         Ok(out)
     }
 
@@ -182,7 +183,7 @@ impl Files {
             };
             found.to_batch()
         })?;
-        Ok(Table::of(batch))
+        Ok(Table::from_batch(batch))
     }
 
     /// How other readers read the file: name, version, the refusal, and columns that are refused.
@@ -235,7 +236,7 @@ pub(crate) fn check<'py>(
         return Err(usage(py, format_args!("level={level:?}: there are {}", known.join(", "))));
     };
     let keys: Option<Decryption> = keys.map(decryption).transpose()?;
-    let (given, cancel) = (Given::new(source)?, Cancel::default());
+    let (given, cancel) = (Given::new(source, &UrlOptions::default())?, Cancel::default());
     let stop = cancel.clone();
     let (report, findings) = job::run(py, &cancel, move || {
         let mut checker = Checker::new(given.open(&stop, false)?).level(level);

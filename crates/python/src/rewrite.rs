@@ -6,6 +6,7 @@ use marquetry::rewrite::{
     Compact, Fill, FillPart, Rewrite, Rewritten, Salvage, SplitBy, recrypt as recrypt_file,
 };
 use marquetry::{BloomOptions, Compression, Error, Reader, Result};
+use marquetry_cli::urls::UrlOptions;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -86,7 +87,7 @@ impl Files {
         rewritten(py, &done)
     }
 
-    /// What a rewrite will do, in words and numbers.
+    /// Plans a rewrite, and describes it in words and numbers.
     fn rewrite_plan<'py>(
         &self,
         py: Python<'py>,
@@ -236,7 +237,7 @@ pub(crate) fn salvage<'py>(
     schema_of: Option<&Files>,
     row_group_rows: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (given, cancel) = (Given::new(source)?, Cancel::default());
+    let (given, cancel) = (Given::new(source, &UrlOptions::default())?, Cancel::default());
     let stop = cancel.clone();
     let model = schema_of.map(|files| files.run(py, only)).transpose()?;
     let found = job::run(py, &cancel, move || {

@@ -9,33 +9,41 @@ use bytes::Bytes;
 use marquetry::io::Source;
 use marquetry::read::Latency;
 use marquetry::{Error, Result};
+use marquetry_cli::urls::{Address, UrlOptions, open_url};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::error::raised;
-use crate::job::Cancel;
+use crate::gil::{Kept, attached};
+use crate::job::{self, Cancel};
+use crate::keys::given;
 
 /// A source as Python names it.
 pub(crate) enum Given {
     Path(PathBuf),
     Bytes(Bytes),
     Object(Arc<PyRanges>),
+    Url(String, UrlOptions),
 }
 
 impl Given {
     /// A path, bytes, or an object with `read_range` and `size`: `marq._sources` makes them of
     /// whatever else there is.
-    pub(crate) fn new(of: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn new(of: &Bound<'_, PyAny>, urls: &UrlOptions) -> PyResult<Self> {
         if of.is_instance_of::<PyString>() {
+            let text = of.extract::<String>().unwrap_or_default();
+            if is_url(&text) {
+                return Ok(Self::Url(text, urls.clone()));
+            }
             return Ok(Self::Path(of.extract()?));
         }
         if of.is_instance_of::<PyBytes>() {
             let bytes: PyBackedBytes = of.extract()?;
-            return Ok(Self::Bytes(Bytes::from_owner(bytes)));
+            return Ok(Self::Bytes(Bytes::from_owner(Kept::new(bytes))));
         }
         let is_local = of.getattr("is_local")?.extract()?;
-        Ok(Self::Object(Arc::new(PyRanges { object: of.clone().unbind(), is_local })))
+        Ok(Self::Object(Arc::new(PyRanges { object: Kept::new(of.clone().unbind()), is_local })))
     }
 
     /// The bytes, which fail to be read once `cancel` is set. With `reopens`, a file is opened for
@@ -46,9 +54,37 @@ impl Given {
             Self::Path(path) => Arc::new(open(path)?),
             Self::Bytes(bytes) => Arc::new(bytes.clone()),
             Self::Object(object) => object.clone(),
+            Self::Url(url, options) => {
+                job::refuse_child()?;
+                Arc::new(open_url(url, options)?)
+            }
         };
         Ok(Arc::new(Cancellable { source, cancel: cancel.clone() }))
     }
+}
+
+/// Whether a path is a URL that the tool opens, too.
+pub(crate) fn is_url(path: &str) -> bool {
+    path.contains("://") && Address::parse(path).is_ok()
+}
+
+/// How URLs are opened, from a dictionary; what is not given comes from the environment.
+pub(crate) fn url_options(of: Option<&Bound<'_, PyDict>>) -> PyResult<UrlOptions> {
+    let mut out = UrlOptions::default();
+    let Some(of) = of else { return Ok(out) };
+    out.endpoint = given(of, "endpoint")?;
+    out.region = given(of, "region")?;
+    out.ca_file = given(of, "ca_file")?;
+    if let Some(anonymous) = given(of, "anonymous")? {
+        out.anonymous = anonymous;
+    }
+    if let Some(seconds) = given::<f64>(of, "timeout")? {
+        out.timeout = std::time::Duration::try_from_secs_f64(seconds).unwrap_or(out.timeout);
+    }
+    if let Some(retries) = given(of, "retries")? {
+        out.retries = retries;
+    }
+    Ok(out)
 }
 
 fn open(path: &Path) -> Result<File> {
@@ -75,6 +111,13 @@ impl Source for Cancellable {
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         self.cancel.check()?;
         self.source.read(range)
+    }
+
+    fn read_many(&self, ranges: &[Range<u64>]) -> Option<Result<Vec<Bytes>>> {
+        match self.cancel.check() {
+            Ok(()) => self.source.read_many(ranges),
+            Err(e) => Some(Err(e)),
+        }
     }
 
     fn in_memory(&self) -> bool {
@@ -143,13 +186,13 @@ impl Source for Reopened {
 
 /// An object of Python that reads ranges.
 pub(crate) struct PyRanges {
-    object: Py<PyAny>,
+    object: Kept<Py<PyAny>>,
     is_local: bool,
 }
 
 impl Source for PyRanges {
     fn len(&self) -> Result<u64> {
-        Python::attach(|py| self.object.bind(py).call_method0("size")?.extract::<u64>())
+        attached(|py| self.object.get().bind(py).call_method0("size")?.extract::<u64>())
             .map_err(|e| raised("the length of the file", e))
     }
 
@@ -161,11 +204,11 @@ impl Source for PyRanges {
         let wanted = range.end.saturating_sub(range.start);
         let read = |py: Python<'_>| -> PyResult<Bytes> {
             let found =
-                self.object.bind(py).call_method1("read_range", (range.start, range.end))?;
+                self.object.get().bind(py).call_method1("read_range", (range.start, range.end))?;
             let bytes: PyBackedBytes = found.extract()?;
-            Ok(Bytes::from_owner(bytes))
+            Ok(Bytes::from_owner(Kept::new(bytes)))
         };
-        let bytes = Python::attach(read).map_err(|e| raised("reading the file object", e))?;
+        let bytes = attached(read).map_err(|e| raised("reading the file object", e))?;
         if bytes.len() as u64 != wanted {
             let short = std::io::Error::new(
                 std::io::ErrorKind::UnexpectedEof,

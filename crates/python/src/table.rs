@@ -306,7 +306,7 @@ impl Table {
         Self { schema, batches, rows }
     }
 
-    pub(crate) fn of(batch: RecordBatch) -> Self {
+    pub(crate) fn from_batch(batch: RecordBatch) -> Self {
         Self::new(batch.schema(), vec![batch])
     }
 
@@ -421,7 +421,7 @@ impl Table {
 
     /// The parts that the table is made of, each a table of one batch.
     fn batches(&self) -> Vec<Self> {
-        self.batches.iter().map(|batch| Self::of(batch.clone())).collect()
+        self.batches.iter().map(|batch| Self::from_batch(batch.clone())).collect()
     }
 
     /// One column, by name or position.

@@ -33,7 +33,7 @@ struct Values<'py> {
     times: Times<'py>,
 }
 
-/// What times are made of.
+/// The classes that times are made with.
 struct Times<'py> {
     epoch: Bound<'py, PyAny>,
     day: Bound<'py, PyAny>,

@@ -14,18 +14,22 @@ use marquetry::{
     BloomOptions, ChunkingOptions, ColumnOptions, Compression, Error, Export, PageVersion, Profile,
     Result, SortColumn, StatisticsLevel, TargetReader, WriteOptions, WriteReport, Writer,
 };
+use marquetry_cli::urls::{UrlOptions, UrlSink, create_url};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::error::{OrRaise, raised, usage};
+use crate::gil::{Kept, attached};
 use crate::job::{self, Cancel};
 use crate::keys::{encryption, given, object};
+use crate::source::is_url;
 use crate::table::{Imported, PySchema, import_schema, import_stream};
 
 /// Where a file goes.
 enum Output {
     Path(PathSink),
-    Object(Py<PyAny>),
+    Url(UrlSink),
+    Object(Kept<Py<PyAny>>),
 }
 
 /// An output that fails once the work is cancelled, so that no file stays.
@@ -38,11 +42,19 @@ impl CancellableSink {
     /// A path, or an object with `write`.
     pub(crate) fn new(of: &Bound<'_, PyAny>, cancel: &Cancel) -> PyResult<Self> {
         let py = of.py();
-        let output = match of.is_instance_of::<PyString>() {
-            true => {
-                Output::Path(PathSink::create(of.extract::<std::path::PathBuf>()?).or_raise(py)?)
+        if !of.is_instance_of::<PyString>() {
+            let output = Output::Object(Kept::new(of.clone().unbind()));
+            return Ok(Self { output, cancel: cancel.clone() });
+        }
+        let path = of.extract::<std::path::PathBuf>()?;
+        let output = match path.to_str().filter(|path| is_url(path)) {
+            Some(url) => {
+                job::refuse_child().or_raise(py)?;
+                let options = UrlOptions::default();
+                let url = url.to_owned();
+                Output::Url(job::run(py, cancel, move || create_url(&url, &options))?)
             }
-            false => Output::Object(of.clone().unbind()),
+            None => Output::Path(PathSink::create(path).or_raise(py)?),
         };
         Ok(Self { output, cancel: cancel.clone() })
     }
@@ -53,7 +65,8 @@ impl Sink for CancellableSink {
         self.cancel.check()?;
         match &mut self.output {
             Output::Path(sink) => sink.write(bytes),
-            Output::Object(object) => Python::attach(|py| write_all(object.bind(py), &bytes))
+            Output::Url(sink) => sink.write(bytes),
+            Output::Object(object) => attached(|py| write_all(object.get().bind(py), &bytes))
                 .map_err(|e| raised("writing to the file object", e)),
         }
     }
@@ -62,15 +75,16 @@ impl Sink for CancellableSink {
         self.cancel.check()?;
         match &mut self.output {
             Output::Path(sink) => sink.finish(),
+            Output::Url(sink) => sink.finish(),
             Output::Object(object) => {
                 let flush = |py: Python<'_>| -> PyResult<()> {
-                    let object = object.bind(py);
+                    let object = object.get().bind(py);
                     if object.hasattr("flush")? {
                         object.call_method0("flush")?;
                     }
                     Ok(())
                 };
-                Python::attach(flush).map_err(|e| raised("flushing the file object", e))
+                attached(flush).map_err(|e| raised("flushing the file object", e))
             }
         }
     }
@@ -264,9 +278,8 @@ fn column_options(mut out: ColumnOptions, of: &Bound<'_, PyDict>) -> PyResult<Co
     match object(of, "bloom")? {
         None => {}
         Some(flag) if flag.is_instance_of::<pyo3::types::PyBool>() => {
-            if flag.extract()? {
-                out = out.with_bloom(bloom(None));
-            }
+            let wanted: bool = flag.extract()?;
+            out = if wanted { out.with_bloom(bloom(None)) } else { out };
         }
         Some(fpp) => out = out.with_bloom(bloom(Some(fpp.extract()?))),
     }
@@ -534,7 +547,7 @@ pub(crate) fn report_dict<'py>(
 
 /// Batches of an iterator of Python, each item a table or a batch.
 struct PyItems {
-    items: Py<PyAny>,
+    items: Kept<Py<PyAny>>,
     current: Option<Imported>,
     schema: SchemaRef,
     cancel: Cancel,
@@ -555,8 +568,8 @@ impl Iterator for PyItems {
                     Err(e) => return Some(Err(e)),
                 }
             }
-            let next = Python::attach(|py| -> PyResult<Option<Imported>> {
-                let mut items = self.items.bind(py).try_iter()?;
+            let next = attached(|py| -> PyResult<Option<Imported>> {
+                let mut items = self.items.get().bind(py).try_iter()?;
                 items.next().map(|item| import_stream(&item?)).transpose()
             });
             match next {
@@ -585,7 +598,7 @@ pub(crate) fn export<'py>(
     let streams: Vec<PyItems> = streams
         .into_iter()
         .map(|items| PyItems {
-            items: items.unbind(),
+            items: Kept::new(items.unbind()),
             current: None,
             schema: schema.clone(),
             cancel: cancel.clone(),

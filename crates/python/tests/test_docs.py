@@ -12,7 +12,7 @@ import marq
 import pytest
 
 MODULES = [m.name for m in pkgutil.iter_modules(marq.__path__) if m.name not in ("__main__", "_marq")]
-README = pathlib.Path(__file__).parent.parent / "README.md"
+PAGE = pathlib.Path(__file__).parent.parent / "PYPI.md"
 
 
 @pytest.mark.parametrize("name", ["__init__", *MODULES])
@@ -22,10 +22,10 @@ def test_docstrings_run(name: str, trips: str, monkeypatch: pytest.MonkeyPatch) 
     assert doctest.testmod(module).failed == 0
 
 
-def test_the_readme_runs(trips: str, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+def test_the_page_of_pypi_runs(trips: str, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     (tmp_path / "trips.parquet").write_bytes(pathlib.Path(trips).read_bytes())
     monkeypatch.chdir(tmp_path)
-    found = doctest.testfile(str(README), module_relative=False)
+    found = doctest.testfile(str(PAGE), module_relative=False)
     assert found.attempted > 10 and found.failed == 0
 
 

@@ -121,6 +121,33 @@ def test_subinterpreters_are_refused() -> None:
     interpreters.destroy(one)
 
 
+def test_bytes_that_arrow_holds_are_freed(trips: str) -> None:
+    import gc
+    import weakref
+
+    class Source:
+        is_local = True
+
+        def __init__(self) -> None:
+            self.data = pathlib.Path(trips).read_bytes()
+
+        def size(self) -> int:
+            return len(self.data)
+
+        def read_range(self, start: int, end: int) -> bytes:
+            return self.data[start:end]
+
+    source = Source()
+    gone = weakref.ref(source)
+    table = pa.table(marq.scan(source, views=True))
+    del source
+    assert table.num_rows == 1000
+    del table
+    for _ in range(100):
+        gc.collect()
+    assert gone() is None
+
+
 def resident() -> int:
     """Bytes of memory that are used."""
     return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

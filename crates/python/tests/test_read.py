@@ -292,3 +292,14 @@ def test_errors_are_pickled(trips: str) -> None:
     again = pickle.loads(pickle.dumps(e.value))
     assert type(again) is type(e.value) and again.kind == e.value.kind
     assert str(again) == str(e.value) and again.hint == e.value.hint
+
+
+def test_reads_and_writes_are_logged(trips: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", logger="marq"):
+        table = marq.read(trips, limit=5)
+        marq.scan(trips).count()
+        marq.write(table, io.BytesIO())
+    texts = [record.getMessage() for record in caplog.records if record.name == "marq"]
+    assert any("read 5 rows" in text for text in texts)
+    assert any("counted 1000 rows" in text for text in texts)
+    assert any("wrote 5 rows" in text for text in texts)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import io
 import mmap
 import os
 import pathlib
+import threading
 from typing import Any
 
 import marq
@@ -108,9 +111,50 @@ def test_an_empty_folder_is_refused(tmp_path: pathlib.Path) -> None:
         marq.read(tmp_path)
 
 
-def test_urls_say_how_to_read_them() -> None:
-    with pytest.raises(marq.UnsupportedError, match="obstore"):
-        marq.read("s3://bucket/key.parquet")
+def test_urls_that_are_not_opened_say_how_to_read_them() -> None:
+    with pytest.raises(marq.UnsupportedError, match="fsspec"):
+        marq.read("hdfs://host/key.parquet")
+    with pytest.raises(marq.UnsupportedError, match="listed"):
+        marq.read("s3://bucket/*.parquet")
+
+
+class Server(http.server.SimpleHTTPRequestHandler):
+    """Serves ranges of files."""
+
+    def do_GET(self) -> None:
+        data = (pathlib.Path(self.directory) / self.path.lstrip("/").split("?")[0]).read_bytes()
+        span = self.headers.get("Range")
+        start, end = 0, len(data) - 1
+        if span is not None:
+            first, _, last = span.removeprefix("bytes=").partition("-")
+            start = int(first) if first else max(0, len(data) - int(last))
+            end = min(int(last), end) if first and last else end
+        self.send_response(206 if span else 200)
+        self.send_header("Accept-Ranges", "bytes")
+        self.send_header("ETag", '"1"')
+        self.send_header("Content-Length", str(end + 1 - start))
+        if span is not None:
+            self.send_header("Content-Range", f"bytes {start}-{end}/{len(data)}")
+        self.end_headers()
+        self.wfile.write(data[start : end + 1])
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def test_web_servers_are_read(trips: str) -> None:
+    handler = functools.partial(Server, directory=os.path.dirname(trips))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/trips.parquet?token=secret"
+        scan = marq.scan(url, url_options={"retries": 0, "timeout": 20})
+        assert scan.filter("id < 5").count() == 5
+        assert scan.read() == marq.read(trips)
+        assert "secret" not in repr(scan)
+        server.shutdown()
+    with pytest.raises(marq.IoError) as e:
+        marq.read(url, url_options={"retries": 0, "timeout": 2})
+    assert "secret" not in str(e.value)
 
 
 @pytest.fixture

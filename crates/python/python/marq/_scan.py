@@ -12,6 +12,7 @@ from . import _marq
 from ._crypt import Decryption
 from ._errors import UsageError
 from ._expr import Column, Condition
+from ._log import debug, warning
 from ._marq import Schema, Table
 from ._sources import expand
 
@@ -86,12 +87,18 @@ class Batches:
         self._native = native
         self._progress = progress
         self._rows, self._total = 0, total
+        self._warned = 0
 
     def __iter__(self) -> Iterator[Table]:
         return self
 
     def _next(self) -> Table | None:
         batch = self._native.next()
+        if batch is None:
+            damage = self._native.damage
+            for text in damage[self._warned :]:
+                warning("skipped %s", text)
+            self._warned = len(damage)
         if batch is not None and self._progress is not None:
             self._rows += batch.num_rows
             self._progress(self._rows, self._total)
@@ -166,6 +173,7 @@ class Scan:
         keys: Decryption | None = None,
         limits: Mapping[str, int] | None = None,
         hive: bool = True,
+        url_options: Mapping[str, Any] | None = None,
         lengths: list[int] | None = None,
         files: _marq.Files | None = None,
         expanded: Any = None,
@@ -174,6 +182,7 @@ class Scan:
         self._expanded = expand(source, hive) if expanded is None else expanded
         self._options = dict(options)
         self._keys, self._limits = keys, limits
+        self._urls = url_options
         self._lengths = lengths
         self._native = files
         self._progress = progress
@@ -186,7 +195,8 @@ class Scan:
             sources, names, partitions = self._expanded
             keys = None if self._keys is None else self._keys._native()
             limits = None if self._limits is None else dict(self._limits)
-            files = _marq.Files(sources, names, partitions, keys, limits)
+            urls = None if self._urls is None else dict(self._urls)
+            files = _marq.Files(sources, names, partitions, keys, limits, urls)
             if self._lengths is not None and files.lengths() != self._lengths:
                 raise UsageError("the files were changed since the parts were made")
             self._native = files
@@ -198,6 +208,7 @@ class Scan:
             {**self._options, **options},
             keys=self._keys,
             limits=self._limits,
+            url_options=self._urls,
             lengths=self._lengths,
             files=self._native,
             expanded=self._expanded,
@@ -260,8 +271,11 @@ class Scan:
 
     def read(self) -> Table:
         """All rows, in memory."""
-        if self._progress is None:
-            return self._files.read(self._options)
+        # With damage that is skipped, the batches have the account.
+        if self._progress is None and "on_damage" not in self._options:
+            table = self._files.read(self._options)
+            debug("%s: read %d rows", self, table.num_rows)
+            return table
         batches = self.batches()
         return _marq.concat_tables(batches.schema, list(batches))
 
@@ -278,7 +292,9 @@ class Scan:
         options = self._options if rows is None else {**self._options, "rows": rows}
         progress = self._progress if progress is None else _progress(progress)
         total = 0 if progress is None else self._files.rows(options)
-        return Batches(self._files.batches(options), progress, total)
+        native = self._files.batches(options)
+        debug("%s: reading batches", self)
+        return Batches(native, progress, total)
 
     def __iter__(self) -> Iterator[Table]:
         return iter(self.batches())
@@ -295,7 +311,9 @@ class Scan:
         >>> marq.scan("trips.parquet").select("id").take([700, 3, 3])["id"].to_pylist()
         [700, 3, 3]
         """
-        return self._files.take(self._options, [int(row) for row in rows])
+        table = self._files.take(self._options, [int(row) for row in rows])
+        debug("%s: took %d rows", self, table.num_rows)
+        return table
 
     def shuffled(
         self, seed: int = 0, window: int = 1 << 17, *, rows: int | None = None
@@ -315,7 +333,9 @@ class Scan:
 
     def count(self) -> int:
         """Number of rows. With a filter, columns are read only where the metadata do not decide."""
-        return self._files.count(self._options)
+        rows = self._files.count(self._options)
+        debug("%s: counted %d rows", self, rows)
+        return rows
 
     def __len__(self) -> int:
         return self.count()
@@ -513,6 +533,7 @@ def scan(
     limits: Mapping[str, int] | None = None,
     hive: bool = True,
     progress: Progress | bool | None = None,
+    url_options: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Scan:
     """A read that begins later: takes the options of :func:`read`, returns a :class:`Scan`.
@@ -530,6 +551,7 @@ def scan(
         keys=keys,
         limits=limits,
         hive=hive,
+        url_options=url_options,
         progress=_progress(progress),
     )
 
@@ -549,12 +571,13 @@ def read(
     limits: Mapping[str, int] | None = None,
     hive: bool = True,
     progress: Progress | bool | None = None,
+    url_options: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Table:
     """Reads rows into memory. What it returns is taken by any Arrow library, without a copy.
 
-    ``source`` is a path, a list of paths, a glob, a folder (with Hive partitions), bytes, a file
-    object, or ``(store, path)`` of obstore.
+    ``source`` is a path, a URL (s3, gs, az, http, https), a list of those, a glob, a folder (with
+    Hive partitions), bytes, a file object, or ``(store, path)`` of obstore.
 
     * ``columns``: names, or dotted paths into structs, in the order they are wanted.
     * ``where``: a condition, such as ``"fare > 10 and payment in ('card', 'cash')"``, in the language
@@ -564,6 +587,8 @@ def read(
     * ``threads``: that decode; all cores by default.
     * ``target``: a schema that all files are read into, or ``"union"`` for the columns of all files.
     * ``keys``: a :class:`Decryption`. ``limits``: what a file may make a read allocate.
+    * ``url_options``: ``endpoint``, ``region``, ``anonymous``, ``ca_file``, ``timeout`` in seconds and
+      ``retries`` of URLs; credentials come from the environment, as for the tool.
     * ``progress``: a function of the rows so far and in all, or ``True`` for a bar of tqdm.
 
     Further options: ``row_groups``, ``row_number``, ``row_group`` and ``file_name`` (names of added
@@ -588,7 +613,13 @@ def read(
         "target": target,
     }
     return scan(
-        source, keys=keys, limits=limits, hive=hive, progress=progress, **options
+        source,
+        keys=keys,
+        limits=limits,
+        hive=hive,
+        progress=progress,
+        url_options=url_options,
+        **options,
     ).read()
 
 

@@ -13,6 +13,9 @@ from urllib.parse import unquote
 from ._errors import UnsupportedError, UsageError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+# What the tool opens, too; the rest of a URL after ? may be a password.
+_REMOTE = re.compile(r"(s3a?|gcs?|gs|az|azure|adl|abfss?|https?)://", re.IGNORECASE)
+_SECRET = re.compile(r"(?<=://)[^/@]*@|[?#].*")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _SUFFIXES = (".parquet", ".parq", ".pq")
 _INTEGER = re.compile(r"-?[0-9]+\Z")
@@ -93,7 +96,7 @@ def expand(source: Any, hive: bool = True) -> tuple[list[Any], list[str | None],
             base, found = _paths(path)
             for one in found:
                 sources.append(one)
-                names.append(one)
+                names.append(_SECRET.sub("", one) if _REMOTE.match(one) else one)
                 folders.append(os.path.relpath(os.path.dirname(one) or ".", base or ".") if base is not None else None)
         else:
             native, name = _object(item)
@@ -102,7 +105,9 @@ def expand(source: Any, hive: bool = True) -> tuple[list[Any], list[str | None],
             folders.append(None)
     if not sources:
         raise UsageError("there is no file to read: the source is empty")
-    if hive and isinstance(source, (list, tuple)) and len(sources) > 1 and all(isinstance(s, str) for s in sources):
+    if hive and isinstance(source, (list, tuple)) and len(sources) > 1 and all(
+        isinstance(s, str) and not _URL.match(s) for s in sources
+    ):
         common = os.path.commonpath([os.path.dirname(os.path.abspath(s)) for s in sources])
         folders = [os.path.relpath(os.path.dirname(os.path.abspath(s)), common) for s in sources]
     return sources, names, _partitions(folders) if hive else None
@@ -143,6 +148,13 @@ def _paths(path: str) -> tuple[str | None, list[str]]:
     if _URL.match(path):
         if path.startswith("file://"):
             return _paths(unquote(path[len("file://") :]))
+        if _REMOTE.match(path):
+            if any(c in path.split("?")[0] for c in "*[") or path.endswith("/"):
+                raise UnsupportedError(
+                    f"{_SECRET.sub('', path)}: objects are not listed: name each, or list them with "
+                    "obstore"
+                )
+            return None, [path]
         scheme = path.split("://")[0]
         raise UnsupportedError(
             f"{scheme}:// is not read by itself: give (store, path) of obstore, or a file object, "

@@ -11,6 +11,7 @@ from typing import Any
 from . import _marq
 from ._crypt import Encryption
 from ._errors import UsageError
+from ._log import debug
 from ._marq import Schema
 from ._scan import Progress, _progress, size
 
@@ -318,6 +319,7 @@ class Writer:
         except BaseException:
             native.abort()
             raise
+        debug("%s: wrote %d rows, %d bytes", self._output, self._report.rows, self._report.bytes)
         return self._report
 
     finish = close
@@ -326,6 +328,7 @@ class Writer:
         """Gives the file up: nothing of it stays."""
         if self._native is not None and self._report is None:
             self._native.abort()
+            debug("%s: gave the file up", self._output)
         self._closed = True
 
     def __enter__(self) -> Writer:

@@ -1,0 +1,70 @@
+//! Calls into Python where another library may have released the GIL unseen by pyo3.
+//!
+//! pyo3 counts how often a thread is attached, and a library such as DuckDB detaches it without
+//! that count. So code that another library may call asks the interpreter itself ([`attached`]),
+//! and an object that another library may drop is dropped by the main thread ([`Kept`]).
+
+use std::any::Any;
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// Calls `work` with the GIL.
+pub(crate) fn attached<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    struct Attached(ffi::PyGILState_STATE);
+    impl Drop for Attached {
+        fn drop(&mut self) {
+            // SAFETY: the state is that of the call below, on the same thread.
+            unsafe { ffi::PyGILState_Release(self.0) };
+        }
+    }
+    // SAFETY: the interpreter is initialized, because it has imported the module. Unlike pyo3, the
+    // call finds out whether the thread is attached.
+    let _attached = Attached(unsafe { ffi::PyGILState_Ensure() });
+    Python::attach(work)
+}
+
+/// Calls `work` without the GIL, whether or not the thread has it, and so that pyo3 knows.
+pub(crate) fn detached<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    attached(|py| py.detach(work))
+}
+
+/// A value with an object of Python, which any thread may drop.
+pub(crate) struct Kept<T: Send + 'static>(Option<T>);
+
+impl<T: Send + 'static> Kept<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+
+    pub(crate) fn get(&self) -> &T {
+        self.0.as_ref().expect("it is taken when it is dropped")
+    }
+}
+
+impl<T: AsRef<[u8]> + Send + 'static> AsRef<[u8]> for Kept<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.get().as_ref()
+    }
+}
+
+static DROPPED: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
+
+impl<T: Send + 'static> Drop for Kept<T> {
+    fn drop(&mut self) {
+        let Some(value) = self.0.take() else { return };
+        DROPPED.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(value));
+        // SAFETY: any thread may call it, attached or not, and `drop_all` needs no argument. If the
+        // queue is full, the next call that fits drops everything.
+        unsafe { ffi::Py_AddPendingCall(Some(drop_all), std::ptr::null_mut()) };
+    }
+}
+
+/// Drops what other threads could not; the interpreter calls it on its main thread.
+extern "C" fn drop_all(_: *mut c_void) -> c_int {
+    let dropped = std::mem::take(&mut *DROPPED.lock().unwrap_or_else(PoisonError::into_inner));
+    Python::attach(|_| drop(dropped));
+    0
+}
