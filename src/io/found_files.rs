@@ -46,13 +46,15 @@ fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
 }
 
 /// The regular files below `folder` that match `names`, or whose endings are those of Parquet
-/// files. No folder is entered twice, so that links do not lead in circles.
+/// files. Links are followed after everything that is there without them, and no folder is entered
+/// twice: they do not lead in circles, and a file has its own path.
 fn walk(folder: &Path, names: Option<&[&str]>) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut entered = HashSet::new();
     // Folders, and the names that are still to be matched below them.
     let mut folders = vec![(folder.to_owned(), names.map(<[&str]>::to_vec))];
-    while let Some((folder, names)) = folders.pop() {
+    let mut links = Vec::new();
+    while let Some((folder, names)) = folders.pop().or_else(|| links.pop()) {
         let Ok(real) = folder.canonicalize() else { continue };
         if !folder.is_dir() || !entered.insert((real, names.clone())) {
             continue;
@@ -63,12 +65,14 @@ fn walk(folder: &Path, names: Option<&[&str]>) -> Result<Vec<PathBuf>> {
             let entry = entry.map_err(unreadable)?;
             let (path, name) = (entry.path(), entry.file_name());
             let name = name.to_string_lossy();
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            let later = if is_link { &mut links } else { &mut folders };
             let Some(names) = &names else {
                 if is_hidden(&name) {
                     continue;
                 }
                 match path.is_dir() {
-                    true => folders.push((path, None)),
+                    true => later.push((path, None)),
                     false if is_parquet(&path) && path.is_file() => found.push(path),
                     false => {}
                 }
@@ -77,10 +81,10 @@ fn walk(folder: &Path, names: Option<&[&str]>) -> Result<Vec<PathBuf>> {
             for rest in below(names, &name) {
                 match rest {
                     // A folder that matches stands for the files in it.
-                    [] if path.is_dir() => folders.push((path.clone(), None)),
+                    [] if path.is_dir() => later.push((path.clone(), None)),
                     [] if path.is_file() => found.push(path.clone()),
                     [] => {}
-                    rest => folders.push((path.clone(), Some(rest.to_vec()))),
+                    rest => later.push((path.clone(), Some(rest.to_vec()))),
                 }
             }
         }

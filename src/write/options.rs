@@ -503,7 +503,7 @@ impl WriteOptions {
             Profile::Balanced => (Compression::Zstd(3), PageVersion::V1, 1 << 20, 1 << 16),
             Profile::Small => (Compression::Zstd(12), PageVersion::V1, 1 << 20, 1 << 20),
             Profile::FastRead => (Compression::Lz4Raw, PageVersion::V2, 256 << 10, 20 << 10),
-            Profile::Points => (Compression::Zstd(3), PageVersion::V1, 8 << 10, 1 << 8),
+            Profile::Points => (Compression::Zstd(3), PageVersion::V1, 16 << 10, 1 << 9),
             Profile::Compatible => (Compression::Snappy, PageVersion::V1, 1 << 20, 1 << 16),
         };
         let mut settings = LeafSettings {

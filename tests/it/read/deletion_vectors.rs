@@ -43,7 +43,7 @@ fn set(rng: &mut Rng, numbers: &[u32]) -> Vec<u8> {
             body.extend((runs.len() as u16).to_le_bytes());
             for run in runs {
                 body.extend(run[0].to_le_bytes());
-                body.extend((run.len() as u16 - 1).to_le_bytes());
+                body.extend(((run.len() - 1) as u16).to_le_bytes());
             }
         } else if low.len() <= 4096 {
             low.iter().for_each(|n| body.extend(n.to_le_bytes()));
