@@ -16,17 +16,12 @@ pub(crate) fn concat(command: &Concat, global: &Global) -> Result<()> {
     let first = |reader: Reader| match command.columns.names() {
         names if names.is_empty() => Ok(reader),
         names => {
-            let all: Vec<String> = reader
-                .metadata()
-                .schema()
-                .root()
-                .children()
-                .map(|node| node.name().to_owned())
-                .collect();
+            let root = reader.metadata().schema().root();
+            let all: Vec<String> = root.children().map(|node| node.name().to_owned()).collect();
             reader.project(input::columns(&all, &names)?).map_err(Failure::from)
         }
     };
-    let output = match (&global.output, command.joining.dry_run) {
+    let output = match (&global.output, command.joining.copying.dry_run) {
         (Some(path), _) => path.clone(),
         (None, true) => "-".into(),
         (None, false) => {
@@ -46,7 +41,7 @@ pub(crate) fn concat(command: &Concat, global: &Global) -> Result<()> {
 
 /// Adds the rows of files to a file.
 pub(crate) fn append(command: &Append, global: &Global) -> Result<()> {
-    if global.output.is_some() && !command.joining.dry_run {
+    if global.output.is_some() && !command.joining.copying.dry_run {
         return Err(Failure::Usage(
             "append changes its first file: leave out -o, or use concat".to_owned(),
         ));
@@ -86,7 +81,7 @@ impl Joined {
         first: impl FnOnce(Reader) -> Result<Reader>,
     ) -> Result<Self> {
         // The prefix is that of the new file.
-        let encryption = keys::encryption(&joining.encrypt, global)?;
+        let encryption = keys::encryption(&joining.copying.encrypt, global)?;
         let mut readers = Vec::with_capacity(paths.len());
         for path in paths {
             readers.push(input::open(path, global)?);
@@ -98,8 +93,9 @@ impl Joined {
         let is_encrypted = encryption.is_some();
         let rewrite = Rewrite::new(readers)
             .by_name(joining.by_name)
-            .verify_checksums(joining.verify_checksums);
-        let mut rewrite = rewriting::key_values(rewrite, &joining.set_kv, &joining.drop_kv)?;
+            .verify_checksums(joining.copying.verify_checksums);
+        let mut rewrite =
+            rewriting::key_values(rewrite, &joining.copying.set_kv, &joining.copying.drop_kv)?;
         if let Some(encryption) = encryption {
             rewrite = rewrite.encryption(encryption);
         }
@@ -109,7 +105,7 @@ impl Joined {
     /// The same for a file that becomes longer.
     fn append(&self, command: &Append, global: &Global) -> Result<()> {
         let path = Path::new(&command.file);
-        if command.joining.dry_run {
+        if command.joining.copying.dry_run {
             let to_screen = Global { output: None, ..global.clone() };
             let plan = PlanReport::new(&self.paths, command.file.clone(), self.rewrite.plan()?);
             let plan = plan.with_kept(self.rewrite.kept_bytes()?);
@@ -129,7 +125,7 @@ impl Joined {
         joining: &Joining,
         global: &Global,
     ) -> Result<()> {
-        if joining.dry_run {
+        if joining.copying.dry_run {
             let plan = self.rewrite.plan()?;
             // The output is that of the command, and the plan is shown.
             let to_screen = Global { output: None, ..global.clone() };

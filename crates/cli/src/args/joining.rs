@@ -1,7 +1,7 @@
 //! The flags of `concat` and `append`.
 
 use super::shared::{Columns, Files};
-use super::writing::EncryptFlags;
+use super::writing::Copying;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Concat {
@@ -32,18 +32,6 @@ pub(crate) struct Joining {
     /// wide as it takes. Only column chunks of another type are decoded.
     #[arg(long)]
     pub(crate) by_name: bool,
-    /// Write nothing, and show what would be copied.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Look at each page, and verify its checksum.
-    #[arg(long)]
-    pub(crate) verify_checksums: bool,
-    /// Set a key of the key-value metadata; may be repeated.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set_kv: Vec<String>,
-    /// Leave out a key of the key-value metadata; may be repeated.
-    #[arg(long, value_name = "KEY")]
-    pub(crate) drop_kv: Vec<String>,
     #[command(flatten)]
-    pub(crate) encrypt: EncryptFlags,
+    pub(crate) copying: Copying,
 }

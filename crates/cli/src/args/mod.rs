@@ -22,12 +22,14 @@ pub(crate) use self::inspecting::{
 };
 pub(crate) use self::joining::{Append, Concat, Joining};
 pub(crate) use self::pictures::{ColorBy, FileReport, Map, Picture, Section, Size, SizeBy};
-pub(crate) use self::rewriting::{Compact, Copying, Rewrite, Split, StatsLevel};
+pub(crate) use self::rewriting::{Compact, Rewrite, Split, StatsLevel};
 pub(crate) use self::shared::{
     BinaryForm, By, Columns, DecimalForm, Files, MapForm, SourceFile, ValueForms, size,
 };
 use self::shared::{KEYS, OUTPUT, READING, TEXT};
-pub(crate) use self::writing::{AlgorithmName, EncryptFlags, ProfileName, Switch, WriteFlags};
+pub(crate) use self::writing::{
+    AlgorithmName, Copying, EncryptFlags, ProfileName, Switch, WriteFlags,
+};
 
 /// Inspect Parquet files, and convert them to and from other formats.
 ///

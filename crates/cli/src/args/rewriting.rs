@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::shared::{Columns, SourceFile, size};
-use super::writing::{EncryptFlags, WriteFlags};
+use super::writing::{Copying, EncryptFlags, WriteFlags};
 
 /// Flags that say how a file is written anew.
 const SETTINGS: [&str; 12] = [
@@ -72,25 +72,6 @@ pub(crate) enum StatsLevel {
     Chunk,
     /// Bounds of column chunks and pages.
     Page,
-}
-
-/// Settings of each new file.
-#[derive(Debug, Default, clap::Args)]
-pub(crate) struct Copying {
-    /// Write nothing, and show what would be copied and what encoded, and why.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Look at each page, and verify its checksum.
-    #[arg(long)]
-    pub(crate) verify_checksums: bool,
-    /// Set a key of the key-value metadata; may be repeated.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set_kv: Vec<String>,
-    /// Leave out a key of the key-value metadata; may be repeated.
-    #[arg(long, value_name = "KEY")]
-    pub(crate) drop_kv: Vec<String>,
-    #[command(flatten)]
-    pub(crate) encrypt: EncryptFlags,
 }
 
 #[derive(Debug, clap::Args)]

@@ -143,3 +143,22 @@ pub(crate) enum Switch {
     On,
     Off,
 }
+
+/// How a file is copied into a new one.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Copying {
+    /// Write nothing, and show what would be copied and what encoded, and why.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Look at each page, and verify its checksum.
+    #[arg(long)]
+    pub(crate) verify_checksums: bool,
+    /// Set a key of the key-value metadata; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set_kv: Vec<String>,
+    /// Leave out a key of the key-value metadata; may be repeated.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) drop_kv: Vec<String>,
+    #[command(flatten)]
+    pub(crate) encrypt: EncryptFlags,
+}
