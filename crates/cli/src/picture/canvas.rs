@@ -1,4 +1,4 @@
-//! What a picture is drawn of, and its measures.
+//! The parts that a picture is drawn of, and its measures.
 
 use crate::args::{ColorBy, Global};
 use crate::layout::{FileLayout, Grid, GridSize, Overlay, Strip};

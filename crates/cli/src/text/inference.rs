@@ -1,4 +1,4 @@
-//! What CSV and JSON lines have in common: the types of `--schema`, and those that are inferred.
+//! The types of CSV and JSON lines: those of `--schema`, and those that are inferred.
 
 use arrow_schema::{DataType, Field};
 
