@@ -275,24 +275,8 @@ fn azure(address: &Address, options: &UrlOptions) -> Result<Arc<dyn ObjectStore>
     if let Some(key) = variable("AZURE_STORAGE_KEY") {
         builder = builder.with_access_key(key);
     }
-    let variables = [
-        "AZURE_STORAGE_KEY",
-        "AZURE_STORAGE_ACCOUNT_KEY",
-        "AZURE_STORAGE_ACCESS_KEY",
-        "AZURE_STORAGE_MASTER_KEY",
-        "AZURE_STORAGE_SAS_TOKEN",
-        "AZURE_STORAGE_SAS_KEY",
-        "AZURE_STORAGE_TOKEN",
-        "AZURE_STORAGE_CLIENT_SECRET",
-        "AZURE_CLIENT_SECRET",
-        "AZURE_FEDERATED_TOKEN_FILE",
-        "AZURE_USE_AZURE_CLI",
-        "AZURE_SKIP_SIGNATURE",
-        "AZURE_STORAGE_USE_EMULATOR",
-        "IDENTITY_ENDPOINT",
-    ];
     let is_given = stated.contains_key("accountkey")
-        || variables.into_iter().any(|name| variable(name).is_some());
+        || AZURE_VARIABLES.into_iter().any(|name| variable(name).is_some());
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     } else if !is_given && !environment::is_machine_of("Microsoft Corporation") {
@@ -302,6 +286,24 @@ fn azure(address: &Address, options: &UrlOptions) -> Result<Arc<dyn ObjectStore>
     }
     Ok(Arc::new(builder.build().map_err(|e| refused(&e))?))
 }
+
+/// Variables that say how Azure knows the user.
+const AZURE_VARIABLES: [&str; 14] = [
+    "AZURE_STORAGE_KEY",
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_ACCESS_KEY",
+    "AZURE_STORAGE_MASTER_KEY",
+    "AZURE_STORAGE_SAS_TOKEN",
+    "AZURE_STORAGE_SAS_KEY",
+    "AZURE_STORAGE_TOKEN",
+    "AZURE_STORAGE_CLIENT_SECRET",
+    "AZURE_CLIENT_SECRET",
+    "AZURE_FEDERATED_TOKEN_FILE",
+    "AZURE_USE_AZURE_CLI",
+    "AZURE_SKIP_SIGNATURE",
+    "AZURE_STORAGE_USE_EMULATOR",
+    "IDENTITY_ENDPOINT",
+];
 
 /// The parts of `AccountName=…;AccountKey=…`, by their names in small letters.
 fn connection_string(text: &str) -> HashMap<String, String> {
