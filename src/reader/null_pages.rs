@@ -116,7 +116,8 @@ impl NullFilled {
         start: u64,
     ) -> Result<OrReason<(Self, Vec<NulledPage>)>> {
         let options = &reader.options;
-        if options.filter.is_some() || options.selection.is_some() {
+        let picks_rows = options.selection.is_some() || options.not_deleted.is_some();
+        if options.filter.is_some() || picks_rows {
             return Ok(Err("the rows of this read are filtered"));
         }
         if options.arrow.target.is_some() {

@@ -220,7 +220,12 @@ fn lookups_and_ranges_are_priced_and_no_target_lets_a_file_grow_beyond_its_bound
     let text = |i: i64| format!("{:016x}", (i * 2_654_435_761) % (1 << 40));
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..n).map(text)));
     let days: ArrayRef = Arc::new(Int64Array::from_iter_values((0..n).map(|i| i * 7_919 % 30_011)));
-    let payload = |i: i64| format!("{:032x}", u128::MAX / (i as u128 * 7_919 + 13)).repeat(2);
+    // Texts that no codec makes small.
+    let mix = |i: i64| {
+        let mixed = i.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+        mixed.wrapping_mul(0xD6E8_FEB8_6659_FD93)
+    };
+    let payload = |i: i64| (0..8).map(|k| format!("{:016x}", mix(i * 8 + k))).collect::<String>();
     let payloads: ArrayRef = Arc::new(StringArray::from_iter_values((0..n).map(payload)));
     folder.columns("own.parquet", vec![("key", texts), ("day", days), ("payload", payloads)]);
     let args = ["convert", "own.parquet", "-o", "many.parquet", "--row-group-rows", "4000"];
