@@ -142,25 +142,35 @@ def run(code: str, path: pathlib.Path, out: pathlib.Path) -> list[float] | None:
     return [float(word) for word in done.stdout.split()[-3:]]
 
 
+def make_aside(path: pathlib.Path, rows: int) -> None:
+    """Makes a file in another process: a child begins with the largest resident memory of its parent."""
+    subprocess.run([sys.executable, __file__, "--make", str(path), str(rows)], check=True)
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--make"]:
+        make(pathlib.Path(sys.argv[2]), int(sys.argv[3]))
+        return
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else f"{folder}/file.parquet")
         if len(sys.argv) < 2:
-            make(path, 2_000_000)
+            make_aside(path, 2_000_000)
         out = pathlib.Path(folder) / "out.parquet"
         print(f"{path.stat().st_size >> 20} MiB, {os.cpu_count()} cores, best of {ROUNDS}; wall s | CPU s | MiB; x: wall of marq = 1")
         for job, codes in JOBS.items():
             best: dict[str, list[float]] = {}
+            if os.environ.get("ONLY", job) != job:
+                continue
             for _ in range(ROUNDS):
                 for name, code in codes.items():
                     if (found := run(code, path, out)) is not None:
                         best[name] = [min(pair) for pair in zip(found, best.get(name, found))]
-            print(job)
+            print(job, flush=True)
             for name, (wall, cpu, memory) in best.items():
                 print(f"  {name:12} {wall:8.3f} | {cpu:8.3f} | {memory:6.0f} | x {wall / best['marq'][0]:6.2f}")
         if os.environ.get("ITERATE"):
             large = pathlib.Path(folder) / "large.parquet"
-            make(large, int(os.environ.get("ITERATE_ROWS", "12000000")))
+            make_aside(large, int(os.environ.get("ITERATE_ROWS", "12000000")))
             print(f"iterating {large.stat().st_size >> 20} MiB: resident MiB at ten moments, largest")
             for name, code in ITERATE.items():
                 text = PRELUDE.replace("{taken}", "[]") + code + "\nprint(seen[:: max(1, len(seen) // 10)], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
