@@ -120,6 +120,18 @@ fn read(
     Ok(None)
 }
 
+/// Finds the first invalid value of a VARIANT or FILE column.
+fn fault_of_values(array: &ArrayRef, is_variant: bool) -> Result<Option<(usize, String)>> {
+    if is_variant {
+        let column = VariantArray::new(array.as_struct())?;
+        let mut rows = StoredRows::new(&column);
+        let found = (0..column.len()).find_map(|row| rows.check(row).err().map(|e| (row, e)));
+        return Ok(found.map(|(row, error)| (row, error.message().to_owned())));
+    }
+    let found = FileColumn::new(array.as_struct())?.first_invalid();
+    Ok(found.map(|(row, why)| (row, why.to_owned())))
+}
+
 /// Finds the first invalid value below an array, by its row there, in the VARIANT or FILE group
 /// that `before` others precede.
 fn fault(field: &Field, array: &ArrayRef, before: &mut usize) -> Result<Option<(usize, String)>> {
@@ -127,19 +139,7 @@ fn fault(field: &Field, array: &ArrayRef, before: &mut usize) -> Result<Option<(
     if is_variant || FileColumn::is_file(field) {
         let is_wanted = *before == 0;
         *before = before.wrapping_sub(1);
-        if !is_wanted {
-            return Ok(None);
-        }
-    }
-    if is_variant {
-        let column = VariantArray::new(array.as_struct())?;
-        let mut rows = StoredRows::new(&column);
-        let found = (0..column.len()).find_map(|row| rows.check(row).err().map(|e| (row, e)));
-        return Ok(found.map(|(row, error)| (row, error.message().to_owned())));
-    }
-    if FileColumn::is_file(field) {
-        let found = FileColumn::new(array.as_struct())?.first_invalid();
-        return Ok(found.map(|(row, why)| (row, why.to_owned())));
+        return if is_wanted { fault_of_values(array, is_variant) } else { Ok(None) };
     }
     let mut of_items = |item: &Field, items: &ArrayRef, ends: &dyn Fn(usize) -> usize| {
         let found = fault(item, items, before)?;

@@ -70,34 +70,47 @@ pub(super) fn append<'a>(
             }
             _ => from.intervals(unit, bytes.own()),
         },
+        (WriteConversion::Bytes { .. } | WriteConversion::FixedBytes(_), out) => {
+            append_bytes(&from, conversion, out).unwrap_or_else(|| Err(no_conversion()))
+        }
+        _ => Err(no_conversion()),
+    }
+}
+
+/// Appends byte strings; `None` if there is no way from the array to the leaf.
+fn append_bytes<'a>(
+    from: &WantedSlots<'a, '_>,
+    conversion: WriteConversion,
+    out: &mut LeafValues<'a>,
+) -> Option<Result<()>> {
+    match (conversion, out) {
         (WriteConversion::Bytes { layout }, LeafValues::Bytes(out)) => {
             let before = out.len();
-            from.bytes(layout, out).ok_or_else(no_conversion)?;
-            match layout {
-                BytesLayout::Offsets64 => check_lengths(out, before),
-                BytesLayout::Offsets32 | BytesLayout::Views => Ok(()),
+            from.bytes(layout, out)?;
+            if layout == BytesLayout::Offsets64 {
+                return Some(check_lengths(out, before));
             }
         }
         (WriteConversion::Bytes { layout }, LeafValues::Fixed { width, bytes }) => {
             let mut values = ByteArrayValues::new();
-            from.bytes(layout, &mut values).ok_or_else(no_conversion)?;
-            append_of_width(&values, *width, bytes.own())
+            from.bytes(layout, &mut values)?;
+            return Some(append_of_width(&values, *width, bytes.own()));
         }
         (WriteConversion::FixedBytes(n), LeafValues::Fixed { bytes, .. }) => {
             let bytes = bytes.own();
-            from.fixed_bytes(n, |run| bytes.extend_from_slice(run)).ok_or_else(no_conversion)
+            from.fixed_bytes(n, |run| bytes.extend_from_slice(run))?;
         }
         (WriteConversion::FixedBytes(0), LeafValues::Bytes(out)) => {
             let out = out.slices_mut();
             from.for_each_run(|run| out.extend(run.map(|_| &[][..])));
-            Ok(())
         }
         (WriteConversion::FixedBytes(n), LeafValues::Bytes(out)) => {
             let out = out.slices_mut();
-            from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n))).ok_or_else(no_conversion)
+            from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n)))?;
         }
-        _ => Err(no_conversion()),
+        _ => return None,
     }
+    Some(Ok(()))
 }
 
 /// Checks that values are not longer than the 31 bits that the format counts with. Only 64-bit
