@@ -102,9 +102,9 @@ fn unsafe_stands_in_simd_and_trusted_alone() {
     assert!(found.is_empty(), "unsafe outside its home: {}", found.join(", "));
 }
 
-/// Of every folder of the library, of the DataFusion crate and of the tool: each file uses only what stands above it in the `mod` lines of its folder's
-/// `mod.rs` (or of the file that bears the folder's name), which itself comes last. So there are no
-/// circles.
+/// Of every folder of the library, of the DataFusion crate and of the tool: each file uses only
+/// what stands above it in the `mod` lines of its folder's `mod.rs` (or of the file that bears the
+/// folder's name), which itself comes last. So there are no circles.
 #[test]
 fn files_of_a_folder_use_only_what_stands_above_them_in_its_list() {
     let (mut broken, mut checked) = (Vec::new(), 0);
