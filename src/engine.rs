@@ -118,3 +118,13 @@ pub use crate::read::wiring::ReadWiring;
 #[cfg(feature = "async")]
 pub use crate::reader::KnownFile;
 pub use crate::write::row_group::batch_bytes;
+
+/// Lets one SIMD kernel run with less than this machine has, for `benches/kernels.rs`.
+///
+/// `kernel` is a name of the ledger in `docs/kernels.md`, `level` is `scalar`, `avx2` or `best`.
+/// Returns false, and changes nothing, unless the build had `MARQUETRY_ISA=switch` in its
+/// environment.
+#[doc(hidden)]
+pub fn switch_kernel(kernel: &str, level: &str) -> bool {
+    crate::simd::switch(kernel, level)
+}

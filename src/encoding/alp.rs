@@ -21,11 +21,11 @@ use bytes::Bytes;
 use super::too_few_values;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
-use crate::simd::Isa;
 use crate::simd::decimals::{Fit, Powers, QUICK_32, QUICK_64, integers_f32, integers_f64};
 use crate::simd::native::{Native, Word, append_bytes_le};
 use crate::simd::pack::{pack_u32_with, pack_u64_with};
 use crate::simd::unpack::{unpack_u32, unpack_u64};
+use crate::simd::{Isa, Kernel};
 
 const SPEC: Spec = Spec::Encodings("ALP");
 
@@ -414,7 +414,7 @@ impl<F: Float> Decoder<F> {
 /// # Panics
 /// If there are more than `i32::MAX` values, or the page were longer than 4 GiB.
 pub(crate) fn encode_into<F: Float>(values: &[F], out: &mut Vec<u8>) {
-    let isa = Isa::best();
+    let isa = Isa::for_kernel(Kernel::Decimals);
     let n = i32::try_from(values.len()).expect("a page of at most 2^31 values");
     out.extend_from_slice(&[0, 0, LOG_VECTOR]);
     append_bytes_le(&[n], out);

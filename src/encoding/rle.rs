@@ -26,13 +26,13 @@ pub(crate) use self::encode::{
 };
 use crate::bytes::Cursor;
 use crate::error::{Error, Result};
-use crate::simd::Isa;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::gather::{gather, gather_packed};
 use crate::simd::native::PlainOldData;
 use crate::simd::ops::{self, SimdOps, SimdTask};
 use crate::simd::planes::LevelBitPlanes;
 use crate::simd::unpack::unpack_u32;
+use crate::simd::{Isa, Kernel};
 
 /// Decodes a hybrid stream.
 #[derive(Debug, Clone)]
@@ -330,7 +330,7 @@ impl Hybrid {
     /// # Errors
     /// `Malformed` if there are fewer; `out` has those before the error then.
     pub(crate) fn read_planes(&mut self, n: usize, out: &mut LevelBitPlanes) -> Result<()> {
-        let isa = Isa::best();
+        let isa = Isa::for_kernel(Kernel::Levels);
         let mut left = n;
         while left > 0 {
             if self.run_left() == 0 && !out.is_one_number() {

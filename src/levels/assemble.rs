@@ -13,9 +13,9 @@ use arrow_buffer::OffsetBuffer;
 use super::validity::Validity;
 use crate::error::{Error, LimitKind, Result};
 use crate::schema::Levels;
-use crate::simd::Isa;
 use crate::simd::ops::{self, BLOCK, SimdOps, SimdTask, all, nth_set};
 use crate::simd::planes::LevelBitPlanes;
+use crate::simd::{Isa, Kernel};
 use crate::trusted::ListOffsets;
 
 /// The slots of a list node.
@@ -44,7 +44,7 @@ pub(crate) fn list_slots<O: OffsetSizeTrait>(
 ) -> Result<Lists<O>> {
     let offsets = ListOffsets::with_capacity(expected.min(def.len()));
     let find = FindLists { def, rep, node, element, item_rep, offsets };
-    let (offsets, validity) = ops::run(Isa::best(), find);
+    let (offsets, validity) = ops::run(Isa::for_kernel(Kernel::Levels), find);
     let offsets = offsets.finish().ok_or_else(|| {
         Error::limit(
             LimitKind::ArrayLength,
@@ -97,7 +97,7 @@ pub(crate) fn validity(def: &LevelBitPlanes, rep: &LevelBitPlanes, node: Levels)
         out.push_run(level >= node.present, slots);
         return out;
     }
-    ops::run(Isa::best(), FindSlots { def, rep, node })
+    ops::run(Isa::for_kernel(Kernel::Levels), FindSlots { def, rep, node })
 }
 
 struct FindSlots<'a> {
@@ -148,7 +148,7 @@ pub(crate) fn leaf_validity(
         let values = validity.push_all(level >= present, slots);
         return Decoded { slots, values };
     }
-    ops::run(Isa::best(), FindValues { def, range, slot, present, validity })
+    ops::run(Isa::for_kernel(Kernel::Levels), FindValues { def, range, slot, present, validity })
 }
 
 struct FindValues<'a> {
@@ -189,7 +189,7 @@ pub(crate) fn rows(rep: &LevelBitPlanes, range: Range<usize>, max: usize) -> (us
         }
         // No row begins here: all of it belongs to the row that is open.
         Some(_) => (0, range.end),
-        None => ops::run(Isa::best(), FindRows { rep, range, max }),
+        None => ops::run(Isa::for_kernel(Kernel::Levels), FindRows { rep, range, max }),
     }
 }
 

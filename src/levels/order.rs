@@ -20,9 +20,9 @@
 use super::validity::Validity;
 use crate::error::{Error, Result, Spec};
 use crate::schema::Levels;
-use crate::simd::Isa;
 use crate::simd::ops::{self, BLOCK, SimdOps, SimdTask};
 use crate::simd::planes::LevelBitPlanes;
+use crate::simd::{Isa, Kernel};
 
 /// Checks the levels of a column chunk by the table, piece by piece.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl Order {
             return Ok(());
         }
         let elements = &self.elements;
-        match ops::run(Isa::best(), FindWrong { def, rep, elements, before }) {
+        match ops::run(Isa::for_kernel(Kernel::Levels), FindWrong { def, rep, elements, before }) {
             None => Ok(()),
             Some(wrong) => Err(self.wrong(def, rep, before, wrong)),
         }
@@ -150,7 +150,10 @@ pub(crate) fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
             && same_up_to(a.rep, b.rep, node.rep);
     }
     let of = |leaf: OfLeaf<'_>, levels: &LevelBitPlanes, level: u16| {
-        ops::run(Isa::best(), ElementLevels { levels, rep: leaf.rep, level, max: node.rep })
+        ops::run(
+            Isa::for_kernel(Kernel::Levels),
+            ElementLevels { levels, rep: leaf.rep, level, max: node.rep },
+        )
     };
     let same = |a: Validity, b: Validity| a.len() == b.len() && a.into_nulls() == b.into_nulls();
     (0..=node.present).all(|level| same(of(a, a.def, level), of(b, b.def, level)))
@@ -164,7 +167,7 @@ fn same_up_to(a: &LevelBitPlanes, b: &LevelBitPlanes, max: u16) -> bool {
     }
     (1..=max).all(|level| match (a.uniform(), b.uniform()) {
         (Some(a), Some(b)) => (a >= level) == (b >= level),
-        _ => ops::run(Isa::best(), SameLevels { a, b, level }),
+        _ => ops::run(Isa::for_kernel(Kernel::Levels), SameLevels { a, b, level }),
     })
 }
 

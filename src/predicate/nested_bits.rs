@@ -3,8 +3,8 @@
 
 use arrow_buffer::{BooleanBuffer, Buffer};
 
-use crate::simd::Isa;
 use crate::simd::bitmap::deposit;
+use crate::simd::{Isa, Kernel};
 
 /// The set bits of `outer` that `inner`, which has a bit for each of them, sets too.
 pub(crate) fn within(outer: &BooleanBuffer, inner: &BooleanBuffer) -> BooleanBuffer {
@@ -34,7 +34,7 @@ fn words(
     inner: &BooleanBuffer,
     mut make: impl FnMut(u64, u64) -> u64,
 ) -> BooleanBuffer {
-    let isa = Isa::best();
+    let isa = Isa::for_kernel(Kernel::Bits);
     let mut out = Vec::with_capacity(outer.len().div_ceil(64) + 1);
     let mut inner = Bits { words: inner.bit_chunks().iter_padded(), word: 0, left: 0 };
     for mask in outer.bit_chunks().iter_padded() {

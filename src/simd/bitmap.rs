@@ -1,7 +1,7 @@
 //! [`Bitmap`] is a growable bitmap for validity, booleans and selections. The first bit is the
 //! lowest of the first byte, as in Arrow and in the format.
 
-use super::Isa;
+use super::{Isa, Kernel};
 
 /// Bits of a word.
 pub(super) const WORD: usize = 64;
@@ -137,7 +137,7 @@ impl Bitmap {
     pub(crate) fn spread(&mut self, start: usize, validity: &Self, first: usize, slots: usize) {
         let dense: Vec<u64> = (start..self.len).step_by(64).map(|at| self.word_at(at)).collect();
         self.truncate(start);
-        let isa = Isa::best();
+        let isa = Isa::for_kernel(Kernel::Bits);
         let dense = Self { len: dense.len() * 64, words: dense };
         let mut from = 0;
         for at in (0..slots).step_by(64) {
@@ -158,7 +158,7 @@ impl Bitmap {
         first: usize,
         n: usize,
     ) {
-        let isa = Isa::best();
+        let isa = Isa::for_kernel(Kernel::Bits);
         for at in (0..n).step_by(64) {
             let mask = keep.word_at(first + at) & (u64::MAX >> (64 - (n - at).min(64)));
             let word = extract(isa, other.word_at(from + at), mask);

@@ -4,7 +4,8 @@
 //! Spec: AlpEncoding.md. Used by its encoder. No branch depends on a value, so that the compiler
 //! vectorises all of it.
 
-use super::{Isa, Level};
+use super::Isa;
+use super::compiled::{Definition, compiled};
 
 /// The powers of ten of an exponent and a factor: `up` is positive, `down` negative.
 #[derive(Debug, Clone, Copy)]
@@ -66,8 +67,16 @@ fn scale_f32(value: f32, powers: &Powers<f32>) -> (i32, bool) {
 /// Values of a step.
 const STEP: usize = 64;
 
+/// Values, the powers that scale them, and where their integers go.
+struct Scale<'a, F, I> {
+    values: &'a [F],
+    powers: &'a Powers<F>,
+    out: &'a mut [I],
+    bad: &'a mut [bool],
+}
+
 macro_rules! integers {
-    ($float:ty, $int:ty, $name:ident, $scale:ident, $body:ident, $avx2:ident, $avx512:ident) => {
+    ($float:ty, $int:ty, $name:ident, $scale:ident) => {
         /// Writes the integer of each value, and whether the value does not come back from it; the
         /// integer is anything then.
         ///
@@ -81,71 +90,38 @@ macro_rules! integers {
             bad: &mut [bool],
         ) -> Fit<$int> {
             assert!(values.len() == out.len() && values.len() == bad.len(), "one length");
-            match isa.level() {
-                Level::Scalar => $body(values, powers, out, bad),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: these exist only where `Isa::best` has found the features.
-                Level::Avx2 => unsafe { $avx2(values, powers, out, bad) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: as above.
-                Level::Avx512 => unsafe { $avx512(values, powers, out, bad) },
-            }
+            compiled(isa, Scale { values, powers, out, bad })
         }
 
-        #[inline(always)]
-        fn $body(
-            values: &[$float],
-            powers: &Powers<$float>,
-            out: &mut [$int],
-            bad: &mut [bool],
-        ) -> Fit<$int> {
-            let mut fit = Fit { least: <$int>::MAX, max: <$int>::MIN, bad: 0 };
-            // In steps, so that one loop makes vectors of floats and the other of integers.
-            let steps = values.chunks(STEP).zip(out.chunks_mut(STEP)).zip(bad.chunks_mut(STEP));
-            for ((values, out), bad) in steps {
-                for ((value, out), bad) in values.iter().zip(&mut *out).zip(&mut *bad) {
-                    let (integer, good) = $scale(*value, powers);
-                    *out = integer;
-                    *bad = !good;
+        impl Definition for Scale<'_, $float, $int> {
+            type Output = Fit<$int>;
+            const GAINS_BY_AVX512: bool = true;
+
+            #[inline(always)]
+            fn run(self) -> Self::Output {
+                let Self { values, powers, out, bad } = self;
+                let mut fit = Fit { least: <$int>::MAX, max: <$int>::MIN, bad: 0 };
+                // In steps, so that one loop makes vectors of floats and the other of integers.
+                let steps = values.chunks(STEP).zip(out.chunks_mut(STEP)).zip(bad.chunks_mut(STEP));
+                for ((values, out), bad) in steps {
+                    for ((value, out), bad) in values.iter().zip(&mut *out).zip(&mut *bad) {
+                        let (integer, good) = $scale(*value, powers);
+                        *out = integer;
+                        *bad = !good;
+                    }
+                    for (integer, bad) in out.iter().zip(&*bad) {
+                        fit.least = fit.least.min(if *bad { <$int>::MAX } else { *integer });
+                        fit.max = fit.max.max(if *bad { <$int>::MIN } else { *integer });
+                        fit.bad += usize::from(*bad);
+                    }
                 }
-                for (integer, bad) in out.iter().zip(&*bad) {
-                    fit.least = fit.least.min(if *bad { <$int>::MAX } else { *integer });
-                    fit.max = fit.max.max(if *bad { <$int>::MIN } else { *integer });
-                    fit.bad += usize::from(*bad);
-                }
+                fit
             }
-            fit
-        }
-
-        /// # Safety
-        /// The machine must have AVX2 and BMI2.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2")]
-        unsafe fn $avx2(
-            values: &[$float],
-            powers: &Powers<$float>,
-            out: &mut [$int],
-            bad: &mut [bool],
-        ) -> Fit<$int> {
-            $body(values, powers, out, bad)
-        }
-
-        /// # Safety
-        /// The machine must have AVX-512 F, BW and VL.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl")]
-        unsafe fn $avx512(
-            values: &[$float],
-            powers: &Powers<$float>,
-            out: &mut [$int],
-            bad: &mut [bool],
-        ) -> Fit<$int> {
-            $body(values, powers, out, bad)
         }
     };
 }
-integers!(f32, i32, integers_f32, scale_f32, body_f32, avx2_f32, avx512_f32);
-integers!(f64, i64, integers_f64, scale_f64, body_f64, avx2_f64, avx512_f64);
+integers!(f32, i32, integers_f32, scale_f32);
+integers!(f64, i64, integers_f64, scale_f64);
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,8 @@
 //! Spec: Encodings.md, "Delta Encoding". Used by its encoder. No branch depends on a value, so that
 //! the compiler vectorises all of it.
 
-use super::{Isa, Level};
+use super::Isa;
+use super::compiled::{Definition, compiled};
 
 /// Values of a block.
 pub(crate) const BLOCK: usize = 128;
@@ -24,11 +25,14 @@ pub(crate) struct Differences<T> {
     pub widths: [u8; MINIBLOCKS],
 }
 
+/// Differences, and what is added to each; returns the bits that they take then.
+struct Add<'a, T>(&'a mut [T], T);
+
+/// Values, and where their differences go.
+struct Subtract<'a, T, D>(&'a [T], &'a mut [D; BLOCK]);
+
 macro_rules! differences {
-    (
-        $int:ty, $delta:ty, $with:ident, $body:ident, $avx2:ident, $avx512:ident,
-        $raise_with:ident, $raise:ident, $raise_avx2:ident, $raise_avx512:ident
-    ) => {
+    ($int:ty, $delta:ty, $with:ident, $raise_with:ident) => {
         /// Writes `values[i + 1] - values[i]`, wrapping, less the smallest of them, to `out[i]`;
         /// the rest of `out` becomes 0.
         ///
@@ -39,126 +43,59 @@ macro_rules! differences {
             values: &[$int],
             out: &mut [$delta; BLOCK],
         ) -> Differences<$int> {
-            match isa.level() {
-                Level::Scalar => $body(values, out),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: these exist only where `Isa::best` has found the features.
-                Level::Avx2 => unsafe { $avx2(values, out) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: as above.
-                Level::Avx512 => unsafe { $avx512(values, out) },
-            }
+            compiled(isa, Subtract(values, out))
         }
 
-        #[inline(always)]
-        fn $body(values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
-            let n = values.len().wrapping_sub(1);
-            assert!((1..=BLOCK).contains(&n), "2 to 129 values");
-            let mut least = <$int>::MAX;
-            // The length must be unknown to the compiler, which otherwise unrolls a loop of 128
-            // before it could vectorise it.
-            for ((out, before), after) in out[..n].iter_mut().zip(&values[..n]).zip(&values[1..]) {
-                let delta = after.wrapping_sub(*before);
-                least = least.min(delta);
-                *out = delta.cast_unsigned();
-            }
-            out[n..].fill(0);
-            let mut widths = [0; MINIBLOCKS];
-            for (width, miniblock) in widths.iter_mut().zip(out[..n].chunks_mut(MINIBLOCK)) {
-                let mut all = 0;
-                for delta in miniblock {
-                    *delta = delta.wrapping_sub(least.cast_unsigned());
-                    all |= *delta;
+        impl Definition for Subtract<'_, $int, $delta> {
+            type Output = Differences<$int>;
+
+            #[inline(always)]
+            fn run(self) -> Self::Output {
+                let Self(values, out) = self;
+                let n = values.len().wrapping_sub(1);
+                assert!((1..=BLOCK).contains(&n), "2 to 129 values");
+                let mut least = <$int>::MAX;
+                // The length must be unknown to the compiler, which otherwise unrolls a loop of 128
+                // before it could vectorise it.
+                let pairs = values[..n].iter().zip(&values[1..]);
+                for (out, (before, after)) in out[..n].iter_mut().zip(pairs) {
+                    let delta = after.wrapping_sub(*before);
+                    least = least.min(delta);
+                    *out = delta.cast_unsigned();
                 }
-                #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
-                let bits = (<$delta>::BITS - all.leading_zeros()) as u8;
-                *width = bits;
+                out[n..].fill(0);
+                let mut widths = [0; MINIBLOCKS];
+                for (width, miniblock) in widths.iter_mut().zip(out[..n].chunks_mut(MINIBLOCK)) {
+                    *width = Add(miniblock, least.cast_unsigned().wrapping_neg()).run();
+                }
+                Differences { least, widths }
             }
-            Differences { least, widths }
-        }
-
-        /// # Safety
-        /// The machine must have AVX2 and BMI2.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2")]
-        unsafe fn $avx2(values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
-            $body(values, out)
-        }
-
-        /// # Safety
-        /// The machine must have AVX-512 F, BW and VL.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl")]
-        unsafe fn $avx512(values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
-            $body(values, out)
         }
 
         /// Adds `by`, wrapping, to differences, and returns the bits that they take then.
         pub(crate) fn $raise_with(isa: Isa, deltas: &mut [$delta], by: $delta) -> u8 {
-            match isa.level() {
-                Level::Scalar => $raise(deltas, by),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: these exist only where `Isa::best` has found the features.
-                Level::Avx2 => unsafe { $raise_avx2(deltas, by) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: as above.
-                Level::Avx512 => unsafe { $raise_avx512(deltas, by) },
+            compiled(isa, Add(deltas, by))
+        }
+
+        impl Definition for Add<'_, $delta> {
+            type Output = u8;
+
+            #[inline(always)]
+            fn run(self) -> u8 {
+                let mut all = 0;
+                for delta in self.0 {
+                    *delta = delta.wrapping_add(self.1);
+                    all |= *delta;
+                }
+                #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+                let bits = (<$delta>::BITS - all.leading_zeros()) as u8;
+                bits
             }
-        }
-
-        #[inline(always)]
-        fn $raise(deltas: &mut [$delta], by: $delta) -> u8 {
-            let mut all = 0;
-            for delta in deltas {
-                *delta = delta.wrapping_add(by);
-                all |= *delta;
-            }
-            #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
-            let bits = (<$delta>::BITS - all.leading_zeros()) as u8;
-            bits
-        }
-
-        /// # Safety
-        /// The machine must have AVX2 and BMI2.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2")]
-        unsafe fn $raise_avx2(deltas: &mut [$delta], by: $delta) -> u8 {
-            $raise(deltas, by)
-        }
-
-        /// # Safety
-        /// The machine must have AVX-512 F, BW and VL.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl")]
-        unsafe fn $raise_avx512(deltas: &mut [$delta], by: $delta) -> u8 {
-            $raise(deltas, by)
         }
     };
 }
-differences!(
-    i32,
-    u32,
-    differences_i32_with,
-    body_i32,
-    avx2_i32,
-    avx512_i32,
-    raise_u32_with,
-    raise_u32,
-    raise_avx2_u32,
-    raise_avx512_u32
-);
-differences!(
-    i64,
-    u64,
-    differences_i64_with,
-    body_i64,
-    avx2_i64,
-    avx512_i64,
-    raise_u64_with,
-    raise_u64,
-    raise_avx2_u64,
-    raise_avx512_u64
-);
+differences!(i32, u32, differences_i32_with, raise_u32_with);
+differences!(i64, u64, differences_i64_with, raise_u64_with);
 
 #[cfg(test)]
 mod tests {

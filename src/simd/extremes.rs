@@ -4,117 +4,60 @@
 //! that every x86-64 has cannot compare 64-bit integers, and how well the compiler does without
 //! depends on where the loop is inlined.
 
-use super::{Isa, Level};
+use super::Isa;
+use super::compiled::{Definition, compiled};
 
 macro_rules! extremes {
-    (
-        $int:ty, $float:ty, $ints:ident, $floats:ident,
-        [$int_body:ident, $int_avx2:ident, $int_avx512:ident],
-        [$float_body:ident, $float_avx2:ident, $float_avx512:ident]
-    ) => {
+    ($int:ty, $float:ty, $ints:ident, $floats:ident) => {
         /// Minimum and maximum of `values`, each with the bits of `flip` inverted; the largest
         /// integer and the smallest if there are no values.
         pub(crate) fn $ints(isa: Isa, values: &[$int], flip: $int) -> ($int, $int) {
-            match isa.level() {
-                Level::Scalar => $int_body(values, flip),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: these exist only where `Isa::best` has found the features.
-                Level::Avx2 => unsafe { $int_avx2(values, flip) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: as above.
-                Level::Avx512 => unsafe { $int_avx512(values, flip) },
+            struct Extremes<'a>(&'a [$int], $int);
+            impl Definition for Extremes<'_> {
+                type Output = ($int, $int);
+
+                #[inline(always)]
+                fn run(self) -> Self::Output {
+                    let (mut min, mut max) = (<$int>::MAX, <$int>::MIN);
+                    for value in self.0 {
+                        let key = *value ^ self.1;
+                        min = min.min(key);
+                        max = max.max(key);
+                    }
+                    (min, max)
+                }
             }
-        }
-
-        #[inline(always)]
-        fn $int_body(values: &[$int], flip: $int) -> ($int, $int) {
-            let (mut min, mut max) = (<$int>::MAX, <$int>::MIN);
-            for value in values {
-                let key = *value ^ flip;
-                min = min.min(key);
-                max = max.max(key);
-            }
-            (min, max)
-        }
-
-        /// # Safety
-        /// The machine must have AVX2 and BMI2.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2")]
-        unsafe fn $int_avx2(values: &[$int], flip: $int) -> ($int, $int) {
-            $int_body(values, flip)
-        }
-
-        /// # Safety
-        /// The machine must have AVX-512 F, BW and VL.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl")]
-        unsafe fn $int_avx512(values: &[$int], flip: $int) -> ($int, $int) {
-            $int_body(values, flip)
+            compiled(isa, Extremes(values, flip))
         }
 
         /// Minimum and maximum of the floats that are no NaN, as keys: integers in the total order
         /// of IEEE 754. How many are NaN comes third.
         pub(crate) fn $floats(isa: Isa, values: &[$int]) -> ($int, $int, u64) {
-            match isa.level() {
-                Level::Scalar => $float_body(values),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: these exist only where `Isa::best` has found the features.
-                Level::Avx2 => unsafe { $float_avx2(values) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: as above.
-                Level::Avx512 => unsafe { $float_avx512(values) },
+            struct Extremes<'a>(&'a [$int]);
+            impl Definition for Extremes<'_> {
+                type Output = ($int, $int, u64);
+
+                #[inline(always)]
+                fn run(self) -> Self::Output {
+                    let infinity = <$float>::INFINITY.to_bits().cast_signed();
+                    let (mut min, mut max) = (<$int>::MAX, <$int>::MIN);
+                    let mut nans = 0u64;
+                    for &bits in self.0 {
+                        let is_nan = bits & <$int>::MAX > infinity;
+                        nans += u64::from(is_nan);
+                        let key = bits ^ ((bits >> (<$int>::BITS - 1)) & <$int>::MAX);
+                        min = min.min(if is_nan { <$int>::MAX } else { key });
+                        max = max.max(if is_nan { <$int>::MIN } else { key });
+                    }
+                    (min, max, nans)
+                }
             }
-        }
-
-        #[inline(always)]
-        fn $float_body(values: &[$int]) -> ($int, $int, u64) {
-            let infinity = <$float>::INFINITY.to_bits().cast_signed();
-            let (mut min, mut max) = (<$int>::MAX, <$int>::MIN);
-            let mut nans = 0u64;
-            for &bits in values {
-                let is_nan = bits & <$int>::MAX > infinity;
-                nans += u64::from(is_nan);
-                let key = bits ^ ((bits >> (<$int>::BITS - 1)) & <$int>::MAX);
-                min = min.min(if is_nan { <$int>::MAX } else { key });
-                max = max.max(if is_nan { <$int>::MIN } else { key });
-            }
-            (min, max, nans)
-        }
-
-        /// # Safety
-        /// The machine must have AVX2 and BMI2.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2")]
-        unsafe fn $float_avx2(values: &[$int]) -> ($int, $int, u64) {
-            $float_body(values)
-        }
-
-        /// # Safety
-        /// The machine must have AVX-512 F, BW and VL.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl")]
-        unsafe fn $float_avx512(values: &[$int]) -> ($int, $int, u64) {
-            $float_body(values)
+            compiled(isa, Extremes(values))
         }
     };
 }
-extremes!(
-    i32,
-    f32,
-    extremes_i32_with,
-    extremes_f32_with,
-    [body_i32, avx2_i32, avx512_i32],
-    [body_f32, avx2_f32, avx512_f32]
-);
-extremes!(
-    i64,
-    f64,
-    extremes_i64_with,
-    extremes_f64_with,
-    [body_i64, avx2_i64, avx512_i64],
-    [body_f64, avx2_f64, avx512_f64]
-);
+extremes!(i32, f32, extremes_i32_with, extremes_f32_with);
+extremes!(i64, f64, extremes_i64_with, extremes_f64_with);
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! [`Isa`]: the instruction set that a kernel runs with, detected at run time.
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 /// An instruction set that this machine has.
 ///
 /// Beside [`Isa::SCALAR`] a value comes only from detection ([`Isa::best`]): the fields are private
@@ -30,6 +32,76 @@ pub(super) enum Level {
 /// The widest instruction set that this build may use, if its environment names one.
 const MAX_ISA: Option<&str> = option_env!("MARQUETRY_ISA");
 
+/// Whether this build can run a single kernel with less than this machine has: one with
+/// `MARQUETRY_ISA=switch` in its environment, as `benches/kernels.rs` wants it.
+const CAN_SWITCH: bool = match MAX_ISA {
+    Some(text) => matches!(text.as_bytes(), b"switch"),
+    None => false,
+};
+
+macro_rules! kernels {
+    ($($kernel:ident = $name:literal,)*) => {
+        /// The kernels of the ledger, `docs/kernels.md`, which says what each brings.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Kernel {
+            $($kernel,)*
+        }
+
+        impl Kernel {
+            /// All, with their names.
+            const ALL: &[(&str, Self)] = &[$(($name, Self::$kernel),)*];
+        }
+    };
+}
+kernels!(
+    Unpack = "unpack",
+    Pack = "pack",
+    Gather = "gather",
+    Compact = "compact",
+    Expand = "expand",
+    PrefixSum = "prefix_sum",
+    Transpose = "transpose",
+    Extremes = "extremes",
+    Deltas = "deltas",
+    Decimals = "decimals",
+    Lengths = "lengths",
+    Join = "join",
+    Levels = "levels",
+    Bits = "bits",
+    Snappy = "snappy",
+);
+
+/// The level that each kernel is held to: 0 for the best.
+static SWITCHES: [AtomicU8; Kernel::ALL.len()] = [const { AtomicU8::new(0) }; Kernel::ALL.len()];
+
+impl Kernel {
+    fn switched(self) -> Isa {
+        match SWITCHES[self as usize].load(Ordering::Relaxed) {
+            1 => Isa::SCALAR,
+            #[cfg(target_arch = "x86_64")]
+            2 if Isa::best() != Isa::SCALAR => Isa::at_level(Level::Avx2),
+            _ => Isa::best(),
+        }
+    }
+
+    /// Whether the scalar definition is to run in place of vectors that every machine of this
+    /// architecture has.
+    #[inline]
+    pub(super) fn is_off(self) -> bool {
+        CAN_SWITCH && SWITCHES[self as usize].load(Ordering::Relaxed) == 1
+    }
+}
+
+/// Lets a kernel run with `level` (`scalar`, `avx2` or `best`) from now on, in the whole process;
+/// false if this build cannot do that, or if there is no such kernel or level.
+pub(crate) fn switch(kernel: &str, level: &str) -> bool {
+    let known = Kernel::ALL.iter().find(|(name, _)| *name == kernel);
+    let level = ["best", "scalar", "avx2"].iter().position(|name| *name == level);
+    let (true, Some((_, kernel)), Some(level)) = (CAN_SWITCH, known, level) else { return false };
+    SWITCHES[*kernel as usize].store(u8::try_from(level).unwrap_or(0), Ordering::Relaxed);
+    true
+}
+
 impl Isa {
     /// The scalar definitions, which every machine runs.
     pub(crate) const SCALAR: Self = Self::at_level(Level::Scalar);
@@ -43,13 +115,27 @@ impl Isa {
         }
     }
 
+    /// The one that a kernel runs with: the best of this machine, unless this build can switch
+    /// kernels off ([`switch`]).
+    #[inline]
+    pub(crate) fn for_kernel(kernel: Kernel) -> Self {
+        if CAN_SWITCH { kernel.switched() } else { Self::best() }
+    }
+
+    /// The one that a kernel runs with inside another kernel, which runs with this one.
+    #[inline]
+    pub(super) fn part(self, kernel: Kernel) -> Self {
+        if CAN_SWITCH { kernel.switched() } else { self }
+    }
+
     /// The best one of this machine. The answer is cached by the standard library.
     ///
     /// A build with `MARQUETRY_ISA=scalar` in its environment uses the scalar definitions wherever
     /// it runs, one with `MARQUETRY_ISA=avx2` no more than AVX2: so they are measured, and tested,
-    /// on any machine. Libraries that we use pick for themselves as ever.
+    /// on any machine. One with `MARQUETRY_ISA=switch` uses the best, and can switch off a kernel
+    /// by itself ([`switch`]). Libraries that we use pick for themselves as ever.
     #[inline]
-    pub(crate) fn best() -> Self {
+    pub(super) fn best() -> Self {
         if MAX_ISA == Some("scalar") {
             return Self::SCALAR;
         }

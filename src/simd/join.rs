@@ -1,8 +1,8 @@
 //! Joins values that share prefixes with the previous value, as DELTA_BYTE_ARRAY stores them.
 
-use super::Isa;
 #[cfg(target_arch = "x86_64")]
 use super::Level;
+use super::{Isa, Kernel};
 
 /// Values, each a prefix of the previous value and a rest.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ pub(crate) struct Rests<'a> {
 /// If `out` is not empty, a prefix is longer than the previous value, a rest reaches beyond the
 /// source, or `total` is not the sum of the lengths.
 pub(crate) fn join(before: &[u8], rests: Rests<'_>, longest: u32, total: usize, out: &mut Vec<u8>) {
-    join_with(Isa::best(), before, rests, longest, total, out);
+    join_with(Isa::for_kernel(Kernel::Join), before, rests, longest, total, out);
 }
 
 fn join_with(

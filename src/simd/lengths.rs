@@ -1,6 +1,6 @@
 //! Sums the lengths of byte strings: each block of them is checked before a value is made.
 
-use super::{Isa, Level};
+use super::{Isa, Kernel, Level};
 
 /// The sum and the maximum of a block of lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) struct Measure {
 
 /// Adds up lengths, as if they had no sign.
 pub(crate) fn measure(lengths: &[i32]) -> Measure {
-    measure_with(Isa::best(), lengths)
+    measure_with(Isa::for_kernel(Kernel::Lengths), lengths)
 }
 
 fn measure_with(isa: Isa, lengths: &[i32]) -> Measure {
@@ -43,7 +43,7 @@ fn measured(lengths: &[i32]) -> Measure {
 
 /// Sum of lengths; `None` if one is negative.
 pub(crate) fn sum(lengths: &[i32]) -> Option<u64> {
-    sum_with(Isa::best(), lengths)
+    sum_with(Isa::for_kernel(Kernel::Lengths), lengths)
 }
 
 fn sum_with(isa: Isa, lengths: &[i32]) -> Option<u64> {
@@ -78,7 +78,7 @@ const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
 
 /// Sum of lengths, as if they had no sign.
 pub(crate) fn total(lengths: &[i32]) -> u64 {
-    match Isa::best().level() {
+    match Isa::for_kernel(Kernel::Lengths).level() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found AVX2.
         Level::Avx2 | Level::Avx512 => unsafe { x86::measured(lengths).total },
@@ -107,7 +107,7 @@ pub(crate) fn add(
     suffixes: &[i32],
     lengths: &mut Vec<i32>,
 ) -> Whole {
-    add_with(Isa::best(), before, prefixes, suffixes, lengths)
+    add_with(Isa::for_kernel(Kernel::Lengths), before, prefixes, suffixes, lengths)
 }
 
 fn add_with(

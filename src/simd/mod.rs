@@ -6,6 +6,7 @@
 //! version is the same code compiled for the wider instruction set.
 
 mod isa;
+mod compiled;
 mod memory_hints;
 #[cfg(target_arch = "aarch64")]
 mod bits;
@@ -32,6 +33,6 @@ pub(crate) mod snappy;
 pub(crate) mod spans;
 pub(crate) mod strings;
 
-pub(crate) use isa::Isa;
 use isa::Level;
+pub(crate) use isa::{Isa, Kernel, switch};
 pub(crate) use memory_hints::{prefault, prefetch};

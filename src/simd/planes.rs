@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use super::Isa;
 use super::ops::{BLOCK, SimdOps, SimdTask, all, run};
+use super::{Isa, Kernel};
 
 /// The levels of consecutive slots.
 #[derive(Debug, Clone)]
@@ -224,7 +224,7 @@ impl LevelBitPlanes {
     /// Appends `n` levels that are packed in `bytes`, from the least significant bit of the first
     /// byte on, after `skip` others.
     pub(crate) fn push_packed(&mut self, bytes: &[u8], skip: usize, n: usize) {
-        run(Isa::best(), PushPacked { planes: self, bytes, skip, n });
+        run(Isa::for_kernel(Kernel::Levels), PushPacked { planes: self, bytes, skip, n });
     }
 
     /// Appends the bits of another's bitmap as levels 0 and 1: `word(at)` returns the 64 bits from

@@ -15,7 +15,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::{Isa, Level};
+use super::{Isa, Kernel, Level};
 
 /// Bytes after the last one of the output that may be written over: a copy of 64 bytes that begins
 /// with the last byte, in steps of 16.
@@ -59,7 +59,7 @@ pub(crate) fn decompress(
     wanted: usize,
     out: &mut [u8],
 ) -> Result<SnappyProgress, SnappyFault> {
-    decompress_with(Isa::best(), block, wanted, out)
+    decompress_with(Isa::for_kernel(Kernel::Snappy), block, wanted, out)
 }
 
 /// Like [`decompress`], with the kernel of an instruction set.

@@ -1,10 +1,10 @@
 //! Collects the bounds of dense values.
 
 use super::order::decimals;
-use crate::simd::Isa;
 use crate::simd::extremes::{
     extremes_f32_with, extremes_f64_with, extremes_i32_with, extremes_i64_with,
 };
+use crate::simd::{Isa, Kernel};
 
 /// Minimum and maximum of some values, as PLAIN has them, and how many are NaN.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ macro_rules! ints {
             if values.is_empty() {
                 return Extremes::default();
             }
-            let (min, max) = $extremes(Isa::best(), values, flip);
+            let (min, max) = $extremes(Isa::for_kernel(Kernel::Extremes), values, flip);
             Extremes::new((min ^ flip).to_le_bytes(), (max ^ flip).to_le_bytes())
         }
     };
@@ -47,7 +47,7 @@ macro_rules! floats {
         pub(crate) fn $name(values: &[$int], total: bool) -> Extremes {
             // Compared as signed numbers, the keys have the total order.
             let key = |bits: $int| bits ^ ((bits >> (<$int>::BITS - 1)) & <$int>::MAX);
-            let (min, max, nans) = $extremes(Isa::best(), values);
+            let (min, max, nans) = $extremes(Isa::for_kernel(Kernel::Extremes), values);
             if nans == values.len() as u64 {
                 let only = total && !values.is_empty();
                 let keys = values.iter().map(|bits| key(*bits));

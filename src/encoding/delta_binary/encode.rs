@@ -1,8 +1,8 @@
 //! Encodes DELTA_BINARY_PACKED.
 
 use super::int::Int;
-use crate::simd::Isa;
 use crate::simd::deltas::{BLOCK, Differences, MINIBLOCK, MINIBLOCKS};
+use crate::simd::{Isa, Kernel};
 
 /// Appends values, in blocks of 128 with 4 miniblocks of 32, which is what pyarrow writes. Spec:
 /// Encodings.md, "Delta Encoding".
@@ -11,7 +11,7 @@ use crate::simd::deltas::{BLOCK, Differences, MINIBLOCK, MINIBLOCKS};
 /// are 0.
 pub(crate) fn encode_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
     put_header(BLOCK, MINIBLOCKS, values, out);
-    let isa = Isa::best();
+    let isa = Isa::for_kernel(Kernel::Deltas);
     let mut deltas = [T::Delta::default(); BLOCK];
     for block in blocks(values) {
         let Differences { least, widths } = T::differences(isa, block, &mut deltas);
@@ -61,7 +61,7 @@ const LONG_MINIBLOCKS: usize = LONG_BLOCK / LONG_MINIBLOCK;
 /// less its own smallest, and brought to the smallest of all.
 fn encode_long_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
     put_header(LONG_BLOCK, LONG_MINIBLOCKS, values, out);
-    let isa = Isa::best();
+    let isa = Isa::for_kernel(Kernel::Deltas);
     let mut parts = [[T::Delta::default(); BLOCK]; LONG_BLOCK / BLOCK];
     let mut smallest = Vec::with_capacity(parts.len());
     let starts = (0..values.len().saturating_sub(1)).step_by(LONG_BLOCK);
@@ -100,7 +100,7 @@ fn encode_long_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
 pub(crate) fn estimated_len<T: Int>(values: &[T]) -> usize {
     let mut header = Vec::new();
     put_header(BLOCK, MINIBLOCKS, values, &mut header);
-    let isa = Isa::best();
+    let isa = Isa::for_kernel(Kernel::Deltas);
     let mut deltas = [T::Delta::default(); BLOCK];
     let mut len = header.len();
     for block in blocks(values) {

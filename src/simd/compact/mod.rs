@@ -1,17 +1,15 @@
 //! Keeps selected values and drops the others, in place: the opposite of [`expand`](super::expand).
 //!
 //! It goes by words of 64 bits. A word whose bits are all set is one move, one without bits
-//! nothing; of any other, each kept value is moved. With vectors, AVX-512 has an instruction that
-//! moves lanes together, AVX2 and NEON permute them by a table.
+//! nothing; of any other, each kept value is moved. With vectors, AVX2 and NEON permute lanes by a
+//! table. AVX-512 has an instruction for it, and was no faster (`docs/kernels.md`).
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vectors;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 
 use super::bitmap::{Bitmap, WORD};
 use super::native::PlainOldData;
-use super::{Isa, Level};
+use super::{Isa, Kernel, Level};
 
 /// Keeps those values from `start` on whose bits of `keep`, from `first` on, are set; bits beyond
 /// the end count as not set.
@@ -24,7 +22,7 @@ pub(crate) fn compact<T: PlainOldData>(
     keep: &Bitmap,
     first: usize,
 ) {
-    compact_with(Isa::best(), values, start, keep, first);
+    compact_with(Isa::for_kernel(Kernel::Compact), values, start, keep, first);
 }
 
 /// Like [`compact`], with the kernel of an instruction set.
@@ -84,15 +82,9 @@ const fn few<T>() -> usize {
 fn compress<T: PlainOldData>(isa: Isa, values: &mut [T], at: usize, to: usize, word: u64) -> bool {
     match isa.level() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of this level exists only where the features were found, and the width
+        // SAFETY: an `Isa` of these levels exists only where the features were found, and the width
         // fits.
-        Level::Avx512 if avx512::fits::<T>() => unsafe {
-            avx512::compress(values, at, to, word);
-            true
-        },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        Level::Avx2 if vectors::avx2::fits::<T>() => unsafe {
+        Level::Avx2 | Level::Avx512 if vectors::avx2::fits::<T>() => unsafe {
             vectors::avx2::compress(values, at, to, word);
             true
         },

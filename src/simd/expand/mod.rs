@@ -2,8 +2,8 @@
 //!
 //! It goes by words of 64 slots. A word whose slots are all valid is one move, one of nulls one
 //! fill; the values of any other are moved one by one from a copy of them. With vectors no copy is
-//! needed: AVX-512 has an instruction for it, AVX2 and NEON permute a few slots at a time, by a
-//! table.
+//! needed: AVX2 and NEON permute a few slots at a time, by a table. AVX-512 has an instruction for
+//! it, and was no faster (`docs/kernels.md`).
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vectors;
@@ -12,12 +12,10 @@ mod scalar;
 mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 
 use super::bitmap::{Bitmap, WORD};
 use super::native::PlainOldData;
-use super::{Isa, Level};
+use super::{Isa, Kernel, Level};
 use scalar::Block;
 
 /// Moves the values from `start` on to the set bits of `validity[first..first + slots]`; the slots
@@ -34,7 +32,7 @@ pub(crate) fn spread<T: PlainOldData>(
     first: usize,
     slots: usize,
 ) {
-    spread_with(Isa::best(), values, start, validity, first, slots);
+    spread_with(Isa::for_kernel(Kernel::Expand), values, start, validity, first, slots);
 }
 
 /// Like [`spread`], with the kernel of an instruction set.
@@ -111,14 +109,11 @@ fn spread_words<T: PlainOldData>(
 ) -> Option<usize> {
     match isa.level() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of this level exists only where the features were found, and the width
+        // SAFETY: an `Isa` of these levels exists only where the features were found, and the width
         // fits.
-        Level::Avx512 if avx512::fits::<T>() => unsafe {
-            Some(avx512::spread(region, dense, word))
+        Level::Avx2 | Level::Avx512 if avx2::fits::<T>() => unsafe {
+            Some(avx2::spread(region, dense, word))
         },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        Level::Avx2 if avx2::fits::<T>() => unsafe { Some(avx2::spread(region, dense, word)) },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: every aarch64 has NEON, and the width fits.
         Level::Scalar if isa.neon() && aarch64::fits::<T>() => unsafe {
@@ -143,7 +138,7 @@ pub(crate) fn spread_ends<T: PlainOldData>(
     first: usize,
     slots: usize,
 ) {
-    spread_ends_with(Isa::best(), ends, start, validity, first, slots);
+    spread_ends_with(Isa::for_kernel(Kernel::Expand), ends, start, validity, first, slots);
 }
 
 /// Like [`spread_ends`], with the kernel of an instruction set.

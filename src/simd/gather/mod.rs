@@ -7,11 +7,11 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-use super::Isa;
 #[cfg(target_arch = "x86_64")]
 use super::Level;
 use super::native::PlainOldData;
 use super::unpack::unpack_u32_with;
+use super::{Isa, Kernel};
 
 /// Appends `table[i]` for every index; false, and nothing appended, if one is out of range.
 ///
@@ -49,7 +49,7 @@ pub(crate) fn gather_packed<T: PlainOldData>(
     scratch: &mut Vec<u32>,
     out: &mut Vec<T>,
 ) -> bool {
-    gather_packed_with(Isa::best(), bytes, width, n, table, scratch, out)
+    gather_packed_with(Isa::for_kernel(Kernel::Gather), bytes, width, n, table, scratch, out)
 }
 
 fn gather_packed_with<T: PlainOldData>(

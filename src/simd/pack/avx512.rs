@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 };
 
 use super::scalar::SLACK;
-use super::{BLOCK, x86};
+use super::{BLOCK, scalar};
 
 /// Values up to this width become bytes first.
 const NARROWEST: u32 = 8;
@@ -107,8 +107,7 @@ pub(super) unsafe fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [
     assert!(out.len() >= 4 * w * blocks.len() + SLACK, "the bytes of the blocks, and slack");
     let mut to = out.as_mut_ptr();
     if width == 32 {
-        // SAFETY: the caller guarantees the features.
-        unsafe { x86::blocks_u32(blocks, width, out) };
+        scalar::blocks_u32(blocks, width, out);
     } else if width > WIDEST_32 {
         let plan = PLANS_64[w].load();
         let keep = _mm512_set1_epi64((u64::MAX >> (64 - width)).cast_signed());
@@ -172,8 +171,7 @@ pub(super) unsafe fn blocks_u64(blocks: &[[u64; BLOCK]], width: u32, out: &mut [
     assert!(out.len() >= 4 * w * blocks.len() + SLACK, "the bytes of the blocks, and slack");
     let mut to = out.as_mut_ptr();
     if width > WIDEST_64 {
-        // SAFETY: the caller guarantees the features.
-        return unsafe { x86::blocks_u64(blocks, width, out) };
+        return scalar::blocks_u64(blocks, width, out);
     }
     if width > NARROWEST {
         let plan = PLANS_64[w].load();

@@ -8,12 +8,10 @@
 
 mod scalar;
 #[cfg(target_arch = "x86_64")]
-mod x86;
-#[cfg(target_arch = "x86_64")]
 mod avx512;
 
 pub(crate) use super::unpack::BLOCK;
-use super::{Isa, Level};
+use super::{Isa, Kernel, Level};
 use scalar::SLACK;
 
 /// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)`
@@ -22,7 +20,7 @@ use scalar::SLACK;
 /// # Panics
 /// If `width` is over 32.
 pub(crate) fn pack_u32(values: &[u32], width: u32, out: &mut Vec<u8>) {
-    pack_u32_with(Isa::best(), values, width, out);
+    pack_u32_with(Isa::for_kernel(Kernel::Pack), values, width, out);
 }
 
 /// Like [`pack_u32`], with the kernel of an instruction set.
@@ -31,14 +29,14 @@ pub(crate) fn pack_u32(values: &[u32], width: u32, out: &mut Vec<u8>) {
 /// If `width` is over 32.
 pub(crate) fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<u8>) {
     assert!(width <= 32, "a value of 32 bits");
+    let isa = isa.part(Kernel::Pack);
     append(values, width, out, |blocks, bytes| match isa.level() {
-        Level::Scalar => scalar::blocks_u32(blocks, width, bytes),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: these exist only where `Isa::best` has found the features.
-        Level::Avx2 => unsafe { x86::blocks_u32(blocks, width, bytes) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above; `append` gives the bytes of the blocks and the slack.
+        // SAFETY: it exists only where `Isa::best` has found the features; `append` gives the bytes
+        // of the blocks and the slack.
         Level::Avx512 => unsafe { avx512::blocks_u32(blocks, width, bytes) },
+        // The definition compiled for AVX2 was no faster.
+        _ => scalar::blocks_u32(blocks, width, bytes),
     });
 }
 
@@ -49,14 +47,14 @@ pub(crate) fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<
 /// If `width` is over 64.
 pub(crate) fn pack_u64_with(isa: Isa, values: &[u64], width: u32, out: &mut Vec<u8>) {
     assert!(width <= 64, "a value of 64 bits");
+    let isa = isa.part(Kernel::Pack);
     append(values, width, out, |blocks, bytes| match isa.level() {
-        Level::Scalar => scalar::blocks_u64(blocks, width, bytes),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: these exist only where `Isa::best` has found the features.
-        Level::Avx2 => unsafe { x86::blocks_u64(blocks, width, bytes) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above; `append` gives the bytes of the blocks and the slack.
+        // SAFETY: it exists only where `Isa::best` has found the features; `append` gives the bytes
+        // of the blocks and the slack.
         Level::Avx512 => unsafe { avx512::blocks_u64(blocks, width, bytes) },
+        // The definition compiled for AVX2 was no faster.
+        _ => scalar::blocks_u64(blocks, width, bytes),
     });
 }
 

@@ -16,8 +16,6 @@ macro_rules! for_width {
         }
     };
 }
-#[cfg(target_arch = "x86_64")]
-pub(super) use for_width;
 
 /// Packs whole blocks of 1 to 32 bits.
 pub(super) fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [u8]) {
@@ -27,7 +25,7 @@ pub(super) fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [u8]) {
 }
 
 #[inline(always)]
-pub(super) fn kernel_u32<const W: usize>(blocks: &[[u32; BLOCK]], out: &mut [u8]) {
+fn kernel_u32<const W: usize>(blocks: &[[u32; BLOCK]], out: &mut [u8]) {
     let mask = u32::MAX >> (32 - W);
     let (words, _) = out.as_chunks_mut::<4>();
     for (values, packed) in blocks.iter().zip(words.as_chunks_mut::<W>().0) {
@@ -53,7 +51,7 @@ pub(super) fn blocks_u64(blocks: &[[u64; BLOCK]], width: u32, out: &mut [u8]) {
 }
 
 #[inline(always)]
-pub(super) fn kernel_u64<const W: usize>(blocks: &[[u64; BLOCK]], out: &mut [u8]) {
+fn kernel_u64<const W: usize>(blocks: &[[u64; BLOCK]], out: &mut [u8]) {
     let mask = u64::MAX >> (64 - W);
     let (words, _) = out.as_chunks_mut::<4>();
     for (values, packed) in blocks.iter().zip(words.as_chunks_mut::<W>().0) {

@@ -1,10 +1,10 @@
-//! AVX-512: a vector is summed in itself by shifting lanes; packed differences are summed while
-//! they are unpacked.
+//! AVX-512: packed differences are summed while they are unpacked; a vector is summed in itself by
+//! shifting lanes.
 
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_add_epi64, _mm512_alignr_epi32, _mm512_alignr_epi64,
-    _mm512_loadu_si512, _mm512_permutexvar_epi32, _mm512_permutexvar_epi64, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_si512,
+    _mm512_permutexvar_epi32, _mm512_permutexvar_epi64, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_setzero_si512, _mm512_storeu_si512,
 };
 
 use super::PackedDeltas;
@@ -20,32 +20,6 @@ fn sums_i64(deltas: __m512i, step: __m512i) -> __m512i {
     sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<6>(sums, zero));
     sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<4>(sums, zero));
     sums
-}
-
-/// Sums whole vectors; returns the last sum.
-///
-/// # Safety
-/// The machine must have AVX-512 F.
-#[target_feature(enable = "avx512f")]
-pub(super) unsafe fn sum_i64(deltas: &[[u64; 8]], step: i64, last: i64, out: &mut Vec<i64>) -> i64 {
-    out.reserve(deltas.len() * 8);
-    let start = out.len();
-    let mut target = out.spare_capacity_mut().as_mut_ptr();
-    let (step, end) = (_mm512_set1_epi64(step), _mm512_set1_epi64(7));
-    let mut carry = _mm512_set1_epi64(last);
-    for vector in deltas {
-        // SAFETY: a vector of 8 words is 64 bytes.
-        let deltas = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
-        let sums = sums_i64(deltas, step);
-        // SAFETY: `reserve` reserved memory for 8 words of each vector.
-        unsafe { _mm512_storeu_si512(target.cast(), _mm512_add_epi64(sums, carry)) };
-        carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(end, sums));
-        // SAFETY: as above; at most one after the end.
-        target = unsafe { target.add(8) };
-    }
-    // SAFETY: the loop has written 8 words of each vector after the old length.
-    unsafe { out.set_len(start + deltas.len() * 8) };
-    if deltas.is_empty() { last } else { out.last().copied().unwrap_or(last) }
 }
 
 /// Sums packed differences; returns the last sum.
@@ -97,37 +71,6 @@ fn sums_i32(deltas: __m512i, step: __m512i) -> __m512i {
     sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<12>(sums, zero));
     sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<8>(sums, zero));
     sums
-}
-
-/// Sums whole vectors; returns the last sum.
-///
-/// # Safety
-/// The machine must have AVX-512 F.
-#[target_feature(enable = "avx512f")]
-pub(super) unsafe fn sum_i32(
-    deltas: &[[u32; 16]],
-    step: i32,
-    last: i32,
-    out: &mut Vec<i32>,
-) -> i32 {
-    out.reserve(deltas.len() * 16);
-    let start = out.len();
-    let mut target = out.spare_capacity_mut().as_mut_ptr();
-    let (step, end) = (_mm512_set1_epi32(step), _mm512_set1_epi32(15));
-    let mut carry = _mm512_set1_epi32(last);
-    for vector in deltas {
-        // SAFETY: a vector of 16 words is 64 bytes.
-        let deltas = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
-        let sums = sums_i32(deltas, step);
-        // SAFETY: `reserve` reserved memory for 16 words of each vector.
-        unsafe { _mm512_storeu_si512(target.cast(), _mm512_add_epi32(sums, carry)) };
-        carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(end, sums));
-        // SAFETY: as above; at most one after the end.
-        target = unsafe { target.add(16) };
-    }
-    // SAFETY: the loop has written 16 words of each vector after the old length.
-    unsafe { out.set_len(start + deltas.len() * 16) };
-    if deltas.is_empty() { last } else { out.last().copied().unwrap_or(last) }
 }
 
 /// Sums packed differences; returns the last sum.

@@ -14,7 +14,7 @@ mod avx2;
 mod avx512;
 
 use super::unpack::{unpack_u32_with, unpack_u64_with};
-use super::{Isa, Level};
+use super::{Isa, Kernel, Level};
 pub(crate) use packed_deltas::PackedDeltas;
 
 /// Like [`prefix_sum_i64`], for packed differences. `scratch` is overwritten.
@@ -28,7 +28,7 @@ pub(crate) fn sum_packed_i64(
     scratch: &mut Vec<u64>,
     out: &mut Vec<i64>,
 ) -> i64 {
-    sum_packed_i64_with(Isa::best(), packed, step, last, scratch, out)
+    sum_packed_i64_with(Isa::for_kernel(Kernel::PrefixSum), packed, step, last, scratch, out)
 }
 
 /// Like [`prefix_sum_i32`], for packed differences. `scratch` is overwritten.
@@ -42,7 +42,7 @@ pub(crate) fn sum_packed_i32(
     scratch: &mut Vec<u32>,
     out: &mut Vec<i32>,
 ) -> i32 {
-    sum_packed_i32_with(Isa::best(), packed, step, last, scratch, out)
+    sum_packed_i32_with(Isa::for_kernel(Kernel::PrefixSum), packed, step, last, scratch, out)
 }
 
 fn sum_packed_i64_with(
@@ -182,22 +182,16 @@ impl Sums {
 /// Appends the running sums of `deltas` that begin after `last`, each with `step` added; gives the
 /// last sum. All of it wraps.
 pub(crate) fn prefix_sum_i32(deltas: &[u32], step: i32, last: i32, out: &mut Vec<i32>) -> i32 {
-    prefix_sum_i32_with(Isa::best(), deltas, step, last, out)
+    prefix_sum_i32_with(Isa::for_kernel(Kernel::PrefixSum), deltas, step, last, out)
 }
 
 /// Like [`prefix_sum_i32`], for 64 bits, with the kernel of an instruction set.
 fn prefix_sum_i64_with(isa: Isa, deltas: &[u64], step: i64, last: i64, out: &mut Vec<i64>) -> i64 {
     let (rest, mut last) = match isa.level() {
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => {
+        Level::Avx2 | Level::Avx512 => {
             let (vectors, rest) = deltas.as_chunks();
-            // SAFETY: an `Isa` of this level exists only where the features were found.
-            (rest, unsafe { avx512::sum_i64(vectors, step, last, out) })
-        }
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => {
-            let (vectors, rest) = deltas.as_chunks();
-            // SAFETY: as above.
+            // SAFETY: these exist only where `Isa::best` has found the features.
             (rest, unsafe { avx2::sum_i64(vectors, step, last, out) })
         }
         // Two lanes are summed no faster than two values.
@@ -213,15 +207,9 @@ fn prefix_sum_i64_with(isa: Isa, deltas: &[u64], step: i64, last: i64, out: &mut
 fn prefix_sum_i32_with(isa: Isa, deltas: &[u32], step: i32, last: i32, out: &mut Vec<i32>) -> i32 {
     let (rest, mut last) = match isa.level() {
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => {
+        Level::Avx2 | Level::Avx512 => {
             let (vectors, rest) = deltas.as_chunks();
-            // SAFETY: an `Isa` of this level exists only where the features were found.
-            (rest, unsafe { avx512::sum_i32(vectors, step, last, out) })
-        }
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => {
-            let (vectors, rest) = deltas.as_chunks();
-            // SAFETY: as above.
+            // SAFETY: these exist only where `Isa::best` has found the features.
             (rest, unsafe { avx2::sum_i32(vectors, step, last, out) })
         }
         #[cfg(target_arch = "aarch64")]

@@ -6,6 +6,8 @@
 
 use std::mem::MaybeUninit;
 
+use super::Kernel;
+
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod aarch64;
 mod scalar;
@@ -41,6 +43,7 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
     let n = out.len();
     assert!(streams.iter().all(|stream| stream.len() == n), "streams of one length");
     let done = match K {
+        _ if Kernel::Transpose.is_off() => 0,
         #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
         4 => {
             let whole = n / vectors::STEP * vectors::STEP;

@@ -1,13 +1,11 @@
 //! AVX-512 VBMI: a byte permutation brings the bytes of each value into its lane, a shift by lane
-//! and a mask extract the value.
+//! and a mask extract the value. [`Cut`] serves kernels that take vectors of values on at once.
 
 use std::arch::x86_64::{
-    __m512i, _mm256_storeu_si256, _mm512_and_si512, _mm512_cvtepi64_epi32, _mm512_loadu_si512,
-    _mm512_maskz_loadu_epi8, _mm512_permutexvar_epi8, _mm512_set1_epi32, _mm512_set1_epi64,
-    _mm512_srlv_epi32, _mm512_srlv_epi64, _mm512_storeu_si512,
+    __m512i, _mm512_and_si512, _mm512_loadu_si512, _mm512_maskz_loadu_epi8,
+    _mm512_permutexvar_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_srlv_epi32,
+    _mm512_srlv_epi64,
 };
-
-use super::{BLOCK, x86};
 
 /// Lanes of 4 bytes hold a value and the bits before it up to this width.
 pub(in crate::simd) const WIDEST_32: u32 = 25;
@@ -114,110 +112,5 @@ impl Cut {
     pub(in crate::simd) fn eight(&self, bytes: &[u8]) -> __m512i {
         let lanes = _mm512_permutexvar_epi8(self.index, self.packed(bytes));
         _mm512_and_si512(_mm512_srlv_epi64(lanes, self.shifts), self.keep)
-    }
-}
-
-/// Unpacks whole blocks of 1 to 32 bits.
-///
-/// # Safety
-/// The machine must have AVX-512 F, BW and VBMI; `bytes` must have `4 * width` bytes for each
-/// block.
-#[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
-pub(super) unsafe fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
-    let w = width as usize;
-    debug_assert!(bytes.len() >= 4 * w * out.len(), "as many bytes as the blocks take");
-    if width > WIDEST_32 {
-        // SAFETY: the caller guarantees the features and the bytes.
-        return unsafe { wide_u32(bytes, width, out) };
-    }
-    let UnpackPlan { bytes: index, shifts_32, .. } = &PLANS_32[w];
-    // SAFETY: both tables are 64 bytes long.
-    let (index, shifts) = unsafe {
-        (_mm512_loadu_si512(index.as_ptr().cast()), _mm512_loadu_si512(shifts_32.as_ptr().cast()))
-    };
-    let keep = _mm512_set1_epi32((u32::MAX >> (32 - width)).cast_signed());
-    // 16 values take 2 * width bytes, at most 50.
-    let group = (1u64 << (2 * w)) - 1;
-    let mut from = bytes.as_ptr();
-    for block in out {
-        for half in 0..2 {
-            // SAFETY: the mask lets no byte be read but the next `2 * width`, which are there.
-            let packed = unsafe { _mm512_maskz_loadu_epi8(group, from.cast()) };
-            let lanes = _mm512_permutexvar_epi8(index, packed);
-            let values = _mm512_and_si512(_mm512_srlv_epi32(lanes, shifts), keep);
-            // SAFETY: a block has capacity for two vectors of 16 values.
-            unsafe { _mm512_storeu_si512(block.as_mut_ptr().add(16 * half).cast(), values) };
-            // SAFETY: the next group begins within the bytes, or at their end.
-            from = unsafe { from.add(2 * w) };
-        }
-    }
-}
-
-/// Like [`blocks_u32`] for 26 to 32 bits: through lanes of 8 bytes.
-///
-/// # Safety
-/// As [`blocks_u32`].
-#[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
-unsafe fn wide_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
-    let w = width as usize;
-    let UnpackPlan { bytes: index, shifts_64, .. } = &PLANS_64[w];
-    // SAFETY: both tables are 64 bytes long.
-    let (index, shifts) = unsafe {
-        (_mm512_loadu_si512(index.as_ptr().cast()), _mm512_loadu_si512(shifts_64.as_ptr().cast()))
-    };
-    let keep = _mm512_set1_epi64((u64::MAX >> (64 - width)).cast_signed());
-    let group = (1u64 << w) - 1;
-    let mut from = bytes.as_ptr();
-    for block in out {
-        for quarter in 0..4 {
-            // SAFETY: the mask lets no byte be read but the next `width`, which are there.
-            let packed = unsafe { _mm512_maskz_loadu_epi8(group, from.cast()) };
-            let lanes = _mm512_permutexvar_epi8(index, packed);
-            let values = _mm512_and_si512(_mm512_srlv_epi64(lanes, shifts), keep);
-            // SAFETY: a block has capacity for four vectors of 8 values of 4 bytes.
-            unsafe {
-                _mm256_storeu_si256(
-                    block.as_mut_ptr().add(8 * quarter).cast(),
-                    _mm512_cvtepi64_epi32(values),
-                )
-            };
-            // SAFETY: the next group begins within the bytes, or at their end.
-            from = unsafe { from.add(w) };
-        }
-    }
-}
-
-/// Unpacks whole blocks of 1 to 64 bits.
-///
-/// # Safety
-/// The machine must have AVX-512 F, BW and VBMI; `bytes` must have `4 * width` bytes for each
-/// block.
-#[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
-pub(super) unsafe fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) {
-    let w = width as usize;
-    debug_assert!(bytes.len() >= 4 * w * out.len(), "as many bytes as the blocks take");
-    if width > WIDEST_64 {
-        // SAFETY: the caller guarantees AVX2 and BMI2.
-        return unsafe { x86::blocks_u64(bytes, width, out) };
-    }
-    let UnpackPlan { bytes: index, shifts_64, .. } = &PLANS_64[w];
-    // SAFETY: both tables are 64 bytes long.
-    let (index, shifts) = unsafe {
-        (_mm512_loadu_si512(index.as_ptr().cast()), _mm512_loadu_si512(shifts_64.as_ptr().cast()))
-    };
-    let keep = _mm512_set1_epi64((u64::MAX >> (64 - width)).cast_signed());
-    let group = (1u64 << w) - 1;
-    let mut from = bytes.as_ptr();
-    for block in out {
-        for quarter in 0..4 {
-            // SAFETY: the mask lets no byte be read but the next `width`, which are there.
-            let packed = unsafe { _mm512_maskz_loadu_epi8(group, from.cast()) };
-            let lanes = _mm512_permutexvar_epi8(index, packed);
-            let values = _mm512_and_si512(_mm512_srlv_epi64(lanes, shifts), keep);
-            // SAFETY: a block has capacity for four vectors of 8 values.
-            unsafe { _mm512_storeu_si512(block.as_mut_ptr().add(8 * quarter).cast(), values) };
-            // SAFETY: the next group begins within the bytes, or at their end.
-            from = unsafe { from.add(w) };
-        }
     }
 }

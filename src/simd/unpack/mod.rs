@@ -3,8 +3,9 @@
 //! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid" and "Delta Encoding". Used by
 //! both decoders. The definition has one kernel for each width, unrolled over a block of 32 values,
 //! so that every shift is a constant; the width is matched once a call. With byte permutations by a
-//! table (AVX2, AVX-512 VBMI, NEON), one permutation puts the bytes of each value into its lane,
-//! and one shift by lane does the rest, for all widths alike.
+//! table (AVX2, NEON), one permutation puts the bytes of each value into its lane, and one shift by
+//! lane does the rest, for all widths alike. With AVX-512 VBMI that is of use only to kernels that
+//! take the values on at once.
 
 mod block;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -17,7 +18,7 @@ mod x86;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512;
 
-use super::{Isa, Level};
+use super::{Isa, Kernel, Level};
 pub(crate) use block::BLOCK;
 pub(super) use block::unroll;
 
@@ -27,7 +28,7 @@ pub(super) use block::unroll;
 /// # Panics
 /// If `width` is over 32.
 pub(crate) fn unpack_u32(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>) {
-    unpack_u32_with(Isa::best(), bytes, width, n, out);
+    unpack_u32_with(Isa::for_kernel(Kernel::Unpack), bytes, width, n, out);
 }
 
 /// Like [`unpack_u32`], with the kernel of an instruction set.
@@ -36,16 +37,14 @@ pub(crate) fn unpack_u32(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>)
 /// If `width` is over 32.
 pub(crate) fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>) {
     assert!(width <= 32, "a value of 32 bits");
+    let isa = isa.part(Kernel::Unpack);
     append(bytes, width, n, out, |bytes, blocks| match isa.level() {
         #[cfg(target_arch = "aarch64")]
         Level::Scalar if isa.neon() => aarch64::blocks_u32(bytes, width, blocks),
         Level::Scalar => scalar::blocks_u32(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        Level::Avx2 => unsafe { x86::blocks_u32(bytes, width, blocks) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above; `append` gives as many bytes as the blocks take.
-        Level::Avx512 => unsafe { avx512::blocks_u32(bytes, width, blocks) },
+        Level::Avx2 | Level::Avx512 => unsafe { x86::blocks_u32(bytes, width, blocks) },
     });
 }
 
@@ -55,7 +54,7 @@ pub(crate) fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out:
 /// # Panics
 /// If `width` is over 64.
 pub(crate) fn unpack_u64(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u64>) {
-    unpack_u64_with(Isa::best(), bytes, width, n, out);
+    unpack_u64_with(Isa::for_kernel(Kernel::Unpack), bytes, width, n, out);
 }
 
 /// Like [`unpack_u64`], with the kernel of an instruction set.
@@ -77,16 +76,14 @@ pub(crate) fn unpack_u64_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out:
         }
         return;
     }
+    let isa = isa.part(Kernel::Unpack);
     append(bytes, width, n, out, |bytes, blocks| match isa.level() {
         #[cfg(target_arch = "aarch64")]
         Level::Scalar if isa.neon() => aarch64::blocks_u64(bytes, width, blocks),
         Level::Scalar => scalar::blocks_u64(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        Level::Avx2 => unsafe { x86::blocks_u64(bytes, width, blocks) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above; `append` gives as many bytes as the blocks take.
-        Level::Avx512 => unsafe { avx512::blocks_u64(bytes, width, blocks) },
+        Level::Avx2 | Level::Avx512 => unsafe { x86::blocks_u64(bytes, width, blocks) },
     });
 }
 

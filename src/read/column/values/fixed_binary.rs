@@ -14,7 +14,7 @@ use crate::format::Encoding;
 use crate::free_lists::FreeLists;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
-use crate::simd::{Isa, expand};
+use crate::simd::{Isa, Kernel, expand};
 
 /// Decodes FIXED_LEN_BYTE_ARRAY into `FixedSizeBinary`.
 pub(super) struct FixedBinaryReader {
@@ -166,7 +166,13 @@ pub(super) fn without_bytes(nulls: Option<NullBuffer>, len: usize) -> Result<Arr
 
 /// Moves the first `values` values of `W` bytes to the slots that are valid; the others become 0.
 fn spread_fixed<const W: usize>(region: &mut [u8], values: usize, validity: &Bitmap, first: usize) {
-    expand::spread_in(Isa::best(), region.as_chunks_mut::<W>().0, values, validity, first);
+    expand::spread_in(
+        Isa::for_kernel(Kernel::Expand),
+        region.as_chunks_mut::<W>().0,
+        values,
+        validity,
+        first,
+    );
 }
 
 /// As [`spread_fixed`], for any width.

@@ -8,7 +8,7 @@ use super::limits::{
 use super::parts::{DictionaryBuilder, PartedValues};
 use crate::free_lists::FreeLists;
 use crate::simd::extremes::{extremes_i32_with, extremes_i64_with};
-use crate::simd::{Isa, prefetch};
+use crate::simd::{Isa, Kernel, prefetch};
 
 /// Words that are interned.
 pub(super) trait DictionaryInt: Copy + Eq + Ord + Default + Send + Sync + 'static {
@@ -24,7 +24,7 @@ impl DictionaryInt for i32 {
     }
 
     fn extremes(values: &[Self]) -> (Self, Self) {
-        extremes_i32_with(Isa::best(), values, 0)
+        extremes_i32_with(Isa::for_kernel(Kernel::Extremes), values, 0)
     }
 }
 
@@ -34,7 +34,7 @@ impl DictionaryInt for i64 {
     }
 
     fn extremes(values: &[Self]) -> (Self, Self) {
-        extremes_i64_with(Isa::best(), values, 0)
+        extremes_i64_with(Isa::for_kernel(Kernel::Extremes), values, 0)
     }
 }
 
