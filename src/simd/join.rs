@@ -205,7 +205,9 @@ unsafe fn joined<const N: usize, H: Register<N>>(
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use std::arch::x86_64::{__m256i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm256_storeu_si256};
+    use std::arch::x86_64::{
+        __m256i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm256_setzero_si256, _mm256_storeu_si256,
+    };
 
     use super::{MASKS, Register, Rests, WIDEST};
 
@@ -235,24 +237,33 @@ mod x86 {
         joined_128(128, [__m256i; 4], "avx2");
     }
 
+    // Loops, not closures: those are functions of their own without AVX2, and `from_fn` kept them
+    // apart in builds without LTO, which made all of it 8 times as slow as the definition.
     impl<const N: usize, const V: usize> Register<N> for [__m256i; V] {
         #[inline(always)]
         unsafe fn load(bytes: &[u8; N]) -> Self {
-            let (vectors, _) = bytes.as_chunks::<32>();
-            // SAFETY: 32 bytes are there; the caller guarantees the instructions.
-            std::array::from_fn(|i| unsafe { _mm256_loadu_si256(vectors[i].as_ptr().cast()) })
+            // SAFETY: the caller guarantees the instructions.
+            let mut register = [unsafe { _mm256_setzero_si256() }; V];
+            for (part, bytes) in register.iter_mut().zip(bytes.as_chunks::<32>().0) {
+                // SAFETY: 32 bytes are there; the caller guarantees the instructions.
+                *part = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
+            }
+            register
         }
 
         #[inline(always)]
-        unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self {
+        unsafe fn keep(mut self, prefix: usize, window: &[u8; N]) -> Self {
             let (masks, _) = MASKS[WIDEST - prefix..][..N].as_chunks::<32>();
-            let (others, _) = window.as_chunks::<32>();
-            // SAFETY: 32 bytes are there of both; the caller guarantees the instructions.
-            std::array::from_fn(|i| unsafe {
-                let mask = _mm256_loadu_si256(masks[i].as_ptr().cast());
-                let others = _mm256_loadu_si256(others[i].as_ptr().cast());
-                _mm256_blendv_epi8(others, self[i], mask)
-            })
+            for ((part, mask), others) in self.iter_mut().zip(masks).zip(window.as_chunks().0) {
+                let others: &[u8; 32] = others;
+                // SAFETY: 32 bytes are there of both; the caller guarantees the instructions.
+                *part = unsafe {
+                    let mask = _mm256_loadu_si256(mask.as_ptr().cast());
+                    let others = _mm256_loadu_si256(others.as_ptr().cast());
+                    _mm256_blendv_epi8(others, *part, mask)
+                };
+            }
+            self
         }
 
         #[inline(always)]
