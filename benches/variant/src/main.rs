@@ -7,17 +7,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a bench makes its own data")]
 
+mod with_serde;
+
 use std::fmt::Write;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Schema};
 use arrow_schema_60 as rival_schema;
 use bytes::Bytes;
 use marquetry::variant::{
-    VariantArray, VariantArrayBuilder, VariantInference, VariantShape, VariantShredding,
+    Variant, VariantArray, VariantArrayBuilder, VariantBuilder, VariantInference, VariantShape,
+    VariantShredding,
 };
 use marquetry::{Compression, Reader, RowGroupEncoder, WriteOptions, Writer};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -55,8 +59,32 @@ fn main() {
         || drop(black_box(rival_values(&events))),
         || drop(black_box(our_values(&events))),
     );
+    compare(
+        "JSON to values, by serde_json with decimals as doubles",
+        || drop(black_box(values_by(&events, |builder, text| {
+            with_serde::append(builder, text).unwrap();
+        }))),
+        || drop(black_box(our_values(&events))),
+    );
     let (theirs, ours) = (rival_values(&events), our_values(&events));
     drop(events);
+    compare(
+        "values to JSON, by serde_json",
+        || {
+            let mut out = Vec::new();
+            each_value(&ours, |value| {
+                out.clear();
+                with_serde::write(value, &mut out).unwrap();
+            });
+        },
+        || {
+            let mut out = String::new();
+            each_value(&ours, |value| {
+                out.clear();
+                value.write_json(&mut out).unwrap();
+            });
+        },
+    );
     let shape = VariantShape::parse(SHAPE).unwrap();
     let given = VariantShredding::Shape(shape);
     compare(
@@ -190,16 +218,39 @@ fn events(rows: usize) -> Vec<String> {
 }
 
 fn our_values(events: &[String]) -> Vec<RecordBatch> {
+    values_by(events, |builder, text| builder.append_json(text).unwrap())
+}
+
+fn values_by(
+    events: &[String],
+    append: impl Fn(&mut VariantBuilder, &str),
+) -> Vec<RecordBatch> {
     let schema = Arc::new(Schema::new(vec![VariantArray::field("v", false)]));
     let mut rows = VariantArrayBuilder::new();
     events
         .chunks(BATCH)
         .map(|chunk| {
-            chunk.iter().for_each(|text| rows.append_json(text).unwrap());
+            for text in chunk {
+                rows.append_with(|builder| {
+                    append(builder, text);
+                    Ok(())
+                })
+                .unwrap();
+            }
             let column = rows.finish().unwrap();
             RecordBatch::try_new(schema.clone(), vec![Arc::new(column)]).unwrap()
         })
         .collect()
+}
+
+/// Does something with each value of the column `v`.
+fn each_value(batches: &[RecordBatch], mut work: impl FnMut(&Variant<'_>)) {
+    for batch in batches {
+        let column = VariantArray::new(batch.column(0).as_struct()).unwrap();
+        for row in 0..batch.num_rows() {
+            work(&column.value(row).unwrap().unwrap().as_variant());
+        }
+    }
 }
 
 fn rival_values(events: &[String]) -> Vec<parquet_variant_compute::VariantArray> {
