@@ -9,6 +9,7 @@ pub(super) trait Definition {
     type Output;
 
     /// Whether it is faster with AVX-512 than with AVX2.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     const GAINS_BY_AVX512: bool = false;
 
     /// The definition; it is to be `#[inline(always)]`, so that it is compiled where it is called.

@@ -3,7 +3,8 @@
 //!
 //! Each kernel has a safe function, a scalar definition, and versions for instruction sets that are
 //! chosen at run time ([`Isa`]). Where the compiler vectorises the scalar definition well, such a
-//! version is the same code compiled for the wider instruction set.
+//! version is the same code compiled for the wider instruction set. `docs/kernels.md` is the ledger
+//! of what each version brings to a whole read or write.
 
 mod isa;
 mod compiled;

@@ -10,8 +10,10 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 pub(crate) use super::unpack::BLOCK;
-use super::{Isa, Kernel, Level};
+use super::{Isa, Kernel};
 use scalar::SLACK;
 
 /// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)`
