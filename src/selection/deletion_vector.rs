@@ -118,7 +118,7 @@ impl DeletionVector {
     /// ignored, as Delta and Iceberg do. It takes at most an eighth of a byte for each row.
     pub fn kept(&self, len: u64) -> RowSelection {
         let mut kept = 0;
-        let gaps = self.ranges().chain([len..len]).filter_map(|deleted| {
+        let gaps = self.ranges().chain(std::iter::once(len..len)).filter_map(|deleted| {
             let gap = kept..deleted.start.min(len);
             kept = kept.max(deleted.end);
             (gap.start < gap.end).then_some(gap)
