@@ -115,7 +115,7 @@ impl Files {
     }
 }
 
-/// What one reader took.
+/// The time and the bytes of one reader.
 #[derive(Default)]
 struct Taken {
     open: Vec<Duration>,

@@ -94,7 +94,7 @@ fn walk(folder: &Path, names: Option<&[&str]>) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What is still to be matched below a name; nothing if it does not match.
+/// The part that is still to be matched below a name; nothing if it does not match.
 fn below<'a, 'b>(names: &'a [&'b str], name: &str) -> Vec<&'a [&'b str]> {
     match names {
         [] => Vec::new(),

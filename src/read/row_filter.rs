@@ -85,8 +85,8 @@ pub(crate) fn take(
     of_columns(schema.clone(), columns, places.len())
 }
 
-/// The rows at `places` of `batches`, in that order: each is the index of a batch, and of one of its
-/// rows.
+/// The rows at `places` of `batches`, in that order: each is the index of a batch, and of one of
+/// its rows.
 pub(crate) fn interleave(
     schema: &SchemaRef,
     batches: &[RecordBatch],

@@ -322,8 +322,8 @@ impl WriteOptions {
     /// as the specification requires. On by default.
     ///
     /// Without them the footer of a wide file is smaller: by 5 % with 10,000 columns of short names
-    /// and their statistics, by more with long or nested names. This library, arrow-rs 60 and polars
-    /// find columns by their order instead; other readers refuse the file. A
+    /// and their statistics, by more with long or nested names. This library, arrow-rs 60 and
+    /// polars find columns by their order instead; other readers refuse the file. A
     /// [`Rewrite`](crate::rewrite::Rewrite) states them again, unless its options say this, too.
     #[must_use]
     pub fn with_path_in_schema(mut self, path_in_schema: bool) -> Self {

@@ -51,8 +51,8 @@ pub(crate) struct WriteFlags {
     /// place. Otherwise times of day, signs and parts of milliseconds are errors.
     #[arg(long)]
     pub(crate) full_range: bool,
-    /// Leave out the path of each column chunk, which makes the footer of a wide file smaller: marq,
-    /// arrow-rs 60 and polars read it, other readers refuse it.
+    /// Leave out the path of each column chunk, which makes the footer of a wide file smaller:
+    /// marq, arrow-rs 60 and polars read it, other readers refuse it.
     #[arg(long)]
     pub(crate) omit_path_in_schema: bool,
     /// After every N row groups, write a footer of those so far into OUTPUT.side-footer: if marq is
