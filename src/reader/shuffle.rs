@@ -26,9 +26,9 @@ impl Dataset {
     /// blocks of all files are put in a random order; those of a window, which holds `window` bytes
     /// of Arrow arrays by the metadata, are read together, and their rows mixed. So a batch has
     /// rows from about 64 random places of the dataset, and the window bounds the memory: one
-    /// window is held, and a batch. A dataset that fits the window is shuffled evenly. Rows of one block,
-    /// which are at most a 64th of the window, always come in the same window; that is what sets
-    /// the order apart from one of single rows. A window of less than 64 pages of the largest
+    /// window is held, and a batch. A dataset that fits the window is shuffled evenly. Rows of one
+    /// block, which are at most a 64th of the window, always come in the same window; that is what
+    /// sets the order apart from one of single rows. A window of less than 64 pages of the largest
     /// column has fewer places.
     ///
     /// ```

@@ -35,9 +35,9 @@ impl MappedFile {
     ///
     /// # Safety
     /// While the value, or bytes or arrays that were made of it, exist, the file must not be
-    /// changed or truncated: bytes that change under a reader are undefined behaviour, and the system
-    /// ends a process that reads beyond a file that became shorter. Network file systems do so when
-    /// the server fails.
+    /// changed or truncated: bytes that change under a reader are undefined behaviour, and the
+    /// system ends a process that reads beyond a file that became shorter. Network file systems do
+    /// so when the server fails.
     pub unsafe fn open(path: impl AsRef<Path>) -> std::io::Result<Self> {
         // SAFETY: promised by the caller.
         unsafe { platform::map(path.as_ref()) }.map(|bytes| Self { bytes })
