@@ -153,9 +153,8 @@ impl Report for PageReport {
             Column::text("max", |of| of.max.clone().unwrap_or_default()),
             Column::text("problem", |of| of.problem.clone().unwrap_or_default()),
         ];
-        match &self.pages {
-            Some(pages) => out.show("pages", &columns, pages, &["problem"])?,
-            None => {}
+        if let Some(pages) = &self.pages {
+            out.show("pages", &columns, pages, &["problem"])?;
         }
         match &self.doctor {
             Some(diagnosis) => diagnosis.tables(out),
