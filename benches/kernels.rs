@@ -71,7 +71,7 @@ const KERNELS: [(&str, &[&str]); 15] = [
 /// Something that is done with a file.
 enum Work {
     Read(Case),
-    Filter(Case, Predicate),
+    Filter(Case, Box<Predicate>),
     Write(Vec<RecordBatch>, Option<Encoding>),
 }
 
@@ -84,7 +84,7 @@ impl Shape {
     fn run(&self) {
         match &self.work {
             Work::Read(case) => read(open(case)),
-            Work::Filter(case, filter) => read(open(case).filter(filter.clone())),
+            Work::Filter(case, filter) => read(open(case).filter((**filter).clone())),
             Work::Write(rows, encoding) => write(rows, *encoding),
         }
     }
@@ -139,7 +139,10 @@ fn shapes() -> Vec<Shape> {
         }
         if case.name == "i64 plain 10% null" {
             let copy = Case { file: case.file.clone(), name: case.name.clone(), ..case };
-            add(format!("filter {}", case.name), Work::Filter(copy, col("v").lt(i64::MAX / 2)));
+            add(
+                format!("filter {}", case.name),
+                Work::Filter(copy, Box::new(col("v").lt(i64::MAX / 2))),
+            );
         }
         add(format!("read {}", case.name), Work::Read(case));
     }
@@ -151,7 +154,10 @@ fn shapes() -> Vec<Shape> {
             add(format!("write {}", case.name), Work::Write(rows(&case), None));
         }
         let copy = Case { file: case.file.clone(), name: case.name.clone(), ..case };
-        add(format!("filter {}", case.name), Work::Filter(copy, col("l_suppkey").lt(5_000)));
+        add(
+            format!("filter {}", case.name),
+            Work::Filter(copy, Box::new(col("l_suppkey").lt(5_000))),
+        );
         add(format!("read {}", case.name), Work::Read(case));
     }
     shapes

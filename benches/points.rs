@@ -50,7 +50,8 @@ fn main() {
     let filter = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).unwrap_or_default();
     let rows = std::env::var("POINTS_ROWS").map_or(10_000_000, |n| n.parse().expect("a number"));
     let temporary = tempfile::tempdir().expect("a temporary folder");
-    let folder = std::env::var("POINTS_DIR").map_or(temporary.path().into(), PathBuf::from);
+    let folder =
+        std::env::var("POINTS_DIR").map_or_else(|_| temporary.path().into(), PathBuf::from);
     let tables: [Table; 4] = [
         ("numbers", rows, numbers),
         ("strings", rows, strings),
