@@ -107,6 +107,8 @@
 //! [`Plan::wanted_bytes`]: crate::read::Plan::wanted_bytes
 //! [`Predicate::last_function`]: crate::Predicate::last_function
 
+use std::sync::atomic::Ordering;
+
 pub use crate::calendar::TimeText;
 #[cfg(feature = "object_store")]
 pub use crate::io::stream::store::{is_replaced, replaced};
@@ -117,6 +119,8 @@ pub use crate::read::loaded_indexes::LoadedIndexes;
 pub use crate::read::wiring::ReadWiring;
 #[cfg(feature = "async")]
 pub use crate::reader::KnownFile;
+use crate::simd::Kernel;
+use crate::simd::isa::{CAN_SWITCH, SWITCHES};
 pub use crate::write::row_group::batch_bytes;
 
 /// Lets one SIMD kernel run with less than this machine has, for `benches/kernels.rs`.
@@ -126,5 +130,9 @@ pub use crate::write::row_group::batch_bytes;
 /// environment.
 #[doc(hidden)]
 pub fn switch_kernel(kernel: &str, level: &str) -> bool {
-    crate::simd::switch(kernel, level)
+    let known = Kernel::ALL.iter().find(|(name, _)| *name == kernel);
+    let level = ["best", "scalar", "avx2"].iter().position(|name| *name == level);
+    let (true, Some((_, kernel)), Some(level)) = (CAN_SWITCH, known, level) else { return false };
+    SWITCHES[*kernel as usize].store(u8::try_from(level).unwrap_or(0), Ordering::Relaxed);
+    true
 }

@@ -34,7 +34,7 @@ const MAX_ISA: Option<&str> = option_env!("MARQUETRY_ISA");
 
 /// Whether this build can run a single kernel with less than this machine has: one with
 /// `MARQUETRY_ISA=switch` in its environment, as `benches/kernels.rs` wants it.
-const CAN_SWITCH: bool = match MAX_ISA {
+pub(crate) const CAN_SWITCH: bool = match MAX_ISA {
     Some(text) => matches!(text.as_bytes(), b"switch"),
     None => false,
 };
@@ -49,7 +49,7 @@ macro_rules! kernels {
 
         impl Kernel {
             /// All, with their names.
-            const ALL: &[(&str, Self)] = &[$(($name, Self::$kernel),)*];
+            pub(crate) const ALL: &[(&str, Self)] = &[$(($name, Self::$kernel),)*];
         }
     };
 }
@@ -72,7 +72,8 @@ kernels!(
 );
 
 /// The level that each kernel is held to: 0 for the best.
-static SWITCHES: [AtomicU8; Kernel::ALL.len()] = [const { AtomicU8::new(0) }; Kernel::ALL.len()];
+pub(crate) static SWITCHES: [AtomicU8; Kernel::ALL.len()] =
+    [const { AtomicU8::new(0) }; Kernel::ALL.len()];
 
 impl Kernel {
     fn switched(self) -> Isa {
@@ -92,16 +93,6 @@ impl Kernel {
     }
 }
 
-/// Lets a kernel run with `level` (`scalar`, `avx2` or `best`) from now on, in the whole process;
-/// false if this build cannot do that, or if there is no such kernel or level.
-pub(crate) fn switch(kernel: &str, level: &str) -> bool {
-    let known = Kernel::ALL.iter().find(|(name, _)| *name == kernel);
-    let level = ["best", "scalar", "avx2"].iter().position(|name| *name == level);
-    let (true, Some((_, kernel)), Some(level)) = (CAN_SWITCH, known, level) else { return false };
-    SWITCHES[*kernel as usize].store(u8::try_from(level).unwrap_or(0), Ordering::Relaxed);
-    true
-}
-
 impl Isa {
     /// The scalar definitions, which every machine runs.
     pub(crate) const SCALAR: Self = Self::at_level(Level::Scalar);
@@ -116,7 +107,7 @@ impl Isa {
     }
 
     /// The one that a kernel runs with: the best of this machine, unless this build can switch
-    /// kernels off ([`switch`]).
+    /// kernels off (`engine::switch_kernel`).
     #[inline]
     pub(crate) fn for_kernel(kernel: Kernel) -> Self {
         if CAN_SWITCH { kernel.switched() } else { Self::best() }
@@ -133,7 +124,7 @@ impl Isa {
     /// A build with `MARQUETRY_ISA=scalar` in its environment uses the scalar definitions wherever
     /// it runs, one with `MARQUETRY_ISA=avx2` no more than AVX2: so they are measured, and tested,
     /// on any machine. One with `MARQUETRY_ISA=switch` uses the best, and can switch off a kernel
-    /// by itself ([`switch`]). Libraries that we use pick for themselves as ever.
+    /// by itself (`engine::switch_kernel`). Libraries that we use pick for themselves as ever.
     #[inline]
     pub(super) fn best() -> Self {
         if MAX_ISA == Some("scalar") {

@@ -6,7 +6,7 @@
 //! version is the same code compiled for the wider instruction set. `docs/kernels.md` is the ledger
 //! of what each version brings to a whole read or write.
 
-mod isa;
+pub(crate) mod isa;
 mod compiled;
 mod memory_hints;
 #[cfg(target_arch = "aarch64")]
@@ -35,5 +35,5 @@ pub(crate) mod spans;
 pub(crate) mod strings;
 
 use isa::Level;
-pub(crate) use isa::{Isa, Kernel, switch};
+pub(crate) use isa::{Isa, Kernel};
 pub(crate) use memory_hints::{prefault, prefetch};
