@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::kind::{FindingKind, Severity};
 use crate::error::{At, Error, ErrorKind};
+use crate::read::footer::LATER_VERSIONS;
 
 /// How much of a file is recomputed. Each level does what those before it do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -87,6 +88,7 @@ impl Finding {
     pub(super) fn of_error(kind: FindingKind, error: &Error) -> Self {
         let kind = match error.kind() {
             ErrorKind::Malformed(_) => kind,
+            ErrorKind::Unsupported(LATER_VERSIONS) => FindingKind::VersionUnknown,
             _ => FindingKind::NotChecked,
         };
         let At { page, is_dictionary_page, offset, .. } = error.at().clone();

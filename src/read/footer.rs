@@ -145,8 +145,11 @@ fn check_version(version: i32) -> Result<()> {
         "the footer states version {version} of the format, and versions after {MAX_VERSION} are \
          not specified yet"
     );
-    Err(Error::unsupported("versions of the format after 2", text))
+    Err(Error::unsupported(LATER_VERSIONS, text))
 }
+
+/// The name of what is unsupported where a footer states a version that has no meaning yet.
+pub(crate) const LATER_VERSIONS: &str = "versions of the format after 2";
 
 /// Versions of the format that have a meaning.
 const MAX_VERSION: i32 = 2;

@@ -10,7 +10,7 @@
 mod retry;
 mod supplied;
 mod decrypted;
-mod footer;
+pub(crate) mod footer;
 #[cfg(feature = "async")]
 mod async_keys;
 mod tail;

