@@ -220,6 +220,7 @@ fn secrets_of_a_url_are_sent_and_never_shown() {
         check(folder.run(&args));
         check(folder.run(&[&args[..], &["-f", "json"]].concat()));
     }
+    server.set(Mode::Plain);
     let dead = url.replace(&host, "127.0.0.1:1");
     check(folder.run(&["info", &dead, "--retries", "0"]));
     check(folder.run(&["info", &url, "-o", &signed("out.json")]));
