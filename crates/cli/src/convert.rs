@@ -12,6 +12,7 @@ use marquetry::{Error, Export, ExportedFile};
 
 use crate::args::{Convert, FolderFlags, Format, Global, TargetForm};
 use crate::checks;
+use crate::escape::escape;
 use crate::failure::{Failure, Result};
 use crate::folder_out::FolderOut;
 use crate::output::Sink;
@@ -40,7 +41,7 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     let sorter = sorting::sorter(&command.sorting, &command.folder.partition_by, &schema, global)?;
     let is_text = matches!(target, TargetForm::Csv | TargetForm::Json | TargetForm::Jsonl);
     // As text they are read.
-    let variants = (!is_text).then(|| VariantCheck::new(&schema));
+    let variants = (!is_text && !global.quiet).then(|| VariantCheck::new(&schema));
     let rows = Rows { sources, sorter, variants };
     match target {
         TargetForm::Parquet if command.folder.given().is_some() => {
@@ -158,8 +159,16 @@ struct Rows {
     sources: Vec<Source>,
     /// Sorts them, if that is asked for.
     sorter: Option<RowSorter>,
-    /// Checks their VARIANT values, which are stored as they come.
+    /// Looks at their VARIANT values, which are stored as they come.
     variants: Option<VariantCheck>,
+}
+
+/// Says that invalid VARIANT values are passed on: what reads them decides.
+fn note(file: &str, invalid: &[String]) {
+    for value in invalid {
+        let text = format!("{file}: {value}; invalid VARIANT values are passed on as they are");
+        eprintln!("marq: note: {}", escape(&text));
+    }
 }
 
 /// Calls `write` with every batch of every file, or with those of all rows in their order.
@@ -175,7 +184,7 @@ fn for_each_batch(
             let batch = batch?;
             let rows = batch.num_rows();
             if let Some(variants) = &mut variants {
-                variants.check(&batch).map_err(|failure| failure.at_file(&name))?;
+                note(&name, &variants.check(&batch).map_err(|failure| failure.at_file(&name))?);
             }
             match &mut sorter {
                 Some(sorter) => sorter.push(&batch)?,

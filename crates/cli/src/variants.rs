@@ -11,7 +11,7 @@ use marquetry::variant::{
     VariantArray, VariantArrayBuilder, VariantInference, VariantPath, VariantShape,
     VariantShredding,
 };
-use marquetry::{Error, ErrorKind, Spec, WriteOptions};
+use marquetry::{Error, ErrorKind, WriteOptions};
 
 use crate::args::{Convert, TargetForm};
 use crate::failure::{Failure, Result};
@@ -184,8 +184,9 @@ pub(crate) fn shredding(
     Ok(options)
 }
 
-/// Checks the values of VARIANT columns that are stored as they come.
+/// Looks for invalid values in VARIANT columns whose values are stored as they come.
 pub(crate) struct VariantCheck {
+    /// Those in which none was found yet.
     columns: Vec<usize>,
     /// Rows that were checked.
     rows: u64,
@@ -198,21 +199,25 @@ impl VariantCheck {
         Self { columns: columns.map(|(column, _)| column).collect(), rows: 0 }
     }
 
-    /// Checks the next rows.
+    /// Looks at the next rows; returns a sentence about the first invalid value of each column.
     ///
     /// # Errors
-    /// `Malformed(Variant)` for a value that is none, with its row and column.
-    pub(crate) fn check(&mut self, batch: &RecordBatch) -> Result<()> {
-        for column in &self.columns {
-            let array = VariantArray::try_from(batch.column(*column))?;
-            if let Some((row, error)) = invalid_value(&array)? {
-                let (name, row) = (batch.schema().field(*column).name().clone(), self.rows + row);
-                let text = format!("row {row}: {}", error.message());
-                return Err(Error::malformed(Spec::Variant, text).at_column(name).into());
+    /// Those that are no fault of a value.
+    pub(crate) fn check(&mut self, batch: &RecordBatch) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for column in std::mem::take(&mut self.columns) {
+            let array = VariantArray::try_from(batch.column(column))?;
+            match invalid_value(&array)? {
+                None => self.columns.push(column),
+                Some((row, error)) => {
+                    let (schema, row) = (batch.schema(), self.rows + row);
+                    let (name, text) = (schema.field(column).name(), error.message());
+                    found.push(format!("column {name}, row {row}: {text}"));
+                }
             }
         }
         self.rows += batch.num_rows() as u64;
-        Ok(())
+        Ok(found)
     }
 }
 
