@@ -36,7 +36,7 @@ pub struct Address {
 static HIDDEN: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
 impl Address {
-    /// Parses a URL, or the name of one that [`argument`] gave.
+    /// Parses a URL, or the name of one that `argument` gave.
     ///
     /// # Errors
     /// `Usage` for other schemes, and where the bucket is missing.

@@ -6,7 +6,7 @@
 //!
 //! The feature `urls` adds `remote`, which makes the requests; without it each URL is an error that
 //! says so. Trap: the query of a URL may be a password. Names that are shown have none of it
-//! ([`argument`]).
+//! (`argument`).
 
 mod address;
 mod options;
