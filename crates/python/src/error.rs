@@ -5,7 +5,7 @@ use std::fmt;
 
 use arrow_schema::ArrowError;
 use marquetry::{Error, ErrorKind};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -37,8 +37,13 @@ pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
     if let Some(original) = original(py, error) {
         return original;
     }
+    // A stream below another library may have ended by a signal, which that library did not see.
+    if let Err(signal) = py.check_signals() {
+        return signal;
+    }
     match build(py, error) {
         Ok(exception) => exception,
+        Err(signal) if signal.is_instance_of::<PyKeyboardInterrupt>(py) => signal,
         Err(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }
