@@ -6,10 +6,16 @@
 
 use std::any::Any;
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use marquetry::{Error, Result};
 use pyo3::ffi;
 use pyo3::prelude::*;
+
+use crate::error::raised;
+use crate::job;
 
 /// Calls `work` with the GIL.
 pub(crate) fn attached<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
@@ -25,6 +31,49 @@ pub(crate) fn attached<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     let _attached = Attached(unsafe { ffi::PyGILState_Ensure() });
     Python::attach(work)
 }
+
+/// Calls code of the caller, such as `read` of a file object; `what` is what it does.
+///
+/// # Errors
+/// Its exception; `Cancelled` once the interpreter ends, which ends threads that wait for the GIL.
+pub(crate) fn call<T>(what: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
+    struct Call;
+    impl Drop for Call {
+        fn drop(&mut self) {
+            CALLS.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    CALLS.fetch_add(1, Ordering::SeqCst);
+    let _call = Call;
+    if IS_ENDING.load(Ordering::SeqCst) {
+        return Err(Error::cancelled("the work, because the interpreter ends"));
+    }
+    attached(work).map_err(|e| raised(what, e))
+}
+
+/// Calls that are going on. Each either is counted before the interpreter ends, or sees that it
+/// does.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Ends the calls of other threads; the interpreter runs it before it ends.
+#[pyfunction]
+pub(crate) fn end(py: Python<'_>) {
+    IS_ENDING.store(true, Ordering::SeqCst);
+    // A fork copies the count, and not the threads.
+    if job::is_child() {
+        return;
+    }
+    let begun = Instant::now();
+    py.detach(|| {
+        while CALLS.load(Ordering::SeqCst) > 0 && begun.elapsed() < END_AFTER {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// How long a call may take to return when the interpreter ends.
+const END_AFTER: Duration = Duration::from_secs(5);
 
 /// Calls `work` without the GIL, whether or not the thread has it, and so that pyo3 knows.
 pub(crate) fn detached<T: Send>(work: impl FnOnce() -> T + Send) -> T {

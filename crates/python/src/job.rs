@@ -211,13 +211,18 @@ fn here<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     work()
 }
 
+/// Whether this process was forked after the library was used.
+pub(crate) fn is_child() -> bool {
+    let home = HOME.load(Ordering::Relaxed);
+    home != 0 && home != std::process::id()
+}
+
 /// Refuses what needs threads that a fork does not copy.
 ///
 /// # Errors
 /// `Unsupported` in a process that was forked after the library was used.
 pub(crate) fn refuse_child() -> Result<()> {
-    let home = HOME.load(Ordering::Relaxed);
-    if home == 0 || home == std::process::id() {
+    if !is_child() {
         return Ok(());
     }
     Err(Error::unsupported(

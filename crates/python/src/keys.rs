@@ -5,8 +5,8 @@ use marquetry::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error::{OrRaise, raised, usage};
-use crate::gil::{Kept, attached};
+use crate::error::{OrRaise, usage};
+use crate::gil::{Kept, call};
 
 /// A value of a dictionary, unless it is missing or `None`.
 pub(crate) fn given<'py, T>(of: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>>
@@ -69,7 +69,7 @@ fn retrieve(retriever: &Py<PyAny>, request: &KeyRequest<'_>) -> Result<Key> {
         let found = retriever.bind(py).call1((column.as_deref(), metadata))?;
         if found.is_none() { Ok(None) } else { found.extract().map(Some) }
     };
-    match attached(ask).map_err(|e| raised("the key retriever", e))? {
+    match call("the key retriever", ask)? {
         Some(bytes) => Key::new(&bytes),
         None => Err(Error::crypto(match column {
             Some(column) => format!("the key retriever has no key for column {column}"),

@@ -51,6 +51,8 @@ mod _marq {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::refuse_subinterpreters()?;
         crate::job::remember_main_thread(module.py());
+        let end = wrap_pyfunction!(crate::gil::end, module)?;
+        module.py().import("atexit")?.call_method1("register", (end,))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -14,8 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use crate::error::raised;
-use crate::gil::{Kept, attached};
+use crate::gil::{Kept, call};
 use crate::job::{self, Cancel};
 use crate::keys::given;
 
@@ -192,8 +191,9 @@ pub(crate) struct PyRanges {
 
 impl Source for PyRanges {
     fn len(&self) -> Result<u64> {
-        attached(|py| self.object.get().bind(py).call_method0("size")?.extract::<u64>())
-            .map_err(|e| raised("the length of the file", e))
+        call("the length of the file", |py| {
+            self.object.get().bind(py).call_method0("size")?.extract::<u64>()
+        })
     }
 
     fn latency(&self) -> Latency {
@@ -208,7 +208,7 @@ impl Source for PyRanges {
             let bytes: PyBackedBytes = found.extract()?;
             Ok(Bytes::from_owner(Kept::new(bytes)))
         };
-        let bytes = attached(read).map_err(|e| raised("reading the file object", e))?;
+        let bytes = call("reading the file object", read)?;
         if bytes.len() as u64 != wanted {
             let short = std::io::Error::new(
                 std::io::ErrorKind::UnexpectedEof,

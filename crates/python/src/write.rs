@@ -18,8 +18,8 @@ use marquetry_cli::urls::{UrlOptions, UrlSink, create_url};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::error::{OrRaise, raised, usage};
-use crate::gil::{Kept, attached};
+use crate::error::{OrRaise, usage};
+use crate::gil::{Kept, call};
 use crate::job::{self, Cancel};
 use crate::keys::{encryption, given, object};
 use crate::source::is_url;
@@ -66,8 +66,9 @@ impl Sink for CancellableSink {
         match &mut self.output {
             Output::Path(sink) => sink.write(bytes),
             Output::Url(sink) => sink.write(bytes),
-            Output::Object(object) => attached(|py| write_all(object.get().bind(py), &bytes))
-                .map_err(|e| raised("writing to the file object", e)),
+            Output::Object(object) => {
+                call("writing to the file object", |py| write_all(object.get().bind(py), &bytes))
+            }
         }
     }
 
@@ -84,7 +85,7 @@ impl Sink for CancellableSink {
                     }
                     Ok(())
                 };
-                attached(flush).map_err(|e| raised("flushing the file object", e))
+                call("flushing the file object", flush)
             }
         }
     }
@@ -568,14 +569,14 @@ impl Iterator for PyItems {
                     Err(e) => return Some(Err(e)),
                 }
             }
-            let next = attached(|py| -> PyResult<Option<Imported>> {
+            let next = call("the iterator of batches", |py| -> PyResult<Option<Imported>> {
                 let mut items = self.items.get().bind(py).try_iter()?;
                 items.next().map(|item| import_stream(&item?)).transpose()
             });
             match next {
                 Ok(Some(next)) => self.current = Some(next),
                 Ok(None) => return None,
-                Err(e) => return Some(Err(raised("the iterator of batches", e))),
+                Err(e) => return Some(Err(e)),
             }
         }
     }
