@@ -65,11 +65,17 @@ def test_other_threads_run_while_a_file_is_read(tmp_path: pathlib.Path) -> None:
 
     thread = threading.Thread(target=tick)
     thread.start()
-    for _ in range(5):
+    most = 0
+    for _ in range(200):
+        before = ticks[0]
         marq.check(path, level="truth")
+        most = max(most, ticks[0] - before)
+        if most >= 3:
+            break
     stop.set()
     thread.join()
-    assert ticks[0] > 20
+    # The interpreter may switch once before a call and once after it.
+    assert most >= 3
 
 
 FORK = """
