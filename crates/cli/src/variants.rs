@@ -206,14 +206,20 @@ impl VariantCheck {
     pub(crate) fn check(&mut self, batch: &RecordBatch) -> Result<Vec<String>> {
         let mut found = Vec::new();
         for column in std::mem::take(&mut self.columns) {
-            let array = VariantArray::try_from(batch.column(column))?;
-            match invalid_value(&array)? {
-                None => self.columns.push(column),
-                Some((row, error)) => {
-                    let (schema, row) = (batch.schema(), self.rows + row);
-                    let (name, text) = (schema.field(column).name(), error.message());
-                    found.push(format!("column {name}, row {row}: {text}"));
+            let schema = batch.schema();
+            let name = schema.field(column).name();
+            match VariantArray::try_from(batch.column(column)) {
+                Ok(array) => match invalid_value(&array)? {
+                    None => self.columns.push(column),
+                    Some((row, error)) => {
+                        let row = self.rows + row;
+                        found.push(format!("column {name}, row {row}: {}", error.message()));
+                    }
+                },
+                Err(error) if is_fault(&error) => {
+                    found.push(format!("column {name}: {}", error.message()));
                 }
+                Err(error) => return Err(error.into()),
             }
         }
         self.rows += batch.num_rows() as u64;
@@ -221,12 +227,16 @@ impl VariantCheck {
     }
 }
 
+/// Whether an error is a fault of the file.
+fn is_fault(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Malformed(_))
+}
+
 /// The first value that is invalid, by its row.
 ///
 /// # Errors
 /// Those that are no fault of a value.
 fn invalid_value(array: &VariantArray) -> Result<Option<(u64, Error)>> {
-    let is_fault = |error: &Error| matches!(error.kind(), ErrorKind::Malformed(_));
     for row in 0..array.len() {
         let checked = array.value(row).and_then(|value| match value {
             Some(value) => value.as_variant().validate(),
