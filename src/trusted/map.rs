@@ -4,8 +4,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-/// A local file that is mapped into memory: a [`Source`](crate::io::Source) whose bytes are not copied,
-/// and that is read only where it is touched.
+/// A local file that is mapped into memory: a [`Source`](crate::io::Source) whose bytes are not
+/// copied, and that is read only where it is touched.
 ///
 /// It pays for rows that are read by their numbers again and again from a file in the cache of the
 /// system, above all where pages are stored uncompressed. Whole files are read as fast without.
