@@ -1,4 +1,4 @@
-//! [`UrlStream`]: a file behind a URL, read from its beginning on.
+//! [`UrlStream`]: a file at a URL, read from its beginning on.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use marquetry::io::Source;
 
-/// A file behind a URL, with a position.
+/// A file at a URL, with a position.
 pub(crate) struct UrlStream {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) len: u64,

@@ -9,7 +9,7 @@ use marquetry::io::{Sink, Source};
 use super::address::Address;
 use super::options::UrlOptions;
 
-/// A file behind a URL: there is none without the feature `urls`.
+/// A file at a URL: there is none without the feature `urls`.
 #[derive(Debug)]
 pub enum UrlSource {}
 

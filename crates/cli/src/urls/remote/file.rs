@@ -1,4 +1,4 @@
-//! [`UrlSource`]: a file behind a URL, read by blocking calls.
+//! [`UrlSource`]: a file at a URL, read by blocking calls.
 //!
 //! The first request brings the end of the file, whose answer tells its length; that end is kept.
 //! Ranges that are asked for together are fetched side by side. Every answer must be of the version
@@ -70,7 +70,7 @@ pub(super) trait Remote: Send + Sync {
     ) -> BoxFuture<'static, Result<Part, Fault>>;
 }
 
-/// A file behind a URL.
+/// A file at a URL.
 pub struct UrlSource {
     name: Arc<str>,
     remote: Arc<dyn Remote>,
@@ -293,7 +293,7 @@ fn joined(mut pieces: Vec<Bytes>) -> Bytes {
 const END_BYTES: u64 = 256 << 10;
 /// Bytes that are fetched to reach the end that is kept: about a third of the time of a request.
 const MAX_NEAR_BYTES: u64 = 1 << 20;
-/// Bytes of a range that is fetched with what lies behind it: column chunks are longer, mostly.
+/// Bytes of a range that is fetched with what follows it: column chunks are longer, mostly.
 const MAX_NEAR_RANGE: u64 = 256 << 10;
 /// Bytes of a range that is kept because it ends where the end begins.
 const MAX_ADJOINING_RANGE: u64 = 16 << 20;

@@ -1,4 +1,4 @@
-//! Files behind URLs: of a web server, of a store, and what they cost.
+//! Files at URLs: of a web server, of a store, and what they cost.
 
 mod requests;
 mod s3;

@@ -6,7 +6,7 @@ use super::server::{Mode, Server};
 use super::{bare_folder, numbered, with_trips};
 use crate::support::folder::{Folder, error};
 
-/// The output of a command for a file, and for the same file behind a URL.
+/// The output of a command for a file, and for the same file at a URL.
 fn both(folder: &Folder, server: &Server, args: &[&str]) -> (String, String) {
     let url = server.url("trips.parquet");
     let of_url: Vec<&str> =
