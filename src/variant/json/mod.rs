@@ -5,8 +5,7 @@
 //! The parser is our own, because `serde_json` keeps the digits of decimals only with its feature
 //! `arbitrary_precision`, which a library must not switch on for a whole program, and stops at a
 //! depth of 128. With decimals as doubles, `serde_json` takes 1.10 times as long (quarters 1.10 to
-//! 1.11, `benches/variant`). Writing takes as long as by `serde_json` (1.00), which formats floats
-//! here, too; the rest is our own for decimals, and for the bound of the length.
+//! 1.11, `benches/variant`).
 
 mod plain;
 mod parse;

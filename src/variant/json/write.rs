@@ -1,12 +1,15 @@
-//! [`Variant::to_json`] formats a value as JSON text.
+//! [`Variant::to_json`] formats a value as JSON text, by serde_json.
 
-use std::fmt::Write as _;
+use std::cell::Cell;
 use std::io;
 
-use base64::Engine as _;
+use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
+use serde::ser::{Error as _, SerializeMap as _, SerializeSeq as _};
+use serde::{Serialize, Serializer};
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
+use serde_json::value::RawValue;
 
-use super::plain::plain_end;
 use crate::calendar::TimeText;
 use crate::error::{Error, LimitKind, Result};
 use crate::variant::Variant;
@@ -41,7 +44,7 @@ impl Variant<'_> {
     /// As [`to_json`](Self::to_json).
     pub fn to_json_pretty(&self) -> Result<String> {
         let mut out = String::new();
-        write(&mut out, self, &mut Indentation::Lines { depth: 0 }, MAX_BYTES)?;
+        write(self, &mut out, PrettyFormatter::new(), MAX_BYTES)?;
         Ok(out)
     }
 
@@ -56,7 +59,7 @@ impl Variant<'_> {
     /// The same, as long as `out` has no more than `max` bytes.
     pub(in crate::variant) fn write_json_within(&self, out: &mut String, max: usize) -> Result<()> {
         let len = out.len();
-        let written = write(out, self, &mut Indentation::Compact, max);
+        let written = write(self, out, CompactFormatter, max);
         if written.is_err() {
             out.truncate(len);
         }
@@ -64,82 +67,15 @@ impl Variant<'_> {
     }
 }
 
-/// Appends a finite number. serde_json finds the shortest that is read back as it is.
-macro_rules! number {
-    ($out:expr, $value:expr) => {
-        serde_json::to_writer(JsonTarget($out), $value).expect("a finite number is JSON")
-    };
-}
-
-/// White space between values.
-enum Indentation {
-    Compact,
-    Lines { depth: usize },
-}
-
-impl Indentation {
-    fn begin(&mut self, out: &mut String, bracket: char) {
-        out.push(bracket);
-        if let Self::Lines { depth } = self {
-            *depth += 1;
-        }
-    }
-
-    fn element(&self, out: &mut String, is_first: bool) {
-        if !is_first {
-            out.push(',');
-        }
-        self.line(out);
-    }
-
-    fn line(&self, out: &mut String) {
-        if let Self::Lines { depth } = self {
-            out.push('\n');
-            out.extend(std::iter::repeat_n("  ", *depth));
-        }
-    }
-
-    fn end(&mut self, out: &mut String, bracket: char, is_empty: bool) {
-        if let Self::Lines { depth } = self {
-            *depth -= 1;
-        }
-        if !is_empty {
-            self.line(out);
-        }
-        out.push(bracket);
-    }
-}
-
-fn write(
-    out: &mut String,
-    value: &Variant<'_>,
-    layout: &mut Indentation,
-    max: usize,
-) -> Result<()> {
-    match value {
-        Variant::Object(object) => {
-            layout.begin(out, '{');
-            for (i, field) in object.iter().enumerate() {
-                let (name, value) = field?;
-                layout.element(out, i == 0);
-                text(out, name);
-                out.push_str(if matches!(layout, Indentation::Compact) { ":" } else { ": " });
-                write(out, &value, layout, max)?;
-            }
-            layout.end(out, '}', object.is_empty());
-        }
-        Variant::List(list) => {
-            layout.begin(out, '[');
-            for (i, value) in list.iter().enumerate() {
-                let value = value?;
-                layout.element(out, i == 0);
-                write(out, &value, layout, max)?;
-            }
-            layout.end(out, ']', list.is_empty());
-        }
-        scalar => write_scalar(out, scalar),
-    }
-    if out.len() > max { Err(too_long()) } else { Ok(()) }
+/// Appends the text of a value, as long as `out` has no more than `max` bytes.
+fn write(value: &Variant<'_>, out: &mut String, layout: impl Formatter, max: usize) -> Result<()> {
+    let error = Cell::new(None);
+    let target = JsonTarget { out, max };
+    let mut json = serde_json::Serializer::with_formatter(target, layout);
+    // Without an error of a value, it is the target that refused to grow.
+    JsonValue { value, error: &error }
+        .serialize(&mut json)
+        .map_err(|_| error.take().unwrap_or_else(too_long))
 }
 
 #[cold]
@@ -151,52 +87,19 @@ fn too_long() -> Error {
     )
 }
 
-fn write_scalar(out: &mut String, value: &Variant<'_>) {
-    match *value {
-        Variant::Boolean(true) => out.push_str("true"),
-        Variant::Boolean(false) => out.push_str("false"),
-        Variant::Int8(v) => integer(out, v.into()),
-        Variant::Int16(v) => integer(out, v.into()),
-        Variant::Int32(v) => integer(out, v.into()),
-        Variant::Int64(v) => integer(out, v),
-        Variant::Float(v) if v.is_finite() => number!(out, &v),
-        Variant::Float(v) => not_finite(out, v.into()),
-        Variant::Double(v) if v.is_finite() => number!(out, &v),
-        Variant::Double(v) => not_finite(out, v),
-        Variant::Decimal(digits, scale) => decimal(out, digits, scale),
-        Variant::Date(days) => {
-            quoted(out, |out| out.push_str(TimeText::date(days.into()).as_str()))
-        }
-        Variant::TimestampMicros(v) => timestamp(out, v, 6, "Z"),
-        Variant::TimestampNtzMicros(v) => timestamp(out, v, 6, ""),
-        Variant::TimestampNanos(v) => timestamp(out, v, 9, "Z"),
-        Variant::TimestampNtzNanos(v) => timestamp(out, v, 9, ""),
-        Variant::TimeMicros(v) => quoted(out, |out| {
-            if v < 0 {
-                out.push('-');
-            }
-            out.push_str(TimeText::time(v.unsigned_abs(), 6).as_str());
-        }),
-        Variant::Binary(bytes) => quoted(out, |out| STANDARD.encode_string(bytes, out)),
-        Variant::String(value) => text(out, value),
-        Variant::Uuid(bytes) => quoted(out, |out| uuid(out, bytes)),
-        // The others are not scalars.
-        Variant::Null | Variant::Object(_) | Variant::List(_) => out.push_str("null"),
-    }
+/// A string that the output of serde_json is appended to.
+struct JsonTarget<'a> {
+    out: &'a mut String,
+    /// Maximum bytes of the string.
+    max: usize,
 }
-
-fn quoted(out: &mut String, write: impl FnOnce(&mut String)) {
-    out.push('"');
-    write(out);
-    out.push('"');
-}
-
-/// Appends the output of serde_json to a string.
-struct JsonTarget<'a>(&'a mut String);
 
 impl io::Write for JsonTarget<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.push_str(str::from_utf8(bytes).map_err(io::Error::other)?);
+        if self.max.saturating_sub(self.out.len()) < bytes.len() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.out.push_str(str::from_utf8(bytes).map_err(io::Error::other)?);
         Ok(bytes.len())
     }
 
@@ -205,69 +108,113 @@ impl io::Write for JsonTarget<'_> {
     }
 }
 
-fn integer(out: &mut String, value: i64) {
-    write!(out, "{value}").expect("a String takes all");
+/// A value, as serde_json takes it.
+struct JsonValue<'a, 'v> {
+    value: &'a Variant<'v>,
+    /// Why a value inside could not be read: serde's errors are texts.
+    error: &'a Cell<Option<Error>>,
 }
 
-fn not_finite(out: &mut String, value: f64) {
-    out.push_str(match value {
-        v if v.is_nan() => "\"NaN\"",
-        v if v > 0.0 => "\"Infinity\"",
-        _ => "\"-Infinity\"",
-    });
+impl JsonValue<'_, '_> {
+    /// Keeps the error of a value inside.
+    fn unreadable<E: serde::ser::Error>(&self, error: Error) -> E {
+        self.error.set(Some(error));
+        E::custom("a value cannot be read")
+    }
+}
+
+impl Serialize for JsonValue<'_, '_> {
+    fn serialize<S: Serializer>(&self, json: S) -> std::result::Result<S::Ok, S::Error> {
+        match self.value {
+            Variant::Object(object) => {
+                let mut map = json.serialize_map(Some(object.len()))?;
+                for field in object.iter() {
+                    let (name, value) = field.map_err(|error| self.unreadable(error))?;
+                    map.serialize_entry(name, &JsonValue { value: &value, error: self.error })?;
+                }
+                map.end()
+            }
+            Variant::List(list) => {
+                let mut seq = json.serialize_seq(Some(list.len()))?;
+                for value in list.iter() {
+                    let value = value.map_err(|error| self.unreadable(error))?;
+                    seq.serialize_element(&JsonValue { value: &value, error: self.error })?;
+                }
+                seq.end()
+            }
+            scalar => serialize_scalar(scalar, json),
+        }
+    }
+}
+
+fn serialize_scalar<S: Serializer>(
+    value: &Variant<'_>,
+    json: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    match *value {
+        Variant::Boolean(v) => json.serialize_bool(v),
+        Variant::Int8(v) => json.serialize_i8(v),
+        Variant::Int16(v) => json.serialize_i16(v),
+        Variant::Int32(v) => json.serialize_i32(v),
+        Variant::Int64(v) => json.serialize_i64(v),
+        Variant::Float(v) if v.is_finite() => json.serialize_f32(v),
+        Variant::Float(v) => json.serialize_str(not_finite(v.into())),
+        Variant::Double(v) if v.is_finite() => json.serialize_f64(v),
+        Variant::Double(v) => json.serialize_str(not_finite(v)),
+        Variant::Decimal(digits, scale) => {
+            RawValue::from_string(decimal(digits, scale)).map_err(S::Error::custom)?.serialize(json)
+        }
+        Variant::Date(days) => json.serialize_str(TimeText::date(days.into()).as_str()),
+        Variant::TimestampMicros(v) => timestamp(v, 6, "Z", json),
+        Variant::TimestampNtzMicros(v) => timestamp(v, 6, "", json),
+        Variant::TimestampNanos(v) => timestamp(v, 9, "Z", json),
+        Variant::TimestampNtzNanos(v) => timestamp(v, 9, "", json),
+        Variant::TimeMicros(v) => {
+            let time = TimeText::time(v.unsigned_abs(), 6);
+            let sign = if v < 0 { "-" } else { "" };
+            json.collect_str(&format_args!("{sign}{}", time.as_str()))
+        }
+        Variant::Binary(bytes) => json.collect_str(&Base64Display::new(bytes, &STANDARD)),
+        Variant::String(value) => json.serialize_str(value),
+        Variant::Uuid(bytes) => json.serialize_str(&uuid(bytes)),
+        // The others are not scalars.
+        Variant::Null | Variant::Object(_) | Variant::List(_) => json.serialize_unit(),
+    }
+}
+
+fn not_finite(value: f64) -> &'static str {
+    match value {
+        v if v.is_nan() => "NaN",
+        v if v > 0.0 => "Infinity",
+        _ => "-Infinity",
+    }
 }
 
 /// All digits of a decimal, with a zero in front of the point at least.
-fn decimal(out: &mut String, digits: i128, scale: u8) {
+fn decimal(digits: i128, scale: u8) -> String {
     let scale = usize::from(scale);
-    if digits < 0 {
-        out.push('-');
-    }
-    let start = out.len();
-    let width = scale + 1;
-    write!(out, "{:0width$}", digits.unsigned_abs()).expect("a String takes all");
+    let sign = if digits < 0 { "-" } else { "" };
+    let mut text = format!("{sign}{:0width$}", digits.unsigned_abs(), width = scale + 1);
     if scale > 0 {
-        out.insert(out.len().max(start + width) - scale, '.');
+        text.insert(text.len() - scale, '.');
     }
+    text
 }
 
-/// A text in quotes.
-fn text(out: &mut String, text: &str) {
-    out.push('"');
-    let mut start = 0;
-    loop {
-        let end = plain_end(text.as_bytes(), start);
-        out.push_str(&text[start..end]);
-        let Some(byte) = text.as_bytes().get(end) else { break };
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            0x08 => out.push_str("\\b"),
-            0x0c => out.push_str("\\f"),
-            _ => write!(out, "\\u{byte:04x}").expect("a String takes all"),
-        }
-        start = end + 1;
-    }
-    out.push('"');
+fn timestamp<S: Serializer>(
+    units: i64,
+    digits: u32,
+    zone: &str,
+    json: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    let time = TimeText::timestamp(units, digits, b'T');
+    json.collect_str(&format_args!("{}{zone}", time.as_str()))
 }
 
-fn timestamp(out: &mut String, units: i64, digits: u32, zone: &str) {
-    quoted(out, |out| {
-        out.push_str(TimeText::timestamp(units, digits, b'T').as_str());
-        out.push_str(zone);
-    });
-}
-
-fn uuid(out: &mut String, bytes: [u8; 16]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for (i, byte) in bytes.into_iter().enumerate() {
-        if matches!(i, 4 | 6 | 8 | 10) {
-            out.push('-');
-        }
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+fn uuid(bytes: [u8; 16]) -> String {
+    let mut text = format!("{:032x}", u128::from_be_bytes(bytes));
+    for at in [20, 16, 12, 8] {
+        text.insert(at, '-');
     }
+    text
 }
