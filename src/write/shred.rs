@@ -108,20 +108,29 @@ impl Stream {
 
     /// Ends the entries that are null; the others live on, a level higher.
     fn optional(self, nulls: Option<&NullBuffer>) -> Self {
+        match nulls.filter(|nulls| nulls.null_count() > 0) {
+            None => self.without_ends(),
+            Some(nulls) => self.ended_by(nulls),
+        }
+    }
+
+    /// No live entry is null: all live on, a level higher.
+    fn without_ends(self) -> Self {
         let live = self.live + 1;
-        let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
-            let mut def = LevelBuffer::default();
-            match self.def.uniform() {
-                Some(_) if self.all_live() => def.push_run(live, self.def.len()),
-                Some(_) => def = self.def.clone(),
-                None => {
-                    let levels = (0..self.def.len()).map(|i| self.def.level(i));
-                    let levels = levels.map(|l| l + u16::from(l == self.live));
-                    def.push_vec(levels.collect());
-                }
+        let mut def = LevelBuffer::default();
+        match self.def.uniform() {
+            Some(_) if self.all_live() => def.push_run(live, self.def.len()),
+            Some(_) => def = self.def.clone(),
+            None => {
+                let levels = (0..self.def.len()).map(|i| self.def.level(i));
+                let levels = levels.map(|l| l + u16::from(l == self.live));
+                def.push_vec(levels.collect());
             }
-            return Self { def, live, ..self };
-        };
+        }
+        Self { def, live, ..self }
+    }
+
+    fn ended_by(self, nulls: &NullBuffer) -> Self {
         let slots: usize = self.slots.iter().map(Range::len).sum();
         let each_has_a_slot = slots == self.def.len();
         let this = if each_has_a_slot { self } else { self.without_nulls() };
@@ -146,23 +155,11 @@ impl Stream {
                 levels.iter_mut().zip(old).for_each(|(level, old)| *level += old);
                 levels
             }
-            Some(old) => {
-                let valid = validity(nulls, &this.slots, 0);
-                let mut at = 0;
-                // Without a branch, because it could not be predicted.
-                let of = |&level: &u16| {
-                    let is_live = u16::from(level == this.live);
-                    // After the last live entry, nothing more is live.
-                    let is_valid = valid.get(at).copied().unwrap_or_default();
-                    at += usize::from(is_live);
-                    level + (is_live & is_valid)
-                };
-                old.iter().map(of).collect()
-            }
+            Some(old) => raise_valid(old, this.live, &validity(nulls, &this.slots, 0)),
         };
         let mut def = LevelBuffer::default();
         def.push_vec(levels);
-        Self { def, rep: this.rep, live, slots: this.slots, nulls: all }
+        Self { def, rep: this.rep, live: this.live + 1, slots: this.slots, nulls: all }
     }
 
     /// Cuts the nulls out of the slots: every slot that is left is that of a live entry.
@@ -212,6 +209,24 @@ impl Stream {
             rep.push_regular(period, n);
             return Self { def, rep, live, slots, nulls: None };
         }
+        let no_empty = empty == 0;
+        let (def, reps) = this.element_levels(rep, lens, total, no_empty);
+        let mut rep = LevelBuffer::default();
+        rep.push_vec(reps);
+        Self { def, rep, live, slots, nulls: None }
+    }
+
+    /// The levels of the `total` entries that lists make, whose lengths are given for each live
+    /// entry. An entry that is not live stays one entry, like an empty list; without nulls,
+    /// `no_empty` says that there are no empty lists.
+    fn element_levels(
+        &self,
+        rep: u16,
+        mut lens: impl Iterator<Item = usize>,
+        total: usize,
+        no_empty: bool,
+    ) -> (LevelBuffer, Vec<u16>) {
+        let live = self.live + 1;
         let mut reps = vec![rep; total];
         let mut defs = LevelBuffer::default();
         let mut at = 0;
@@ -221,9 +236,9 @@ impl Stream {
             }
             at += len.max(1);
         };
-        let old_rep = |i: usize| this.rep.level(i);
-        if this.all_live() {
-            if empty == 0 {
+        let old_rep = |i: usize| self.rep.level(i);
+        if self.all_live() {
+            if no_empty {
                 defs.push_run(live, total);
                 lens.enumerate().for_each(|(i, len)| begin(&mut reps, old_rep(i), len));
             } else {
@@ -234,7 +249,7 @@ impl Stream {
                     if len == 0
                         && let Some(level) = levels.get_mut(entry)
                     {
-                        *level = this.live;
+                        *level = self.live;
                     }
                     entry += len.max(1);
                 }
@@ -242,10 +257,9 @@ impl Stream {
             }
         } else {
             let mut levels = Vec::with_capacity(total);
-            let mut lens = lens;
-            for i in 0..n {
-                let level = this.def.level(i);
-                let len = if level == this.live {
+            for i in 0..self.def.len() {
+                let level = self.def.level(i);
+                let len = if level == self.live {
                     lens.next().expect("a live entry has a slot")
                 } else {
                     0
@@ -258,9 +272,7 @@ impl Stream {
             }
             defs.push_vec(levels);
         }
-        let mut rep = LevelBuffer::default();
-        rep.push_vec(reps);
-        Self { def: defs, rep, live, slots, nulls: None }
+        (defs, reps)
     }
 }
 
@@ -302,6 +314,21 @@ fn validity(nulls: &NullBuffer, slots: &[Range<usize>], null: u16) -> Vec<u16> {
         out.truncate(end);
     }
     out
+}
+
+/// The levels, one higher where an entry is live and valid. `valid` has a number for each live
+/// entry.
+fn raise_valid(levels: &[u16], live: u16, valid: &[u16]) -> Vec<u16> {
+    let mut at = 0;
+    // Without a branch, because it could not be predicted.
+    let raise = |&level: &u16| {
+        let is_live = u16::from(level == live);
+        // After the last live entry, nothing more is live.
+        let is_valid = valid.get(at).copied().unwrap_or_default();
+        at += usize::from(is_live);
+        level + (is_live & is_valid)
+    };
+    levels.iter().map(raise).collect()
 }
 
 /// Appends a range, joined with the last one where it continues that.
