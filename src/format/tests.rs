@@ -8,7 +8,7 @@ use fastrand::Rng;
 
 use super::*;
 use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
-use crate::thrift::oracle::{self, Tree};
+use crate::thrift::oracle::{self, ProtocolValue};
 use crate::thrift::{Read, ThriftReader, Write, wire};
 
 /// The metadata structs, as the specification lists them: id, name, type, need (R or O). `closed`
@@ -149,13 +149,13 @@ impl Spelled {
     }
 
     /// A random value of the type `ty`, and how Rust prints ours.
-    fn random(&self, ty: &str, rng: &mut Rng) -> (Tree, String) {
+    fn random(&self, ty: &str, rng: &mut Rng) -> (ProtocolValue, String) {
         if let Some(element) = ty.strip_prefix("list<") {
             let element = element.trim_end_matches('>');
             let n = if rng.u8(..8) == 0 { rng.usize(13..18) } else { rng.usize(..4) };
             let (trees, texts): (Vec<_>, Vec<_>) =
                 (0..n).map(|_| self.random(element, rng)).unzip();
-            let list = Tree::List(self.wire_type(element), trees);
+            let list = ProtocolValue::List(self.wire_type(element), trees);
             return (list, format!("[{}]", texts.join(", ")));
         }
         if let Some(spec) = self.structs.get(ty) {
@@ -168,48 +168,51 @@ impl Spelled {
                     let (tree, text) = self.random(payload, rng);
                     (tree, format!("{name}({text})"))
                 }
-                None => (Tree::Struct(Vec::new()), name.to_owned()),
+                None => (ProtocolValue::Struct(Vec::new()), name.to_owned()),
             };
-            return (Tree::Struct(vec![(id, tree)]), text);
+            return (ProtocolValue::Struct(vec![(id, tree)]), text);
         }
         if let Some(variants) = self.enums.get(ty) {
             if rng.u8(..10) == 0 {
                 let number = rng.i32(22..);
-                return (Tree::I32(number), format!("Unknown({number})"));
+                return (ProtocolValue::I32(number), format!("Unknown({number})"));
             }
             let (name, number) = *rng.choice(variants).unwrap();
-            return (Tree::I32(number), camel(name));
+            return (ProtocolValue::I32(number), camel(name));
         }
         match ty {
-            "bool" => print(rng.bool(), Tree::Bool),
-            "i8" => print(rng.i8(..), Tree::I8),
-            "i16" => print(random_i64(rng) as i16, Tree::I16),
-            "i32" => print(random_i64(rng) as i32, Tree::I32),
-            "i64" => print(random_i64(rng), Tree::I64),
+            "bool" => print(rng.bool(), ProtocolValue::Bool),
+            "i8" => print(rng.i8(..), ProtocolValue::I8),
+            "i16" => print(random_i64(rng) as i16, ProtocolValue::I16),
+            "i32" => print(random_i64(rng) as i32, ProtocolValue::I32),
+            "i64" => print(random_i64(rng), ProtocolValue::I64),
             "double" => {
                 let value = if rng.bool() {
                     rng.f64()
                 } else {
                     *rng.choice(&[-0.0, f64::MAX, f64::INFINITY]).unwrap()
                 };
-                print(value, |value| Tree::Double(value.to_bits()))
+                print(value, |value| ProtocolValue::Double(value.to_bits()))
             }
             "string" => {
                 let n = if rng.u8(..20) == 0 { 200 } else { rng.usize(..12) };
                 let text: String = (0..n)
                     .map(|_| *rng.choice(&['a', '.', '\0', 'é', '日', '🦀']).unwrap())
                     .collect();
-                print(text, |text| Tree::Binary(text.into_bytes()))
+                print(text, |text| ProtocolValue::Binary(text.into_bytes()))
             }
             "binary" => {
                 let n = if rng.u8(..20) == 0 { 200 } else { rng.usize(..12) };
-                print(std::iter::repeat_with(|| rng.u8(..)).take(n).collect(), Tree::Binary)
+                print(
+                    std::iter::repeat_with(|| rng.u8(..)).take(n).collect(),
+                    ProtocolValue::Binary,
+                )
             }
             _ => panic!("{ty}"),
         }
     }
 
-    fn random_struct(&self, spec: &StructSpec, rng: &mut Rng) -> (Tree, String) {
+    fn random_struct(&self, spec: &StructSpec, rng: &mut Rng) -> (ProtocolValue, String) {
         let (mut fields, mut texts) = (Vec::new(), Vec::new());
         for FieldSpec { id, name, ty, required } in &spec.fields {
             let text = if *required || rng.bool() {
@@ -217,7 +220,7 @@ impl Spelled {
                 // Written only where columns state their paths.
                 let is_left_out = *name == "path_in_schema"
                     && spec.name == "ColumnMetaData"
-                    && matches!(&tree, Tree::List(_, items) if items.is_empty());
+                    && matches!(&tree, ProtocolValue::List(_, items) if items.is_empty());
                 if !is_left_out {
                     fields.push((*id, tree));
                 }
@@ -230,7 +233,7 @@ impl Spelled {
         if !spec.closed {
             texts.push("unknown: []".to_owned());
         }
-        (Tree::Struct(fields), format!("{} {{ {} }}", spec.name, texts.join(", ")))
+        (ProtocolValue::Struct(fields), format!("{} {{ {} }}", spec.name, texts.join(", ")))
     }
 
     fn wire_type(&self, ty: &str) -> thrift::protocol::TType {
@@ -268,7 +271,10 @@ fn camel(name: &str) -> String {
     name.split('_').map(word).collect()
 }
 
-fn print<T: std::fmt::Debug>(value: T, tree: impl Fn(T) -> Tree) -> (Tree, String) {
+fn print<T: std::fmt::Debug>(
+    value: T,
+    tree: impl Fn(T) -> ProtocolValue,
+) -> (ProtocolValue, String) {
     let text = format!("{value:?}");
     (tree(value), text)
 }
@@ -317,7 +323,7 @@ const STRUCTS_OF_OURS: &[(&str, ReadOurs)] = by_name! {
 /// Random values of every struct and union of the specification, with a seed each.
 fn for_random_values(
     rounds: u64,
-    mut test: impl FnMut(&Spelled, &'static str, ReadOurs, Tree, String, &mut Rng),
+    mut test: impl FnMut(&Spelled, &'static str, ReadOurs, ProtocolValue, String, &mut Rng),
 ) {
     let spelled = Spelled::new();
     assert_eq!(spelled.structs.len() + spelled.unions.len(), STRUCTS_OF_OURS.len());
@@ -822,11 +828,11 @@ fn a_megabyte_of_mutations_is_read_or_malformed() {
         size += oracle::write(&tree).len();
         row_groups.push(tree);
     }
-    let footer = Tree::Struct(vec![
-        (1, Tree::I32(1)),
-        (2, Tree::List(thrift::protocol::TType::Struct, Vec::new())),
-        (3, Tree::I64(0)),
-        (4, Tree::List(thrift::protocol::TType::Struct, row_groups)),
+    let footer = ProtocolValue::Struct(vec![
+        (1, ProtocolValue::I32(1)),
+        (2, ProtocolValue::List(thrift::protocol::TType::Struct, Vec::new())),
+        (3, ProtocolValue::I64(0)),
+        (4, ProtocolValue::List(thrift::protocol::TType::Struct, row_groups)),
     ]);
     let whole = oracle::write(&footer);
     FileMetaData::read(&mut ThriftReader::new(&whole)).unwrap();

@@ -7,11 +7,11 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LevelBuffer {
     len: usize,
-    form: Form,
+    form: LevelForm,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Form {
+enum LevelForm {
     Uniform(u16),
     Regular(Period),
     Mixed(Vec<u16>),
@@ -63,7 +63,7 @@ pub(crate) enum LevelView<'a> {
 
 impl Default for LevelBuffer {
     fn default() -> Self {
-        Self { len: 0, form: Form::Uniform(0) }
+        Self { len: 0, form: LevelForm::Uniform(0) }
     }
 }
 
@@ -76,34 +76,34 @@ impl LevelBuffer {
     /// Bytes of memory held.
     pub(crate) fn bytes_held(&self) -> usize {
         match &self.form {
-            Form::Mixed(levels) => levels.len() * size_of::<u16>(),
-            Form::Uniform(_) | Form::Regular(_) => 0,
+            LevelForm::Mixed(levels) => levels.len() * size_of::<u16>(),
+            LevelForm::Uniform(_) | LevelForm::Regular(_) => 0,
         }
     }
 
     /// The level of all slots, or those of each.
     pub(crate) fn view(&self) -> LevelView<'_> {
         match &self.form {
-            Form::Uniform(level) => LevelView::Uniform(*level),
-            Form::Regular(period) => LevelView::Regular(*period),
-            Form::Mixed(levels) => LevelView::Mixed(levels),
+            LevelForm::Uniform(level) => LevelView::Uniform(*level),
+            LevelForm::Regular(period) => LevelView::Regular(*period),
+            LevelForm::Mixed(levels) => LevelView::Mixed(levels),
         }
     }
 
     /// The level of a slot, which must be there.
     pub(crate) fn level(&self, slot: usize) -> u16 {
         match &self.form {
-            Form::Uniform(level) => *level,
-            Form::Regular(period) => period.level(slot),
-            Form::Mixed(levels) => levels[slot],
+            LevelForm::Uniform(level) => *level,
+            LevelForm::Regular(period) => period.level(slot),
+            LevelForm::Mixed(levels) => levels[slot],
         }
     }
 
     /// The level of all slots, if all are the same (also if there are none).
     pub(crate) fn uniform(&self) -> Option<u16> {
         match self.form {
-            Form::Uniform(level) => Some(level),
-            Form::Regular(_) | Form::Mixed(_) => None,
+            LevelForm::Uniform(level) => Some(level),
+            LevelForm::Regular(_) | LevelForm::Mixed(_) => None,
         }
     }
 
@@ -113,8 +113,8 @@ impl LevelBuffer {
             return;
         }
         match &self.form {
-            _ if self.len == 0 => self.form = Form::Uniform(level),
-            Form::Uniform(uniform) if *uniform == level => {}
+            _ if self.len == 0 => self.form = LevelForm::Uniform(level),
+            LevelForm::Uniform(uniform) if *uniform == level => {}
             _ => {
                 let end = self.len + n;
                 self.make_explicit(n).resize(end, level);
@@ -128,8 +128,8 @@ impl LevelBuffer {
         let n = lists * period.slots;
         match &self.form {
             _ if n == 0 => {}
-            _ if self.len == 0 => self.form = Form::Regular(period),
-            Form::Regular(before) if *before == period => {}
+            _ if self.len == 0 => self.form = LevelForm::Regular(period),
+            LevelForm::Regular(before) if *before == period => {}
             _ => self.make_explicit(n).extend(period.levels(0..n)),
         }
         self.len += n;
@@ -148,7 +148,7 @@ impl LevelBuffer {
     pub(crate) fn push_vec(&mut self, levels: Vec<u16>) {
         if self.len == 0 && !levels.is_empty() {
             self.len = levels.len();
-            self.form = Form::Mixed(levels);
+            self.form = LevelForm::Mixed(levels);
         } else {
             self.push_slice(&levels);
         }
@@ -175,20 +175,20 @@ impl LevelBuffer {
     /// The vector form of the slots so far, to which `more` are appended.
     fn make_explicit(&mut self, more: usize) -> &mut Vec<u16> {
         let explicit = match &self.form {
-            Form::Mixed(_) => None,
-            Form::Uniform(level) => {
+            LevelForm::Mixed(_) => None,
+            LevelForm::Uniform(level) => {
                 let mut levels = Vec::with_capacity(self.len + more);
                 levels.resize(self.len, *level);
                 Some(levels)
             }
-            Form::Regular(period) => Some(period.levels(0..self.len)),
+            LevelForm::Regular(period) => Some(period.levels(0..self.len)),
         };
         if let Some(levels) = explicit {
-            self.form = Form::Mixed(levels);
+            self.form = LevelForm::Mixed(levels);
         }
         match &mut self.form {
-            Form::Mixed(levels) => levels,
-            Form::Uniform(_) | Form::Regular(_) => unreachable!("made explicit above"),
+            LevelForm::Mixed(levels) => levels,
+            LevelForm::Uniform(_) | LevelForm::Regular(_) => unreachable!("made explicit above"),
         }
     }
 }

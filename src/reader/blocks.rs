@@ -1,4 +1,4 @@
-//! [`Blocks`]: the rows of a dataset in pieces that are read at once, for orders that look random.
+//! [`RowBlocks`]: the rows of a dataset in pieces that are read at once, for orders that look random.
 //!
 //! A block is consecutive wanted rows of one row group. The footers say how many blocks a row group
 //! has; where they begin is found when one of them is read: at the page of the largest column that
@@ -16,7 +16,7 @@ use crate::read::Plan;
 use crate::selection::RowSelection;
 
 /// The blocks of a dataset, in the order of its rows.
-pub(super) struct Blocks {
+pub(super) struct RowBlocks {
     files: Vec<FileRows>,
     blocks: Vec<Block>,
 }
@@ -50,14 +50,14 @@ struct Block {
 
 /// Consecutive wanted rows of a row group. They are ordered as in the dataset.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Segment {
+pub(super) struct RowSegment {
     file: usize,
     group: usize,
     start: u64,
     end: u64,
 }
 
-impl Segment {
+impl RowSegment {
     pub(super) fn len(&self) -> u64 {
         self.end - self.start
     }
@@ -71,8 +71,8 @@ impl Segment {
     }
 }
 
-impl Blocks {
-    /// Blocks of about `block_bytes` bytes as Arrow arrays, by the metadata.
+impl RowBlocks {
+    /// RowBlocks of about `block_bytes` bytes as Arrow arrays, by the metadata.
     ///
     /// # Errors
     /// As [`Reader::plan`]; `Malformed` if the metadata of a column chunk are broken.
@@ -123,7 +123,7 @@ impl Blocks {
     ///
     /// # Errors
     /// `Malformed` if an index is broken, `Io`.
-    pub(super) fn segment(&mut self, block: usize) -> Result<Segment> {
+    pub(super) fn segment(&mut self, block: usize) -> Result<RowSegment> {
         let lacks = || Error::internal("a block that the dataset lacks");
         let Block { file, group, index } = *self.blocks.get(block).ok_or_else(lacks)?;
         let (file, group, index) = (file as usize, group as usize, index as usize);
@@ -138,7 +138,7 @@ impl Blocks {
             }
         };
         match cuts.get(index..index + 2) {
-            Some([start, end]) => Ok(Segment { file, group, start: *start, end: *end }),
+            Some([start, end]) => Ok(RowSegment { file, group, start: *start, end: *end }),
             _ => Err(lacks()),
         }
     }
@@ -147,7 +147,7 @@ impl Blocks {
     ///
     /// # Errors
     /// Any fault of the data, with its place.
-    pub(super) fn read(&self, segments: &[Segment], out: &mut Vec<RecordBatch>) -> Result<()> {
+    pub(super) fn read(&self, segments: &[RowSegment], out: &mut Vec<RecordBatch>) -> Result<()> {
         for of_file in segments.chunk_by(|a, b| a.file == b.file) {
             let lacks = || Error::internal("a file that the dataset lacks");
             let file = of_file.first().and_then(|first| self.files.get(first.file));

@@ -67,7 +67,7 @@ enum ColumnNode {
 }
 
 /// Leaves that are read together.
-struct Part {
+struct LeafGroup {
     leaves: Vec<usize>,
     /// The fields around it, from the column down to itself.
     fields: Vec<FieldRef>,
@@ -223,7 +223,7 @@ fn parts_below(node: &ColumnNode) -> Vec<usize> {
 }
 
 /// The parts of a column, which are added to `parts`.
-fn parts_of(shape: &Shape, around: &mut Vec<FieldRef>, parts: &mut Vec<Part>) -> ColumnNode {
+fn parts_of(shape: &Shape, around: &mut Vec<FieldRef>, parts: &mut Vec<LeafGroup>) -> ColumnNode {
     around.push(shape.field.clone());
     let has_extension = shape.field.metadata().contains_key(EXTENSION_TYPE_NAME_KEY);
     let node = match &shape.kind {
@@ -236,7 +236,7 @@ fn parts_of(shape: &Shape, around: &mut Vec<FieldRef>, parts: &mut Vec<Part>) ->
         _ => {
             let mut leaves = Vec::new();
             shape.for_each_leaf(&mut |leaf, _| leaves.push(leaf));
-            parts.push(Part { leaves, fields: around.clone() });
+            parts.push(LeafGroup { leaves, fields: around.clone() });
             ColumnNode::Part(parts.len() - 1)
         }
     };
@@ -260,7 +260,7 @@ struct RowGroupReader<'a> {
 }
 
 /// The pages of a leaf: the rows of the row group that each has.
-struct PageRows {
+struct LeafPages {
     pages: Vec<Range<u64>>,
     /// The fault of a header, after which no page was found.
     end: Option<Error>,
@@ -270,7 +270,7 @@ impl RowGroupReader<'_> {
     /// The rows of a part from `start` on; its damaged pages are added to `pages`.
     fn part(
         &self,
-        part: &Part,
+        part: &LeafGroup,
         start: u64,
         pages: &mut Vec<NulledPage>,
     ) -> Result<OrReason<PartRows>> {
@@ -317,7 +317,7 @@ impl RowGroupReader<'_> {
 
     /// The pages of a leaf that cannot be read.
     fn damaged_pages(&self, leaf: usize) -> Result<OrReason<Vec<NulledPage>>> {
-        let PageRows { pages, end } = match self.page_rows(leaf)? {
+        let LeafPages { pages, end } = match self.page_rows(leaf)? {
             Ok(pages) => pages,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -343,7 +343,7 @@ impl RowGroupReader<'_> {
     }
 
     /// The rows of the pages of a leaf.
-    fn page_rows(&self, leaf: usize) -> Result<OrReason<PageRows>> {
+    fn page_rows(&self, leaf: usize) -> Result<OrReason<LeafPages>> {
         let index = match self.reader.page_index(self.row_group, leaf) {
             Ok(index) => index.offset_index,
             Err(error) if is_damage(&error) => None,
@@ -359,20 +359,20 @@ impl RowGroupReader<'_> {
             if is_sound {
                 let ends = starts.iter().skip(1).copied().chain([self.rows]);
                 let pages = starts.iter().zip(ends).map(|(start, end)| *start..end).collect();
-                return Ok(Ok(PageRows { pages, end: None }));
+                return Ok(Ok(LeafPages { pages, end: None }));
             }
         }
         self.rows_by_headers(leaf)
     }
 
-    fn rows_by_headers(&self, leaf: usize) -> Result<OrReason<PageRows>> {
+    fn rows_by_headers(&self, leaf: usize) -> Result<OrReason<LeafPages>> {
         let is_flat = self.reader.metadata.schema().leaf(leaf)?.max_rep == 0;
         let (mut pages, mut at) = (Vec::new(), 0u64);
         for page in self.reader.stored_pages(self.row_group, leaf)? {
             let page = match page {
                 Ok(page) => page,
                 Err(error) if is_damage(&error) => {
-                    return Ok(Ok(PageRows { pages, end: Some(error) }));
+                    return Ok(Ok(LeafPages { pages, end: Some(error) }));
                 }
                 Err(error) => return Err(error),
             };
@@ -394,7 +394,7 @@ impl RowGroupReader<'_> {
             at = end;
         }
         match at == self.rows {
-            true => Ok(Ok(PageRows { pages, end: None })),
+            true => Ok(Ok(LeafPages { pages, end: None })),
             false => Ok(Err("the page headers have not the rows of the row group")),
         }
     }

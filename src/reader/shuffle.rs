@@ -1,6 +1,6 @@
 //! [`Dataset::shuffled`]: rows in an order that looks random, read in large pieces.
 //!
-//! In each epoch the blocks of all files ([`Blocks`]) are put in a random order. As many as fit the
+//! In each epoch the blocks of all files ([`RowBlocks`]) are put in a random order. As many as fit the
 //! window are read together, and their rows are put in a random order. Rows that do not fill a
 //! batch wait for the next window: the last ones by their places in the files, so that they are
 //! known without reading when a read is resumed.
@@ -10,7 +10,7 @@ use std::fmt;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::blocks::{Blocks, Segment};
+use super::blocks::{RowBlocks, RowSegment};
 use super::dataset::Dataset;
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
@@ -127,7 +127,7 @@ impl Shuffled {
                 return Err(reader.refuses_damage("shuffled reads"));
             }
         }
-        let blocks = Blocks::new(&self.dataset.resolved()?, (window / BLOCKS_OF_WINDOW).max(1))?;
+        let blocks = RowBlocks::new(&self.dataset.resolved()?, (window / BLOCKS_OF_WINDOW).max(1))?;
         let count = u32::try_from(blocks.len())
             .map_err(|_| Error::unsupported("a dataset to shuffle", "of 2^32 blocks"))?;
         let mut order: Vec<u32> = (0..count).collect();
@@ -141,7 +141,7 @@ impl Shuffled {
             windows: 0,
             skip: self.skip,
             waiting: Waiting::default(),
-            pool: Pool::default(),
+            pool: WindowRows::default(),
             is_done: false,
         })
     }
@@ -150,7 +150,7 @@ impl Shuffled {
 /// The batches of an epoch, or of a part of it. After an error there are no more.
 pub struct ShuffledBatches {
     schema: SchemaRef,
-    blocks: Blocks,
+    blocks: RowBlocks,
     /// The blocks that are still to be read.
     order: std::vec::IntoIter<u32>,
     settings: Shuffled,
@@ -159,21 +159,21 @@ pub struct ShuffledBatches {
     /// Batches that are still to be left out.
     skip: u64,
     waiting: Waiting,
-    pool: Pool,
+    pool: WindowRows,
     is_done: bool,
 }
 
 /// The rows that did not fill a batch, in their order.
 #[derive(Default)]
 struct Waiting {
-    segments: Vec<Segment>,
+    segments: Vec<RowSegment>,
     /// The rows, if they were read.
     batch: Option<RecordBatch>,
 }
 
 /// The rows of a window.
 #[derive(Default)]
-struct Pool {
+struct WindowRows {
     batches: Vec<RecordBatch>,
     /// The number of rows up to the end of each.
     ends: Vec<u64>,
@@ -208,7 +208,7 @@ impl ShuffledBatches {
         let next = self.advance();
         if !matches!(next, Ok(Some(_))) {
             self.is_done = true;
-            (self.pool, self.waiting) = (Pool::default(), Waiting::default());
+            (self.pool, self.waiting) = (WindowRows::default(), Waiting::default());
         }
         next
     }
@@ -230,7 +230,7 @@ impl ShuffledBatches {
     /// Reads the next window; false if there is none.
     fn open_window(&mut self) -> Result<bool> {
         // Two windows are never held at once.
-        self.pool = Pool::default();
+        self.pool = WindowRows::default();
         let batch_rows = self.settings.batch_rows as u64;
         let mut segments = Vec::new();
         let mut bytes = 0u64;
@@ -253,7 +253,7 @@ impl ShuffledBatches {
         let mut random = Random::new([seed, epoch, part as u64 + 1, self.windows]);
         self.windows += 1;
         let all = self.waiting.segments.iter().chain(&segments);
-        let rows: u64 = all.map(Segment::len).sum();
+        let rows: u64 = all.map(RowSegment::len).sum();
         let left = if is_last { 0 } else { rows % batch_rows };
         let full = rows - left;
         let skipped = self.skip.min(full.div_ceil(batch_rows));
@@ -277,7 +277,7 @@ impl ShuffledBatches {
         self.blocks.read(&segments, &mut batches)?;
         let mut all = std::mem::take(&mut self.waiting.segments);
         all.append(&mut segments);
-        self.pool = Pool::new(batches, rows, full, &mut random)?;
+        self.pool = WindowRows::new(batches, rows, full, &mut random)?;
         self.pool.next = saturated(skipped.saturating_mul(batch_rows));
         let places: Vec<_> = (full..rows).map(|row| place_in(&self.pool.ends, row)).collect();
         let batch = match places.is_empty() {
@@ -290,7 +290,7 @@ impl ShuffledBatches {
     }
 }
 
-impl Pool {
+impl WindowRows {
     /// A pool of `rows` rows: the first `full` are returned, in a random order.
     fn new(batches: Vec<RecordBatch>, rows: u64, full: u64, random: &mut Random) -> Result<Self> {
         let mut end = 0u64;
@@ -311,7 +311,7 @@ impl Pool {
 }
 
 /// The last `rows` rows of segments.
-fn last_rows(mut segments: Vec<Segment>, rows: u64) -> Vec<Segment> {
+fn last_rows(mut segments: Vec<RowSegment>, rows: u64) -> Vec<RowSegment> {
     let mut last = Vec::new();
     let mut left = rows;
     while left > 0
@@ -370,5 +370,5 @@ impl Random {
 /// Rows of a batch.
 const DEFAULT_BATCH_ROWS: usize = 1_024;
 
-/// Blocks of a window: fewer are less random, and more have smaller reads.
+/// RowBlocks of a window: fewer are less random, and more have smaller reads.
 const BLOCKS_OF_WINDOW: u64 = 64;

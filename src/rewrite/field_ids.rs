@@ -24,7 +24,7 @@ pub(super) enum FieldIdChange {
 }
 
 /// An element below the root.
-struct Field {
+struct IdElement {
     /// Its place among the elements.
     at: usize,
     path: String,
@@ -103,9 +103,9 @@ fn wrong(path: &str, what: impl std::fmt::Display) -> Error {
 }
 
 /// The elements below the root, depth first.
-fn fields(elements: &[SchemaElement]) -> Vec<Field> {
+fn fields(elements: &[SchemaElement]) -> Vec<IdElement> {
     let children = |of: &SchemaElement| usize::try_from(of.num_children.unwrap_or(0)).unwrap_or(0);
-    let mut out: Vec<Field> = Vec::with_capacity(elements.len());
+    let mut out: Vec<IdElement> = Vec::with_capacity(elements.len());
     // The groups around an element: the place of each in `out`, and its children that are to come.
     let mut around: Vec<(usize, usize)> = Vec::new();
     for (at, element) in elements.iter().enumerate().skip(1) {
@@ -132,7 +132,7 @@ fn fields(elements: &[SchemaElement]) -> Vec<Field> {
         if element.r#type.is_none() {
             around.push((out.len(), children(element)));
         }
-        out.push(Field { at, path, kind });
+        out.push(IdElement { at, path, kind });
     }
     out
 }

@@ -68,7 +68,7 @@ fn scale_f32(value: f32, powers: &Powers<f32>) -> (i32, bool) {
 const STEP: usize = 64;
 
 /// Values, the powers that scale them, and where their integers go.
-struct Scale<'a, F, I> {
+struct ScaledValues<'a, F, I> {
     values: &'a [F],
     powers: &'a Powers<F>,
     out: &'a mut [I],
@@ -90,10 +90,10 @@ macro_rules! integers {
             bad: &mut [bool],
         ) -> Fit<$int> {
             assert!(values.len() == out.len() && values.len() == bad.len(), "one length");
-            compiled(isa, Scale { values, powers, out, bad })
+            compiled(isa, ScaledValues { values, powers, out, bad })
         }
 
-        impl Definition for Scale<'_, $float, $int> {
+        impl Definition for ScaledValues<'_, $float, $int> {
             type Output = Fit<$int>;
             const GAINS_BY_AVX512: bool = true;
 

@@ -12,8 +12,8 @@ macro_rules! extremes {
         /// Minimum and maximum of `values`, each with the bits of `flip` inverted; the largest
         /// integer and the smallest if there are no values.
         pub(crate) fn $ints(isa: Isa, values: &[$int], flip: $int) -> ($int, $int) {
-            struct Extremes<'a>(&'a [$int], $int);
-            impl Definition for Extremes<'_> {
+            struct IntExtremes<'a>(&'a [$int], $int);
+            impl Definition for IntExtremes<'_> {
                 type Output = ($int, $int);
 
                 #[inline(always)]
@@ -27,14 +27,14 @@ macro_rules! extremes {
                     (min, max)
                 }
             }
-            compiled(isa, Extremes(values, flip))
+            compiled(isa, IntExtremes(values, flip))
         }
 
         /// Minimum and maximum of the floats that are no NaN, as keys: integers in the total order
         /// of IEEE 754. How many are NaN comes third.
         pub(crate) fn $floats(isa: Isa, values: &[$int]) -> ($int, $int, u64) {
-            struct Extremes<'a>(&'a [$int]);
-            impl Definition for Extremes<'_> {
+            struct FloatExtremes<'a>(&'a [$int]);
+            impl Definition for FloatExtremes<'_> {
                 type Output = ($int, $int, u64);
 
                 #[inline(always)]
@@ -52,7 +52,7 @@ macro_rules! extremes {
                     (min, max, nans)
                 }
             }
-            compiled(isa, Extremes(values))
+            compiled(isa, FloatExtremes(values))
         }
     };
 }

@@ -429,12 +429,12 @@ mod x86 {
         elements: SnappyBlock<'_>,
         wanted: usize,
     ) -> Result<SnappyProgress, SnappyFault> {
-        elements.run(Shuffled, wanted)
+        elements.run(ShuffledPattern, wanted)
     }
 
     /// Repeats a pattern in a register; made in [`run`] alone, where its instructions are there.
     #[derive(Clone, Copy)]
-    struct Shuffled;
+    struct ShuffledPattern;
 
     /// For each length of a pattern, the indices that repeat it.
     const REPEATED: [[u8; 16]; 16] = {
@@ -454,13 +454,13 @@ mod x86 {
     /// For each length of a pattern, bytes of as many whole ones as a register holds.
     const WHOLE: [usize; 16] = [0, 16, 16, 15, 16, 15, 12, 14, 16, 9, 10, 11, 12, 13, 14, 15];
 
-    impl Repeat for Shuffled {
+    impl Repeat for ShuffledPattern {
         #[inline(always)]
         unsafe fn repeat(self, to: *mut u8, offset: usize, len: usize) {
             let (indices, step) = (&REPEATED[offset], WHOLE[offset]);
             // SAFETY: the caller guarantees `offset` bytes before `to`, and `SLACK`, which is
             // `64 + 16`, from there on; a store begins before `len`, at most 64. Every machine that
-            // runs this has SSSE3, as `Shuffled` is made where AVX2 is.
+            // runs this has SSSE3, as `ShuffledPattern` is made where AVX2 is.
             unsafe {
                 let bytes = _mm_loadu_si128(to.sub(offset).cast());
                 let pattern = _mm_shuffle_epi8(bytes, _mm_loadu_si128(indices.as_ptr().cast()));

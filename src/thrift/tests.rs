@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::derive::thrift;
-use super::oracle::{self, Tree};
+use super::oracle::{self, ProtocolValue};
 use super::skip::{SimilarStructSkipper, SkipError};
 use super::{List, Read, ThriftReader, Unknown, Write, skip, wire};
 use crate::error::{Error, ErrorKind, LimitKind, Spec};
@@ -438,7 +438,8 @@ fn max_comes_before_min() {
 fn skipping_ends_where_the_value_ends() {
     for seed in 0..3000 {
         let mut rng = Rng::with_seed(seed);
-        let tree = Tree::Struct((1..5).map(|id| (id, oracle::random(&mut rng, 4))).collect());
+        let tree =
+            ProtocolValue::Struct((1..5).map(|id| (id, oracle::random(&mut rng, 4))).collect());
         let bytes = oracle::write(&tree);
         for tail in [&b""[..], &[0xFF; 9], &[0x01; 30]] {
             assert_eq!(skip::structure(&[&bytes, tail].concat()), Ok(tail), "seed {seed}");
@@ -457,7 +458,9 @@ fn structs_alike_end_where_a_walk_ends() {
     for seed in 0..1000 {
         let mut rng = Rng::with_seed(seed);
         let kinds: Vec<_> = (0..rng.i16(1..7))
-            .map(|_| Tree::Struct((1..4).map(|id| (id, oracle::random(&mut rng, 3))).collect()))
+            .map(|_| {
+                ProtocolValue::Struct((1..4).map(|id| (id, oracle::random(&mut rng, 3))).collect())
+            })
             .map(|tree| oracle::write(&tree))
             .collect();
         // Structs of a few kinds, each a little different from the last of its kind: often alike,

@@ -60,17 +60,17 @@ mod platform {
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
     /// A mapping, which is removed when it is dropped.
-    struct Mapping {
+    struct MappedRange {
         start: NonNull<u8>,
         len: usize,
     }
 
     // SAFETY: the memory is only read, and belongs to the mapping alone.
-    unsafe impl Send for Mapping {}
+    unsafe impl Send for MappedRange {}
     // SAFETY: as above.
-    unsafe impl Sync for Mapping {}
+    unsafe impl Sync for MappedRange {}
 
-    impl AsRef<[u8]> for Mapping {
+    impl AsRef<[u8]> for MappedRange {
         fn as_ref(&self) -> &[u8] {
             // SAFETY: `len` bytes from `start` on are mapped for reading until the mapping is
             // dropped, and the caller of `map` promised that they do not change.
@@ -78,7 +78,7 @@ mod platform {
         }
     }
 
-    impl Drop for Mapping {
+    impl Drop for MappedRange {
         fn drop(&mut self) {
             // SAFETY: it was mapped with this length, and no slice of it outlives the mapping.
             // An error leaves it mapped.
@@ -102,7 +102,7 @@ mod platform {
         let start =
             unsafe { mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, &file, 0) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Bytes::from_owner(Mapping { start, len }))
+        Ok(Bytes::from_owner(MappedRange { start, len }))
     }
 }
 

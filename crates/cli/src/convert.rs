@@ -42,7 +42,7 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     let is_text = matches!(target, TargetForm::Csv | TargetForm::Json | TargetForm::Jsonl);
     // As text they are read.
     let variants = (!is_text && !global.quiet).then(|| VariantCheck::new(&schema));
-    let rows = Rows { sources, sorter, variants };
+    let rows = ConvertedRows { sources, sorter, variants };
     match target {
         TargetForm::Parquet if command.folder.given().is_some() => {
             folder(command, global, schema, rows, &mut progress)
@@ -155,7 +155,7 @@ fn target(command: &Convert, global: &Global) -> Result<TargetForm> {
 }
 
 /// The rows of all files.
-struct Rows {
+struct ConvertedRows {
     sources: Vec<Source>,
     /// Sorts them, if that is asked for.
     sorter: Option<RowSorter>,
@@ -173,11 +173,11 @@ fn note(file: &str, invalid: &[String]) {
 
 /// Calls `write` with every batch of every file, or with those of all rows in their order.
 fn for_each_batch(
-    rows: Rows,
+    rows: ConvertedRows,
     progress: &mut Bar,
     mut write: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
-    let Rows { sources, mut sorter, mut variants } = rows;
+    let ConvertedRows { sources, mut sorter, mut variants } = rows;
     for source in sources {
         let name = source.name.clone();
         for batch in source.batches() {
@@ -206,7 +206,7 @@ fn folder(
     command: &Convert,
     global: &Global,
     schema: SchemaRef,
-    rows: Rows,
+    rows: ConvertedRows,
     progress: &mut Bar,
 ) -> Result<()> {
     let FolderFlags { partition_by, file_size } = &command.folder;
@@ -232,7 +232,7 @@ fn folder(
 }
 
 /// Writes the rows on another thread.
-fn exported(export: Export, rows: Rows, progress: &mut Bar) -> Result<Vec<ExportedFile>> {
+fn exported(export: Export, rows: ConvertedRows, progress: &mut Bar) -> Result<Vec<ExportedFile>> {
     let (send, receive) = std::sync::mpsc::sync_channel::<Result<RecordBatch, Error>>(1);
     std::thread::scope(|scope| {
         let writer = scope.spawn(move || export.run([receive.into_iter()]));
@@ -260,7 +260,7 @@ fn parquet(
     command: &Convert,
     global: &Global,
     schema: SchemaRef,
-    rows: Rows,
+    rows: ConvertedRows,
     progress: &mut Bar,
 ) -> Result<()> {
     let options = parquet_out::options_for(&schema, &command.write, &command.encrypt, global)?;
@@ -280,7 +280,12 @@ fn parquet(
 }
 
 /// An IPC file cannot replace a dictionary, so dictionaries are expanded; a stream keeps them.
-fn ipc_file(schema: &SchemaRef, rows: Rows, progress: &mut Bar, global: &Global) -> Result<()> {
+fn ipc_file(
+    schema: &SchemaRef,
+    rows: ConvertedRows,
+    progress: &mut Bar,
+    global: &Global,
+) -> Result<()> {
     let mut out = Sink::open(global)?;
     let schema = without_dictionaries(schema);
     let mut writer = FileWriter::try_new(&mut out, &schema)?;
@@ -303,7 +308,12 @@ fn ipc_file(schema: &SchemaRef, rows: Rows, progress: &mut Bar, global: &Global)
     Ok(())
 }
 
-fn ipc_stream(schema: &SchemaRef, rows: Rows, progress: &mut Bar, global: &Global) -> Result<()> {
+fn ipc_stream(
+    schema: &SchemaRef,
+    rows: ConvertedRows,
+    progress: &mut Bar,
+    global: &Global,
+) -> Result<()> {
     let mut out = Sink::open(global)?;
     let mut writer = StreamWriter::try_new(&mut out, schema)?;
     for_each_batch(rows, progress, |batch| Ok(writer.write(&batch)?))?;
@@ -316,7 +326,7 @@ fn ipc_stream(schema: &SchemaRef, rows: Rows, progress: &mut Bar, global: &Globa
 fn text(
     mut printer: Printer,
     schema: &SchemaRef,
-    rows: Rows,
+    rows: ConvertedRows,
     progress: &mut Bar,
     global: &Global,
 ) -> Result<()> {

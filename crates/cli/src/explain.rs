@@ -13,7 +13,7 @@ use crate::json::AsText;
 use crate::report::{self, Column, Report, Tables};
 
 #[derive(Serialize)]
-struct Reads {
+struct FileReads {
     files: Vec<FileRead>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
             leaves: plan.leaves,
         });
     }
-    report::print(&Reads { files }, global)
+    report::print(&FileReads { files }, global)
 }
 
 impl RowGroupRead {
@@ -90,7 +90,7 @@ impl RowGroupRead {
     }
 }
 
-impl Report for Reads {
+impl Report for FileReads {
     const COMMAND: &'static str = "explain";
 
     fn lines(&self) -> impl Iterator<Item = impl Serialize> {

@@ -299,7 +299,7 @@ const OPTIONS: MatchOptions = MatchOptions {
 
 /// The position of a path among the patterns of the names of a glob.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Step {
+struct PatternStep {
     /// All of it is named.
     is_named: bool,
     /// After how many of its names all patterns were met, for the first time.
@@ -307,7 +307,7 @@ struct Step {
 }
 
 /// `None` if neither the path nor anything below it can match.
-fn states(patterns: &[Pattern], below: &Path) -> Option<Step> {
+fn states(patterns: &[Pattern], below: &Path) -> Option<PatternStep> {
     let is_any = |i: usize| patterns.get(i).is_some_and(|pattern| pattern.as_str() == "**");
     // Patterns that may come next; `**` matches no name, too.
     let open = |mut at: Vec<usize>| {
@@ -336,7 +336,7 @@ fn states(patterns: &[Pattern], below: &Path) -> Option<Step> {
         }
     }
     let is_named = at.contains(&patterns.len());
-    (names.is_some() || !at.is_empty()).then_some(Step { is_named, names })
+    (names.is_some() || !at.is_empty()).then_some(PatternStep { is_named, names })
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ pub(crate) fn report(global: &Global, footer: impl Fn(&str) -> Option<(u64, Foot
     let found = found.filter_map(|name| footer(name).map(|(len, of)| (name.to_owned(), len, of)));
     let found: Vec<_> = found.collect();
     reads.known.extend(found);
-    let regions: BTreeMap<&str, Vec<Region>> =
+    let regions: BTreeMap<&str, Vec<TracedRegion>> =
         reads.known.iter().map(|(name, len, footer)| (&**name, regions(*len, footer))).collect();
     let records = reads.made.iter().take(MAX_SHOWN).map(|read| ReadRecord {
         file: read.name.to_string(),
@@ -197,7 +197,7 @@ fn milliseconds(time: Duration) -> f64 {
 }
 
 /// A part of a file, and its meaning.
-struct Region {
+struct TracedRegion {
     range: Range<u64>,
     what: RegionKind,
 }
@@ -210,7 +210,7 @@ enum RegionKind {
     Column(usize, String),
 }
 
-fn regions(file_len: u64, footer: &Footer) -> Vec<Region> {
+fn regions(file_len: u64, footer: &Footer) -> Vec<TracedRegion> {
     let mut regions = Vec::new();
     let mut last = 0;
     let schema = footer.schema();
@@ -221,12 +221,12 @@ fn regions(file_len: u64, footer: &Footer) -> Vec<Region> {
             let Ok(chunk) = footer.column_chunk(row_group, leaf) else { continue };
             for (range, what) in parts(row_group, name, &chunk) {
                 last = last.max(range.end);
-                regions.push(Region { range, what });
+                regions.push(TracedRegion { range, what });
             }
         }
     }
     // With the magic number, the length and whatever else is there.
-    regions.push(Region { range: last.min(file_len)..file_len, what: RegionKind::Footer });
+    regions.push(TracedRegion { range: last.min(file_len)..file_len, what: RegionKind::Footer });
     regions
 }
 
@@ -256,8 +256,8 @@ fn parts(row_group: usize, name: &str, chunk: &ColumnChunk) -> Vec<(Range<u64>, 
 }
 
 /// The parts that a range has bytes of, in a line.
-fn what(regions: &[Region], range: &Range<u64>) -> String {
-    let is_in = |of: &&Region| of.range.start < range.end && range.start < of.range.end;
+fn what(regions: &[TracedRegion], range: &Range<u64>) -> String {
+    let is_in = |of: &&TracedRegion| of.range.start < range.end && range.start < of.range.end;
     let mut found: Vec<RegionKind> =
         regions.iter().filter(is_in).map(|region| region.what.clone()).collect();
     found.sort();

@@ -17,6 +17,15 @@ pub enum Scheme {
     Web,
 }
 
+/// An object that a listing names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListedName {
+    /// The URL.
+    pub(crate) url: String,
+    /// The part after the prefix, without a slash in front.
+    pub(crate) below: String,
+}
+
 /// The place that a URL names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use marquetry::Error;
 use marquetry::io::{Sink, Source};
 
-use super::address::Address;
+use super::address::{Address, ListedName};
 use super::options::UrlOptions;
 
 /// A file at a URL: there is none without the feature `urls`.
@@ -16,12 +16,6 @@ pub enum UrlSource {}
 /// An object that is being uploaded: there is none without the feature `urls`.
 #[derive(Debug)]
 pub enum UrlSink {}
-
-/// An object that a listing names.
-pub(crate) struct ListedName {
-    pub(crate) url: String,
-    pub(crate) below: String,
-}
 
 fn disabled(url: &str) -> Error {
     match Address::parse(url) {

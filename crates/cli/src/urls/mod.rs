@@ -14,7 +14,7 @@ mod options;
 mod remote;
 
 pub use address::{Address, Scheme};
-pub(crate) use address::{argument, is_url, unknown_scheme};
+pub(crate) use address::{ListedName, argument, is_url, unknown_scheme};
 pub use options::{Observer, Request, UrlOptions};
-pub(crate) use remote::{ListedName, abort_uploads, delete_url, list_url, url_exists};
 pub use remote::{UrlSink, UrlSource, create_url, open_url};
+pub(crate) use remote::{abort_uploads, delete_url, list_url, url_exists};

@@ -21,7 +21,7 @@ use super::runtime;
 
 /// The bytes that are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum WantedBytes {
     Range(Range<u64>),
     /// At most this many bytes, to the end.
     Last(u64),
@@ -53,7 +53,7 @@ impl Version {
 }
 
 /// An answer.
-pub(super) struct Part {
+pub(super) struct WebAnswer {
     pub(super) start: u64,
     pub(super) bytes: Bytes,
     pub(super) version: Version,
@@ -65,9 +65,9 @@ pub(super) trait Remote: Send + Sync {
     /// must be of.
     fn get(
         self: Arc<Self>,
-        wanted: Wanted,
+        wanted: WantedBytes,
         expected: Option<Version>,
-    ) -> BoxFuture<'static, Result<Part, Fault>>;
+    ) -> BoxFuture<'static, Result<WebAnswer, Fault>>;
 }
 
 /// A file at a URL.
@@ -76,11 +76,11 @@ pub struct UrlSource {
     remote: Arc<dyn Remote>,
     observer: Option<Observer>,
     /// Held while the end is fetched. A failure stays one: it was tried often enough.
-    state: Mutex<Option<Result<Opened, Fault>>>,
+    state: Mutex<Option<Result<FirstAnswer, Fault>>>,
 }
 
 /// A file since the first answer.
-struct Opened {
+struct FirstAnswer {
     version: Version,
     /// Bytes at the end of the file.
     end: Bytes,
@@ -103,11 +103,11 @@ impl UrlSource {
     }
 
     /// Fetches the end of the file, the first time.
-    fn with_opened<T>(&self, use_it: impl FnOnce(&mut Opened) -> T) -> Result<T, Error> {
+    fn with_opened<T>(&self, use_it: impl FnOnce(&mut FirstAnswer) -> T) -> Result<T, Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let opened = state.get_or_insert_with(|| {
-            let part = self.fetch(Wanted::Last(END_BYTES), None)?;
-            Ok(Opened { version: part.version, end: part.bytes })
+            let part = self.fetch(WantedBytes::Last(END_BYTES), None)?;
+            Ok(FirstAnswer { version: part.version, end: part.bytes })
         });
         match opened {
             Ok(opened) => Ok(use_it(opened)),
@@ -119,14 +119,14 @@ impl UrlSource {
         self.with_opened(|opened| opened.version.clone())
     }
 
-    fn fetch(&self, wanted: Wanted, expected: Option<Version>) -> Result<Part, Fault> {
+    fn fetch(&self, wanted: WantedBytes, expected: Option<Version>) -> Result<WebAnswer, Fault> {
         let fetched = fetch(self.remote.clone(), wanted, expected, self.teller());
         let waited = runtime::wait(fetched);
         waited.map_err(|e| Fault::new(std::io::ErrorKind::Other, e.to_string()))?
     }
 
     /// Tells the observer of a part.
-    fn teller(&self) -> impl Fn(&Part, Instant) + Send + use<> {
+    fn teller(&self) -> impl Fn(&WebAnswer, Instant) + Send + use<> {
         let (name, observer) = (self.name.clone(), self.observer.clone());
         move |part, begun| {
             let range = part.start..part.start + part.bytes.len() as u64;
@@ -143,7 +143,11 @@ impl UrlSource {
         self.with_opened(|opened| self.lengthen(opened, range))?
     }
 
-    fn lengthen(&self, opened: &mut Opened, range: &Range<u64>) -> Result<Option<Bytes>, Error> {
+    fn lengthen(
+        &self,
+        opened: &mut FirstAnswer,
+        range: &Range<u64>,
+    ) -> Result<Option<Bytes>, Error> {
         let end_at = opened.version.file_len - opened.end.len() as u64;
         let max = match end_at.saturating_sub(range.end) {
             // What is left of a long footer, and perhaps of its end.
@@ -154,7 +158,7 @@ impl UrlSource {
         if range.start >= end_at || end_at.min(range.end) - range.start > max {
             return Ok(None);
         }
-        let wanted = Wanted::Range(range.start..end_at);
+        let wanted = WantedBytes::Range(range.start..end_at);
         let part = self.fetch(wanted, Some(opened.version.clone()));
         let part = part.map_err(|fault| fault.error(&reading(range), &self.name))?;
         opened.end = [&part.bytes[..], &opened.end[..]].concat().into();
@@ -162,7 +166,7 @@ impl UrlSource {
     }
 }
 
-impl Opened {
+impl FirstAnswer {
     /// The bytes of a range, if they are in the end that is kept.
     fn find(&self, range: &Range<u64>) -> Option<Bytes> {
         let end_at = self.version.file_len - self.end.len() as u64;
@@ -175,10 +179,10 @@ impl Opened {
 /// Fetches a part, and checks that it is what was wanted.
 async fn fetch(
     remote: Arc<dyn Remote>,
-    wanted: Wanted,
+    wanted: WantedBytes,
     expected: Option<Version>,
-    tell: impl Fn(&Part, Instant) + Send,
-) -> Result<Part, Fault> {
+    tell: impl Fn(&WebAnswer, Instant) + Send,
+) -> Result<WebAnswer, Fault> {
     let begun = Instant::now();
     let part = remote.get(wanted.clone(), expected.clone()).await?;
     tell(&part, begun);
@@ -187,16 +191,16 @@ async fn fetch(
     }
     let given = part.start..part.start + part.bytes.len() as u64;
     let is_whole = match &wanted {
-        Wanted::Range(range) => given == *range,
-        Wanted::Last(_) => given.end == part.version.file_len,
+        WantedBytes::Range(range) => given == *range,
+        WantedBytes::Last(_) => given.end == part.version.file_len,
     };
     if is_whole { Ok(part) } else { Err(short(&wanted, &given)) }
 }
 
-fn short(wanted: &Wanted, given: &Range<u64>) -> Fault {
+fn short(wanted: &WantedBytes, given: &Range<u64>) -> Fault {
     let wanted = match wanted {
-        Wanted::Range(range) => format!("bytes {} to {}", range.start, range.end),
-        Wanted::Last(bytes) => format!("the last {bytes} bytes"),
+        WantedBytes::Range(range) => format!("bytes {} to {}", range.start, range.end),
+        WantedBytes::Last(bytes) => format!("the last {bytes} bytes"),
     };
     let text = format!(
         "the server gave bytes {} to {}, where {wanted} were asked for",
@@ -260,7 +264,7 @@ impl UrlSource {
         let requests = pieces.into_iter().map(|(at, range)| {
             let (remote, version, tell) = (self.remote.clone(), version.clone(), self.teller());
             async move {
-                let wanted = Wanted::Range(range.clone());
+                let wanted = WantedBytes::Range(range.clone());
                 let part = fetch(remote, wanted, Some(version), tell).await;
                 part.map(|part| (at, part.bytes)).map_err(|fault| (range, fault))
             }

@@ -5,20 +5,11 @@ use marquetry::Error;
 use object_store::path::Path;
 
 use super::{fault, runtime, stores};
-use crate::urls::address::{Address, Scheme};
+use crate::urls::address::{Address, ListedName, Scheme};
 use crate::urls::options::UrlOptions;
 
 /// Objects of a listing: more are refused, because their names are held in memory.
 const MAX_LISTED: usize = 1_000_000;
-
-/// An object that a listing names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ListedName {
-    /// The URL.
-    pub(crate) url: String,
-    /// The part after the prefix, without a slash in front.
-    pub(crate) below: String,
-}
 
 /// The objects below a URL that ends with `/`, by their names; `deep` if those in folders below are
 /// wanted, too.

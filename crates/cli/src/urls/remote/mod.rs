@@ -15,7 +15,7 @@ use marquetry::Error;
 use object_store::ObjectStoreExt as _;
 
 pub use self::file::UrlSource;
-pub(crate) use self::listing::{ListedName, list_url};
+pub(crate) use self::listing::list_url;
 pub use self::upload::UrlSink;
 pub(crate) use self::upload::abort_uploads;
 use super::address::{Address, Scheme};

@@ -17,7 +17,7 @@ use object_store::{
 
 use super::environment::{self, Profile, variable};
 use super::fault::{self, Fault};
-use super::file::{Part, Remote, Version, Wanted};
+use super::file::{Remote, Version, WantedBytes, WebAnswer};
 use super::runtime;
 use crate::urls::address::{Address, Scheme};
 use crate::urls::options::UrlOptions;
@@ -322,46 +322,50 @@ impl StoreFile {
         Ok(Self { path: path(address)?, store: store(address, options)? })
     }
 
-    async fn fetch(&self, wanted: Wanted, expected: Option<Version>) -> Result<Part, Fault> {
+    async fn fetch(
+        &self,
+        wanted: WantedBytes,
+        expected: Option<Version>,
+    ) -> Result<WebAnswer, Fault> {
         let if_match = expected.as_ref().and_then(Version::strong_tag).map(str::to_owned);
         let range = match wanted.clone() {
-            Wanted::Range(range) => GetRange::Bounded(range),
-            Wanted::Last(bytes) => GetRange::Suffix(bytes),
+            WantedBytes::Range(range) => GetRange::Bounded(range),
+            WantedBytes::Last(bytes) => GetRange::Suffix(bytes),
         };
         let options = GetOptions { range: Some(range), if_match, ..GetOptions::default() };
         let found = match (self.store.get_opts(&self.path, options).await, &wanted) {
             (Ok(found), _) => found,
             // Azure has no suffix ranges, and no store has a range of an empty object.
-            (Err(error), Wanted::Last(bytes)) if is_of_suffix(&error) => {
+            (Err(error), WantedBytes::Last(bytes)) if is_of_suffix(&error) => {
                 return self.fetch_bounded(*bytes).await;
             }
             (Err(error), _) => return Err(fault::of_store(&error)),
         };
         let (version, start) = (version(&found.meta), found.range.start);
         let bytes = found.bytes().await.map_err(|error| fault::of_store(&error))?;
-        Ok(Part { start, bytes, version })
+        Ok(WebAnswer { start, bytes, version })
     }
 
     /// The last bytes, by a request for the length and one for them.
-    async fn fetch_bounded(&self, bytes: u64) -> Result<Part, Fault> {
+    async fn fetch_bounded(&self, bytes: u64) -> Result<WebAnswer, Fault> {
         let head = GetOptions { head: true, ..GetOptions::default() };
         let found = self.store.get_opts(&self.path, head).await;
         let version = version(&found.map_err(|error| fault::of_store(&error))?.meta);
         let len = version.file_len;
         if len == 0 {
-            return Ok(Part { start: 0, bytes: bytes::Bytes::new(), version });
+            return Ok(WebAnswer { start: 0, bytes: bytes::Bytes::new(), version });
         }
         let range = len.saturating_sub(bytes)..len;
-        Box::pin(self.fetch(Wanted::Range(range), Some(version))).await
+        Box::pin(self.fetch(WantedBytes::Range(range), Some(version))).await
     }
 }
 
 impl Remote for StoreFile {
     fn get(
         self: Arc<Self>,
-        wanted: Wanted,
+        wanted: WantedBytes,
         expected: Option<Version>,
-    ) -> BoxFuture<'static, Result<Part, Fault>> {
+    ) -> BoxFuture<'static, Result<WebAnswer, Fault>> {
         Box::pin(async move { self.fetch(wanted, expected).await })
     }
 }

@@ -19,7 +19,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 
 use super::environment;
 use super::fault::{self, Fault};
-use super::file::{Part, Remote, Version, Wanted};
+use super::file::{Remote, Version, WantedBytes, WebAnswer};
 use super::stores::{CONNECT_TIMEOUT, certificates};
 use crate::urls::address::Address;
 use crate::urls::options::UrlOptions;
@@ -60,20 +60,24 @@ impl WebFile {
     }
 
     /// The part of the whole file, if the server sent that.
-    fn of_whole(&self, wanted: &Wanted) -> Option<Part> {
+    fn of_whole(&self, wanted: &WantedBytes) -> Option<WebAnswer> {
         let whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         let (bytes, version) = whole.as_ref()?;
         let len = bytes.len();
         let at = |n: u64| usize::try_from(n).map_or(len, |n| n.min(len));
         let range = match wanted {
-            Wanted::Range(range) => at(range.start)..at(range.end),
-            Wanted::Last(last) => len - at(*last)..len,
+            WantedBytes::Range(range) => at(range.start)..at(range.end),
+            WantedBytes::Last(last) => len - at(*last)..len,
         };
         let start = range.start as u64;
-        Some(Part { start, bytes: bytes.slice(range), version: version.clone() })
+        Some(WebAnswer { start, bytes: bytes.slice(range), version: version.clone() })
     }
 
-    async fn fetch(&self, wanted: Wanted, expected: Option<Version>) -> Result<Part, Fault> {
+    async fn fetch(
+        &self,
+        wanted: WantedBytes,
+        expected: Option<Version>,
+    ) -> Result<WebAnswer, Fault> {
         let mut wait = FIRST_WAIT;
         let mut attempt = 0;
         loop {
@@ -106,13 +110,17 @@ impl WebFile {
         request.send().await.map_err(|error| Failed::ForNow(of_reqwest(error), None))
     }
 
-    async fn attempt(&self, wanted: &Wanted, expected: Option<&Version>) -> Result<Part, Failed> {
+    async fn attempt(
+        &self,
+        wanted: &WantedBytes,
+        expected: Option<&Version>,
+    ) -> Result<WebAnswer, Failed> {
         let mut headers = HeaderMap::new();
         let range = match wanted {
-            Wanted::Range(range) => {
+            WantedBytes::Range(range) => {
                 format!("bytes={}-{}", range.start, range.end.saturating_sub(1))
             }
-            Wanted::Last(bytes) => format!("bytes=-{bytes}"),
+            WantedBytes::Last(bytes) => format!("bytes=-{bytes}"),
         };
         let mut set = |name: HeaderName, value: &str| {
             value.parse().ok().map(|value| headers.insert(name, value));
@@ -128,15 +136,15 @@ impl WebFile {
             StatusCode::OK => self.keep_whole(response, wanted).await,
             StatusCode::RANGE_NOT_SATISFIABLE => match wanted {
                 // The file is empty, or the server knows no ranges from the end.
-                Wanted::Last(bytes) => self.bounded(*bytes).await,
-                Wanted::Range(_) => Err(Failed::ForGood(Fault::changed())),
+                WantedBytes::Last(bytes) => self.bounded(*bytes).await,
+                WantedBytes::Range(_) => Err(Failed::ForGood(Fault::changed())),
             },
             _ => Err(failed(response).await),
         }
     }
 
     /// The last bytes, by a request for the length and one for them.
-    async fn bounded(&self, bytes: u64) -> Result<Part, Failed> {
+    async fn bounded(&self, bytes: u64) -> Result<WebAnswer, Failed> {
         let head = self.send(reqwest::Method::HEAD, HeaderMap::new()).await?;
         if !head.status().is_success() {
             return Err(failed(head).await);
@@ -147,14 +155,18 @@ impl WebFile {
         };
         let version = version(&head, len);
         if len == 0 {
-            return Ok(Part { start: 0, bytes: Bytes::new(), version });
+            return Ok(WebAnswer { start: 0, bytes: Bytes::new(), version });
         }
-        let wanted = Wanted::Range(len.saturating_sub(bytes)..len);
+        let wanted = WantedBytes::Range(len.saturating_sub(bytes)..len);
         Box::pin(self.attempt(&wanted, Some(&version))).await
     }
 
     /// Keeps a file that the server sends whole.
-    async fn keep_whole(&self, mut response: Response, wanted: &Wanted) -> Result<Part, Failed> {
+    async fn keep_whole(
+        &self,
+        mut response: Response,
+        wanted: &WantedBytes,
+    ) -> Result<WebAnswer, Failed> {
         let stated = stated_len(&response);
         let too_long = |len: String| {
             let text = format!(
@@ -213,15 +225,15 @@ fn client(options: &UrlOptions) -> Result<Client, Error> {
 impl Remote for WebFile {
     fn get(
         self: Arc<Self>,
-        wanted: Wanted,
+        wanted: WantedBytes,
         expected: Option<Version>,
-    ) -> BoxFuture<'static, Result<Part, Fault>> {
+    ) -> BoxFuture<'static, Result<WebAnswer, Fault>> {
         Box::pin(async move { self.fetch(wanted, expected).await })
     }
 }
 
 /// The bytes of an answer to a request for a range.
-async fn part(mut response: Response) -> Result<Part, Failed> {
+async fn part(mut response: Response) -> Result<WebAnswer, Failed> {
     let header = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
     let Some((range, len)) = header.and_then(content_range) else {
         let said = header.unwrap_or("nothing");
@@ -241,7 +253,7 @@ async fn part(mut response: Response) -> Result<Part, Failed> {
     if (bytes.len() as u64) < wanted {
         return Err(Failed::ForNow(ended_early(bytes.len() as u64, wanted), None));
     }
-    Ok(Part { start: range.start, bytes: bytes.into(), version })
+    Ok(WebAnswer { start: range.start, bytes: bytes.into(), version })
 }
 
 /// `bytes FIRST-LAST/LEN`.
