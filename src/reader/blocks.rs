@@ -1,4 +1,5 @@
-//! [`RowBlocks`]: the rows of a dataset in pieces that are read at once, for orders that look random.
+//! [`RowBlocks`]: the rows of a dataset in pieces that are read at once, for orders that look
+//! random.
 //!
 //! A block is consecutive wanted rows of one row group. The footers say how many blocks a row group
 //! has; where they begin is found when one of them is read: at the page of the largest column that

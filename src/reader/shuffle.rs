@@ -1,7 +1,7 @@
 //! [`Dataset::shuffled`]: rows in an order that looks random, read in large pieces.
 //!
-//! In each epoch the blocks of all files ([`RowBlocks`]) are put in a random order. As many as fit the
-//! window are read together, and their rows are put in a random order. Rows that do not fill a
+//! In each epoch the blocks of all files ([`RowBlocks`]) are put in a random order. As many as fit
+//! the window are read together, and their rows are put in a random order. Rows that do not fill a
 //! batch wait for the next window: the last ones by their places in the files, so that they are
 //! known without reading when a read is resumed.
 
