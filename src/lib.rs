@@ -271,7 +271,7 @@ pub use read::metadata::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
 pub use reader::{AsyncReader, BatchStream, DatasetStream};
 pub use reader::{
-    Batches, DamagedRowGroup, Dataset, DatasetBatches, NulledPage, Reader, Shuffled,
+    Batches, DamagedRowGroup, Dataset, DatasetBatches, LeafBatches, NulledPage, Reader, Shuffled,
     ShuffledBatches, Threads,
 };
 pub use selection::{DeletionVector, RowSelection};

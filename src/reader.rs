@@ -17,6 +17,7 @@ mod blocks;
 mod shuffle;
 mod external;
 mod chunk_parts;
+mod leaf_entries;
 #[cfg(feature = "async")]
 mod streams;
 #[cfg(feature = "object_store")]
@@ -50,6 +51,7 @@ pub use dataset::{Dataset, DatasetBatches};
 #[cfg(feature = "check")]
 pub(crate) use external::inside;
 pub use file::{Reader, Threads};
+pub use leaf_entries::LeafBatches;
 pub use null_pages::NulledPage;
 pub use shuffle::{Shuffled, ShuffledBatches};
 #[cfg(all(feature = "async", feature = "engine"))]

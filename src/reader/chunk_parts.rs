@@ -157,7 +157,12 @@ impl<S> Reader<S> {
         })
     }
 
-    fn at_chunk(&self, error: crate::Error, row_group: usize, leaf: usize) -> crate::Error {
+    pub(super) fn at_chunk(
+        &self,
+        error: crate::Error,
+        row_group: usize,
+        leaf: usize,
+    ) -> crate::Error {
         let error = error.at_row_group(row_group);
         match self.metadata.schema().leaf(leaf) {
             Ok(leaf) => error.at_column(leaf.path.dotted()),

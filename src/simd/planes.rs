@@ -185,6 +185,25 @@ impl LevelBitPlanes {
             .fold(0, |level, (bit, plane)| level | u16::from(plane >> (i % BLOCK) & 1 != 0) << bit)
     }
 
+    /// The levels, a number each.
+    pub(crate) fn to_levels(&self) -> Vec<u16> {
+        if self.words.is_empty() {
+            return vec![self.uniform; self.len];
+        }
+        let mut out = Vec::with_capacity(self.len.next_multiple_of(BLOCK));
+        for planes in self.words.chunks(self.stride) {
+            let mut block = [0; BLOCK];
+            for (bit, plane) in planes.iter().enumerate() {
+                for (i, level) in block.iter_mut().enumerate() {
+                    *level |= u16::from(plane >> i & 1 != 0) << bit;
+                }
+            }
+            out.extend_from_slice(&block);
+        }
+        out.truncate(self.len);
+        out
+    }
+
     /// Appends `n` slots of one level.
     pub(crate) fn push_run(&mut self, level: u16, n: usize) {
         if n == 0 {

@@ -9,6 +9,7 @@ mod datasets;
 mod deletion_vectors;
 mod divided;
 mod few_rows;
+mod leaf_entries;
 mod files_of_other_writers;
 mod partitions;
 mod read_again;

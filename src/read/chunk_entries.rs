@@ -1,0 +1,149 @@
+//! [`ChunkEntries`] decodes the levels and values of a column chunk, without assembly.
+//!
+//! Spec: README.md, "Nested Encoding".
+
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_select::filter::filter;
+use bytes::Bytes;
+
+use super::chunk::Pages;
+use super::column::{ColumnSpec, LeafBatch, LeafReader, column_specs};
+use super::metadata::Metadata;
+use super::options::ReadOptions;
+use super::page_list::PageList;
+use super::supplied::Step;
+use super::walk::ChunkWalk;
+use crate::bytes::saturated;
+use crate::error::{Error, Result};
+use crate::limits::Budget;
+use crate::schema::{ArrowOptions, Projection, to_arrow};
+use crate::simd::planes::LevelBitPlanes;
+
+/// The levels and values of some rows of a leaf, as Dremel shredding makes them.
+///
+/// An entry is a place in the levels. It has a value if its definition level is the highest of the
+/// leaf ([`Leaf::max_def`](crate::schema::Leaf::max_def)); a lower one says which node above the
+/// value is null, or which list is empty. An entry whose repetition level is 0 begins a row.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LeafEntries {
+    /// Number of rows.
+    pub rows: usize,
+    /// The definition level of each entry; empty if the leaf and all nodes above it are required.
+    pub definition_levels: Vec<u16>,
+    /// The repetition level of each entry; empty if no node above the leaf is repeated.
+    pub repetition_levels: Vec<u16>,
+    /// The values, in order: of the entries with the highest definition level, and no others.
+    pub values: ArrayRef,
+}
+
+impl LeafEntries {
+    fn new(batch: LeafBatch, rows: usize, max_def: u16) -> Result<Self> {
+        let LeafBatch { array, def, rep, max_rep, .. } = batch;
+        let values = match array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
+            None => array,
+            Some(nulls) => {
+                let valid = BooleanArray::new(nulls.into_inner(), None);
+                filter(&array, &valid).map_err(|e| Error::internal(format_args!("{e}")))?
+            }
+        };
+        let levels = |max, planes: LevelBitPlanes| match max {
+            0 => Vec::new(),
+            _ => planes.to_levels(),
+        };
+        let definition_levels = levels(max_def, def);
+        let repetition_levels = levels(max_rep, rep);
+        Ok(Self { rows, definition_levels, repetition_levels, values })
+    }
+}
+
+/// A column chunk whose entries are decoded.
+pub(crate) struct ChunkEntries {
+    reader: LeafReader,
+    /// Where the bytes of the chunk end in the file.
+    pub(crate) end: u64,
+    max_def: u16,
+    rows_left: u64,
+    /// Rows of the step that waits for bytes.
+    begun: Option<usize>,
+}
+
+impl ChunkEntries {
+    /// The entries of the chunk of a leaf.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Unsupported` if
+    /// the column has no Arrow type, `Crypto` if its key is missing.
+    pub(crate) fn new(
+        metadata: &Metadata,
+        row_group: usize,
+        leaf: usize,
+        options: &ReadOptions,
+        budget: &Budget,
+    ) -> Result<Self> {
+        let footer = metadata.footer();
+        let walk = ChunkWalk::new(footer, metadata.file_len(), row_group, leaf, &options.limits)?;
+        let rows_left = footer.row_group_rows(row_group)?;
+        let spec = leaf_spec(metadata, leaf, options)?;
+        let (range, end) = (walk.range.clone(), walk.range.end);
+        let (slots, mut context) = walk.into_parts();
+        context.ignore_is_compressed = footer.quirks().ignores_is_compressed;
+        context.verify_checksums = options.verify_checksums;
+        let pages = Pages::new(&PageList::in_pieces(range, slots), context, budget);
+        let reader =
+            LeafReader::new(&spec, pages, options.utf8, footer.quirks().carries_prefix, budget)?;
+        Ok(Self { reader, end, max_def: spec.leaf.max_def, rows_left, begun: None })
+    }
+
+    /// Decodes at most `rows` rows; `None` after the last. `given` are the bytes that the step
+    /// before asked for.
+    ///
+    /// # Errors
+    /// `Malformed` if the chunk has fewer or more rows than its row group or a page breaks a rule,
+    /// `Limit(Memory)`.
+    pub(crate) fn step(
+        &mut self,
+        rows: usize,
+        given: Option<Bytes>,
+    ) -> Result<Step<Option<LeafEntries>>> {
+        if let Some(bytes) = given {
+            self.reader.supply(bytes)?;
+        }
+        if self.rows_left == 0 {
+            return Ok(match Step::from_result(self.reader.finish())? {
+                Step::Done(()) => Step::Done(None),
+                Step::NeedsMore(range) => Step::NeedsMore(range),
+            });
+        }
+        let rows = match self.begun {
+            Some(rows) => rows,
+            None => {
+                let rows = rows.min(saturated(self.rows_left));
+                self.reader.reserve(rows);
+                *self.begun.insert(rows)
+            }
+        };
+        if let Step::NeedsMore(range) = Step::from_result(self.reader.append(rows))? {
+            return Ok(Step::NeedsMore(range));
+        }
+        self.begun = None;
+        self.rows_left -= rows as u64;
+        let entries = LeafEntries::new(self.reader.take()?, rows, self.max_def)?;
+        Ok(Step::Done(Some(entries)))
+    }
+}
+
+/// The leaf as it is read by itself, with its levels.
+fn leaf_spec(metadata: &Metadata, leaf: usize, options: &ReadOptions) -> Result<ColumnSpec> {
+    let footer = metadata.footer();
+    let arrow = ArrowOptions { target: None, ..options.arrow.clone() };
+    let projection = Projection::leaves([leaf]);
+    let mapping = to_arrow(footer.schema(), footer.key_values(), &projection, &arrow)?;
+    let specs = column_specs(footer.schema(), &mapping.shapes)?;
+    let spec = specs.into_iter().find(|spec| spec.leaf.index == leaf);
+    let spec = spec.ok_or_else(|| {
+        let path = footer.schema().leaf(leaf).map(|leaf| leaf.path.dotted()).unwrap_or_default();
+        Error::unsupported("the values of a column of this type", path)
+    })?;
+    Ok(ColumnSpec { keep_levels: true, ..spec })
+}

@@ -1,0 +1,177 @@
+//! [`Reader::leaf_entries`]: levels and values of a column chunk, without assembly.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Reader;
+use crate::bytes::saturated;
+use crate::error::{Error, Result};
+use crate::io::{Source, read_exactly};
+use crate::limits::Budget;
+use crate::read::{ChunkEntries, LeafEntries, Step};
+
+/// Bytes that are fetched at once, if a page has no more.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// The entries of a column chunk, some rows at a time: made by [`Reader::leaf_entries`].
+///
+/// An item is `Malformed` if the chunk has fewer or more rows than its row group, or a page breaks a
+/// rule; `Limit(Memory)` if the rows do not fit; `Io`. Nothing comes after an error.
+pub struct LeafBatches<'a, S> {
+    reader: &'a Reader<S>,
+    chunk: ChunkEntries,
+    row_group: usize,
+    leaf: usize,
+    /// Where the bytes of the chunk end.
+    end: u64,
+    /// The bytes that were fetched last, and where they begin.
+    window: (u64, Bytes),
+    is_done: bool,
+}
+
+impl<S> Reader<S> {
+    /// Reads the definition levels, the repetition levels and the values of a leaf in a row group,
+    /// as Dremel shredding made them: for engines that assemble rows in their own way.
+    ///
+    /// Each item has at most [`ReadOptions::batch_rows`](crate::read::ReadOptions::batch_rows)
+    /// rows. Values have the type that the leaf is read as. Filter, offset, limit and selection are
+    /// ignored.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::Reader;
+    /// use marquetry::arrow_array::Array;
+    ///
+    /// let reader = Reader::open("testdata/trips.parquet")?;
+    /// let leaf = reader.metadata().schema().leaf_named("stops.list.element.name")?;
+    /// let (max_def, index) = (leaf.max_def, leaf.index);
+    /// for entries in reader.leaf_entries(0, index)? {
+    ///     let entries = entries?;
+    ///     let begun = entries.repetition_levels.iter().filter(|level| **level == 0).count();
+    ///     assert_eq!(begun, entries.rows);
+    ///     let there = entries.definition_levels.iter().filter(|level| **level == max_def).count();
+    ///     assert_eq!(there, entries.values.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Unsupported` if
+    /// the column has no Arrow type, `Crypto` if its key is missing.
+    pub fn leaf_entries(&self, row_group: usize, leaf: usize) -> Result<LeafBatches<'_, S>> {
+        let options = &self.options;
+        let budget = Budget::new(options.limits.memory_bytes);
+        let chunk = ChunkEntries::new(&self.metadata, row_group, leaf, options, &budget)
+            .map_err(|e| self.name(self.at_chunk(e, row_group, leaf)))?;
+        let (end, window) = (chunk.end, (0, Bytes::new()));
+        Ok(LeafBatches { reader: self, chunk, row_group, leaf, end, window, is_done: false })
+    }
+}
+
+impl<S> fmt::Debug for LeafBatches<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeafBatches")
+            .field("row_group", &self.row_group)
+            .field("leaf", &self.leaf)
+            .field("is_done", &self.is_done)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S> LeafBatches<'_, S> {
+    /// Decodes until entries are done, or bytes are missing.
+    fn step(&mut self, given: Option<Bytes>) -> Result<Step<Option<LeafEntries>>> {
+        self.chunk.step(self.reader.options.batch_rows, given)
+    }
+
+    /// The bytes of `range`, if they were fetched.
+    fn held(&self, range: &Range<u64>) -> Option<Bytes> {
+        let (offset, bytes) = &self.window;
+        let start = saturated(range.start.checked_sub(*offset)?);
+        let end = start.checked_add(saturated(range.end - range.start))?;
+        (end <= bytes.len()).then(|| bytes.slice(start..end))
+    }
+
+    /// The bytes to fetch for `range`: more than that, if it is short.
+    fn window_of(&self, range: &Range<u64>) -> Range<u64> {
+        range.start..range.end.max(self.end.min(range.start.saturating_add(WINDOW_BYTES)))
+    }
+
+    /// Notes the end; errors are named, and nothing is read after one.
+    fn ended(&mut self, next: Result<Option<LeafEntries>>) -> Option<Result<LeafEntries>> {
+        self.is_done = !matches!(next, Ok(Some(_)));
+        let Self { reader, row_group, leaf, .. } = self;
+        next.map_err(|e: Error| reader.name(reader.at_chunk(e, *row_group, *leaf))).transpose()
+    }
+}
+
+impl Iterator for LeafBatches<'_, Arc<dyn Source>> {
+    type Item = Result<LeafEntries>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_done {
+            return None;
+        }
+        let next = self.read_next();
+        self.ended(next)
+    }
+}
+
+impl LeafBatches<'_, Arc<dyn Source>> {
+    fn read_next(&mut self) -> Result<Option<LeafEntries>> {
+        let mut given = None;
+        loop {
+            given = match self.step(given)? {
+                Step::Done(entries) => return Ok(entries),
+                Step::NeedsMore(range) => {
+                    if self.held(&range).is_none() {
+                        let window = self.window_of(&range);
+                        let start = window.start;
+                        self.window = (start, read_exactly(&*self.reader.source, window)?);
+                    }
+                    self.held(&range)
+                }
+            };
+        }
+    }
+}
+
+#[cfg(feature = "async")]
+impl LeafBatches<'_, Arc<dyn crate::io::AsyncSource>> {
+    /// The next rows; `None` after the last.
+    ///
+    /// # Errors
+    /// As the items of a [`Reader`] whose bytes do not come asynchronously: `Malformed` if the
+    /// chunk has fewer or more rows than its row group, or a page breaks a rule; `Limit(Memory)`;
+    /// `Io`.
+    pub async fn next_batch(&mut self) -> Result<Option<LeafEntries>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let next = self.fetch_next().await;
+        self.ended(next).transpose()
+    }
+
+    async fn fetch_next(&mut self) -> Result<Option<LeafEntries>> {
+        let mut given = None;
+        loop {
+            given = match self.step(given)? {
+                Step::Done(entries) => return Ok(entries),
+                Step::NeedsMore(range) => {
+                    if self.held(&range).is_none() {
+                        let (window, end) = (self.window_of(&range), self.reader.end.clone());
+                        let source = &self.reader.source;
+                        let start = window.start;
+                        let bytes = crate::io::read_range_async(source, end, window).await?;
+                        self.window = (start, bytes);
+                    }
+                    self.held(&range)
+                }
+            };
+        }
+    }
+}

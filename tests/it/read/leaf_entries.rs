@@ -1,0 +1,123 @@
+//! Tests the levels and values of leaves that are read without assembly, against the naive model.
+
+use marquetry::Reader;
+use marquetry::arrow_schema::Field;
+use marquetry::schema::Physical;
+
+use crate::support::cells::{Entry, Shredder, cells, columns, leaves, plain_type};
+use crate::support::generate::{case, every_case};
+
+/// The entries of all leaves of a row group, by the naive shredder.
+fn expected(reader: &Reader, row_group: usize, physical: &[Physical]) -> Vec<Vec<Entry>> {
+    let part = reader.clone().row_groups([row_group]).unwrap();
+    let schema = part.schema().unwrap();
+    let batches: Vec<_> = part.batches().unwrap().collect::<Result<_, _>>().unwrap();
+    let mut entries = vec![Vec::new(); physical.len()];
+    let mut first = 0;
+    for (field, column) in schema.fields().iter().zip(&columns(&schema, &batches)) {
+        for cell in column {
+            Shredder { physical, out: &mut entries }.cell(field, cell, (0, 0, 0), first);
+        }
+        first += leaves(field).len();
+    }
+    entries
+}
+
+#[test]
+fn levels_and_values_of_leaves_are_those_of_the_naive_shredder() {
+    let mut compared = std::sync::atomic::AtomicUsize::new(0);
+    every_case(100, |seed| {
+        let case = case(seed);
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let reader = Reader::new(case.file.clone()).unwrap().batch_rows(rng.usize(1..300));
+        let schema = reader.metadata().schema();
+        let all: Vec<_> = (0..schema.leaves_len()).map(|i| schema.leaf(i).unwrap()).collect();
+        let physical: Vec<Physical> = all.iter().map(|leaf| leaf.physical).collect();
+        let fields = reader.schema().unwrap();
+        if fields.fields().iter().map(|field| leaves(field).len()).sum::<usize>() != all.len() {
+            return; // VARIANT, and groups that are no columns
+        }
+        for row_group in 0..reader.metadata().row_groups() {
+            let wanted = expected(&reader, row_group, &physical);
+            let expected_rows = reader.metadata().footer().row_group_rows(row_group).unwrap();
+            for (leaf, wanted) in all.iter().zip(&wanted) {
+                let name = format!("{}, row group {row_group}, {}", case.name, leaf.path);
+                let (mut def, mut rep, mut values, mut rows) = (vec![], vec![], vec![], 0);
+                for entries in reader.leaf_entries(row_group, leaf.index).expect(&name) {
+                    let entries = entries.expect(&name);
+                    rows += entries.rows;
+                    def.extend(entries.definition_levels.iter().map(|level| usize::from(*level)));
+                    rep.extend(entries.repetition_levels.iter().map(|level| usize::from(*level)));
+                    let data_type = plain_type(entries.values.data_type()).clone();
+                    let field = Field::new("values", data_type, false);
+                    let mut found = vec![Vec::new(); all.len()];
+                    for cell in cells(&entries.values) {
+                        Shredder { physical: &physical, out: &mut found }.cell(
+                            &field,
+                            &cell,
+                            (0, 0, 0),
+                            leaf.index,
+                        );
+                    }
+                    values.extend(found.swap_remove(leaf.index).into_iter().map(|e| e.value));
+                }
+                let any = |max: u16, levels: Vec<usize>| if max == 0 { vec![] } else { levels };
+                let wanted_def = wanted.iter().map(|entry| entry.def).collect();
+                let wanted_rep = wanted.iter().map(|entry| entry.rep).collect();
+                assert_eq!(def, any(leaf.max_def, wanted_def), "{name}");
+                assert_eq!(rep, any(leaf.max_rep, wanted_rep), "{name}");
+                let there = wanted.iter().filter(|entry| entry.value.is_some());
+                let there: Vec<_> = there.map(|entry| entry.value.clone()).collect();
+                assert_eq!(values, there, "{name}");
+                assert_eq!(rows as u64, expected_rows);
+                compared.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+    });
+    assert!(*compared.get_mut() > 500, "{compared:?}");
+}
+
+#[test]
+fn a_chunk_of_other_rows_than_its_row_group_ends_in_an_error() {
+    use crate::support::files::{Chunk, file, ints, required, v1};
+    use marquetry::format::{Encoding, Type};
+
+    for rows in [2, 4] {
+        let pages = [v1(3, Encoding::Plain, &ints(&[1, 2, 3]))];
+        let chunk = Chunk::new(Type::Int32, 3, &pages);
+        let reader = Reader::new(bytes::Bytes::from(file(
+            vec![required("v", Type::Int32)],
+            rows,
+            vec![chunk],
+        )));
+        let reader = reader.unwrap();
+        let entries = reader.leaf_entries(0, 0).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+        let error = entries.expect_err("a chunk of three rows");
+        assert!(matches!(error.kind(), marquetry::ErrorKind::Malformed(_)), "{error}");
+    }
+}
+
+#[test]
+fn entries_of_changed_files_end_in_rows_or_in_errors() {
+    let (mut ended, mut failed) = (0, 0);
+    for seed in 0..400 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut bytes = case(seed % 40).file.to_vec();
+        for _ in 0..rng.usize(1..8) {
+            let at = rng.usize(4..bytes.len());
+            bytes[at] = rng.u8(..);
+        }
+        let Ok(reader) = Reader::new(bytes::Bytes::from(bytes)) else { continue };
+        let reader = reader.memory(64 << 20).batch_rows(rng.usize(1..300));
+        for row_group in 0..reader.metadata().row_groups() {
+            for leaf in 0..reader.metadata().schema().leaves_len() {
+                let entries = reader.leaf_entries(row_group, leaf);
+                match entries.and_then(|all| all.collect::<Result<Vec<_>, _>>()) {
+                    Ok(_) => ended += 1,
+                    Err(_) => failed += 1,
+                }
+            }
+        }
+    }
+    assert!(ended > 500 && failed > 50, "{ended} ended, {failed} failed");
+}
