@@ -45,7 +45,15 @@ const KERNELS: [(&str, &[&str]); 15] = [
         &["read i64 dictionary", "read view short dictionary", "read lineitem uncompressed"],
     ),
     ("compact", &["filter lineitem uncompressed", "filter i64 plain 10% null"]),
-    ("expand", &["read i64 plain 10% null", "read i32 plain 10% null", "read i64 plain 50% null"]),
+    (
+        "expand",
+        &[
+            "read i64 plain 10% null",
+            "read i32 plain 10% null",
+            "read i64 plain 50% null",
+            "read decimal(38,2) plain 10% null",
+        ],
+    ),
     ("prefix_sum", &["read i32 delta", "read i64 delta", "read string short delta length"]),
     ("transpose", &["read f32 split", "read f64 split", "write f64 plain as SPLIT"]),
     ("extremes", &["write i32 plain", "write f64 plain", "write lineitem uncompressed"]),

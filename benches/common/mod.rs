@@ -140,6 +140,9 @@ pub fn columns() -> Vec<Case> {
     add("decimal(15,2) plain", decimal(&many, 15), plain());
     add("decimal(38,2) plain", decimal(&many, 38), plain());
     add("decimal(38,2) dictionary", decimal(&few, 38), dictionary());
+    let some = opt(&many, &v10).into_iter().map(|v| v.map(i128::from));
+    let some = arrow::Decimal128Array::from_iter(some).with_precision_and_scale(38, 2);
+    add("decimal(38,2) plain 10% null", Arc::new(some.expect("digits that fit")), plain());
     let fixed = arrow::FixedSizeBinaryArray::try_from_iter(
         many.iter().map(|v| i128::from(*v).to_be_bytes()),
     )

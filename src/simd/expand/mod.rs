@@ -3,7 +3,7 @@
 //! It goes by words of 64 slots. A word whose slots are all valid is one move, one of nulls one
 //! fill; the values of any other are moved one by one from a copy of them. With vectors no copy is
 //! needed: AVX2 and NEON permute a few slots at a time, by a table. AVX-512 has an instruction for
-//! it, and was no faster (`docs/kernels.md`).
+//! it, which is faster for values of 16 bytes alone (`docs/kernels.md`).
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vectors;
@@ -12,6 +12,8 @@ mod scalar;
 mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
 use super::bitmap::{Bitmap, WORD};
 use super::native::PlainOldData;
@@ -109,8 +111,13 @@ fn spread_words<T: PlainOldData>(
 ) -> Option<usize> {
     match isa.level() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of these levels exists only where the features were found, and the width
+        // SAFETY: an `Isa` of this level exists only where the features were found, and the width
         // fits.
+        Level::Avx512 if avx512::fits::<T>() => unsafe {
+            Some(avx512::spread(region, dense, word))
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
         Level::Avx2 | Level::Avx512 if avx2::fits::<T>() => unsafe {
             Some(avx2::spread(region, dense, word))
         },
