@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use delta_kernel::expressions::{Expression, Predicate, Scalar};
+use delta_kernel::schema::DataType;
 use delta_kernel::{Engine, KernelResult, Snapshot};
 use marquetry::Reader;
 use marquetry::schema::ArrowOptions;
@@ -172,4 +174,75 @@ fn files_have_the_rows_that_the_kernel_reads() {
     println!("{same} files are the same; {refused} refused by both; {only_ours:#?}");
     assert!(faults.is_empty(), "{faults:#?}");
     assert!(same > 0, "there is no file");
+}
+
+/// The files that a scan with a predicate has left, by their paths.
+fn files(engine: &dyn Engine, table: &Path, predicate: &Predicate) -> KernelResult<Vec<String>> {
+    let url = url::Url::from_directory_path(table).expect("an absolute path");
+    let snapshot = Snapshot::builder_for(url).build(engine)?;
+    let scan = snapshot.scan_builder().with_predicate(Arc::new(predicate.clone())).build()?;
+    let mut paths = Vec::new();
+    for part in scan.scan_metadata(engine)? {
+        paths = part?.visit_scan_files(paths, |paths, file| paths.push(file.path))?;
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Checkpoints are read with predicates over their statistics.
+#[test]
+#[ignore = "needs a folder of tables"]
+fn predicates_leave_the_files_that_the_kernel_leaves() {
+    let (default, ours) = (default_engine(), our_engine());
+    let (mut same, mut skipped) = (0, 0);
+    for table in tables() {
+        let inner = table.join("delta");
+        let root = if inner.is_dir() { inner } else { table };
+        let log = std::fs::read_dir(root.join("_delta_log")).into_iter().flatten();
+        let is_large =
+            |path: PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() > 1 << 20);
+        if log.flatten().any(|entry| is_large(entry.path())) {
+            // Dozens of scans of it take minutes.
+            continue;
+        }
+        let url = url::Url::from_directory_path(&root).expect("an absolute path");
+        let Ok(snapshot) = Snapshot::builder_for(url).build(default.as_ref()) else { continue };
+        let all = files(default.as_ref(), &root, &Predicate::literal(true)).unwrap_or_default();
+        for field in snapshot.schema().fields().take(6) {
+            let scalars: Vec<Scalar> = match field.data_type() {
+                &DataType::LONG => [-1i64, 1, 5, 150, 100_000].map(Scalar::from).into(),
+                &DataType::INTEGER => [-1i32, 1, 5, 150, 100_000].map(Scalar::from).into(),
+                &DataType::STRING => ["", "1", "b", "m"].map(Scalar::from).into(),
+                &DataType::DATE => [0, 10_000, 19_000].map(Scalar::Date).into(),
+                _ => continue,
+            };
+            let column = || Expression::column([field.name()]);
+            let tests = scalars.into_iter().flat_map(|scalar| {
+                [
+                    Predicate::lt(column(), scalar.clone()),
+                    Predicate::eq(column(), scalar.clone()),
+                    Predicate::and(
+                        Predicate::ge(column(), scalar),
+                        Predicate::is_not_null(column()),
+                    ),
+                ]
+            });
+            for predicate in tests.chain([Predicate::is_null(column())]) {
+                match (
+                    files(default.as_ref(), &root, &predicate),
+                    files(ours.as_ref(), &root, &predicate),
+                ) {
+                    (Ok(theirs), Ok(mine)) => {
+                        assert_eq!(mine, theirs, "{}: {predicate}", root.display());
+                        same += 1;
+                        skipped += usize::from(mine.len() < all.len());
+                    }
+                    (Err(_), Err(_)) => {}
+                    (theirs, mine) => panic!("{}: {theirs:?} {mine:?}", root.display()),
+                }
+            }
+        }
+    }
+    println!("{same} scans have the same files, {skipped} of them not all");
+    assert!(skipped > 0, "nothing was skipped");
 }

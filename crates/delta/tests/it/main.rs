@@ -4,6 +4,7 @@
 mod support;
 
 mod columns;
+mod deletion_vectors;
 mod golden;
 mod predicates;
 mod random;
