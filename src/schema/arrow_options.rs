@@ -2,6 +2,8 @@
 
 use arrow_schema::{SchemaRef, TimeUnit};
 
+use super::match_by::MatchBy;
+
 /// Chooses how the columns of a file become Arrow fields.
 ///
 /// ```
@@ -67,17 +69,6 @@ pub(crate) enum HintUse {
     /// the file, and seconds that are stored as milliseconds are milliseconds.
     #[cfg(feature = "engine")]
     AsParquet,
-}
-
-/// How fields of a target schema find their columns in the file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MatchBy {
-    /// By exact name.
-    #[default]
-    Name,
-    /// By the field id under `PARQUET:field_id`; a target field without one by name.
-    FieldId,
 }
 
 impl Default for ArrowOptions {

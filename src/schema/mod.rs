@@ -55,6 +55,7 @@ mod text;
 pub(crate) mod nested;
 mod projection;
 mod shape;
+mod match_by;
 mod arrow_options;
 mod natural;
 mod stand_in;
@@ -71,7 +72,7 @@ mod samples;
 #[cfg(feature = "check")]
 pub(crate) use annotation::converted as converted_of;
 pub(crate) use arrow_options::TextColumns;
-pub use arrow_options::{ArrowOptions, Dictionaries, MatchBy};
+pub use arrow_options::{ArrowOptions, Dictionaries};
 pub(crate) use extension::has_geodesic_edges;
 pub use extension::{FIELD_ID_KEY, FILE, LOGICAL_TYPE_KEY};
 pub(crate) use from_arrow::binary_of_size_0;
@@ -80,6 +81,7 @@ pub(crate) use hint::KEY as HINT_KEY;
 #[cfg(feature = "check")]
 pub(crate) use hint_fault::{HintFault, hint_fault};
 pub use leaf::{Leaf, LeafPath, Physical};
+pub use match_by::MatchBy;
 pub(crate) use nested::{element_of_list, is_variant};
 pub use node::{Node, Repetition, Schema};
 pub use projection::Projection;

@@ -35,6 +35,14 @@ impl Named {
             (Some((position, _)), Some(_)) => Self::Several(position),
         }
     }
+
+    /// The position of the only or first one.
+    pub(super) fn first(self) -> Option<usize> {
+        match self {
+            Self::None => None,
+            Self::One(position) | Self::Several(position) => Some(position),
+        }
+    }
 }
 
 /// Finds children of the groups of one schema.

@@ -9,15 +9,12 @@
 //! anything is read.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
 
-use super::arrow_options::MatchBy;
 use super::convert::read_conversion;
-use super::extension::FIELD_ID_KEY;
+use super::match_by::{FieldIds, MatchBy};
 use super::names::Named;
 use super::natural::{Mapper, has_columns};
 use super::node::Schema;
@@ -55,16 +52,9 @@ pub(super) fn to_target(
     };
     let by = mapper.options.match_by;
     let mut retarget = Retarget { file, by, groups, path: Vec::new() };
-    let ids = match by {
-        MatchBy::Name => HashMap::new(),
-        MatchBy::FieldId => ids_of_fields(file),
-    };
+    let ids = FieldIds::new(by, schema.fields(), || file.fields().map(|node| node.field_id()));
     let shapes = schema.fields().iter().map(|wanted| {
-        let named = match field_id(wanted).filter(|_| by == MatchBy::FieldId) {
-            Some(id) => ids.get(&id).copied().unwrap_or(Named::None),
-            None => file.field_named(wanted.name()),
-        };
-        let found = match named {
+        let found = match ids.find(wanted, |name| file.field_named(name)) {
             Named::One(position) => file.field(position),
             Named::Several(_) => return Err(retarget.ambiguous(wanted)),
             Named::None => None,
@@ -84,28 +74,6 @@ pub(super) fn to_target(
         }
     };
     Ok(Mapping { schema, shapes })
-}
-
-/// The position of each key among siblings. Siblings without a key are skipped.
-fn position_of_each<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> HashMap<K, Named> {
-    let mut found = HashMap::new();
-    for (position, key) in keys.enumerate() {
-        let Some(key) = key else { continue };
-        found
-            .entry(key)
-            .and_modify(|named| *named = Named::Several(position))
-            .or_insert(Named::One(position));
-    }
-    found
-}
-
-/// Field id → top-level field.
-fn ids_of_fields(file: &Schema) -> HashMap<i32, Named> {
-    position_of_each(file.fields().map(|node| node.field_id()))
-}
-
-fn field_id(field: &Field) -> Option<i32> {
-    field.metadata().get(FIELD_ID_KEY)?.parse().ok()
 }
 
 fn is_variant(field: &Field) -> bool {
@@ -245,24 +213,13 @@ impl Retarget<'_> {
 
     /// Where among `children` the fields of a struct are.
     fn places(&self, children: &[Shape], wanted: &Fields) -> Result<Vec<Option<usize>>> {
-        let fields = || children.iter().map(|child| &child.field);
-        let by_name = position_of_each(fields().map(|field| Some(field.name())));
-        let by_id = match self.by {
-            MatchBy::Name => HashMap::new(),
-            MatchBy::FieldId => position_of_each(fields().map(|field| field_id(field))),
+        let places = self.by.places(wanted, || children.iter().map(|child| &child.field));
+        let place = |(field, place): (&FieldRef, Named)| match place {
+            Named::Several(_) => Err(self.ambiguous(field)),
+            Named::One(at) => Ok(Some(at)),
+            Named::None => Ok(None),
         };
-        let place = |field: &FieldRef| {
-            let same = match field_id(field).filter(|_| self.by == MatchBy::FieldId) {
-                Some(id) => by_id.get(&id),
-                None => by_name.get(&field.name()),
-            };
-            match same {
-                Some(Named::Several(_)) => Err(self.ambiguous(field)),
-                Some(Named::One(at)) => Ok(Some(*at)),
-                Some(Named::None) | None => Ok(None),
-            }
-        };
-        wanted.iter().map(place).collect()
+        wanted.iter().zip(places).map(place).collect()
     }
 
     /// The struct of key and value of a map: by position, whatever the names.

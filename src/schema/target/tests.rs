@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use arrow_schema::{Schema as ArrowSchema, TimeUnit};
 
 use super::*;
@@ -6,7 +8,7 @@ use crate::format::{DecimalType, FieldRepetitionType, LogicalType, TimestampType
 use crate::schema::samples::{
     Optional, Required, Tree as Sample, col, drawn, group, list, map, schema,
 };
-use crate::schema::{ArrowOptions, Physical, to_arrow};
+use crate::schema::{ArrowOptions, FIELD_ID_KEY, Physical, to_arrow};
 
 fn int(name: &str) -> Sample {
     col(Optional, Physical::Int32, name)
@@ -215,6 +217,40 @@ fn by_field_id() {
     let twice = vec![with_id(field("twice", D::Int32), 9)];
     let error = read(&file, twice, MatchBy::FieldId, &Projection::all()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn by_field_id_and_else_by_name() {
+    use DataType as D;
+    let with_id = |field: Field, id: i32| {
+        let metadata = [(FIELD_ID_KEY.to_owned(), id.to_string())];
+        field.with_metadata(HashMap::from(metadata))
+    };
+    let file = schema([
+        int("a").id(1),
+        group(Optional, "s", [int("x").id(4), int("y").id(5), int("z")]).id(2),
+        int("b"),
+    ]);
+    // No field of the file has the id 9; `x` is the field with the id 4, which `y` has.
+    let inner = [("y", 4), ("x", 9), ("z", 9)];
+    let inner = fields(inner.map(|(name, id)| with_id(field(name, D::Int32), id)));
+    let wanted = vec![
+        with_id(field("s", D::Struct(inner)), 8),
+        with_id(field("b", D::Int32), 1),
+        field("a", D::Int32),
+        with_id(field("A", D::Int32), 3),
+    ];
+    let mapping = read(&file, wanted, MatchBy::FieldIdOrName, &Projection::all()).unwrap();
+    let shapes: Vec<_> = mapping.shapes.iter().map(drawn).collect();
+    assert_eq!(
+        shapes,
+        [
+            "s? 0/1/0 {y? 0/2/0 Int32 #1, x? 0/1/0 Int32 missing, z? 0/2/0 Int32 #3}",
+            "b? 0/1/0 Int32 #0",
+            "a? 0/0/0 Int32 missing",
+            "A? 0/0/0 Int32 missing",
+        ]
+    );
 }
 
 #[test]
