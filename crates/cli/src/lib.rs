@@ -30,6 +30,7 @@ mod sniff;
 mod json;
 mod variants;
 mod named_columns;
+mod damage;
 mod hive;
 mod input;
 mod content;
