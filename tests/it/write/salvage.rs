@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+#[cfg(feature = "async")]
+use futures_util::{FutureExt, future::BoxFuture};
 use marquetry::arrow_array::builder::{Int32Builder, ListBuilder};
 use marquetry::arrow_array::{
     ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray,
@@ -14,6 +16,8 @@ use marquetry::io::{Sink, WriteSink};
 use marquetry::read::OnDamage;
 use marquetry::rewrite::{FoundBy, Salvage, SalvageAccount, Salvaged};
 use marquetry::schema::ArrowOptions;
+#[cfg(feature = "async")]
+use marquetry::{AsyncWriter, RowGroupEncoder};
 use marquetry::{ErrorKind, PageVersion, Reader, WriteOptions, Writer};
 
 const GROUP_ROWS: usize = 120;
@@ -351,6 +355,93 @@ fn a_killed_export_loses_the_row_groups_since_the_last_side_footer() {
     writer.finish().expect("a file");
     assert!(!side.exists(), "a whole file needs none");
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// The same asynchronously, with space for some bytes: more wait for ever.
+#[cfg(feature = "async")]
+struct Stuck {
+    bytes: Arc<std::sync::Mutex<Vec<u8>>>,
+    space: usize,
+}
+
+#[cfg(feature = "async")]
+impl marquetry::io::AsyncSink for Stuck {
+    fn write(&mut self, pieces: Vec<Bytes>) -> BoxFuture<'_, marquetry::Result<()>> {
+        async move {
+            for piece in pieces {
+                let fits = self.space.min(piece.len());
+                self.bytes.lock().expect("bytes").extend_from_slice(&piece[..fits]);
+                self.space -= fits;
+                if fits < piece.len() {
+                    return std::future::pending().await;
+                }
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn finish(&mut self) -> BoxFuture<'_, marquetry::Result<()>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn abort(&mut self) -> BoxFuture<'_, marquetry::Result<()>> {
+        std::future::ready(Ok(())).boxed()
+    }
+}
+
+/// Killed between row groups, and within them: the side footer never tells of bytes that are not
+/// there.
+#[cfg(feature = "async")]
+#[test]
+fn a_killed_asynchronous_export_is_recovered_by_its_side_footer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (side, whole) = (folder.path().join("side"), file(WriteOptions::new()));
+    let ends: Vec<usize> = extents(&whole).iter().map(|extent| extent.end as usize).collect();
+    let places = (1..10).map(|at| ends[4] * at / 9 + at);
+    let mut between = 0;
+    for space in ends[..5].iter().copied().chain(places) {
+        for every in [1, 2] {
+            let bytes = Arc::new(std::sync::Mutex::new(Vec::new()));
+            let options =
+                WriteOptions::new().with_page_rows(50).with_row_group_rows(GROUP_ROWS as u64);
+            let encoder = RowGroupEncoder::new(rows(0, 1).schema(), options).expect("an encoder");
+            let encoder = encoder.with_threads(1).expect("one thread");
+            let writer = AsyncWriter::over(Stuck { bytes: bytes.clone(), space }, encoder);
+            let mut writer = writer.with_side_footer(&side, every);
+            for group in 0..GROUPS {
+                let batch = rows(group * GROUP_ROWS, GROUP_ROWS);
+                let Some(written) = writer.write(&batch).now_or_never() else { break };
+                written.expect("rows");
+            }
+            // Killed: nothing is dropped.
+            std::mem::forget(writer);
+            let bytes = Bytes::from(bytes.lock().expect("bytes").clone());
+            assert_eq!(bytes.len(), space, "the export was stuck");
+            let complete = ends.iter().filter(|end| **end <= space).count();
+            between += usize::from(ends.contains(&space));
+            let told = complete / every * every;
+            assert_eq!(side.exists(), told > 0, "{complete} row groups, every {every}");
+            if told == 0 {
+                continue;
+            }
+            let footer = std::fs::read(&side).expect("a side footer");
+            std::fs::remove_file(&side).expect("removed");
+            let salvage = Salvage::new(bytes).side_footer(Bytes::from(footer)).expect("a footer");
+            let found = salvage.find().expect("an account");
+            let recovered = &found.account().recovered;
+            let by_side = recovered.iter().filter(|of| of.found_by == FoundBy::SideFooter);
+            assert_eq!(by_side.count(), told, "{:?}", found.account());
+            // Those since are found by their pages.
+            assert_eq!(found.account().rows_recovered(), (complete * GROUP_ROWS) as u64);
+            let reader = found.reader().expect("a reader");
+            let read: Vec<RecordBatch> =
+                reader.batches().expect("a plan").map(|batch| batch.expect("rows")).collect();
+            let expected = (0..complete).map(|group| rows(group * GROUP_ROWS, GROUP_ROWS));
+            assert_eq!(read, expected.collect::<Vec<_>>());
+        }
+    }
+    assert!(between >= 10, "{between} exports were killed between row groups");
 }
 
 #[test]
