@@ -100,7 +100,7 @@ fn first_difference(
     Ok(of_leaf.first_difference(&of_model))
 }
 
-/// What the levels of a leaf say of a group, and their memory.
+/// Reads the levels of a leaf, as far as they are about a group; with their memory.
 fn levels_of(
     file: &FileContext,
     row_group: usize,

@@ -131,7 +131,8 @@ impl GroupLevels {
             slot < of.slots && (of.max_rep == 0 || of.bit(0, slot) == Some(false))
         };
         let rows = (0..slot).filter(|slot| begins(self, *slot)).count() as u64;
-        // Where one begins a row and the other goes on with a list, the lists are of the row before.
+        // Where one begins a row and the other goes on with a list, the lists are of the row
+        // before.
         let begin = begins(self, slot) && begins(other, slot);
         if begin { Some(rows) } else { rows.checked_sub(1) }
     }

@@ -76,7 +76,7 @@ fn threads_and_little_memory_change_nothing_but_what_is_checked() {
     assert!(!found.is_empty() && errors.is_empty(), "{errors:?}");
 }
 
-/// Pages of many sizes, some of which lie across the ends of what is read at a time.
+/// Pages of many sizes; some lie across the ends of what is read at a time.
 #[test]
 fn each_byte_is_read_once_where_memory_allows() {
     let mut rng = fastrand::Rng::with_seed(5);

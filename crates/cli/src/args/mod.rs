@@ -40,8 +40,8 @@ use crate::urls;
 /// or utf8), which replace columns of the files with the same name.
 ///
 /// Exit codes: 0 done, 1 I/O or a fault of marq, 2 usage, 3 invalid or unsupported file or a limit,
-/// 4 a requirement is not met, 5 some files or rows are missing, 6 missing key or failed authentication, 130
-/// interrupted, 143 terminated.
+/// 4 a requirement is not met, 5 some files or rows are missing, 6 missing key or failed
+/// authentication, 130 interrupted, 143 terminated.
 #[derive(Debug, Parser)]
 #[command(name = "marq", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -500,7 +500,7 @@ pub(crate) struct TextFlags {
 }
 
 /// How partition values are typed.
-/// What a read does where bytes are damaged.
+/// How a read goes on where bytes are damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DamageFlag {
     /// End with an error.

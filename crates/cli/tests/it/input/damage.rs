@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::folder::{Folder, error};
 
-/// `damaged.parquet`, with five row groups of 100 rows, of which the second has a damaged column,
-/// `text`.
+/// `damaged.parquet`, with five row groups of 100 rows; the second has a damaged column, `text`.
 fn damaged() -> Folder {
     let folder = Folder::new();
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..500));
