@@ -6,10 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 #[cfg(feature = "async")]
 use futures_util::{FutureExt, future::BoxFuture};
-use marquetry::arrow_array::builder::{Int32Builder, ListBuilder};
 use marquetry::arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray,
-    StructArray,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StructArray,
 };
 use marquetry::arrow_schema::{DataType, Field};
 use marquetry::io::{Sink, WriteSink};
@@ -19,6 +17,8 @@ use marquetry::schema::ArrowOptions;
 #[cfg(feature = "async")]
 use marquetry::{AsyncWriter, RowGroupEncoder};
 use marquetry::{ErrorKind, PageVersion, Reader, WriteOptions, Writer};
+
+use crate::support::row_groups;
 
 const GROUP_ROWS: usize = 120;
 const GROUPS: usize = 10;
@@ -36,25 +36,16 @@ impl Random {
 
 fn rows(from: usize, len: usize) -> RecordBatch {
     let all = || from..from + len;
-    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(all().map(|i| i as i64 * 3)));
-    let names = all().map(|i| (i % 7 > 0).then(|| format!("name {}", i * i)));
     let shares = Float64Array::from_iter_values(all().map(|i| (i * 37 % 101) as f64 / 7.0));
-    let mut lists = ListBuilder::new(Int32Builder::new());
-    for i in all() {
-        (0..i % 4).for_each(|j| lists.values().append_option((j < 2).then_some((i * j) as i32)));
-        lists.append(i % 5 > 0);
-    }
-    let days: ArrayRef =
-        Arc::new(Date32Array::from_iter(all().map(|i| (i % 3 > 0).then_some(i as i32))));
     let flags: ArrayRef = Arc::new(BooleanArray::from_iter(all().map(|i| Some(i % 2 > 0))));
     let group = StructArray::from(vec![
-        (Arc::new(Field::new("day", DataType::Date32, true)), days),
+        (Arc::new(Field::new("day", DataType::Date32, true)), row_groups::days(all())),
         (Arc::new(Field::new("flag", DataType::Boolean, true)), flags),
     ]);
     let columns: [(&str, ArrayRef); 5] = [
-        ("id", ids),
-        ("list", Arc::new(lists.finish())),
-        ("name", Arc::new(names.collect::<StringArray>())),
+        ("id", row_groups::ids(all())),
+        ("list", row_groups::lists(all())),
+        ("name", row_groups::names(all())),
         ("group", Arc::new(group)),
         ("share", Arc::new(shares)),
     ];
@@ -63,13 +54,7 @@ fn rows(from: usize, len: usize) -> RecordBatch {
 
 /// A file of ten row groups of small pages.
 fn file(options: WriteOptions) -> Bytes {
-    let options = options.with_page_rows(50).with_row_group_rows(GROUP_ROWS as u64);
-    let mut out = Vec::new();
-    let schema = rows(0, 1).schema();
-    let mut writer = Writer::new(WriteSink(&mut out), schema, options).expect("a writer");
-    writer.write(&rows(0, GROUP_ROWS * GROUPS)).expect("rows");
-    writer.finish().expect("a file");
-    out.into()
+    row_groups::file(&rows(0, GROUP_ROWS * GROUPS), GROUP_ROWS, options)
 }
 
 fn layouts() -> Vec<(&'static str, Bytes)> {
@@ -432,12 +417,15 @@ fn a_killed_asynchronous_export_is_recovered_by_its_side_footer() {
             let recovered = &found.account().recovered;
             let by_side = recovered.iter().filter(|of| of.found_by == FoundBy::SideFooter);
             assert_eq!(by_side.count(), told, "{:?}", found.account());
-            // Those since are found by their pages.
-            assert_eq!(found.account().rows_recovered(), (complete * GROUP_ROWS) as u64);
+            // Those since are found by their pages, unless the pages of the row group that is cut
+            // leave more than one way to divide them.
+            let recovered = found.account().rows_recovered() as usize / GROUP_ROWS;
+            let least = if ends.contains(&space) { complete } else { told };
+            assert!((least..=complete).contains(&recovered), "{:?}", found.account());
             let reader = found.reader().expect("a reader");
             let read: Vec<RecordBatch> =
                 reader.batches().expect("a plan").map(|batch| batch.expect("rows")).collect();
-            let expected = (0..complete).map(|group| rows(group * GROUP_ROWS, GROUP_ROWS));
+            let expected = (0..recovered).map(|group| rows(group * GROUP_ROWS, GROUP_ROWS));
             assert_eq!(read, expected.collect::<Vec<_>>());
         }
     }

@@ -121,6 +121,27 @@ fn a_kill_leaves_whole_files_or_none() {
     }
 }
 
+/// Parts by number are files of their own: of those that are there, each is whole.
+#[test]
+fn a_kill_leaves_no_half_part() {
+    let folder = with_keys(1_200, 10);
+    let mut killed = 0;
+    for _ in 0..8 {
+        let Some(mut child) = begun(&folder, PARTS) else {
+            std::fs::remove_dir_all(folder.path("out")).expect("a folder");
+            continue;
+        };
+        child.kill().expect("a signal");
+        killed += u32::from(!child.wait().expect("an end").success());
+        for name in folder.names("out").iter().filter(|name| name.ends_with(".parquet")) {
+            let reader = marquetry::Reader::open(folder.path("out").join(name));
+            assert_eq!(reader.and_then(|reader| reader.rows()).expect("a part"), 10, "{name}");
+        }
+        std::fs::remove_dir_all(folder.path("out")).expect("a folder");
+    }
+    assert!(killed > 0, "each run was at its end before the kill");
+}
+
 #[test]
 fn a_full_disk_leaves_no_file() {
     let folder = with_keys(60_000, 3);
