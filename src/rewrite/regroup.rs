@@ -33,8 +33,9 @@ pub(super) fn regroup(
     budget: &Budget,
 ) -> Result<Spliced> {
     let all = 0..inputs.files.len();
-    let Prepared { readers, schema, encoder } = prepare(inputs, settings, all, budget)?;
+    // First, so that a column that is not there is told as such.
     let order = sort_order(inputs, &settings.sort_by)?;
+    let Prepared { readers, schema, encoder } = prepare(inputs, settings, all, budget)?;
     let mut writer = Writer::over(sink, encoder);
     match order {
         Some(order) if settings.merges => {
