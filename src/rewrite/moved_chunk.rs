@@ -64,7 +64,7 @@ pub(super) fn copy_chunk<S: Sink>(
 /// Bytes that are copied at a time.
 const WINDOW: u64 = 4 << 20;
 /// The same of local files: they stay in the cache of the processor between the read and the write,
-/// which takes a fifth of the time of 4 MiB.
+/// which takes three fifths of the time of 4 MiB.
 const LOCAL_WINDOW: u64 = 256 << 10;
 
 /// Leaves out bounds whose order the new footer does not state. The deprecated ones stay: their
