@@ -1,7 +1,7 @@
 //! Tells which rows a read has left out, or returned as nulls, because the file is damaged.
 
 use marquetry::read::OnDamage;
-use marquetry::{Batches, DamagedRowGroup, NulledPage, Reader};
+use marquetry::{At, Batches, DamagedRowGroup, Error, NulledPage, Reader};
 use serde_json::{Value, json};
 
 use crate::args::{DamageFlag, Format, Global};
@@ -55,7 +55,23 @@ fn text_of_row_group(file: &str, lost: &DamagedRowGroup) -> String {
     let missing = rows.saturating_sub(lost.rows_returned);
     let reason = not_nulled.map(|reason| format!(" (no page of it is null: {reason})"));
     let reason = reason.unwrap_or_default();
-    format!("{file}: row group {row_group}: {missing} of {rows} rows are left out{reason}: {error}")
+    let (place, fault) = (place(error), error.message());
+    format!(
+        "{file}: row group {row_group}: {missing} of {rows} rows are left out{reason}: {place}{fault}"
+    )
+}
+
+/// The place of an error within its row group.
+fn place(error: &Error) -> String {
+    let At { column, page, is_dictionary_page, offset, .. } = error.at();
+    let mut parts: Vec<String> = column.iter().map(|column| format!("column {column}")).collect();
+    match page {
+        Some(page) => parts.push(format!("page {page}")),
+        None if *is_dictionary_page => parts.push("dictionary page".to_owned()),
+        None => {}
+    }
+    parts.extend(offset.map(|offset| format!("byte {offset}")));
+    if parts.is_empty() { String::new() } else { parts.join(", ") + ": " }
 }
 
 fn text_of_page(file: &str, lost: &NulledPage) -> String {
