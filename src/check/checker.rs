@@ -13,7 +13,8 @@ use super::footer;
 use super::groups;
 use super::kind::{FindingKind as K, Severity};
 use super::schema;
-use super::siblings::{self, GroupLevels};
+use super::sibling_rows;
+use super::siblings::GroupLevels;
 use super::sorting::{SortedSlots, first_unsorted};
 use super::summary;
 use crate::crypt::Decryption;
@@ -264,7 +265,7 @@ impl Checker {
                     let mut findings = Findings::default();
                     check_sorting(file, row_group, &std::mem::take(&mut sorted), &mut findings);
                     let shared = std::mem::take(&mut shared);
-                    siblings::compare(file, row_group, &shared, &mut broken, &mut findings);
+                    sibling_rows::compare(file, row_group, &shared, &mut broken, &mut findings);
                     check_groups(file, row_group, &groups, &broken, &mut findings)?;
                     broken.clear();
                     give(findings, report);

@@ -29,6 +29,7 @@ mod page_index;
 mod chunk_metadata;
 mod survey;
 mod pages;
+mod sibling_rows;
 mod filter;
 mod column;
 mod verify;

@@ -3,6 +3,7 @@
 //! Spec: README.md, "Column chunks". Used by `column`. Trap: a header says where the next page
 //! begins, so what stands after a broken one cannot be told apart.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -18,8 +19,32 @@ pub(super) struct PageWalk<'f> {
     range: Range<u64>,
     /// Where the next page begins.
     at: u64,
-    /// Bytes of the chunk that were read, where they begin, and their memory.
-    window: (u64, Bytes, Option<Reservation>),
+    /// Bytes of the chunk that were read and are not done with, one after the other.
+    windows: VecDeque<Window>,
+    /// The memory of bytes that were joined last.
+    joined: Option<Reservation>,
+}
+
+/// Bytes that were read together.
+struct Window {
+    start: u64,
+    bytes: Bytes,
+    _memory: Reservation,
+}
+
+impl Window {
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.bytes.len() as u64)
+    }
+
+    /// The bytes of a range that lie in it.
+    fn part(&self, range: &Range<u64>) -> Bytes {
+        let len = self.bytes.len();
+        let at = |offset: u64| {
+            usize::try_from(offset.saturating_sub(self.start)).unwrap_or(usize::MAX).min(len)
+        };
+        self.bytes.slice(at(range.start)..at(range.end).max(at(range.start)))
+    }
 }
 
 /// A page as it lies in the file.
@@ -32,7 +57,7 @@ pub(super) struct FoundBytes {
 }
 
 /// Bytes that are read at a time, if the chunk has as many.
-const WINDOW: u64 = 1 << 20;
+const WINDOW: u64 = 2 << 20;
 /// Bytes in which most headers are found, and those that no header exceeds.
 const FEW: u64 = 16 << 10;
 const MAX_HEADER: u64 = 16 << 20;
@@ -40,7 +65,7 @@ const MAX_HEADER: u64 = 16 << 20;
 impl<'f> PageWalk<'f> {
     pub(super) fn new(file: &'f FileContext, range: Range<u64>) -> Self {
         let at = range.start;
-        Self { file, range, at, window: (at, Bytes::new(), None) }
+        Self { file, range, at, windows: VecDeque::new(), joined: None }
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -95,30 +120,71 @@ impl<'f> PageWalk<'f> {
         Ok(FoundBytes { stored, body, offset, end })
     }
 
-    /// Up to `len` bytes of the chunk from `start` on.
+    /// Up to `len` bytes of the chunk from `start` on. Each byte is read once, unless that takes
+    /// more memory than there is.
     fn bytes(&mut self, start: u64, len: u64) -> Result<Bytes> {
-        let end = start.saturating_add(len).min(self.range.end);
-        let (from, bytes, _) = &self.window;
-        let has = *from <= start && from.saturating_add(bytes.len() as u64) >= end;
-        if !has {
-            // The memory of what was read before is given back first.
-            self.window = (start, Bytes::new(), None);
-            // With the header after a body, which would be read again with the next body otherwise.
-            let wide = start.saturating_add(len.saturating_add(FEW).max(WINDOW));
-            let wide = wide.min(self.range.end);
-            let read = match self.file.read(start..wide) {
-                Err(error) if matches!(error.kind(), ErrorKind::Limit(_)) && wide > end => {
-                    self.file.read(start..end)
-                }
-                read => read,
-            };
-            let (bytes, memory) = read?;
-            self.window = (start, bytes, Some(memory));
+        let wanted = start..start.saturating_add(len).min(self.range.end);
+        self.joined = None;
+        if wanted.is_empty() {
+            return Ok(Bytes::new());
         }
-        let (from, bytes, _) = &self.window;
-        let at = |offset: u64| {
-            usize::try_from(offset.saturating_sub(*from)).unwrap_or(usize::MAX).min(bytes.len())
-        };
-        Ok(bytes.slice(at(start)..at(end).max(at(start))))
+        while self.windows.front().is_some_and(|window| window.end() <= start) {
+            self.windows.pop_front();
+        }
+        if self.windows.front().is_some_and(|window| window.start > start) {
+            self.windows.clear();
+        }
+        let read = self.windows.back().map_or(start, Window::end);
+        if read < wanted.end {
+            match self.read(read..wanted.end) {
+                Err(error) if is_limit(&error) && !self.windows.is_empty() => {
+                    // The memory of what was read before is given back first.
+                    self.windows.clear();
+                    self.read(wanted.clone())?;
+                }
+                read => read?,
+            }
+        }
+        match self.joined(&wanted) {
+            Err(error) if is_limit(&error) => {
+                self.windows.clear();
+                self.read(wanted.clone())?;
+                self.joined(&wanted)
+            }
+            joined => joined,
+        }
     }
+
+    /// Reads at least these bytes of the chunk.
+    fn read(&mut self, range: Range<u64>) -> Result<()> {
+        let wide = if self.file.source.in_memory() {
+            self.range.end
+        } else {
+            // With the header after a body.
+            let len = range.end.saturating_sub(range.start).saturating_add(FEW).max(WINDOW);
+            range.start.saturating_add(len).min(self.range.end)
+        };
+        let (bytes, memory) = match self.file.read(range.start..wide) {
+            Err(error) if is_limit(&error) && wide > range.end => self.file.read(range.clone())?,
+            read => read?,
+        };
+        self.windows.push_back(Window { start: range.start, bytes, _memory: memory });
+        Ok(())
+    }
+
+    /// Bytes that were read, copied if not all of them were read together.
+    fn joined(&mut self, wanted: &Range<u64>) -> Result<Bytes> {
+        if let Some(first) = self.windows.front().filter(|window| window.end() >= wanted.end) {
+            return Ok(first.part(wanted));
+        }
+        let len = usize::try_from(wanted.end.saturating_sub(wanted.start)).unwrap_or(usize::MAX);
+        self.joined = Some(self.file.budget.take_for("bytes of a page", len)?);
+        let mut bytes = Vec::with_capacity(len);
+        self.windows.iter().for_each(|window| bytes.extend_from_slice(&window.part(wanted)));
+        Ok(bytes.into())
+    }
+}
+
+fn is_limit(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Limit(_))
 }

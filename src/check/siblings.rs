@@ -1,19 +1,15 @@
 //! [`GroupLevels`]: what the levels of a leaf say of a group that other leaves are in as well.
 //!
 //! Spec: README.md, "Nested Encoding". Each leaf repeats where the groups around it are null, and
-//! how long the lists are that they are in. Used by `column`, and by `checker` when all chunks of a
-//! row group are known. Trap: leaves differ below the group, so levels are cut off at those of it.
+//! how long the lists are that they are in. Used by `column`, and by `sibling_rows` when all chunks
+//! of a row group are known. Trap: leaves differ below the group, so levels are cut off at those of
+//! it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 use std::ops::Range;
-use std::sync::Arc;
 
 use twox_hash::XxHash64;
 
-use super::context::FileContext;
-use super::finding::{Finding, Findings};
-use super::kind::FindingKind as K;
 use crate::schema::Node;
 use crate::simd::planes::LevelBitPlanes;
 
@@ -25,11 +21,24 @@ pub(super) struct GroupLevels {
     max_rep: u16,
     /// Null, empty and present groups.
     slots: u64,
-    /// For each repetition and definition level above 0, which slots have it or a higher one: bits
-    /// that wait for others to fill a word, and those before them.
-    planes: Vec<(u64, XxHash64)>,
+    /// For each repetition and definition level above 0, which slots have it or a higher one.
+    planes: Vec<Plane>,
     waiting: u32,
+    /// Whether the words of the planes are kept.
+    keeps: bool,
 }
+
+/// A bit for each slot.
+struct Plane {
+    /// Bits that wait for others to fill a word.
+    word: u64,
+    /// Those before them.
+    hash: XxHash64,
+    words: Vec<u64>,
+}
+
+/// Words of a plane that are kept at most: of 64 slots each.
+const MAX_KEPT: usize = 1 << 20;
 
 impl GroupLevels {
     /// Of the groups around a leaf that others are in, the outermost first.
@@ -48,8 +57,29 @@ impl GroupLevels {
 
     fn new(group: Node<'_>) -> Self {
         let (max_def, max_rep) = (group.max_def(), group.max_rep());
-        let planes = (0..max_def + max_rep).map(|_| (0, XxHash64::with_seed(0))).collect();
-        Self { leaves: group.leaves(), max_def, max_rep, slots: 0, planes, waiting: 0 }
+        let plane = |_| Plane { word: 0, hash: XxHash64::with_seed(0), words: Vec::new() };
+        let planes = (0..max_def + max_rep).map(plane).collect();
+        Self {
+            leaves: group.leaves(),
+            max_def,
+            max_rep,
+            slots: 0,
+            planes,
+            waiting: 0,
+            keeps: false,
+        }
+    }
+
+    /// Of a group, kept so that the first difference can be found.
+    pub(super) fn kept(group: Node<'_>) -> Self {
+        Self { keeps: true, ..Self::new(group) }
+    }
+
+    /// Bytes that are kept of this number of slots.
+    pub(super) fn bytes_of(&self, slots: u64) -> usize {
+        let words = usize::try_from(slots / 64).unwrap_or(usize::MAX).min(MAX_KEPT);
+        // Vectors grow by doubling.
+        words.saturating_mul(2 * size_of::<u64>()).saturating_mul(self.planes.len())
     }
 
     /// Adds levels of the leaf, all of whose definition levels are in `defs`.
@@ -64,26 +94,71 @@ impl GroupLevels {
             self.slots += u64::from(n);
             let reps = (1..=self.max_rep).map(|level| reps.at_least(block, level));
             let defs = (1..=self.max_def).map(|level| defs.at_least(block, level));
-            for ((word, hash), bits) in self.planes.iter_mut().zip(reps.chain(defs)) {
+            for (plane, bits) in self.planes.iter_mut().zip(reps.chain(defs)) {
                 let bits = compress(bits, kept);
-                *word |= bits << self.waiting;
+                plane.word |= bits << self.waiting;
                 if self.waiting + n >= 64 {
-                    hash.write_u64(*word);
-                    *word = bits.checked_shr(64 - self.waiting).unwrap_or(0);
+                    plane.hash.write_u64(plane.word);
+                    if self.keeps && plane.words.len() < MAX_KEPT {
+                        plane.words.push(plane.word);
+                    }
+                    plane.word = bits.checked_shr(64 - self.waiting).unwrap_or(0);
                 }
             }
             self.waiting = (self.waiting + n) % 64;
         }
     }
 
+    /// The leaves of the group.
+    pub(super) fn leaves(&self) -> Range<usize> {
+        self.leaves.clone()
+    }
+
     /// A number that is the same for the same levels.
-    fn digest(&self) -> (u64, u64) {
+    pub(super) fn digest(&self) -> (u64, u64) {
         let mut all = XxHash64::with_seed(0);
-        for (word, hash) in &self.planes {
-            all.write_u64(hash.finish());
-            all.write_u64(*word);
+        for plane in &self.planes {
+            all.write_u64(plane.hash.finish());
+            all.write_u64(plane.word);
         }
         (self.slots, all.finish())
+    }
+
+    /// The first row in which the kept levels of two leaves differ, as far as they are kept.
+    pub(super) fn first_difference(&self, other: &Self) -> Option<u64> {
+        let slot = self.first_different_slot(other)?;
+        let begins = |of: &Self, slot: u64| {
+            slot < of.slots && (of.max_rep == 0 || of.bit(0, slot) == Some(false))
+        };
+        let rows = (0..slot).filter(|slot| begins(self, *slot)).count() as u64;
+        // Where one begins a row and the other goes on with a list, the lists are of the row
+        // before.
+        let begin = begins(self, slot) && begins(other, slot);
+        if begin { Some(rows) } else { rows.checked_sub(1) }
+    }
+
+    fn first_different_slot(&self, other: &Self) -> Option<u64> {
+        let both = self.slots.min(other.slots);
+        let words = both.div_ceil(64).min(MAX_KEPT as u64);
+        let first = (0..words).find_map(|at| {
+            let pairs = self.planes.iter().zip(&other.planes);
+            let word = |plane: &Plane| {
+                let at = usize::try_from(at).unwrap_or(usize::MAX);
+                plane.words.get(at).copied().unwrap_or(plane.word)
+            };
+            let differ = pairs.fold(0, |bits, (a, b)| bits | (word(a) ^ word(b)));
+            (differ != 0).then(|| at * 64 + u64::from(differ.trailing_zeros()))
+        });
+        let is_kept = both < MAX_KEPT as u64 * 64;
+        let end = (is_kept && self.slots != other.slots).then_some(both);
+        first.filter(|slot| *slot < both).or(end)
+    }
+
+    /// Whether a slot has at least the level of a plane.
+    fn bit(&self, plane: usize, slot: u64) -> Option<bool> {
+        let plane = self.planes.get(plane)?;
+        let at = usize::try_from(slot / 64).ok()?;
+        Some(plane.words.get(at).copied().unwrap_or(plane.word) >> (slot % 64) & 1 == 1)
     }
 }
 
@@ -99,71 +174,6 @@ fn compress(bits: u64, mut kept: u64) -> u64 {
         kept &= kept - 1;
     }
     out
-}
-
-/// Compares what the leaves of a row group say of the groups that they share. Those that contradict
-/// more of their siblings than they agree with are added to `broken`.
-pub(super) fn compare(
-    file: &FileContext,
-    row_group: usize,
-    of_leaves: &[(usize, Vec<GroupLevels>)],
-    broken: &mut BTreeSet<usize>,
-    findings: &mut Findings,
-) {
-    let mut groups = BTreeMap::new();
-    for (leaf, of_leaf) in of_leaves {
-        for levels in of_leaf {
-            // The outer group first.
-            let key = (levels.leaves.start, std::cmp::Reverse(levels.leaves.end));
-            groups.entry(key).or_insert_with(Vec::new).push((*leaf, levels.digest()));
-        }
-    }
-    for ((start, end), of_group) in groups {
-        let mut counts = BTreeMap::new();
-        for (leaf, digest) in &of_group {
-            counts.entry(*digest).or_insert((0, *leaf)).0 += 1;
-        }
-        // Of as many, those of the first leaf.
-        let most =
-            counts.iter().max_by_key(|(_, (count, first))| (*count, std::cmp::Reverse(*first)));
-        let Some((&expected, &(_, model))) = most else { continue };
-        for (leaf, digest) in of_group {
-            if digest == expected || !broken.insert(leaf) {
-                continue;
-            }
-            let path = |leaf: usize| {
-                let node = file.footer.schema().leaf_node(leaf).ok();
-                node.map(|node| node.path().dotted()).unwrap_or_default()
-            };
-            let group = group_of(file, start..end.0);
-            let column: Arc<str> = path(leaf).into();
-            let text = match (digest.0, expected.0) {
-                (found, expected) if found != expected => format!(
-                    "its levels have {found} places for {group}, and those of {} {expected}",
-                    path(model)
-                ),
-                _ => format!(
-                    "its levels say otherwise than those of {} where {group} is null or begins \
-                     a row",
-                    path(model)
-                ),
-            };
-            let finding = Finding::new(K::SiblingLevelsDiffer, text);
-            findings.push(finding.with_row_group(row_group).with_column(&column));
-        }
-    }
-}
-
-/// The path of the group that has these leaves.
-fn group_of(file: &FileContext, leaves: Range<usize>) -> String {
-    let mut node = file.footer.schema().leaf_node(leaves.start).ok();
-    while let Some(at) = node {
-        if at.leaves() == leaves {
-            return at.path().dotted();
-        }
-        node = at.parent();
-    }
-    String::new()
 }
 
 #[cfg(test)]

@@ -276,8 +276,30 @@ impl Rewrite {
     /// ```
     pub fn sort_by(mut self, columns: impl IntoIterator<Item = SortColumn>) -> Self {
         self.settings.sort_by = columns.into_iter().collect();
-        self.settings.merges = false;
+        (self.settings.merges, self.settings.sorts_row_groups) = (false, false);
         self
+    }
+
+    /// Sorts the rows of each row group by these columns. The new file has the row groups of the
+    /// readers, if none of them exceeds what the [options](Rewrite::options) allow, and states
+    /// their order.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::io::WriteSink;
+    /// use marquetry::rewrite::Rewrite;
+    /// use marquetry::{Reader, SortColumn};
+    ///
+    /// let trips = Reader::open("testdata/trips.parquet")?;
+    /// let rewrite = Rewrite::new([trips]).sort_row_groups_by([SortColumn::ascending("fare")]);
+    /// assert_eq!(rewrite.run(WriteSink(Vec::new()))?.row_groups, 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sort_row_groups_by(self, columns: impl IntoIterator<Item = SortColumn>) -> Self {
+        let mut sorted = self.sort_by(columns);
+        sorted.settings.sorts_row_groups = true;
+        sorted
     }
 
     /// The folder of temporary files, for rows that are sorted and do not fit into memory. They

@@ -33,8 +33,9 @@ pub(super) fn regroup(
     budget: &Budget,
 ) -> Result<Spliced> {
     let all = 0..inputs.files.len();
-    let Prepared { readers, schema, encoder } = prepare(inputs, settings, all, budget)?;
+    // First, so that a column that is not there is told as such.
     let order = sort_order(inputs, &settings.sort_by)?;
+    let Prepared { readers, schema, encoder } = prepare(inputs, settings, all, budget)?;
     let mut writer = Writer::over(sink, encoder);
     match order {
         Some(order) if settings.merges => {
@@ -43,7 +44,16 @@ pub(super) fn regroup(
             }
         }
         Some(order) => {
-            write_sorted(order, &readers, &mut writer, spill(inputs, settings), budget)?;
+            let (order, spill) = (Arc::new(order), spill(inputs, settings));
+            match settings.sorts_row_groups {
+                false => write_sorted(&order, &readers, &mut writer, &spill, budget)?,
+                true => {
+                    for reader in row_groups(inputs, &readers) {
+                        write_sorted(&order, &[reader], &mut writer, &spill, budget)?;
+                        writer.flush()?;
+                    }
+                }
+            }
         }
         None => {
             for batch in readers.iter().map(Reader::batches) {
@@ -119,12 +129,28 @@ fn sort_order(inputs: &Inputs<'_>, by: &[SortColumn]) -> Result<Option<CheckedSo
     CheckedSortOrder::new(&order, &leaves)
 }
 
+/// Readers of one row group each.
+fn row_groups(inputs: &Inputs<'_>, readers: &[Reader]) -> Vec<Reader> {
+    let mut out = Vec::new();
+    for (file, reader) in inputs.files.iter().zip(readers) {
+        for part in &file.row_groups {
+            let mut options = reader.read_options().clone();
+            options.row_groups = Some(vec![part.ordinal]);
+            let rows = part.cut.as_ref();
+            options.offset = rows.map_or(0, |rows| rows.start);
+            options.limit = rows.map(|rows| rows.end - rows.start);
+            out.push(reader.clone().options(options));
+        }
+    }
+    out
+}
+
 /// Sorts all rows, and writes them.
 fn write_sorted<S: Sink>(
-    order: CheckedSortOrder,
+    order: &Arc<CheckedSortOrder>,
     readers: &[Reader],
     writer: &mut Writer<S>,
-    spill: Spill,
+    spill: &Spill,
     budget: &Budget,
 ) -> Result<()> {
     let memory = match spill {
@@ -133,8 +159,8 @@ fn write_sorted<S: Sink>(
         _ => budget.cap() / 2,
     };
     let schema = writer.schema().clone();
-    let sorter = RowSorter::with_order(schema.clone(), order);
-    let mut sorter = sorter.memory(memory).spill_to(spill);
+    let sorter = RowSorter::with_order(schema.clone(), order.clone());
+    let mut sorter = sorter.memory(memory).spill_to(spill.clone());
     for reader in readers {
         for batch in reader.batches()? {
             sorter.push(&like(batch?, &schema)?)?;

@@ -34,6 +34,8 @@ pub(super) struct RewriteSettings {
     pub(super) forgets_order: bool,
     /// By what all rows are sorted.
     pub(super) sort_by: Vec<SortColumn>,
+    /// Whether row groups stay, and the rows of each are sorted.
+    pub(super) sorts_row_groups: bool,
     /// Whether the rows of each reader are sorted so already.
     pub(super) merges: bool,
     /// Ranges of readers whose rows are merged with one another, and by what.

@@ -22,5 +22,6 @@ pub mod heap;
 pub mod mutants;
 pub mod nests;
 pub mod numbered;
+pub mod row_groups;
 
 pub use files::*;

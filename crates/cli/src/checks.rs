@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::args::{Args, Command, Crypt, Format, Global, HiveTypes, Sample, When};
+use crate::args::{Args, Command, Crypt, DamageFlag, Format, Global, HiveTypes, Sample, When};
 use crate::failure::{Failure, Result};
 use crate::help;
 use crate::packed;
@@ -72,6 +72,19 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
     {
         return Some(("--skip", "head and cat"));
     }
+    let goes_on = global.on_damage != DamageFlag::Fail;
+    match command {
+        Command::Head(rows) | Command::Cat(rows) if goes_on && rows.skip.is_some() => {
+            return Some(("--skip", "files that are read without --on-damage"));
+        }
+        Command::Convert(convert) if goes_on && convert.in_place => {
+            return Some(("--in-place", "files that are read without --on-damage"));
+        }
+        Command::Count(_) if goes_on && global.filter.is_none() => {
+            return Some(("--on-damage", "head, cat, convert, and count with --where"));
+        }
+        _ => {}
+    }
     // Errors in JSON are for the commands that write files, too.
     let is_json = matches!(global.format, Some(Format::Json | Format::Jsonl));
     let given = |id: &str| match id {
@@ -86,6 +99,7 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
         "wide" => global.wide,
         "vertical" => global.vertical,
         "verify_statistics" => global.verify_statistics,
+        "on_damage" => global.on_damage != DamageFlag::Fail,
         "shared_bytes" => global.shared_bytes,
         "format" => global.format.is_some() && !is_json,
         _ => false,

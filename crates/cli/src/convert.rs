@@ -1,7 +1,7 @@
 //! `convert` writes rows of any supported format in any other.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
@@ -12,6 +12,7 @@ use marquetry::{Error, Export, ExportedFile};
 
 use crate::args::{Convert, FolderFlags, Format, Global, TargetForm};
 use crate::checks;
+use crate::damage::Losses;
 use crate::escape::escape;
 use crate::failure::{Failure, Result};
 use crate::folder_out::FolderOut;
@@ -32,7 +33,8 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     let target = target(command, global)?;
     let mut read = Read::default();
     check_folder(command, target, global)?;
-    let sources = source::open(command, target, global, &mut read)?;
+    let losses = Arc::new(Mutex::new(Losses::default()));
+    let sources = source::open(command, target, global, &mut read, &losses)?;
     let Some(first) = sources.first() else {
         return Err(Failure::Usage("no file to convert".to_owned()));
     };
@@ -43,19 +45,32 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     // As text they are read.
     let variants = (!is_text && !global.quiet).then(|| VariantCheck::new(&schema));
     let rows = ConvertedRows { sources, sorter, variants };
+    write(command, global, target, &schema, rows, &mut progress)?;
+    losses.lock().unwrap_or_else(PoisonError::into_inner).end()
+}
+
+/// Writes the rows in the format that is wanted.
+fn write(
+    command: &Convert,
+    global: &Global,
+    target: TargetForm,
+    schema: &SchemaRef,
+    rows: ConvertedRows,
+    progress: &mut Bar,
+) -> Result<()> {
     match target {
         TargetForm::Parquet if command.folder.given().is_some() => {
-            folder(command, global, schema, rows, &mut progress)
+            folder(command, global, schema.clone(), rows, progress)
         }
-        TargetForm::Parquet => parquet(command, global, schema, rows, &mut progress),
-        TargetForm::Arrow => ipc_file(&schema, rows, &mut progress, global),
-        TargetForm::Arrows => ipc_stream(&schema, rows, &mut progress, global),
+        TargetForm::Parquet => parquet(command, global, schema.clone(), rows, progress),
+        TargetForm::Arrow => ipc_file(schema, rows, progress, global),
+        TargetForm::Arrows => ipc_stream(schema, rows, progress, global),
         TargetForm::Csv => {
             let csv = csv_form(command, global)?;
             let printer = Printer::new(Sink::open(global)?, Format::Csv, global).with_csv(csv);
             let printer = printer.with_forms(command.values);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
-            text(printer, &schema, rows, &mut progress, global)
+            text(printer, schema, rows, progress, global)
         }
         TargetForm::Json | TargetForm::Jsonl => {
             let is_array = target == TargetForm::Json;
@@ -63,7 +78,7 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
             let printer = Printer::new(Sink::open(global)?, format, global);
             let printer = printer.with_forms(command.values);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
-            text(printer, &schema, rows, &mut progress, global)
+            text(printer, schema, rows, progress, global)
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::io::Write;
 
+use marquetry::read::OnDamage;
 use serde::Serialize;
 
 use crate::args::{Files, Global};
+use crate::damage::Losses;
 use crate::failure::{Failure, Result};
 use crate::hive::Input;
 use crate::input;
@@ -25,11 +27,11 @@ struct FileCount {
 
 /// Counts the rows of each file, and of all.
 pub(crate) fn run(command: &Files, global: &Global) -> Result<()> {
-    let mut files = Vec::new();
+    let (mut files, mut losses) = (Vec::new(), Losses::default());
     let mut end = Ok(());
     let inputs = input::inputs(&command.files, global)?;
     for input in &inputs {
-        match rows_of(input, global) {
+        match rows_of(input, global, &mut losses) {
             Ok(rows) => files.push(FileCount { file: input.path.clone(), rows }),
             // One file is the whole work; of several, the others still count.
             Err(failure) if inputs.len() == 1 => return Err(failure),
@@ -39,6 +41,7 @@ pub(crate) fn run(command: &Files, global: &Global) -> Result<()> {
             }
         }
     }
+    let end = losses.end().and(end);
     let counts = Counts { rows: files.iter().map(|file| file.rows).sum(), files };
     if global.format.is_none() {
         // A number is what a script wants: n=$(marq count FILE).
@@ -72,9 +75,19 @@ impl Report for Counts {
 }
 
 /// Rows of a file that meet the filter; it is not opened where its folders say that none does.
-fn rows_of(input: &Input, global: &Global) -> Result<u64> {
+fn rows_of(input: &Input, global: &Global, losses: &mut Losses) -> Result<u64> {
     if input.is_pruned(global.filter.as_deref())? {
         return Ok(0);
     }
-    Ok(input::open_filtered(input, global)?.count()?)
+    let reader = input::open_filtered(input, global)?;
+    if reader.read_options().on_damage == OnDamage::Fail || reader.read_options().filter.is_none() {
+        return Ok(reader.count()?);
+    }
+    let mut batches = reader.project::<&str>([])?.batches()?;
+    let mut rows = 0;
+    while let Some(batch) = batches.next_batch()? {
+        rows += batch.num_rows() as u64;
+    }
+    losses.add(&input.path, &batches, global);
+    Ok(rows)
 }

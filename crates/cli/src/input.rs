@@ -9,10 +9,12 @@ use arrow_schema::{SchemaRef, TimeUnit};
 use bytes::Bytes;
 use marquetry::crypt::Decryption;
 use marquetry::io::Source;
+use marquetry::read::{OnDamage, ReadOptions};
 use marquetry::schema::{MatchBy, unite};
 use marquetry::{Error, Limits, Predicate, Reader, RowSelection};
 
 use crate::args::{FilesOfRows, Global, Unit};
+use crate::damage;
 use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::files;
@@ -254,6 +256,7 @@ pub(crate) fn open_filtered(input: &Input, global: &Global) -> Result<Reader> {
 }
 
 fn filtered(reader: Reader, input: &Input, global: &Global) -> Result<Reader> {
+    let reader = damage::configure(reader, global);
     let Some(filter) = &global.filter else { return Ok(reader) };
     Ok(match input.filter(filter)? {
         filter if filter == Predicate::TRUE => reader,
@@ -296,8 +299,8 @@ pub(crate) fn narrow(
         reader = reader.row_groups(rows.row_group.iter().copied()).map_err(|e| e.at_file(path))?;
     }
     match rows.rows {
-        // Offset and limit would count the rows that pass.
-        Some((from, to)) if reader.read_options().filter.is_some() => {
+        // Offset and limit would count the rows that pass, and those that are not damaged.
+        Some((from, to)) if counts_others(reader.read_options()) => {
             let rows = chosen_rows(&reader, from, to)?;
             reader = reader.select(rows)?;
         }
@@ -307,6 +310,11 @@ pub(crate) fn narrow(
     let mut opened = Opened { reader, completed, part: None };
     opened.part = Part::new(rows.variant_path.as_deref(), opened.schema()?.as_ref())?;
     Ok(opened)
+}
+
+/// Whether offset and limit count other rows than those of the file.
+fn counts_others(options: &ReadOptions) -> bool {
+    options.filter.is_some() || options.on_damage != OnDamage::Fail
 }
 
 /// The rows `from` to `to` of the chosen row groups, by their numbers in the file.

@@ -25,6 +25,12 @@ pub(crate) fn remove_at_end(path: &Path) {
     lock().push(path.to_owned());
 }
 
+/// Keeps what is written: a signal that comes from now on removes nothing. Where one came before,
+/// the program ends here.
+pub(crate) fn keep() {
+    lock().clear();
+}
+
 fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }

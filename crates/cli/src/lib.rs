@@ -30,6 +30,7 @@ mod sniff;
 mod json;
 mod variants;
 mod named_columns;
+mod damage;
 mod hive;
 mod input;
 mod content;
@@ -105,7 +106,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     args.global.color().apply();
     locations::configure(&args.global);
     trace_io::begin(&args.global);
-    let code = match checks::check(&mut args).and_then(|()| command(&args)) {
+    let done = checks::check(&mut args).and_then(|()| command(&args));
+    interrupt::keep();
+    let code = match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(args.global.format),
     };

@@ -24,12 +24,13 @@ use marquetry::rewrite::Rewrite;
 use marquetry::schema::{FromArrowOptions, Leaf, Physical, from_arrow};
 use marquetry::write::encoding_named;
 use marquetry::{
-    BloomOptions, Compression, Error, PageVersion, Profile, Reader, RowGroupEncoder, WriteOptions,
-    Writer,
+    BloomOptions, Compression, Error, PageVersion, Profile, Reader, RowGroupEncoder, SortColumn,
+    WriteOptions, Writer,
 };
 use serde::Deserialize;
 
 use crate::args::{self, Global};
+use crate::escape::escape;
 use crate::failure::{Failure, Result};
 use crate::sorting::sort_column;
 use crate::{crypt, input, locations};
@@ -175,37 +176,52 @@ impl Recipe {
                 }
             });
         }
-        let by = self.sort.iter().map(|text| sort_column(text)).collect::<Result<Vec<_>>>()?;
+        let by = self.sort_columns()?;
         Ok(if by.is_empty() { options } else { options.with_sort_order(by) })
     }
 }
 
 impl Recipe {
     /// Whether the new file has the schema of the old one, and not that which a writer makes of the
-    /// rows: with other names in lists and maps, and without INT96.
-    pub(crate) fn keeps_schema(&self, reader: &Reader) -> Result<bool> {
-        let leaves = leaves(reader)?;
-        let has_int96 = leaves.iter().any(|leaf| leaf.physical == Physical::Int96);
-        let is_of_file = |path: &String| leaves.iter().any(|leaf| leaf.path.dotted() == *path);
-        Ok(self.sort.is_empty() && !has_int96 && self.columns.keys().all(is_of_file))
+    /// rows: with other names in lists and maps, and without INT96, which is not written.
+    pub(crate) fn keeps_schema(reader: &Reader) -> Result<bool> {
+        Ok(!leaves(reader)?.iter().any(|leaf| leaf.physical == Physical::Int96))
     }
 
-    /// The recipe for a file that is written so: without the columns of the old file that are not
-    /// in the schema that a writer makes of the rows.
-    pub(crate) fn for_rows(&self, reader: &Reader, keeps_schema: bool) -> Result<Self> {
+    /// The recipe by the names of the file that is written. Files name the parts of lists and maps
+    /// in their own ways, and a recipe may name them as the file does, or as a writer would: both
+    /// have the same leaves in the same order.
+    pub(crate) fn for_file(&self, reader: &Reader, keeps_schema: bool) -> Result<Self> {
+        let of_file: Vec<String> = leaves(reader)?.iter().map(|leaf| leaf.path.dotted()).collect();
         let mut recipe = self.clone();
-        if keeps_schema || self.columns.is_empty() {
+        if self.columns.keys().all(|path| keeps_schema && of_file.contains(path)) {
             return Ok(recipe);
         }
         let written = from_arrow(reader.schema()?.as_ref(), &FromArrowOptions::new())?.schema;
-        let of_file: Vec<String> = leaves(reader)?.iter().map(|leaf| leaf.path.dotted()).collect();
         let mut of_rows = Vec::new();
         for leaf in 0..written.leaves_len() {
             of_rows.push(written.leaf(leaf)?.path.dotted());
         }
-        // A name that is in neither is a mistake, which the writer refuses.
-        recipe.columns.retain(|path, _| of_rows.contains(path) || !of_file.contains(path));
+        if of_rows.len() != of_file.len() {
+            // Rows of another shape: what is not in them needs no setting.
+            let is_known = |path: &String| keeps_schema || of_rows.contains(path);
+            recipe.columns.retain(|path, _| is_known(path) || !of_file.contains(path));
+            return Ok(recipe);
+        }
+        let (from, to) = if keeps_schema { (of_rows, of_file) } else { (of_file, of_rows) };
+        let name = |path: &String| {
+            let other = || to.get(from.iter().position(|of| of == path)?).cloned();
+            // A name that is in neither is a mistake, which the writer refuses.
+            if to.contains(path) { path.clone() } else { other().unwrap_or_else(|| path.clone()) }
+        };
+        recipe.columns =
+            self.columns.iter().map(|(path, column)| (name(path), column.clone())).collect();
         Ok(recipe)
+    }
+
+    /// By what rows are sorted.
+    fn sort_columns(&self) -> Result<Vec<SortColumn>> {
+        self.sort.iter().map(|text| sort_column(text)).collect()
     }
 }
 
@@ -243,16 +259,24 @@ pub(crate) fn rewrite(
         Rewrite::new([reader]).run(sink_of(path)?)?;
         return Ok(());
     }
-    let keeps_schema = recipe.keeps_schema(&reader)?;
-    let recipe = &recipe.for_rows(&reader, keeps_schema)?;
+    let keeps_schema = Recipe::keeps_schema(&reader)?;
+    let recipe = &recipe.for_file(&reader, keeps_schema)?;
     let mut options = recipe.options()?;
     if let Some(bytes) = global.mem {
         options = options.with_memory(bytes);
     }
     let sink = sink_of(path)?;
     if keeps_schema {
-        Rewrite::new([reader]).options(options).regroup(true).run(sink)?;
+        let rewrite = Rewrite::new([reader]).options(options).regroup(true);
+        rewrite.sort_row_groups_by(recipe.sort_columns()?).run(sink)?;
         return Ok(());
+    }
+    if !global.quiet {
+        let file = escape(file);
+        eprintln!(
+            "marq: note: {file}: INT96 becomes TIMESTAMP, and lists and maps have the names of this \
+             writer"
+        );
     }
     let schema = reader.schema()?;
     // Those of the schema are written with it.

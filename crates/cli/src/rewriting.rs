@@ -11,10 +11,11 @@ use marquetry::{Error, Export, PageVersion, Reader, StatisticsLevel, WriteOption
 use crate::args::{self, Copying, FieldIds, Global, Split, StatsLevel};
 use crate::failure::{Failure, Result};
 use crate::fill::{self, FillOptions};
+use crate::folder_out::FolderOut;
 use crate::parquet_out;
 use crate::plan_report::{PlanReport, RewriteReport, SplitReport};
 use crate::recipe::{self, Recipe};
-use crate::{checks, crypt, input, keys, locations, output, report, sorting};
+use crate::{checks, crypt, input, interrupt, keys, locations, output, report, sorting};
 
 /// Writes a file anew.
 pub(crate) fn rewrite(command: &args::Rewrite, global: &Global) -> Result<()> {
@@ -376,9 +377,12 @@ pub(crate) fn split(command: &Split, global: &Global) -> Result<()> {
     }
     let mut made: Vec<&PathBuf> = Vec::new();
     for (part, name) in parts.iter().zip(&names) {
+        if !is_url {
+            // A signal removes the parts that are whole, too: all, or none.
+            interrupt::remove_at_end(name);
+        }
         let done = run("split", part, std::slice::from_ref(path), name, global);
         if let Err(error) = done {
-            // All, or none.
             made.iter().for_each(|name| locations::remove(name));
             return Err(error);
         }
@@ -441,11 +445,15 @@ fn by_value(
     if let Some(encryption) = keys::encryption(&flags.encrypt, global)? {
         options = options.with_encryption(encryption);
     }
-    let mut export = Export::to(output, reader.schema()?)?.options(options).partition_by([column]);
+    let schema = reader.schema()?;
+    let batches = reader.batches()?;
+    let out = FolderOut::create(output)?;
+    let mut export = Export::to(out.path(), schema)?.options(options).partition_by([column]);
     if let Some(bytes) = global.mem {
         export = export.memory(bytes);
     }
-    let files = export.run([reader.batches()?])?;
+    let files = export.run([batches])?;
+    out.finish()?;
     if !global.quiet && global.verbose > 0 {
         let rows = files.iter().map(|file| file.report.rows).sum();
         eprintln!("split: {} files, {} rows", files.len(), output::count(rows, global));

@@ -6,9 +6,10 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use marquetry::read::VirtualColumn;
-use marquetry::{Reader, RowSelection};
+use marquetry::{Batches, Reader, RowSelection};
 
 use crate::args::{Columns, FilesOfRows, Global, Rows, Sample, When};
+use crate::damage::Losses;
 use crate::failure::{Failure, Result};
 use crate::hive::Input;
 use crate::input::{self, Opened};
@@ -204,7 +205,7 @@ fn print(
     let printer = printer.with_forms(command.values);
     let mut printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
     let mut bar = bar(&wanted, &inputs, command, global);
-    let mut failures: Vec<Failure> = Vec::new();
+    let (mut failures, mut losses) = (Vec::<Failure>::new(), Losses::default());
     for (i, input) in inputs.iter().enumerate() {
         if wanted.skips(i, bar.rows()) {
             continue;
@@ -214,7 +215,9 @@ fn print(
         }
         let printed = input::open_rows(input, &command.files, global).and_then(|opened| {
             let chosen = wanted.readers(i, &opened.reader, bar.rows())?;
-            print_rows(&mut printer, &opened, chosen, &mut bar)
+            print_rows(&mut printer, &opened, chosen, &mut bar, |batches| {
+                losses.add(&input.path, batches, global);
+            })
         });
         let Err(failure) = printed else { continue };
         // An error of the first file that stems from the command line concerns the other files too.
@@ -231,7 +234,8 @@ fn print(
     bar.finishing();
     bar.done(printer.close()?, "", global);
     report(&failures, global);
-    if failures.is_empty() { Ok(()) } else { Err(Failure::Partial) }
+    let whole = losses.end();
+    if failures.is_empty() { whole } else { Err(Failure::Partial) }
 }
 
 fn report(failures: &[Failure], global: &Global) {
@@ -245,6 +249,7 @@ fn print_rows(
     opened: &Opened,
     chosen: Vec<Reader>,
     bar: &mut Bar,
+    mut at_end: impl FnMut(&Batches),
 ) -> Result<()> {
     for (i, rows) in chosen.iter().enumerate() {
         let mut batches = rows.batches()?;
@@ -256,6 +261,7 @@ fn print_rows(
             printer.rows(&opened.complete(batch)?)?;
             bar.gave(rows);
         }
+        at_end(&batches);
     }
     Ok(())
 }

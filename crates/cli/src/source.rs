@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::io::{BufReader, Cursor, Read as IoRead, Seek};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
@@ -15,8 +15,9 @@ use marquetry::schema::{MatchBy, unite};
 use marquetry::variant::VariantArray;
 use marquetry::{Error, Predicate, Reader};
 
-use crate::args::{BinaryForm, Convert, FilesOfRows, Global, SourceForm, TargetForm};
+use crate::args::{BinaryForm, Convert, DamageFlag, FilesOfRows, Global, SourceForm, TargetForm};
 use crate::content::{Batches, Content, ContentKind, Counted, invalid};
+use crate::damage::Losses;
 use crate::failure::{Failure, Result};
 use crate::hive::{Completed, Partitions};
 use crate::progress::Read;
@@ -41,12 +42,14 @@ impl Source {
     }
 }
 
-/// Opens all files of a command, which must have one schema. `read` counts the bytes that are read.
+/// Opens all files of a command, which must have one schema. `read` counts the bytes that are read;
+/// what is lost of them goes to `losses`.
 pub(crate) fn open(
     command: &Convert,
     target: TargetForm,
     global: &Global,
     read: &mut Read,
+    losses: &Arc<Mutex<Losses>>,
 ) -> Result<Vec<Source>> {
     let inputs = input::unpruned(&command.files.files, global)?;
     let mut files = Vec::new();
@@ -89,7 +92,7 @@ pub(crate) fn open(
             (SourceForm::Arrow | SourceForm::Arrows, ..) => {
                 arrow(file, &command.files, global, &counted)?
             }
-            _ => parquet(file, reader, &command.files, global, read)?,
+            _ => parquet(file, reader, &command.files, global, read, losses)?,
         };
         if let Some(first) = sources.first().filter(|_| !by_name) {
             check_same_columns(first, &source)?;
@@ -215,6 +218,7 @@ fn without_effect(
             "CSV and JSON; text also for Parquet as an input, whose bytes become strings",
         ),
         (global.int96.is_some(), parquet_in, "--int96", "Parquet as an input"),
+        (global.on_damage != DamageFlag::Fail, parquet_in, "--on-damage", "Parquet as an input"),
         (global.limit_footer.is_some(), parquet_in, "--limit-footer", "Parquet as an input"),
         (
             global.mem.is_some(),
@@ -268,6 +272,7 @@ fn parquet(
     rows: &FilesOfRows,
     global: &Global,
     read: &mut Read,
+    losses: &Arc<Mutex<Losses>>,
 ) -> Result<Source> {
     let (name, input) = (file.name.clone(), file.input.clone());
     let reader = match reader {
@@ -280,6 +285,7 @@ fn parquet(
     let filtered = opened.reader.read_options().filter.is_some();
     let count = if filtered { None } else { Some(opened.reader.rows()?) };
     read.fetched.push(opened.reader.progress().clone());
+    let (path, losses, global) = (name.clone(), losses.clone(), global.clone());
     let mut batches = None;
     // Begun in its turn, so that files that wait hold nothing but their footers.
     let batches = std::iter::from_fn(move || {
@@ -290,6 +296,10 @@ fn parquet(
                 Err(error) => Err(error),
             },
         };
+        if let (Ok(None), Some(batches)) = (&next, &batches) {
+            let mut losses = losses.lock().unwrap_or_else(PoisonError::into_inner);
+            losses.add(&path, batches, &global);
+        }
         Some(next.map_err(Failure::from).transpose()?.and_then(|batch| opened.complete(batch)))
     });
     Ok(Source { name, schema, rows: count, bytes: None, batches: Box::new(batches) })

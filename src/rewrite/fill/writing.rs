@@ -167,8 +167,9 @@ impl<'a, S: Sink> FillWriter<'a, S> {
         range: &Range<u64>,
     ) -> Result<(ColumnChunk, FilledChunk)> {
         let (reader, budget) = (self.reader, self.budget);
+        let source: &dyn Source = &**reader.source();
         let some = |range| read(reader, budget, "bytes of a column chunk", range);
-        let MovedChunk { chunk, by, bloom } = copy_chunk(&mut self.out, old, range, some)?;
+        let MovedChunk { chunk, by, bloom } = copy_chunk(&mut self.out, old, range, source, some)?;
         Ok((chunk, FilledChunk { bloom, places: FilledPlaces::Shifted(by) }))
     }
 

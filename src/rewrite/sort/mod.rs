@@ -103,13 +103,13 @@ impl RowSorter {
         let Some(order) = CheckedSortOrder::new(&order, &leaves)? else {
             return Err(Error::usage("no column to sort by is given"));
         };
-        Ok(Self::with_order(schema, order))
+        Ok(Self::with_order(schema, Arc::new(order)))
     }
 
-    pub(super) fn with_order(schema: SchemaRef, order: CheckedSortOrder) -> Self {
+    pub(super) fn with_order(schema: SchemaRef, order: Arc<CheckedSortOrder>) -> Self {
         Self {
             schema,
-            order: Arc::new(order),
+            order,
             memory: DEFAULT_MEMORY,
             spill: Spill::default(),
             held: Vec::new(),

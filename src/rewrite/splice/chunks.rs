@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::splicer::{ChunkOrigin, CopiedChunk, NewPlaces, Splicer};
 use crate::error::{Error, Result};
 use crate::format::{ColumnChunk, PageType};
-use crate::io::Sink;
+use crate::io::{Sink, Source};
 use crate::read::ChunkWalk;
 use crate::rewrite::inputs::{Input, Inputs, RowGroupPart};
 use crate::rewrite::made_indexes::MadeIndexes;
@@ -127,12 +127,13 @@ impl<'a, S: Sink> Splicer<'a, S> {
         range: &Range<u64>,
     ) -> Result<(ColumnChunk, CopiedChunk)> {
         let budget = self.budget.clone();
+        let source: &dyn Source = &**input.reader.source();
         let some = |range: Range<u64>| {
             let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
             let memory = budget.take_for("bytes of a column chunk", len)?;
             Ok((read(input, range)?, memory))
         };
-        let MovedChunk { chunk, by, bloom } = copy_chunk(&mut self.out, old, range, some)?;
+        let MovedChunk { chunk, by, bloom } = copy_chunk(&mut self.out, old, range, source, some)?;
         let pages = NewPlaces::Shifted { from: range.clone(), by };
         Ok((chunk, CopiedChunk { origin, bloom, pages, grown: 0 }))
     }

@@ -260,20 +260,30 @@ fn columns_that_contradict_their_siblings_are_found() {
         }
         let found = findings(file(schema(), 3, chunks), CheckLevel::Pages);
         let errors = found.iter().filter(|finding| finding.severity() == Severity::Error);
-        errors.map(line).collect::<Vec<_>>()
+        errors.map(|of| format!("{} {}", line(of), of.message)).collect::<Vec<_>>()
     };
     // Null, a list of two, an empty list: leaves may be null where they like.
     let (x, y): (Levels, Levels) = ((&[0, 0, 1, 0], &[0, 3, 2, 1]), (&[0, 0, 1, 0], &[0, 2, 3, 1]));
     assert_eq!(found(x, y, x), [""; 0]);
-    for other in [
+    for (row, other) in [
         // Lists of other lengths.
-        (&[0, 0, 1, 1, 0][..], &[0, 3, 3, 3, 1][..]),
-        (&[0, 0, 0, 1], &[0, 3, 2, 2]),
+        (1, (&[0, 0, 1, 1, 0][..], &[0, 3, 3, 3, 1][..])),
+        (1, (&[0, 0, 0, 1], &[0, 3, 2, 2])),
         // Null where the others are empty.
-        (&[0, 0, 1, 0], &[1, 3, 2, 1]),
+        (0, (&[0, 0, 1, 0], &[1, 3, 2, 1])),
+        (2, (&[0, 0, 1, 0], &[0, 3, 2, 0])),
     ] {
-        assert_eq!(found(x, y, other), ["sibling-levels-differ g0 g.list.z"]);
-        assert_eq!(found(x, other, y), ["sibling-levels-differ g0 g.list.y"]);
-        assert_eq!(found(other, x, y), ["sibling-levels-differ g0 g.list.x"]);
+        let is_found = |chunks: [Levels; 3], name: &str, model: &str| {
+            let [found] = &found(chunks[0], chunks[1], chunks[2])[..] else { panic!("{row}") };
+            assert!(
+                found.starts_with(&format!("sibling-levels-differ g0 g.list.{name}")),
+                "{found}"
+            );
+            let first = format!("differ first in row {row} of the row group");
+            assert!(found.contains(&first) && found.contains(model), "{found}");
+        };
+        is_found([x, y, other], "z", "g.list.x");
+        is_found([x, other, y], "y", "g.list.x");
+        is_found([other, x, y], "x", "g.list.y");
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch};
 use marquetry::check::{CheckLevel, Checker, Finding, Severity};
-use marquetry::{Limits, Threads};
+use marquetry::{Compression, Limits, Threads, WriteOptions, Writer};
 
 use super::model::{findings, line};
 use crate::support::generate::{case, every_case};
@@ -73,4 +74,48 @@ fn threads_and_little_memory_change_nothing_but_what_is_checked() {
     let errors: Vec<&Finding> =
         found.iter().filter(|finding| finding.severity() > Severity::Note).collect();
     assert!(!found.is_empty() && errors.is_empty(), "{errors:?}");
+}
+
+/// Pages of many sizes; some lie across the ends of what is read at a time.
+#[test]
+fn each_byte_is_read_once_where_memory_allows() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let numbers: ArrayRef =
+        Arc::new(Int64Array::from_iter_values((0..1_000_000).map(|_| rng.i64(..))));
+    let lens: Vec<usize> = (0..1_000_000).map(|_| rng.usize(0..16)).collect();
+    let mut bytes = lens.iter().map(|len| Some(vec![7; *len])).collect::<Vec<_>>();
+    // Larger than what is read at a time.
+    bytes[500_000] = Some((0..5_000_000u32).map(|at| (at % 251) as u8).collect());
+    let bytes: ArrayRef = Arc::new(BinaryArray::from_iter(bytes));
+    let batch = RecordBatch::try_from_iter([("n", numbers), ("b", bytes)]).unwrap();
+    for page_bytes in [10_000, 300_000, 1 << 20, 3 << 20] {
+        let options = WriteOptions::new()
+            .with_compression(Compression::Uncompressed)
+            .with_dictionary(false)
+            .with_page_rows(usize::MAX)
+            .with_page_bytes(page_bytes);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut writer = Writer::create_with(file.path(), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let written = writer.finish().unwrap().bytes;
+        let check = |memory| {
+            let mut limits = Limits::default();
+            limits.memory_bytes = memory;
+            let checker = Checker::new(std::fs::File::open(file.path()).unwrap());
+            let checker =
+                checker.level(CheckLevel::Truth).limits(limits).threads(Threads::Exactly(1));
+            let mut found = Vec::new();
+            let report = checker.run(|finding| found.push(finding)).unwrap();
+            (report.bytes_read, found)
+        };
+        let (read, found) = check(1 << 30);
+        assert_eq!(found, [], "{page_bytes}");
+        assert!(read < written, "{read} of {written} bytes, pages of {page_bytes}");
+        // Of less memory nothing comes but notes of what is not checked.
+        for memory in (2..40).step_by(8) {
+            let (_, found) = check(memory << 20);
+            let errors = found.iter().filter(|finding| finding.severity() > Severity::Note);
+            assert_eq!(errors.count(), 0, "{page_bytes}, {memory} MiB: {found:?}");
+        }
+    }
 }

@@ -5,45 +5,34 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use marquetry::arrow_array::builder::{Int32Builder, ListBuilder};
 use marquetry::arrow_array::cast::AsArray;
-use marquetry::arrow_array::{
-    Array, ArrayRef, Date32Array, Int64Array, RecordBatch, StringArray, StructArray,
-};
+use marquetry::arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use marquetry::arrow_schema::{DataType, Field};
 use marquetry::format::PageType;
-use marquetry::io::WriteSink;
 use marquetry::read::OnDamage;
-use marquetry::{Batches, ErrorKind, PageVersion, Reader, WriteOptions, Writer, col};
+use marquetry::{Batches, ErrorKind, PageVersion, Reader, WriteOptions, col};
+
+use crate::support::row_groups;
 
 const GROUP_ROWS: usize = 400;
 const GROUPS: usize = 3;
 
 fn rows(from: usize, len: usize) -> RecordBatch {
     let all = || from..from + len;
-    // It must not be null.
-    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(all().map(|i| i as i64 * 3)));
-    let names = all().map(|i| (i % 7 > 0).then(|| format!("name {}", i * i)));
     let few = all().map(|i| Some(format!("text {}", i % 3)));
-    let mut lists = ListBuilder::new(Int32Builder::new());
-    for i in all() {
-        (0..i % 4).for_each(|j| lists.values().append_option((j < 2).then_some((i * j) as i32)));
-        lists.append(i % 5 > 0);
-    }
-    let days: ArrayRef =
-        Arc::new(Date32Array::from_iter(all().map(|i| (i % 3 > 0).then_some(i as i32))));
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter(all().map(|i| Some(i as i64))));
     let nulls = all().map(|i| i % 11 > 0).collect::<Vec<bool>>();
     let group = StructArray::new(
         vec![Field::new("day", DataType::Date32, true), Field::new("n", DataType::Int64, true)]
             .into(),
-        vec![days, numbers],
+        vec![row_groups::days(all()), numbers],
         Some(nulls.into()),
     );
     let columns: [(&str, ArrayRef, bool); 5] = [
-        ("id", ids, false),
-        ("list", Arc::new(lists.finish()), true),
-        ("name", Arc::new(names.collect::<StringArray>()), true),
+        // It must not be null.
+        ("id", row_groups::ids(all()), false),
+        ("list", row_groups::lists(all()), true),
+        ("name", row_groups::names(all()), true),
         ("few", Arc::new(few.collect::<StringArray>()), true),
         ("group", Arc::new(group), true),
     ];
@@ -51,13 +40,7 @@ fn rows(from: usize, len: usize) -> RecordBatch {
 }
 
 fn file(options: WriteOptions) -> Bytes {
-    let options = options.with_page_rows(50).with_row_group_rows(GROUP_ROWS as u64);
-    let mut out = Vec::new();
-    let schema = rows(0, 1).schema();
-    let mut writer = Writer::new(WriteSink(&mut out), schema, options).expect("a writer");
-    writer.write(&rows(0, GROUP_ROWS * GROUPS)).expect("rows");
-    writer.finish().expect("a file");
-    out.into()
+    row_groups::file(&rows(0, GROUP_ROWS * GROUPS), GROUP_ROWS, options)
 }
 
 fn open(file: &Bytes) -> Reader {

@@ -356,6 +356,25 @@ fn rows_are_sorted_and_the_new_row_groups_say_so() {
     let metadata = open(&sorted).metadata().index().to_file_meta_data().unwrap();
     let sorting = metadata.row_groups[0].sorting_columns.as_ref().unwrap();
     assert_eq!((sorting[0].column_idx, sorting[0].descending), (2, true));
+    // Each row group by itself; of a part of a reader, its rows.
+    let whole = write(&numbers(0, 800), small_pages().with_row_group_rows(300));
+    let by = || [SortColumn::descending("share")];
+    for (reader, expected) in [
+        (open(&whole), vec![0..300, 300..600, 600..800]),
+        (open(&whole).offset(200).limit(250), vec![200..300, 300..450]),
+        (open(&whole).row_groups([2, 0]).unwrap(), vec![600..800, 0..300]),
+    ] {
+        let mut out = Vec::new();
+        Rewrite::new([reader]).sort_row_groups_by(by()).run(WriteSink(&mut out)).unwrap();
+        let sorted = open(&Bytes::from(out));
+        assert_eq!(sorted.metadata().row_groups(), expected.len());
+        for (group, expected) in expected.into_iter().enumerate() {
+            let rows = read_with(sorted.clone().row_groups([group]).unwrap()).unwrap();
+            let rows = arrow_select::concat::concat_batches(&rows[0].schema(), &rows).unwrap();
+            let ids = rows.column(0).as_any().downcast_ref::<Int64Array>().unwrap();
+            assert!(ids.values().iter().copied().eq(expected.rev()), "row group {group}");
+        }
+    }
 }
 
 #[test]

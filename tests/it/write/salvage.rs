@@ -4,17 +4,21 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use marquetry::arrow_array::builder::{Int32Builder, ListBuilder};
+#[cfg(feature = "async")]
+use futures_util::{FutureExt, future::BoxFuture};
 use marquetry::arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray,
-    StructArray,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StructArray,
 };
 use marquetry::arrow_schema::{DataType, Field};
 use marquetry::io::{Sink, WriteSink};
 use marquetry::read::OnDamage;
 use marquetry::rewrite::{FoundBy, Salvage, SalvageAccount, Salvaged};
 use marquetry::schema::ArrowOptions;
+#[cfg(feature = "async")]
+use marquetry::{AsyncWriter, RowGroupEncoder};
 use marquetry::{ErrorKind, PageVersion, Reader, WriteOptions, Writer};
+
+use crate::support::row_groups;
 
 const GROUP_ROWS: usize = 120;
 const GROUPS: usize = 10;
@@ -32,25 +36,16 @@ impl Random {
 
 fn rows(from: usize, len: usize) -> RecordBatch {
     let all = || from..from + len;
-    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(all().map(|i| i as i64 * 3)));
-    let names = all().map(|i| (i % 7 > 0).then(|| format!("name {}", i * i)));
     let shares = Float64Array::from_iter_values(all().map(|i| (i * 37 % 101) as f64 / 7.0));
-    let mut lists = ListBuilder::new(Int32Builder::new());
-    for i in all() {
-        (0..i % 4).for_each(|j| lists.values().append_option((j < 2).then_some((i * j) as i32)));
-        lists.append(i % 5 > 0);
-    }
-    let days: ArrayRef =
-        Arc::new(Date32Array::from_iter(all().map(|i| (i % 3 > 0).then_some(i as i32))));
     let flags: ArrayRef = Arc::new(BooleanArray::from_iter(all().map(|i| Some(i % 2 > 0))));
     let group = StructArray::from(vec![
-        (Arc::new(Field::new("day", DataType::Date32, true)), days),
+        (Arc::new(Field::new("day", DataType::Date32, true)), row_groups::days(all())),
         (Arc::new(Field::new("flag", DataType::Boolean, true)), flags),
     ]);
     let columns: [(&str, ArrayRef); 5] = [
-        ("id", ids),
-        ("list", Arc::new(lists.finish())),
-        ("name", Arc::new(names.collect::<StringArray>())),
+        ("id", row_groups::ids(all())),
+        ("list", row_groups::lists(all())),
+        ("name", row_groups::names(all())),
         ("group", Arc::new(group)),
         ("share", Arc::new(shares)),
     ];
@@ -59,13 +54,7 @@ fn rows(from: usize, len: usize) -> RecordBatch {
 
 /// A file of ten row groups of small pages.
 fn file(options: WriteOptions) -> Bytes {
-    let options = options.with_page_rows(50).with_row_group_rows(GROUP_ROWS as u64);
-    let mut out = Vec::new();
-    let schema = rows(0, 1).schema();
-    let mut writer = Writer::new(WriteSink(&mut out), schema, options).expect("a writer");
-    writer.write(&rows(0, GROUP_ROWS * GROUPS)).expect("rows");
-    writer.finish().expect("a file");
-    out.into()
+    row_groups::file(&rows(0, GROUP_ROWS * GROUPS), GROUP_ROWS, options)
 }
 
 fn layouts() -> Vec<(&'static str, Bytes)> {
@@ -351,6 +340,94 @@ fn a_killed_export_loses_the_row_groups_since_the_last_side_footer() {
     writer.finish().expect("a file");
     assert!(!side.exists(), "a whole file needs none");
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// The same asynchronously, with space for some bytes: more wait for ever.
+#[cfg(feature = "async")]
+struct Stuck {
+    bytes: Arc<std::sync::Mutex<Vec<u8>>>,
+    space: usize,
+}
+
+#[cfg(feature = "async")]
+impl marquetry::io::AsyncSink for Stuck {
+    fn write(&mut self, pieces: Vec<Bytes>) -> BoxFuture<'_, marquetry::Result<()>> {
+        async move {
+            for piece in pieces {
+                let fits = self.space.min(piece.len());
+                self.bytes.lock().expect("bytes").extend_from_slice(&piece[..fits]);
+                self.space -= fits;
+                if fits < piece.len() {
+                    return std::future::pending().await;
+                }
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn finish(&mut self) -> BoxFuture<'_, marquetry::Result<()>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn abort(&mut self) -> BoxFuture<'_, marquetry::Result<()>> {
+        std::future::ready(Ok(())).boxed()
+    }
+}
+
+/// Killed between row groups, and within them: the side footer never tells of bytes that are not
+/// there.
+#[cfg(feature = "async")]
+#[test]
+fn a_killed_asynchronous_export_is_recovered_by_its_side_footer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (side, whole) = (folder.path().join("side"), file(WriteOptions::new()));
+    let ends: Vec<usize> = extents(&whole).iter().map(|extent| extent.end as usize).collect();
+    let places = (1..10).map(|at| ends[4] * at / 9 + at);
+    let mut between = 0;
+    for space in ends[..5].iter().copied().chain(places) {
+        for every in [1, 2] {
+            let bytes = Arc::new(std::sync::Mutex::new(Vec::new()));
+            let options =
+                WriteOptions::new().with_page_rows(50).with_row_group_rows(GROUP_ROWS as u64);
+            let encoder = RowGroupEncoder::new(rows(0, 1).schema(), options).expect("an encoder");
+            let encoder = encoder.with_threads(1).expect("one thread");
+            let writer = AsyncWriter::over(Stuck { bytes: bytes.clone(), space }, encoder);
+            let mut writer = writer.with_side_footer(&side, every);
+            for group in 0..GROUPS {
+                let batch = rows(group * GROUP_ROWS, GROUP_ROWS);
+                let Some(written) = writer.write(&batch).now_or_never() else { break };
+                written.expect("rows");
+            }
+            // Killed: nothing is dropped.
+            std::mem::forget(writer);
+            let bytes = Bytes::from(bytes.lock().expect("bytes").clone());
+            assert_eq!(bytes.len(), space, "the export was stuck");
+            let complete = ends.iter().filter(|end| **end <= space).count();
+            between += usize::from(ends.contains(&space));
+            let told = complete / every * every;
+            assert_eq!(side.exists(), told > 0, "{complete} row groups, every {every}");
+            if told == 0 {
+                continue;
+            }
+            let footer = std::fs::read(&side).expect("a side footer");
+            std::fs::remove_file(&side).expect("removed");
+            let salvage = Salvage::new(bytes).side_footer(Bytes::from(footer)).expect("a footer");
+            let found = salvage.find().expect("an account");
+            let recovered = &found.account().recovered;
+            let by_side = recovered.iter().filter(|of| of.found_by == FoundBy::SideFooter);
+            assert_eq!(by_side.count(), told, "{:?}", found.account());
+            // Those since are found by their pages, unless these can be read in more than one way.
+            let recovered = found.account().rows_recovered() as usize / GROUP_ROWS;
+            assert!((told..=complete).contains(&recovered), "{:?}", found.account());
+            let reader = found.reader().expect("a reader");
+            let read: Vec<RecordBatch> =
+                reader.batches().expect("a plan").map(|batch| batch.expect("rows")).collect();
+            let expected = (0..recovered).map(|group| rows(group * GROUP_ROWS, GROUP_ROWS));
+            assert_eq!(read, expected.collect::<Vec<_>>());
+        }
+    }
+    assert!(between >= 10, "{between} exports were killed between row groups");
 }
 
 #[test]

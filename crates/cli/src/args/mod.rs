@@ -40,8 +40,8 @@ use crate::urls;
 /// or utf8), which replace columns of the files with the same name.
 ///
 /// Exit codes: 0 done, 1 I/O or a fault of marq, 2 usage, 3 invalid or unsupported file or a limit,
-/// 4 a requirement is not met, 5 some files failed, 6 missing key or failed authentication, 130
-/// interrupted, 143 terminated.
+/// 4 a requirement is not met, 5 some files or rows are missing, 6 missing key or failed
+/// authentication, 130 interrupted, 143 terminated.
 #[derive(Debug, Parser)]
 #[command(name = "marq", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -198,6 +198,17 @@ pub(crate) struct Global {
     /// that are not trusted.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) verify_statistics: bool,
+    /// Where bytes of a file are damaged: fail, go on with the next row group, or return null for
+    /// the rows of the page in its column. What is lost is said on standard error, and the exit
+    /// code is 5.
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHAT",
+        default_value = "fail",
+        help_heading = READING
+    )]
+    pub(crate) on_damage: DamageFlag,
     /// After the run, print what was read: bytes, what they are, and how long it took.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) trace_io: bool,
@@ -489,6 +500,17 @@ pub(crate) struct TextFlags {
 }
 
 /// How partition values are typed.
+/// How a read goes on where bytes are damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DamageFlag {
+    /// End with an error.
+    Fail,
+    /// Leave the rest of the row group out.
+    SkipRowGroup,
+    /// Return null for the rows of the page; where that cannot be, leave the row group out.
+    NullPages,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HiveTypes {
     Infer,

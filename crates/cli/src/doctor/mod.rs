@@ -85,15 +85,14 @@ impl Exam<'_> {
     fn whole(&mut self, recipe: &Recipe) -> Result<u64> {
         let reader = self.plan.reader(self.reader, &[])?;
         let rows = SampleRows::read(&reader)?;
-        let bytes = match recipe.keeps_schema(self.reader)? && !is_encrypted(self.reader) {
+        let keeps_schema = Recipe::keeps_schema(self.reader)? && !is_encrypted(self.reader);
+        let recipe = recipe.for_file(self.reader, keeps_schema)?;
+        let bytes = match keeps_schema {
             true => {
                 let rewrite = Rewrite::new([reader]).options(recipe.options()?).regroup(true);
                 rewrite.run(WriteSink(std::io::sink()))?.bytes
             }
-            false => {
-                let recipe = recipe.for_rows(self.reader, false)?;
-                TrialFile::write(&rows, &recipe.options()?, 1)?.bytes.len() as u64
-            }
+            false => TrialFile::write(&rows, &recipe.options()?, 1)?.bytes.len() as u64,
         };
         self.orders(&rows)?;
         self.lookups(&rows)?;

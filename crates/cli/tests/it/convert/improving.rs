@@ -188,17 +188,23 @@ fn files_whose_lists_have_other_names_are_examined_and_written_anew() {
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::parser::parse_message_type;
     let folder = Folder::new();
-    let schema = "message m { repeated group rs { required int64 n; required int64 m; } }";
+    let schema = "message m { \
+                  repeated group rs { required int64 n; required int64 m; } required int64 key; }";
     let schema = Arc::new(parse_message_type(schema).expect("a schema"));
     let file = std::fs::File::create(folder.path("old.parquet")).expect("a file");
     let mut writer = SerializedFileWriter::new(file, schema, Default::default()).expect("a writer");
     let mut group = writer.next_row_group().expect("a row group");
     let levels = vec![1i16; 30_000];
     let reps: Vec<i16> = (0..30_000).map(|i| i16::from(i % 3 > 0)).collect();
+    let mut leaf = 0;
     while let Some(mut column) = group.next_column().expect("a column") {
         let values: Vec<i64> = (0..30_000).collect();
         let typed = column.typed::<Int64Type>();
-        typed.write_batch(&values, Some(&levels), Some(&reps)).expect("values");
+        match leaf {
+            2 => typed.write_batch(&values[..10_000], None, None).expect("values"),
+            _ => typed.write_batch(&values, Some(&levels), Some(&reps)).expect("values"),
+        };
+        leaf += 1;
         column.close().expect("a chunk");
     }
     group.close().expect("a row group");
@@ -207,9 +213,69 @@ fn files_whose_lists_have_other_names_are_examined_and_written_anew() {
         let args = ["optimize", "old.parquet", "-o", "new.parquet", "--target", target];
         let done = folder.json(&[&args[..], &["-f", "json"]].concat());
         assert_eq!(done["rows"], json!(10_000), "{done}");
-        let same = folder.run(&["diff", "old.parquet", "new.parquet", "--what", "data"]);
+        let same = folder.run(&["diff", "old.parquet", "new.parquet", "--what", "schema,data"]);
         assert_eq!(same.status.code(), Some(0), "{target}: {}", error(&same));
     }
+    // Leaves by the names of the file, and by those that a writer would give them.
+    for (name, codec) in [("rs.n", "GZIP"), ("rs.list.element.n", "ZSTD")] {
+        let setting = format!("[columns.\"{name}\"]\ncodec = \"{}\"\n", codec.to_lowercase());
+        folder.put("r.toml", setting);
+        let args = ["optimize", "old.parquet", "-o", "new.parquet", "--recipe", "r.toml", "-q"];
+        folder.text(&args);
+        let reader = marquetry::Reader::open(folder.path("new.parquet")).expect("a file");
+        let chunk = reader.metadata().column_chunk(0, 0).expect("a chunk").meta_data;
+        assert_eq!(chunk.expect("metadata").codec.to_string(), codec, "{name}");
+        let same = folder.run(&["diff", "old.parquet", "new.parquet", "--what", "schema,data"]);
+        assert_eq!(same.status.code(), Some(0), "{name}: {}", error(&same));
+    }
+    folder.put("r.toml", "sort = [\"key:desc\"]");
+    folder.text(&["optimize", "old.parquet", "-o", "new.parquet", "--recipe", "r.toml", "-q"]);
+    let args = ["diff", "old.parquet", "new.parquet", "--what", "schema,data", "--key", "key"];
+    folder.text(&args);
+    let head = folder.text(&["head", "new.parquet", "-n", "1", "-c", "key", "-f", "csv"]);
+    assert_eq!(head, "key\n9999\n");
+    folder.put("r.toml", "[columns.\"rs.x\"]\ncodec = \"gzip\"\n");
+    folder.refused(2, &["optimize", "old.parquet", "-o", "x.parquet", "--recipe", "r.toml"]);
+}
+
+#[test]
+fn a_sorted_file_keeps_its_schema_and_row_groups() {
+    let folder = foreign();
+    let n = 3_000i64;
+    let texts = (0..n).map(|i| (i % 5 > 0).then(|| format!("text {}", i * 7_919 % n)));
+    let keys: ArrayRef = Arc::new(Int64Array::from_iter_values((0..n).map(|i| i * 7_919 % n)));
+    let texts: ArrayRef = Arc::new(StringArray::from_iter(texts));
+    folder.columns("own.parquet", vec![("key", keys), ("text", texts)]);
+    let args = ["convert", "own.parquet", "-o", "groups.parquet", "--row-group-rows", "1000"];
+    folder.text(&args);
+    folder.put("r.toml", "sort = [\"key\"]\n[columns.\"text\"]\ncodec = \"gzip\"\n");
+    let args = ["optimize", "groups.parquet", "-o", "new.parquet", "--recipe", "r.toml", "-q"];
+    folder.text(&args);
+    let reader = marquetry::Reader::open(folder.path("new.parquet")).expect("a file");
+    assert_eq!(reader.metadata().row_groups(), 3);
+    folder.text(&["check", "new.parquet", "--level", "truth"]);
+    let same = ["diff", "groups.parquet", "new.parquet", "--what", "schema,data", "--key", "key"];
+    folder.text(&same);
+    for group in 0..3 {
+        let group = reader.clone().row_groups([group]).expect("a row group");
+        let rows: Vec<i64> = group
+            .batches()
+            .expect("rows")
+            .flat_map(|batch| {
+                let batch = batch.expect("rows");
+                let keys = batch.column(0).as_any().downcast_ref::<Int64Array>().cloned();
+                keys.expect("numbers").values().to_vec()
+            })
+            .collect();
+        assert_eq!(rows.len(), 1_000);
+        assert!(rows.is_sorted());
+    }
+    // INT96 is not written, which is said.
+    folder.put("r.toml", "codec = \"gzip\"\n");
+    let args = ["optimize", "int96.parquet", "-o", "new.parquet", "--recipe", "r.toml"];
+    let output = folder.run(&args);
+    assert!(output.status.success(), "{}", error(&output));
+    assert!(error(&output).contains("INT96 becomes TIMESTAMP"), "{}", error(&output));
 }
 
 #[test]

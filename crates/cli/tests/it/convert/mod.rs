@@ -6,6 +6,8 @@ mod rewrite;
 #[cfg(unix)]
 mod deep_nesting;
 #[cfg(unix)]
+mod ended_early;
+#[cfg(unix)]
 mod failures;
 mod folders;
 mod formats;

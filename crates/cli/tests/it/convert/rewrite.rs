@@ -160,6 +160,8 @@ fn a_file_becomes_a_folder_for_each_value() {
     let folder = trips();
     done(&folder, &["split", "trips.parquet", "-o", "by", "--by", "payment"]);
     assert_eq!(done(&folder, &["count", "by"]), b"1000\n");
+    let again = folder.run(&["split", "trips.parquet", "-o", "by", "--by", "payment"]);
+    assert_eq!(again.status.code(), Some(2), "no folder is added to");
     let both =
         folder.run(&["split", "trips.parquet", "-o", "by", "--by", "payment", "--rows", "3"]);
     assert_eq!(both.status.code(), Some(2));

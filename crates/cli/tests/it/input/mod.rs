@@ -1,3 +1,4 @@
 //! Tests of input: the files that are read.
 
+mod damage;
 mod folders_and_globs;
