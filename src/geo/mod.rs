@@ -31,6 +31,7 @@ mod wkt;
 mod bbox;
 mod rectangle;
 
+pub use crate::schema::geo_key::{GeoColumn, GeoCovering, GeoCrs, GeoEncoding, GeoMetadata};
 pub use bbox::{Edges, GeospatialCollector};
 pub use rectangle::Rectangle;
 pub use wkt::to_wkt;
