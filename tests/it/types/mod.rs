@@ -4,5 +4,6 @@
 mod every_arrow_type;
 mod file_references;
 mod geometry;
+mod geoparquet;
 mod hints_and_targets;
 mod logical;
