@@ -1,16 +1,16 @@
-//! [`GeoOptions`]: what is asked of the key `geo` of a written file.
+//! [`GeoOptions`]: settings of the key `geo` of a written file.
 
 use std::collections::BTreeMap;
 
 use crate::schema::geo_key::GeoCrs;
 
-/// What the key `geo` of a written file states, beside what follows from its columns.
+/// Settings of the key `geo` of a written file.
 ///
-/// The key names each top-level GEOMETRY and GEOGRAPHY column, with its coordinate system and edges,
-/// and with the types and the box of the geometries as the geospatial statistics have them. A
-/// struct of `xmin`, `ymin`, `xmax` and `ymax` that is named `bbox`, or `NAME_bbox` for the column
-/// NAME, becomes the covering of the column, if its statistics agree. What a key `geo` in the
-/// metadata of the schema says of orientation, epoch and covering is kept.
+/// The key names each top-level GEOMETRY and GEOGRAPHY column, with its coordinate system and
+/// edges, and with the types and the box of the geometries as the geospatial statistics have them.
+/// A struct of `xmin`, `ymin`, `xmax` and `ymax` that is named `bbox`, or `NAME_bbox` for the
+/// column NAME, becomes the covering of the column, if its statistics agree. The orientation, epoch
+/// and covering of a key `geo` in the metadata of the schema are kept.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -57,7 +57,7 @@ pub struct GeoOptions {
 }
 
 impl GeoOptions {
-    /// What follows from the columns.
+    /// The key as it follows from the columns.
     pub fn new() -> Self {
         Self::default()
     }

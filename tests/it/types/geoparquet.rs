@@ -333,7 +333,7 @@ fn a_geometry_without_a_box_is_not_lost() {
 }
 
 /// A table of geometries by their type, with boxes.
-fn typed(values: &[Option<Vec<u8>>], edges: Edges, other: &[Option<Vec<u8>>]) -> RecordBatch {
+pub fn typed(values: &[Option<Vec<u8>>], edges: Edges, other: &[Option<Vec<u8>>]) -> RecordBatch {
     let (_, geom) = binary("geom", values);
     let (boxes_field, boxes) = boxes(other, Sides::Double, |row| other[row].is_none());
     let fields = vec![geometry(edges), boxes_field];
