@@ -52,8 +52,11 @@ fn each_lie_of_the_key_is_found() {
         ("\"crs\":null", "\"edges\":\"bent\"", "geo-key-invalid geom"),
         ("\"crs\":null", "\"orientation\":\"clockwise\"", "geo-key-invalid geom"),
         ("[\"bbox\",\"xmax\"]", "[\"box\",\"xmax\"]", "geo-key-invalid geom"),
-        ("\"columns\":{", "\"columns\":{\"gone\":{\"encoding\":\"WKB\",\"geometry_types\":[]},",
-         "geo-key-invalid gone"),
+        (
+            "\"columns\":{",
+            "\"columns\":{\"gone\":{\"encoding\":\"WKB\",\"geometry_types\":[]},",
+            "geo-key-invalid gone",
+        ),
     ] {
         let changed = key.replacen(old, new, 1);
         assert_ne!(changed, key);

@@ -17,9 +17,8 @@ const KEY: &str = r#"{"version":"1.1.0","primary_column":"geom","columns":{"geom
 /// Points with boxes, ten to a row group; `key` says what the plain bytes are.
 fn write(folder: &Folder, name: &str, key: &str) {
     let at = |row: i32| f64::from(row / 10 * 20 + row % 10);
-    let point = |row: i32| {
-        [&[1, 1, 0, 0, 0][..], &at(row).to_le_bytes(), &1f64.to_le_bytes()].concat()
-    };
+    let point =
+        |row: i32| [&[1, 1, 0, 0, 0][..], &at(row).to_le_bytes(), &1f64.to_le_bytes()].concat();
     let geom: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..40).map(point)));
     let x: ArrayRef = Arc::new(Float64Array::from_iter_values((0..40).map(at)));
     let y: ArrayRef = Arc::new(Float64Array::from(vec![1.0; 40]));
