@@ -78,6 +78,7 @@
 //! | fetch the bytes that FILE values refer to | [`file_reference`] |
 //! | read VARIANT values, or parts of them | [`Reader::variants`], [`Reader::variant_get`] |
 //! | build VARIANT columns | [`variant::VariantArrayBuilder`]; `examples/variant.rs` |
+//! | make VARIANT values of Arrow arrays | [`variant::cast_to_variant`] |
 //! | shred VARIANT columns | [`WriteOptions::with_shredding`] |
 //! | drive the stages yourself, and fetch the bytes | [`read`], [`read::RowGroupOpening`] |
 //!

@@ -4,8 +4,8 @@
 //! Spec: GeoParquet 1.1, "covering". The columns are never read: only their statistics count, in
 //! the row group and in pages.
 //! Trap: a geometry without a box would be lost, so that nulls of the columns must be as many as
-//! those of the geometries. Nor can a box cross the antimeridian; the specification leaves such
-//! geometries out.
+//! those of the geometries. Nor can a box cross the antimeridian: the specification leaves such
+//! geometries out, and where statistics show one, nothing is proven.
 
 use super::facts::ColumnFacts;
 use crate::format::KeyValue;
@@ -71,6 +71,16 @@ impl Covering {
         nulls == Some(0) || nulls.is_some_and(|nulls| geometries.nulls == Some(nulls))
     }
 
+    /// Whether the least or the greatest sides prove that a box crosses the antimeridian: its `xmin`
+    /// is greater than its `xmax`.
+    pub(super) fn wraps(&self, xmin: &ColumnFacts, xmax: &ColumnFacts) -> bool {
+        let is_after = |first: &Option<StoredBound>, second: &Option<StoredBound>| {
+            let number = |bound: &Option<StoredBound>| self.number(bound.as_ref()?, Round::Not);
+            number(first).zip(number(second)).is_some_and(|(first, second)| first > second)
+        };
+        is_after(&xmin.min, &xmax.min) || is_after(&xmin.max, &xmax.max)
+    }
+
     /// The conditions on single leaves that exclude a rectangle: for x, and for y. In each of the
     /// two, one is enough, unless the rectangle crosses the antimeridian, which needs both for x.
     pub(super) fn exclusions(&self, rectangle: &Rectangle) -> [[Exclusion; 2]; 2] {
@@ -107,6 +117,7 @@ impl Covering {
                 f64::from(match round {
                     Round::Down => number.next_down(),
                     Round::Up => number.next_up(),
+                    Round::Not => number,
                 })
             }
             _ => return None,
@@ -132,4 +143,5 @@ enum Side {
 enum Round {
     Down,
     Up,
+    Not,
 }

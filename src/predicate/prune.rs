@@ -205,7 +205,11 @@ fn covered(
     let nothing = vec![(rows, PossibleResults::ALL)];
     let is_complete =
         |leaf: &usize| facts(*leaf).0.is_some_and(|leaf| Covering::is_complete(geometries, leaf));
-    if !covering.leaves().iter().all(is_complete) {
+    let wraps = match (facts(covering.xmin).0, facts(covering.xmax).0) {
+        (Some(xmin), Some(xmax)) => covering.wraps(xmin, xmax),
+        _ => true,
+    };
+    if wraps || !covering.leaves().iter().all(is_complete) {
         return nothing;
     }
     // Of a row without geometry the result is null.

@@ -193,7 +193,9 @@ impl FileLayout {
         let (variants, inferences) = (Vec::new(), Vec::new());
         let layout = Self { row_groups, schema, key_values, options, variants, inferences };
         // What the key geo cannot state is known before the first row.
-        layout.metadata(0, Vec::new())?;
+        if layout.options.geo.is_some() {
+            layout.metadata(0, Vec::new())?;
+        }
         Ok(layout)
     }
 

@@ -332,6 +332,27 @@ fn a_geometry_without_a_box_is_not_lost() {
     }
 }
 
+#[test]
+fn a_box_across_the_antimeridian_loses_no_row() {
+    // Parts on both sides: the box of the value is wide, that of the covering narrow.
+    let fiji = wkb(4, 0, true, &[vec![178.0, -17.0], vec![-179.0, -16.0]]);
+    let values = [Some(point(100.0, -16.5)), Some(fiji)];
+    let (field, array) = boxes(&values, Sides::Double, |_| false);
+    let mut sides: Vec<ArrayRef> = array.as_struct().columns().to_vec();
+    sides[0] = Arc::new(Float64Array::from(vec![100.0, 178.0]));
+    sides[2] = Arc::new(Float64Array::from(vec![100.0, -179.0]));
+    let DataType::Struct(fields) = field.data_type() else { panic!("a struct") };
+    let narrow: ArrayRef = Arc::new(StructArray::new(fields.clone(), sides, None));
+    let columns = vec![binary("geom", &values), (field, narrow)];
+    let reader = file_with(columns, &covered(), WriteOptions::new());
+    for asked in
+        [Rectangle::new(177.0, -20.0, 179.0, -10.0), Rectangle::new(50.0, -20.0, 60.0, 0.0)]
+    {
+        let found = reader.clone().filter(col("geom").intersects(asked)).count();
+        assert_eq!(found.expect("a count"), 1, "{asked:?}");
+    }
+}
+
 /// A table of geometries by their type, with boxes.
 pub fn typed(values: &[Option<Vec<u8>>], edges: Edges, other: &[Option<Vec<u8>>]) -> RecordBatch {
     let (_, geom) = binary("geom", values);
