@@ -71,8 +71,8 @@ impl Covering {
         nulls == Some(0) || nulls.is_some_and(|nulls| geometries.nulls == Some(nulls))
     }
 
-    /// Whether the least or the greatest sides prove that a box crosses the antimeridian: its `xmin`
-    /// is greater than its `xmax`.
+    /// Whether the least or the greatest sides prove that a box crosses the antimeridian: that its
+    /// `xmin` is greater than its `xmax`.
     pub(super) fn wraps(&self, xmin: &ColumnFacts, xmax: &ColumnFacts) -> bool {
         let is_after = |first: &Option<StoredBound>, second: &Option<StoredBound>| {
             let number = |bound: &Option<StoredBound>| self.number(bound.as_ref()?, Round::Not);

@@ -69,7 +69,8 @@ impl VariantArray {
     ///
     /// # Errors
     /// `Usage` for a type that is not in the list of [`VariantShape::scalar`], an unsigned integer,
-    /// that of a VARIANT, or a `List`, `LargeList` or `Struct` of nullable fields of these; `Malformed(Variant)` if a value is cut short or contradicts itself.
+    /// that of a VARIANT, or a `List`, `LargeList` or `Struct` of nullable fields of these;
+    /// `Malformed(Variant)` if a value is cut short or contradicts itself.
     ///
     /// [`VariantShape::scalar`]: super::VariantShape::scalar
     pub fn get(&self, path: &VariantPath, data_type: &DataType) -> Result<ArrayRef> {

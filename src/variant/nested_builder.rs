@@ -1,7 +1,7 @@
 //! [`NestedBuilder`] builds columns of lists and structs from parts of VARIANT values.
 //!
-//! A value of another kind than its column is null there, at any depth, as is a field that an object
-//! lacks; fields that have no column are left out.
+//! A value of another kind than its column is null there, at any depth, as is a field that an
+//! object lacks; fields that have no column are left out.
 
 use std::sync::Arc;
 
