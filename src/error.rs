@@ -96,6 +96,8 @@ pub enum Spec {
     Variant,
     /// Geospatial values: well-known binary (Geospatial.md).
     Geospatial,
+    /// The metadata of geometry columns under the key `geo` (GeoParquet of the OGC).
+    GeoParquet,
     /// Deletion vectors of tables (PROTOCOL.md of Delta, puffin-spec.md of Iceberg).
     DeletionVectors,
 }
@@ -384,6 +386,9 @@ impl fmt::Display for At {
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::GeoParquet {
+            return f.write_str("GeoParquet 1.1, Metadata");
+        }
         f.write_str("Parquet format, ")?;
         match self {
             Self::Container => f.write_str("README.md, File format"),
@@ -400,6 +405,7 @@ impl fmt::Display for Spec {
             Self::Encryption => f.write_str("Encryption.md"),
             Self::Variant => f.write_str("VariantEncoding.md"),
             Self::Geospatial => f.write_str("Geospatial.md, WKB"),
+            Self::GeoParquet => Ok(()),
             Self::DeletionVectors => f.write_str("Deletion vectors of Delta and Iceberg"),
         }
     }

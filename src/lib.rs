@@ -74,9 +74,11 @@
 //! | change the keys of a file without decoding its pages | `rewrite::recrypt` |
 //! | have keys from a service | `crypt::KeyRetriever`, `crypt::kms`; `examples/kms.rs` |
 //! | read geometries, filter by a rectangle | [`geo`], [`predicate::Column::intersects`] |
+//! | read and write the key `geo` of GeoParquet | [`geo::GeoMetadata`], [`geo::GeoOptions`] |
 //! | fetch the bytes that FILE values refer to | [`file_reference`] |
 //! | read VARIANT values, or parts of them | [`Reader::variants`], [`Reader::variant_get`] |
 //! | build VARIANT columns | [`variant::VariantArrayBuilder`]; `examples/variant.rs` |
+//! | make VARIANT values of Arrow arrays | [`variant::cast_to_variant`] |
 //! | shred VARIANT columns | [`WriteOptions::with_shredding`] |
 //! | drive the stages yourself, and fetch the bytes | [`read`], [`read::RowGroupOpening`] |
 //!

@@ -10,6 +10,7 @@ use super::column::{ChunkOutcome, check_chunk};
 use super::context::FileContext;
 use super::finding::{CheckLevel, Finding, Findings};
 use super::footer;
+use super::geo_key::{self, GeometryColumn};
 use super::groups;
 use super::kind::{FindingKind as K, Severity};
 use super::schema;
@@ -183,11 +184,12 @@ impl Checker {
         report.rows = file.footer.rows().unwrap_or(0);
         footer::check(&file, &mut findings)?;
         schema::check(&file, &mut findings);
+        let geometries = geo_key::check_key(&file, &mut findings);
         if let Some(folder) = &self.folder {
             summary::check(&file, folder, &mut findings);
         }
         give(findings, &mut report);
-        self.check_chunks(&file, &mut report, &mut give)?;
+        self.check_chunks(&file, &geometries, &mut report, &mut give)?;
         if file.has_unordered_bounds.load(Ordering::Relaxed) {
             let mut findings = Findings::default();
             let text = "there are minima and maxima, and no column_orders";
@@ -220,6 +222,7 @@ impl Checker {
     fn check_chunks(
         &self,
         file: &FileContext,
+        geometries: &[GeometryColumn],
         report: &mut CheckReport,
         give: &mut impl FnMut(Findings, &mut CheckReport),
     ) -> Result<()> {
@@ -267,6 +270,11 @@ impl Checker {
                     let shared = std::mem::take(&mut shared);
                     sibling_rows::compare(file, row_group, &shared, &mut broken, &mut findings);
                     check_groups(file, row_group, &groups, &broken, &mut findings)?;
+                    for column in geometries {
+                        if !column.leaves.iter().any(|leaf| broken.contains(leaf)) {
+                            geo_key::check_rows(file, row_group, column, &mut findings)?;
+                        }
+                    }
                     broken.clear();
                     give(findings, report);
                 }

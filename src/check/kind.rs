@@ -202,6 +202,9 @@ finding_kinds! {
         ColumnIndexDefinitionHistogramWrong "column-index-definition-histogram-wrong" "Histograms count the definition levels of the pages.",
         ColumnIndexRepetitionHistogramWrong "column-index-repetition-histogram-wrong" "Histograms count the repetition levels of the pages.",
         BloomFilterMissesValue "bloom-filter-misses-value" "A bloom filter has all values of its column chunk.",
+        GeoBoxTooSmall "geo-box-too-small" "The bbox of a column under the key geo has all its geometries inside.",
+        GeoTypeMissing "geo-type-missing" "The geometry_types of a column under the key geo are those of its geometries.",
+        GeoCoveringWrong "geo-covering-wrong" "A covering under the key geo has a box for each geometry, with the geometry inside, and for nothing else.",
         RowsUnsorted "rows-unsorted" "The rows of a row group are sorted as its sorting columns say.",
         // Summaries.
         SummaryFileUnreadable "summary-file-unreadable" "The files that a summary names are there, and can be read.",
@@ -219,6 +222,8 @@ finding_kinds! {
         RowGroupOffsetWrong "row-group-offset-wrong" "file_offset of a row group is where its first page begins.",
         ArrowSchemaUnreadable "arrow-schema-unreadable" "ARROW:schema is a schema of Arrow, in Base64.",
         ArrowSchemaDiffers "arrow-schema-differs" "ARROW:schema has the fields of the schema.",
+        GeoKeyUnreadable "geo-key-unreadable" "The value of the key geo is the JSON of GeoParquet.",
+        GeoKeyInvalid "geo-key-invalid" "The key geo names columns of the file, and says of them what GeoParquet has words for.",
         ChunkBytesLeft "chunk-bytes-left" "total_compressed_size of a column chunk is the sum over its pages, headers included.",
         BoundsWithoutOrder "bounds-without-order" "A column whose values have no order has no bounds.",
         BoundsOfNothing "bounds-of-nothing" "A column chunk or page of nulls has no bounds.",

@@ -35,6 +35,7 @@ mod column;
 mod verify;
 mod surveyor;
 mod groups;
+mod geo_key;
 mod summary;
 mod footer;
 mod schema;

@@ -112,6 +112,25 @@ fn type_index(header: WkbHeader) -> i32 {
     code / 1000 * 7 + code % 1000 - 1
 }
 
+/// The name of a type in GeoParquet, which has none with M.
+pub(crate) fn type_name(code: i32) -> Option<String> {
+    let base = match code % 1000 {
+        1 => "Point",
+        2 => "LineString",
+        3 => "Polygon",
+        4 => "MultiPoint",
+        5 => "MultiLineString",
+        6 => "MultiPolygon",
+        7 => "GeometryCollection",
+        _ => return None,
+    };
+    match code / 1000 {
+        0 => Some(base.to_owned()),
+        1 => Some(format!("{base} Z")),
+        _ => None,
+    }
+}
+
 /// Whether a box has longitudes and latitudes, in degrees.
 pub(super) fn is_on_earth(bbox: &BoundingBox) -> bool {
     let within = |value: &f64, max: f64| (-max..=max).contains(value);

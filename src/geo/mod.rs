@@ -23,6 +23,9 @@
 //! statistics, because a reader that prunes by a box must not lose rows that the box does not
 //! cover.
 //!
+//! [`GeoMetadata`] is the key `geo` of GeoParquet: [reading](crate::schema) makes geometries of the
+//! columns that it names, and [`GeoOptions`] asks for it in a written file.
+//!
 //! Trap: the values come from a file. Each count is compared with the bytes that are left before it
 //! is used, and nested collections are visited in a loop, so that no nesting can exhaust the stack.
 
@@ -30,8 +33,12 @@ mod wkb;
 mod wkt;
 mod bbox;
 mod rectangle;
+mod options;
 
+pub use crate::schema::geo_key::{GeoColumn, GeoCovering, GeoCrs, GeoEncoding, GeoMetadata};
+pub(crate) use bbox::type_name;
 pub use bbox::{Edges, GeospatialCollector};
+pub use options::GeoOptions;
 pub use rectangle::Rectangle;
 pub use wkt::to_wkt;
 

@@ -8,9 +8,12 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema};
 
 use super::bind_test::bind_test;
-use super::bound::{Bound, BoundColumn, BoundNode, ColumnOrigin, ListLevels, PathStep, ReadOf};
+use super::bound::{
+    Bound, BoundColumn, BoundNode, BoundTest, ColumnOrigin, ListLevels, PathStep, ReadOf,
+};
 use super::calculation::Expression;
 use super::computed::{BoundComputed, BoundExpression, Question};
+use super::covering::Covering;
 use super::expression::{Column, Function, Op, Predicate, Term, Test, VariantPart};
 use super::origin::{locate, origin, part_origin};
 use super::type_name::TypeName;
@@ -65,6 +68,7 @@ impl Predicate {
         let mut binder = Binder {
             fields: mapping.schema.fields(),
             file: Some((schema, &mapping.shapes)),
+            key_values,
             is_all_null,
             find: &find,
             columns: Vec::new(),
@@ -83,6 +87,7 @@ impl Predicate {
         let mut binder = Binder {
             fields: schema.fields(),
             file: None,
+            key_values: &[],
             is_all_null: &|_| false,
             find: &find,
             columns: Vec::new(),
@@ -130,6 +135,7 @@ fn nothing_to_join() -> Error {
 struct Binder<'a> {
     fields: &'a Fields,
     file: Option<(&'a Schema, &'a [Shape])>,
+    key_values: &'a [KeyValue],
     is_all_null: &'a dyn Fn(usize) -> bool,
     /// Finds the positions of the nodes on a path; the flag says whether the list itself is meant
     /// where a name may stand for it or its element.
@@ -173,8 +179,17 @@ impl Binder<'_> {
 
     fn test(&mut self, column: &Column, test: &Test) -> Result<BoundNode> {
         let tests_group = matches!(test, Test::IsNull | Test::IsEmpty);
-        let bound = self.column(column, tests_group)?;
+        let mut bound = self.column(column, tests_group)?;
         let test = bind_test(&bound, test)?;
+        if let (
+            BoundTest::Intersects(_),
+            Edges::Planar,
+            ColumnOrigin::File(file),
+            Some((schema, _)),
+        ) = (&test, bound.edges, &mut bound.origin, self.file)
+        {
+            file.covering = Covering::find(schema, self.key_values, &file.leaf).map(Box::new);
+        }
         self.columns.push(bound);
         Ok(BoundNode::Test(self.columns.len() - 1, test))
     }

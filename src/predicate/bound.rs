@@ -68,6 +68,24 @@ impl Bound {
         leaves
     }
 
+    /// The leaves whose statistics and indexes may prove something, by index, sorted: those that
+    /// the predicate needs, and the boxes of geometries.
+    pub(crate) fn leaves_with_facts(&self) -> Vec<usize> {
+        let mut leaves = self.columns();
+        leaves.extend(
+            self.columns
+                .iter()
+                .flat_map(|column| match &column.origin {
+                    ColumnOrigin::File(file) => file.covering.as_ref().map(|of| of.leaves()),
+                    _ => None,
+                })
+                .flatten(),
+        );
+        leaves.sort_unstable();
+        leaves.dedup();
+        leaves
+    }
+
     /// The paths of the columns that the predicate needs, as written, each once.
     pub fn paths(&self) -> Vec<&str> {
         let mut paths = Vec::new();

@@ -5,6 +5,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 
 use super::column::{Op, Quantifier, VariantPart};
+use super::covering::Covering;
 use super::set::ValueSet;
 use super::value::LiteralValue;
 use crate::geo::{Edges, Rectangle};
@@ -122,6 +123,8 @@ pub(super) struct BoundLeaf {
     pub(super) lists: Vec<ListLevels>,
     /// All leaves that the tests need read.
     pub(super) needed: Vec<usize>,
+    /// The boxes of the geometries that a rectangle is compared with, as columns.
+    pub(super) covering: Option<Box<Covering>>,
 }
 
 /// Whether facts of a leaf are facts of a column.

@@ -239,7 +239,10 @@ impl Column {
     /// With planar edges (GEOMETRY, and byte strings without a logical type), it is the box of the
     /// value's own coordinates. With geodesic edges (GEOGRAPHY), the box covers the edges: no value
     /// that intersects is missed, others may be found. A row group is skipped if the box in its
-    /// statistics and `rectangle` have no point in common.
+    /// statistics and `rectangle` have no point in common. If the key `geo` of the file names a
+    /// covering ([`GeoColumn::covering`](crate::geo::GeoColumn::covering)), the statistics of its
+    /// columns exclude row groups and pages, too; by GeoParquet, no box in it crosses the
+    /// antimeridian.
     ///
     /// ```
     /// use marquetry::geo::Rectangle;

@@ -229,6 +229,11 @@ impl ColumnFacts {
 }
 
 impl PageFacts {
+    /// Rows of all pages; `None` if they are more than can be.
+    pub(super) fn rows(&self) -> Option<u64> {
+        self.pages.iter().try_fold(0, |sum: u64, page| sum.checked_add(page.rows))
+    }
+
     /// The facts of the pages of a column chunk in a row group of `rows` rows, in the page index.
     /// `order` is as for [`ColumnFacts::of_chunk`].
     ///

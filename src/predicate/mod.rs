@@ -130,6 +130,7 @@ mod text;
 mod display;
 mod facts;
 pub(crate) mod statistics;
+mod covering;
 mod set;
 mod bound_column;
 mod tri_state;

@@ -40,7 +40,8 @@ pub(super) fn part_origin(
     let conversion = read_conversion(&leaf, &part.data_type);
     let present = leaf.max_def.into();
     let (element, lists, needed) = (None, Vec::new(), needed.leaves);
-    let file = BoundLeaf { leaf, conversion, facts, present, element, lists, needed };
+    let covering = None;
+    let file = BoundLeaf { leaf, conversion, facts, present, element, lists, needed, covering };
     Ok(ColumnOrigin::File(Box::new(file)))
 }
 
@@ -76,6 +77,7 @@ pub(super) fn origin(
         element,
         lists,
         needed: vec![index],
+        covering: None,
     })))
 }
 

@@ -12,10 +12,12 @@ use std::ops::Range;
 use arrow_schema::DataType;
 
 use super::bound::{BloomProbe, Bound, BoundColumn, BoundNode, BoundTest, ColumnOrigin, FactsHold};
+use super::covering::{Covering, Exclusion};
 use super::facts::{ColumnFacts, PageFacts};
 use super::possible_results::{PossibleResults, PruneResult};
 use super::tested::{Tested, looked_for, probe};
 use super::value::Probes;
+use crate::geo::Rectangle;
 
 /// The facts of the chunk and of the pages of a column, where there are any.
 type FactsOf<'f, 'c> = dyn Fn(usize) -> (Option<&'f ColumnFacts>, Option<&'f PageFacts>) + 'c;
@@ -152,10 +154,7 @@ impl Bound {
                 let unknown = ColumnFacts::unknown(rows);
                 let chunk = chunk.filter(|chunk| chunk.rows == rows).unwrap_or(&unknown);
                 let whole = Tested { column, file, test, facts: chunk }.possible_results();
-                let sum = |pages: &PageFacts| {
-                    pages.pages.iter().try_fold(0u64, |sum, page| sum.checked_add(page.rows))
-                };
-                match pages.filter(|pages| sum(pages) == Some(rows)) {
+                let segments = match pages.filter(|pages| pages.rows() == Some(rows)) {
                     None => vec![(rows, whole)],
                     Some(pages) => {
                         let mut end = 0;
@@ -167,6 +166,13 @@ impl Bound {
                         };
                         pages.pages.iter().map(of_page).collect()
                     }
+                };
+                match (test, &file.covering) {
+                    (BoundTest::Intersects(rectangle), Some(covering)) => {
+                        let boxes = covered(covering, rectangle, chunk, rows, facts);
+                        merge(&segments, &boxes, PossibleResults::meet)
+                    }
+                    _ => segments,
                 }
             }
         }
@@ -186,6 +192,53 @@ impl Bound {
         }
         all
     }
+}
+
+/// The possible results of geometries with the facts `geometries` by the boxes that cover them.
+fn covered(
+    covering: &Covering,
+    rectangle: &Rectangle,
+    geometries: &ColumnFacts,
+    rows: u64,
+    facts: &FactsOf<'_, '_>,
+) -> Segments {
+    let nothing = vec![(rows, PossibleResults::ALL)];
+    let is_complete =
+        |leaf: &usize| facts(*leaf).0.is_some_and(|leaf| Covering::is_complete(geometries, leaf));
+    let wraps = match (facts(covering.xmin).0, facts(covering.xmax).0) {
+        (Some(xmin), Some(xmax)) => covering.wraps(xmin, xmax),
+        _ => true,
+    };
+    if wraps || !covering.leaves().iter().all(is_complete) {
+        return nothing;
+    }
+    // Of a row without geometry the result is null.
+    let excluded = PossibleResults::FALSE.with(PossibleResults::NULL);
+    let by = |exclusion: &Exclusion| {
+        let possible = |of: &ColumnFacts| match covering.is_excluded(exclusion, of) {
+            true => excluded,
+            false => PossibleResults::ALL,
+        };
+        let (chunk, pages) = facts(exclusion.leaf);
+        let whole = chunk.map_or(PossibleResults::ALL, possible);
+        let Some(pages) = pages.filter(|pages| pages.rows() == Some(rows)) else {
+            return vec![(rows, whole)];
+        };
+        let mut end = 0;
+        let of_page = |page: &ColumnFacts| {
+            end += page.rows;
+            (end, possible(page).meet(whole))
+        };
+        pages.pages.iter().map(of_page).collect()
+    };
+    let [x, y] = covering.exclusions(rectangle);
+    // A rectangle that crosses the antimeridian has all x but those between its sides.
+    let of_x = match rectangle.xmin > rectangle.xmax {
+        true => PossibleResults::with,
+        false => PossibleResults::meet,
+    };
+    let of = |[first, second]: &[Exclusion; 2], combine| merge(&by(first), &by(second), combine);
+    merge(&of(&x, of_x), &of(&y, PossibleResults::meet), PossibleResults::meet)
 }
 
 /// Combines two runs of ranges over the same rows, cut where either is.

@@ -208,7 +208,7 @@ impl Filter {
             let facts = ColumnFacts::of_chunk(&described, footer.column_order(leaf), &meta, rows);
             Some(LeafFacts { leaf, facts, meta, decryptor })
         };
-        let asked = self.bound.columns().into_iter().filter(|_| self.asks_metadata);
+        let asked = self.bound.leaves_with_facts().into_iter().filter(|_| self.asks_metadata);
         asked.filter_map(facts).collect()
     }
 

@@ -140,13 +140,14 @@ impl Plan {
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
     pub fn skips_page_indexes(&self) -> Result<bool> {
-        let tested = self.filter().map(|filter| filter.bound.tested_leaves()).unwrap_or_default();
+        let Some(filter) = self.filter() else { return Ok(false) };
+        let tested = filter.bound.tested_leaves();
         if tested.is_empty() || self.ranges().is_empty() {
             return Ok(false);
         }
         for range in self.ranges().iter().filter(|range| !range.is_claimed_or_proven()) {
-            for (leaf, _) in &tested {
-                let chunk = self.footer().column_chunk_ref(range.row_group, *leaf)?;
+            for leaf in filter.bound.leaves_with_facts() {
+                let chunk = self.footer().column_chunk_ref(range.row_group, leaf)?;
                 if self.column_index(&chunk).is_some() && self.offset_index(&chunk).is_some() {
                     return Ok(false);
                 }

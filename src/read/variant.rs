@@ -21,7 +21,9 @@ use crate::variant::{
 fn field_of(part: &VariantColumn) -> FieldRef {
     let field = Field::new(&part.name, part.data_type.clone(), true);
     Arc::new(match part.data_type {
-        DataType::Struct(_) => with_extension(field, "arrow.parquet.variant"),
+        _ if part.data_type == VariantArray::unshredded_type() => {
+            with_extension(field, "arrow.parquet.variant")
+        }
         DataType::FixedSizeBinary(16) => with_extension(field, "arrow.uuid"),
         _ => field,
     })

@@ -13,6 +13,8 @@ use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_K
 use arrow_schema::{DataType, Field};
 use serde_json::value::RawValue;
 
+use super::geo_key::{GeoColumn, GeoCrs, GeoEncoding};
+use super::json_text::{is_json_object, quoted};
 use crate::error::{Error, Result};
 use crate::format::{
     EdgeInterpolationAlgorithm, GeographyType, GeometryType, KeyValue, LogicalType, VariantType,
@@ -81,6 +83,30 @@ impl Extension {
         members.extend(crs_members(crs, texts));
         members.extend(edges.map(|edges| format!("\"edges\":{}", quoted(edges))));
         Self { name: WKB, metadata: Some(format!("{{{}}}", members.join(","))) }
+    }
+
+    /// Geometries of GeoArrow as the key `geo` describes them; `None` for an encoding that has no
+    /// extension type.
+    pub(super) fn of_geo_key(column: &GeoColumn) -> Option<Self> {
+        let name = match column.encoding {
+            GeoEncoding::Wkb => WKB,
+            GeoEncoding::Point => "geoarrow.point",
+            GeoEncoding::LineString => "geoarrow.linestring",
+            GeoEncoding::Polygon => "geoarrow.polygon",
+            GeoEncoding::MultiPoint => "geoarrow.multipoint",
+            GeoEncoding::MultiLineString => "geoarrow.multilinestring",
+            GeoEncoding::MultiPolygon => "geoarrow.multipolygon",
+            GeoEncoding::Other(_) => return None,
+        };
+        let crs = match &column.crs {
+            GeoCrs::Default => Some(crs_member("\"OGC:CRS84\"", "authority_code")),
+            GeoCrs::Unknown => None,
+            GeoCrs::Projjson(json) => Some(crs_member(json, "projjson")),
+        };
+        let edges = column.edges.as_deref().filter(|_| column.has_geodesic_edges());
+        let edges = edges.map(|edges| format!("\"edges\":{}", quoted(edges)));
+        let members: Vec<String> = crs.into_iter().chain(edges).collect();
+        Some(Self { name, metadata: Some(format!("{{{}}}", members.join(","))) })
     }
 
     pub(super) fn write(self, metadata: &mut HashMap<String, String>) {
@@ -247,54 +273,24 @@ fn crs_of(members: &Members<'_>, key_values: &[KeyValue]) -> Result<Option<Strin
 
 /// The coordinate system of LogicalTypes.md as members of GeoArrow's metadata.
 fn crs_members(crs: Option<&str>, texts: &CrsTexts<'_>) -> Option<String> {
-    let member = |value: &str, kind: &str| format!("\"crs\":{value},\"crs_type\":\"{kind}\"");
     let crs = crs.filter(|crs| !crs.is_empty()).unwrap_or("OGC:CRS84");
     if crs == "OGC:CRS84" {
-        return Some(member("\"OGC:CRS84\"", "authority_code"));
+        return Some(crs_member("\"OGC:CRS84\"", "authority_code"));
     }
     if let Some(number) = crs.strip_prefix("srid:") {
-        return (number != "0").then(|| member(&quoted(number), "srid"));
+        return (number != "0").then(|| crs_member(&quoted(number), "srid"));
     }
     if let Some(json) = crs.strip_prefix("projjson:").and_then(|key| texts.json_object(key)) {
-        return Some(member(json, "projjson"));
+        return Some(crs_member(json, "projjson"));
     }
     let value = if is_json_object(crs) { crs.to_owned() } else { quoted(crs) };
     Some(format!("\"crs\":{value}"))
 }
 
-/// A JSON string.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+/// A coordinate system as members of GeoArrow's metadata.
+fn crs_member(value: &str, kind: &str) -> String {
+    format!("\"crs\":{value},\"crs_type\":\"{kind}\"")
 }
-
-/// Whether `text` is a JSON object, so that it can be put into another without breaking that.
-fn is_json_object(text: &str) -> bool {
-    // Borrowed: whatever the file holds, nothing is copied.
-    let is_object = |json: &RawValue| json.get().starts_with('{');
-    serde_json::from_str::<&RawValue>(text).is_ok_and(is_object) && json_depth(text) <= JSON_DEPTH
-}
-
-/// The most objects and arrays of a JSON text that lie in each other.
-fn json_depth(text: &str) -> usize {
-    let (mut depth, mut max, mut in_string) = (0usize, 0, false);
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => in_string = !in_string,
-            b'\\' if in_string => _ = bytes.next(),
-            b'{' | b'[' if !in_string => {
-                depth += 1;
-                max = max.max(depth);
-            }
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    max
-}
-
-/// Deepest object or array that is taken for JSON: readers that descend into it have a stack.
-const JSON_DEPTH: usize = 64;
 
 /// The members of a JSON object: names, and unparsed values. Nulls are left out.
 struct Members<'a>(HashMap<String, &'a RawValue>);

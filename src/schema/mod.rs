@@ -40,13 +40,19 @@
 //! | repeated node outside LIST and MAP | `List`, neither it nor its elements null |
 //! | LIST, MAP, VARIANT or FILE without the structure that it must have | `Struct` |
 //!
+//! A top-level column that the key `geo` ([`GeoMetadata`]) names gets the extension type of its
+//! encoding, such as `geoarrow.wkb`, if it has no annotation; a key that cannot be read is ignored.
+//!
 //! OPTIONAL is nullable. The metadata of a field have its field id under [`FIELD_ID_KEY`].
 //!
+//! [`GeoMetadata`]: crate::geo::GeoMetadata
 //! [strings]: ArrowOptions::with_binary_as_string
 
 mod leaf;
 mod annotation;
 pub(crate) mod convert;
+mod json_text;
+pub(crate) mod geo_key;
 mod extension;
 mod names;
 mod node;
@@ -56,6 +62,7 @@ pub(crate) mod nested;
 mod projection;
 mod shape;
 mod match_by;
+mod geo_fields;
 mod arrow_options;
 mod natural;
 mod stand_in;

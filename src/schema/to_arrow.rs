@@ -14,6 +14,7 @@ use arrow_schema::{DataType, Fields};
 use super::arrow_options::{ArrowOptions, Dictionaries};
 use super::convert::read_conversion;
 use super::extension::{self, CrsTexts};
+use super::geo_fields;
 use super::hint::{self, Hint};
 use super::natural::{Mapper, text_leaves};
 use super::node::Schema;
@@ -58,7 +59,8 @@ pub(crate) fn map_to_arrow(
         Some(hint) => hint.refine(schema, position, shape),
         None => shape,
     })?;
-    let shapes = with_texts(shapes, &mapper.text)?;
+    let mut shapes = with_texts(shapes, &mapper.text)?;
+    geo_fields::mark(schema, key_values, &mut shapes)?;
     let shapes = refine_by_options(schema, shapes, options)?;
     let fields: Fields = shapes.iter().map(|shape| Arc::clone(&shape.field)).collect();
     // Without a hint, the metadata are the key-values alone.

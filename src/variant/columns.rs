@@ -180,7 +180,7 @@ impl ScalarArray {
     }
 
     /// The scalars of a `typed_value`; `None` if its type is not in the table of shredded types.
-    fn new(array: &ArrayRef, field: &Field) -> Option<Self> {
+    pub(super) fn new(array: &ArrayRef, field: &Field) -> Option<Self> {
         let scale = |scale: i8| u8::try_from(scale).ok().filter(|scale| *scale <= 38);
         Some(match array.data_type() {
             _ if field.extension_type_name().is_some_and(|name| name != "arrow.uuid") => {

@@ -15,11 +15,12 @@ use arrow_schema::DataType;
 use super::array::VariantArray;
 use super::columns::{ShreddedNode, TypedKind, with_nulls};
 use super::metadata::VariantMetadata;
+use super::nested_builder::NestedBuilder;
 use super::path::{VariantPath, VariantStep};
-use super::scalar_builder::ScalarBuilder;
+use super::scalar_builder::{ScalarBuilder, no_type_of_a_part};
 use super::unshred::{Unshredder, binary, check_whole, end_of};
 use super::value::Variant;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Where a path leads in the columns, before single values are read.
 struct FoundPath<'a> {
@@ -36,7 +37,9 @@ impl VariantArray {
     /// The part at `path` of each value, as a column of `data_type`: null if it is missing or of
     /// another type. Numbers are converted if the result is equal, and to floats by rounding;
     /// timestamps change their unit if nothing is lost; nothing else is converted. With
-    /// [`VariantArray::unshredded_type`], the parts are a VARIANT column again.
+    /// [`VariantArray::unshredded_type`], the parts are a VARIANT column again. With a list or a
+    /// struct, arrays and objects become lists and structs of those types, to any depth: elements
+    /// of another type and fields that are missing are null, and other fields are left out.
     ///
     /// ```
     /// use arrow_array::cast::AsArray;
@@ -65,15 +68,19 @@ impl VariantArray {
     /// ```
     ///
     /// # Errors
-    /// `Usage` for a type that is not in the list of [`VariantShape::scalar`], an unsigned integer
-    /// or that of a VARIANT; `Malformed(Variant)` if a value is cut short or contradicts itself.
+    /// `Usage` for a type that is not in the list of [`VariantShape::scalar`], an unsigned integer,
+    /// that of a VARIANT, or a `List`, `LargeList` or `Struct` of nullable fields of these;
+    /// `Malformed(Variant)` if a value is cut short or contradicts itself.
     ///
     /// [`VariantShape::scalar`]: super::VariantShape::scalar
     pub fn get(&self, path: &VariantPath, data_type: &DataType) -> Result<ArrayRef> {
         Self::check_type(data_type)?;
         let found = self.follow(path)?;
-        if let DataType::Struct(_) = data_type {
+        if *data_type == Self::unshredded_type() {
             return self.get_variant(&found);
+        }
+        if data_type.is_nested() {
+            return self.get_nested(&found, data_type);
         }
         if found.rest.is_empty() {
             let typed = found.node.typed.as_ref().filter(|typed| {
@@ -99,7 +106,9 @@ impl VariantArray {
     /// Checks that a part can have this type.
     pub(crate) fn check_type(data_type: &DataType) -> Result<()> {
         match data_type {
-            DataType::Struct(_) if *data_type == Self::unshredded_type() => Ok(()),
+            DataType::Struct(_) | DataType::List(_) | DataType::LargeList(_) => {
+                NestedBuilder::new(data_type).map(drop)
+            }
             other if ScalarBuilder::new(other, 0).is_some() => Ok(()),
             other => Err(no_type_of_a_part(other)),
         }
@@ -180,6 +189,26 @@ impl VariantArray {
         step_into(names.metadata()?, value, found.rest).map(|found| found.map(|(value, _)| value))
     }
 
+    /// The parts as lists or structs.
+    fn get_nested(&self, found: &FoundPath<'_>, data_type: &DataType) -> Result<ArrayRef> {
+        let mut out = NestedBuilder::new(data_type)?;
+        let mut unshredder = Unshredder::new(self);
+        let mut names = Unshredder::new(self);
+        let mut whole = Vec::new();
+        for row in 0..self.len {
+            whole.clear();
+            let on_the_way = found.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+            if !on_the_way || !unshredder.append_of(&found.node, row, row, &mut whole)? {
+                out.push(None)?;
+                continue;
+            }
+            names.enter(row)?;
+            let part = step_into(names.metadata()?, &whole, found.rest)?;
+            out.push(part.as_ref().map(|(value, _)| value))?;
+        }
+        out.finish()
+    }
+
     /// The parts as they are.
     fn get_variant(&self, found: &FoundPath<'_>) -> Result<ArrayRef> {
         let mut unshredder = Unshredder::new(self);
@@ -239,13 +268,4 @@ fn step_into<'a>(
         value = Variant::read(metadata, bytes, 0)?.0;
     }
     Ok(Some((value, bytes)))
-}
-
-#[cold]
-fn no_type_of_a_part(data_type: &DataType) -> Error {
-    Error::usage(format_args!(
-        "a part of a VARIANT cannot be extracted as {data_type}: ask for a boolean, an integer, a \
-         float, Decimal128, Date32, Time64(us), Timestamp(us or ns), Binary, Utf8, \
-         FixedSizeBinary(16) or a VARIANT"
-    ))
 }

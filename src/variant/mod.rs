@@ -33,13 +33,16 @@ mod shape;
 mod shape_text;
 mod convert;
 mod scalar_builder;
+mod nested_builder;
 mod shred;
 mod get;
+mod cast;
 mod infer;
 mod needed;
 
 pub use array::VariantArray;
 pub use array_builder::VariantArrayBuilder;
+pub use cast::cast_to_variant;
 pub use build::{VariantBuf, VariantBuilder};
 pub use elements::{MAX_DEPTH, VariantList, VariantObject};
 pub use infer::{VariantInference, VariantShredding};

@@ -37,7 +37,7 @@ pub(crate) fn needed_leaves(
         )));
     }
     check_shredding(node)?;
-    let as_variant = matches!(data_type, DataType::Struct(_));
+    let as_variant = data_type.is_nested();
     let metadata = child(node, "metadata").map(|leaf| leaf.leaves().start);
     let mut at = node;
     let mut steps = path.steps().iter();

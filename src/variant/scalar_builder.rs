@@ -23,7 +23,7 @@ use super::convert::{double, float, integer, micros, nanos, rescale};
 use super::shape::VariantShape;
 use super::unshred::end_of;
 use super::value::Variant;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A column of one type, whose rows are filled in ascending order.
 #[derive(Debug)]
@@ -290,4 +290,13 @@ pub(super) fn pad(nulls: &mut NullBufferBuilder, len: usize) {
     if len > nulls.len() {
         nulls.append_n_nulls(len - nulls.len());
     }
+}
+
+#[cold]
+pub(super) fn no_type_of_a_part(data_type: &DataType) -> Error {
+    Error::usage(format_args!(
+        "a part of a VARIANT cannot be extracted as {data_type}: ask for a boolean, an integer, a \
+         float, Decimal128, Date32, Time64(us), Timestamp(us or ns), Binary, Utf8, \
+         FixedSizeBinary(16), a VARIANT, or a List, LargeList or Struct of these"
+    ))
 }

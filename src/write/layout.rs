@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 
 use super::context::EncoderContext;
+use super::geo_key::GeoKey;
 use super::options::{LeafSettings, WriteOptions};
 use super::row_group::RowGroupLayout;
 use super::sorting::CheckedSortOrder;
@@ -190,7 +191,12 @@ impl FileLayout {
         };
         let (row_groups, schema) = (Arc::new(layout), Arc::new(schema));
         let (variants, inferences) = (Vec::new(), Vec::new());
-        Ok(Self { row_groups, schema, key_values, options, variants, inferences })
+        let layout = Self { row_groups, schema, key_values, options, variants, inferences };
+        // What the key geo cannot state is known before the first row.
+        if layout.options.geo.is_some() {
+            layout.metadata(0, Vec::new())?;
+        }
+        Ok(layout)
     }
 
     /// The footer of a file with these row groups, before anything of it is protected.
@@ -207,7 +213,7 @@ impl FileLayout {
         let orders = leaves.map(|(leaf, settings)| {
             ValueOrder::for_leaf(leaf, settings.total_order).column_order()
         });
-        Ok(FileMetaData {
+        let mut metadata = FileMetaData {
             version: 2,
             schema: self.schema.elements().collect(),
             num_rows: i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?,
@@ -216,7 +222,15 @@ impl FileLayout {
             created_by: Some(self.options.created_by.clone()),
             column_orders: Some(orders.collect()),
             ..FileMetaData::default()
-        })
+        };
+        if let Some(geo) = &self.options.geo {
+            let protections = self.row_groups.protections.as_deref().unwrap_or_default();
+            let is_hidden = |leaf: usize| protections.get(leaf).is_some_and(|of| !of.is_plain());
+            let (schema, is_hidden) = (&*self.schema, &is_hidden);
+            GeoKey { options: geo, schema, is_hidden, is_of_same_rows: false }
+                .state(&mut metadata)?;
+        }
+        Ok(metadata)
     }
 
     /// Checks that a batch has the schema.

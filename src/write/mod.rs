@@ -12,6 +12,7 @@
 //! where the bytes go: the drivers do, [`Writer`](crate::Writer) and `AsyncWriter`.
 
 pub(crate) mod sorting;
+pub(crate) mod geo_key;
 pub(crate) mod options;
 pub(crate) mod report;
 mod context;

@@ -11,6 +11,7 @@ use crate::encoding::choose::{Profile, is_legal};
 use crate::encoding::readers::{TargetReader, ValueType};
 use crate::error::{Error, Result};
 use crate::format::{Encoding, KeyValue};
+use crate::geo::GeoOptions;
 use crate::page::PageVersion;
 use crate::schema::{Leaf, Schema};
 use crate::variant::{VariantArray, VariantShredding};
@@ -115,6 +116,7 @@ pub struct WriteOptions {
     pub(crate) sort_order: SortOrder,
     pub(crate) encryption: Option<Encryption>,
     pub(crate) shredding: Vec<(String, VariantShredding)>,
+    pub(crate) geo: Option<GeoOptions>,
 }
 
 impl Default for WriteOptions {
@@ -140,6 +142,7 @@ impl Default for WriteOptions {
             sort_order: SortOrder::default(),
             encryption: None,
             shredding: Vec::new(),
+            geo: None,
         }
     }
 }
@@ -380,6 +383,15 @@ impl WriteOptions {
         self
     }
 
+    /// States the key `geo` of [GeoParquet](crate::geo::GeoMetadata) 1.1 for the geometry columns,
+    /// with what `geo` adds. By default the file has no such key, unless the schema's metadata have
+    /// one, which is then copied as it is.
+    #[must_use]
+    pub fn with_geo(mut self, geo: GeoOptions) -> Self {
+        self.geo = Some(geo);
+        self
+    }
+
     /// Sets options for the columns that match a pattern: a dotted path, the name of a top-level
     /// column for all below it, or either with `*` for any text. Later settings win. A pattern
     /// without any column is an error when the writer is made.
@@ -451,6 +463,7 @@ impl WriteOptions {
         part.sort_order = SortOrder::default();
         (part.encryption, part.key_values) = (None, Vec::new());
         part.shredding.clear();
+        part.geo = None;
         part
     }
 

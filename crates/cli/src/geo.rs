@@ -2,6 +2,7 @@
 
 use marquetry::Reader;
 use marquetry::format::{BoundingBox, GeospatialStatistics, LogicalType};
+use marquetry::geo::{GeoColumn as KeyColumn, GeoCrs, GeoMetadata};
 use marquetry::schema::Leaf;
 use serde::{Serialize, Serializer};
 
@@ -186,5 +187,105 @@ fn type_name(code: i32) -> String {
     match place.and_then(|place| names.get(place)).zip(dimensions) {
         Some((name, dimensions)) => format!("{name}{dimensions}"),
         None => code.to_string(),
+    }
+}
+
+/// The key `geo` of a file.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum GeoKey {
+    /// Its content.
+    Stated { version: String, primary_column: String, columns: Vec<GeoKeyColumn> },
+    /// Why it cannot be read.
+    Unreadable { error: String },
+}
+
+/// A column of the key `geo`.
+#[derive(Serialize)]
+pub(crate) struct GeoKeyColumn {
+    column: String,
+    encoding: String,
+    geometry_types: Vec<String>,
+    /// A short name of the coordinate system.
+    crs: String,
+    edges: String,
+    #[serde(serialize_with = "sides")]
+    bbox: Option<BoundingBox>,
+    /// The column of boxes.
+    covering: Option<String>,
+}
+
+impl GeoKey {
+    /// That of a file, if it has one.
+    pub(crate) fn in_file(reader: &Reader) -> Option<Self> {
+        Some(match GeoMetadata::find(reader.metadata().key_values()).transpose()? {
+            Ok(geo) => Self::Stated {
+                version: geo.version,
+                primary_column: geo.primary_column,
+                columns: geo.columns.into_iter().map(GeoKeyColumn::new).collect(),
+            },
+            Err(error) => Self::Unreadable { error: error.message().to_owned() },
+        })
+    }
+
+    /// The line about it.
+    pub(crate) fn about(&self) -> String {
+        match self {
+            Self::Stated { version, primary_column, .. } => {
+                format!("{version}, primary column {primary_column}")
+            }
+            Self::Unreadable { error } => format!("the key geo cannot be read: {error}"),
+        }
+    }
+
+    /// Prints its columns.
+    pub(crate) fn show(&self, out: &mut Tables<'_>) -> Result<()> {
+        let Self::Stated { columns, .. } = self else { return Ok(()) };
+        let shown = [
+            Column::text("GeoParquet", |of: &GeoKeyColumn| of.column.clone()),
+            Column::text("encoding", |of| of.encoding.clone()),
+            Column::text("types", |of| of.geometry_types.join(", ")),
+            Column::text("crs", |of| of.crs.clone()),
+            Column::text("edges", |of| of.edges.clone()),
+            Column::text("least", |of| of.bbox.as_ref().map_or_else(String::new, least_corner)),
+            Column::text("greatest", |of| {
+                of.bbox.as_ref().map_or_else(String::new, greatest_corner)
+            }),
+            Column::text("covering", |of| of.covering.clone().unwrap_or_default()),
+        ];
+        out.show("", &shown, columns, &[])
+    }
+}
+
+impl GeoKeyColumn {
+    fn new((column, of): (String, KeyColumn)) -> Self {
+        Self {
+            column,
+            encoding: of.encoding.name().to_owned(),
+            geometry_types: of.geometry_types,
+            crs: crs_name(&of.crs),
+            edges: of.edges.unwrap_or_else(|| "planar".to_owned()),
+            bbox: of.bbox,
+            covering: of.covering.and_then(|covering| covering.xmin.into_iter().next()),
+        }
+    }
+}
+
+/// `AUTHORITY:CODE` of a coordinate system, or its name.
+fn crs_name(crs: &GeoCrs) -> String {
+    let GeoCrs::Projjson(json) = crs else {
+        let is_default = *crs == GeoCrs::Default;
+        return if is_default { "OGC:CRS84" } else { "unknown" }.to_owned();
+    };
+    let parsed: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
+    let text = |of: &serde_json::Value| match of {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let id = &parsed["id"];
+    match (text(&id["authority"]), text(&id["code"])) {
+        (Some(authority), Some(code)) => format!("{authority}:{code}"),
+        _ => text(&parsed["name"]).unwrap_or_else(|| "PROJJSON".to_owned()),
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::{Global, Info};
 use crate::escape::escape;
 use crate::failure::{Failure, Result};
-use crate::geo::{self, GeoColumn};
+use crate::geo::{self, GeoColumn, GeoKey};
 use crate::input;
 use crate::json::AsText;
 use crate::output::{Sink, bytes, count, share};
@@ -93,6 +93,9 @@ pub(crate) struct FileInfo {
     /// The sort order that all row groups claim, if they agree.
     sorted_by: Vec<String>,
     geospatial: Vec<GeoColumn>,
+    /// The key `geo`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    geoparquet: Option<GeoKey>,
     variants: Vec<ShreddedColumn>,
     key_values: Vec<String>,
 }
@@ -147,6 +150,7 @@ impl FileInfo {
                 _ => Vec::new(),
             },
             geospatial: geo::columns(reader)?,
+            geoparquet: GeoKey::in_file(reader),
             variants: shredded::columns(reader)?,
             key_values: head.key_value_metadata.iter().flatten().map(|kv| kv.key.clone()).collect(),
         };
@@ -245,6 +249,7 @@ impl FileInfo {
             let text = format!("{encrypted} of {chunks} column chunks, by {}", algorithm.0);
             lines.extend([("encrypted", text), ("footer", format!("{footer}, {signature}"))]);
         }
+        lines.extend(self.geoparquet.as_ref().map(|geo| ("GeoParquet", geo.about())));
         let lists = [("sorted by", &self.sorted_by), ("keys", &self.key_values)];
         let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
         lines.extend(lists.map(|(name, list)| (name, list.join(", "))));
@@ -261,6 +266,9 @@ impl FileInfo {
         ];
         out.show("", &columns, parts.iter().filter(|(_, n, _)| *n > 0), &[])?;
         geo::show(&self.geospatial, out)?;
+        if let Some(geo) = &self.geoparquet {
+            geo.show(out)?;
+        }
         shredded::show(&self.variants, out)
     }
 }

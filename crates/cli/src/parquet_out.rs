@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use marquetry::geo::GeoOptions;
 use marquetry::io::{Sink, WriteSink};
 use marquetry::write::encoding_named;
 use marquetry::{
@@ -50,6 +51,13 @@ pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOption
     }
     options = options.with_hint(!flags.no_arrow_schema).with_full_range(flags.full_range);
     options = options.with_path_in_schema(!flags.omit_path_in_schema);
+    if let Some(column) = &flags.geo {
+        let geo = GeoOptions::new();
+        options = options.with_geo(match column.as_str() {
+            "" => geo,
+            column => geo.with_primary_column(column),
+        });
+    }
     for setting in &flags.encoding {
         let Some((column, name)) = setting.rsplit_once('=') else {
             return Err(Failure::Usage(format!("--encoding {setting}: say COL=ENCODING")));

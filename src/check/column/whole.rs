@@ -8,7 +8,7 @@ use crate::check::levels::Nulls;
 use crate::check::page_index::is_same;
 use crate::check::statistics::{self, Scope, Truth};
 use crate::check::survey::ChunkSurvey;
-use crate::format::{BoundingBox, Encoding, GeospatialStatistics, PageType};
+use crate::format::{Encoding, GeospatialStatistics, PageType};
 use crate::geo::GeospatialCollector;
 
 impl ColumnCheck<'_> {
@@ -232,7 +232,7 @@ impl ColumnCheck<'_> {
         let found = self.geometries.as_ref().and_then(GeospatialCollector::finish);
         let (Some(stated), Some(found)) = (&self.meta.geospatial_statistics, found) else { return };
         if let (Some(stated), Some(found)) = (&stated.bbox, &found.bbox)
-            && let Some((name, stated, found)) = outside(stated, found)
+            && let Some((name, stated, found)) = stated.side_without(found)
         {
             let (stated, found) = (format!("{stated:?}"), format!("{found:?}"));
             findings.push(Finding::lie(K::ChunkBoxTooSmall, name, stated, found));
@@ -248,27 +248,4 @@ impl ColumnCheck<'_> {
 
 fn is_data(r#type: PageType) -> bool {
     matches!(r#type, PageType::DataPage | PageType::DataPageV2)
-}
-
-/// A side of a box that some geometry is outside of.
-fn outside(stated: &BoundingBox, found: &BoundingBox) -> Option<(&'static str, f64, f64)> {
-    // A box around the antimeridian has what is east of the one, or west of the other.
-    let wraps = stated.xmin > stated.xmax;
-    let x = [("xmin", stated.xmin, found.xmin, false), ("xmax", stated.xmax, found.xmax, true)];
-    let y = [("ymin", stated.ymin, found.ymin, false), ("ymax", stated.ymax, found.ymax, true)];
-    let pair = |name, stated: Option<f64>, found: Option<f64>, is_max| {
-        Some((name, stated?, found?, is_max))
-    };
-    let others = [
-        pair("zmin", stated.zmin, found.zmin, false),
-        pair("zmax", stated.zmax, found.zmax, true),
-        pair("mmin", stated.mmin, found.mmin, false),
-        pair("mmax", stated.mmax, found.mmax, true),
-    ];
-    let x = x.into_iter().filter(|_| !wraps);
-    let sides = x.chain(y).chain(others.into_iter().flatten());
-    sides
-        .filter(|(_, stated, found, is_max)| if *is_max { stated < found } else { stated > found })
-        .map(|(name, stated, found, _)| (name, stated, found))
-        .next()
 }

@@ -4,11 +4,13 @@ use bytes::Bytes;
 
 use super::splicer::{ChunkOrigin, CopiedChunk, NewPlaces, Splicer};
 use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnChunk, RowGroup, SortingColumn};
+use crate::format::{ColumnChunk, FileMetaData, RowGroup, SortingColumn};
 use crate::io::Sink;
 use crate::rewrite::inputs::{Input, RowGroupPart};
 use crate::rewrite::moved_chunk::forget_bounds;
 use crate::rewrite::output::Spliced;
+use crate::schema::Schema;
+use crate::write::geo_key::GeoKey;
 use crate::write::{footer, magic, state_paths};
 
 impl<S: Sink> Splicer<'_, S> {
@@ -59,11 +61,28 @@ impl<S: Sink> Splicer<'_, S> {
         let mut end = Vec::new();
         let is_stated = self.settings.options.path_in_schema;
         state_paths(&mut metadata, &self.inputs.leaves, is_stated);
+        self.state_geo_key(&mut metadata)?;
         footer(&mut metadata, &self.inputs.leaves, self.encryptor.as_ref(), &mut end)?;
         self.out.send(end.into())?;
         self.out.finish()?;
         let row_groups = metadata.row_groups.len();
         Ok(Spliced { rows, row_groups, pages: self.pages, bytes: self.out.written() })
+    }
+
+    /// States the key `geo`, if that is asked for.
+    fn state_geo_key(&self, metadata: &mut FileMetaData) -> Result<()> {
+        let Some(options) = &self.settings.options.geo else { return Ok(()) };
+        let schema = Schema::parse(metadata.schema.clone(), &Default::default())?;
+        let encryption = self.settings.encryption.as_ref();
+        let protections = encryption.map(|of| of.protections(&self.inputs.leaves)).transpose()?;
+        let protections = protections.unwrap_or_default();
+        let is_hidden = |leaf: usize| protections.get(leaf).is_some_and(|of| !of.is_plain());
+        let is_cut = |file: &Input<'_>| {
+            file.row_groups.len() != file.reader.metadata().row_groups()
+                || file.row_groups.iter().any(|part| part.cut.is_some())
+        };
+        let is_of_same_rows = self.inputs.files.len() == 1 && !self.inputs.files.iter().any(is_cut);
+        GeoKey { options, schema: &schema, is_hidden: &is_hidden, is_of_same_rows }.state(metadata)
     }
 
     /// Copies the pages of a row group. Returns its metadata with their new places.

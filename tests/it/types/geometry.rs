@@ -21,7 +21,7 @@ use marquetry::{
 use crate::support::{close, read_with};
 
 /// ISO WKB of a geometry whose parts are points: `base` 1 to 7, coordinates by point.
-fn wkb(base: u32, dimensions: u32, little: bool, points: &[Vec<f64>]) -> Vec<u8> {
+pub fn wkb(base: u32, dimensions: u32, little: bool, points: &[Vec<f64>]) -> Vec<u8> {
     let mut out = Vec::new();
     let int = |n: usize, out: &mut Vec<u8>| {
         let n = u32::try_from(n).expect("few");
@@ -82,7 +82,7 @@ fn wkb(base: u32, dimensions: u32, little: bool, points: &[Vec<f64>]) -> Vec<u8>
     out
 }
 
-fn point(x: f64, y: f64) -> Vec<u8> {
+pub fn point(x: f64, y: f64) -> Vec<u8> {
     wkb(1, 0, true, &[vec![x, y]])
 }
 
@@ -90,7 +90,7 @@ fn line(points: &[[f64; 2]]) -> Vec<u8> {
     wkb(2, 0, true, &points.iter().map(|p| p.to_vec()).collect::<Vec<_>>())
 }
 
-fn geometry(edges: Edges) -> Field {
+pub fn geometry(edges: Edges) -> Field {
     let metadata = match edges {
         Edges::Planar => "{}",
         _ => "{\"crs\":\"OGC:CRS84\",\"edges\":\"spherical\"}",
@@ -111,7 +111,7 @@ fn table(edges: Edges, values: &[Option<Vec<u8>>]) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![row, geom]).expect("a table")
 }
 
-fn write(batch: &RecordBatch, options: WriteOptions) -> (WriteReport, Bytes) {
+pub fn write(batch: &RecordBatch, options: WriteOptions) -> (WriteReport, Bytes) {
     let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("a writer");
     writer.write(batch).expect("rows");
     let (report, sink) = writer.into_inner().expect("a file");
@@ -329,7 +329,7 @@ fn from_store(reader: &Reader, predicate: &Predicate) -> Vec<RecordBatch> {
     })
 }
 
-fn outcomes(reader: &Reader, predicate: &Predicate) -> Vec<Outcome> {
+pub fn outcomes(reader: &Reader, predicate: &Predicate) -> Vec<Outcome> {
     let plan = reader.clone().filter(predicate.clone()).explain().expect("a plan");
     plan.row_groups.iter().map(|group| group.outcome).collect()
 }

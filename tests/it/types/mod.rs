@@ -3,6 +3,7 @@
 
 mod every_arrow_type;
 mod file_references;
-mod geometry;
+pub mod geometry;
+pub mod geoparquet;
 mod hints_and_targets;
 mod logical;

@@ -1,3 +1,4 @@
 //! Tests of VARIANT columns.
 
+mod casts;
 pub mod shredding;

@@ -55,6 +55,11 @@ pub(crate) struct WriteFlags {
     /// marq, arrow-rs 60 and polars read it, other readers refuse it.
     #[arg(long)]
     pub(crate) omit_path_in_schema: bool,
+    /// Write the key `geo` of GeoParquet 1.1, for the columns of geometries: their coordinate
+    /// systems, types and boxes, and a covering if there is a column of boxes. The primary column
+    /// is COL, or else the first.
+    #[arg(long, value_name = "COL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) geo: Option<String>,
     /// After every N row groups, write a footer of those so far into OUTPUT.side-footer: if marq is
     /// killed, `marq salvage` recovers them from the temporary file. It is removed at the end.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -77,6 +82,7 @@ impl WriteFlags {
             ("--no-arrow-schema", self.no_arrow_schema),
             ("--full-range", self.full_range),
             ("--omit-path-in-schema", self.omit_path_in_schema),
+            ("--geo", self.geo.is_some()),
             ("--side-footer", self.side_footer.is_some()),
         ];
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))

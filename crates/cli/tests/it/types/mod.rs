@@ -1,4 +1,5 @@
 //! Tests of types with output forms of their own.
 
 mod geometry;
+mod geoparquet;
 mod variant;

@@ -1,0 +1,91 @@
+//! Tests the key `geo` of GeoParquet in `marq`: written on request, shown, checked, and its
+//! covering used by --where.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, Float64Array, RecordBatch, StructArray};
+use arrow_schema::{DataType, Field, Fields, Schema};
+use marquetry::{WriteOptions, Writer};
+use serde_json::{Value, json};
+
+use crate::support::folder::Folder;
+
+const KEY: &str = r#"{"version":"1.1.0","primary_column":"geom","columns":{"geom":{"encoding":"WKB",
+"geometry_types":["Point"],"covering":{"bbox":{"xmin":["bbox","xmin"],"ymin":["bbox","ymin"],
+"xmax":["bbox","xmax"],"ymax":["bbox","ymax"]}}}}}"#;
+
+/// Points with boxes, ten to a row group; `key` says what the plain bytes are.
+fn write(folder: &Folder, name: &str, key: &str) {
+    let at = |row: i32| f64::from(row / 10 * 20 + row % 10);
+    let point =
+        |row: i32| [&[1, 1, 0, 0, 0][..], &at(row).to_le_bytes(), &1f64.to_le_bytes()].concat();
+    let geom: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..40).map(point)));
+    let x: ArrayRef = Arc::new(Float64Array::from_iter_values((0..40).map(at)));
+    let y: ArrayRef = Arc::new(Float64Array::from(vec![1.0; 40]));
+    let names = ["xmin", "ymin", "xmax", "ymax"];
+    let fields: Fields =
+        names.map(|name| Field::new(name, DataType::Float64, false)).to_vec().into();
+    let sides = vec![x.clone(), y.clone(), x, y];
+    let boxes = StructArray::new(fields.clone(), sides, None);
+    let schema = Schema::new(vec![
+        Field::new("geom", DataType::Binary, true),
+        Field::new("bbox", DataType::Struct(fields), true),
+    ]);
+    let batch = RecordBatch::try_new(Arc::new(schema), vec![geom, Arc::new(boxes)]);
+    let batch = batch.expect("a table");
+    let options = WriteOptions::new().with_row_group_rows(10).with_key_value("geo", key);
+    let mut writer =
+        Writer::create_with(folder.path(name), batch.schema(), options).expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.finish().expect("a file");
+}
+
+#[test]
+fn where_prunes_by_the_covering() {
+    let folder = Folder::new();
+    write(&folder, "a.parquet", KEY);
+    let filter = "intersects(geom, 21.5, 0, 24, 9)";
+    assert_eq!(folder.text(&["count", "--where", filter, "a.parquet"]).trim(), "3");
+    let plan = folder.json(&["explain", "--where", filter, "a.parquet", "-f", "json"]);
+    let text = plan.to_string();
+    assert_eq!(text.matches("pruned by statistics").count(), 3, "{text}");
+    assert!(!text.contains("xmin"), "the boxes are not read: {text}");
+}
+
+#[test]
+fn the_key_is_written_shown_and_checked() {
+    let folder = Folder::new();
+    write(&folder, "a.parquet", KEY);
+    folder.text(&["convert", "a.parquet", "-o", "b.parquet", "--geo", "--row-group-rows", "10"]);
+    let info = folder.json(&["info", "b.parquet", "-f", "json"]);
+    let expected = json!({
+        "version": "1.1.0", "primary_column": "geom", "columns": [{
+            "column": "geom", "encoding": "WKB", "geometry_types": ["Point"], "crs": "OGC:CRS84",
+            "edges": "planar", "bbox": {"xmin": 0.0, "xmax": 69.0, "ymin": 1.0, "ymax": 1.0},
+            "covering": "bbox",
+        }],
+    });
+    assert_eq!(info["geoparquet"], expected);
+    let shown = folder.text(&["info", "b.parquet", "-f", "table", "--wide"]);
+    assert!(shown.contains("1.1.0, primary column geom"), "{shown}");
+    let checked = folder.json(&["check", "--level", "truth", "b.parquet", "-f", "json"]);
+    assert!(!checked.to_string().contains("geo-"), "{checked}");
+    // A rewrite of one row group states the box of that.
+    folder.text(&["rewrite", "b.parquet", "-o", "c.parquet", "--geo=geom", "--row-groups", "1"]);
+    let info = folder.json(&["info", "c.parquet", "-f", "json"]);
+    let bbox = &info["geoparquet"]["columns"][0]["bbox"];
+    assert_eq!((&bbox["xmin"], &bbox["xmax"]), (&json!(20.0), &json!(29.0)));
+    folder.refused(2, &["convert", "a.parquet", "-o", "d.parquet", "--geo=bbox"]);
+}
+
+#[test]
+fn a_key_that_cannot_be_read_is_noted() {
+    let folder = Folder::new();
+    write(&folder, "a.parquet", "{\"version\":1}");
+    let info = folder.json(&["info", "a.parquet", "-f", "json"]);
+    assert!(info["geoparquet"]["error"].is_string(), "{info}");
+    assert_eq!(folder.text(&["count", "a.parquet"]).trim(), "40");
+    let checked = folder.command(&["check", "a.parquet", "-f", "json"]).output().expect("an end");
+    let checked: Value = serde_json::from_slice(&checked.stdout).expect("JSON");
+    assert!(checked.to_string().contains("geo-key-unreadable"), "{checked}");
+}
