@@ -15,6 +15,8 @@
 
 pub mod cells;
 pub mod encode;
+#[cfg(feature = "full")]
+pub mod faults;
 pub mod files;
 pub mod generate;
 pub mod heap;
@@ -22,5 +24,6 @@ pub mod heap;
 pub mod mutants;
 pub mod nests;
 pub mod numbered;
+pub mod predicates;
 
 pub use files::*;
