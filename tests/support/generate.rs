@@ -58,7 +58,7 @@ pub fn every_case(default: u64, check: impl Fn(u64) + std::panic::RefUnwindSafe)
 
 /// The case of a seed.
 pub fn case(seed: u64) -> Case {
-    let mut rng = numbers(seed);
+    let mut rng = seeded(seed);
     let schema = schema(&mut rng);
     let batches = (0..rng.usize(0..5)).map(|_| batch(&mut rng, &schema)).collect();
     let options = options(&mut rng, &schema);
@@ -68,15 +68,15 @@ pub fn case(seed: u64) -> Case {
 /// The case of several seeds: one of the schema, one of the options, and one of each batch, so that
 /// each can be changed alone.
 pub fn case_of(of_schema: u64, of_options: u64, of_batches: &[u64]) -> Case {
-    let schema = schema(&mut numbers(of_schema));
-    let batches = of_batches.iter().map(|seed| batch(&mut numbers(*seed), &schema)).collect();
-    let mut rng = numbers(of_options);
+    let schema = schema(&mut seeded(of_schema));
+    let batches = of_batches.iter().map(|seed| batch(&mut seeded(*seed), &schema)).collect();
+    let mut rng = seeded(of_options);
     let options = options(&mut rng, &schema);
     let name = format!("seeds {of_schema}, {of_options}, {of_batches:?}");
     written(&name, &mut rng, (schema, batches), options)
 }
 
-fn numbers(seed: u64) -> Rng {
+fn seeded(seed: u64) -> Rng {
     Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed)
 }
 
