@@ -27,10 +27,10 @@ pub fn run(data: &[u8]) {
 /// A value of any bytes: every way of looking at it ends.
 fn value(metadata: &[u8], bytes: &[u8], path: &[u8]) {
     let Ok(metadata) = VariantMetadata::new(metadata) else { return };
-    for id in 0..metadata.len() {
-        if let (true, Some(name)) = (metadata.is_sorted(), metadata.name(id)) {
-            assert_eq!(metadata.find(name), Some(id), "{name}");
-        }
+    for name in (0..metadata.len()).filter_map(|id| metadata.name(id)) {
+        // Of names that are equal, any.
+        let found = metadata.find(name).and_then(|id| metadata.name(id));
+        assert_eq!(found, Some(name));
     }
     let Ok(value) = Variant::new(metadata, bytes) else { return };
     let is_valid = value.validate().is_ok();
@@ -73,7 +73,8 @@ fn json(text: &[u8], shape: &[u8]) {
     let mut again = VariantBuilder::new();
     again.append_json(&printed).unwrap_or_else(|e| panic!("{printed}: {e}"));
     let again = again.finish().expect("a value");
-    assert!(again.as_variant() == value.as_variant(), "{printed} of {text}");
+    // A double without an exponent is read as a decimal, and printed as before.
+    assert_eq!(again.as_variant().to_json().expect("what was JSON"), printed, "of {text}");
     let pretty = value.as_variant().to_json_pretty().expect("what was JSON");
     let mut of_pretty = VariantBuilder::new();
     of_pretty.append_json(&pretty).unwrap_or_else(|e| panic!("{pretty}: {e}"));

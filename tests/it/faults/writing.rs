@@ -179,7 +179,7 @@ fn after_cancelling(
 
 #[test]
 fn whatever_a_sink_does_a_file_is_whole_or_not_there() {
-    let cases = every_case(3000, |seed| {
+    let cases = every_case(2000, |seed| {
         let rng = &mut Rng::with_seed(seed);
         match seed % 6 {
             0 => blocking(rng, 1),
@@ -190,7 +190,7 @@ fn whatever_a_sink_does_a_file_is_whole_or_not_there() {
             _ => asynchronous(rng, 2, true),
         }
     });
-    if cases >= 3000 {
+    if cases >= 2000 {
         REACHED.assert_reached(&MARKERS);
     }
 }
