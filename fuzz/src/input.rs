@@ -49,7 +49,7 @@ impl<'a> Input<'a> {
         part
     }
 
-    /// What is left.
+    /// The bytes that are left.
     #[must_use]
     pub fn rest(self) -> &'a [u8] {
         self.0

@@ -13,7 +13,7 @@ use marquetry::io::{Sink, Source};
 use marquetry::read::Latency;
 use marquetry::{Error, Result};
 
-/// What one answer of a source is like.
+/// The kind of one answer of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Answer {
     Right,
@@ -33,7 +33,7 @@ pub enum Answer {
 #[derive(Debug)]
 pub struct Plan {
     rng: Rng,
-    /// One in so many answers is not right; 0 for none.
+    /// One answer in this number is not right; 0 for none.
     pub faults: u32,
     /// The answers that it may give.
     pub kinds: Vec<Answer>,
@@ -205,7 +205,7 @@ pub enum SinkFault {
     Once(usize),
     /// A call fails when some of its bytes are there, and so do all after it.
     Broken(usize),
-    /// There are only so many bytes of space.
+    /// There is space for this number of bytes.
     Full(usize),
     /// All is written, but it cannot be made whole.
     Finish,
@@ -214,7 +214,7 @@ pub enum SinkFault {
     None,
 }
 
-/// What a sink holds; it outlives the writer.
+/// The contents of a sink; they outlive the writer.
 #[derive(Default, Debug)]
 pub struct Written {
     pub bytes: Vec<u8>,
@@ -350,7 +350,7 @@ impl Markers {
     }
 }
 
-/// Polls a future at most so many times, and drops it then.
+/// Polls a future at most `polls` times, and drops it then.
 pub fn poll_some<T>(polls: u32, future: impl Future<Output = T>) -> Option<T> {
     let mut future = std::pin::pin!(future);
     let mut context = Context::from_waker(std::task::Waker::noop());

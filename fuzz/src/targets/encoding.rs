@@ -57,7 +57,7 @@ fn numbers(mut bytes: &[u8]) -> Vec<u64> {
     out
 }
 
-/// The values as texts: parts of a text of which neighbours begin alike.
+/// The values as texts; neighbours have a common prefix.
 fn texts(numbers: &[u64]) -> Vec<Vec<u8>> {
     let text = |number: &u64| {
         let all = format!("{:020}{number:x}", number / 1000);

@@ -80,7 +80,7 @@ fn metadata(bytes: &[u8]) {
     assert_eq!(again.to_bytes(), kept);
 }
 
-/// A file, of which the data are not read.
+/// A file, but not its data.
 fn file(bytes: &[u8]) {
     let Ok(mut reader) = open(bytes.to_vec()) else { return };
     _ = reader.schema();

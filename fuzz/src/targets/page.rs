@@ -251,8 +251,8 @@ fn pages(file: &[u8], codec: u8) -> Vec<Vec<u8>> {
     let seed = |page: &&marquetry_testkit::mutants::file::Page| {
         let v1 = page.header.data_page_header.as_ref();
         let v2 = page.header.data_page_header_v2.as_ref();
-        let encoding = v1.map(|v1| v1.encoding).or(v2.map(|v2| v2.encoding))?;
-        let slots = v1.map(|v1| v1.num_values).or(v2.map(|v2| v2.num_values))?;
+        let encoding = v1.map(|v1| v1.encoding).or_else(|| v2.map(|v2| v2.encoding))?;
+        let slots = v1.map(|v1| v1.num_values).or_else(|| v2.map(|v2| v2.num_values))?;
         let short = |number: i32| u16::try_from(number).ok();
         let page = OnePage {
             r#type: place(TYPES.iter().position(|of| Some(*of) == element.r#type)),

@@ -48,7 +48,7 @@ pub fn open(file: impl Into<Bytes>) -> Result<Reader> {
     Ok(Reader::with_limits(file.into(), limits())?.threads(1))
 }
 
-/// What a read gives.
+/// The result of a read.
 #[derive(Debug)]
 pub struct Rows {
     pub batches: Vec<RecordBatch>,

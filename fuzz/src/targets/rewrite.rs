@@ -1,5 +1,5 @@
-//! Rewrites of files that may be broken, by random plans: what can be read before can be read after,
-//! and is the same; and what is left of a broken file is salvaged.
+//! Rewrites of files that may be broken, by random plans: rows that can be read before can be read
+//! after, and are the same; and what is left of a broken file is salvaged.
 
 use bytes::Bytes;
 use fastrand::Rng;
@@ -85,7 +85,7 @@ fn options(rng: &mut Rng) -> WriteOptions {
     options
 }
 
-/// What can be found of a file, and read.
+/// Salvages a file, and reads the result.
 fn salvage(file: &Bytes) {
     within_memory(file.len() * 4, || {
         let Ok(found) = Salvage::new(file.clone()).limits(limits()).find() else { return };

@@ -33,7 +33,7 @@ pub fn run(data: &[u8]) {
     assert!(one == written_asynchronously(&case), "the asynchronous writer's differs: {name}");
 }
 
-/// What the file states is true.
+/// Checks that the file states nothing false.
 fn assert_true(file: &Bytes, name: &str) {
     let mut found = Vec::new();
     let checker = Checker::new(file.clone()).level(CheckLevel::Truth);

@@ -21,7 +21,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// What both decoders make of it, if they accept it.
+/// The output of both decoders, if they accept it.
 fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
     let len = snap::raw::decompress_len(bytes).ok().filter(|len| (1..=MAX_LEN).contains(len))?;
     let expected = snap::raw::Decoder::new().decompress_vec(bytes).ok();

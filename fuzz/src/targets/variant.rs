@@ -57,7 +57,8 @@ fn value(metadata: &[u8], bytes: &[u8], path: &[u8]) {
 
 /// Whether a value differs from itself.
 fn has_nan(value: &Variant<'_>) -> bool {
-    value != value
+    let same = value;
+    same != value
 }
 
 /// A JSON text, and how it is printed.

@@ -24,7 +24,7 @@ use crate::support::numbered::{names, rows, write_file};
 
 static REACHED: Markers = Markers::new();
 
-/// What must happen in some run.
+/// The events that must happen in some run.
 const MARKERS: [&str; 23] = [
     "opening fails",
     "an error",
@@ -291,7 +291,7 @@ fn cancelled(rng: &mut Rng, threads: usize) {
     account_again(done, &source, &again, &expected);
 }
 
-/// A rewrite, of which the sink may fail too.
+/// A rewrite, into a sink that may fail too.
 fn rewritten(rng: &mut Rng) {
     let (mut source, _) = source(rng);
     source.file = Bytes::clone(&PLAIN);
@@ -321,7 +321,7 @@ fn rewritten(rng: &mut Rng) {
     }
 }
 
-/// What is salvaged of a file without its end.
+/// Salvages a file without its end.
 fn salvaged(rng: &mut Rng) {
     let (mut source, _) = source(rng);
     source.file = PLAIN.slice(..rng.usize(PLAIN.len() / 4..=PLAIN.len()));

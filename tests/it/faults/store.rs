@@ -42,7 +42,7 @@ const MARKERS: [&str; 7] = [
 struct FaultStore {
     inner: InMemory,
     rng: Mutex<Rng>,
-    /// One in so many requests fails; 0 for none.
+    /// One request in this number fails; 0 for none.
     faults: u32,
     replaces: bool,
     given: AtomicUsize,
@@ -68,7 +68,7 @@ fn other_version() -> Bytes {
 }
 
 impl FaultStore {
-    /// What happens to a request: none, an error, a stream that breaks off, one that ends early,
+    /// The fault of a request: none, an error, a stream that breaks off, one that ends early,
     /// another version.
     fn next(&self) -> (u32, u8) {
         let mut rng = self.rng.lock().expect("a lock");

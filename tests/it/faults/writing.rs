@@ -43,7 +43,7 @@ fn encoder(threads: usize) -> RowGroupEncoder {
     encoder.and_then(|encoder| encoder.with_threads(threads)).expect("an encoder")
 }
 
-/// What became visible, and how the writer ended, if it did.
+/// Checks what became visible, and how the writer ended, if it did.
 fn account(sink: &FaultSink, fault: SinkFault, ended: Option<&Result<()>>) {
     let written = sink.written();
     if let Some(file) = &written.published {
@@ -158,8 +158,8 @@ fn asynchronous(rng: &mut Rng, threads: usize, is_cancelled: bool) {
     account(&sink, fault, Some(&ended));
 }
 
-/// A writer of which a call was dropped may have lost rows: if it refuses, there is no file. If the
-/// call was dropped before it began, it goes on.
+/// A writer may have lost the rows of a call that was dropped: if it refuses, there is no file. If
+/// the call was dropped before it began, it goes on.
 fn after_cancelling(
     rng: &mut Rng,
     mut writer: AsyncWriter<FaultSink>,
