@@ -12,6 +12,8 @@
 #[cfg(feature = "encryption")]
 mod encryption;
 mod export;
+#[cfg(feature = "full")]
+mod faults;
 mod filter;
 mod format;
 #[cfg(feature = "inspect")]

@@ -29,6 +29,7 @@ pub struct Case {
     pub name: String,
     pub schema: SchemaRef,
     pub batches: Vec<RecordBatch>,
+    pub options: WriteOptions,
     /// The additions of the options to the metadata.
     pub key_values: &'static [(&'static str, &'static str)],
     pub file: bytes::Bytes,
@@ -57,13 +58,36 @@ pub fn every_case(default: u64, check: impl Fn(u64) + std::panic::RefUnwindSafe)
 
 /// The case of a seed.
 pub fn case(seed: u64) -> Case {
-    let mut rng = Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed);
+    let mut rng = seeded(seed);
     let schema = schema(&mut rng);
-    let batches: Vec<RecordBatch> =
-        (0..rng.usize(0..5)).map(|_| batch(&mut rng, &schema)).collect();
-    let (options, threads, wishes) = options(&mut rng, &schema);
-    let name = format!("seed {seed}, {} batches, {schema:?}, {options:?}", batches.len());
-    let encoder = RowGroupEncoder::new(schema.clone(), options)
+    let batches = (0..rng.usize(0..5)).map(|_| batch(&mut rng, &schema)).collect();
+    let options = options(&mut rng, &schema);
+    written(&format!("seed {seed}"), &mut rng, (schema, batches), options)
+}
+
+/// The case of several seeds: one of the schema, one of the options, and one of each batch, so that
+/// each can be changed alone.
+pub fn case_of(of_schema: u64, of_options: u64, of_batches: &[u64]) -> Case {
+    let schema = schema(&mut seeded(of_schema));
+    let batches = of_batches.iter().map(|seed| batch(&mut seeded(*seed), &schema)).collect();
+    let mut rng = seeded(of_options);
+    let options = options(&mut rng, &schema);
+    let name = format!("seeds {of_schema}, {of_options}, {of_batches:?}");
+    written(&name, &mut rng, (schema, batches), options)
+}
+
+fn seeded(seed: u64) -> Rng {
+    Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed)
+}
+
+fn written(
+    name: &str,
+    rng: &mut Rng,
+    (schema, batches): (SchemaRef, Vec<RecordBatch>),
+    (options, threads, wishes): (WriteOptions, usize, Wishes),
+) -> Case {
+    let name = format!("{name}, {} batches, {schema:?}, {options:?}", batches.len());
+    let encoder = RowGroupEncoder::new(schema.clone(), options.clone())
         .and_then(|encoder| encoder.with_threads(threads));
     let encoder = encoder.unwrap_or_else(|e| panic!("{e}: {name}"));
     let mut writer = Writer::over(WriteSink(Vec::new()), encoder);
@@ -74,7 +98,8 @@ pub fn case(seed: u64) -> Case {
         }
     }
     let (_, file) = writer.into_inner().unwrap_or_else(|e| panic!("{e}: {name}"));
-    Case { name, schema, batches, key_values: &[("case", "random")], file: file.into(), wishes }
+    let key_values = &[("case", "random")];
+    Case { name, schema, batches, options, key_values, file: file.into(), wishes }
 }
 
 fn schema(rng: &mut Rng) -> SchemaRef {

@@ -15,6 +15,8 @@
 
 pub mod cells;
 pub mod encode;
+#[cfg(feature = "full")]
+pub mod faults;
 pub mod files;
 pub mod generate;
 pub mod heap;
@@ -23,5 +25,6 @@ pub mod mutants;
 pub mod nests;
 pub mod numbered;
 pub mod row_groups;
+pub mod predicates;
 
 pub use files::*;

@@ -18,12 +18,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+// The allocator that counts.
+use marquetry_fuzz as _;
 use marquetry_testkit::heap;
 use marquetry_testkit::mutants::paths::Finding;
 use marquetry_testkit::mutants::{Heap, mutant, note_panics, read_every_way, rng, seeds};
-
-#[global_allocator]
-static ALLOCATOR: heap::Counting = heap::Counting;
 
 /// Mutants that one process reads.
 const PART: u64 = 1000;

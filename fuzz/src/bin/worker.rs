@@ -12,10 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::Array;
 use marquetry::{ErrorKind, Reader};
+// The allocator that counts.
+use marquetry_fuzz as _;
 use marquetry_testkit::heap;
-
-#[global_allocator]
-static ALLOCATOR: heap::Counting = heap::Counting;
 
 /// How a file is read.
 struct Options {

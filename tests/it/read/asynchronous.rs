@@ -21,10 +21,11 @@ use marquetry::{
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use crate::filter::rows::{Target, comparable, random, table};
+use crate::filter::rows::table;
 use crate::read::row_selection::{flags, lie, one_column, write};
 use crate::support::cells::columns;
 use crate::support::generate::{case, every_case};
+use crate::support::predicates::{Target, comparable, random};
 use crate::support::{read_with, testdata, with_index};
 
 /// A file that is far away.

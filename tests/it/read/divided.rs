@@ -15,10 +15,10 @@ use marquetry::{
     Batches, Dataset, DatasetBatches, ErrorKind, Reader, Result, RowSelection, WriteOptions, col,
 };
 
-use crate::filter::rows::{comparable, random};
 use crate::read::row_selection::{flags, write};
 use crate::support::cells::{Cell, columns};
 use crate::support::generate::{case, every_case};
+use crate::support::predicates::{comparable, random};
 use crate::support::{read_with, testdata};
 
 /// A reader with random wishes; none of rows by a filter and by their number at once.

@@ -512,7 +512,10 @@ impl Drop for Folder {
 }
 
 /// Runs a future to its end.
-fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T> {
+///
+/// # Errors
+/// Those of the future.
+pub fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T> {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {

@@ -1,0 +1,124 @@
+//! Footers and the other structs of the format: parsed without a panic, and what is written of them
+//! is parsed as the same.
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+use marquetry::Metadata;
+use marquetry::format::{
+    BloomFilterHeader, ColumnIndex, ColumnMetaData, FileCryptoMetaData, FileMetaData, OffsetIndex,
+    PageHeader, Thrift,
+};
+use marquetry::read::Footer;
+
+use super::reading::{limits, open, within_memory};
+use crate::input::{Input, Output};
+
+pub fn run(data: &[u8]) {
+    let mut input = Input::new(data);
+    let kind = input.u8();
+    let bytes = input.rest();
+    within_memory(bytes.len(), || match kind % 10 {
+        0 | 1 => footer(bytes),
+        2 => metadata(bytes),
+        3 => file(bytes),
+        4 => parsed::<PageHeader>(bytes),
+        5 => parsed::<ColumnIndex>(bytes),
+        6 => parsed::<OffsetIndex>(bytes),
+        7 => parsed::<BloomFilterHeader>(bytes),
+        8 => parsed::<ColumnMetaData>(bytes),
+        _ => parsed::<FileCryptoMetaData>(bytes),
+    });
+}
+
+/// A struct by itself.
+fn parsed<T: Thrift + Debug>(bytes: &[u8]) {
+    let Ok((parsed, len)) = T::from_thrift(bytes) else { return };
+    assert!(len <= bytes.len(), "{len} of {} bytes", bytes.len());
+    let written = parsed.to_thrift();
+    let (again, len) = T::from_thrift(&written).expect("what was written");
+    assert_eq!(len, written.len());
+    // NaN differs from itself; the text form does not.
+    assert_eq!(format!("{again:?}"), format!("{parsed:?}"));
+}
+
+fn footer(bytes: &[u8]) {
+    parsed::<FileMetaData>(bytes);
+    let Ok(footer) = Footer::parse(Bytes::copy_from_slice(bytes), &limits()) else { return };
+    look_at(&footer);
+}
+
+fn look_at(footer: &Footer) {
+    _ = footer.schema().to_string();
+    _ = footer.rows();
+    _ = footer.created_by();
+    for row_group in 0..footer.row_groups().min(16) {
+        for leaf in 0..footer.schema().leaves_len().min(64) {
+            _ = footer.column_chunk(row_group, leaf);
+            _ = footer.is_readable(row_group, leaf);
+        }
+    }
+    // All at once, and chunk by chunk, they say the same.
+    if let Ok(all) = footer.index().to_file_meta_data() {
+        let written = all.to_thrift();
+        let again = Footer::parse(written.into(), &limits());
+        if let Ok(again) = again {
+            let again = again.index().to_file_meta_data().expect("what was written");
+            assert_eq!(format!("{again:?}"), format!("{all:?}"));
+        }
+    }
+}
+
+/// Metadata that were kept.
+fn metadata(bytes: &[u8]) {
+    let Ok(metadata) = Metadata::from_bytes(&Bytes::copy_from_slice(bytes), &limits()) else {
+        return;
+    };
+    look_at(metadata.footer());
+    let kept = Bytes::from(metadata.to_bytes());
+    let again = Metadata::from_bytes(&kept, &limits()).expect("what was kept");
+    assert_eq!(again.to_bytes(), kept);
+}
+
+/// A file, but not its data.
+fn file(bytes: &[u8]) {
+    let Ok(mut reader) = open(bytes.to_vec()) else { return };
+    _ = reader.schema();
+    _ = reader.explain();
+    _ = reader.load_page_indexes();
+    for leaf in 0..reader.metadata().schema().leaves_len().min(64) {
+        for row_group in 0..reader.metadata().row_groups().min(16) {
+            _ = reader.page_index(row_group, leaf);
+            _ = reader.bloom_filter(row_group, leaf);
+        }
+    }
+    let kept = Bytes::from(reader.metadata().to_bytes());
+    _ = Metadata::from_bytes(&kept, &limits());
+}
+
+pub fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    let mut add = |kind, bytes: &[u8]| seeds.push(Output::default().u8(kind).rest(bytes).bytes());
+    for file in crate::seeds::files() {
+        let reader = open(file.clone()).expect("a file");
+        let all = reader.metadata().index().to_file_meta_data().expect("metadata");
+        add(0, &all.to_thrift());
+        add(2, &reader.metadata().to_bytes());
+        add(3, &file);
+        for chunk in all.row_groups.iter().flat_map(|group| &group.columns).take(4) {
+            let at = |offset: Option<i64>| usize::try_from(offset.unwrap_or(0)).expect("an offset");
+            if let Some(meta) = &chunk.meta_data {
+                add(8, &meta.to_thrift());
+                let page = at(Some(meta.data_page_offset));
+                add(4, &file[page..file.len().min(page + 200)]);
+                let bloom = at(meta.bloom_filter_offset);
+                add(7, &file[bloom..file.len().min(bloom + 100)]);
+            }
+            let column = at(chunk.column_index_offset);
+            add(5, &file[column..file.len().min(column + 300)]);
+            let offsets = at(chunk.offset_index_offset);
+            add(6, &file[offsets..file.len().min(offsets + 300)]);
+        }
+    }
+    seeds
+}

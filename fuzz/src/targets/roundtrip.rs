@@ -1,0 +1,94 @@
+//! Random tables of every type, written with random options: the rows are those that were written,
+//! the file states nothing false, and it does not depend on the number of threads.
+
+use bytes::Bytes;
+use marquetry::check::{CheckLevel, Checker, Severity};
+use marquetry::io::{AsyncSink, WriteSink};
+use marquetry::{AsyncWriter, Result, RowGroupEncoder, Writer};
+use marquetry_testkit::cells::columns;
+use marquetry_testkit::generate::{Case, case_of};
+use marquetry_testkit::mutants::paths::block_on;
+
+use super::reading::{open, rows};
+use crate::input::{Input, Output};
+
+pub fn run(data: &[u8]) {
+    let mut input = Input::new(data);
+    let (of_schema, of_options) = (u64::from(input.u16()), u64::from(input.u16()));
+    let count = usize::from(input.u8() % 4);
+    let batches: Vec<u64> = (0..count).map(|_| input.u64()).collect();
+    let case = case_of(of_schema, of_options, &batches);
+    let reader = open(case.file.clone()).unwrap_or_else(|e| panic!("{e}: {}", case.name));
+    let found = rows(&reader).unwrap_or_else(|e| panic!("{e}: {}", case.name));
+    let name = &case.name;
+    let expected = columns(&case.schema, &case.batches);
+    for (i, (found, expected)) in
+        columns(&case.schema, &found.batches).iter().zip(&expected).enumerate()
+    {
+        assert!(found == expected, "column {i}: {name}");
+    }
+    assert_true(&case.file, name);
+    let one = written(&case, 1);
+    assert!(one == written(&case, 2), "two threads write another file: {name}");
+    assert!(one == written_asynchronously(&case), "the asynchronous writer's differs: {name}");
+}
+
+/// Checks that the file states nothing false.
+fn assert_true(file: &Bytes, name: &str) {
+    let mut found = Vec::new();
+    let checker = Checker::new(file.clone()).level(CheckLevel::Truth);
+    checker.run(|finding| found.push(finding)).expect("a check");
+    found.retain(|finding| finding.severity() > Severity::Note);
+    assert!(found.is_empty(), "{}: {name}", found[0]);
+}
+
+fn written(case: &Case, threads: usize) -> Vec<u8> {
+    let encoder = RowGroupEncoder::new(case.schema.clone(), case.options.clone());
+    let encoder = encoder.and_then(|encoder| encoder.with_threads(threads)).expect("an encoder");
+    let mut writer = Writer::over(WriteSink(Vec::new()), encoder);
+    for batch in &case.batches {
+        writer.write(batch).expect("rows");
+    }
+    writer.into_inner().expect("a file").1
+}
+
+/// Keeps what is written.
+struct Kept<'a>(&'a mut Vec<u8>);
+
+impl AsyncSink for Kept<'_> {
+    fn write(&mut self, bytes: Vec<Bytes>) -> futures_util::future::BoxFuture<'_, Result<()>> {
+        bytes.iter().for_each(|piece| self.0.extend_from_slice(piece));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn finish(&mut self) -> futures_util::future::BoxFuture<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn abort(&mut self) -> futures_util::future::BoxFuture<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+fn written_asynchronously(case: &Case) -> Vec<u8> {
+    let mut out = Vec::new();
+    let encoder = RowGroupEncoder::new(case.schema.clone(), case.options.clone());
+    let encoder = encoder.and_then(|encoder| encoder.with_threads(1)).expect("an encoder");
+    let done = block_on(async {
+        let mut writer = AsyncWriter::over(Kept(&mut out), encoder);
+        for batch in &case.batches {
+            writer.write(batch).await?;
+        }
+        writer.finish().await
+    });
+    done.expect("a file");
+    out
+}
+
+pub fn seeds() -> Vec<Vec<u8>> {
+    let seed = |i: u16| {
+        let head = Output::default().u16(i).u16(i * 7).u8(1 + (i % 3) as u8);
+        head.u64(i.into()).u64(u64::from(i) + 100).u64(u64::from(i) + 200).bytes()
+    };
+    (0..60).map(seed).collect()
+}
