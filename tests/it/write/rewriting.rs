@@ -65,7 +65,7 @@ fn small_pages() -> WriteOptions {
 #[test]
 fn random_files_joined_with_themselves_state_what_is_true() {
     every_case(300, |seed| {
-        let Case { name, schema, batches, key_values, file, wishes } = case(seed);
+        let Case { name, schema, batches, options, key_values, file, wishes } = case(seed);
         let before = read_with(open(&file)).expect("rows");
         for pages in [false, true] {
             let rewrite = Rewrite::new([open(&file), open(&file)]).verify_checksums(pages);
@@ -80,6 +80,7 @@ fn random_files_joined_with_themselves_state_what_is_true() {
                 name: name.clone(),
                 schema: schema.clone(),
                 batches: batches.clone(),
+                options: options.clone(),
                 key_values,
                 file: joined,
                 wishes: same_wishes(&wishes),

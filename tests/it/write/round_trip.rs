@@ -107,7 +107,8 @@ fn columns_of_nulls_come_back() {
                     let name = format!("{data_type} {version:?} {profile:?}");
                     let options =
                         WriteOptions::new().with_page_version(version).with_profile(profile);
-                    let mut writer = Writer::new(WriteSink(Vec::new()), schema.clone(), options)
+                    let sink = WriteSink(Vec::new());
+                    let mut writer = Writer::new(sink, schema.clone(), options.clone())
                         .unwrap_or_else(|e| panic!("{e}: {name}"));
                     writer.write(&batch).unwrap_or_else(|e| panic!("{e}: {name}"));
                     let (_, file) = writer.into_inner().unwrap_or_else(|e| panic!("{e}: {name}"));
@@ -115,6 +116,7 @@ fn columns_of_nulls_come_back() {
                         name,
                         schema: schema.clone(),
                         batches: vec![batch.clone()],
+                        options,
                         key_values: &[],
                         file: file.into(),
                         wishes: Default::default(),
@@ -135,7 +137,8 @@ fn narrow_dictionaries_come_back_from_plain_pages() {
     let schema = Arc::new(Schema::new(vec![Field::new("few", array.data_type().clone(), false)]));
     let batch = RecordBatch::try_new(schema.clone(), vec![array]).expect("a batch");
     let options = WriteOptions::new().with_dictionary(false);
-    let mut writer = Writer::new(WriteSink(Vec::new()), schema.clone(), options).expect("a writer");
+    let sink = WriteSink(Vec::new());
+    let mut writer = Writer::new(sink, schema.clone(), options.clone()).expect("a writer");
     writer.write(&batch).expect("rows");
     let (_, file) = writer.into_inner().expect("a file");
     let name = "few values".to_owned();
@@ -143,6 +146,7 @@ fn narrow_dictionaries_come_back_from_plain_pages() {
         name,
         schema,
         batches: vec![batch],
+        options,
         key_values: &[],
         file: file.into(),
         wishes: Default::default(),
