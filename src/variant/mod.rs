@@ -42,8 +42,8 @@ mod needed;
 
 pub use array::VariantArray;
 pub use array_builder::VariantArrayBuilder;
-pub use cast::cast_to_variant;
 pub use build::{VariantBuf, VariantBuilder};
+pub use cast::cast_to_variant;
 pub use elements::{MAX_DEPTH, VariantList, VariantObject};
 pub use infer::{VariantInference, VariantShredding};
 pub use json::VariantJsonOptions;
