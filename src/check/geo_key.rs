@@ -288,7 +288,10 @@ impl Boxes {
     /// `Some(None)` of an empty one.
     fn fault(&self, row: usize, bbox: Option<&Option<BoundingBox>>) -> Option<&'static str> {
         let Some(bbox) = bbox else {
-            return self.array.is_valid(row).then_some("there is a box, and no geometry");
+            // Some writers have a box of NaNs there, which says nothing.
+            let is_number = |side| self.side(side, row).is_some_and(|side| !side.is_nan());
+            let has_side = self.array.is_valid(row) && (0..4).any(is_number);
+            return has_side.then_some("there is a box, and no geometry");
         };
         if self.array.is_null(row) {
             return Some("there is a geometry, and no box");

@@ -36,7 +36,7 @@ fn scalars_become_the_values_that_hold_them() {
         let value = VariantArray::new(&cast).expect("a column").value(0).expect("a value");
         format!("{:?}", value.expect("no null").as_variant())
     };
-    let utc = || Some("UTC".into());
+    let utc = || Some(Arc::<str>::from("UTC"));
     #[rustfmt::skip]
     let table: Vec<(ArrayRef, Variant<'_>)> = vec![
         (Arc::new(BooleanArray::from(vec![true])), true.into()),
