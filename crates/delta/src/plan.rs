@@ -97,17 +97,21 @@ impl FilePlan {
     }
 
     /// The reader that returns what this plan makes batches of.
-    pub(crate) fn apply<S>(&self, reader: Reader<S>) -> marquetry::Result<Reader<S>> {
-        let mut reader = reader.target(Arc::clone(&self.target), MatchBy::FieldIdOrName)?;
+    pub(crate) fn apply<S>(&self, reader: Reader<S>) -> Reader<S> {
+        // Not `Reader::target`, which plans the read at once: it is planned when it starts.
+        let mut options = reader.read_options().clone();
+        let target = Arc::clone(&self.target);
+        options.arrow = options.arrow.with_target(target, MatchBy::FieldIdOrName);
+        let mut reader = reader.options(options);
         if self.unshreds {
             reader = reader.variants(VariantOutput::Unshredded);
         }
-        Ok(match &self.row_number {
+        match &self.row_number {
             Some(name) => {
                 reader.virtual_column(VirtualColumn::RowNumber { name: Arc::clone(name) })
             }
             None => reader,
-        })
+        }
     }
 }
 

@@ -47,7 +47,7 @@ impl Request {
         let reader = reader.options(options());
         let file = reader.schema().map_err(at(location))?;
         let plan = FilePlan::new(&self.wanted, file.fields(), location)?;
-        let mut reader = plan.apply(reader).map_err(at(location))?;
+        let mut reader = plan.apply(reader);
         if let Some(rows) = self.batch_rows {
             reader = reader.batch_rows(rows);
         }

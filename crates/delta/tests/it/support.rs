@@ -28,6 +28,17 @@ pub(crate) fn default_engine() -> Arc<dyn Engine> {
     Arc::new(DefaultEngineBuilder::new(local_store()).build())
 }
 
+/// The kernel's engine, as it needs to be to write checkpoints.
+pub(crate) fn writing_engine() -> Arc<dyn Engine> {
+    use delta_kernel_default_engine::executor::tokio::TokioMultiThreadExecutor;
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let executor = TokioMultiThreadExecutor::new(runtime.handle().clone());
+    // As long as the process: the executor only borrows it.
+    std::mem::forget(runtime);
+    let builder = DefaultEngineBuilder::new(local_store());
+    Arc::new(builder.with_task_executor(Arc::new(executor)).build())
+}
+
 /// Ours around it.
 pub(crate) fn our_engine() -> Arc<dyn Engine> {
     Arc::new(MarquetryEngine::new(default_engine(), local_store()))

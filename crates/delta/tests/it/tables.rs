@@ -132,17 +132,7 @@ fn tables_and_checkpoints_of_either_engine_are_those_of_the_other() {
         })
         .collect();
     expected.sort();
-    let default = || -> Arc<dyn Engine> {
-        use delta_kernel_default_engine::DefaultEngineBuilder;
-        use delta_kernel_default_engine::executor::tokio::TokioMultiThreadExecutor;
-        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        let executor = TokioMultiThreadExecutor::new(runtime.handle().clone());
-        // As long as the process: the executor only borrows it.
-        std::mem::forget(runtime);
-        let builder = DefaultEngineBuilder::new(local_store());
-        Arc::new(builder.with_task_executor(Arc::new(executor)).build())
-    };
-    for writer in [our_engine(), default()] {
+    for writer in [our_engine(), writing_engine()] {
         let folder = tempfile::tempdir().expect("a folder");
         table(folder.path());
         let few = || Some(Predicate::gt(column_expr!("id"), Scalar::from(450i64)));

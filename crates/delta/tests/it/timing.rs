@@ -156,3 +156,34 @@ fn timing_of_checkpoints() {
         );
     }
 }
+
+/// A checkpoint of each engine, of the first table that is named above.
+#[test]
+#[ignore = "needs a folder of tables"]
+fn timing_of_large_checkpoints() {
+    let folder = std::env::var("MARQUETRY_DELTA_TABLES").expect("a folder of tables");
+    let log = std::path::Path::new(&folder).join("300k-add-files-100-col-partitioned/_delta_log");
+    let (ours, default) = (our_engine(), default_engine());
+    for (name, writer) in [("ours", our_engine()), ("the kernel's", writing_engine())] {
+        let copy = tempfile::tempdir().expect("a folder");
+        let to = copy.path().join("_delta_log");
+        std::fs::create_dir(&to).expect("a folder");
+        for entry in std::fs::read_dir(&log).expect("a log") {
+            let entry = entry.expect("an entry");
+            std::fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+        }
+        let url = url::Url::from_directory_path(copy.path()).expect("a path");
+        let snapshot = Snapshot::builder_for(url).build(writer.as_ref()).expect("a snapshot");
+        snapshot.checkpoint(writer.as_ref(), None).expect("a checkpoint");
+        let files: Vec<_> = std::fs::read_dir(&to)
+            .expect("a log")
+            .map(|entry| entry.expect("an entry").path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "parquet"))
+            .map(|path| meta_of(&path))
+            .collect();
+        println!("{name} writes {} bytes", files.iter().map(|file| file.size).sum::<u64>());
+        let footer = default.parquet_handler().read_parquet_footer(&files[0]).expect("a footer");
+        let read = |engine| rows_of(engine, &files, &footer.schema);
+        ratio(&format!("a checkpoint that {name} wrote"), || read(&ours), || read(&default));
+    }
+}
