@@ -326,7 +326,7 @@ fn salvaged(rng: &mut Rng) {
     source.file = PLAIN.slice(..rng.usize(PLAIN.len() / 4..=PLAIN.len()));
     source.plan().kinds.retain(|kind| *kind != Answer::Changed);
     let schema = Reader::new(Bytes::clone(&PLAIN)).expect("a file");
-    let salvage = Salvage::new(source.clone()).schema_of(&schema).expect("a schema");
+    let salvage = Salvage::new(source).schema_of(&schema).expect("a schema");
     let Ok(found) = salvage.row_group_rows(GROUP).find() else { return };
     let recovered = found.account().rows_recovered();
     assert!(recovered <= ROWS as u64, "{recovered} rows");
