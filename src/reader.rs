@@ -5,6 +5,7 @@ mod batch_output;
 mod null_pages;
 mod batches;
 mod builder;
+mod leaf_entries;
 #[cfg(feature = "async")]
 mod stream;
 #[cfg(all(feature = "async", feature = "engine"))]
@@ -17,7 +18,6 @@ mod blocks;
 mod shuffle;
 mod external;
 mod chunk_parts;
-mod leaf_entries;
 #[cfg(feature = "async")]
 mod streams;
 #[cfg(feature = "object_store")]

@@ -18,18 +18,18 @@ const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The entries of a column chunk, some rows at a time: made by [`Reader::leaf_entries`].
 ///
-/// An item is `Malformed` if the chunk has fewer or more rows than its row group, or a page breaks a
-/// rule; `Limit(Memory)` if the rows do not fit; `Io`. Nothing comes after an error.
+/// An item is `Malformed` if the chunk has fewer or more rows than its row group, or a page breaks
+/// a rule; `Limit(Memory)` if the rows do not fit; `Io`. Nothing comes after an error.
 pub struct LeafBatches<'a, S> {
-    reader: &'a Reader<S>,
+    pub(super) reader: &'a Reader<S>,
     chunk: ChunkEntries,
     row_group: usize,
     leaf: usize,
     /// Where the bytes of the chunk end.
     end: u64,
     /// The bytes that were fetched last, and where they begin.
-    window: (u64, Bytes),
-    is_done: bool,
+    pub(super) window: (u64, Bytes),
+    pub(super) is_done: bool,
 }
 
 impl<S> Reader<S> {
@@ -84,12 +84,12 @@ impl<S> fmt::Debug for LeafBatches<'_, S> {
 
 impl<S> LeafBatches<'_, S> {
     /// Decodes until entries are done, or bytes are missing.
-    fn step(&mut self, given: Option<Bytes>) -> Result<Step<Option<LeafEntries>>> {
+    pub(super) fn step(&mut self, given: Option<Bytes>) -> Result<Step<Option<LeafEntries>>> {
         self.chunk.step(self.reader.options.batch_rows, given)
     }
 
     /// The bytes of `range`, if they were fetched.
-    fn held(&self, range: &Range<u64>) -> Option<Bytes> {
+    pub(super) fn held(&self, range: &Range<u64>) -> Option<Bytes> {
         let (offset, bytes) = &self.window;
         let start = saturated(range.start.checked_sub(*offset)?);
         let end = start.checked_add(saturated(range.end - range.start))?;
@@ -97,12 +97,15 @@ impl<S> LeafBatches<'_, S> {
     }
 
     /// The bytes to fetch for `range`: more than that, if it is short.
-    fn window_of(&self, range: &Range<u64>) -> Range<u64> {
+    pub(super) fn window_of(&self, range: &Range<u64>) -> Range<u64> {
         range.start..range.end.max(self.end.min(range.start.saturating_add(WINDOW_BYTES)))
     }
 
     /// Notes the end; errors are named, and nothing is read after one.
-    fn ended(&mut self, next: Result<Option<LeafEntries>>) -> Option<Result<LeafEntries>> {
+    pub(super) fn ended(
+        &mut self,
+        next: Result<Option<LeafEntries>>,
+    ) -> Option<Result<LeafEntries>> {
         self.is_done = !matches!(next, Ok(Some(_)));
         let Self { reader, row_group, leaf, .. } = self;
         next.map_err(|e: Error| reader.name(reader.at_chunk(e, *row_group, *leaf))).transpose()
@@ -132,42 +135,6 @@ impl LeafBatches<'_, Arc<dyn Source>> {
                         let window = self.window_of(&range);
                         let start = window.start;
                         self.window = (start, read_exactly(&*self.reader.source, window)?);
-                    }
-                    self.held(&range)
-                }
-            };
-        }
-    }
-}
-
-#[cfg(feature = "async")]
-impl LeafBatches<'_, Arc<dyn crate::io::AsyncSource>> {
-    /// The next rows; `None` after the last.
-    ///
-    /// # Errors
-    /// As the items of a [`Reader`] whose bytes do not come asynchronously: `Malformed` if the
-    /// chunk has fewer or more rows than its row group, or a page breaks a rule; `Limit(Memory)`;
-    /// `Io`.
-    pub async fn next_batch(&mut self) -> Result<Option<LeafEntries>> {
-        if self.is_done {
-            return Ok(None);
-        }
-        let next = self.fetch_next().await;
-        self.ended(next).transpose()
-    }
-
-    async fn fetch_next(&mut self) -> Result<Option<LeafEntries>> {
-        let mut given = None;
-        loop {
-            given = match self.step(given)? {
-                Step::Done(entries) => return Ok(entries),
-                Step::NeedsMore(range) => {
-                    if self.held(&range).is_none() {
-                        let (window, end) = (self.window_of(&range), self.reader.end.clone());
-                        let source = &self.reader.source;
-                        let start = window.start;
-                        let bytes = crate::io::read_range_async(source, end, window).await?;
-                        self.window = (start, bytes);
                     }
                     self.held(&range)
                 }

@@ -12,11 +12,12 @@ use futures_util::TryStreamExt;
 
 use super::batch_output::BatchOutput;
 use super::file::{PARALLEL_FROM, Reader};
+use super::leaf_entries::LeafBatches;
 use crate::crypt::Decryption;
 use crate::error::Result;
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
 use crate::limits::Limits;
-use crate::read::{Metadata, OnDamage, PageCache, Plan, row_filter};
+use crate::read::{LeafEntries, Metadata, OnDamage, PageCache, Plan, Step, row_filter};
 
 /// An open Parquet file whose bytes come from an [`AsyncSource`], such as an object store.
 ///
@@ -216,5 +217,40 @@ impl Stream for BatchStream {
             self.driver = None;
         }
         Poll::Ready(next.transpose())
+    }
+}
+
+impl LeafBatches<'_, Arc<dyn AsyncSource>> {
+    /// The next rows; `None` after the last.
+    ///
+    /// # Errors
+    /// As the items of a [`Reader`] whose bytes do not come asynchronously: `Malformed` if the
+    /// chunk has fewer or more rows than its row group, or a page breaks a rule; `Limit(Memory)`;
+    /// `Io`.
+    pub async fn next_batch(&mut self) -> Result<Option<LeafEntries>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let next = self.fetch_next().await;
+        self.ended(next).transpose()
+    }
+
+    async fn fetch_next(&mut self) -> Result<Option<LeafEntries>> {
+        let mut given = None;
+        loop {
+            given = match self.step(given)? {
+                Step::Done(entries) => return Ok(entries),
+                Step::NeedsMore(range) => {
+                    if self.held(&range).is_none() {
+                        let (window, end) = (self.window_of(&range), self.reader.end.clone());
+                        let source = &self.reader.source;
+                        let start = window.start;
+                        let bytes = crate::io::read_range_async(source, end, window).await?;
+                        self.window = (start, bytes);
+                    }
+                    self.held(&range)
+                }
+            };
+        }
     }
 }
