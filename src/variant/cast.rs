@@ -96,7 +96,7 @@ enum CastKind {
     /// The entries of each row, their keys and their values.
     Map(Vec<Range<usize>>, ArrayRef, Box<CastSource>),
     Union(UnionArray, Vec<(i8, CastSource)>),
-    Variant(VariantArray),
+    Variant(Box<VariantArray>),
 }
 
 impl CastSource {
@@ -120,7 +120,7 @@ impl CastSource {
             }
             DataType::Null => CastKind::Null,
             DataType::Struct(_) if VariantArray::is_variant(field) => {
-                CastKind::Variant(VariantArray::try_from(array)?)
+                CastKind::Variant(Box::new(VariantArray::try_from(array)?))
             }
             DataType::Struct(fields) => {
                 let members = fields.iter().zip(array.as_struct().columns());

@@ -26,7 +26,7 @@ pub(super) struct NestedBuilder {
 enum NestedKind {
     /// With its type.
     Scalar(Box<ScalarBuilder>, DataType),
-    Variant(VariantArrayBuilder),
+    Variant(Box<VariantArrayBuilder>),
     /// With its element, and whether its offsets have 64 bits.
     List(Lists, FieldRef, bool),
     Struct(Fields, Vec<NestedBuilder>, NullBufferBuilder),
@@ -62,7 +62,7 @@ impl NestedBuilder {
         };
         let kind = match data_type {
             DataType::Struct(_) if *data_type == VariantArray::unshredded_type() => {
-                NestedKind::Variant(VariantArrayBuilder::new())
+                NestedKind::Variant(Box::default())
             }
             DataType::Struct(fields) => {
                 let builders = fields.iter().map(of_field).collect::<Result<_>>()?;

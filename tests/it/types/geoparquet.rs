@@ -432,7 +432,7 @@ fn what_a_key_cannot_state_is_an_error_before_the_first_row() {
         let schema = Arc::new(Schema::new(vec![field]));
         let options = WriteOptions::new().with_geo(geo);
         let writer = marquetry::Writer::new(WriteSink(Vec::new()), schema, options);
-        writer.err().expect("an error").kind()
+        writer.map(drop).expect_err("an error").kind()
     };
     let of = |metadata: &str| {
         let extension =
