@@ -221,8 +221,10 @@ pub fn run(data: &[u8]) {
     }
     let small = reader.clone().batch_rows(7);
     assert_agree(&best, &rows(&small), "small batches");
-    let views = rows(&reader.clone().views(true));
-    assert_eq!(views.is_ok(), best.is_ok(), "views: {views:?} {best:?}");
+    // A dictionary that no row refers to is looked at by one of them.
+    if let (Ok(views), Ok(best)) = (rows(&reader.clone().views(true)), &best) {
+        assert_eq!(views.count(), best.count(), "views");
+    }
     if let Ok(Rows { batches, is_all: true }) = &best {
         skipping(&reader, batches);
     }
