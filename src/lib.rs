@@ -51,6 +51,7 @@
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
 //! | probe a bloom filter, or merge several | [`Reader::bloom_filter`], [`BloomFilter`] |
 //! | read a dictionary page alone | [`Reader::dictionary_values`] |
+//! | read levels and values without assembly | [`Reader::leaf_entries`] |
 //! | know which readers open a file | [`readers::readers_of`]; `marq readers` |
 //! | explain each byte of a file | `inspect::Inspector` (feature `inspect`); `marq hexdump` |
 //! | check that a file states nothing false | `check::Checker` (feature `check`); `marq check` |
