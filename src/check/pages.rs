@@ -20,19 +20,19 @@ pub(super) struct PageWalk<'f> {
     /// Where the next page begins.
     at: u64,
     /// Bytes of the chunk that were read and are not done with, one after the other.
-    windows: VecDeque<Window>,
+    windows: VecDeque<ReadWindow>,
     /// The memory of bytes that were joined last.
     joined: Option<Reservation>,
 }
 
 /// Bytes that were read together.
-struct Window {
+struct ReadWindow {
     start: u64,
     bytes: Bytes,
     _memory: Reservation,
 }
 
-impl Window {
+impl ReadWindow {
     fn end(&self) -> u64 {
         self.start.saturating_add(self.bytes.len() as u64)
     }
@@ -134,7 +134,7 @@ impl<'f> PageWalk<'f> {
         if self.windows.front().is_some_and(|window| window.start > start) {
             self.windows.clear();
         }
-        let read = self.windows.back().map_or(start, Window::end);
+        let read = self.windows.back().map_or(start, ReadWindow::end);
         if read < wanted.end {
             match self.read(read..wanted.end) {
                 Err(error) if is_limit(&error) && !self.windows.is_empty() => {
@@ -168,7 +168,7 @@ impl<'f> PageWalk<'f> {
             Err(error) if is_limit(&error) && wide > range.end => self.file.read(range.clone())?,
             read => read?,
         };
-        self.windows.push_back(Window { start: range.start, bytes, _memory: memory });
+        self.windows.push_back(ReadWindow { start: range.start, bytes, _memory: memory });
         Ok(())
     }
 

@@ -7,11 +7,11 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LevelBuffer {
     len: usize,
-    form: LevelForm,
+    form: BufferForm,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum LevelForm {
+enum BufferForm {
     Uniform(u16),
     Regular(Period),
     Mixed(Vec<u16>),
@@ -63,7 +63,7 @@ pub(crate) enum LevelView<'a> {
 
 impl Default for LevelBuffer {
     fn default() -> Self {
-        Self { len: 0, form: LevelForm::Uniform(0) }
+        Self { len: 0, form: BufferForm::Uniform(0) }
     }
 }
 
@@ -76,34 +76,34 @@ impl LevelBuffer {
     /// Bytes of memory held.
     pub(crate) fn bytes_held(&self) -> usize {
         match &self.form {
-            LevelForm::Mixed(levels) => levels.len() * size_of::<u16>(),
-            LevelForm::Uniform(_) | LevelForm::Regular(_) => 0,
+            BufferForm::Mixed(levels) => levels.len() * size_of::<u16>(),
+            BufferForm::Uniform(_) | BufferForm::Regular(_) => 0,
         }
     }
 
     /// The level of all slots, or those of each.
     pub(crate) fn view(&self) -> LevelView<'_> {
         match &self.form {
-            LevelForm::Uniform(level) => LevelView::Uniform(*level),
-            LevelForm::Regular(period) => LevelView::Regular(*period),
-            LevelForm::Mixed(levels) => LevelView::Mixed(levels),
+            BufferForm::Uniform(level) => LevelView::Uniform(*level),
+            BufferForm::Regular(period) => LevelView::Regular(*period),
+            BufferForm::Mixed(levels) => LevelView::Mixed(levels),
         }
     }
 
     /// The level of a slot, which must be there.
     pub(crate) fn level(&self, slot: usize) -> u16 {
         match &self.form {
-            LevelForm::Uniform(level) => *level,
-            LevelForm::Regular(period) => period.level(slot),
-            LevelForm::Mixed(levels) => levels[slot],
+            BufferForm::Uniform(level) => *level,
+            BufferForm::Regular(period) => period.level(slot),
+            BufferForm::Mixed(levels) => levels[slot],
         }
     }
 
     /// The level of all slots, if all are the same (also if there are none).
     pub(crate) fn uniform(&self) -> Option<u16> {
         match self.form {
-            LevelForm::Uniform(level) => Some(level),
-            LevelForm::Regular(_) | LevelForm::Mixed(_) => None,
+            BufferForm::Uniform(level) => Some(level),
+            BufferForm::Regular(_) | BufferForm::Mixed(_) => None,
         }
     }
 
@@ -113,8 +113,8 @@ impl LevelBuffer {
             return;
         }
         match &self.form {
-            _ if self.len == 0 => self.form = LevelForm::Uniform(level),
-            LevelForm::Uniform(uniform) if *uniform == level => {}
+            _ if self.len == 0 => self.form = BufferForm::Uniform(level),
+            BufferForm::Uniform(uniform) if *uniform == level => {}
             _ => {
                 let end = self.len + n;
                 self.make_explicit(n).resize(end, level);
@@ -128,8 +128,8 @@ impl LevelBuffer {
         let n = lists * period.slots;
         match &self.form {
             _ if n == 0 => {}
-            _ if self.len == 0 => self.form = LevelForm::Regular(period),
-            LevelForm::Regular(before) if *before == period => {}
+            _ if self.len == 0 => self.form = BufferForm::Regular(period),
+            BufferForm::Regular(before) if *before == period => {}
             _ => self.make_explicit(n).extend(period.levels(0..n)),
         }
         self.len += n;
@@ -148,7 +148,7 @@ impl LevelBuffer {
     pub(crate) fn push_vec(&mut self, levels: Vec<u16>) {
         if self.len == 0 && !levels.is_empty() {
             self.len = levels.len();
-            self.form = LevelForm::Mixed(levels);
+            self.form = BufferForm::Mixed(levels);
         } else {
             self.push_slice(&levels);
         }
@@ -175,20 +175,20 @@ impl LevelBuffer {
     /// The vector form of the slots so far, to which `more` are appended.
     fn make_explicit(&mut self, more: usize) -> &mut Vec<u16> {
         let explicit = match &self.form {
-            LevelForm::Mixed(_) => None,
-            LevelForm::Uniform(level) => {
+            BufferForm::Mixed(_) => None,
+            BufferForm::Uniform(level) => {
                 let mut levels = Vec::with_capacity(self.len + more);
                 levels.resize(self.len, *level);
                 Some(levels)
             }
-            LevelForm::Regular(period) => Some(period.levels(0..self.len)),
+            BufferForm::Regular(period) => Some(period.levels(0..self.len)),
         };
         if let Some(levels) = explicit {
-            self.form = LevelForm::Mixed(levels);
+            self.form = BufferForm::Mixed(levels);
         }
         match &mut self.form {
-            LevelForm::Mixed(levels) => levels,
-            LevelForm::Uniform(_) | LevelForm::Regular(_) => unreachable!("made explicit above"),
+            BufferForm::Mixed(levels) => levels,
+            BufferForm::Uniform(_) | BufferForm::Regular(_) => unreachable!("made explicit above"),
         }
     }
 }

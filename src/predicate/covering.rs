@@ -85,8 +85,8 @@ impl Covering {
     /// two, one is enough, unless the rectangle crosses the antimeridian, which needs both for x.
     pub(super) fn exclusions(&self, rectangle: &Rectangle) -> [[Exclusion; 2]; 2] {
         let Rectangle { xmin, ymin, xmax, ymax } = *rectangle;
-        let above = |leaf, than| Exclusion { leaf, side: Side::AllAbove(than) };
-        let below = |leaf, than| Exclusion { leaf, side: Side::AllBelow(than) };
+        let above = |leaf, than| Exclusion { leaf, side: BoxSide::AllAbove(than) };
+        let below = |leaf, than| Exclusion { leaf, side: BoxSide::AllBelow(than) };
         [
             [above(self.xmin, xmax), below(self.xmax, xmin)],
             [above(self.ymin, ymax), below(self.ymax, ymin)],
@@ -102,8 +102,8 @@ impl Covering {
             return false;
         }
         match by.side {
-            Side::AllAbove(max) => least.is_some_and(|least| least > max),
-            Side::AllBelow(min) => greatest.is_some_and(|greatest| greatest < min),
+            BoxSide::AllAbove(max) => least.is_some_and(|least| least > max),
+            BoxSide::AllBelow(min) => greatest.is_some_and(|greatest| greatest < min),
         }
     }
 
@@ -130,11 +130,11 @@ impl Covering {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exclusion {
     pub(super) leaf: usize,
-    side: Side,
+    side: BoxSide,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Side {
+enum BoxSide {
     AllAbove(f64),
     AllBelow(f64),
 }

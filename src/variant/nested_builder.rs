@@ -28,11 +28,11 @@ enum NestedKind {
     Scalar(Box<ScalarBuilder>, DataType),
     Variant(Box<VariantArrayBuilder>),
     /// With its element, and whether its offsets have 64 bits.
-    List(Lists, FieldRef, bool),
+    List(ListsBuilder, FieldRef, bool),
     Struct(Fields, Vec<NestedBuilder>, NullBufferBuilder),
 }
 
-struct Lists {
+struct ListsBuilder {
     ends: Vec<i32>,
     nulls: NullBufferBuilder,
     elements: Box<NestedBuilder>,
@@ -70,7 +70,8 @@ impl NestedBuilder {
             }
             DataType::List(element) | DataType::LargeList(element) => {
                 let elements = Box::new(of_field(element)?);
-                let lists = Lists { ends: vec![0], nulls: NullBufferBuilder::new(0), elements };
+                let lists =
+                    ListsBuilder { ends: vec![0], nulls: NullBufferBuilder::new(0), elements };
                 let is_large = matches!(data_type, DataType::LargeList(_));
                 NestedKind::List(lists, element.clone(), is_large)
             }
@@ -121,7 +122,7 @@ impl NestedBuilder {
         Ok(match self.kind {
             NestedKind::Scalar(builder, data_type) => builder.finish(len, &data_type)?,
             NestedKind::Variant(mut builder) => Arc::new(builder.finish()?),
-            NestedKind::List(Lists { ends, mut nulls, elements }, field, is_large) => {
+            NestedKind::List(ListsBuilder { ends, mut nulls, elements }, field, is_large) => {
                 let (elements, nulls) = (elements.finish()?, nulls.finish());
                 if is_large {
                     let ends: Vec<i64> = ends.into_iter().map(i64::from).collect();
@@ -141,7 +142,7 @@ impl NestedBuilder {
     }
 }
 
-impl Lists {
+impl ListsBuilder {
     fn push(&mut self, list: Option<&VariantList<'_>>) -> Result<()> {
         if let Some(list) = list {
             for element in list.iter() {

@@ -145,7 +145,7 @@ impl GeoKey<'_> {
         if (self.is_hidden)(leaf) {
             return Ok(column);
         }
-        let mut found = Summary::default();
+        let mut found = GeoSummary::default();
         for row_group in &metadata.row_groups {
             found.add(row_group.columns.get(leaf).and_then(|chunk| chunk.meta_data.as_ref()));
         }
@@ -213,7 +213,7 @@ fn crs_of(crs: Option<&str>, key_values: &[KeyValue], old: Option<&GeoColumn>) -
 }
 
 /// The geospatial statistics of all row groups.
-struct Summary {
+struct GeoSummary {
     /// Whether each chunk with geometries has statistics with a box.
     is_known: bool,
     are_types_known: bool,
@@ -221,13 +221,13 @@ struct Summary {
     bbox: Option<BoundingBox>,
 }
 
-impl Default for Summary {
+impl Default for GeoSummary {
     fn default() -> Self {
         Self { is_known: true, are_types_known: true, codes: Vec::new(), bbox: None }
     }
 }
 
-impl Summary {
+impl GeoSummary {
     fn add(&mut self, meta: Option<&ColumnMetaData>) {
         if meta.is_some_and(is_all_null) {
             return;
