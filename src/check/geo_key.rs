@@ -11,6 +11,7 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
+use super::boxes::side_without;
 use super::context::FileContext;
 use super::finding::{CheckLevel, Finding, Findings};
 use super::kind::FindingKind as K;
@@ -236,7 +237,7 @@ impl GeometryRows<'_> {
         }
         let Some(found) = self.collector.finish() else { return };
         if let (Some(stated), Some(found)) = (&self.column.bbox, &found.bbox)
-            && let Some((name, stated, found)) = stated.side_without(found)
+            && let Some((name, stated, found)) = side_without(stated, found)
         {
             let (stated, found) = (format!("{stated:?}"), format!("{found:?}"));
             place(Finding::lie(K::GeoBoxTooSmall, name, stated, found));

@@ -20,6 +20,7 @@ mod order;
 mod values;
 mod rules;
 mod facts;
+mod boxes;
 mod siblings;
 mod levels;
 mod sorting;

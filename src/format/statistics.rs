@@ -82,30 +82,4 @@ impl BoundingBox {
     pub fn new(xmin: f64, xmax: f64, ymin: f64, ymax: f64) -> Self {
         Self { xmin, xmax, ymin, ymax, ..Self::default() }
     }
-
-    /// A side that a part of the box `found` is outside of, with that side of both.
-    pub(crate) fn side_without(&self, found: &Self) -> Option<(&'static str, f64, f64)> {
-        let stated = self;
-        // A box around the antimeridian has what is east of the one, or west of the other.
-        let wraps = stated.xmin > stated.xmax;
-        let x = [("xmin", stated.xmin, found.xmin, false), ("xmax", stated.xmax, found.xmax, true)];
-        let y = [("ymin", stated.ymin, found.ymin, false), ("ymax", stated.ymax, found.ymax, true)];
-        let pair = |name, stated: Option<f64>, found: Option<f64>, is_max| {
-            Some((name, stated?, found?, is_max))
-        };
-        let others = [
-            pair("zmin", stated.zmin, found.zmin, false),
-            pair("zmax", stated.zmax, found.zmax, true),
-            pair("mmin", stated.mmin, found.mmin, false),
-            pair("mmax", stated.mmax, found.mmax, true),
-        ];
-        let x = x.into_iter().filter(|_| !wraps);
-        let sides = x.chain(y).chain(others.into_iter().flatten());
-        sides
-            .filter(
-                |(_, stated, found, is_max)| if *is_max { stated < found } else { stated > found },
-            )
-            .map(|(name, stated, found, _)| (name, stated, found))
-            .next()
-    }
 }

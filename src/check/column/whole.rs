@@ -1,6 +1,7 @@
 //! Compares what the footer states of a chunk with what all its pages were.
 
 use super::state::{ColumnCheck, Tally};
+use crate::check::boxes::side_without;
 use crate::check::distinct::DistinctValues;
 use crate::check::finding::{CheckLevel, Finding, Findings};
 use crate::check::kind::FindingKind as K;
@@ -232,7 +233,7 @@ impl ColumnCheck<'_> {
         let found = self.geometries.as_ref().and_then(GeospatialCollector::finish);
         let (Some(stated), Some(found)) = (&self.meta.geospatial_statistics, found) else { return };
         if let (Some(stated), Some(found)) = (&stated.bbox, &found.bbox)
-            && let Some((name, stated, found)) = stated.side_without(found)
+            && let Some((name, stated, found)) = side_without(stated, found)
         {
             let (stated, found) = (format!("{stated:?}"), format!("{found:?}"));
             findings.push(Finding::lie(K::ChunkBoxTooSmall, name, stated, found));
