@@ -209,11 +209,11 @@ fn predicates_leave_the_files_that_the_kernel_leaves() {
         let Ok(snapshot) = Snapshot::builder_for(url).build(default.as_ref()) else { continue };
         let all = files(default.as_ref(), &root, &Predicate::literal(true)).unwrap_or_default();
         for field in snapshot.schema().fields().take(6) {
-            let scalars: Vec<Scalar> = match field.data_type() {
-                &DataType::LONG => [-1i64, 1, 5, 150, 100_000].map(Scalar::from).into(),
-                &DataType::INTEGER => [-1i32, 1, 5, 150, 100_000].map(Scalar::from).into(),
-                &DataType::STRING => ["", "1", "b", "m"].map(Scalar::from).into(),
-                &DataType::DATE => [0, 10_000, 19_000].map(Scalar::Date).into(),
+            let scalars: Vec<Scalar> = match *field.data_type() {
+                DataType::LONG => [-1i64, 1, 5, 150, 100_000].map(Scalar::from).into(),
+                DataType::INTEGER => [-1i32, 1, 5, 150, 100_000].map(Scalar::from).into(),
+                DataType::STRING => ["", "1", "b", "m"].map(Scalar::from).into(),
+                DataType::DATE => [0, 10_000, 19_000].map(Scalar::Date).into(),
                 _ => continue,
             };
             let column = || Expression::column([field.name()]);
