@@ -20,6 +20,7 @@ use crate::schema::geo_key::GeoCrs;
 /// use arrow_array::{BinaryArray, RecordBatch};
 /// use arrow_schema::{DataType, Field, Schema};
 /// use marquetry::geo::{GeoMetadata, GeoOptions};
+/// use marquetry::io::WriteSink;
 /// use marquetry::{Reader, WriteOptions, Writer};
 ///
 /// // Byte order, type, x, y.
@@ -37,10 +38,9 @@ use crate::schema::geo_key::GeoCrs;
 /// )?;
 ///
 /// let options = WriteOptions::new().with_geo(GeoOptions::new());
-/// let mut file = Vec::new();
-/// let mut writer = Writer::with_options(&mut file, schema, options)?;
+/// let mut writer = Writer::new(WriteSink(Vec::new()), schema, options)?;
 /// writer.write(&batch)?;
-/// writer.finish()?;
+/// let (_, file) = writer.into_inner()?;
 ///
 /// let reader = Reader::new(bytes::Bytes::from(file))?;
 /// let geo = GeoMetadata::find(reader.metadata().key_values())?.expect("it was asked for");

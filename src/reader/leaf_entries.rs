@@ -46,9 +46,10 @@ impl<S> Reader<S> {
     /// use marquetry::arrow_array::Array;
     ///
     /// let reader = Reader::open("testdata/trips.parquet")?;
-    /// let leaf = reader.metadata().schema().leaf_named("stops.list.element.name")?;
-    /// let (max_def, index) = (leaf.max_def, leaf.index);
-    /// for entries in reader.leaf_entries(0, index)? {
+    /// let schema = reader.metadata().schema();
+    /// let leaf = schema.leaf_named("stops.list.element.name")?;
+    /// let max_def = schema.leaf(leaf)?.max_def;
+    /// for entries in reader.leaf_entries(0, leaf)? {
     ///     let entries = entries?;
     ///     let begun = entries.repetition_levels.iter().filter(|level| **level == 0).count();
     ///     assert_eq!(begun, entries.rows);
