@@ -428,9 +428,12 @@ mod tests {
     use crate::error::ErrorKind;
 
     /// The metadata of one column, with these members beside those that are required.
-    fn of_column(members: &str) -> String {
-        let column = format!("{{\"encoding\":\"WKB\",\"geometry_types\":[]{members}}}");
+    fn with_column(column: &str) -> String {
         format!("{{\"version\":\"1.1.0\",\"primary_column\":\"g\",\"columns\":{{\"g\":{column}}}}}")
+    }
+
+    fn of_column(members: &str) -> String {
+        with_column(&format!("{{\"encoding\":\"WKB\",\"geometry_types\":[]{members}}}"))
     }
 
     #[test]
@@ -468,8 +471,8 @@ mod tests {
             ("{}".to_owned(), "columns"),
             ("{\"columns\":{}}".to_owned(), "version"),
             ("{\"columns\":{},\"version\":1}".to_owned(), "version"),
-            ("{\"version\":\"1.1.0\",\"columns\":{\"g\":1}}".to_owned(), "columns.g"),
-            ("{\"version\":\"1.1.0\",\"columns\":{\"g\":{}}}".to_owned(), "columns.g.encoding"),
+            (with_column("1"), "columns.g"),
+            (with_column("{}"), "columns.g.encoding"),
             (of_column(",\"crs\":\"EPSG:4326\""), "columns.g.crs"),
             (of_column(",\"bbox\":[1,2,3]"), "columns.g.bbox"),
             (of_column(",\"bbox\":[1,2,3,NaN]"), "columns"),
