@@ -35,7 +35,11 @@ pub(super) fn mark(schema: &Schema, key_values: &[KeyValue], shapes: &mut [Shape
             continue;
         }
         if let Some(extension) = Extension::of_geo_key(column) {
-            extension.write(Arc::make_mut(&mut shape.field).metadata_mut());
+            let field = Arc::make_mut(&mut shape.field);
+            // Collected, because Arrow 60 has a type of its own for metadata.
+            let mut metadata = std::mem::take(field.metadata_mut()).into_iter().collect();
+            extension.write(&mut metadata);
+            field.set_metadata(metadata);
         }
     }
     Ok(())
