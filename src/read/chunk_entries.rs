@@ -14,7 +14,7 @@ use super::page_list::PageList;
 use super::supplied::Step;
 use super::walk::ChunkWalk;
 use crate::bytes::saturated;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Spec};
 use crate::limits::Budget;
 use crate::schema::{ArrowOptions, Projection, to_arrow};
 use crate::simd::planes::LevelBitPlanes;
@@ -38,8 +38,13 @@ pub struct LeafEntries {
 }
 
 impl LeafEntries {
-    fn new(batch: LeafBatch, rows: usize, max_def: u16) -> Result<Self> {
-        let LeafBatch { array, def, rep, max_rep, .. } = batch;
+    /// The entries of decoded rows. A run of levels takes no memory before it is written out, so
+    /// that what it takes then is counted first.
+    fn new(batch: LeafBatch, rows: usize, max_def: u16, budget: &Budget) -> Result<Self> {
+        let LeafBatch { array, def, rep, max_rep, memory: _decoded, .. } = batch;
+        let levels = def.len().saturating_add(rep.len()).saturating_mul(size_of::<u16>());
+        let bytes = levels.saturating_add(array.get_buffer_memory_size());
+        let _memory = budget.take_for("the levels and values of a leaf", bytes)?;
         let values = match array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
             None => array,
             Some(nulls) => {
@@ -57,11 +62,13 @@ impl LeafEntries {
     }
 }
 
+/// Rows that memory is taken for before they are decoded.
+const MAX_RESERVED_ROWS: usize = 65_536;
+
 /// A column chunk whose entries are decoded.
 pub(crate) struct ChunkEntries {
     reader: LeafReader,
-    /// Where the bytes of the chunk end in the file.
-    pub(crate) end: u64,
+    budget: Budget,
     max_def: u16,
     rows_left: u64,
     /// Rows of the step that waits for bytes.
@@ -85,14 +92,30 @@ impl ChunkEntries {
         let walk = ChunkWalk::new(footer, metadata.file_len(), row_group, leaf, &options.limits)?;
         let rows_left = footer.row_group_rows(row_group)?;
         let spec = leaf_spec(metadata, leaf, options)?;
-        let (range, end) = (walk.range.clone(), walk.range.end);
+        let stored = footer.column_chunk(row_group, leaf)?.meta_data.map(|meta| meta.r#type);
+        let expected = spec.leaf.physical.format_type();
+        if let Some(found) = stored.filter(|found| *found != expected) {
+            return Err(Error::mismatch(Spec::Metadata("ColumnMetaData"), "type", expected, found));
+        }
+        let range = walk.range.clone();
         let (slots, mut context) = walk.into_parts();
+        // Even an empty list takes a slot.
+        if slots < rows_left {
+            let rows = format_args!("at least the {rows_left} rows of the row group");
+            return Err(Error::mismatch(
+                Spec::Metadata("ColumnMetaData"),
+                "num_values",
+                rows,
+                slots,
+            ));
+        }
         context.ignore_is_compressed = footer.quirks().ignores_is_compressed;
         context.verify_checksums = options.verify_checksums;
         let pages = Pages::new(&PageList::in_pieces(range, slots), context, budget);
         let reader =
             LeafReader::new(&spec, pages, options.utf8, footer.quirks().carries_prefix, budget)?;
-        Ok(Self { reader, end, max_def: spec.leaf.max_def, rows_left, begun: None })
+        let (budget, max_def) = (budget.clone(), spec.leaf.max_def);
+        Ok(Self { reader, budget, max_def, rows_left, begun: None })
     }
 
     /// Decodes at most `rows` rows; `None` after the last. `given` are the bytes that the step
@@ -119,7 +142,8 @@ impl ChunkEntries {
             Some(rows) => rows,
             None => {
                 let rows = rows.min(saturated(self.rows_left));
-                self.reader.reserve(rows);
+                // The file only claims that there are as many, and the caller may ask for all.
+                self.reader.reserve(rows.min(MAX_RESERVED_ROWS));
                 *self.begun.insert(rows)
             }
         };
@@ -128,7 +152,7 @@ impl ChunkEntries {
         }
         self.begun = None;
         self.rows_left -= rows as u64;
-        let entries = LeafEntries::new(self.reader.take()?, rows, self.max_def)?;
+        let entries = LeafEntries::new(self.reader.take()?, rows, self.max_def, &self.budget)?;
         Ok(Step::Done(Some(entries)))
     }
 }

@@ -1,20 +1,15 @@
 //! [`Reader::leaf_entries`]: levels and values of a column chunk, without assembly.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::Reader;
-use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::io::{Source, read_exactly};
 use crate::limits::Budget;
 use crate::read::{ChunkEntries, LeafEntries, Step};
-
-/// Bytes that are fetched at once, if a page has no more.
-const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The entries of a column chunk, some rows at a time: made by [`Reader::leaf_entries`].
 ///
@@ -25,10 +20,6 @@ pub struct LeafBatches<'a, S> {
     chunk: ChunkEntries,
     row_group: usize,
     leaf: usize,
-    /// Where the bytes of the chunk end.
-    end: u64,
-    /// The bytes that were fetched last, and where they begin.
-    pub(super) window: (u64, Bytes),
     pub(super) is_done: bool,
 }
 
@@ -38,7 +29,7 @@ impl<S> Reader<S> {
     ///
     /// Each item has at most [`ReadOptions::batch_rows`](crate::read::ReadOptions::batch_rows)
     /// rows. Values have the type that the leaf is read as. Filter, offset, limit and selection are
-    /// ignored.
+    /// ignored. The chunk is fetched in pieces of 256 KiB, or of a page that is larger.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -68,8 +59,7 @@ impl<S> Reader<S> {
         let budget = Budget::new(options.limits.memory_bytes);
         let chunk = ChunkEntries::new(&self.metadata, row_group, leaf, options, &budget)
             .map_err(|e| self.name(self.at_chunk(e, row_group, leaf)))?;
-        let (end, window) = (chunk.end, (0, Bytes::new()));
-        Ok(LeafBatches { reader: self, chunk, row_group, leaf, end, window, is_done: false })
+        Ok(LeafBatches { reader: self, chunk, row_group, leaf, is_done: false })
     }
 }
 
@@ -87,19 +77,6 @@ impl<S> LeafBatches<'_, S> {
     /// Decodes until entries are done, or bytes are missing.
     pub(super) fn step(&mut self, given: Option<Bytes>) -> Result<Step<Option<LeafEntries>>> {
         self.chunk.step(self.reader.options.batch_rows, given)
-    }
-
-    /// The bytes of `range`, if they were fetched.
-    pub(super) fn held(&self, range: &Range<u64>) -> Option<Bytes> {
-        let (offset, bytes) = &self.window;
-        let start = saturated(range.start.checked_sub(*offset)?);
-        let end = start.checked_add(saturated(range.end - range.start))?;
-        (end <= bytes.len()).then(|| bytes.slice(start..end))
-    }
-
-    /// The bytes to fetch for `range`: more than that, if it is short.
-    pub(super) fn window_of(&self, range: &Range<u64>) -> Range<u64> {
-        range.start..range.end.max(self.end.min(range.start.saturating_add(WINDOW_BYTES)))
     }
 
     /// Notes the end; errors are named, and nothing is read after one.
@@ -131,14 +108,7 @@ impl LeafBatches<'_, Arc<dyn Source>> {
         loop {
             given = match self.step(given)? {
                 Step::Done(entries) => return Ok(entries),
-                Step::NeedsMore(range) => {
-                    if self.held(&range).is_none() {
-                        let window = self.window_of(&range);
-                        let start = window.start;
-                        self.window = (start, read_exactly(&*self.reader.source, window)?);
-                    }
-                    self.held(&range)
-                }
+                Step::NeedsMore(range) => Some(read_exactly(&*self.reader.source, range)?),
             };
         }
     }

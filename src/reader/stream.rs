@@ -15,7 +15,10 @@ use super::file::{PARALLEL_FROM, Reader};
 use super::leaf_entries::LeafBatches;
 use crate::crypt::Decryption;
 use crate::error::Result;
-use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
+use crate::io::{
+    AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async,
+    read_range_async,
+};
 use crate::limits::Limits;
 use crate::read::{LeafEntries, Metadata, OnDamage, PageCache, Plan, Step, row_filter};
 
@@ -240,16 +243,9 @@ impl LeafBatches<'_, Arc<dyn AsyncSource>> {
         loop {
             given = match self.step(given)? {
                 Step::Done(entries) => return Ok(entries),
-                Step::NeedsMore(range) => {
-                    if self.held(&range).is_none() {
-                        let (window, end) = (self.window_of(&range), self.reader.end.clone());
-                        let source = &self.reader.source;
-                        let start = window.start;
-                        let bytes = crate::io::read_range_async(source, end, window).await?;
-                        self.window = (start, bytes);
-                    }
-                    self.held(&range)
-                }
+                Step::NeedsMore(range) => Some(
+                    read_range_async(&self.reader.source, self.reader.end.clone(), range).await?,
+                ),
             };
         }
     }

@@ -121,3 +121,83 @@ fn entries_of_changed_files_end_in_rows_or_in_errors() {
     }
     assert!(ended > 500 && failed > 50, "{ended} ended, {failed} failed");
 }
+
+#[test]
+#[cfg(feature = "object_store")]
+fn what_comes_asynchronously_is_what_a_source_gives() {
+    use crate::support::mutants::paths::block_on;
+
+    let mut batches = 0;
+    for seed in 0..20 {
+        let case = case(seed);
+        let reader = Reader::new(case.file.clone()).unwrap().batch_rows(100);
+        block_on(async {
+            let other = marquetry::AsyncReader::open_async(case.file.clone()).await.unwrap();
+            let other = other.batch_rows(100);
+            for row_group in 0..reader.metadata().row_groups() {
+                for leaf in 0..reader.metadata().schema().leaves_len() {
+                    let mut entries = other.leaf_entries(row_group, leaf).unwrap();
+                    for wanted in reader.leaf_entries(row_group, leaf).unwrap() {
+                        let wanted = wanted.unwrap();
+                        let found = entries.next_batch().await.unwrap().expect("as many batches");
+                        assert_eq!(found.definition_levels, wanted.definition_levels, "{seed}");
+                        assert_eq!(found.repetition_levels, wanted.repetition_levels, "{seed}");
+                        assert_eq!(&found.values, &wanted.values, "{seed}");
+                        batches += 1;
+                    }
+                    assert!(entries.next_batch().await.unwrap().is_none(), "{seed}");
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+    }
+    assert!(batches > 200, "{batches}");
+}
+
+#[test]
+fn sizes_that_a_file_only_states_take_no_memory() {
+    use crate::support::files::{Chunk, file, group, required, v1};
+    use marquetry::format::{Encoding, FieldRepetitionType, Type};
+    use marquetry::{ErrorKind, LimitKind};
+
+    let kind = |file: Vec<u8>, rows: usize| {
+        let reader = Reader::new(bytes::Bytes::from(file)).unwrap().memory(64 << 20);
+        let reader = reader.batch_rows(rows);
+        let all = reader.leaf_entries(0, 0).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+        all.unwrap_err().kind()
+    };
+    // One row of lists without elements: levels of three bytes that become 4 GiB.
+    let entries = 1 << 30;
+    let run = |level: u32| {
+        let mut out = Vec::new();
+        let mut header = (entries as u64) << 1;
+        while header >= 0x80 {
+            out.push((header & 0x7f) as u8 | 0x80);
+            header >>= 7;
+        }
+        out.push(header as u8);
+        out.push(level as u8);
+        [&u32::try_from(out.len()).unwrap().to_le_bytes()[..], &out].concat()
+    };
+    let body = [run(0), run(0)].concat();
+    let schema = vec![group("a", FieldRepetitionType::Repeated, 1), required("v", Type::Int32)];
+    let page = v1(entries, Encoding::Plain, &body);
+    let chunk = Chunk::new(Type::Int32, entries, &[page]);
+    let rows = i64::try_from(entries).unwrap();
+    let found = kind(file(schema, rows, vec![chunk]), usize::MAX);
+    assert_eq!(found, ErrorKind::Limit(LimitKind::Memory));
+
+    // Rows that a chunk has no slots for, and those that it only claims to have.
+    for slots in [3, 1 << 40] {
+        let pages = [v1(3, Encoding::Plain, &[0; 12])];
+        let chunk = Chunk::new(Type::Int32, slots, &pages);
+        let found = kind(file(vec![required("v", Type::Int32)], 1 << 40, vec![chunk]), usize::MAX);
+        assert!(matches!(found, ErrorKind::Malformed(_)), "{found:?}");
+    }
+
+    // A chunk of another type than its column.
+    let chunk = Chunk::new(Type::Int64, 1, &[v1(1, Encoding::Plain, &[0; 8])]);
+    let found = kind(file(vec![required("v", Type::Int32)], 1, vec![chunk]), 10);
+    assert!(matches!(found, ErrorKind::Malformed(_)), "{found:?}");
+}

@@ -80,7 +80,7 @@ fn is_same(name: &str, theirs: &[RecordBatch], mine: &[RecordBatch]) -> bool {
 }
 
 #[test]
-#[ignore = "needs a folder of tables"]
+#[ignore = "MARQUETRY_DELTA_TABLES names a folder of tables, which are not part of the repository"]
 fn tables_have_the_rows_that_the_kernel_reads() {
     let (default, ours) = (default_engine(), our_engine());
     let (mut same, mut refused, mut only_ours, mut as_expected) = (0, 0, Vec::new(), 0);
@@ -128,7 +128,7 @@ fn tables_have_the_rows_that_the_kernel_reads() {
 
 /// Data files, checkpoints and side files: each with all columns of its footer.
 #[test]
-#[ignore = "needs a folder of tables"]
+#[ignore = "MARQUETRY_DELTA_TABLES names a folder of tables, which are not part of the repository"]
 fn files_have_the_rows_that_the_kernel_reads() {
     let (default, ours) = (default_engine().parquet_handler(), our_engine().parquet_handler());
     let (mut same, mut refused, mut only_ours) = (0, 0, Vec::new());
@@ -191,7 +191,7 @@ fn files(engine: &dyn Engine, table: &Path, predicate: &Predicate) -> KernelResu
 
 /// Checkpoints are read with predicates over their statistics.
 #[test]
-#[ignore = "needs a folder of tables"]
+#[ignore = "MARQUETRY_DELTA_TABLES names a folder of tables, which are not part of the repository"]
 fn predicates_leave_the_files_that_the_kernel_leaves() {
     let (default, ours) = (default_engine(), our_engine());
     let (mut same, mut skipped) = (0, 0);

@@ -87,7 +87,7 @@ fn rows_of(engine: &Arc<dyn Engine>, files: &[FileMeta], wanted: &Arc<StructType
 }
 
 #[test]
-#[ignore = "takes seconds, and measures"]
+#[ignore = "a measurement beside the handler of the kernel, of an optimised build"]
 fn timing_of_data_files() {
     let (ours, default) = (our_engine(), default_engine());
     let folder = tempfile::tempdir().expect("a folder");
@@ -114,7 +114,7 @@ fn timing_of_data_files() {
 
 /// Of the tables in `MARQUETRY_DELTA_TABLES`, those that are named here.
 #[test]
-#[ignore = "needs a folder of tables"]
+#[ignore = "MARQUETRY_DELTA_TABLES names a folder of tables, which are not part of the repository"]
 fn timing_of_checkpoints() {
     let folder = std::env::var("MARQUETRY_DELTA_TABLES").expect("a folder of tables");
     let (ours, default) = (our_engine(), default_engine());
@@ -159,7 +159,7 @@ fn timing_of_checkpoints() {
 
 /// A checkpoint of each engine, of the first table that is named above.
 #[test]
-#[ignore = "needs a folder of tables"]
+#[ignore = "MARQUETRY_DELTA_TABLES names a folder of tables, which are not part of the repository"]
 fn timing_of_large_checkpoints() {
     let folder = std::env::var("MARQUETRY_DELTA_TABLES").expect("a folder of tables");
     let log = std::path::Path::new(&folder).join("300k-add-files-100-col-partitioned/_delta_log");

@@ -25,7 +25,7 @@ async fn all_queries_of_tpch_give_the_same_rows() {
 
 /// `ENGINES_HITS` names the file.
 #[tokio::test]
-#[ignore = "ENGINES_HITS names its file"]
+#[ignore = "ENGINES_HITS names a file of the hits table, which is not part of the repository"]
 async fn queries_on_hits_give_the_same_rows() {
     let path = std::env::var("ENGINES_HITS").expect("ENGINES_HITS names the file");
     let pair = Pair::new(2);
