@@ -6,6 +6,7 @@ use marquetry::format::{
     FieldRepetitionType, PageHeader, PageType, Type,
 };
 use marquetry::{Compression, RowSelection};
+use marquetry_testkit::cells::cells;
 use marquetry_testkit::mutants::codecs::compress;
 use marquetry_testkit::mutants::file::Parts;
 use marquetry_testkit::{Chunk, file, leaf, page, v1_header};
@@ -224,6 +225,12 @@ pub fn run(data: &[u8]) {
     // A dictionary that no row refers to is looked at by one of them.
     if let (Ok(views), Ok(best)) = (rows(&reader.clone().views(true)), &best) {
         assert_eq!(views.count(), best.count(), "views");
+        if views.is_all && best.is_all {
+            let values = |rows: &Rows| {
+                rows.batches.iter().flat_map(|batch| cells(batch.column(0))).collect::<Vec<_>>()
+            };
+            assert!(values(&views) == values(best), "values of views");
+        }
     }
     if let Ok(Rows { batches, is_all: true }) = &best {
         skipping(&reader, batches);
