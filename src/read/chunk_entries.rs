@@ -3,6 +3,7 @@
 //! Spec: README.md, "Nested Encoding".
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_buffer::BooleanBuffer;
 use arrow_select::filter::filter;
 use bytes::Bytes;
 
@@ -40,26 +41,37 @@ pub struct LeafEntries {
 impl LeafEntries {
     /// The entries of decoded rows. A run of levels takes no memory before it is written out, so
     /// that what it takes then is counted first.
-    fn new(batch: LeafBatch, rows: usize, max_def: u16, budget: &Budget) -> Result<Self> {
+    fn new(batch: LeafBatch, rows: usize, leaf: LeafLevel, budget: &Budget) -> Result<Self> {
         let LeafBatch { array, def, rep, max_rep, memory: _decoded, .. } = batch;
         let levels = def.len().saturating_add(rep.len()).saturating_mul(size_of::<u16>());
         let bytes = levels.saturating_add(array.get_buffer_memory_size());
         let _memory = budget.take_for("the levels and values of a leaf", bytes)?;
-        let values = match array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
-            None => array,
-            Some(nulls) => {
-                let valid = BooleanArray::new(nulls.into_inner(), None);
-                filter(&array, &valid).map_err(|e| Error::internal(format_args!("{e}")))?
-            }
-        };
         let levels = |max, planes: LevelBitPlanes| match max {
             0 => Vec::new(),
             _ => planes.to_levels(),
         };
-        let definition_levels = levels(max_def, def);
+        let definition_levels = levels(leaf.max_def, def);
         let repetition_levels = levels(max_rep, rep);
+        // By the levels and not by the array's nulls: a value may be read as null.
+        let slots = definition_levels.iter().filter(|level| **level >= leaf.slot);
+        let there: BooleanBuffer = slots.map(|level| *level == leaf.max_def).collect();
+        let values = match there.count_set_bits() {
+            _ if leaf.max_def == 0 => array,
+            n if n == array.len() => array,
+            _ => filter(&array, &BooleanArray::new(there, None))
+                .map_err(|e| Error::internal(format_args!("{e}")))?,
+        };
         Ok(Self { rows, definition_levels, repetition_levels, values })
     }
+}
+
+/// The definition levels that matter to a leaf.
+#[derive(Clone, Copy)]
+struct LeafLevel {
+    /// The highest: there is a value.
+    max_def: u16,
+    /// The least of entries that have a slot in the array.
+    slot: u16,
 }
 
 /// Rows that memory is taken for before they are decoded.
@@ -69,7 +81,7 @@ const MAX_RESERVED_ROWS: usize = 65_536;
 pub(crate) struct ChunkEntries {
     reader: LeafReader,
     budget: Budget,
-    max_def: u16,
+    leaf: LeafLevel,
     rows_left: u64,
     /// Rows of the step that waits for bytes.
     begun: Option<usize>,
@@ -114,8 +126,9 @@ impl ChunkEntries {
         let pages = Pages::new(&PageList::in_pieces(range, slots), context, budget);
         let reader =
             LeafReader::new(&spec, pages, options.utf8, footer.quirks().carries_prefix, budget)?;
-        let (budget, max_def) = (budget.clone(), spec.leaf.max_def);
-        Ok(Self { reader, budget, max_def, rows_left, begun: None })
+        let (budget, leaf) =
+            (budget.clone(), LeafLevel { max_def: spec.leaf.max_def, slot: spec.slot });
+        Ok(Self { reader, budget, leaf, rows_left, begun: None })
     }
 
     /// Decodes at most `rows` rows; `None` after the last. `given` are the bytes that the step
@@ -152,7 +165,7 @@ impl ChunkEntries {
         }
         self.begun = None;
         self.rows_left -= rows as u64;
-        let entries = LeafEntries::new(self.reader.take()?, rows, self.max_def, &self.budget)?;
+        let entries = LeafEntries::new(self.reader.take()?, rows, self.leaf, &self.budget)?;
         Ok(Step::Done(Some(entries)))
     }
 }

@@ -201,3 +201,21 @@ fn sizes_that_a_file_only_states_take_no_memory() {
     let found = kind(file(vec![required("v", Type::Int32)], 1, vec![chunk]), 10);
     assert!(matches!(found, ErrorKind::Malformed(_)), "{found:?}");
 }
+
+#[test]
+fn values_of_a_column_that_is_said_to_be_null_are_as_many_as_there_are() {
+    use crate::support::files::{Chunk, file, ints, levels_v1, optional, v1};
+    use marquetry::arrow_array::Array;
+    use marquetry::format::{Encoding, LogicalType, Type};
+
+    let mut schema = vec![optional("v", Type::Int32)];
+    schema[0].logical_type = Some(LogicalType::Unknown);
+    let body = [levels_v1(&[1, 0, 1], 1), ints(&[5, 6])].concat();
+    let chunk = Chunk::new(Type::Int32, 3, &[v1(3, Encoding::Plain, &body)]);
+    let reader = Reader::new(bytes::Bytes::from(file(schema, 3, vec![chunk]))).unwrap();
+    let all: Vec<_> = reader.leaf_entries(0, 0).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(all.len(), 1);
+    assert_eq!(all[0].definition_levels, [1, 0, 1]);
+    assert_eq!(all[0].values.len(), 2);
+    assert_eq!(all[0].values.data_type(), &marquetry::arrow_schema::DataType::Null);
+}

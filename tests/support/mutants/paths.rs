@@ -67,7 +67,7 @@ struct Check {
 }
 
 /// All ways of reading, by name.
-const PATHS: [(&str, Path); 16] = [
+const PATHS: [(&str, Path); 17] = [
     ("plain", |file, _| drain(open(file)?)),
     ("threads", |file, _| drain(open(file)?.threads(2))),
     ("small batches", |file, rng| drain(open(file)?.batch_rows(rng.usize(1..50)))),
@@ -93,6 +93,7 @@ const PATHS: [(&str, Path); 16] = [
         drain(reader.virtual_column(VirtualColumn::RowNumber { name }))
     }),
     ("metadata", metadata),
+    ("entries of leaves", entries),
     ("async", stream),
     ("write", write),
     ("summary", summary),
@@ -405,6 +406,47 @@ fn metadata(file: &Bytes, _: &mut Rng) -> Result<Check> {
     let bytes = Bytes::from(reader.metadata().to_bytes());
     _ = marquetry::Metadata::from_bytes(&bytes, &Limits::default());
     Ok(Check::default())
+}
+
+/// Levels and values without assembly; an error of one chunk does not keep the others from being
+/// read.
+fn entries(file: &Bytes, rng: &mut Rng) -> Result<Check> {
+    let reader = open(file)?.batch_rows(*rng.choice(&[7, 1_000, usize::MAX]).expect("three"));
+    let schema = reader.metadata().schema();
+    let (start, mut seen, mut result) = (Instant::now(), 0, Ok(()));
+    for row_group in 0..reader.metadata().row_groups() {
+        for leaf in 0..schema.leaves_len() {
+            let max_def = schema.leaf(leaf)?.max_def;
+            let chunk = reader.leaf_entries(row_group, leaf);
+            let read = || -> Result<Option<String>> {
+                for entries in chunk? {
+                    let entries = entries?;
+                    seen += entries.rows;
+                    let values = match max_def {
+                        0 => entries.rows,
+                        max => entries.definition_levels.iter().filter(|l| **l == max).count(),
+                    };
+                    if values != entries.values.len() {
+                        let found = entries.values.len();
+                        return Ok(Some(format!("{found} values for {values} entries")));
+                    }
+                    if seen > MAX_ROWS || start.elapsed() > ENOUGH_TIME {
+                        break;
+                    }
+                }
+                Ok(None)
+            };
+            match read() {
+                Ok(None) => {}
+                Ok(invalid) => return Ok(Check { invalid, rows: None }),
+                Err(error) => result = Err(error),
+            }
+            if seen > MAX_ROWS || start.elapsed() > ENOUGH_TIME {
+                return Ok(Check::default());
+            }
+        }
+    }
+    result.map(|()| Check::default())
 }
 
 fn stream(file: &Bytes, _: &mut Rng) -> Result<Check> {
