@@ -266,7 +266,8 @@ impl Shredder<'_> {
                         // An entry of a map has no level of its own.
                         Cell::Struct(pair) if matches!(field.data_type(), DataType::Map(..)) => {
                             self.cell(below[0], &pair[0], (def + 1, rep, lists + 1), first);
-                            self.cell(below[1], &pair[1], (def + 1, rep, lists + 1), first + 1);
+                            let value = first + leaves(below[0]).len();
+                            self.cell(below[1], &pair[1], (def + 1, rep, lists + 1), value);
                         }
                         item => self.cell(below[0], item, (def + 1, rep, lists + 1), first),
                     }
