@@ -6,7 +6,8 @@
 Each reader reads each top-level column of each file in a process of its own, so that one that dies or hangs is seen;
 what it returns is compared with `marq convert`. `marq readers -f json` may not say that a reader reads a column which it
 refuses, or of which it returns other values: such a wrong promise makes the exit status 1. The opposite, a refusal of what
-is read, is counted as too cautious.
+is read, is counted as too cautious. Promises rest on the metadata: where a page contradicts its own header, which
+`marq check` reports, they are counted apart.
 
 Needs pyarrow, and of the readers duckdb, polars and pyspark (for spark, spark-rows and parquet-java, with a Java runtime)
 those that --readers names; by default all that are installed. --keys names a table of the keys of encrypted files, separated
@@ -474,6 +475,13 @@ def of_fields(of, fields):
     return worst
 
 
+def lies(marq, file, keys, leaves):
+    """Whether pages of one of these leaves contradict their own headers: some readers believe the headers. `marq check` says so."""
+    p = subprocess.run([marq, "check", "--level", "truth", "-f", "json", file] + flags(keys), stdin=subprocess.DEVNULL, capture_output=True)
+    findings = [f for of in json.loads(p.stdout)["files"] for f in of["findings"]]
+    return any(f["severity"] == "error" and f["code"].startswith("page-") and f["column"] in leaves for f in findings)
+
+
 def judge(promise, done, i, has_keys):
     """How a promise about a column and what the reader did agree."""
     found = done.get("file") or done.get(str(i))
@@ -604,15 +612,19 @@ def report(marq, file, known, keys, wanted, counts, verbose):
             if of["refuses_file"]:
                 verdict = {"verdict": "refuses", "detail": of["refuses_file"]["reason"]}
             found = judge(verdict, done, i, keys and reader in TAKE_KEYS)
+            if found == "WRONG":
+                first = sum(known["fields"][:i])
+                leaves = [leaf["column"] for leaf in of["columns"][first:first + known["fields"][i]]]
+                found = "page lies" if lies(marq, file, keys, leaves) else found
             counts[reader][found] += 1
-            if found == "WRONG" or verbose and found == "too cautious":
+            if found in ("WRONG", "page lies") or verbose and found == "too cautious":
                 did = done.get("file") or done.get(str(i))
                 print(f"{found}: {reader}: {file}: column {i}: promised {verdict['verdict']} {verdict['detail'] or ''}; "
                       f"did: {did['verdict']} {did['text'][:200]}")
 
 
 def summary(counts, wanted):
-    kinds = ["right", "too cautious", "WRONG", "by value", "unknown", "no promise"]
+    kinds = ["right", "too cautious", "WRONG", "by value", "page lies", "unknown", "no promise"]
     print(f"{'reader':<14}" + "".join(f"{kind:>14}" for kind in kinds))
     for reader in wanted:
         print(f"{reader:<14}" + "".join(f"{counts[reader][kind]:>14}" for kind in kinds))
