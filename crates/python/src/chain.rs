@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, UInt64Array};
 use arrow_schema::{ArrowError, SchemaRef};
-use marquetry::{Batches, Error, Reader, Result, RowSelection};
+use marquetry::{Batches, DamagedRowGroup, Error, NulledPage, Reader, Result, RowSelection};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -43,6 +43,25 @@ fn complete(
     Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }
 
+/// The losses of a read that goes on after damage, one line each.
+fn account(batches: &Batches) -> impl Iterator<Item = String> {
+    let skipped = batches.damage().iter().map(|damage| {
+        let DamagedRowGroup { row_group, rows, rows_returned, error, not_nulled, .. } = damage;
+        let reason = not_nulled.map(|reason| format!(" (no page of it is null: {reason})"));
+        let reason = reason.unwrap_or_default();
+        format!("row group {row_group}, {rows_returned} of {rows} rows returned{reason}: {error}")
+    });
+    let nulled = batches.nulled().iter().map(|page| {
+        let NulledPage { row_group, column, page, rows, error, .. } = page;
+        let (first, count) = (rows.start, rows.end - rows.start);
+        format!(
+            "row group {row_group}, column {column}, page {page}: {count} rows from row {first} on \
+             are null: {error}"
+        )
+    });
+    skipped.chain(nulled)
+}
+
 /// The batches of files, in their order. A file is read when its turn comes.
 pub(crate) struct Chain {
     schema: SchemaRef,
@@ -51,7 +70,7 @@ pub(crate) struct Chain {
     skip: u64,
     left: u64,
     cancel: Cancel,
-    /// Row groups that were skipped because they were damaged.
+    /// Row groups that were skipped, and pages whose rows are null, because they were damaged.
     damage: Vec<String>,
 }
 
@@ -87,13 +106,7 @@ impl Chain {
             };
             let batches = batches.get()?;
             let Some(batch) = batches.next_batch()? else {
-                let skipped = batches.damage().iter();
-                self.damage.extend(skipped.map(|damage| {
-                    format!(
-                        "row group {}, {} of {} rows returned: {}",
-                        damage.row_group, damage.rows_returned, damage.rows, damage.error
-                    )
-                }));
+                self.damage.extend(account(batches));
                 self.open = None;
                 continue;
             };
@@ -351,7 +364,7 @@ impl PyBatches {
         PySchema { schema: self.schema.clone() }
     }
 
-    /// Row groups that were skipped because they were damaged.
+    /// Row groups that were skipped, and pages whose rows are null, because they were damaged.
     #[getter]
     fn damage(&self) -> Vec<String> {
         match &*self.rows.lock().unwrap_or_else(PoisonError::into_inner) {

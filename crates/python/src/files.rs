@@ -256,8 +256,9 @@ impl ReadSpec {
         let on_damage = match given::<String>(of, "on_damage")?.as_deref() {
             None | Some("fail") => OnDamage::Fail,
             Some("skip") => OnDamage::SkipRowGroup,
+            Some("null_pages") => OnDamage::NullPages,
             Some(other) => {
-                let known = "fail and skip";
+                let known = "fail, skip and null_pages";
                 return Err(usage(py, format_args!("on_damage={other:?}: there are {known}")));
             }
         };

@@ -135,3 +135,9 @@ def test_an_error_in_the_middle_reaches_the_consumer(
     assert len(batches.damage) == 1 and "row group 50" in batches.damage[0]
     assert "row group 50" in caplog.text
     assert marq.read(bytes(data), on_damage="skip").num_rows == 99_000
+    batches = marq.scan(bytes(data), on_damage="null_pages").batches()
+    table = pa.Table.from_batches([pa.record_batch(batch) for batch in batches])
+    lost = [x for x, value in enumerate(table["x"].to_pylist()) if value != x]
+    assert table.num_rows == 100_000 and table["x"].null_count == len(lost)
+    assert lost == list(range(50_000, 51_000))
+    assert ["1000 rows from row 0 on are null" in line for line in batches.damage] == [True]

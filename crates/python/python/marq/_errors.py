@@ -113,7 +113,7 @@ _CLASSES: dict[str, type[Error]] = {
 
 _HINTS = {
     "malformed": "marq.check(source) lists what is broken; marq.salvage(source, output) recovers "
-    "what is whole; on_damage='skip' reads around it",
+    "what is whole; on_damage='skip' or 'null_pages' reads around it",
     "crypto": "keys=marq.Decryption(footer_key=..., column_keys={...}) gives the keys",
     "memory": "memory=... allows more, and a smaller rows=... needs less",
     "footer": "limits={'footer_bytes': ...} allows more, if the file is trusted",

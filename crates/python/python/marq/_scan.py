@@ -128,7 +128,7 @@ class Batches:
 
     @property
     def damage(self) -> list[str]:
-        """With ``on_damage="skip"``: what was skipped so far."""
+        """With ``on_damage``: the row groups that were skipped, and the pages that are null, so far."""
         return self._native.damage
 
     def close(self) -> None:
@@ -593,8 +593,8 @@ def read(
 
     Further options: ``row_groups``, ``row_number``, ``row_group`` and ``file_name`` (names of added
     columns), ``views``, ``dictionaries``, ``binary_as_text``, ``verify_checksums``, ``variants``
-    (``"stored"``, ``"unshredded"``, ``"json"``), ``on_damage`` (``"fail"``, ``"skip"``),
-    ``by_field_id``.
+    (``"stored"``, ``"unshredded"``, ``"json"``), ``on_damage`` (``"fail"``, ``"skip"`` the
+    row group, ``"null_pages"``: the rows of a damaged page are null in its column), ``by_field_id``.
 
     >>> import marq
     >>> table = marq.read("trips.parquet", columns=["id", "fare"], where="id < 3")
