@@ -2,7 +2,7 @@
 
 Each job runs in turns with all libraries, each time in a process of its own, and the best of the rounds counts: wall
 seconds, CPU seconds, and the largest resident memory. Without FILE it writes one of 2,000,000 rows. `ITERATE=1` also
-iterates a file of about 1 GB in batches and shows the resident memory over time.
+iterates FILE, or one of about 1 GB, in batches and shows the resident memory over time; `PLOT=OUT.svg` draws it.
 """
 
 from __future__ import annotations
@@ -147,6 +147,53 @@ def make_aside(path: pathlib.Path, rows: int) -> None:
     subprocess.run([sys.executable, __file__, "--make", str(path), str(rows)], check=True)
 
 
+COLOURS = {"marq": "#d95f02", "pyarrow": "#7570b3", "polars": "#1b9e77", "duckdb": "#999933"}
+
+
+def plot(series: dict[str, list[int]], title: str) -> str:
+    """Resident memory over the course of the read, a line each, as SVG."""
+    top = max(max(values) for values in series.values())
+    step = 10 ** (len(str(top)) - 1)
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 300" font-family="sans-serif" font-size="12">',
+        f'<rect width="640" height="300" fill="#fff"/><text x="60" y="20">{title}</text>',
+    ]
+    for at in range(0, top + 1, step):
+        y = 260 - 220 * at / top
+        parts.append(f'<path d="M60 {y:.1f}H560" stroke="#ddd"/><text x="54" y="{y + 4:.1f}" text-anchor="end">{at} MiB</text>')
+    labels: list[float] = []
+    for name, values in sorted(series.items(), key=lambda of: of[1][-1]):
+        every = values[:: max(1, len(values) // 100)]
+        points = " ".join(
+            f"{60 + 500 * i / max(1, len(every) - 1):.0f},{260 - 220 * value / top:.1f}" for i, value in enumerate(every)
+        )
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[name]}" stroke-width="2"/>')
+        labels.append(min([264 - 220 * every[-1] / top, *(y - 13 for y in labels)]))
+        parts.append(f'<text x="566" y="{labels[-1]:.1f}" fill="{COLOURS[name]}">{name}</text>')
+    parts.append('<text x="310" y="285" text-anchor="middle">share of the rows that were read</text></svg>')
+    return "\n".join(parts) + "\n"
+
+
+def iterate(path: pathlib.Path, out: pathlib.Path) -> None:
+    """Iterates the file with each library, and shows the memory that is resident meanwhile."""
+    print(f"iterating {path.stat().st_size >> 20} MiB: resident MiB at ten moments, largest")
+    series = {}
+    for name, code in ITERATE.items():
+        text = PRELUDE.replace("{taken}", "[]") + code + "\nprint(*seen)"
+        begin = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", text, str(path), str(out)], capture_output=True, text=True)
+        # Progress bars come before.
+        seen = [int(word) for word in (done.stdout.splitlines() or [""])[-1].split() if word.isdigit()]
+        if not seen:
+            print(f"  {name:12} {done.stderr.strip().splitlines()[-1:]}")
+            continue
+        series[name] = seen
+        print(f"  {name:12} {time.perf_counter() - begin:6.1f} s {seen[:: max(1, len(seen) // 10)]}, {max(seen)}")
+    if drawing := os.environ.get("PLOT"):
+        title = f"Resident memory while a file of {path.stat().st_size / 1e9:.1f} GB is read in batches"
+        pathlib.Path(drawing).write_text(plot(series, title))
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--make"]:
         make(pathlib.Path(sys.argv[2]), int(sys.argv[3]))
@@ -169,14 +216,11 @@ def main() -> None:
             for name, (wall, cpu, memory) in best.items():
                 print(f"  {name:12} {wall:8.3f} | {cpu:8.3f} | {memory:6.0f} | x {wall / best['marq'][0]:6.2f}")
         if os.environ.get("ITERATE"):
-            large = pathlib.Path(folder) / "large.parquet"
-            make_aside(large, int(os.environ.get("ITERATE_ROWS", "12000000")))
-            print(f"iterating {large.stat().st_size >> 20} MiB: resident MiB at ten moments, largest")
-            for name, code in ITERATE.items():
-                text = PRELUDE.replace("{taken}", "[]") + code + "\nprint(seen[:: max(1, len(seen) // 10)], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
-                begin = time.perf_counter()
-                done = subprocess.run([sys.executable, "-c", text, str(large), str(out)], capture_output=True, text=True)
-                print(f"  {name:12} {time.perf_counter() - begin:6.1f} s {done.stdout.strip() or done.stderr.strip().splitlines()[-1:]}")
+            large = path
+            if len(sys.argv) < 2:
+                large = pathlib.Path(folder) / "large.parquet"
+                make_aside(large, int(os.environ.get("ITERATE_ROWS", "12000000")))
+            iterate(large, out)
 
 
 if __name__ == "__main__":
