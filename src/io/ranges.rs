@@ -92,6 +92,23 @@ impl Requests {
         &self.needs
     }
 
+    /// The same in groups of at most 8 MiB each, or of one.
+    fn groups(&self) -> Vec<&[Range<u64>]> {
+        let (mut out, mut rest, mut n, mut bytes) = (Vec::new(), &self.needs[..], 0, 0);
+        while let Some(need) = rest.get(n) {
+            bytes += need.end - need.start;
+            if n > 0 && bytes > MAX_REQUEST_BYTES {
+                let (group, others) = rest.split_at(n);
+                out.push(group);
+                (rest, n, bytes) = (others, 0, 0);
+            } else {
+                n += 1;
+            }
+        }
+        out.push(rest);
+        out
+    }
+
     /// Takes them, in the same order, and returns the bytes of the wanted ranges, in theirs.
     ///
     /// # Errors
@@ -240,6 +257,9 @@ pub(super) fn fetch(
         false => Requests::in_turn(&missing, latency),
     };
     let free_lists = free_lists.filter(|_| source.is_local());
+    if let Some(bytes) = fetch_cached(source, &missing, &requests, free_lists, side_by_side)? {
+        return Ok(FetchedBytes { bytes: in_order(loaded, bytes), missing_bytes });
+    }
     let read = |need: &Range<u64>| match free_lists {
         Some(free_lists) => read_pooled(source, need.clone(), free_lists),
         None => read_exactly(source, need.clone()),
@@ -254,10 +274,56 @@ pub(super) fn fetch(
         None if side_by_side => threads::map(requests.needs().iter().collect(), read)?,
         None => requests.needs().iter().map(read).collect::<Result<_>>()?,
     };
-    let mut read = requests.supply(bytes)?.into_iter();
+    Ok(FetchedBytes { bytes: in_order(loaded, requests.supply(bytes)?), missing_bytes })
+}
+
+/// The bytes that were loaded, and in the place of each that was not, the next of those read.
+fn in_order(loaded: Vec<Option<Bytes>>, read: Vec<Bytes>) -> Vec<Bytes> {
+    let mut read = read.into_iter();
     let mut next = || read.next().expect("one for each that was missing");
-    let bytes = loaded.into_iter().map(|found| found.unwrap_or_else(&mut next)).collect();
-    Ok(FetchedBytes { bytes, missing_bytes })
+    loaded.into_iter().map(|found| found.unwrap_or_else(&mut next)).collect()
+}
+
+/// The bytes of ranges that the operating system has in memory, read without the gaps that
+/// `joined` has; `None` if it does not, or if there are none.
+fn fetch_cached(
+    source: &dyn Source,
+    wanted: &[Range<u64>],
+    joined: &Requests,
+    free_lists: Option<&FreeLists>,
+    side_by_side: bool,
+) -> Result<Option<Vec<Bytes>>> {
+    if !source.is_local() {
+        return Ok(None);
+    }
+    let near = Requests::in_turn(wanted, Latency::CACHED);
+    if near.needs().len() <= joined.needs().len() {
+        return Ok(None);
+    }
+    let read = |ranges: &[Range<u64>]| {
+        let len = saturated(ranges.iter().map(|range| range.end - range.start).sum());
+        let mut memory = free_lists.map_or_else(Vec::new, |lists| lists.take_used(len));
+        if !source.read_cached(ranges, &mut memory) || memory.len() != len {
+            return Err(());
+        }
+        let bytes = match free_lists {
+            Some(lists) => lists.pooled_bytes(memory),
+            None => memory.into(),
+        };
+        let mut at = 0;
+        let parts = ranges.iter().map(|range| {
+            let start = at;
+            at += saturated(range.end - range.start);
+            bytes.slice(start..at)
+        });
+        Ok(parts.collect::<Vec<_>>())
+    };
+    let groups = near.groups();
+    let read: Result<Vec<_>, ()> = match side_by_side {
+        true => threads::map(groups, read),
+        false => groups.into_iter().map(read).collect(),
+    };
+    read.ok().map(|read| near.supply(read.concat())).transpose()
 }
 
 #[cfg(test)]
@@ -344,6 +410,67 @@ mod tests {
             }
         }
         assert_eq!(source.1.load(std::sync::atomic::Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn gaps_are_not_read_of_what_the_system_has_in_memory() {
+        use std::sync::Mutex;
+        /// Has the bytes before the second number cached.
+        struct Cached(Bytes, u64, Mutex<Vec<Range<u64>>>);
+        impl Source for Cached {
+            fn len(&self) -> Result<u64> {
+                Source::len(&self.0)
+            }
+            fn is_local(&self) -> bool {
+                true
+            }
+            fn read(&self, range: Range<u64>) -> Result<Bytes> {
+                self.2.lock().unwrap().push(range.clone());
+                self.0.read(range)
+            }
+            fn read_cached(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> bool {
+                out.clear();
+                ranges.iter().all(|range| {
+                    out.extend(&self.0[range.start as usize..range.end as usize]);
+                    range.end <= self.1
+                })
+            }
+        }
+        let bytes: Bytes = (0..30 << 20u32).map(|i| (i % 251) as u8).collect();
+        let mut rng = fastrand::Rng::with_seed(3);
+        let mut range = |i: u64| {
+            let start = i * 50_000 + rng.u64(0..9_000);
+            start..start + rng.u64(0..40_000)
+        };
+        let mut ranges: Vec<Range<u64>> = (0..600).map(&mut range).collect();
+        rng.shuffle(&mut ranges);
+        for (cached, reads) in [(u64::MAX, 0), (20 << 20, 4)] {
+            for side_by_side in [false, true] {
+                let source = Cached(bytes.clone(), cached, Mutex::default());
+                let free_lists = FreeLists::new(64 << 20);
+                let got = fetch(&source, &ranges, None, Some(&free_lists), side_by_side).unwrap();
+                for (got, range) in got.bytes.iter().zip(&ranges) {
+                    assert_eq!(got, &bytes[range.start as usize..range.end as usize]);
+                }
+                let found = source.2.into_inner().unwrap();
+                assert_eq!(found.len(), reads, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_that_was_just_written_is_read_without_waiting_or_not_at_all() {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
+        std::io::Write::write_all(&mut file, &bytes).unwrap();
+        let mut out = vec![1; 77];
+        // Not every file system can tell.
+        if file.read_cached(&[10..20, 90_000..90_001, 5..5], &mut out) {
+            assert_eq!(out, [&bytes[10..20], &bytes[90_000..90_001]].concat());
+        }
+        assert!(!file.read_cached(&[0..10, 99_999..100_001], &mut out));
+        assert!(!file.read_cached(&[0..10, 0..u64::MAX], &mut out));
     }
 
     #[test]

@@ -94,6 +94,10 @@ impl Source for ReopenedFile {
         Ok(Some(Arc::new(self.reopen()?)))
     }
 
+    fn read_cached(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> bool {
+        self.reopen().is_ok_and(|file| file.read_cached(ranges, out))
+    }
+
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         Source::read(&self.reopen()?, range)
     }

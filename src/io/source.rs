@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+#[cfg(target_os = "linux")]
+use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
 use crate::read::{Latency, Metadata};
 use crate::trusted::{self, MappedFile};
@@ -60,6 +62,17 @@ pub trait Source: Send + Sync {
     fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
         let _ = range;
         None
+    }
+
+    /// Reads ranges, one behind the other, into `out`, if none of them has to wait because the
+    /// operating system has all of them in memory: close ranges are then not joined, because a
+    /// read costs less than the bytes between them. `out` may come with other contents.
+    ///
+    /// `false`, the default, if one would have to wait, or if that is not known; what is in `out`
+    /// then has no meaning.
+    fn read_cached(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> bool {
+        let _ = (ranges, out);
+        false
     }
 
     /// The same bytes by way of a file that stays open, if each read would open it; else `None`.
@@ -146,6 +159,29 @@ impl Source for File {
             }
         })
     }
+
+    #[cfg(target_os = "linux")]
+    fn read_cached(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> bool {
+        use rustix::io::{ReadWriteFlags, preadv2};
+        let add = |sum: u64, range: &Range<u64>| {
+            sum.saturating_add(range.end.saturating_sub(range.start))
+        };
+        let len = saturated(ranges.iter().fold(0, add));
+        if out.try_reserve_exact(len.saturating_sub(out.len())).is_err() {
+            return false;
+        }
+        out.resize(len, 0);
+        let mut rest = &mut out[..];
+        ranges.iter().all(|range| {
+            let len = saturated(range.end.saturating_sub(range.start));
+            let Some((part, others)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
+                return false;
+            };
+            rest = others;
+            let mut part = [std::io::IoSliceMut::new(part)];
+            preadv2(self, &mut part, range.start, ReadWriteFlags::NOWAIT) == Ok(len)
+        })
+    }
 }
 
 impl<S: Source + ?Sized> Source for Arc<S> {
@@ -175,6 +211,10 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
         (**self).loaded(range)
+    }
+
+    fn read_cached(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> bool {
+        (**self).read_cached(ranges, out)
     }
 
     fn keep_open(&self) -> Result<Option<Arc<dyn Source>>> {
@@ -226,6 +266,10 @@ impl Source for Indexed {
 
     fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
         self.metadata.loaded(range).or_else(|| self.source.loaded(range))
+    }
+
+    fn read_cached(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> bool {
+        self.source.read_cached(ranges, out)
     }
 
     fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

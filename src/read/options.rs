@@ -160,6 +160,10 @@ impl Latency {
     pub const STORE: Self =
         Self { per_request: Duration::from_millis(30), bytes_per_second: 100_000_000 };
 
+    /// A local file that the operating system has in memory: a call of the system, and a copy.
+    pub(crate) const CACHED: Self =
+        Self { per_request: Duration::from_micros(1), bytes_per_second: 4 << 30 };
+
     /// The cost of a request whose first byte arrives after `per_request`, and the others at
     /// `bytes_per_second`.
     pub const fn new(per_request: Duration, bytes_per_second: u64) -> Self {
