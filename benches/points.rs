@@ -1,5 +1,5 @@
-//! Rows by their numbers, again and again: us from a file of the profile `Points` and from our
-//! default file, beside the `parquet` crate 60.1 from its default file, in turns, in one process.
+//! Rows by their numbers, again and again: us from a file of the profile `Points`, as any reader
+//! takes it and as only ours does (Lance and Vortex have one reader, too), and from our default file, beside the `parquet` crate 60.1 from its default file, in turns, in one process.
 //!
 //! `cargo bench --bench points` prints one Markdown table; `cargo bench --bench points -- TEXT`
 //! only the tables whose name holds the text. Files are made once in `POINTS_DIR` (a temporary
@@ -26,7 +26,7 @@ use arrow_array_60::{ArrayRef, RecordBatch};
 use arrow_buffer_60::OffsetBuffer;
 use arrow_schema_60::{DataType, Field, Fields};
 use marquetry::io::MappedFile;
-use marquetry::{Profile, Reader, WriteOptions, Writer};
+use marquetry::{Profile, Reader, TargetReader, WriteOptions, Writer};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
@@ -74,6 +74,8 @@ struct Files {
     theirs: PathBuf,
     default: PathBuf,
     points: PathBuf,
+    /// As `points`, for readers as new as we are.
+    newest: PathBuf,
 }
 
 impl Files {
@@ -84,8 +86,12 @@ impl Files {
         make: fn(&mut fastrand::Rng, usize) -> RecordBatch,
     ) -> Self {
         let path = |of: &str| folder.join(format!("{name}-{rows}-{of}.parquet"));
-        let files =
-            Self { theirs: path("arrow-rs"), default: path("default"), points: path("points") };
+        let files = Self {
+            theirs: path("arrow-rs"),
+            default: path("default"),
+            points: path("points"),
+            newest: path("points-newest"),
+        };
         if !files.theirs.exists() {
             let mut rng = fastrand::Rng::with_seed(7);
             let file = File::create(&files.theirs).expect("a file");
@@ -97,15 +103,19 @@ impl Files {
             }
             writer.close().expect("a file");
         }
-        for (path, profile) in
-            [(&files.default, Profile::Balanced), (&files.points, Profile::Points)]
-        {
+        let points = WriteOptions::new().with_profile(Profile::Points);
+        let newest = points.clone().with_readers([TargetReader::Marquetry]);
+        let written = [
+            (&files.default, WriteOptions::new()),
+            (&files.points, points),
+            (&files.newest, newest),
+        ];
+        for (path, options) in written {
             if path.exists() {
                 continue;
             }
             let reader = Reader::open(&files.theirs).expect("a file").batch_rows(BATCH);
             let schema = reader.schema().expect("a schema");
-            let options = WriteOptions::new().with_profile(profile);
             let mut writer = Writer::create_with(path, schema, options).expect("a writer");
             for batch in reader.batches().expect("batches") {
                 writer.write(&batch.expect("a batch")).expect("a batch that can be written");
@@ -127,7 +137,13 @@ struct Taken {
 
 fn run(files: &Files, rows: usize, name: &str) {
     let mut rng = fastrand::Rng::with_seed(11);
-    let readers = [mapped(&files.points), ours(&files.points), ours(&files.default)];
+    let readers = [
+        mapped(&files.newest),
+        ours(&files.newest),
+        mapped(&files.points),
+        ours(&files.points),
+        ours(&files.default),
+    ];
     let options = || ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
     let load = || {
         let file = File::open(&files.theirs).expect("a file");
@@ -135,21 +151,23 @@ fn run(files: &Files, rows: usize, name: &str) {
     };
     let metadata = load();
     let first = |which: usize, rows_wanted: &[u64]| match which {
-        0 => mapped(&files.points).take(rows_wanted).expect("rows").num_rows(),
-        1 => ours(&files.points).take(rows_wanted).expect("rows").num_rows(),
-        2 => ours(&files.default).take(rows_wanted).expect("rows").num_rows(),
+        0 => mapped(&files.newest).take(rows_wanted).expect("rows").num_rows(),
+        1 => ours(&files.newest).take(rows_wanted).expect("rows").num_rows(),
+        2 => mapped(&files.points).take(rows_wanted).expect("rows").num_rows(),
+        3 => ours(&files.points).take(rows_wanted).expect("rows").num_rows(),
+        4 => ours(&files.default).take(rows_wanted).expect("rows").num_rows(),
         _ => theirs(&files.theirs, load(), rows_wanted, rows),
     };
     let again = |which: usize, rows_wanted: &[u64]| match readers.get(which) {
         Some(reader) => reader.take(rows_wanted).expect("rows").num_rows(),
         None => theirs(&files.theirs, metadata.clone(), rows_wanted, rows),
     };
-    let mut taken: [Taken; 4] = Default::default();
+    let mut taken: [Taken; 6] = Default::default();
     for round in 0..=ROUNDS {
         let mut wanted = || -> Vec<u64> { (0..TAKEN).map(|_| rng.u64(0..rows as u64)).collect() };
         let (cold, warm) = (wanted(), wanted());
-        for i in 0..4 {
-            let which = (i + round) % 4;
+        for i in 0..6 {
+            let which = (i + round) % 6;
             let open = cpu(|| first(which, &cold));
             let warm_time = cpu(|| again(which, &warm));
             let bytes = bytes_read(|| again(which, &warm));
@@ -170,15 +188,17 @@ fn run(files: &Files, rows: usize, name: &str) {
     report(files, rows, name, taken);
 }
 
-fn report(files: &Files, rows: usize, name: &str, taken: [Taken; 4]) {
+fn report(files: &Files, rows: usize, name: &str, taken: [Taken; 6]) {
     let ms = |times: &[Duration]| {
         let mut times: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e3).collect();
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
     };
     let len = |path: &Path| std::fs::metadata(path).expect("a file").len() as f64 / 1e6;
-    let rival = ms(&taken[3].again);
+    let rival = ms(&taken[5].again);
     let readers = [
+        ("ours, points for our reader, mapped", &files.newest),
+        ("ours, points for our reader", &files.newest),
         ("ours, points, mapped", &files.points),
         ("ours, points", &files.points),
         ("ours, default", &files.default),

@@ -28,14 +28,14 @@ pub enum Profile {
 /// The encodings that are tried for values of a type, beside a dictionary.
 pub(crate) fn candidates(profile: Profile, physical: Type) -> &'static [Encoding] {
     use Encoding::{
-        ByteStreamSplit, DeltaBinaryPacked, DeltaByteArray, DeltaLengthByteArray, Plain, Rle,
+        Alp, ByteStreamSplit, DeltaBinaryPacked, DeltaByteArray, DeltaLengthByteArray, Plain, Rle,
     };
     match (profile, physical) {
         (Profile::Compatible, _) | (_, Type::Int96) => &[Plain],
         (_, Type::Boolean) => &[Plain, Rle],
         (Profile::Small, Type::Int32 | Type::Int64) => &[Plain, DeltaBinaryPacked, ByteStreamSplit],
         (_, Type::Int32 | Type::Int64) => &[Plain, DeltaBinaryPacked],
-        (_, Type::Float | Type::Double) => &[Plain, ByteStreamSplit],
+        (_, Type::Float | Type::Double) => &[Plain, ByteStreamSplit, Alp],
         (Profile::FastRead | Profile::Points, Type::ByteArray) => &[Plain, DeltaLengthByteArray],
         (_, Type::ByteArray) => &[Plain, DeltaLengthByteArray, DeltaByteArray],
         (Profile::FastRead | Profile::Points, Type::FixedLenByteArray) => &[Plain],
@@ -154,7 +154,7 @@ fn burden(profile: Profile, estimate: &Estimate) -> f64 {
         Encoding::RleDictionary => heavy / 2.0,
         // Less to do than for a dictionary too large for the nearest cache, which is what it
         // competes with.
-        Encoding::DeltaBinaryPacked => heavy / 2.0,
+        Encoding::DeltaBinaryPacked | Encoding::Alp => heavy / 2.0,
         _ => heavy,
     }
 }

@@ -182,6 +182,7 @@ impl WriteOptions {
     /// | `Polars` and [`DuckDb`](TargetReader::DuckDb) | BYTE_STREAM_SPLIT of those as well |
     /// | [`Spark`](TargetReader::Spark) | BYTE_STREAM_SPLIT of unsigned 32 and 64 bits |
     /// | [`PyArrow`](TargetReader::PyArrow) | DELTA encodings of dictionary arrays |
+    /// | all but [`Marquetry`](TargetReader::Marquetry) | ALP of floats |
     ///
     /// Encodings that are [set](ColumnOptions::with_encoding) are written for any reader.
     ///

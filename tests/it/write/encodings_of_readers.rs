@@ -227,6 +227,24 @@ fn fewer_readers_allow_more_encodings() {
 }
 
 #[test]
+fn floats_of_few_decimals_are_in_alp_where_all_readers_have_it() {
+    let prices =
+        Float64Array::from_iter_values((0..ROWS).map(|i| (scattered(i) >> 40) as f64 / 100.0));
+    let batch = RecordBatch::try_from_iter([("price", Arc::new(prices) as ArrayRef)]).unwrap();
+    for profile in [Profile::Balanced, Profile::Small, Profile::FastRead, Profile::Points] {
+        let options = WriteOptions::new().with_profile(profile);
+        let newest = options.clone().with_readers([TargetReader::Marquetry]);
+        let (any, newest) = (write(&batch, options), write(&batch, newest));
+        assert!(unreadable(&any, &TargetReader::ALL, false).is_empty());
+        let found = unreadable(&newest, &[TargetReader::DuckDb], false);
+        assert!(found.iter().any(|text| text.ends_with("in ALP, by DuckDB 2.0")), "{found:?}");
+        assert!(newest.len() < any.len(), "{} of {}", newest.len(), any.len());
+        let mut batches = Reader::new(newest).unwrap().batches().unwrap();
+        assert_eq!(batches.next_batch().unwrap().as_ref(), Some(&batch));
+    }
+}
+
+#[test]
 fn dictionaries_that_the_file_does_not_tell_of_are_as_their_values() {
     let values: ArrayRef =
         Arc::new(StringArray::from_iter_values((0..ROWS).map(|i| format!("user{i:07}"))));
