@@ -3,13 +3,16 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 use bytes::Bytes;
-use marquetry::Reader;
-use marquetry::format::LogicalType;
+use marquetry::arrow_array::{ArrayRef, Float32Array, Float64Array, RecordBatch};
+use marquetry::format::{Encoding, LogicalType};
 use marquetry::inspect::{SpanKind, Value};
+use marquetry::io::WriteSink;
 use marquetry::schema::Physical;
+use marquetry::{PageVersion, Reader, WriteOptions, Writer};
 
 use super::spans::{Tree, files, tree};
 use crate::support::cells::{Entry, Shredder, columns, leaves};
@@ -209,6 +212,37 @@ fn levels_and_values_of_files_of_all_writers_are_those_that_reading_gives() {
         compared += check(&std::fs::read(&path).unwrap()).unwrap_or(0);
     }
     assert!(compared > 500, "{compared}");
+}
+
+#[test]
+fn values_in_alp_are_those_that_reading_gives() {
+    let seed = 20_261_127;
+    println!("seed {seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    // With and without values that are no decimals, and nulls.
+    for (exceptions, nulls) in [(0.0, 0.0), (0.05, 0.3), (1.0, 0.1)] {
+        let mut value = || {
+            let price = f64::from(rng.i32(-9_000_000..9_000_000)) / 100.0;
+            let value = if rng.f64() < exceptions { f64::from_bits(rng.u64(..)) } else { price };
+            (rng.f64() >= nulls).then_some(value)
+        };
+        let doubles: Vec<Option<f64>> = (0..5_000).map(|_| value()).collect();
+        let floats = doubles.iter().map(|value| value.map(|value| value as f32));
+        let columns: [(&str, ArrayRef); 2] = [
+            ("float", Arc::new(floats.collect::<Float32Array>())),
+            ("double", Arc::new(Float64Array::from(doubles.clone()))),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        for version in [PageVersion::V1, PageVersion::V2] {
+            let options =
+                WriteOptions::new().with_column("*", |column| column.with_encoding(Encoding::Alp));
+            let options = options.with_page_version(version).with_page_rows(1_500);
+            let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+            writer.write(&batch).unwrap();
+            let (_, file) = writer.into_inner().unwrap();
+            assert_eq!(check(&file), Ok(2));
+        }
+    }
 }
 
 /// Files that are named by a list, one path a line:
