@@ -232,6 +232,7 @@ pub mod inspect;
 pub mod io;
 mod levels;
 mod limits;
+mod memory;
 mod page;
 pub mod predicate;
 mod range_cache;

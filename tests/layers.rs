@@ -13,6 +13,7 @@ use modules::{Crate, Module, Source};
 const LAYERS: [&[&str]; 11] = [
     &[
         "error",
+        "memory",
         "trace",
         "bytes",
         "calendar",

@@ -152,7 +152,7 @@ pub(super) fn read_pooled(
     free_lists: &FreeLists,
 ) -> Result<Bytes> {
     // If the length exceeds all memory, none is taken, and the source reports the error.
-    let memory = free_lists.take(saturated(range.end.saturating_sub(range.start)));
+    let memory = free_lists.take(saturated(range.end.saturating_sub(range.start)))?;
     read_over(source, range, memory, free_lists)
 }
 
@@ -168,7 +168,7 @@ pub(super) fn read_metadata(
     }
     let pool = BufferPool::global();
     let len = saturated(range.end.saturating_sub(range.start));
-    read_over(source, range, pool.free_lists().take_fitting(len), pool.free_lists())
+    read_over(source, range, pool.free_lists().take_fitting(len)?, pool.free_lists())
 }
 
 fn read_over(

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use hashbrown::HashTable;
 
+use crate::error::Result;
+use crate::memory;
 use super::values::LeafValues;
 use crate::schema::{Leaf, Physical};
 use crate::stats::bloom::{self, Bloom};
@@ -25,10 +27,18 @@ impl BloomBuilder {
         (leaf.physical != Physical::Boolean).then_some(Self { options, bloom, distinct })
     }
 
-    pub(super) fn push(&mut self, values: &LeafValues<'_>, range: Range<usize>) {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn push(&mut self, values: &LeafValues<'_>, range: Range<usize>) -> Result<()> {
+        let mut has_memory = true;
         let mut add = |value: &[u8]| {
             let hash = bloom::hash(value);
             if self.distinct.find(hash, |other| *other == hash).is_none() {
+                has_memory &= self.distinct.try_reserve(1, |hash| *hash).is_ok();
+                if !has_memory {
+                    return;
+                }
                 self.distinct.insert_unique(hash, hash, |hash| *hash);
                 self.bloom.insert_hash(hash);
             }
@@ -50,8 +60,9 @@ impl BloomBuilder {
                     .for_each(|v| add(&v.to_le_bytes()));
             }
             LeafValues::Bytes(byte_arrays) => byte_arrays.iter(range).for_each(add),
-            LeafValues::Fixed { .. } => values.slices(range).into_iter().for_each(add),
+            LeafValues::Fixed { .. } => values.slices(range)?.into_iter().for_each(add),
         }
+        if has_memory { Ok(()) } else { Err(memory::none_for("the values of a bloom filter")) }
     }
 
     /// The filter, with its header.

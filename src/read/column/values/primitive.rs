@@ -6,11 +6,12 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 
 use super::reader::{
-    Count, ValueReader, fixed_width_array, indices_of_page, no_dictionary, vec_for,
+    Count, ValueReader, fixed_width_array, indices_of_page, no_dictionary,
 };
 use super::sparse::SparseDictionary;
 use crate::encoding::dictionary::Indices;
 use crate::error::Result;
+use crate::memory;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
 use crate::page::DictionaryPage;
@@ -91,7 +92,7 @@ fn entries<'a, S: PrimitiveSource>(
         if sparse.stays_sparse(more) {
             return Ok(None);
         }
-        let mut entries = vec_for(sparse.page().values)?;
+        let mut entries = memory::vec_for(sparse.page().values)?;
         source.read_dictionary(sparse.page(), &mut entries)?;
         *dictionary = PrimitiveDictionary::Entries(entries);
     }
@@ -132,8 +133,8 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
         self.free_lists = free_lists.clone();
     }
 
-    fn reserve(&mut self, slots: usize) {
-        self.free_lists.reserve(&mut self.out, slots);
+    fn reserve(&mut self, slots: usize) -> Result<()> {
+        self.free_lists.reserve(&mut self.out, slots)
     }
 
     fn dictionary_bytes(&self, entries: usize, _byte_len: usize) -> usize {
@@ -150,7 +151,7 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
         self.dictionary = match self.source.entry_width() {
             Some(width) => PrimitiveDictionary::Sparse(SparseDictionary::with_width(page, width)?),
             None => {
-                let mut entries = vec_for(page.values)?;
+                let mut entries = memory::vec_for(page.values)?;
                 self.source.read_dictionary(&page, &mut entries)?;
                 PrimitiveDictionary::Entries(entries)
             }
@@ -219,6 +220,10 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
     fn holds(&self, n: usize) -> Option<bool> {
         let held = if self.indices.is_some() { None } else { self.source.holds(n) };
         held.or(Some(n == 0))
+    }
+
+    fn room_for_nulls(&mut self, nulls: usize, _max_bytes: usize) -> Result<()> {
+        memory::room(&mut self.out, nulls)
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {

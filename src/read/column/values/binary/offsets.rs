@@ -128,9 +128,13 @@ impl<O: Offset> Layout for Offsets<O> {
         self.memory.free_lists = free_lists.clone();
     }
 
-    fn reserve(&mut self, slots: usize) {
-        self.memory.strings.reserve(slots, &self.memory.free_lists);
+    fn reserve(&mut self, slots: usize) -> Result<()> {
         self.memory.slots = slots;
+        self.memory.strings.reserve(slots, &self.memory.free_lists)
+    }
+
+    fn room_for_slots(&mut self, slots: usize) -> Result<()> {
+        self.memory.strings.room_for(slots)
     }
 
     fn dictionary_bytes(entries: usize) -> usize {

@@ -9,8 +9,9 @@ use super::layout::{Layout, Payload, StringDictionary, reserve_payload};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{EndToEnd, ValueSpan, plain};
 use crate::error::Result;
+use crate::memory;
 use crate::free_lists::FreeLists;
-use crate::read::column::values::reader::{over_memory_limit, vec_for};
+use crate::read::column::values::reader::over_memory_limit;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::lengths::measure;
 use crate::trusted::{Home, INLINE, Place, TextCheck, ViewStrings};
@@ -60,9 +61,13 @@ impl Layout for Views {
         self.free_lists = free_lists.clone();
     }
 
-    fn reserve(&mut self, slots: usize) {
-        self.strings.reserve(slots, &self.free_lists);
+    fn reserve(&mut self, slots: usize) -> Result<()> {
         self.slots = slots;
+        self.strings.reserve(slots, &self.free_lists)
+    }
+
+    fn room_for_slots(&mut self, slots: usize) -> Result<()> {
+        self.strings.room_for(slots)
     }
 
     fn dictionary_bytes(entries: usize) -> usize {
@@ -80,7 +85,7 @@ impl Layout for Views {
         check: TextCheck,
     ) -> Result<bool> {
         let StringDictionary { bytes, spans } = dictionary;
-        let views = vec_for(spans.len())?;
+        let views = memory::vec_for(spans.len())?;
         Ok(self.strings.set_dictionary(bytes, spans, place, check, views))
     }
 
