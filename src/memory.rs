@@ -46,6 +46,25 @@ pub(crate) fn copied<T: Copy>(values: &[T]) -> Result<Vec<T>> {
     Ok(out)
 }
 
+/// A copy of a text.
+pub(crate) fn text(text: &str) -> Result<String> {
+    let mut out = String::new();
+    out.try_reserve_exact(text.len())?;
+    out.push_str(text);
+    Ok(out)
+}
+
+/// The text of bytes; a replacement character stands for what is not UTF-8.
+pub(crate) fn lossy_text(bytes: &[u8]) -> Result<String> {
+    let mut out = String::new();
+    for chunk in bytes.utf8_chunks() {
+        out.try_reserve(chunk.valid().len() + char::REPLACEMENT_CHARACTER.len_utf8())?;
+        out.push_str(chunk.valid());
+        out.extend((!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER));
+    }
+    Ok(out)
+}
+
 /// Clones of the values of a slice.
 pub(crate) fn cloned<T: Clone>(values: &[T]) -> Result<Vec<T>> {
     collected(values.iter().cloned())

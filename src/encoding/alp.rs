@@ -392,7 +392,7 @@ impl<F: Float> Decoder<F> {
             ));
         }
         let first = out.len();
-        F::decode(packed, width, n, frame, exponent, factor, out);
+        F::decode(packed, width, n, frame, exponent, factor, out)?;
         let (positions, _) = positions.as_chunks::<2>();
         for (position, value) in positions.iter().zip(values.chunks_exact((F::BITS / 8) as usize)) {
             let position = usize::from(u16::from_le_bytes(*position));

@@ -10,6 +10,7 @@ use super::source::Source;
 use super::threads;
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::free_lists::{BufferPool, FreeLists};
 use crate::limits::Limits;
 use crate::read::Latency;
@@ -220,7 +221,7 @@ pub(super) fn fetch(
     if source.in_memory() {
         let bytes = ranges.iter().map(|range| read_exactly(source, range.clone()));
         return Ok(FetchedBytes {
-            bytes: bytes.collect::<Result<_>>()?,
+            bytes: memory::try_collected(bytes)?,
             missing_bytes: len(ranges),
         });
     }

@@ -18,6 +18,7 @@ use super::node::{Node, Repetition, Schema};
 use super::projection::{ProjectedChildren, Projection};
 use super::shape::{Kind, Levels, Shape, struct_of};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::format::{
     ConvertedType, DecimalType, IntType, LogicalType, TimeUnit as Unit, TimestampType,
 };
@@ -71,7 +72,7 @@ impl Mapper<'_> {
             None => {
                 let fields = schema.fields().enumerate();
                 let fields = fields.filter(|(_, node)| has_columns(*node));
-                fields.map(|(position, node)| map(position, node, None)).collect()
+                memory::try_collected(fields.map(|(position, node)| map(position, node, None)))
             }
             Some(projected) => projected
                 .iter()
