@@ -404,7 +404,11 @@ mod tests {
         let buffer = free_lists.pooled(values);
         let part = buffer.slice_with_length(8, 16);
         drop(buffer);
-        assert_ne!(address(&free_lists.take::<i64>(10_000).unwrap()), place, "a part of it is still held");
+        assert_ne!(
+            address(&free_lists.take::<i64>(10_000).unwrap()),
+            place,
+            "a part of it is still held"
+        );
         assert_eq!(part.typed_data::<i64>(), [1, 2]);
         drop(part);
         assert_ne!(address(&free_lists.take::<i32>(20_000).unwrap()), place, "of another type");

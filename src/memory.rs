@@ -65,11 +65,6 @@ pub(crate) fn lossy_text(bytes: &[u8]) -> Result<String> {
     Ok(out)
 }
 
-/// Clones of the values of a slice.
-pub(crate) fn cloned<T: Clone>(values: &[T]) -> Result<Vec<T>> {
-    collected(values.iter().cloned())
-}
-
 /// The values of an iterator.
 pub(crate) fn collected<T>(values: impl IntoIterator<Item = T>) -> Result<Vec<T>> {
     let mut out = Vec::new();

@@ -6,10 +6,10 @@ use bytes::Bytes;
 
 use crate::compress::{self, Decompressor, first_capacity};
 use crate::error::{Error, LimitKind, Result};
-use crate::memory;
 use crate::format::CompressionCodec;
 use crate::io::Source;
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 
 /// Bytes, and the memory that they take.
 struct Counted {

@@ -10,9 +10,9 @@ use super::source::Source;
 use super::threads;
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::free_lists::{BufferPool, FreeLists};
 use crate::limits::Limits;
+use crate::memory;
 use crate::read::Latency;
 
 /// One read, and the wanted ranges that it brings.

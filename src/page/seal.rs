@@ -11,6 +11,7 @@ use crate::format::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageHeader, PageType,
 };
 use crate::levels::LeafLevels;
+use crate::memory;
 use crate::thrift::Write;
 
 /// Which layout data pages have.
@@ -187,7 +188,7 @@ impl Sealer {
         let level_bytes = self.body.len();
         let is_short = level_bytes.min(page.values.len()) < MIN_SEPARATE_LEVEL_BYTES;
         let level_frame_bytes = if is_short { 0 } else { level_bytes };
-        self.body.extend_from_slice(page.values);
+        memory::append(&mut self.body, page.values)?;
         self.compressed.clear();
         self.compressor.compress_apart(&self.body, level_frame_bytes, &mut self.compressed)?;
         append(header, self.checksums, raw, &self.compressed, Rest::NONE, out)
@@ -289,6 +290,7 @@ fn append(
     }
     header.write(out);
     let header_len = out.len() - offset;
+    memory::room(out, body.len() + if rest.by_caller { 0 } else { rest.bytes.len() })?;
     out.extend_from_slice(body);
     let bytes_left_to_caller = if rest.by_caller { rest.bytes.len() } else { 0 };
     if !rest.by_caller {

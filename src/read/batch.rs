@@ -22,8 +22,8 @@ use super::variant::Output;
 use super::window::{UnselectedRows, Window, max_bytes};
 use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
-use crate::memory;
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 use crate::schema::{Kind, Shape};
 
 /// Where the rows of a batch come from.

@@ -19,8 +19,8 @@ use super::retry::Failed;
 use super::supplied::Step;
 use super::window::Window;
 use crate::error::{Error, ErrorKind, Result, Spec};
-use crate::memory;
 use crate::limits::Reservation;
+use crate::memory;
 use crate::predicate::nested_bits::within;
 
 /// A row group whose bytes are in memory.

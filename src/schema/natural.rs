@@ -18,10 +18,10 @@ use super::node::{Node, Repetition, Schema};
 use super::projection::{ProjectedChildren, Projection};
 use super::shape::{Kind, Levels, Shape, struct_of};
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::format::{
     ConvertedType, DecimalType, IntType, LogicalType, TimeUnit as Unit, TimestampType,
 };
+use crate::memory;
 
 /// The natural mapping.
 pub(super) struct Mapper<'a> {

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use super::names::ChildLookup;
 use super::node::{Link, Schema};
 use crate::error::{Error, LimitKind, Result, Spec};
-use crate::memory;
 use crate::format::{
     ConvertedType, ElementHead, FieldRepetitionType, LogicalKind, SchemaElement, SchemaElements,
     Type,
 };
 use crate::limits::Limits;
+use crate::memory;
 
 impl Schema {
     /// Builds the schema from `elements`, which are listed depth-first.

@@ -87,7 +87,7 @@ impl PageEncryptor<'_> {
         let at = |n: i64| usize::try_from(n).expect("offsets of a chunk in memory count from 0");
         let pages = index.page_locations.len();
         let len = self.stored.iter().map(Bytes::len).sum::<usize>();
-        self.out.reserve_exact(len + (pages + 1) * OVERHEAD);
+        self.out.try_reserve_exact(len + (pages + 1) * OVERHEAD)?;
         let first_data_page = at(meta.data_page_offset);
         if first_data_page > 0 {
             self.add(0..first_data_page, Module::DictionaryPageHeader, Module::DictionaryPage)?;

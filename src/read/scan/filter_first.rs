@@ -156,11 +156,7 @@ impl Opening {
         Self::at_phase(context.clone(), opening, phase)
     }
 
-    fn at_phase(
-        context: Arc<OpenContext>,
-        opening: RowGroupOpening,
-        phase: Phase,
-    ) -> Result<Self> {
+    fn at_phase(context: Arc<OpenContext>, opening: RowGroupOpening, phase: Phase) -> Result<Self> {
         let (kept, missing) = (RangeCache::default(), Vec::new());
         Self { context, opening, phase, kept, missing }.settled()
     }

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use hashbrown::HashTable;
 
+use super::values::LeafValues;
 use crate::error::Result;
 use crate::memory;
-use super::values::LeafValues;
 use crate::schema::{Leaf, Physical};
 use crate::stats::bloom::{self, Bloom};
 use crate::write::options::{BloomOptions, LeafSettings};
@@ -20,11 +20,14 @@ pub(super) struct BloomBuilder {
 
 impl BloomBuilder {
     /// For `n` values; `None` if no filter is wanted, or is of use.
-    pub(super) fn new(leaf: &Leaf, settings: &LeafSettings, n: usize) -> Option<Self> {
-        let options = settings.bloom?;
-        let bloom = Bloom::new(n as u64, options.fpp);
-        let distinct = HashTable::new();
-        (leaf.physical != Physical::Boolean).then_some(Self { options, bloom, distinct })
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn new(leaf: &Leaf, settings: &LeafSettings, n: usize) -> Result<Option<Self>> {
+        let wanted = settings.bloom.filter(|_| leaf.physical != Physical::Boolean);
+        let Some(options) = wanted else { return Ok(None) };
+        let bloom = Bloom::new(n as u64, options.fpp)?;
+        Ok(Some(Self { options, bloom, distinct: HashTable::new() }))
     }
 
     ///

@@ -57,7 +57,7 @@ impl<'a> ChunkEncoder<'a> {
         let mut bloom = match form {
             ChunkForm::Plain { .. } => None,
             ChunkForm::Dictionary { dictionary: ValueDictionary { entries, .. }, .. } => {
-                let mut bloom = BloomBuilder::new(leaf, settings, entries.len());
+                let mut bloom = BloomBuilder::new(leaf, settings, entries.len())?;
                 bloom.iter_mut().try_for_each(|bloom| bloom.push(entries, 0..entries.len()))?;
                 bloom
             }

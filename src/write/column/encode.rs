@@ -8,9 +8,9 @@ use crate::encoding::delta_binary::DeltaBlocks;
 use crate::encoding::rle::{self, BitWidth};
 use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split};
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::schema::Physical;
 use crate::simd::native::{Word, append_bytes_le, as_bytes_le};
 

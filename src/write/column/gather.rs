@@ -16,8 +16,8 @@ use super::arrays::{WantedSlots, values_of};
 use super::convert::append;
 use super::values::LeafValues;
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::schema::Leaf;
 use crate::write::shred::ArrayPart;
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::dictionary::ValueDictionary;
-use super::encode::{max_len, CodeLayout, encode, encode_codes};
+use super::encode::{CodeLayout, encode, encode_codes, max_len};
 use super::encoder::{ChunkEncoder, ChunkForm};
 use super::source::ValueSource;
 use super::values::LeafValues;
@@ -12,8 +12,8 @@ use crate::compress::Compression;
 use crate::encoding::choose::{Estimate, LAYOUT_COST, LONG_BLOCKS_COST, Profile};
 use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::Result;
-use crate::memory;
 use crate::format::Encoding;
+use crate::memory;
 use crate::page::Sealer;
 use crate::schema::Physical;
 

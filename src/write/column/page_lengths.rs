@@ -6,7 +6,7 @@
 
 use super::chunking::{cuts, roll_value};
 use super::dictionary::ValueDictionary;
-use super::encode::{max_len, code_width, encode};
+use super::encode::{code_width, encode, max_len};
 use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
 use super::measure::sample_ranges;
 use super::ranks::extremes_of;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::bloom::BloomBuilder;
 use super::byte_arrays::ByteArrayValues;
 use super::dictionary::ValueDictionary;
-use super::encode::{max_len, CodeLayout, as_plain, encode, encode_codes};
+use super::encode::{CodeLayout, as_plain, encode, encode_codes, max_len};
 use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
 use super::sorted::SortDetector;
 use super::source::{ValueCursor, ValueSource};
@@ -225,7 +225,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         let (cursor, bloom) = match form {
             ChunkForm::Plain { values, .. } => {
                 let n = if let ValueSource::Whole(values) = values { values.len() } else { n };
-                (Some(values.read(leaf, begin, max)?), BloomBuilder::new(leaf, settings, n))
+                (Some(values.read(leaf, begin, max)?), BloomBuilder::new(leaf, settings, n)?)
             }
             ChunkForm::Dictionary { .. } => (None, None),
         };

@@ -9,10 +9,10 @@ use super::ranks::{IS_ENTRY, RankedDictionary, extremes_of, prefixes};
 use super::sorted::{SortDirection, direction};
 use super::values::LeafValues;
 use crate::error::Result;
-use crate::memory;
 use crate::format::{ColumnIndex, GeospatialStatistics, LogicalType, Statistics};
 use crate::geo::{Edges, GeospatialCollector};
 use crate::levels::LeafLevels;
+use crate::memory;
 use crate::schema::{Leaf, Physical};
 use crate::stats::bounds::BoundCut;
 use crate::stats::collect::Extremes;
@@ -98,7 +98,18 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         };
         let dictionary = dictionary.map(rank).transpose()?;
         let (bounds, nulls, nans) = (None, 0, 0);
-        Ok(Self { leaf, settings, order, cut, dictionary, builder, bounds, nulls, nans, geospatial })
+        Ok(Self {
+            leaf,
+            settings,
+            order,
+            cut,
+            dictionary,
+            builder,
+            bounds,
+            nulls,
+            nans,
+            geospatial,
+        })
     }
 
     /// Whether bounds of pages are found from indices: by the ranks of dictionary entries, or their

@@ -5,11 +5,11 @@ use std::ops::Range;
 use arrow_array::Array;
 use bytes::Bytes;
 
-use crate::error::Result;
-use crate::memory;
 use super::byte_arrays::ByteArrayValues;
 use super::ints::Ints;
+use crate::error::Result;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::schema::convert::{Scale, Storage, WriteConversion, write_conversion};
 use crate::schema::{Leaf, Physical};
 use crate::simd::bitmap::Bitmap;
@@ -63,6 +63,20 @@ impl<'a> LeafValues<'a> {
                 Self::Fixed { width, bytes: free_lists.take(n * width)?.into() }
             }
         })
+    }
+
+    /// Makes room for `n` values more; byte strings are made room for as they are appended.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn room_for(&mut self, n: usize) -> Result<()> {
+        match self {
+            Self::Bits(bits) => bits.try_reserve(n),
+            Self::Words32(Ints::Own(values)) => memory::room(values, n),
+            Self::Words64(Ints::Own(values)) => memory::room(values, n),
+            Self::Fixed { width, bytes: Ints::Own(bytes) } => memory::room(bytes, n * *width),
+            _ => Ok(()),
+        }
     }
 
     /// `n` values from slot `from` on, not copied, if their bytes in the array are those of PLAIN.
@@ -198,7 +212,8 @@ impl<'a> LeafValues<'a> {
                 Self::Bytes(ByteArrayValues::Slices(at(slices, indices)?))
             }
             Self::Bytes(byte_arrays) => {
-                let of = |&i: &u32| byte_arrays.get(i as usize).expect("indices are those of values");
+                let of =
+                    |&i: &u32| byte_arrays.get(i as usize).expect("indices are those of values");
                 let taken = memory::collected(indices.iter().map(of))?;
                 Self::Bytes(ByteArrayValues::Slices(taken))
             }

@@ -37,11 +37,43 @@ pub struct File {
 /// refused.
 pub type Job = (&'static str, fn(&File) -> Result<Outcome>);
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub enum Outcome {
     Rows(Vec<RecordBatch>),
-    Bytes(Vec<u8>),
+    File(Vec<u8>),
     Count(u64),
+}
+
+impl Outcome {
+    /// Whether it says the same as another: the same rows, in batches and pages of any size.
+    pub fn says_the_same_as(&self, other: &Self, file: &File) -> bool {
+        match (self, other) {
+            (Self::Rows(a), Self::Rows(b)) => whole(a) == whole(b),
+            (Self::File(a), Self::File(b)) => a == b || read_back(a, file) == read_back(b, file),
+            (Self::Count(a), Self::Count(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+fn whole(batches: &[RecordBatch]) -> RecordBatch {
+    let schema = batches.first().map_or_else(|| Schema::empty().into(), RecordBatch::schema);
+    arrow_select::concat::concat_batches(&schema, batches).expect("batches of one schema")
+}
+
+fn read_back(bytes: &[u8], file: &File) -> RecordBatch {
+    let bytes = Bytes::copy_from_slice(bytes);
+    let reader = match &file.keys {
+        Some(keys) => {
+            let keys = keys.clone().with_plaintext_files(true);
+            Reader::with_keys(bytes, Limits::default(), &keys)
+        }
+        None => Reader::new(bytes),
+    };
+    match rows(reader.expect("a file").threads(1)) {
+        Ok(Outcome::Rows(batches)) => whole(&batches),
+        other => panic!("{other:?}"),
+    }
 }
 
 pub const JOBS: &[Job] = &[
@@ -64,7 +96,7 @@ pub const JOBS: &[Job] = &[
         reader.load_page_indexes()?;
         Ok(Outcome::Count(reader.count()?))
     }),
-    ("write", |file| Ok(Outcome::Bytes(write(&file.table)?))),
+    ("write", |file| Ok(Outcome::File(write(&file.table)?))),
     ("copy", |file| rewrite(Rewrite::new([file.open()?]))),
     ("encode anew", |file| rewrite(Rewrite::new([file.open()?]).encode("**"))),
     ("other codec", |file| rewrite(Rewrite::new([file.open()?]).codec("**", Compression::Snappy))),
@@ -76,7 +108,8 @@ pub const JOBS: &[Job] = &[
     ("inspect", inspect),
     ("check", |file| {
         let mut findings = 0;
-        let mut checker = Checker::new(file.bytes.clone()).level(CheckLevel::Truth).threads(Threads::Exactly(1));
+        let mut checker =
+            Checker::new(file.bytes.clone()).level(CheckLevel::Truth).threads(Threads::Exactly(1));
         if let Some(keys) = &file.keys {
             checker = checker.keys(keys.clone());
         }
@@ -124,14 +157,15 @@ fn filter(file: &File) -> Result<Outcome> {
 fn rewrite(rewrite: Rewrite) -> Result<Outcome> {
     let mut out = Vec::with_capacity(8 << 20);
     rewrite.run(WriteSink(&mut out))?;
-    Ok(Outcome::Bytes(out))
+    Ok(Outcome::File(out))
 }
 
 fn inspect(file: &File) -> Result<Outcome> {
     fn walk(spans: Spans, bytes: &mut u64) -> Result<()> {
         for span in spans {
             let span = span?;
-            *bytes += span.bytes().map(|piece| piece.map(|p| p.len() as u64)).sum::<Result<u64>>()?;
+            *bytes +=
+                span.bytes().map(|piece| piece.map(|p| p.len() as u64)).sum::<Result<u64>>()?;
             if let Some(slots) = span.slots() {
                 for slot in slots {
                     *bytes += slot?.text.len() as u64;
@@ -194,7 +228,11 @@ pub fn files(scale: usize, only: Option<&str>) -> Vec<File> {
         })
     };
     let names = ["flat", "nested", "wide", "encodings", "plain", "snappy", "encrypted"];
-    names.into_iter().filter(|name| only.is_none_or(|only| only == *name)).filter_map(make).collect()
+    names
+        .into_iter()
+        .filter(|name| only.is_none_or(|only| only == *name))
+        .filter_map(make)
+        .collect()
 }
 
 fn file(

@@ -60,8 +60,17 @@ fn one_child(parts: &[&str]) {
         let (done, n) = refusing(r, || catch_unwind(AssertUnwindSafe(|| job.1(file))));
         let text = match done {
             Err(panic) => format!("PANIC {}", panic_text(&*panic)),
-            Ok(Ok(outcome)) if n <= index => { assert_eq!(outcome, expected); "unreached".into() }
-            Ok(Ok(outcome)) => if outcome == expected { "same".into() } else { "DIFFERS".into() },
+            Ok(Ok(outcome)) if n <= index => {
+                assert!(outcome.says_the_same_as(&expected, file));
+                "unreached".into()
+            }
+            Ok(Ok(outcome)) => {
+                if outcome.says_the_same_as(&expected, file) {
+                    "same".into()
+                } else {
+                    "DIFFERS".into()
+                }
+            }
             Ok(Err(error)) => format!("error {:?}: {error}", error.kind()),
         };
         println!("={index} {text}");
@@ -107,7 +116,11 @@ fn measure_all(filter: &str) {
                     let text = String::from_utf8_lossy(&out.stdout).into_owned();
                     let mut begun = None;
                     for line in text.lines() {
-                        if let Some(at) = line.find('@') { if let Ok(n) = line[at + 1..].trim().parse::<usize>() { begun = Some(n); } }
+                        if let Some(at) = line.find('@') {
+                            if let Ok(n) = line[at + 1..].trim().parse::<usize>() {
+                                begun = Some(n);
+                            }
+                        }
                         if let Some(done) = line.strip_prefix('=') {
                             let (n, what) = done.split_once(' ').unwrap();
                             let n: usize = n.parse().unwrap();
@@ -122,7 +135,10 @@ fn measure_all(filter: &str) {
                     if let Some(n) = begun {
                         died += 1;
                         bad.insert(&sites[n]);
-                        by_site.entry(sites[n].clone()).or_default().insert(format!("{title} {mode}"));
+                        by_site
+                            .entry(sites[n].clone())
+                            .or_default()
+                            .insert(format!("{title} {mode}"));
                         let before = left.len();
                         left.retain(|i| !bad.contains(sites[*i].as_str()));
                         skipped += before - left.len();
@@ -130,7 +146,10 @@ fn measure_all(filter: &str) {
                         panic!("{title}: {} {}", text, String::from_utf8_lossy(&out.stderr));
                     }
                 }
-                println!("#### {title}, {mode}: {} allocations, {died} sites abort, {skipped} at them", sites.len());
+                println!(
+                    "#### {title}, {mode}: {} allocations, {died} sites abort, {skipped} at them",
+                    sites.len()
+                );
                 total += sites.len();
                 aborts += skipped;
             }
@@ -140,5 +159,7 @@ fn measure_all(filter: &str) {
     for (site, of) in by_site {
         println!("! {site} | {}", of.into_iter().take(3).collect::<Vec<_>>().join("; "));
     }
-    for (text, n) in texts { println!("{n:6} {text}"); }
+    for (text, n) in texts {
+        println!("{n:6} {text}");
+    }
 }

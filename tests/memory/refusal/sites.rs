@@ -29,7 +29,10 @@ fn site(trace: &Backtrace) -> String {
     for pair in lines.windows(2) {
         let Some(at) = pair[1].strip_prefix("at ") else { continue };
         let name = pair[0].split_once(": ").map_or(pair[0], |(_, name)| name);
-        if at.contains("tests/support/heap.rs") || at.contains("tests/memory/") || at.starts_with("/rustc/") {
+        if at.contains("tests/support/heap.rs")
+            || at.contains("tests/memory/")
+            || at.starts_with("/rustc/")
+        {
             continue;
         }
         let _ = name;
@@ -40,7 +43,9 @@ fn site(trace: &Backtrace) -> String {
         if !out.ends_with(&format!("{at} < ")) {
             out += &format!("{at} < ");
         }
-        if ours >= 2 { break }
+        if ours >= 2 {
+            break;
+        }
     }
     out
 }

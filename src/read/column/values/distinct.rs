@@ -190,7 +190,11 @@ mod tests {
             ];
             for array in arrays {
                 let ty = array.data_type();
-                assert_eq!(distinct(&array, entries).unwrap(), expected, "{ty}, seed {seed}, {case}");
+                assert_eq!(
+                    distinct(&array, entries).unwrap(),
+                    expected,
+                    "{ty}, seed {seed}, {case}"
+                );
             }
         }
     }

@@ -10,9 +10,9 @@ use super::reader::{Count, ValueReader, indices_of_page, no_dictionary, over_mem
 use super::sparse::SparseDictionary;
 use crate::encoding::dictionary::Indices;
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::{Isa, Kernel, expand};

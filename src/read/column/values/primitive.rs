@@ -5,15 +5,13 @@ use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::reader::{
-    Count, ValueReader, fixed_width_array, indices_of_page, no_dictionary,
-};
+use super::reader::{Count, ValueReader, fixed_width_array, indices_of_page, no_dictionary};
 use super::sparse::SparseDictionary;
 use crate::encoding::dictionary::Indices;
 use crate::error::Result;
-use crate::memory;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;

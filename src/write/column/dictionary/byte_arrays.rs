@@ -7,11 +7,11 @@
 
 use arrow_buffer::ArrowNativeType;
 
-use crate::memory;
 use super::hash::{MIX, fold};
 use super::limits::{AHEAD, BLOCK, DictionaryGrowth, MAX_PROBES, NONE};
 use super::parts::DictionaryBuilder;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::simd::prefetch;
 
 /// Maximum bytes of a short string.

@@ -1,6 +1,5 @@
 //! Interns integers: those in a narrow range through a table, the others through a hash table.
 
-use crate::memory;
 use super::hash::{MIX, fold};
 use super::limits::{
     AHEAD, BLOCK, DictionaryGrowth, DictionaryLimits, FIRST_LOOK, MAX_DISTINCT_SHARE, MAX_PROBES,
@@ -8,6 +7,7 @@ use super::limits::{
 };
 use super::parts::{DictionaryBuilder, PartedValues};
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::simd::extremes::{extremes_i32_with, extremes_i64_with};
 use crate::simd::{Isa, Kernel, prefetch};
 

@@ -15,12 +15,12 @@ use self::byte_arrays::ByteArrayBuilder;
 use self::ints::intern_ints;
 pub(super) use self::limits::DictionaryLimits;
 use self::parts::PartedValues;
-use crate::memory;
 use super::arrays::{bytes_layout, for_each_part, values_of};
 use super::byte_arrays::{ByteArrayValues, ByteRun, Ends};
 use super::parallelism::Parallelism;
 use super::values::LeafValues;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::schema::Leaf;
 use crate::write::shred::ArrayPart;
 
