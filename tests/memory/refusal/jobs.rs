@@ -131,7 +131,7 @@ impl File {
             None => Reader::new(source)?,
         };
         // What other reads have left would be taken in place of new memory.
-        Ok(reader.threads(1).batch_rows(3_000).buffer_pool(&BufferPool::new(0)))
+        Ok(reader.threads(1).batch_rows(2_500).buffer_pool(&BufferPool::new(0)))
     }
 }
 
@@ -198,44 +198,48 @@ fn write(table: &Table) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The files, or one of them: of `scale` times as many rows, or columns.
-pub fn files(scale: usize, only: Option<&str>) -> Vec<File> {
-    let n = 12_000 * scale;
-    let encodings = WriteOptions::new()
-        .with_dictionary(false)
-        .with_column("id", |c| c.with_encoding(Encoding::DeltaBinaryPacked))
-        .with_column("text", |c| c.with_encoding(Encoding::DeltaByteArray))
-        .with_column("binary", |c| c.with_encoding(Encoding::DeltaLengthByteArray))
-        .with_column("float", |c| c.with_encoding(Encoding::ByteStreamSplit))
-        .with_column("flag", |c| c.with_encoding(Encoding::Rle))
-        .with_compression(Compression::Gzip(6));
-    let plain = |codec| WriteOptions::new().with_dictionary(false).with_compression(codec);
-    let key = || Key::new(&[7; 16]).expect("a key");
-    let options = WriteOptions::new;
-    let make = |name: &'static str| {
-        Some(match name {
-            "flat" => file(name, flat(n), options(), None),
-            "nested" => file(name, nested(n), options().with_page_version(PageVersion::V1), None),
-            "wide" => file(name, wide(300 * scale), options(), None),
-            "encodings" => file(name, flat(n), encodings.clone(), None),
-            "plain" => file(name, flat(n / 2), plain(Compression::Uncompressed), None),
-            "snappy" => file(name, flat(n / 2), plain(Compression::Snappy), None),
-            "encrypted" => {
-                let options = options().with_encryption(Encryption::new(key()));
-                file(name, flat(n / 2), options, Some(Decryption::new().with_footer_key(key())))
-            }
-            _ => return None,
-        })
-    };
-    let names = ["flat", "nested", "wide", "encodings", "plain", "snappy", "encrypted"];
-    names
-        .into_iter()
-        .filter(|name| only.is_none_or(|only| only == *name))
-        .filter_map(make)
-        .collect()
+/// The names of the files.
+pub const NAMES: [&str; 7] =
+    ["flat", "nested", "wide", "encodings", "plain", "snappy", "encrypted"];
+
+/// Whether a job is tried in every run of the tests.
+pub fn is_usual(job: &str) -> bool {
+    ["read", "read dictionaries", "filter", "write", "other codec", "inspect"].contains(&job)
 }
 
-fn file(
+/// The file of this name.
+pub fn file(name: &str) -> Option<File> {
+    let name = *NAMES.iter().find(|of| **of == name)?;
+    let options = WriteOptions::new;
+    let plain = |codec| options().with_dictionary(false).with_compression(codec);
+    let key = || Key::new(&[7; 16]).expect("a key");
+    Some(match name {
+        "flat" => written(name, flat(ROWS), options(), None),
+        "nested" => written(name, nested(ROWS), options().with_page_version(PageVersion::V1), None),
+        "wide" => written(name, wide(300), options(), None),
+        "plain" => written(name, flat(ROWS), plain(Compression::Uncompressed), None),
+        "snappy" => written(name, flat(ROWS), plain(Compression::Snappy), None),
+        "encrypted" => {
+            let options = options().with_encryption(Encryption::new(key()));
+            let keys = Decryption::new().with_footer_key(key());
+            written(name, flat(ROWS), options, Some(keys))
+        }
+        _ => {
+            let encodings = plain(Compression::Gzip(6))
+                .with_column("id", |c| c.with_encoding(Encoding::DeltaBinaryPacked))
+                .with_column("text", |c| c.with_encoding(Encoding::DeltaByteArray))
+                .with_column("binary", |c| c.with_encoding(Encoding::DeltaLengthByteArray))
+                .with_column("float", |c| c.with_encoding(Encoding::ByteStreamSplit))
+                .with_column("flag", |c| c.with_encoding(Encoding::Rle));
+            written(name, flat(ROWS), encodings, None)
+        }
+    })
+}
+
+/// Rows of a file.
+const ROWS: usize = 6_000;
+
+fn written(
     name: &'static str,
     batch: RecordBatch,
     options: WriteOptions,
@@ -243,8 +247,8 @@ fn file(
 ) -> File {
     let first = batch.schema().field(0).name().clone();
     let options = options
-        .with_page_rows(2_500)
-        .with_row_group_rows(8_000)
+        .with_page_rows(1_500)
+        .with_row_group_rows(4_000)
         .with_column(first, |column| column.with_bloom(BloomOptions::default()));
     let table = Table { batch, options };
     let bytes = write(&table).expect("a file").into();

@@ -1,51 +1,68 @@
 //! Names the places in the library that allocate.
 
 use std::backtrace::Backtrace;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-static SEEN: Mutex<Vec<(usize, Backtrace)>> = Mutex::new(Vec::new());
+/// What led to the allocations of a job, in their order.
+static SEEN: Mutex<Vec<Backtrace>> = Mutex::new(Vec::new());
 
-pub fn clear() {
-    SEEN.lock().unwrap().clear();
+fn seen() -> MutexGuard<'static, Vec<Backtrace>> {
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps who asks for memory.
-pub fn note(_: usize, bytes: usize) {
-    SEEN.lock().unwrap().push((bytes, Backtrace::force_capture()));
+/// Keeps what leads to an allocation.
+pub fn note(_number: usize, _bytes: usize) {
+    let trace = Backtrace::force_capture();
+    seen().push(trace);
 }
 
-/// The sites since [`clear`].
-pub fn take() -> Vec<String> {
-    let seen = std::mem::take(&mut *SEEN.lock().unwrap());
-    seen.iter().map(|(_, trace)| site(trace)).collect()
+/// The sites since the last call.
+pub fn take() -> Vec<Site> {
+    std::mem::take(&mut *seen()).iter().map(Site::new).collect()
 }
 
-/// The innermost functions of the library that led to an allocation.
-fn site(trace: &Backtrace) -> String {
-    let text = trace.to_string();
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let mut out = String::new();
-    let mut ours = 0;
-    for pair in lines.windows(2) {
-        let Some(at) = pair[1].strip_prefix("at ") else { continue };
-        let name = pair[0].split_once(": ").map_or(pair[0], |(_, name)| name);
-        if at.contains("tests/support/heap.rs")
-            || at.contains("tests/memory/")
-            || at.starts_with("/rustc/")
-        {
-            continue;
+/// Where the library allocates, or calls what allocates.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site {
+    /// The file of the library, and before it the crate that it calls, if it is another.
+    pub file: String,
+    /// The line there.
+    pub line: String,
+}
+
+impl Site {
+    fn new(trace: &Backtrace) -> Self {
+        let text = trace.to_string();
+        let mut others = None;
+        for at in text.lines().filter_map(|line| line.trim().strip_prefix("at ")) {
+            if at.starts_with("/rustc/") || at.contains("tests/support") {
+                continue;
+            }
+            let (at, line) = without_column(at);
+            if let Some(own) = at.strip_prefix("./src/") {
+                let file = match others {
+                    Some(name) => format!("{name} in {own}"),
+                    None => own.to_owned(),
+                };
+                return Self { file, line };
+            }
+            // The innermost one, without its version.
+            if let (None, Some((_, registry))) = (&others, at.split_once("/registry/src/")) {
+                let name = registry.split('/').nth(1).unwrap_or_default();
+                others = name.rsplit_once('-').map(|(name, _)| name.to_owned());
+            }
         }
-        let _ = name;
-        ours += usize::from(at.starts_with("./src"));
-        let at = at.rsplit_once("/registry/src/").map_or(at, |(_, at)| at);
-        let at = at.rsplit_once(':').map_or(at, |(at, _)| at);
-        let at = if at.starts_with("./") { at } else { at.split('/').nth(1).unwrap_or(at) };
-        if !out.ends_with(&format!("{at} < ")) {
-            out += &format!("{at} < ");
-        }
-        if ours >= 2 {
-            break;
-        }
+        Self { file: "the test".into(), line: String::new() }
     }
-    out
+
+    pub fn is_of_the_library(&self) -> bool {
+        self.file != "the test"
+    }
+}
+
+/// The file and the line of `file:line:column`.
+fn without_column(at: &str) -> (&str, String) {
+    let mut parts = at.rsplitn(3, ':');
+    let (_, line, file) = (parts.next(), parts.next(), parts.next());
+    (file.unwrap_or(at), line.unwrap_or_default().to_owned())
 }
