@@ -9,14 +9,15 @@
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::LazyLock;
 
 use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
 use bytes::Bytes;
 
 use crate::error::Result;
 use crate::simd::prefault;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Memory that is reused by reads, one after the other or side by side.
 ///

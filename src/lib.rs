@@ -249,6 +249,7 @@ mod steps;
 mod free_lists;
 mod stats;
 mod thrift;
+mod sync;
 mod trace;
 mod trusted;
 pub mod variant;

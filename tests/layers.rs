@@ -14,6 +14,7 @@ const LAYERS: [&[&str]; 11] = [
     &[
         "error",
         "memory",
+        "sync",
         "trace",
         "bytes",
         "calendar",

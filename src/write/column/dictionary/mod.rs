@@ -5,6 +5,7 @@
 
 mod limits;
 mod hash;
+mod part_sizes;
 mod parts;
 mod ints;
 mod byte_arrays;

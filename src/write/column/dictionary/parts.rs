@@ -8,11 +8,12 @@
 //! limits bound, and four bytes a value.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::{BLOCK, DictionaryGrowth, DictionaryLimits, DictionaryProgress};
+use super::part_sizes::{MAPPED_CODES, MIN_PART_VALUES};
 use crate::free_lists::FreeLists;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::write::column::parallelism::Parallelism;
 
 /// Finds the distinct ones of values that are pushed.
@@ -45,13 +46,6 @@ struct PartDictionary<E> {
     codes: Vec<u32>,
     growth: Vec<DictionaryProgress>,
 }
-
-/// Minimum values of a part, because a thread is started for it, and its entries are looked up
-/// twice.
-const MIN_PART_VALUES: usize = if cfg!(test) { 2 * BLOCK } else { 1 << 17 };
-
-/// Codes that a thread maps at a time.
-const MAPPED_CODES: usize = if cfg!(test) { 1000 } else { 1 << 16 };
 
 /// Values that are interned in parts.
 pub(super) struct PartedValues<'p> {
