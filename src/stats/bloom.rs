@@ -99,9 +99,17 @@ impl Bloom {
         {
             // The block of a hash is the high bits of it times the number: half as many blocks put
             // neighbours together.
-            let (pairs, _) = self.blocks.as_chunks::<2>();
-            let fold = |[a, b]: &[[u32; 8]; 2]| std::array::from_fn(|i| a[i] | b[i]);
-            self.blocks = pairs.iter().map(fold).collect();
+            let half = self.blocks.len() / 2;
+            for at in 0..half {
+                let Some([a, b]) = self.blocks.get(2 * at..).and_then(<[_]>::first_chunk) else {
+                    break;
+                };
+                let both = std::array::from_fn(|i| a[i] | b[i]);
+                if let Some(block) = self.blocks.get_mut(at) {
+                    *block = both;
+                }
+            }
+            self.blocks.truncate(half);
         }
         self
     }

@@ -125,7 +125,7 @@ impl Plan {
             let per_row = chunk.arrow_bytes / rows_in_group.max(1);
             bytes_per_row = bytes_per_row.saturating_add(per_row);
             widest_per_row = per_row.max(widest_per_row);
-            indexes.extend(offset_index.map(|range| (i, range)));
+            memory::extend(&mut indexes, offset_index.map(|range| (i, range)))?;
             chunks.push(chunk);
         }
         let helps = match self.options().page_index {

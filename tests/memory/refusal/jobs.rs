@@ -7,16 +7,15 @@ use bytes::Bytes;
 use marquetry::arrow_array::types::Int32Type;
 use marquetry::arrow_array::*;
 use marquetry::arrow_schema::{DataType, Field, Schema, SchemaRef};
-use marquetry::check::{CheckLevel, Checker};
 use marquetry::crypt::{Decryption, Encryption, Key};
 use marquetry::format::Encoding;
-use marquetry::inspect::{Inspector, Spans};
+use marquetry::inspect::{Inspector, SpanKind, Spans};
 use marquetry::io::WriteSink;
 use marquetry::rewrite::Rewrite;
 use marquetry::schema::Dictionaries;
 use marquetry::{
-    BloomOptions, BufferPool, Compression, Limits, PageVersion, Reader, Result, RowGroupEncoder,
-    RowSelection, SortColumn, Threads, WriteOptions, Writer, col,
+    BloomOptions, BufferPool, Compression, Error, Limits, PageVersion, Reader, Result,
+    RowGroupEncoder, RowSelection, SortColumn, WriteOptions, Writer, col,
 };
 
 /// A table that is written, and the options.
@@ -106,16 +105,6 @@ pub const JOBS: &[Job] = &[
         rewrite(Rewrite::new([file.open()?]).sort_by([SortColumn::ascending(first)]))
     }),
     ("inspect", inspect),
-    ("check", |file| {
-        let mut findings = 0;
-        let mut checker =
-            Checker::new(file.bytes.clone()).level(CheckLevel::Truth).threads(Threads::Exactly(1));
-        if let Some(keys) = &file.keys {
-            checker = checker.keys(keys.clone());
-        }
-        checker.run(|_| findings += 1)?;
-        Ok(Outcome::Count(findings))
-    }),
 ];
 
 impl File {
@@ -164,6 +153,10 @@ fn inspect(file: &File) -> Result<Outcome> {
     fn walk(spans: Spans, bytes: &mut u64) -> Result<()> {
         for span in spans {
             let span = span?;
+            // What could not be read is a span that says why.
+            if span.kind == SpanKind::Unparsed {
+                return Err(Error::internal(format_args!("{span:?}")));
+            }
             *bytes +=
                 span.bytes().map(|piece| piece.map(|p| p.len() as u64)).sum::<Result<u64>>()?;
             if let Some(slots) = span.slots() {
