@@ -59,6 +59,8 @@ fn encoded(group: usize, column: usize, page: usize) -> usize {
 }
 
 pub(crate) fn run() {
+    // Where the caller works alone, another thread still takes a step.
+    let other = shuttle::thread::spawn(shuttle::thread::yield_now);
     let mut rng = shuttle::rand::thread_rng();
     let mood = if rng.gen_bool(0.8) { Mood::Works } else { Mood::IsBusy };
     let pool = match rng.gen_range(0..4) {
@@ -102,6 +104,7 @@ pub(crate) fn run() {
             (taken, fault) => panic!("{:?} of row group {}", (taken.is_ok(), fault), group.number),
         }
     }
+    other.join().expect("no thread fails");
     for group in groups {
         for calls in &group.calls {
             assert!(calls.load(Ordering::Relaxed) <= 1, "a column is encoded twice");
