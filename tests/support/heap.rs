@@ -81,7 +81,8 @@ fn grew(bytes: usize) {
     PEAK.fetch_max(now, Ordering::Relaxed);
 }
 
-// SAFETY: every call goes to the system's allocator as it is, or gives no memory; the counters do not touch the memory.
+// SAFETY: every call goes to the system's allocator as it is, or gives no memory; the counters do
+// not touch the memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_refused(layout.size()) {

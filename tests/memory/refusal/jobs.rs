@@ -32,8 +32,7 @@ pub struct File {
     keys: Option<Decryption>,
 }
 
-/// What is done with a file. What it gives is compared with what it gives where no memory is
-/// refused.
+/// The name of a job, and the job: its outcome is compared with that of a run without refusals.
 pub type Job = (&'static str, fn(&File) -> Result<Outcome>);
 
 #[derive(Debug)]

@@ -62,7 +62,7 @@ fn survey(file: &File, job: &Job) -> Vec<Site> {
     })
 }
 
-/// What becomes of a job whose allocation of some number is refused.
+/// The end of a job whose allocation of some number is refused.
 #[derive(Debug, Clone, PartialEq)]
 enum End {
     Error,

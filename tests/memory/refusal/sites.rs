@@ -3,7 +3,7 @@
 use std::backtrace::Backtrace;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What led to the allocations of a job, in their order.
+/// The stacks of the allocations of a job, in their order.
 static SEEN: Mutex<Vec<Backtrace>> = Mutex::new(Vec::new());
 
 fn seen() -> MutexGuard<'static, Vec<Backtrace>> {

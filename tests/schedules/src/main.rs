@@ -10,12 +10,13 @@
 //! that is, lock, load, store, wait and end. A failure prints the schedule; the seed, which is
 //! always printed, finds it again.
 //!
-//! | scenario | files | what holds in every schedule |
-//! |---|---|---|
-//! | budget | `limits` | no more than the cap is taken; all comes back |
-//! | free lists | `free_lists` | no memory has two owners; what is kept is within the limit, and counted |
-//! | dictionary | `write/column/dictionary/parts`, `limits` | threads find the dictionary of one |
-//! | queue | `io/job_queue` | each column is encoded once; the row groups are those of one thread; a failure, a panic, a cancellation and a pool that never begins end in time |
+//! In every schedule:
+//!
+//! * budget (`limits`): no more than the cap is taken, and all comes back;
+//! * free lists (`free_lists`): no memory has two owners, and what is kept is within the limit;
+//! * dictionary (`write/column/dictionary`): threads find the dictionary of one;
+//! * queue (`io/job_queue`): each column is encoded once, the row groups are those of one thread,
+//!   and a failure, a panic, a cancellation and a pool that begins nothing end in time.
 //!
 //! The threads of rayon cannot be scheduled, so the waves of a read, which are rayon's own
 //! iterators and a channel, are not here: `tests/it/read` compares their rows with those of one

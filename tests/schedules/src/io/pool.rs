@@ -1,9 +1,8 @@
-//! A pool whose threads are those of the scheduler: a thread for each task, of which as many work
-//! at a time as the scheduler lets.
+//! A pool whose threads are those of the scheduler: a thread for each task.
 
 use std::cell::Cell;
 
-/// What the pool does with its tasks.
+/// Whether the pool begins its tasks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Mood {
     /// Begins them, sooner or later.

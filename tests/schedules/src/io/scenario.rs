@@ -12,7 +12,7 @@ use crate::write::Parallelism;
 /// Columns of a row group.
 const COLUMNS: usize = 3;
 
-/// What becomes of column 1 of row group 1.
+/// The result of column 1 of row group 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     None,
@@ -53,7 +53,7 @@ impl Group {
     }
 }
 
-/// What stands for the bytes of a page.
+/// A number in place of the bytes of a page.
 fn encoded(group: usize, column: usize, page: usize) -> usize {
     1 + 100 * group + 10 * column + page
 }
