@@ -9,13 +9,15 @@
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::LazyLock;
 
 use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
 use bytes::Bytes;
 
+use crate::error::Result;
 use crate::simd::prefault;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Memory that is reused by reads, one after the other or side by side.
 ///
@@ -169,48 +171,56 @@ impl FreeLists {
         self.0.as_deref().expect("a pool keeps memory")
     }
 
-    /// An empty vector with room for `n` values; with less if there is no memory.
-    pub(crate) fn take<T: Send + 'static>(&self, n: usize) -> Vec<T> {
-        let mut values = self.take_used(n);
+    /// An empty vector with room for `n` values.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory; so for all that takes some.
+    pub(crate) fn take<T: Send + 'static>(&self, n: usize) -> Result<Vec<T>> {
+        let mut values = self.take_used(n)?;
         values.clear();
-        values
+        Ok(values)
     }
 
     /// As [`FreeLists::take`], for what may be held for long: there is hardly more room than for
     /// `n` values.
-    pub(crate) fn take_fitting<T: Send + 'static>(&self, n: usize) -> Vec<T> {
-        let mut values = self.take_within(n, |bytes| bytes.saturating_add(bytes / 8));
+    pub(crate) fn take_fitting<T: Send + 'static>(&self, n: usize) -> Result<Vec<T>> {
+        let mut values = self.take_within(n, |bytes| bytes.saturating_add(bytes / 8))?;
         values.clear();
-        values
+        Ok(values)
     }
 
     /// Like [`FreeLists::take`], but the vector keeps stale contents, which can be overwritten
     /// without being filled first.
-    pub(crate) fn take_used<T: Send + 'static>(&self, n: usize) -> Vec<T> {
+    pub(crate) fn take_used<T: Send + 'static>(&self, n: usize) -> Result<Vec<T>> {
         self.take_within(n, |bytes| bytes.saturating_mul(PART))
     }
 
     /// A vector for `n` values with stale contents; of unused memory, at most `max` of the bytes
     /// needed is taken.
-    fn take_within<T: Send + 'static>(&self, n: usize, max: impl Fn(usize) -> usize) -> Vec<T> {
+    fn take_within<T: Send + 'static>(
+        &self,
+        n: usize,
+        max: impl Fn(usize) -> usize,
+    ) -> Result<Vec<T>> {
         const { assert!(size_of::<T>() > 0) };
         let bytes = n.saturating_mul(size_of::<T>()).saturating_add(SLACK);
         let mut out = Vec::new();
         if bytes < STEP {
             // A vector that had no room for the slack would grow, and be kept at a size that is
             // never asked for.
-            let _ = out.try_reserve_exact(bytes / size_of::<T>());
-            return out;
+            out.try_reserve_exact(bytes / size_of::<T>())?;
+            return Ok(out);
         }
-        self.find(bytes, max(bytes)).unwrap_or_else(|| {
-            // More than all memory stays so.
-            let bytes = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
-            let _ = out.try_reserve_exact(bytes / size_of::<T>());
-            if bytes >= POPULATE_FROM {
-                prefault(&mut out);
-            }
-            out
-        })
+        if let Some(used) = self.find(bytes, max(bytes)) {
+            return Ok(used);
+        }
+        // More than all memory stays so.
+        let bytes = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
+        out.try_reserve_exact(bytes / size_of::<T>())?;
+        if bytes >= POPULATE_FROM {
+            prefault(&mut out);
+        }
+        Ok(out)
     }
 
     /// Returns a vector to the lists, to be taken again.
@@ -225,16 +235,16 @@ impl FreeLists {
     }
 
     /// Reserves memory for `n` values more. An empty vector takes its memory from the lists.
-    pub(crate) fn reserve<T: ArrowNativeType>(&self, values: &mut Vec<T>, n: usize) {
+    pub(crate) fn reserve<T: ArrowNativeType>(&self, values: &mut Vec<T>, n: usize) -> Result<()> {
         if values.capacity() == 0 {
-            *values = self.take(n);
+            *values = self.take(n)?;
         }
-        values.reserve_exact(n);
+        Ok(values.try_reserve_exact(n)?)
     }
 
     /// Like [`Vec::reserve`], but grows into memory of the lists, if there is some.
     #[inline]
-    pub(crate) fn grow<T: Send + 'static>(&self, values: &mut Vec<T>, n: usize) {
+    pub(crate) fn grow<T: Send + 'static>(&self, values: &mut Vec<T>, n: usize) -> Result<()> {
         if values.capacity() - values.len() < n {
             let bytes = values.len().saturating_add(n).saturating_mul(2 * size_of::<T>());
             let found = match bytes {
@@ -247,9 +257,10 @@ impl FreeLists {
                     grown.append(values);
                     self.put_back(std::mem::replace(values, grown));
                 }
-                None => values.reserve(n),
+                None => values.try_reserve(n)?,
             }
         }
+        Ok(())
     }
 
     /// Copies the values into memory of their exact size, and keeps the old memory.
@@ -388,21 +399,25 @@ mod tests {
     #[test]
     fn memory_comes_back_when_the_last_holder_lets_go() {
         let free_lists = FreeLists::new(1 << 20);
-        let mut values: Vec<i64> = free_lists.take(10_000);
+        let mut values: Vec<i64> = free_lists.take(10_000).unwrap();
         values.extend(0..10_000);
         let place = address(&values);
         let buffer = free_lists.pooled(values);
         let part = buffer.slice_with_length(8, 16);
         drop(buffer);
-        assert_ne!(address(&free_lists.take::<i64>(10_000)), place, "a part of it is still held");
+        assert_ne!(
+            address(&free_lists.take::<i64>(10_000).unwrap()),
+            place,
+            "a part of it is still held"
+        );
         assert_eq!(part.typed_data::<i64>(), [1, 2]);
         drop(part);
-        assert_ne!(address(&free_lists.take::<i32>(20_000)), place, "of another type");
-        assert_ne!(address(&free_lists.take::<i64>(50_000)), place, "too small");
-        let again: Vec<i64> = free_lists.take(9_000);
+        assert_ne!(address(&free_lists.take::<i32>(20_000).unwrap()), place, "of another type");
+        assert_ne!(address(&free_lists.take::<i64>(50_000).unwrap()), place, "too small");
+        let again: Vec<i64> = free_lists.take(9_000).unwrap();
         assert_eq!((address(&again), again.len()), (place, 0));
         drop(free_lists.pooled([again, vec![7; 9_100]].concat()));
-        assert_eq!(free_lists.take_used::<i64>(9_000), [7; 9_100]);
+        assert_eq!(free_lists.take_used::<i64>(9_000).unwrap(), [7; 9_100]);
     }
 
     #[test]
@@ -411,8 +426,8 @@ mod tests {
         let values: Vec<u8> = Vec::with_capacity(100_000);
         let place = address(&values);
         free_lists.put_back(values);
-        assert_ne!(address(&free_lists.take_fitting::<u8>(80_000)), place);
-        assert_eq!(address(&free_lists.take_fitting::<u8>(95_000)), place);
+        assert_ne!(address(&free_lists.take_fitting::<u8>(80_000).unwrap()), place);
+        assert_eq!(address(&free_lists.take_fitting::<u8>(95_000).unwrap()), place);
     }
 
     #[test]
@@ -424,7 +439,7 @@ mod tests {
         assert_eq!(pool.held_bytes(), 400_000);
         pool.set_max_bytes(150_000);
         assert_eq!(pool.held_bytes(), 100_000);
-        assert_eq!(address(&pool.free_lists().take::<u8>(99_000)), youngest);
+        assert_eq!(address(&pool.free_lists().take::<u8>(99_000).unwrap()), youngest);
         pool.set_max_bytes(0);
         pool.free_lists().put_back(Vec::<u8>::with_capacity(100_000));
         assert_eq!(pool.held_bytes(), 0);
@@ -433,12 +448,12 @@ mod tests {
     #[test]
     fn what_is_too_large_to_be_kept_drives_nothing_out() {
         let free_lists = FreeLists::new(1 << 20);
-        let kept: Vec<u8> = free_lists.take(100_000);
+        let kept: Vec<u8> = free_lists.take(100_000).unwrap();
         let place = address(&kept);
         free_lists.put_back(kept);
         free_lists.put_back(Vec::<u8>::with_capacity(2 << 20));
-        assert_eq!(address(&free_lists.take::<u8>(100_000)), place);
-        assert_eq!(free_lists.take::<u64>(usize::MAX).capacity(), 0, "there is no such memory");
+        assert_eq!(address(&free_lists.take::<u8>(100_000).unwrap()), place);
+        assert!(free_lists.take::<u64>(usize::MAX).is_err(), "there is no such memory");
     }
 
     #[test]
@@ -453,9 +468,9 @@ mod tests {
             if rng.bool() && !held.is_empty() {
                 held.swap_remove(rng.usize(..held.len()));
             } else if rng.bool() {
-                held.push(free_lists.pooled(free_lists.take::<i64>(rng.usize(..100_000))));
+                held.push(free_lists.pooled(free_lists.take::<i64>(rng.usize(..100_000)).unwrap()));
             } else {
-                held.push(free_lists.pooled(free_lists.take::<u8>(rng.usize(..400_000))));
+                held.push(free_lists.pooled(free_lists.take::<u8>(rng.usize(..400_000)).unwrap()));
             }
             let size_classes = free_lists.shared().lock();
             let counted: usize =
@@ -479,7 +494,7 @@ mod tests {
         let vectors: Vec<Vec<u8>> = (0..4).map(|_| Vec::with_capacity(40_960)).collect();
         let places: Vec<usize> = vectors.iter().map(address).collect();
         vectors.into_iter().for_each(|vector| free_lists.put_back(vector));
-        let taken: Vec<Vec<u8>> = (0..3).map(|_| free_lists.take(40_000)).collect();
+        let taken: Vec<Vec<u8>> = (0..3).map(|_| free_lists.take(40_000).unwrap()).collect();
         let found: Vec<usize> = taken.iter().map(address).collect();
         assert_eq!(found, [places[3], places[2], places[1]]);
     }
@@ -493,11 +508,11 @@ mod tests {
     fn no_more_is_kept_than_allowed_and_nothing_when_the_read_is_over() {
         let free_lists = FreeLists::new(1 << 20);
         let lent: Vec<Buffer> = (0..64)
-            .map(|_| free_lists.pooled(free_lists.take::<i32>((1 << 14) - SLACK / 4)))
+            .map(|_| free_lists.pooled(free_lists.take::<i32>((1 << 14) - SLACK / 4).unwrap()))
             .collect();
         drop(lent);
         assert_eq!(free_lists.shared().lock().bytes, 1 << 20);
-        let mut last: Vec<u8> = free_lists.take(40_000);
+        let mut last: Vec<u8> = free_lists.take(40_000).unwrap();
         last.push(7);
         let last = free_lists.pooled(last);
         let pool = free_lists.0.as_ref().map(Arc::downgrade).unwrap();

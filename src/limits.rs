@@ -3,11 +3,10 @@
 //! Every allocation whose size comes from a file goes through [`Budget::take`] first; a
 //! [`Reservation`] returns its bytes to the budget when it is dropped.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crate::error::{Error, LimitKind, Result};
 use crate::free_lists::{BufferPool, FreeLists};
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Limits what a file may make the reader allocate.
 ///

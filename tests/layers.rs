@@ -13,6 +13,8 @@ use modules::{Crate, Module, Source};
 const LAYERS: [&[&str]; 11] = [
     &[
         "error",
+        "memory",
+        "sync",
         "trace",
         "bytes",
         "calendar",

@@ -5,6 +5,7 @@
 use super::gzip;
 use super::output::{clear_with_capacity, first_capacity};
 use crate::error::{Error, Result};
+use crate::memory;
 
 pub(super) struct Decoder(libdeflater::Decompressor);
 
@@ -39,7 +40,9 @@ impl Encoder {
     /// Appends one member.
     pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        out.resize(start + self.0.gzip_compress_bound(input.len()), 0);
+        let max = self.0.gzip_compress_bound(input.len());
+        memory::room(out, max)?;
+        out.resize(start + max, 0);
         let target = out.get_mut(start..).unwrap_or_default();
         let written = self
             .0

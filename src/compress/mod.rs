@@ -39,6 +39,7 @@ pub(crate) use output::{SLACK, first_capacity};
 
 use crate::error::{Error, Result, Spec};
 use crate::format::CompressionCodec;
+use crate::memory;
 use output::clear_with_capacity;
 
 /// Decompresses the pages of one codec; keeps its tables from page to page.
@@ -274,10 +275,7 @@ impl Compressor {
     /// `Usage` if `input` is longer than the codec can compress.
     pub(crate) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match &mut self.0 {
-            Encoder::Uncompressed => {
-                out.extend_from_slice(input);
-                Ok(())
-            }
+            Encoder::Uncompressed => memory::append(out, input),
             Encoder::Snappy(codec) => codec.compress(input, out),
             Encoder::Gzip(codec) => codec.compress(input, out),
             Encoder::Lzo(codec) => codec.compress(input, out),

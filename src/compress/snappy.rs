@@ -6,6 +6,7 @@
 use super::output::{self, check_ratio, set_len};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
+use crate::memory;
 use crate::simd::snappy::{MAX_SHORT, SLACK, SnappyFault, decompress};
 
 /// A copy takes at least 3 bytes for 64.
@@ -100,7 +101,9 @@ impl Encoder {
     /// Appends one block.
     pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        out.resize(start + snap::raw::max_compress_len(input.len()), 0);
+        let max = snap::raw::max_compress_len(input.len());
+        memory::room(out, max)?;
+        out.resize(start + max, 0);
         let target = out.get_mut(start..).unwrap_or_default();
         let written = self
             .0

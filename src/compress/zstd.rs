@@ -7,6 +7,7 @@ use zstd_safe::{CCtx, CParameter, DCtx, OutBuffer};
 use super::output::clear_with_capacity;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
+use crate::memory;
 
 const SPEC: Spec = Spec::Compression("ZSTD");
 
@@ -143,7 +144,7 @@ impl Encoder {
     ) -> Result<()> {
         use zstd_safe::zstd_sys::ZSTD_EndDirective::{ZSTD_e_end, ZSTD_e_flush};
         // The bound does not count on a block that ends early.
-        out.reserve(zstd_safe::compress_bound(input.len()) + 16);
+        memory::room(out, zstd_safe::compress_bound(input.len()) + 16)?;
         let start = out.len();
         let mut target = OutBuffer::around_pos(out, start);
         self.context.set_pledged_src_size(Some(input.len() as u64)).map_err(refused)?;

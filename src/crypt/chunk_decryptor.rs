@@ -10,6 +10,7 @@ use super::aad::{ChunkOrdinals, Module};
 use super::cipher::{NONCE_LEN, TAG_LEN};
 use super::key::Key;
 use crate::error::{Error, Result, Spec};
+use crate::memory;
 
 /// Opens the modules of a column chunk. Cheap to clone.
 #[derive(Clone)]
@@ -120,13 +121,13 @@ pub(super) fn open(
     };
     out.clear();
     if is_ctr {
-        out.extend_from_slice(sealed);
+        memory::append(out, sealed)?;
         return key.decrypt_ctr(nonce, out).ok_or_else(|| not_authentic(module));
     }
     let Some((data, &tag)) = sealed.split_last_chunk::<TAG_LEN>() else {
         return Err(wrong_len(&format_args!("at least {}", LENGTH_LEN + NONCE_LEN + TAG_LEN)));
     };
-    out.extend_from_slice(data);
+    memory::append(out, data)?;
     match key.open(nonce, aad, out, tag) {
         Some(()) => Ok(()),
         None => {

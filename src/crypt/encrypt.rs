@@ -14,6 +14,7 @@ use crate::format::{
     AesGcmCtrV1, AesGcmV1, ColumnCryptoMetaData, EncryptionAlgorithm, EncryptionWithColumnKey,
     FileCryptoMetaData,
 };
+use crate::memory;
 use crate::schema::{Leaf, LeafPath};
 
 /// The encryption algorithm of a file.
@@ -383,7 +384,7 @@ fn seal(key: &Key, aad: &[u8], is_ctr: bool, plain: &[u8], out: &mut Vec<u8>) ->
     let len = NONCE_LEN + plain.len() + if is_ctr { 0 } else { TAG_LEN };
     let stated = u32::try_from(len)
         .map_err(|_| Error::crypto("a module of more than 4 GiB cannot be encrypted"))?;
-    out.reserve(size_of::<u32>() + len);
+    memory::room(out, size_of::<u32>() + len)?;
     out.extend_from_slice(&stated.to_le_bytes());
     let start = out.len();
     out.extend_from_slice(&[0; NONCE_LEN]);

@@ -21,6 +21,7 @@ use bytes::Bytes;
 use super::too_few_values;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
+use crate::memory;
 use crate::simd::decimals::{Fit, Powers, QUICK_32, QUICK_64, integers_f32, integers_f64};
 use crate::simd::native::{Native, Word, append_bytes_le};
 use crate::simd::pack::{pack_u32_with, pack_u64_with};
@@ -54,7 +55,7 @@ pub(crate) trait Float: Copy + Default + Send + Word {
         exponent: u8,
         factor: u8,
         out: &mut Vec<Self::Int>,
-    );
+    ) -> Result<()>;
 
     /// The bits of an exception.
     fn exception(bytes: &[u8]) -> Option<Self::Int>;
@@ -107,11 +108,12 @@ macro_rules! float {
                 exponent: u8,
                 factor: u8,
                 out: &mut Vec<$int>,
-            ) {
+            ) -> Result<()> {
                 // Both were checked against the tables when they were read.
                 let up = $positive.get(usize::from(factor)).copied().unwrap_or(1.0);
                 let down = $negative.get(usize::from(exponent)).copied().unwrap_or(1.0);
-                let mut deltas = Vec::with_capacity(n.next_multiple_of(32));
+                let mut deltas = memory::vec_for(n.next_multiple_of(32))?;
+                memory::room(out, n)?;
                 $unpack(packed, width, n, &mut deltas);
                 out.extend(deltas.iter().map(|delta| {
                     let integer = delta.cast_signed().wrapping_add(frame);
@@ -119,6 +121,7 @@ macro_rules! float {
                     let value = integer as $float * up * down;
                     value.to_bits().cast_signed()
                 }));
+                Ok(())
             }
 
             fn exception(bytes: &[u8]) -> Option<$int> {
@@ -389,7 +392,7 @@ impl<F: Float> Decoder<F> {
             ));
         }
         let first = out.len();
-        F::decode(packed, width, n, frame, exponent, factor, out);
+        F::decode(packed, width, n, frame, exponent, factor, out)?;
         let (positions, _) = positions.as_chunks::<2>();
         for (position, value) in positions.iter().zip(values.chunks_exact((F::BITS / 8) as usize)) {
             let position = usize::from(u16::from_le_bytes(*position));

@@ -27,6 +27,7 @@ pub(crate) use self::int::Int;
 use super::too_few_values;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
+use crate::memory;
 use crate::simd::prefix_sum::{GROUP, PackedDeltas};
 
 const SPEC: Spec = Spec::Encodings("DELTA_BINARY_PACKED");
@@ -284,7 +285,7 @@ impl<T: Int> Decoder<T> {
         let before = out.len();
         // Every value is at most a byte of the page away, or in a miniblock of no bits; `n` was
         // asked for by levels that are there.
-        out.reserve(n.min(self.left));
+        memory::room_for_vectors(out, n.min(self.left))?;
         let result = self.read_all(n, out);
         if result.is_err() {
             out.truncate(before);
@@ -315,13 +316,13 @@ impl<T: Int> Decoder<T> {
             let n = wanted.min(values - next);
             let whole = if width == 0 || n == values - next { n } else { n / GROUP * GROUP };
             if whole > 0 {
-                self.sum(whole, out);
+                self.sum(whole, out)?;
                 wanted -= whole;
             } else {
                 // The read stops inside a group: it is decoded as a whole.
                 let mut ahead = std::mem::take(&mut self.ahead);
                 ahead.clear();
-                self.sum(GROUP.min(values - next), &mut ahead);
+                self.sum(GROUP.min(values - next), &mut ahead)?;
                 (self.ahead, self.ahead_used) = (ahead, 0);
             }
         }
@@ -329,7 +330,7 @@ impl<T: Int> Decoder<T> {
     }
 
     /// Appends the next `n` values of the miniblock: whole groups, or up to its end.
-    fn sum(&mut self, n: usize, out: &mut Vec<T>) {
+    fn sum(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         let Miniblock { start, width, next, .. } = &mut self.miniblock;
         let mut width = *width;
         // Kernels read whole words, so they get the bytes after the miniblock too.
@@ -337,16 +338,19 @@ impl<T: Int> Decoder<T> {
         let mut bytes = bytes.expect("the values of a group begin in the miniblock");
         *next += n;
         if width > T::BITS {
-            narrow(bytes, width as usize, n, &mut self.narrowed);
+            narrow(bytes, width as usize, n, &mut self.narrowed)?;
             (bytes, width) = (&self.narrowed, T::BITS);
         }
         self.last = match width {
             0 => T::progression(n, self.step, self.last, out),
             _ => {
+                self.scratch.clear();
+                memory::room(&mut self.scratch, n)?;
                 let packed = PackedDeltas { bytes, width, n };
                 T::sum_packed(packed, self.step, self.last, &mut self.scratch, out)
             }
         };
+        Ok(())
     }
 
     /// Skips the next `n` values: they must be summed up all the same.
@@ -422,9 +426,9 @@ impl<T: Int> Decoder<T> {
 
 /// Packs the low 32 bits of each of `n` packed differences of `width` bits, at most 57; of bytes
 /// that are not there, 0.
-fn narrow(packed: &[u8], width: usize, n: usize, out: &mut Vec<u8>) {
+fn narrow(packed: &[u8], width: usize, n: usize, out: &mut Vec<u8>) -> Result<()> {
     out.clear();
-    out.reserve(n * size_of::<u32>());
+    memory::room(out, n * size_of::<u32>())?;
     for first in (0..n).map(|i| i * width) {
         // As for kernels, bytes that are not there are 0.
         let bytes = packed.get(first / 8..).unwrap_or_default();
@@ -434,6 +438,7 @@ fn narrow(packed: &[u8], width: usize, n: usize, out: &mut Vec<u8>) {
         let [a, b, c, d, ..] = (u64::from_le_bytes(word) >> (first % 8)).to_le_bytes();
         out.extend_from_slice(&[a, b, c, d]);
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use bytes::Bytes;
 
 use super::{EndToEnd, delta_binary, delta_length};
 use crate::error::{Error, LimitKind, Result, Spec};
+use crate::memory;
 use crate::simd::join::{Rests, join};
 use crate::simd::lengths;
 
@@ -89,6 +90,8 @@ impl Decoder {
         self.prefixes_used += prefixes.len();
         let suffixes = self.suffixes.read_block(prefixes.len())?;
         let before = self.last.len();
+        self.lengths.clear();
+        memory::room(&mut self.lengths, prefixes.len())?;
         let whole = lengths::add(before, prefixes, suffixes.lengths, &mut self.lengths);
         let total = repeated + u64::from(suffixes.total);
         // Half of 32 bits, so that the value before can lie in front of them.
@@ -104,12 +107,13 @@ impl Decoder {
             source: suffixes.source,
             start: suffixes.start as usize,
         };
+        memory::room_for_vectors(&mut self.values, before + total + JOINED)?;
         join(&self.last, rests, whole.longest, total, &mut self.values);
         let values = self.values.len();
         if let Some(len) = self.lengths.last() {
             let last = values - len.cast_unsigned() as usize;
             self.last.clear();
-            self.last.extend_from_slice(self.values.get(last..).expect("the last of the values"));
+            memory::append(&mut self.last, self.values.get(last..).expect("the last of them"))?;
         }
         #[expect(clippy::cast_possible_truncation, reason = "each at most half of 32 bits")]
         let (start, total) = ((values - total) as u32, total as u32);
@@ -133,6 +137,9 @@ impl Decoder {
 /// Maximum bytes of prefixes that a block repeats, because a decoded block is scratch memory beside
 /// the values that are kept.
 const MAX_REPEATED: u64 = 1 << 20;
+
+/// Bytes that joining may write beyond its last value.
+const JOINED: usize = 128;
 
 /// The first of the prefixes that together take no more than [`MAX_REPEATED`] bytes, but at least
 /// one; and the bytes that they take.

@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::{EndToEnd, ValueSpan, delta_binary};
 use crate::error::{Error, Result, Spec};
+use crate::memory;
 use crate::simd::lengths;
 
 const SPEC: Spec = Spec::Encodings("DELTA_LENGTH_BYTE_ARRAY");
@@ -60,6 +61,7 @@ impl Decoder {
     /// `Malformed` if there are fewer, or one reaches beyond the page; `out` is as it was then.
     pub(crate) fn read_spans(&mut self, n: usize, out: &mut Vec<ValueSpan>) -> Result<()> {
         let before = out.len();
+        memory::room(out, n)?;
         let walked = self.walk(n, |span| out.push(span));
         if walked.is_err() {
             out.truncate(before);

@@ -14,6 +14,7 @@ use bytes::{Buf, Bytes};
 
 use super::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};
+use crate::memory;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
 use crate::simd::gather::gather;
@@ -74,7 +75,7 @@ impl Indices {
         out: &mut Vec<T>,
     ) -> Result<()> {
         let before = out.len();
-        out.reserve(n);
+        memory::room_for_vectors(out, n)?;
         let result = self.gather_runs(n, dictionary, out);
         if result.is_err() {
             out.truncate(before);
@@ -121,11 +122,14 @@ impl Indices {
         while at < n {
             match self.hybrid.next_run((n - at).min(BLOCK))? {
                 Run::Rle { value, n } => {
-                    out.resize(out.len() + selection.count_ones(at..at + n), value);
+                    let selected = selection.count_ones(at..at + n);
+                    memory::room(out, selected)?;
+                    out.resize(out.len() + selected, value);
                     at += n;
                 }
                 Run::Packed(packed) => {
                     let start = out.len();
+                    memory::room(out, packed.len())?;
                     packed.unpack(out);
                     compact(out, start, selection, at);
                     at += packed.len();
@@ -172,6 +176,7 @@ impl Indices {
 /// # Errors
 /// `Malformed` if one is beyond the entries; nothing is appended then.
 pub(crate) fn look_up<T: Copy>(indices: &[u32], entries: &[T], out: &mut Vec<T>) -> Result<()> {
+    memory::room_for_vectors(out, indices.len())?;
     if gather(indices, entries, out) {
         return Ok(());
     }

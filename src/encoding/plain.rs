@@ -18,6 +18,7 @@ use bytes::Bytes;
 use super::{ValueSpan, too_few_values};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
+use crate::memory;
 #[cfg(test)]
 use crate::simd::bitmap;
 use crate::simd::bitmap::Bitmap;
@@ -61,7 +62,9 @@ impl<T: Native> Fixed<T> {
     /// # Errors
     /// `Malformed` if there are fewer.
     pub(crate) fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
-        native::append_le(self.take(n)?, out);
+        let bytes = self.take(n)?;
+        memory::room(out, n)?;
+        native::append_le(bytes, out);
         Ok(())
     }
 
@@ -112,8 +115,7 @@ impl FixedBytes {
     /// # Errors
     /// `Malformed` if there are fewer.
     pub(crate) fn read(&mut self, n: usize, out: &mut Vec<u8>) -> Result<()> {
-        out.extend_from_slice(&self.take(n)?);
-        Ok(())
+        memory::append(out, &self.take(n)?)
     }
 
     /// Skips the next `n` values.
@@ -226,6 +228,7 @@ impl ByteArrays {
     /// then.
     pub(crate) fn read_spans(&mut self, n: usize, out: &mut Vec<ValueSpan>) -> Result<()> {
         let before = out.len();
+        memory::room(out, n)?;
         out.resize(before + n, ValueSpan::default());
         let mut slots = out.get_mut(before..).expect("it has just grown").iter_mut();
         let walked = self.walk(n, |span| {

@@ -26,6 +26,7 @@ pub(crate) use self::encode::{
 };
 use crate::bytes::Cursor;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::gather::{gather, gather_packed};
 use crate::simd::native::PlainOldData;
@@ -234,20 +235,26 @@ impl Hybrid {
     /// `Malformed` if there are fewer; `out` is as it was then.
     pub(crate) fn read(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
         let before = out.len();
+        let result = self.read_runs(n, out);
+        if result.is_err() {
+            out.truncate(before);
+        }
+        result
+    }
+
+    fn read_runs(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
         let mut left = n;
         while left > 0 {
-            match self.next_run(left) {
-                Ok(Run::Rle { value, n }) => {
+            match self.next_run(left)? {
+                Run::Rle { value, n } => {
+                    memory::room(out, n)?;
                     out.resize(out.len() + n, value);
                     left -= n;
                 }
-                Ok(Run::Packed(packed)) => {
+                Run::Packed(packed) => {
+                    memory::room(out, packed.len())?;
                     packed.unpack(out);
                     left -= packed.len();
-                }
-                Err(error) => {
-                    out.truncate(before);
-                    return Err(error);
                 }
             }
         }
@@ -260,7 +267,7 @@ impl Hybrid {
     /// `Malformed` if there are fewer; `out` is as it was then.
     pub(crate) fn read_bits(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
         let before = out.len();
-        out.reserve(n);
+        out.try_reserve(n)?;
         let mut left = n;
         while left > 0 {
             left -= self.short_bit_runs(left, out);

@@ -14,6 +14,7 @@ use bytes::Bytes;
 
 use super::too_few_values;
 use crate::error::{Error, Result, Spec};
+use crate::memory;
 use crate::simd::native;
 use crate::simd::transpose::{split, transpose_any};
 
@@ -69,6 +70,7 @@ impl Decoder {
     /// `Malformed` if there are fewer.
     pub(crate) fn read(&mut self, n: usize, out: &mut Vec<u8>) -> Result<()> {
         let first = self.advance(n)?;
+        memory::room(out, n * self.width)?;
         transpose_any(&self.bytes, self.width, self.n, first, n, out);
         Ok(())
     }
@@ -82,6 +84,7 @@ impl Decoder {
             return Err(Error::mismatch(SPEC, "bytes of a value", size_of::<T>(), self.width));
         }
         let first = self.advance(n)?;
+        memory::room(out, n)?;
         T::append(&self.bytes, self.n, first, n, out);
         Ok(())
     }

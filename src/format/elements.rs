@@ -13,6 +13,7 @@ use super::borrowed::SchemaElementRef;
 use super::enums::{ConvertedType, FieldRepetitionType, Type};
 use super::schema::{LogicalType, SchemaElement};
 use crate::error::{Error, LimitKind, Result};
+use crate::memory;
 use crate::thrift::{Read, ThriftReader, Unknown, Write, wire};
 
 /// The elements of a schema: the bytes of the footer, and where each element is in them.
@@ -148,7 +149,7 @@ impl<'a> Read<'a> for ElementHeads {
         let (_, n) = reader.list()?;
         // A number alone asks for no more memory than there are bytes; from there on it grows.
         let capacity = n.min(reader.rest().len() / size_of::<ElementHead>());
-        let mut heads = Vec::with_capacity(capacity);
+        let mut heads = memory::vec_for(capacity)?;
         let (mut template, mut long) = (Template::default(), Vec::new());
         for _ in 0..n {
             let head = match template.read_like(reader) {

@@ -17,6 +17,7 @@ use super::file::{FileMetaData, SortingColumn};
 use super::key_value::KeyValue;
 use super::orders::ColumnOrders;
 use crate::error::{Error, LimitKind, Result};
+use crate::memory;
 use crate::thrift::derive::thrift;
 use crate::thrift::{Read, SimilarStructSkipper, ThriftReader, wire};
 
@@ -126,12 +127,10 @@ impl FooterIndex {
     ) -> Result<Vec<IndexPlaces>> {
         let mut alike = SimilarStructSkipper::default();
         let columns = columns.into_iter();
-        columns
-            .map(|column| {
-                let mut reader = ThriftReader::new(self.chunk(row_group, column)?);
-                IndexPlaces::read(&mut reader, &mut alike)
-            })
-            .collect()
+        memory::try_collected(columns.map(|column| {
+            let mut reader = ThriftReader::new(self.chunk(row_group, column)?);
+            IndexPlaces::read(&mut reader, &mut alike)
+        }))
     }
 
     /// The bytes from a column chunk on.

@@ -9,6 +9,7 @@ use crate::error::{Error, LimitKind, Result};
 use crate::format::CompressionCodec;
 use crate::io::Source;
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 
 /// Bytes, and the memory that they take.
 struct Counted {
@@ -55,12 +56,12 @@ pub(super) fn decompress(
             format_args!("a page of {len} bytes; Limits::page_bytes allows {max_len}"),
         ));
     }
-    let memory = budget.take_for("a decompressed page", len)?;
+    let held = budget.take_for("a decompressed page", len)?;
     let mut decompressor = Decompressor::new(codec)?;
     let working = decompressor.working_bytes(input);
     let _working = budget.take_for("the window of the codec", working)?;
-    let mut out =
-        Vec::with_capacity(first_capacity(input.len(), len).saturating_add(compress::SLACK));
+    let capacity = first_capacity(input.len(), len).saturating_add(compress::SLACK);
+    let mut out = memory::vec_for(capacity)?;
     decompressor.decompress(input, len, &mut out)?;
-    Ok(holding(memory, out.into()))
+    Ok(holding(held, out.into()))
 }

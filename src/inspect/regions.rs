@@ -74,7 +74,7 @@ impl Regions {
             for leaf in 0..leaves {
                 // What is wrong with a chunk, the footer shows; its bytes are not known then.
                 let Ok(chunk) = file.footer.column_chunk_ref(row_group, leaf) else { continue };
-                claims(file, &chunk, row_group, leaf, &mut regions);
+                claims(file, &chunk, row_group, leaf, &mut regions)?;
             }
         }
         // Stable: of those that begin together, the first in the footer comes first.
@@ -222,27 +222,28 @@ fn claims(
     row_group: usize,
     leaf: usize,
     out: &mut Vec<Region>,
-) {
+) -> Result<()> {
     let place = (u32::try_from(row_group).unwrap_or(u32::MAX), u32::try_from(leaf));
     let (row_group_index, leaf_index) = (place.0, place.1.unwrap_or(u32::MAX));
     let mut push = |kind, start: u64, end: u64| {
-        out.push(Region { start, end, row_group: row_group_index, leaf: leaf_index, kind });
+        let region = Region { start, end, row_group: row_group_index, leaf: leaf_index, kind };
+        crate::memory::push(out, region)
     };
     let is_here = chunk.file_path.is_none_or(str::is_empty);
     if !is_here {
-        return;
+        return Ok(());
     }
     let number = |number: Option<i64>| u64::try_from(number?).ok();
     if let Ok(range) = chunk_range(&file.footer, file.file_len, row_group, leaf, chunk)
         && !range.is_empty()
     {
-        push(SpanKind::ColumnChunk, range.start, range.end);
+        push(SpanKind::ColumnChunk, range.start, range.end)?;
     }
     if let Some(meta) = &chunk.meta_data
         && let Some(start) = number(meta.bloom_filter_offset)
     {
         let len = number(meta.bloom_filter_length.map(i64::from)).unwrap_or(0);
-        push(SpanKind::BloomFilter, start, start.saturating_add(len));
+        push(SpanKind::BloomFilter, start, start.saturating_add(len))?;
     }
     for (kind, offset, length) in [
         (SpanKind::ColumnIndex, chunk.column_index_offset, chunk.column_index_length),
@@ -251,9 +252,10 @@ fn claims(
         if let (Some(start), Some(len)) = (number(offset), number(length.map(i64::from)))
             && len > 0
         {
-            push(kind, start, start.saturating_add(len));
+            push(kind, start, start.saturating_add(len))?;
         }
     }
+    Ok(())
 }
 
 fn describe(context: &Arc<ChunkContext>, kind: SpanKind, range: Range<u64>) -> Span {

@@ -4,21 +4,16 @@
 //! A column of a row group is a job. One queue holds the jobs: those of the older row group first,
 //! and of these the heaviest first. Every thread of the pool takes jobs from the queue. If there
 //! are fewer jobs than threads, several threads make the dictionary and the pages of a column.
-//! Trap: the threads of a pool may all be busy elsewhere, and may even wait for the caller. So the
-//! caller never waits for a job that no thread has begun: it runs that job itself.
 
-use std::any::Any;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
+use super::job_queue::{ColumnGroup, Job, Queue, Results};
 use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::write::{
     BatchColumn, CheckedSortOrder, EncodedChunk, EncodedRowGroup, MAX_IN_FLIGHT, Parallelism,
-    PendingRowGroup, RowGroupEncryption, RowGroupLayout, SingleThread,
+    PendingRowGroup, RowGroupEncryption, RowGroupLayout,
 };
 
 /// The threads that encode.
@@ -85,16 +80,10 @@ impl InFlight {
         encryption: Option<RowGroupEncryption>,
     ) {
         let columns = pending.columns(layout);
-        let state = EncodingState { left: columns.len(), ..EncodingState::default() };
         let mut jobs: Vec<usize> = (0..columns.len()).collect();
-        let group = Arc::new(EncodingGroup {
-            layout: layout.clone(),
-            columns,
-            pending,
-            encryption,
-            state: Mutex::new(state),
-            done: Condvar::new(),
-        });
+        let results = Results::of_columns(columns.len());
+        let layout = layout.clone();
+        let group = Arc::new(EncodingGroup { layout, columns, pending, encryption, results });
         self.groups.push_back(group.clone());
         let workers = self.threads.workers();
         if workers.is_some() {
@@ -113,19 +102,8 @@ impl InFlight {
         let Some(group) = self.groups.pop_front() else {
             return Ok(None);
         };
-        group.wait(&self.queue, self.threads.workers());
-        let mut state = lock(&group.state);
-        match state.failure.take() {
-            Some(Failure::Error(error)) => return Err(error),
-            Some(Failure::Panic(panic)) => {
-                drop(state);
-                resume_unwind(panic)
-            }
-            None => {}
-        }
-        state.columns.sort_by_key(|(column, _)| *column);
-        let chunks = std::mem::take(&mut state.columns);
-        let chunks = chunks.into_iter().flat_map(|(_, chunks)| chunks).collect();
+        group.results.wait(&self.queue, self.threads.workers());
+        let chunks = group.results.take()?.into_iter().flatten().collect();
         let sorting = group.layout.sorting.as_ref().map(CheckedSortOrder::columns);
         let layout = group.layout.clone();
         Ok(Some(EncodedRowGroup { rows: group.pending.rows(), layout, chunks, sorting }))
@@ -133,9 +111,9 @@ impl InFlight {
 
     /// Forgets all row groups. Each thread finishes at most the column that it encodes.
     pub(crate) fn cancel(&mut self) {
-        lock(&self.queue.0).jobs.clear();
+        self.queue.clear();
         for group in self.groups.drain(..) {
-            lock(&group.state).failure = Some(Failure::Error(Error::cancelled("the row group")));
+            group.results.fail(Error::cancelled("the row group"));
         }
     }
 }
@@ -146,152 +124,17 @@ impl Drop for InFlight {
     }
 }
 
-/// The columns that no thread has begun.
-#[derive(Default)]
-struct Queue(Mutex<Jobs>);
-
-#[derive(Default)]
-struct Jobs {
-    jobs: VecDeque<Job>,
-    /// Threads that encode a column now.
-    busy: usize,
-}
-
-struct Job {
-    group: Arc<dyn ColumnGroup>,
-    column: usize,
-}
-
-/// Columns that are encoded one by one.
-trait ColumnGroup: Send + Sync {
-    /// Encodes one of them.
-    fn encode(&self, column: usize, parallelism: &dyn Parallelism);
-}
-
-impl Queue {
-    /// Appends jobs, and asks the threads of a pool to do them.
-    fn begin(self: &Arc<Self>, jobs: impl ExactSizeIterator<Item = Job>, pool: Option<&Pool>) {
-        let n = jobs.len();
-        lock(&self.0).jobs.extend(jobs);
-        let Some(pool) = pool else {
-            return;
-        };
-        for _ in 0..n.min(pool.threads()) {
-            let (queue, own) = (self.clone(), pool.clone());
-            pool.spawn(move || while queue.work(Some(&own)) {});
-        }
-    }
-
-    /// Does the next job. False if there is none, or if as many threads work as the pool has.
-    fn work(&self, pool: Option<&Pool>) -> bool {
-        let mut jobs = lock(&self.0);
-        if pool.is_some_and(|pool| jobs.busy >= pool.threads()) {
-            return false;
-        }
-        let Some(Job { group, column }) = jobs.jobs.pop_front() else {
-            return false;
-        };
-        jobs.busy += 1;
-        drop(jobs);
-        match pool {
-            Some(pool) => {
-                group.encode(column, &IdleThreads { queue: self, threads: pool.threads() })
-            }
-            None => group.encode(column, &SingleThread),
-        }
-        lock(&self.0).busy -= 1;
-        true
-    }
-}
-
-/// Idle threads of the pool, for the dictionary and the pages of a column.
-///
-/// The work is done by new threads, as many as the pool has idle ones. Threads of the pool would be
-/// a risk: one that waits for others may meanwhile be given any work, even work that waits for the
-/// row group.
-struct IdleThreads<'a> {
-    queue: &'a Queue,
-    /// Number of threads of the pool.
-    threads: usize,
-}
-
-impl Parallelism for IdleThreads<'_> {
-    fn threads(&self) -> usize {
-        let jobs = lock(&self.queue.0);
-        let others = self.threads.saturating_sub(jobs.busy);
-        if jobs.jobs.is_empty() { others + 1 } else { 1 }
-    }
-
-    fn for_each(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                if i >= n {
-                    break;
-                }
-                work(i);
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..n.min(self.threads()) {
-                let helper = std::thread::Builder::new().name("marquetry-pages".to_owned());
-                // If a thread cannot be started, the others do its part.
-                let _ = helper.spawn_scoped(scope, work);
-            }
-            work();
-        });
-    }
-}
-
 struct EncodingGroup {
     layout: Arc<RowGroupLayout>,
     pending: PendingRowGroup,
     encryption: Option<RowGroupEncryption>,
     columns: Vec<BatchColumn>,
-    state: Mutex<EncodingState>,
-    done: Condvar,
-}
-
-#[derive(Default)]
-struct EncodingState {
-    /// Columns that are not encoded yet.
-    left: usize,
-    /// The encoded columns, in the order in which they were done.
-    columns: Vec<(usize, Vec<EncodedChunk>)>,
-    /// The first failure; nothing more is encoded then.
-    failure: Option<Failure>,
-}
-
-enum Failure {
-    Error(Error),
-    Panic(Box<dyn Any + Send>),
+    results: Results<Vec<EncodedChunk>>,
 }
 
 impl ColumnGroup for EncodingGroup {
     fn encode(&self, column: usize, parallelism: &dyn Parallelism) {
-        // The lock is not held while the column is encoded.
-        let has_failed = lock(&self.state).failure.is_some();
-        let result = match has_failed {
-            true => Ok(Ok(Vec::new())),
-            false => catch_unwind(AssertUnwindSafe(|| self.chunks(column, parallelism))),
-        };
-        let mut state = lock(&self.state);
-        state.left -= 1;
-        let failure = match result {
-            Ok(Ok(chunks)) => {
-                state.columns.push((column, chunks));
-                None
-            }
-            Ok(Err(error)) => Some(Failure::Error(error)),
-            Err(panic) => Some(Failure::Panic(panic)),
-        };
-        if state.failure.is_none() {
-            state.failure = failure;
-        }
-        if state.left == 0 {
-            self.done.notify_all();
-        }
+        self.results.add(column, || self.chunks(column, parallelism));
     }
 }
 
@@ -310,99 +153,5 @@ impl EncodingGroup {
             Ok(chunk)
         };
         leaves.map(encode).collect()
-    }
-
-    /// Waits until all columns are encoded. Does the jobs that no other thread has begun.
-    fn wait(&self, queue: &Queue, pool: Option<&Pool>) {
-        let mut state = lock(&self.state);
-        while state.left > 0 {
-            if pool.is_some() {
-                let waited = self.done.wait_timeout(state, MAX_WAIT);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
-                if state.left == 0 {
-                    break;
-                }
-            }
-            drop(state);
-            // Jobs that are left run on other threads, which do not wait for this one.
-            while lock(&self.state).left > 0 && queue.work(pool) {}
-            state = lock(&self.state);
-        }
-    }
-}
-
-/// How long the caller waits before it does a job itself, because the pool may never begin it.
-const MAX_WAIT: Duration = Duration::from_millis(1);
-
-/// Nothing panics while it holds a lock.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(all(test, feature = "parallel"))]
-mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize};
-
-    use super::*;
-
-    /// Where two threads meet: each waits for the other, for a time in which no machine is too
-    /// busy.
-    #[derive(Default)]
-    struct Meeting(Mutex<usize>, Condvar);
-
-    impl Meeting {
-        /// Whether another worker came.
-        fn come(&self) -> bool {
-            let mut came = lock(&self.0);
-            *came += 1;
-            self.1.notify_all();
-            let minute = Duration::from_secs(60);
-            let waited = self.1.wait_timeout_while(came, minute, |came| *came < 2);
-            *waited.unwrap_or_else(PoisonError::into_inner).0 >= 2
-        }
-    }
-
-    #[test]
-    fn an_idle_thread_helps_with_the_column_of_another() {
-        let queue = Queue::default();
-        // As if this one were at a job, and another of the pool at none.
-        lock(&queue.0).busy = 1;
-        let idle = IdleThreads { queue: &queue, threads: 2 };
-        assert_eq!(idle.threads(), 2);
-        let (meeting, met, calls) =
-            (Meeting::default(), AtomicBool::new(true), AtomicUsize::new(0));
-        idle.for_each(4, &|i| {
-            calls.fetch_add(1 << (8 * i), Ordering::Relaxed);
-            met.fetch_and(meeting.come(), Ordering::Relaxed);
-        });
-        assert_eq!(calls.into_inner(), 0x0101_0101, "each number once");
-        assert!(met.into_inner(), "two threads at a time");
-        lock(&queue.0).busy = 2;
-        assert_eq!(idle.threads(), 1, "no thread is idle");
-    }
-
-    #[test]
-    fn two_columns_are_encoded_at_a_time_and_no_more_than_the_pool_has_threads() {
-        let (queue, pool) = (Arc::new(Queue::default()), Pool::new(2).unwrap());
-        lock(&queue.0).busy = 2;
-        assert!(!queue.work(Some(&pool)), "all threads are busy");
-        lock(&queue.0).busy = 0;
-        assert!(!queue.work(Some(&pool)), "no jobs");
-        // Four columns that each wait for another one that is begun.
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let group = Arc::new(Meetings(Default::default(), Mutex::new(sender)));
-        let jobs = (0..4).map(|column| Job { group: group.clone(), column });
-        queue.begin(jobs, Some(&pool));
-        let met: Vec<bool> = (0..4).map(|_| receiver.recv().unwrap()).collect();
-        assert_eq!(met, [true; 4]);
-    }
-
-    struct Meetings([Meeting; 2], Mutex<std::sync::mpsc::Sender<bool>>);
-
-    impl ColumnGroup for Meetings {
-        fn encode(&self, column: usize, _: &dyn Parallelism) {
-            let met = self.0[column / 2].come();
-            lock(&self.1).send(met).unwrap();
-        }
     }
 }

@@ -9,6 +9,7 @@
 #[cfg_attr(not(feature = "parallel"), path = "threads_disabled.rs")]
 mod threads;
 mod pool;
+mod job_queue;
 mod encode;
 mod sink;
 mod source;

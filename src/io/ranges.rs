@@ -12,6 +12,7 @@ use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::free_lists::{BufferPool, FreeLists};
 use crate::limits::Limits;
+use crate::memory;
 use crate::read::Latency;
 
 /// One read, and the wanted ranges that it brings.
@@ -169,7 +170,7 @@ pub(super) fn read_pooled(
     free_lists: &FreeLists,
 ) -> Result<Bytes> {
     // If the length exceeds all memory, none is taken, and the source reports the error.
-    let memory = free_lists.take(saturated(range.end.saturating_sub(range.start)));
+    let memory = free_lists.take(saturated(range.end.saturating_sub(range.start)))?;
     read_over(source, range, memory, free_lists)
 }
 
@@ -185,7 +186,7 @@ pub(super) fn read_metadata(
     }
     let pool = BufferPool::global();
     let len = saturated(range.end.saturating_sub(range.start));
-    read_over(source, range, pool.free_lists().take_fitting(len), pool.free_lists())
+    read_over(source, range, pool.free_lists().take_fitting(len)?, pool.free_lists())
 }
 
 fn read_over(
@@ -237,7 +238,7 @@ pub(super) fn fetch(
     if source.in_memory() {
         let bytes = ranges.iter().map(|range| read_exactly(source, range.clone()));
         return Ok(FetchedBytes {
-            bytes: bytes.collect::<Result<_>>()?,
+            bytes: memory::try_collected(bytes)?,
             missing_bytes: len(ranges),
         });
     }

@@ -42,7 +42,7 @@ pub(crate) fn list_slots<O: OffsetSizeTrait>(
     item_rep: u16,
     expected: usize,
 ) -> Result<Lists<O>> {
-    let offsets = ListOffsets::with_capacity(expected.min(def.len()));
+    let offsets = ListOffsets::with_capacity(expected.min(def.len()))?;
     let find = FindLists { def, rep, node, element, item_rep, offsets };
     let (offsets, validity) = ops::run(Isa::for_kernel(Kernel::Levels), find);
     let offsets = offsets.finish().ok_or_else(|| {

@@ -297,7 +297,7 @@ impl PageOpener {
         let free_lists = self.budget.free_lists();
         let capacity = first_capacity(packed.len(), len);
         let memory = self.budget.take_for("the start of a page", capacity).ok()?;
-        let mut out = free_lists.take_used(capacity);
+        let mut out = free_lists.take_used(capacity).ok()?;
         if !decompressor.decompress_start(packed, len, wanted, &mut out) {
             free_lists.put_back(out);
             return None;
@@ -379,7 +379,7 @@ impl PageOpener {
         let len = ChunkDecryptor::plain_len(body.len());
         let memory = self.budget.take_for("a decrypted page", len)?;
         let free_lists = self.budget.free_lists();
-        let mut out = free_lists.take_used(len);
+        let mut out = free_lists.take_used(len)?;
         decryptor.open_into(module, &body, &mut out)?;
         Ok(Body { bytes: free_lists.pooled_bytes(out), memory: Some(memory) })
     }
@@ -547,7 +547,7 @@ impl PageOpener {
         let _working = self.budget.take_for("the window of the codec", working)?;
         let free_lists = self.budget.free_lists();
         let capacity = first_capacity(body.len(), uncompressed_len);
-        let mut out = free_lists.take_used(capacity.saturating_add(compress::SLACK));
+        let mut out = free_lists.take_used(capacity.saturating_add(compress::SLACK))?;
         decompressor.decompress(&body, uncompressed_len, &mut out)?;
         Ok((free_lists.pooled_bytes(out), memory))
     }

@@ -11,6 +11,7 @@ use crate::format::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageHeader, PageType,
 };
 use crate::levels::LeafLevels;
+use crate::memory;
 use crate::thrift::Write;
 
 /// Which layout data pages have.
@@ -159,13 +160,22 @@ impl Sealer {
         }
     }
 
+    /// Empties the body, and makes room for the levels of a page: packed, or in runs that are no
+    /// longer, with a byte or two more for each eight of them.
+    fn room_for_levels(&mut self, page: &PageParts<'_>) -> Result<()> {
+        let bits = |max: u16| (u16::BITS - max.leading_zeros()) as usize + 3;
+        let (def, rep) = (bits(page.levels.max_def()), bits(page.levels.max_rep()));
+        self.body.clear();
+        memory::room(&mut self.body, (page.entries.len() / 8 + 1) * (def + rep) + 256)
+    }
+
     fn v1(
         &mut self,
         page: &PageParts<'_>,
         values_by_caller: bool,
         out: &mut Vec<u8>,
     ) -> Result<SealedPage> {
-        self.body.clear();
+        self.room_for_levels(page)?;
         with_length(&mut self.body, |out| page.levels.encode_rep(page.entries.clone(), out))?;
         with_length(&mut self.body, |out| page.levels.encode_def(page.entries.clone(), out))?;
         let header = PageHeader {
@@ -187,7 +197,7 @@ impl Sealer {
         let level_bytes = self.body.len();
         let is_short = level_bytes.min(page.values.len()) < MIN_SEPARATE_LEVEL_BYTES;
         let level_frame_bytes = if is_short { 0 } else { level_bytes };
-        self.body.extend_from_slice(page.values);
+        memory::append(&mut self.body, page.values)?;
         self.compressed.clear();
         self.compressor.compress_apart(&self.body, level_frame_bytes, &mut self.compressed)?;
         append(header, self.checksums, raw, &self.compressed, Rest::NONE, out)
@@ -199,7 +209,7 @@ impl Sealer {
         values_by_caller: bool,
         out: &mut Vec<u8>,
     ) -> Result<SealedPage> {
-        self.body.clear();
+        self.room_for_levels(page)?;
         page.levels.encode_rep(page.entries.clone(), &mut self.body);
         let rep_len = self.body.len();
         page.levels.encode_def(page.entries.clone(), &mut self.body);
@@ -268,6 +278,9 @@ impl<'a> Rest<'a> {
     }
 }
 
+/// Bytes of a usual header, and more.
+const USUAL_HEADER: usize = 1 << 10;
+
 /// Appends header and body.
 fn append(
     mut header: PageHeader,
@@ -287,8 +300,11 @@ fn append(
         crc.update(rest.bytes);
         header.crc = Some(crc.finalize().cast_signed());
     }
+    // Bounds are cut to a few bytes: longer headers are rare.
+    memory::room(out, USUAL_HEADER)?;
     header.write(out);
     let header_len = out.len() - offset;
+    memory::room(out, body.len() + if rest.by_caller { 0 } else { rest.bytes.len() })?;
     out.extend_from_slice(body);
     let bytes_left_to_caller = if rest.by_caller { rest.bytes.len() } else { 0 };
     if !rest.by_caller {

@@ -23,6 +23,7 @@ use super::window::{UnselectedRows, Window, max_bytes};
 use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 use crate::schema::{Kind, Shape};
 
 /// Where the rows of a batch come from.
@@ -98,7 +99,7 @@ pub(super) fn record_batch(
     let mut late = Leaves::new(late);
     let all = early.iter_mut().map(|(leaves, _)| leaves).chain(std::iter::once(&mut late));
     let mut memory = BatchMemory::take_from(plan, all);
-    let mut columns = Vec::with_capacity(width);
+    let mut columns = memory::vec_for(width)?;
     let max = max_bytes(plan.batch_bytes(), window.rows());
     // Without a filter no column is early.
     let is_early = plan.filter().map_or(&[][..], Filter::early_columns);

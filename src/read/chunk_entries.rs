@@ -156,7 +156,7 @@ impl ChunkEntries {
             None => {
                 let rows = rows.min(saturated(self.rows_left));
                 // The file only claims that there are as many, and the caller may ask for all.
-                self.reader.reserve(rows.min(MAX_RESERVED_ROWS));
+                self.reader.reserve(rows.min(MAX_RESERVED_ROWS))?;
                 *self.begun.insert(rows)
             }
         };

@@ -171,13 +171,13 @@ impl ColumnDecoder {
         let row_spans = window.row_spans(unselected);
         let drops_rows = unselected == UnselectedRows::DroppedWhileDecoding;
         let keep = row_spans.keep.as_ref().filter(|_| drops_rows);
-        let position = self.position.get_or_insert_with(|| {
+        if self.position.is_none() {
             let max = max_bytes(self.batch_bytes, window.rows());
             self.reader.weigh(&window.weight, max);
-            self.reader.reserve(if drops_rows { window.rows() } else { row_spans.rows });
+            self.reader.reserve(if drops_rows { window.rows() } else { row_spans.rows })?;
             self.reader.expect(&row_spans.spans, window.next_wanted_row);
-            SpanPosition::default()
-        });
+        }
+        let position = self.position.get_or_insert_default();
         while let Some(span) = row_spans.spans.get(position.span) {
             let rows = usize::try_from(span.end - span.start)
                 .map_err(|_| Error::usage("a window of more rows than memory"))?;

@@ -14,6 +14,7 @@ use arrow_select::filter::{FilterBuilder, FilterPredicate};
 
 use crate::bytes::saturated;
 use crate::error::Result;
+use crate::memory;
 
 /// Which rows of arrays are kept.
 pub(super) struct RowFilter {
@@ -54,15 +55,15 @@ pub(crate) fn take(
     batches: &[RecordBatch],
     places: &[u64],
 ) -> Result<RecordBatch> {
-    let mut ends = Vec::with_capacity(batches.len());
+    let mut ends = memory::vec_for(batches.len())?;
     let mut rows = 0u64;
     for batch in batches {
         rows += batch.num_rows() as u64;
         ends.push(rows);
     }
     let in_order = places.len() as u64 == rows && (0..).zip(places).all(|(i, place)| i == *place);
-    let indices: UInt64Array = places.iter().map(|place| Some(*place)).collect();
-    let mut columns = Vec::with_capacity(schema.fields().len());
+    let indices = UInt64Array::from(memory::copied(places)?);
+    let mut columns = memory::vec_for(schema.fields().len())?;
     for (i, field) in schema.fields().iter().enumerate() {
         let parts: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(i)).collect();
         columns.push(if parts.is_empty() {
@@ -92,7 +93,7 @@ pub(crate) fn interleave(
     batches: &[RecordBatch],
     places: &[(usize, usize)],
 ) -> Result<RecordBatch> {
-    let mut columns = Vec::with_capacity(schema.fields().len());
+    let mut columns = memory::vec_for(schema.fields().len())?;
     for (i, field) in schema.fields().iter().enumerate() {
         let parts: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(i)).collect();
         columns.push(if parts.is_empty() {

@@ -20,6 +20,7 @@ use super::supplied::Step;
 use super::window::Window;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Reservation;
+use crate::memory;
 use crate::predicate::nested_bits::within;
 
 /// A row group whose bytes are in memory.
@@ -80,12 +81,12 @@ impl RowGroupDecoder {
         bytes: &[Bytes],
     ) -> Result<Step<Box<Self>, Box<RowGroupPlan>>> {
         Ok(match plan.list_pages(bytes)? {
-            Step::Done(fetched) => Step::Done(Box::new(Self::new(fetched))),
+            Step::Done(fetched) => Step::Done(Box::new(Self::new(fetched)?)),
             Step::NeedsMore(plan) => Step::NeedsMore(Box::new(plan)),
         })
     }
 
-    fn new(fetched: Fetched) -> Self {
+    fn new(fetched: Fetched) -> Result<Self> {
         let Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory } =
             fetched;
         let task = |FetchedChunk { column_index, pages, context, work, .. }| {
@@ -103,8 +104,8 @@ impl RowGroupDecoder {
                 }
             }
         }
-        let tasks = chunks.into_iter().map(task).collect();
-        Self {
+        let tasks = memory::collected(chunks.into_iter().map(task))?;
+        Ok(Self {
             next_row: range.rows.start,
             size: BatchSize::new(batch_rows, batch_bytes, plan.batch_bytes()),
             plan,
@@ -115,7 +116,7 @@ impl RowGroupDecoder {
             row_bytes,
             open: None,
             _fetched: memory,
-        }
+        })
     }
 
     /// The windows of the next `batches` batches, fewer at the end of the row group. The tasks must
@@ -369,7 +370,7 @@ impl RowGroupDecoder {
     ) -> Result<Step<()>> {
         let (last, is_done) = (self.ends_with(window), self.is_done());
         if step == DecodeStep::Output {
-            leaves.reserve(self.tasks.len().saturating_sub(leaves.len()));
+            memory::room(leaves, self.tasks.len().saturating_sub(leaves.len()))?;
         }
         let wanted = self.tasks.iter_mut().filter(|task| task.is_wanted(step, window));
         for task in wanted.skip(leaves.len()) {

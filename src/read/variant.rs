@@ -12,6 +12,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 use super::footer::Footer;
 use super::options::{ReadOptions, VariantColumn, VariantOutput};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::schema::{ArrowOptions, Projection, Shape, to_arrow};
 use crate::variant::{
     VariantArray, VariantPath, VariantShape, check_shredding, needed_leaves, variant_around,
@@ -66,8 +67,8 @@ impl Outputs {
         options: &ReadOptions,
         shapes: &mut Vec<Shape>,
     ) -> Result<Self> {
-        let mut of_shapes = Vec::with_capacity(shapes.len());
-        let mut fields = Vec::with_capacity(shapes.len());
+        let mut of_shapes = memory::vec_for(shapes.len())?;
+        let mut fields = memory::vec_for(shapes.len())?;
         for shape in shapes.iter() {
             let output = match VariantArray::is_variant(&shape.field) {
                 true => wanted_output(options, &shape.field)?,

@@ -10,6 +10,7 @@ use crate::error::{Error, Result, Spec};
 use crate::format::{BloomFilterHeader, ColumnIndex, IndexPlaces, OffsetIndex, PageLocation};
 use crate::io::{Source, read_exactly};
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 use crate::read::{column_index_range, decode, offset_index_range};
 use crate::thrift::{self, Read};
 
@@ -132,7 +133,7 @@ impl OldIndexes<'_> {
         let memory = self.budget.take_for("a bloom filter", bits.saturating_mul(3))?;
         let stored = read(self.input, range)?;
         filter.truncate(header_len);
-        filter.extend_from_slice(&opened(decryptor, Module::BloomFilterBitset, &stored)?);
+        memory::append(&mut filter, &opened(decryptor, Module::BloomFilterBitset, &stored)?)?;
         Ok((filter, memory))
     }
 }

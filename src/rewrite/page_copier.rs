@@ -4,6 +4,7 @@ use super::recompress::Recompressor;
 use crate::crypt::{ChunkDecryptor, ChunkEncryptor, Module};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::PageType;
+use crate::memory;
 use crate::read::StoredPage;
 use crate::thrift::Write;
 use crate::write::ModuleSealer;
@@ -47,7 +48,7 @@ impl PageCopier {
             Some(recompressor) => recompressor.body(&mut header, body)?,
             None => body,
         };
-        let mut out = Vec::with_capacity(page.bytes.len() + OVERHEAD);
+        let mut out = memory::vec_for(page.bytes.len() + OVERHEAD)?;
         let header_len = match &self.encryptor {
             Some(encryptor) => {
                 let modules = match header.r#type {
@@ -69,7 +70,7 @@ impl PageCopier {
                 header.crc = header.crc.map(|_| crc32fast::hash(body).cast_signed());
                 header.write(&mut out);
                 let header_len = out.len();
-                out.extend_from_slice(body);
+                memory::append(&mut out, body)?;
                 header_len
             }
         };

@@ -8,6 +8,7 @@ use crate::compress::{Compression, Compressor, Decompressor};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{CompressionCodec, PageHeader, PageType};
 use crate::limits::Budget;
+use crate::memory;
 use crate::page::count;
 
 /// Compresses the pages of a chunk anew.
@@ -124,7 +125,6 @@ impl Recompressor {
             return Err(Error::mismatch(Spec::Pages, "uncompressed page, bytes", len, body.len()));
         }
         self.plain.clear();
-        self.plain.extend_from_slice(body);
-        Ok(())
+        memory::append(&mut self.plain, body)
     }
 }

@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::format::{
     ConvertedType, DecimalType, IntType, LogicalType, TimeUnit as Unit, TimestampType,
 };
+use crate::memory;
 
 /// The natural mapping.
 pub(super) struct Mapper<'a> {
@@ -71,7 +72,7 @@ impl Mapper<'_> {
             None => {
                 let fields = schema.fields().enumerate();
                 let fields = fields.filter(|(_, node)| has_columns(*node));
-                fields.map(|(position, node)| map(position, node, None)).collect()
+                memory::try_collected(fields.map(|(position, node)| map(position, node, None)))
             }
             Some(projected) => projected
                 .iter()

@@ -15,6 +15,7 @@ use crate::format::{
     Type,
 };
 use crate::limits::Limits;
+use crate::memory;
 
 impl Schema {
     /// Builds the schema from `elements`, which are listed depth-first.
@@ -39,11 +40,11 @@ impl Schema {
         if elements.len() == 0 {
             return Err(malformed("the schema has no element, not even a root"));
         }
-        let mut links = Vec::<Link>::with_capacity(elements.len());
+        let mut links = memory::vec_for::<Link>(elements.len())?;
         // Most schemas are flat, or nearly so: elements are leaves, and leaves are fields.
         let children = elements.head(0).num_children().and_then(|n| usize::try_from(n).ok());
-        let mut fields = Vec::with_capacity(children.unwrap_or(0).min(elements.len()));
-        let mut leaves = Vec::with_capacity(elements.len());
+        let mut fields = memory::vec_for(children.unwrap_or(0).min(elements.len()))?;
+        let mut leaves = memory::vec_for(elements.len())?;
         let mut leaves_before = 0;
         // Each leaf has its whole path: few bytes of a deep and wide tree stand for many.
         let (mut path_bytes, max_path_bytes) = (0u64, limits.memory_bytes / 4);

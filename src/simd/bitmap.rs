@@ -2,6 +2,8 @@
 //! lowest of the first byte, as in Arrow and in the format.
 
 use super::{Isa, Kernel};
+use crate::error::Result;
+use crate::memory;
 
 /// Bits of a word.
 pub(super) const WORD: usize = 64;
@@ -24,6 +26,16 @@ impl Bitmap {
     pub(crate) fn reserve(&mut self, n: usize) {
         let words = (self.len + n).div_ceil(64);
         self.words.reserve(words.saturating_sub(self.words.len()));
+    }
+
+    /// As [`Bitmap::reserve`].
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(crate) fn try_reserve(&mut self, n: usize) -> Result<()> {
+        let words = self.len.saturating_add(n).div_ceil(64);
+        let more = words.saturating_sub(self.words.len());
+        memory::room(&mut self.words, more)
     }
 
     /// The bit at `i`; false beyond the end.

@@ -12,6 +12,7 @@ use crate::error::{Error, Result, Spec};
 use crate::format::{
     BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader,
 };
+use crate::memory;
 use crate::thrift::{Read, ThriftReader, Write};
 
 /// The constants that spread a hash over the words of its block.
@@ -46,9 +47,12 @@ pub(crate) struct Bloom {
 impl Bloom {
     /// An empty filter for `distinct` values that takes about the share `fpp` of absent ones for
     /// present. The number of blocks is a power of two, so that it can be folded.
-    pub(crate) fn new(distinct: u64, fpp: f64) -> Self {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(crate) fn new(distinct: u64, fpp: f64) -> Result<Self> {
         let blocks = blocks_for(distinct, fpp).next_power_of_two().min(MAX_BLOCKS);
-        Self { blocks: vec![[0; 8]; blocks] }
+        Ok(Self { blocks: memory::filled([0; 8], blocks)? })
     }
 
     /// Bytes of the bits.
@@ -95,9 +99,17 @@ impl Bloom {
         {
             // The block of a hash is the high bits of it times the number: half as many blocks put
             // neighbours together.
-            let (pairs, _) = self.blocks.as_chunks::<2>();
-            let fold = |[a, b]: &[[u32; 8]; 2]| std::array::from_fn(|i| a[i] | b[i]);
-            self.blocks = pairs.iter().map(fold).collect();
+            let half = self.blocks.len() / 2;
+            for at in 0..half {
+                let Some([a, b]) = self.blocks.get(2 * at..).and_then(<[_]>::first_chunk) else {
+                    break;
+                };
+                let both = std::array::from_fn(|i| a[i] | b[i]);
+                if let Some(block) = self.blocks.get_mut(at) {
+                    *block = both;
+                }
+            }
+            self.blocks.truncate(half);
         }
         self
     }
@@ -116,6 +128,7 @@ impl Bloom {
             ..BloomFilterHeader::default()
         };
         header.write(out);
+        memory::room(out, self.len())?;
         for block in &self.blocks {
             block.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
         }
@@ -353,7 +366,7 @@ mod tests {
     #[test]
     fn members_are_found_and_others_seldom() {
         for (n, fpp) in [(1u64, 0.01), (1000, 0.1), (50_000, 0.01), (20_000, 0.001)] {
-            let mut bloom = Bloom::new(n * 16, fpp);
+            let mut bloom = Bloom::new(n * 16, fpp).unwrap();
             (0..n).for_each(|i| bloom.insert(&i.to_le_bytes()));
             let folded = bloom.clone().folded(n, fpp);
             assert!(folded.len() <= bloom.len());

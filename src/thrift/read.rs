@@ -4,6 +4,7 @@ use super::skip::{self, SimilarStructSkipper, SkipError};
 use super::wire;
 use crate::bytes::{Cursor, unzigzag};
 use crate::error::{Error, LimitKind, Result, Spec};
+use crate::memory;
 
 /// A value of the compact protocol that can be read, and may borrow from the bytes. The macro
 /// implements it for structs, unions and enums.
@@ -200,10 +201,10 @@ impl<'a> ThriftReader<'a> {
     pub(crate) fn text(&mut self) -> Result<String> {
         let bytes = self.binary()?;
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
-            return Ok(text.to_owned());
+            return memory::text(text);
         }
         self.lossy = true;
-        Ok(String::from_utf8_lossy(bytes).into_owned())
+        memory::lossy_text(bytes)
     }
 
     /// Reads the header of a list: the wire type of the elements, and how many follow.
@@ -549,9 +550,9 @@ impl<'a, T: Read<'a>> Read<'a> for Vec<T> {
     fn read(reader: &mut ThriftReader<'a>) -> Result<Self> {
         let (_, n) = reader.list()?;
         // An element takes a byte or more, but may be much larger here than there.
-        let mut list = Self::with_capacity(n.min(1024));
+        let mut list = memory::vec_for(n.min(1024))?;
         for _ in 0..n {
-            list.push(T::default());
+            memory::push(&mut list, T::default())?;
             if let Some(element) = list.last_mut() {
                 element.read_over(reader)?;
             }

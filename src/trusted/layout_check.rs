@@ -1,8 +1,6 @@
 //! The faults of byte strings that are laid out as an Arrow array: the type, the validity, the
 //! length, or a lack of memory.
 
-use std::collections::TryReserveError;
-
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
@@ -36,10 +34,4 @@ pub(crate) fn too_long() -> Error {
         LimitKind::ArrayLength,
         "more than 2 GiB of strings in one batch; read fewer rows per batch, or with 64-bit offsets",
     )
-}
-
-/// The system has no memory for the values of a batch.
-#[cold]
-pub(crate) fn no_memory(error: TryReserveError) -> Error {
-    Error::limit(LimitKind::Memory, format_args!("the values of one batch: {error}"))
 }

@@ -3,6 +3,8 @@
 use arrow_array::OffsetSizeTrait;
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
+use crate::error::Result;
+use crate::memory;
 use crate::simd::ops::BLOCK;
 
 /// The offsets of lists, found block by block.
@@ -16,8 +18,11 @@ pub(crate) struct ListOffsets<O> {
 
 impl<O: OffsetSizeTrait> ListOffsets<O> {
     /// No offsets yet, with capacity for `lists` lists.
-    pub(crate) fn with_capacity(lists: usize) -> Self {
-        Self { offsets: Vec::with_capacity(lists.saturating_add(1)), elements: 0 }
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(crate) fn with_capacity(lists: usize) -> Result<Self> {
+        Ok(Self { offsets: memory::vec_for(lists.saturating_add(1))?, elements: 0 })
     }
 
     /// Appends a block of entries: which begin a list, and which hold an element.
@@ -57,7 +62,7 @@ mod tests {
         let seed = 91;
         let mut rng = fastrand::Rng::with_seed(seed);
         for _ in 0..200 {
-            let mut lists = ListOffsets::<i32>::with_capacity(rng.usize(0..9));
+            let mut lists = ListOffsets::<i32>::with_capacity(rng.usize(0..9)).unwrap();
             let (mut naive, mut elements) = (Vec::new(), 0);
             for _ in 0..rng.usize(0..5) {
                 let (begins, is_element) = (rng.u64(..) & rng.u64(..), rng.u64(..));
@@ -78,11 +83,11 @@ mod tests {
 
     #[test]
     fn more_elements_than_offsets_count_are_refused() {
-        let mut lists = ListOffsets::<i32>::with_capacity(1);
+        let mut lists = ListOffsets::<i32>::with_capacity(1).unwrap();
         lists.elements = i32::MAX as usize - 1;
         lists.push_block(1, 1);
         assert_eq!(lists.finish().unwrap().as_ref(), [i32::MAX - 1, i32::MAX]);
-        let mut lists = ListOffsets::<i32>::with_capacity(1);
+        let mut lists = ListOffsets::<i32>::with_capacity(1).unwrap();
         lists.elements = i32::MAX as usize;
         lists.push_block(0b11, 0b11);
         assert!(lists.finish().is_none());

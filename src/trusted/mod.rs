@@ -13,7 +13,7 @@ use arrow_buffer::ArrowNativeType;
 use arrow_ipc as ipc;
 use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, VerifierOptions};
 
-pub(crate) use self::layout_check::{no_memory, too_long};
+pub(crate) use self::layout_check::too_long;
 pub(crate) use self::lists::ListOffsets;
 pub use self::map::MappedFile;
 pub(crate) use self::offsets::{Memory, Offset, OffsetStrings, StringEntries};

@@ -12,11 +12,12 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::layout_check::{checked_nulls, no_memory, not_text, too_long, wrong_type};
+use super::layout_check::{checked_nulls, not_text, too_long, wrong_type};
 use super::text::{self, Place, TextCheck, begins_a_character, is_text_in_one};
 use crate::encoding::{EndToEnd, ValueSpan, plain};
 use crate::error::{Error, Result};
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::native::PlainOldData;
 use crate::simd::strings::{Entries, OffsetInt};
@@ -76,9 +77,15 @@ impl<O: Offset> OffsetStrings<O> {
     }
 
     /// Reserves memory for the ends of `slots` values.
-    pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) {
-        free_lists.reserve(&mut self.offsets, slots.saturating_add(1));
+    pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) -> Result<()> {
+        free_lists.reserve(&mut self.offsets, slots.saturating_add(1))?;
         self.begin();
+        Ok(())
+    }
+
+    /// Makes room for the ends of `n` values more.
+    pub(crate) fn room_for(&mut self, n: usize) -> Result<()> {
+        memory::room(&mut self.offsets, n.saturating_add(1))
     }
 
     /// Values so far.
@@ -124,7 +131,7 @@ impl<O: Offset> OffsetStrings<O> {
         match end_to_end(source, spans, place) {
             Some(enclosing) => self.payload.extend_from_slice(enclosing),
             None => {
-                kernels::append_payload(source, spans, &mut self.payload).map_err(no_memory)?;
+                kernels::append_payload(source, spans, &mut self.payload)?;
             }
         }
         if O::append_offsets(spans, &mut self.offsets).is_none() {
@@ -217,12 +224,13 @@ impl<O: Offset> OffsetStrings<O> {
     ) -> Result<()> {
         self.begin();
         let (first, before) = (self.offsets.len(), self.payload.len());
-        let lengths: Vec<i32> = array.lengths().map(u32::cast_signed).collect();
+        let lengths = memory::collected(array.lengths().map(u32::cast_signed))?;
+        memory::room(&mut self.offsets, lengths.len())?;
         O::append_ends(&lengths, &mut self.offsets).ok_or_else(too_long)?;
         let end = self.offsets.last().map_or(0, |end| end.as_usize());
         if let Err(error) = self.payload.try_reserve_exact(end - before) {
             self.offsets.truncate(first);
-            return Err(no_memory(error));
+            return Err(error.into());
         }
         for i in 0..array.len() {
             self.payload.extend_from_slice(array.value(i).as_ref());
@@ -326,10 +334,11 @@ impl<'a> Memory<'a> {
     }
 
     /// Takes memory for `n` bytes that was used before, if there is none yet.
-    pub(crate) fn take_used(&mut self, n: usize, free_lists: &FreeLists) {
+    pub(crate) fn take_used(&mut self, n: usize, free_lists: &FreeLists) -> Result<()> {
         if self.0.capacity() == 0 {
-            *self.0 = free_lists.take(n);
+            *self.0 = free_lists.take(n)?;
         }
+        Ok(())
     }
 
     /// Reserves memory for `n` bytes more.

@@ -8,13 +8,14 @@ use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::layout_check::{checked_nulls, no_memory, not_text, too_long, wrong_type};
+use super::layout_check::{checked_nulls, not_text, too_long, wrong_type};
 use super::offsets::{Memory, wrong_lengths};
 use super::text::{self, ASCII, Place, TextCheck, is_text_in_one};
 use crate::encoding::dictionary::{Indices, look_up};
 use crate::encoding::{EndToEnd, ValueSpan, plain};
 use crate::error::{Error, Result};
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::lengths::measure;
 use crate::simd::{expand, spans as kernels};
@@ -74,8 +75,13 @@ impl ViewStrings {
     }
 
     /// Reserves memory for the views of `slots` values.
-    pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) {
-        free_lists.reserve(&mut self.views, slots);
+    pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) -> Result<()> {
+        free_lists.reserve(&mut self.views, slots)
+    }
+
+    /// Makes room for the views of `n` values more.
+    pub(crate) fn room_for(&mut self, n: usize) -> Result<()> {
+        memory::room(&mut self.views, n)
     }
 
     /// Values so far.
@@ -305,7 +311,7 @@ impl ViewStrings {
         } else {
             let index = self.side()?;
             let start = self.side_base(usize::try_from(total).map_err(|_| too_long())?)?;
-            kernels::append_payload(source, &spans, &mut self.side).map_err(no_memory)?;
+            kernels::append_payload(source, &spans, &mut self.side)?;
             let lengths: Vec<i32> = spans.iter().map(|span| span.len.cast_signed()).collect();
             let (side, views) = (&self.side, &mut self.views);
             kernels::make_views_end_to_end(side, start, &lengths, index, 0, views);

@@ -12,6 +12,7 @@ use super::column::EncodedChunk;
 use crate::crypt::{ChunkEncryptor, FileEncryptor, Module};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::{ColumnChunk, ColumnMetaData, PageHeader};
+use crate::memory;
 use crate::schema::Leaf;
 use crate::thrift::{self, Read, Write};
 
@@ -87,7 +88,7 @@ impl PageEncryptor<'_> {
         let at = |n: i64| usize::try_from(n).expect("offsets of a chunk in memory count from 0");
         let pages = index.page_locations.len();
         let len = self.stored.iter().map(Bytes::len).sum::<usize>();
-        self.out.reserve_exact(len + (pages + 1) * OVERHEAD);
+        self.out.try_reserve_exact(len + (pages + 1) * OVERHEAD)?;
         let first_data_page = at(meta.data_page_offset);
         if first_data_page > 0 {
             self.add(0..first_data_page, Module::DictionaryPageHeader, Module::DictionaryPage)?;
@@ -112,7 +113,7 @@ impl PageEncryptor<'_> {
     /// Appends a page, encrypted.
     fn add(&mut self, range: Range<usize>, header: Module, body: Module) -> Result<()> {
         self.page.clear();
-        copy(self.stored, range, &mut self.page);
+        copy(self.stored, range, &mut self.page)?;
         let mut reader = thrift::ThriftReader::new(&self.page);
         let mut plain = PageHeader::read(&mut reader)?;
         let (old_header, contents) = self.page.split_at(reader.position());
@@ -172,7 +173,8 @@ impl ModuleSealer {
 const OVERHEAD: usize = 80;
 
 /// Copies a range of what lies in pieces.
-fn copy(pieces: &[Bytes], range: Range<usize>, out: &mut Vec<u8>) {
+fn copy(pieces: &[Bytes], range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
+    memory::room(out, range.len())?;
     let mut start = 0;
     for piece in pieces {
         let end = start + piece.len();
@@ -182,6 +184,7 @@ fn copy(pieces: &[Bytes], range: Range<usize>, out: &mut Vec<u8>) {
         }
         start = end;
     }
+    Ok(())
 }
 
 impl EncodedChunk {

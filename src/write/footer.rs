@@ -5,6 +5,7 @@ use super::encrypt;
 use crate::crypt::{ChunkEncryptor, FileEncryptor, Module};
 use crate::error::{Error, Result};
 use crate::format::{ColumnChunk, ColumnIndex, FileMetaData, OffsetIndex, RowGroup, tail};
+use crate::memory;
 use crate::schema::Leaf;
 use crate::thrift::Write;
 
@@ -101,7 +102,7 @@ impl IndexWriter<'_> {
         let start = self.here()?;
         match encryptor {
             Some(encryptor) => encrypt::bloom(filter, encryptor, self.out)?,
-            None => self.out.extend_from_slice(filter),
+            None => memory::append(self.out, filter)?,
         }
         meta.bloom_filter_offset = Some(start);
         meta.bloom_filter_length = Some(self.len_since(start)?);

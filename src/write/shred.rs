@@ -17,6 +17,7 @@ use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
 use crate::levels::{LeafLevels, LevelBuffer, LevelView, Period};
+use crate::memory;
 use crate::schema::{Kind, Leaf, Shape, is_empty_group};
 
 /// A leaf of some rows: its levels, and the arrays that its values lie in.
@@ -107,7 +108,7 @@ impl Stream {
     }
 
     /// Ends the entries that are null; the others live on, a level higher.
-    fn optional(self, nulls: Option<&NullBuffer>) -> Self {
+    fn optional(self, nulls: Option<&NullBuffer>) -> Result<Self> {
         match nulls.filter(|nulls| nulls.null_count() > 0) {
             None => self.without_ends(),
             Some(nulls) => self.ended_by(nulls),
@@ -115,7 +116,7 @@ impl Stream {
     }
 
     /// No live entry is null: all live on, a level higher.
-    fn without_ends(self) -> Self {
+    fn without_ends(self) -> Result<Self> {
         let live = self.live + 1;
         let mut def = LevelBuffer::default();
         match self.def.uniform() {
@@ -124,16 +125,16 @@ impl Stream {
             None => {
                 let levels = (0..self.def.len()).map(|i| self.def.level(i));
                 let levels = levels.map(|l| l + u16::from(l == self.live));
-                def.push_vec(levels.collect());
+                def.push_vec(memory::collected(levels)?);
             }
         }
-        Self { def, live, ..self }
+        Ok(Self { def, live, ..self })
     }
 
-    fn ended_by(self, nulls: &NullBuffer) -> Self {
+    fn ended_by(self, nulls: &NullBuffer) -> Result<Self> {
         let slots: usize = self.slots.iter().map(Range::len).sum();
         let each_has_a_slot = slots == self.def.len();
-        let this = if each_has_a_slot { self } else { self.without_nulls() };
+        let this = if each_has_a_slot { self } else { self.without_nulls()? };
         let all = NullBuffer::union(this.nulls.as_ref(), Some(nulls));
         let n = this.def.len();
         let explicit;
@@ -146,56 +147,57 @@ impl Stream {
             }
         };
         let levels: Vec<u16> = match old {
-            None if this.all_live() => validity(nulls, &this.slots, this.live),
+            None if this.all_live() => validity(nulls, &this.slots, this.live)?,
             // Without entries, there is no level.
-            None => vec![this.def.uniform().unwrap_or_default(); n],
+            None => memory::filled(this.def.uniform().unwrap_or_default(), n)?,
             Some(old) if each_has_a_slot => {
                 // An entry that was null above stays null.
-                let mut levels = validity(all.as_ref().unwrap_or(nulls), &this.slots, 0);
+                let mut levels = validity(all.as_ref().unwrap_or(nulls), &this.slots, 0)?;
                 levels.iter_mut().zip(old).for_each(|(level, old)| *level += old);
                 levels
             }
-            Some(old) => raise_valid(old, this.live, &validity(nulls, &this.slots, 0)),
+            Some(old) => raise_valid(old, this.live, &validity(nulls, &this.slots, 0)?)?,
         };
         let mut def = LevelBuffer::default();
         def.push_vec(levels);
-        Self { def, rep: this.rep, live: this.live + 1, slots: this.slots, nulls: all }
+        Ok(Self { def, rep: this.rep, live: this.live + 1, slots: this.slots, nulls: all })
     }
 
     /// Cuts the nulls out of the slots: every slot that is left is that of a live entry.
-    fn without_nulls(self) -> Self {
+    fn without_nulls(self) -> Result<Self> {
         let Some(nulls) = &self.nulls else {
-            return self;
+            return Ok(self);
         };
-        let mut slots = Vec::with_capacity(self.slots.len());
+        let mut slots = memory::vec_for(self.slots.len())?;
         for range in &self.slots {
             let bits = nulls.inner().slice(range.start, range.len());
             let runs = bits.set_slices();
-            slots.extend(runs.map(|(start, end)| range.start + start..range.start + end));
+            let slot = |(start, end)| range.start + start..range.start + end;
+            memory::extend(&mut slots, runs.map(slot))?;
         }
-        Self { slots, nulls: None, ..self }
+        Ok(Self { slots, nulls: None, ..self })
     }
 
     /// The elements of the lists.
-    fn elements(&self, list: impl Fn(usize) -> Range<usize>) -> ElementSlots {
+    fn elements(&self, list: impl Fn(usize) -> Range<usize>) -> Result<ElementSlots> {
         let (mut slots, mut elements, mut empty) = (Vec::new(), 0, 0);
         for slot in self.slots.iter().cloned().flatten() {
             let range = list(slot);
             elements += range.len();
             empty += usize::from(range.is_empty());
             if !range.is_empty() {
-                push_range(&mut slots, range);
+                push_range(&mut slots, range)?;
             }
         }
-        ElementSlots { slots, elements, empty }
+        Ok(ElementSlots { slots, elements, empty })
     }
 
     /// Makes an entry for every element of the lists; an empty list stays one entry and ends.
-    fn lists(self, rep: u16, list: impl Fn(usize) -> Range<usize>) -> Self {
-        let this = self.without_nulls();
+    fn lists(self, rep: u16, list: impl Fn(usize) -> Range<usize>) -> Result<Self> {
+        let this = self.without_nulls()?;
         let live = this.live + 1;
         let n = this.def.len();
-        let ElementSlots { slots, elements, empty } = this.elements(&list);
+        let ElementSlots { slots, elements, empty } = this.elements(&list)?;
         let lens = this.slots.iter().cloned().flatten().map(|slot| list(slot).len());
         // Dead entries and empty lists stay one entry each.
         let dead = n - this.slots.iter().map(Range::len).sum::<usize>();
@@ -207,13 +209,13 @@ impl Stream {
             let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
             def.push_run(live, total);
             rep.push_regular(period, n);
-            return Self { def, rep, live, slots, nulls: None };
+            return Ok(Self { def, rep, live, slots, nulls: None });
         }
         let no_empty = empty == 0;
-        let (def, reps) = this.element_levels(rep, lens, total, no_empty);
+        let (def, reps) = this.element_levels(rep, lens, total, no_empty)?;
         let mut rep = LevelBuffer::default();
         rep.push_vec(reps);
-        Self { def, rep, live, slots, nulls: None }
+        Ok(Self { def, rep, live, slots, nulls: None })
     }
 
     /// The levels of the `total` entries that lists make, whose lengths are given for each live
@@ -225,9 +227,9 @@ impl Stream {
         mut lens: impl Iterator<Item = usize>,
         total: usize,
         no_empty: bool,
-    ) -> (LevelBuffer, Vec<u16>) {
+    ) -> Result<(LevelBuffer, Vec<u16>)> {
         let live = self.live + 1;
-        let mut reps = vec![rep; total];
+        let mut reps = memory::filled(rep, total)?;
         let mut defs = LevelBuffer::default();
         let mut at = 0;
         let mut begin = |reps: &mut Vec<u16>, old_rep: u16, len: usize| {
@@ -242,7 +244,7 @@ impl Stream {
                 defs.push_run(live, total);
                 lens.enumerate().for_each(|(i, len)| begin(&mut reps, old_rep(i), len));
             } else {
-                let mut levels = vec![live; total];
+                let mut levels = memory::filled(live, total)?;
                 let mut entry = 0;
                 for (i, len) in lens.enumerate() {
                     begin(&mut reps, old_rep(i), len);
@@ -256,7 +258,7 @@ impl Stream {
                 defs.push_vec(levels);
             }
         } else {
-            let mut levels = Vec::with_capacity(total);
+            let mut levels = memory::vec_for(total)?;
             for i in 0..self.def.len() {
                 let level = self.def.level(i);
                 let len = if level == self.live {
@@ -272,7 +274,7 @@ impl Stream {
             }
             defs.push_vec(levels);
         }
-        (defs, reps)
+        Ok((defs, reps))
     }
 }
 
@@ -292,11 +294,11 @@ fn period(first: u16, rest: u16, mut lens: impl Iterator<Item = usize>) -> Optio
 }
 
 /// A number for each of the slots: `null`, or one more if it is valid.
-fn validity(nulls: &NullBuffer, slots: &[Range<usize>], null: u16) -> Vec<u16> {
+fn validity(nulls: &NullBuffer, slots: &[Range<usize>], null: u16) -> Result<Vec<u16>> {
     const BITS: [u16; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
     let n: usize = slots.iter().map(Range::len).sum();
     // The last word is written whole.
-    let mut out = Vec::with_capacity(n + 64);
+    let mut out = memory::vec_for(n + 64)?;
     for range in slots {
         if range.len() < 8 {
             out.extend(range.clone().map(|slot| null + u16::from(nulls.is_valid(slot))));
@@ -313,12 +315,12 @@ fn validity(nulls: &NullBuffer, slots: &[Range<usize>], null: u16) -> Vec<u16> {
         }
         out.truncate(end);
     }
-    out
+    Ok(out)
 }
 
 /// The levels, one higher where an entry is live and valid. `valid` has a number for each live
 /// entry.
-fn raise_valid(levels: &[u16], live: u16, valid: &[u16]) -> Vec<u16> {
+fn raise_valid(levels: &[u16], live: u16, valid: &[u16]) -> Result<Vec<u16>> {
     let mut at = 0;
     // Without a branch, because it could not be predicted.
     let raise = |&level: &u16| {
@@ -328,15 +330,16 @@ fn raise_valid(levels: &[u16], live: u16, valid: &[u16]) -> Vec<u16> {
         at += usize::from(is_live);
         level + (is_live & is_valid)
     };
-    levels.iter().map(raise).collect()
+    memory::collected(levels.iter().map(raise))
 }
 
 /// Appends a range, joined with the last one where it continues that.
-fn push_range(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
+fn push_range(ranges: &mut Vec<Range<usize>>, range: Range<usize>) -> Result<()> {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
-        _ => ranges.push(range),
+        _ => memory::push(ranges, range)?,
     }
+    Ok(())
 }
 
 impl Shredder<'_> {
@@ -374,7 +377,7 @@ impl Shredder<'_> {
                 };
                 let stream = self.present(map.nulls(), shape, stream)?;
                 let offsets = map.offsets();
-                let stream = stream.lists(*rep, |i| span(offsets.get(i..i + 2)));
+                let stream = stream.lists(*rep, |i| span(offsets.get(i..i + 2)))?;
                 let inner: ArrayRef = Arc::new(map.entries().clone());
                 self.node(&inner, entries, stream)
             }
@@ -395,27 +398,27 @@ impl Shredder<'_> {
             DataType::List(_) => {
                 let list = array.as_list::<i32>();
                 let offsets = list.offsets();
-                (stream.lists(rep, |i| span(offsets.get(i..i + 2))), list.values())
+                (stream.lists(rep, |i| span(offsets.get(i..i + 2)))?, list.values())
             }
             DataType::LargeList(_) => {
                 let list = array.as_list::<i64>();
                 let offsets = list.offsets();
-                (stream.lists(rep, |i| span(offsets.get(i..i + 2))), list.values())
+                (stream.lists(rep, |i| span(offsets.get(i..i + 2)))?, list.values())
             }
             DataType::ListView(_) => {
                 let list = array.as_list_view::<i32>();
                 let (starts, sizes) = (list.offsets(), list.sizes());
-                (stream.lists(rep, |i| view(starts.get(i), sizes.get(i))), list.values())
+                (stream.lists(rep, |i| view(starts.get(i), sizes.get(i)))?, list.values())
             }
             DataType::LargeListView(_) => {
                 let list = array.as_list_view::<i64>();
                 let (starts, sizes) = (list.offsets(), list.sizes());
-                (stream.lists(rep, |i| view(starts.get(i), sizes.get(i))), list.values())
+                (stream.lists(rep, |i| view(starts.get(i), sizes.get(i)))?, list.values())
             }
             DataType::FixedSizeList(_, _) => {
                 let list = array.as_fixed_size_list();
                 let n = usize::try_from(list.value_length()).expect("Arrow has no negative length");
-                (stream.lists(rep, |i| i * n..(i + 1) * n), list.values())
+                (stream.lists(rep, |i| i * n..(i + 1) * n)?, list.values())
             }
             _ => return Err(unexpected(array, shape)),
         };
@@ -464,7 +467,7 @@ fn present(
     stream: Stream,
 ) -> Result<Stream> {
     if shape.levels.present > stream.live {
-        return Ok(stream.optional(nulls));
+        return stream.optional(nulls);
     }
     if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
         let is_live =

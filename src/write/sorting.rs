@@ -15,6 +15,7 @@ use arrow_select::concat::concat;
 
 use crate::error::{Error, Result};
 use crate::format::SortingColumn;
+use crate::memory;
 use crate::schema::Leaf;
 use crate::stats::order::ValueOrder;
 
@@ -160,7 +161,8 @@ impl CheckedSortOrder {
     /// `Unsupported` if the values of a column cannot be compared.
     pub(crate) fn sorted(&self, batches: &[RecordBatch]) -> Result<Vec<(usize, usize)>> {
         let each = |(at, batch): (usize, &RecordBatch)| (0..batch.num_rows()).map(move |i| (at, i));
-        let places: Vec<(usize, usize)> = batches.iter().enumerate().flat_map(each).collect();
+        let mut places = memory::vec_for(batches.iter().map(RecordBatch::num_rows).sum())?;
+        places.extend(batches.iter().enumerate().flat_map(each));
         let mut keys = Vec::with_capacity(self.by.len());
         for by in &self.by {
             let arrays: Vec<ArrayRef> =
@@ -175,9 +177,9 @@ impl CheckedSortOrder {
             let orders = comparators.iter().map(|compare| compare(*a, *b));
             orders.fold(Ordering::Equal, Ordering::then)
         };
-        let mut rows: Vec<usize> = (0..places.len()).collect();
+        let mut rows = memory::collected(0..places.len())?;
         rows.sort_by(order);
-        Ok(rows.into_iter().map(|row| places[row]).collect())
+        memory::collected(rows.into_iter().map(|row| places[row]))
     }
 
     /// The order of a row of a batch and one of another.

@@ -11,6 +11,8 @@
 )]
 
 mod reading;
+#[cfg(feature = "full")]
+mod refusal;
 mod writing;
 
 #[path = "../support/mod.rs"]

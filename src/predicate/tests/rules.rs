@@ -363,7 +363,7 @@ fn histograms_tell_null_lists_from_empty_ones() {
 #[test]
 fn bloom_filters_and_dictionaries_know_what_is_not_there() {
     let schema = leaf(Type::Double, None, None);
-    let mut bloom = Bloom::new(100, 0.0001);
+    let mut bloom = Bloom::new(100, 0.0001).unwrap();
     bloom.insert(&(-0.0f64).to_le_bytes());
     bloom.insert(&2.5f64.to_le_bytes());
     let facts = ColumnFacts {

@@ -72,7 +72,7 @@ impl LeafReader {
                 let seen = (self.next_row + self.rows_begun as u64).saturating_sub(1);
                 let expected = slots_expected(self.slots_seen, seen, rows);
                 let max = self.max_expected();
-                self.cursor.values.reserve(expected.min(max).max(decoded.slots));
+                self.cursor.values.reserve(expected.min(max).max(decoded.slots))?;
             }
             self.decode_values(decoded, first, output)?;
         }

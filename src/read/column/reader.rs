@@ -153,7 +153,7 @@ impl LeafReader {
     /// grow beyond bounds.
     #[cfg(test)]
     pub(in crate::read) fn read(&mut self, rows: usize) -> Result<LeafBatch> {
-        self.reserve(rows);
+        self.reserve(rows)?;
         Step::from_result(self.append(rows))?.done()?;
         self.take()
     }
@@ -193,9 +193,13 @@ impl LeafReader {
     }
 
     /// Reserves capacity for the `rows` rows of a batch, before its first row.
-    pub(in crate::read) fn reserve(&mut self, rows: usize) {
-        if self.cursor.max_rep == 0 {
-            self.cursor.values.reserve(rows);
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(in crate::read) fn reserve(&mut self, rows: usize) -> Result<()> {
+        match self.cursor.max_rep {
+            0 => self.cursor.values.reserve(rows),
+            _ => Ok(()),
         }
     }
 
@@ -382,7 +386,7 @@ impl LeafReader {
             && let Some(bitmap) = kept.validity.bitmap()
         {
             let max_bytes = self.cursor.memory.capacity();
-            self.cursor.values.check_nulls(slots - values, max_bytes)?;
+            self.cursor.values.room_for_nulls(slots - values, max_bytes)?;
             self.cursor.values.spread(bitmap, first, slots, values);
         }
         let bytes = self.cursor.values.bytes_held() + kept.bytes_held();

@@ -138,7 +138,7 @@ impl LeafReader {
         if selected < slots
             && let Some(bitmap) = kept.validity.bitmap()
         {
-            self.cursor.values.check_nulls(slots - selected, max_bytes)?;
+            self.cursor.values.room_for_nulls(slots - selected, max_bytes)?;
             self.cursor.values.spread(bitmap, first, slots, selected);
         }
         self.next_row += n as u64;

@@ -3,6 +3,7 @@
 use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::schema::convert::{ReadConversion, read_conversion};
 use crate::schema::{Kind, Leaf, Schema, Shape};
 
@@ -27,7 +28,7 @@ pub(crate) struct ColumnSpec {
 
 /// The leaves of the shapes, in output order, and which of them must keep their levels.
 pub(in crate::read) fn column_specs(schema: &Schema, shapes: &[Shape]) -> Result<Vec<ColumnSpec>> {
-    let mut leaves = Vec::with_capacity(shapes.len());
+    let mut leaves = memory::vec_for(shapes.len())?;
     for shape in shapes {
         walk(schema, shape, false, &mut Vec::new(), &mut leaves)?;
     }

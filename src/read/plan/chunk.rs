@@ -14,6 +14,7 @@ use super::scan::Plan;
 use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnMetaDataRef, CompressionCodec, PageEncodingStats, PageType};
+use crate::memory;
 use crate::page::PageContext;
 use crate::predicate::all_pages_refer_to_dictionary;
 use crate::read::column::ColumnSpec;
@@ -223,10 +224,10 @@ pub(super) const LARGE: u64 = 512 << 10;
 const LARGE_DICTIONARY: u64 = 32 << 10;
 
 /// The bytes wanted of all chunks of a row group, in their order.
-pub(super) fn needs(chunks: &[ChunkPlan]) -> Vec<Range<u64>> {
-    let mut needs = Vec::with_capacity(chunks.len());
-    chunks.iter().for_each(|chunk| chunk.add_needs(&mut needs));
-    needs
+pub(super) fn needs(chunks: &[ChunkPlan]) -> Result<Vec<Range<u64>>> {
+    let mut needs = memory::vec_for(chunks.len())?;
+    chunks.iter().try_for_each(|chunk| chunk.add_needs(&mut needs))?;
+    Ok(needs)
 }
 
 /// The result of taking the bytes of a chunk.
@@ -260,12 +261,12 @@ impl ChunkPlan {
 
     /// Appends the wanted bytes of the chunk: all of it, or the bytes before its first data page
     /// and then the runs of pages.
-    fn add_needs(&self, out: &mut Vec<Range<u64>>) {
+    fn add_needs(&self, out: &mut Vec<Range<u64>>) -> Result<()> {
         let Some(WantedPages { map, page_runs }) = &self.pages else {
             if !self.in_pieces {
-                out.push(self.bytes.clone());
+                memory::push(out, self.bytes.clone())?;
             }
-            return;
+            return Ok(());
         };
         let bytes_of = |run: &Range<usize>| {
             let pages = map.pages().get(run.clone()).unwrap_or_default();
@@ -274,10 +275,12 @@ impl ChunkPlan {
         };
         let pages = page_runs.iter().map(bytes_of);
         match self.dictionary {
-            DictionaryFetch::WithPages => out.extend(std::iter::once(map.head()).chain(pages)),
-            DictionaryFetch::AfterPages => out.extend(pages),
-            DictionaryFetch::Referred(_) => out.push(map.head()),
-            DictionaryFetch::Unreferred(_) => {}
+            DictionaryFetch::WithPages => {
+                memory::extend(out, std::iter::once(map.head()).chain(pages))
+            }
+            DictionaryFetch::AfterPages => memory::extend(out, pages),
+            DictionaryFetch::Referred(_) => memory::push(out, map.head()),
+            DictionaryFetch::Unreferred(_) => Ok(()),
         }
     }
 

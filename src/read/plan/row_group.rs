@@ -15,6 +15,7 @@ use crate::crypt::{Module, opened};
 use crate::error::{Error, Result};
 use crate::format::OffsetIndex;
 use crate::limits::Reservation;
+use crate::memory;
 use crate::page::PageContext;
 use crate::read::options::PageIndexUse;
 use crate::read::page_list::PageList;
@@ -113,7 +114,7 @@ impl Plan {
         }
         let footer = self.footer();
         let rows_in_group = footer.row_group_rows(range.row_group)?;
-        let mut chunks = Vec::with_capacity(self.leaves().len());
+        let mut chunks = memory::vec_for(self.leaves().len())?;
         let mut indexes = Vec::new();
         let (mut bytes_per_row, mut widest_per_row) = (0u64, 0);
         for (i, column) in self.leaves().iter().take(self.leaves_of(range)).enumerate() {
@@ -124,7 +125,7 @@ impl Plan {
             let per_row = chunk.arrow_bytes / rows_in_group.max(1);
             bytes_per_row = bytes_per_row.saturating_add(per_row);
             widest_per_row = per_row.max(widest_per_row);
-            indexes.extend(offset_index.map(|range| (i, range)));
+            memory::extend(&mut indexes, offset_index.map(|range| (i, range)))?;
             chunks.push(chunk);
         }
         let helps = match self.options().page_index {
@@ -255,7 +256,7 @@ impl PageIndexPlan {
             }
         }
         let Self { plan, range, rows_in_group, chunks, widths, .. } = self;
-        let needs = needs(&chunks);
+        let needs = needs(&chunks)?;
         let held = None;
         Ok(RowGroupPlan { plan, range, rows_in_group, chunks, needs, widths, ignored, held })
     }
@@ -292,11 +293,13 @@ impl RowGroupPlan {
 
     /// Lets large chunks that are wanted whole be read while they are decoded, and large dictionary
     /// pages wait until a page refers to them, so that fewer bytes are fetched first.
-    #[must_use]
-    pub(crate) fn in_pieces(mut self) -> Self {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(crate) fn in_pieces(mut self) -> Result<Self> {
         self.chunks.iter_mut().for_each(ChunkPlan::take_pieces);
-        self.needs = needs(&self.chunks);
-        self
+        self.needs = needs(&self.chunks)?;
+        Ok(self)
     }
 
     /// Checks that there is memory for the bytes wanted, before they are fetched.
@@ -328,7 +331,7 @@ impl RowGroupPlan {
         }
         let rows = self.range.count();
         let mut refers = false;
-        let mut fetched = Vec::with_capacity(self.chunks.len());
+        let mut fetched = memory::vec_for(self.chunks.len())?;
         let mut rest = bytes;
         let ignored_before = self.ignored.len();
         for (column_index, chunk) in self.chunks.iter_mut().enumerate() {
@@ -369,11 +372,11 @@ impl RowGroupPlan {
             for chunk in &mut self.chunks {
                 chunk.dictionary = DictionaryFetch::WithPages;
             }
-            return Ok(self.refetch());
+            return self.refetch();
         }
         if refers {
             self.held = Some(memory);
-            return Ok(self.refetch());
+            return self.refetch();
         }
         let batch_rows = self.batch_rows();
         let batch_bytes = self.widths.bytes_per_row.saturating_mul(batch_rows as u64);
@@ -385,8 +388,8 @@ impl RowGroupPlan {
     }
 
     /// Wants what its chunks want now.
-    fn refetch(mut self) -> Step<Fetched, Self> {
-        self.needs = needs(&self.chunks);
-        Step::NeedsMore(self)
+    fn refetch(mut self) -> Result<Step<Fetched, Self>> {
+        self.needs = needs(&self.chunks)?;
+        Ok(Step::NeedsMore(self))
     }
 }

@@ -15,6 +15,7 @@ use bytes::Bytes;
 
 use super::opening::RowGroupOpening;
 use crate::error::Result;
+use crate::memory;
 use crate::range_cache::RangeCache;
 use crate::read::batch::ReservedBatch;
 use crate::read::plan::{PageIndexPlan, Plan, RowRange};
@@ -145,30 +146,30 @@ impl Opening {
         let OpenContext { plan, progress, filter_first, .. } = &**context;
         if without_index {
             let opening = RowGroupOpening::without_index(plan, range, progress)?;
-            return Ok(Self::at_phase(context.clone(), opening, Phase::AllColumns));
+            return Self::at_phase(context.clone(), opening, Phase::AllColumns);
         }
         let opening = RowGroupOpening::new(plan, range, progress)?;
         let phase = match filter_first {
             Some(_) => Phase::Undecided,
             None => Phase::AllColumns,
         };
-        Ok(Self::at_phase(context.clone(), opening, phase))
+        Self::at_phase(context.clone(), opening, phase)
     }
 
-    fn at_phase(context: Arc<OpenContext>, opening: RowGroupOpening, phase: Phase) -> Self {
+    fn at_phase(context: Arc<OpenContext>, opening: RowGroupOpening, phase: Phase) -> Result<Self> {
         let (kept, missing) = (RangeCache::default(), Vec::new());
         Self { context, opening, phase, kept, missing }.settled()
     }
 
     /// After the opening has changed.
-    fn settled(mut self) -> Self {
+    fn settled(mut self) -> Result<Self> {
         let is_last = matches!(self.phase, Phase::AllColumns | Phase::Passed(..));
         if is_last && self.context.in_pieces {
-            self.opening = self.opening.in_pieces();
+            self.opening = self.opening.in_pieces()?;
         }
         let missing = self.opening.needs().iter().filter(|need| self.kept.get(need).is_none());
-        self.missing = missing.cloned().collect();
-        self
+        self.missing = memory::collected(missing.cloned())?;
+        Ok(self)
     }
 
     /// The bytes wanted, once there is memory for them; none if there is nothing to ask at this
@@ -215,7 +216,7 @@ impl Opening {
                 None => self.kept.get(need),
             }
         });
-        let wanted = wanted.collect();
+        let wanted = memory::collected(wanted)?;
         let Self { context, opening, phase, kept, .. } = self;
         let opened = opening.supply(wanted);
         match (opened, phase) {
@@ -254,7 +255,7 @@ impl Opening {
                 }
             };
         }
-        Ok(Step::NeedsMore(self.settled()))
+        Ok(Step::NeedsMore(self.settled()?))
     }
 }
 
@@ -281,7 +282,7 @@ impl FilterTask {
         let opening = RowGroupOpening::pruned(&context.plan, &left, &context.progress)?;
         let phase = Phase::Passed(candidate, 0);
         let opening = Opening { context, opening, phase, kept, missing: Vec::new() };
-        Ok(Step::NeedsMore(opening.settled()))
+        Ok(Step::NeedsMore(opening.settled()?))
     }
 
     /// The rows that pass.

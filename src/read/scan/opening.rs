@@ -89,12 +89,12 @@ impl RowGroupOpening {
     }
 
     /// Lets large chunks be given while they are decoded, by [`RowGroupDecoder::next_step`].
-    pub(super) fn in_pieces(mut self) -> Self {
+    pub(super) fn in_pieces(mut self) -> Result<Self> {
         self.in_pieces = true;
         if let Stage::Pages(pages) = self.stage {
-            self.stage = Stage::Pages(pages.in_pieces().into());
+            self.stage = Stage::Pages(pages.in_pieces()?.into());
         }
-        self
+        Ok(self)
     }
 
     /// Checks that there is memory for the bytes wanted, before they are fetched.
@@ -145,7 +145,7 @@ impl RowGroupOpening {
             },
             Stage::Indexes(indexes) => {
                 let pages = indexes.supply(&bytes)?;
-                Stage::Pages(if self.in_pieces { pages.in_pieces() } else { pages }.into())
+                Stage::Pages(if self.in_pieces { pages.in_pieces()? } else { pages }.into())
             }
             Stage::Pages(pages) => {
                 let ignored = pages.ignored_indexes().len();

@@ -79,7 +79,7 @@ impl ChunkAdditions {
         }
         self.add_indexes(survey, old, target, (gaps, max_bytes), tally);
         if let (Some(options), Some(hashes)) = (&gaps.bloom, &survey.hashes) {
-            let mut bloom = Bloom::new(hashes.len(), options.fpp);
+            let mut bloom = Bloom::new(hashes.len(), options.fpp)?;
             hashes.iter().for_each(|hash| bloom.insert_hash(hash));
             let mut out = Vec::new();
             bloom.folded(hashes.len(), options.fpp).write(&mut out)?;

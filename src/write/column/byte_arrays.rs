@@ -6,6 +6,9 @@
 
 use std::ops::Range;
 
+use crate::error::Result;
+use crate::memory;
+
 /// Byte strings, without nulls.
 #[derive(Debug, Clone)]
 pub(super) enum ByteArrayValues<'a> {
@@ -124,34 +127,42 @@ impl<'a> ByteArrayValues<'a> {
     }
 
     /// Appends values that lie end to end.
-    pub(super) fn push_segment(&mut self, bytes: &'a [u8], ends: Ends<'a>) {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn push_segment(&mut self, bytes: &'a [u8], ends: Ends<'a>) -> Result<()> {
         let n = ends.values();
         if let Self::Segments { segments, len } = self {
             if n == 0 {
-                return;
+                return Ok(());
             }
             if segments.len() * VALUES_PER_SEGMENT <= *len + SPARE_SEGMENTS {
-                segments.push(ByteSegment { first: *len, bytes, ends });
+                memory::push(segments, ByteSegment { first: *len, bytes, ends })?;
                 *len += n;
-                return;
+                return Ok(());
             }
         }
-        let slices = self.slices_mut();
+        let slices = self.slices_mut()?;
+        memory::room(slices, n)?;
         match ends {
             Ends::Small(ends) => slices.extend(between(bytes, ends)),
             Ends::Large(ends) => slices.extend(between(bytes, ends)),
         }
+        Ok(())
     }
 
     /// Changes to slices: the values one by one, from now on.
-    pub(super) fn slices_mut(&mut self) -> &mut Vec<&'a [u8]> {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn slices_mut(&mut self) -> Result<&mut Vec<&'a [u8]>> {
         if let Self::Segments { len, .. } = self {
-            let mut slices = Vec::with_capacity(*len);
+            let mut slices = memory::vec_for(*len)?;
             slices.extend(self.iter(0..self.len()));
             *self = Self::Slices(slices);
         }
         match self {
-            Self::Slices(slices) => slices,
+            Self::Slices(slices) => Ok(slices),
             Self::Segments { .. } => unreachable!("made slices above"),
         }
     }
@@ -291,8 +302,8 @@ mod tests {
                     true => Ends::Small(&small[at..to]),
                     false => Ends::Large(&large[at..to]),
                 };
-                byte_arrays.push_segment(&bytes, ends);
-                slices.push_segment(&bytes, ends);
+                byte_arrays.push_segment(&bytes, ends).unwrap();
+                slices.push_segment(&bytes, ends).unwrap();
                 at = to;
             }
             assert!(matches!(slices, ByteArrayValues::Slices(_)));
@@ -322,7 +333,7 @@ mod tests {
                 }
             }
             let len = byte_arrays.len();
-            assert_eq!(byte_arrays.slices_mut().len(), len);
+            assert_eq!(byte_arrays.slices_mut().unwrap().len(), len);
             byte_arrays.clear();
             assert_eq!(byte_arrays.len(), 0);
         }

@@ -68,7 +68,7 @@ impl<'a> ChunkEncoder<'a> {
             return Ok(of.choice(ChunkForm::Dictionary { dictionary, layout, values: None }));
         }
         let best = selector.best()?;
-        let values = ValueSource::Whole(dictionary.entries.take(&dictionary.codes));
+        let values = ValueSource::Whole(dictionary.entries.take(&dictionary.codes)?);
         self.context.free_lists.put_back(dictionary.codes);
         Ok(best.choice(best.plain(values)))
     }
@@ -99,7 +99,7 @@ impl<'a> ChunkEncoder<'a> {
         }
         Ok(ValueSource::Whole(match gather(parts, self.leaf, &self.context.free_lists)? {
             GatheredValues::Plain(values) => values,
-            GatheredValues::Keyed { entries, keys } => entries.take(&keys),
+            GatheredValues::Keyed { entries, keys } => entries.take(&keys)?,
         }))
     }
 
@@ -139,7 +139,7 @@ impl<'a> ChunkEncoder<'a> {
             }
             ValueSource::Parts(parts) => match gather(parts, self.leaf, free_lists)? {
                 GatheredValues::Plain(values) => values,
-                GatheredValues::Keyed { entries, keys } => entries.take(&keys),
+                GatheredValues::Keyed { entries, keys } => entries.take(&keys)?,
             },
         };
         let dictionary = intern(&values, limits, self.parallelism, free_lists);

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::bloom::BloomBuilder;
 use super::dictionary::ValueDictionary;
-use super::encode::encode;
+use super::encode::{encode, max_len};
 use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
 use super::measure::EncodingChoice;
 use super::metadata::{EncodedChunk, WrittenPages};
@@ -51,14 +51,14 @@ impl<'a> ChunkEncoder<'a> {
         let of_levels = levels.bytes_held().min(levels.len() / 4);
         let capacity =
             if plan.in_pieces { 0 } else { likely_bytes + likely_bytes / 16 + of_levels };
-        let mut first = free_lists.take(capacity);
+        let mut first = free_lists.take(capacity)?;
         let mut written = WrittenPages::new(form.encoding(), *codec, plan.len());
         written.dictionary = self.dictionary_page(chosen, &mut first)?;
         let mut bloom = match form {
             ChunkForm::Plain { .. } => None,
             ChunkForm::Dictionary { dictionary: ValueDictionary { entries, .. }, .. } => {
-                let mut bloom = BloomBuilder::new(leaf, settings, entries.len());
-                bloom.iter_mut().for_each(|bloom| bloom.push(entries, 0..entries.len()));
+                let mut bloom = BloomBuilder::new(leaf, settings, entries.len())?;
+                bloom.iter_mut().try_for_each(|bloom| bloom.push(entries, 0..entries.len()))?;
                 bloom
             }
         };
@@ -68,7 +68,7 @@ impl<'a> ChunkEncoder<'a> {
             }
             ChunkForm::Plain { .. } => None,
         };
-        let mut collector = StatisticsCollector::new(leaf, settings, dictionary);
+        let mut collector = StatisticsCollector::new(leaf, settings, dictionary)?;
         let in_order = levels.max_rep() == 0 && form.len() == levels.len();
         let mut sort_detector = in_order.then(|| SortDetector::new(collector.order()));
         for run in self.pages(chosen, &plan, first, &collector)? {
@@ -129,7 +129,7 @@ impl<'a> ChunkEncoder<'a> {
         };
         let (settings, free_lists) = (self.settings, &self.context.free_lists);
         let all = 0..entries.len();
-        let mut plain = free_lists.take(entries.plain_len(all.clone()));
+        let mut plain = free_lists.take(max_len(entries, all.clone(), Encoding::Plain))?;
         let (physical, blocks) = (self.leaf.physical, DeltaBlocks::Short);
         encode(entries, all, physical, Encoding::Plain, blocks, free_lists, &mut plain)?;
         let codec = self.dictionary_codec(*codec, &plain)?;

@@ -14,6 +14,7 @@ use super::arrays::WantedSlots;
 use super::byte_arrays::{ByteArrayValues, ByteRun};
 use super::values::LeafValues;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::schema::Leaf;
 use crate::schema::convert::{
     BytesLayout, SIGNED_INTERVAL_BYTES, Scale, Storage, WriteConversion, write_conversion,
@@ -38,6 +39,9 @@ pub(super) fn append<'a>(
     };
     let conversion = write_conversion(array.data_type(), leaf).ok_or_else(no_conversion)?;
     let from = WantedSlots { array, nulls, slots };
+    let mut n = 0;
+    from.for_each_run(|run| n += run.len());
+    out.room_for(n)?;
     match (conversion, out) {
         (WriteConversion::Null, _) => Ok(()),
         (WriteConversion::Boolean, LeafValues::Bits(out)) => {
@@ -86,14 +90,18 @@ fn append_bytes<'a>(
     match (conversion, out) {
         (WriteConversion::Bytes { layout }, LeafValues::Bytes(out)) => {
             let before = out.len();
-            from.bytes(layout, out)?;
+            if let Err(error) = from.bytes(layout, out)? {
+                return Some(Err(error));
+            }
             if layout == BytesLayout::Offsets64 {
                 return Some(check_lengths(out, before));
             }
         }
         (WriteConversion::Bytes { layout }, LeafValues::Fixed { width, bytes }) => {
             let mut values = ByteArrayValues::new();
-            from.bytes(layout, &mut values)?;
+            if let Err(error) = from.bytes(layout, &mut values)? {
+                return Some(Err(error));
+            }
             return Some(append_of_width(&values, *width, bytes.own()));
         }
         (WriteConversion::FixedBytes(n), LeafValues::Fixed { bytes, .. }) => {
@@ -101,12 +109,20 @@ fn append_bytes<'a>(
             from.fixed_bytes(n, |run| bytes.extend_from_slice(run))?;
         }
         (WriteConversion::FixedBytes(0), LeafValues::Bytes(out)) => {
-            let out = out.slices_mut();
-            from.for_each_run(|run| out.extend(run.map(|_| &[][..])));
+            let mut done = Ok(());
+            from.for_each_run(|run| {
+                let slices = std::mem::replace(&mut done, Ok(())).and_then(|()| out.slices_mut());
+                done = slices.and_then(|slices| memory::extend(slices, run.map(|_| &[][..])));
+            });
+            return Some(done);
         }
         (WriteConversion::FixedBytes(n), LeafValues::Bytes(out)) => {
-            let out = out.slices_mut();
-            from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n)))?;
+            let mut done = Ok(());
+            from.fixed_bytes(n, |run| {
+                let slices = std::mem::replace(&mut done, Ok(())).and_then(|()| out.slices_mut());
+                done = slices.and_then(|slices| memory::extend(slices, run.chunks_exact(n)));
+            })?;
+            return Some(done);
         }
         _ => return None,
     }
@@ -177,16 +193,19 @@ impl<'a> WantedSlots<'a, '_> {
     }
 
     /// Byte strings; `None` if the array is of another type.
-    fn bytes(&self, layout: BytesLayout, out: &mut ByteArrayValues<'a>) -> Option<()> {
-        self.for_each_byte_run(layout, |run| {
-            match run {
+    fn bytes(&self, layout: BytesLayout, out: &mut ByteArrayValues<'a>) -> Option<Result<()>> {
+        let mut done = Ok(());
+        let all = self.for_each_byte_run(layout, |run| {
+            done = match run {
                 ByteRun::Between(bytes, ends) => out.push_segment(bytes, ends),
                 ByteRun::One(bytes, start, len) => {
-                    out.slices_mut().push(bytes.get(start..start + len)?);
+                    let value = bytes.get(start..start + len)?;
+                    out.slices_mut().and_then(|slices| memory::push(slices, value))
                 }
-            }
-            Some(())
-        })
+            };
+            done.is_ok().then_some(())
+        });
+        if done.is_err() { Some(done) } else { all.map(Ok) }
     }
 
     /// Appends every value, converted.

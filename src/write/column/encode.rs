@@ -10,6 +10,7 @@ use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split
 use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::schema::Physical;
 use crate::simd::native::{Word, append_bytes_le, as_bytes_le};
 
@@ -23,10 +24,32 @@ pub(super) fn as_plain<'v>(values: &'v LeafValues<'_>, range: Range<usize>) -> O
     }
 }
 
+/// Maximum bytes that the values of `range` take in an encoding.
+pub(super) fn max_len(values: &LeafValues<'_>, range: Range<usize>, encoding: Encoding) -> usize {
+    let n = range.len();
+    // The kernels write whole vectors.
+    let plain = values.plain_len(range).saturating_add(MAX_OVERWRITTEN);
+    // The headers of blocks, and of miniblocks.
+    let deltas = n / 4 + 1024;
+    plain.saturating_add(match encoding {
+        Encoding::DeltaBinaryPacked | Encoding::DeltaLengthByteArray => deltas,
+        // Prefixes and suffixes; the lengths of PLAIN pay for the first.
+        Encoding::DeltaByteArray => n * size_of::<u32>() + 2 * deltas,
+        // What is no decimal number is stored as it is, with its position, beside its place.
+        Encoding::Alp => 4 * n + n / 8 + 1024,
+        Encoding::Rle => n / 4,
+        _ => 0,
+    })
+}
+
+/// Bytes that kernels write beyond what they append.
+const MAX_OVERWRITTEN: usize = 128;
+
 /// Appends the values of `range` in an encoding; DELTA_BINARY_PACKED in `blocks`.
 ///
 /// # Errors
-/// `Internal` if the format has no such encoding for the type.
+/// `Internal` if the format has no such encoding for the type, `Limit(Memory)` if the system has no
+/// memory.
 pub(super) fn encode(
     values: &LeafValues<'_>,
     range: Range<usize>,
@@ -36,6 +59,7 @@ pub(super) fn encode(
     free_lists: &FreeLists,
     out: &mut Vec<u8>,
 ) -> Result<()> {
+    memory::room(out, max_len(values, range.clone(), encoding))?;
     match (values, encoding) {
         (LeafValues::Bits(bits), Encoding::Plain) => {
             out.extend_from_slice(&bits.to_bytes(range));
@@ -52,25 +76,25 @@ pub(super) fn encode(
         (LeafValues::Words32(values), encoding) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             let float = |bits: &i32| f32::from_bits(bits.cast_unsigned());
-            encode_ints(values, encoding, blocks, float, out)
+            encode_ints(values, encoding, blocks, float, out)?
                 .ok_or_else(|| illegal(encoding, physical))?;
         }
         (LeafValues::Words64(values), encoding) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             let float = |bits: &i64| f64::from_bits(bits.cast_unsigned());
-            encode_ints(values, encoding, blocks, float, out)
+            encode_ints(values, encoding, blocks, float, out)?
                 .ok_or_else(|| illegal(encoding, physical))?;
         }
         (LeafValues::Bytes(byte_arrays), Encoding::Plain) => plain_texts(byte_arrays, range, out),
         (LeafValues::Bytes(byte_arrays), Encoding::DeltaLengthByteArray) => {
-            let mut lengths = free_lists.take(range.len());
+            let mut lengths = free_lists.take(range.len())?;
             byte_arrays.append_lengths(range.clone(), &mut lengths);
             delta_length::encode_pieces_into(&lengths, byte_arrays.payload_slices(range), out);
             free_lists.put_back(lengths);
         }
         (LeafValues::Bytes(byte_arrays), Encoding::DeltaByteArray) => {
             let (mut prefixes, mut suffixes) =
-                (free_lists.take(range.len()), free_lists.take(range.len()));
+                (free_lists.take(range.len())?, free_lists.take(range.len())?);
             let values = byte_arrays.iter(range);
             delta_bytes::encode_all_into(values, &mut prefixes, &mut suffixes, out);
             free_lists.put_back(prefixes);
@@ -80,7 +104,7 @@ pub(super) fn encode(
             let bytes = bytes
                 .get(range.start * width..range.end * width)
                 .expect("pages and samples lie within the values");
-            encode_fixed(bytes, *width, encoding, out)
+            encode_fixed(bytes, *width, encoding, out)?
                 .ok_or_else(|| illegal(encoding, physical))?;
         }
         _ => return Err(illegal(encoding, physical)),
@@ -89,17 +113,22 @@ pub(super) fn encode(
 }
 
 /// Values of `width` bytes each; `None` if the format has no such encoding for them.
-fn encode_fixed(bytes: &[u8], width: usize, encoding: Encoding, out: &mut Vec<u8>) -> Option<()> {
+fn encode_fixed(
+    bytes: &[u8],
+    width: usize,
+    encoding: Encoding,
+    out: &mut Vec<u8>,
+) -> Result<Option<()>> {
     match encoding {
         Encoding::Plain => out.extend_from_slice(bytes),
         Encoding::ByteStreamSplit => split::encode_into(bytes, width, out),
         Encoding::DeltaByteArray => {
-            let values: Vec<&[u8]> = bytes.chunks_exact(width.max(1)).collect();
+            let values = memory::collected(bytes.chunks_exact(width.max(1)))?;
             delta_bytes::encode_into(&values, out);
         }
-        _ => return None,
+        _ => return Ok(None),
     }
-    Some(())
+    Ok(Some(()))
 }
 
 fn plain_texts(byte_arrays: &ByteArrayValues<'_>, range: Range<usize>, out: &mut Vec<u8>) {
@@ -129,15 +158,15 @@ fn encode_ints<T: delta_binary::Int + Word, F: alp::Float>(
     blocks: DeltaBlocks,
     float: impl Fn(&T) -> F,
     out: &mut Vec<u8>,
-) -> Option<()> {
+) -> Result<Option<()>> {
     match encoding {
         Encoding::Plain => append_bytes_le(values, out),
         Encoding::DeltaBinaryPacked => delta_binary::encode_blocks_into(values, blocks, out),
         Encoding::ByteStreamSplit => split_words(values, size_of::<T>(), out),
-        Encoding::Alp => alp::encode_into(&values.iter().map(float).collect::<Vec<_>>(), out),
-        _ => return None,
+        Encoding::Alp => alp::encode_into(&memory::collected(values.iter().map(float))?, out),
+        _ => return Ok(None),
     }
-    Some(())
+    Ok(Some(()))
 }
 
 fn split_words<T: Word>(values: &[T], width: usize, out: &mut Vec<u8>) {
@@ -167,6 +196,9 @@ pub(super) enum CodeLayout {
 /// Appends indices into a dictionary: their bit width, then runs and packed values.
 pub(super) fn encode_codes(codes: &[u32], layout: CodeLayout, out: &mut Vec<u8>) -> Result<()> {
     let width = code_width(codes.iter().copied().max().unwrap_or(0), layout);
+    // Short runs among packed values have a byte more, for eight values.
+    let max = (codes.len() / 8 + 1) * (width.bits() as usize + 3);
+    memory::room(out, max.saturating_add(MAX_OVERWRITTEN))?;
     out.push(u8::try_from(width.bits()).map_err(|_| Error::internal("more than 32 bits"))?);
     match layout {
         CodeLayout::Packed => rle::encode_packed_into(codes, width, out),

@@ -17,6 +17,7 @@ use super::convert::append;
 use super::values::LeafValues;
 use crate::error::{Error, Result};
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::schema::Leaf;
 use crate::write::shred::ArrayPart;
 
@@ -39,7 +40,7 @@ pub(super) fn gather<'a>(
 ) -> Result<GatheredValues<'a>> {
     if !is_keyed(parts) {
         let slots: usize = parts.iter().flat_map(|part| &part.slots).map(Range::len).sum();
-        let mut values = LeafValues::with_capacity(leaf.physical, slots, free_lists);
+        let mut values = LeafValues::with_capacity(leaf.physical, slots, free_lists)?;
         for part in parts {
             let nulls = part.nulls.as_ref();
             append(part.array.as_ref(), nulls, &part.slots, leaf, &mut values)?;
@@ -47,7 +48,7 @@ pub(super) fn gather<'a>(
         return Ok(GatheredValues::Plain(values));
     }
     let mut values = LeafValues::new(leaf.physical);
-    let mut keys = free_lists.take(parts.iter().map(values_of).sum());
+    let mut keys = free_lists.take(parts.iter().map(values_of).sum())?;
     for part in parts {
         let base = values.len();
         let (entries, of_slots) = innermost_keys(part.array.as_ref(), free_lists)?;
@@ -55,17 +56,15 @@ pub(super) fn gather<'a>(
         let nulls = entries.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let all = [Range { start: 0, end: entries.len() }];
         append(entries, nulls.as_ref(), &all, leaf, &mut values)?;
-        let rank: Option<Vec<u32>> = nulls.map(|nulls| {
+        let ranks = |nulls: arrow_buffer::NullBuffer| {
             let mut next = 0u32;
-            nulls
-                .iter()
-                .map(|valid| {
-                    let rank = next;
-                    next += u32::from(valid);
-                    rank
-                })
-                .collect()
-        });
+            memory::collected(nulls.iter().map(|valid| {
+                let rank = next;
+                next += u32::from(valid);
+                rank
+            }))
+        };
+        let rank = nulls.map(ranks).transpose()?;
         let base = u32::try_from(base).map_err(|_| too_many())?;
         let key = |of: &u32| match &rank {
             None => base + of,
@@ -130,7 +129,7 @@ fn keys_of<'p>(array: &'p dyn Array, free_lists: &FreeLists) -> Result<(&'p dyn 
         _ => {
             // A plain array among keyed ones: every slot is an entry of its own.
             let n = u32::try_from(array.len()).map_err(|_| too_many())?;
-            Ok((array, (0..n).collect()))
+            Ok((array, memory::collected(0..n)?))
         }
     }
 }
@@ -148,7 +147,7 @@ fn dictionary_keys<K: ArrowPrimitiveType>(
     let last = u32::try_from(values.len().saturating_sub(1)).map_err(|_| too_many())? as usize;
     #[expect(clippy::cast_possible_truncation, reason = "not above the last one, of 32 bits")]
     let key = |key: &K::Native| key.as_usize().min(last) as u32;
-    let mut out = free_lists.take(keys.len());
+    let mut out = free_lists.take(keys.len())?;
     out.extend(keys.values().iter().map(key));
     Ok(out)
 }
@@ -161,7 +160,7 @@ fn runs<R: arrow_array::types::RunEndIndexType>(
     };
     let ends = array.run_ends();
     let (offset, len) = (ends.offset(), ends.len());
-    let mut of_slots = Vec::with_capacity(len);
+    let mut of_slots = memory::vec_for(len)?;
     for (run, end) in ends.values().iter().enumerate() {
         let end = end.as_usize().saturating_sub(offset).min(len);
         let run = u32::try_from(run).map_err(|_| too_many())?;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::dictionary::ValueDictionary;
-use super::encode::{CodeLayout, encode, encode_codes};
+use super::encode::{CodeLayout, encode, encode_codes, max_len};
 use super::encoder::{ChunkEncoder, ChunkForm};
 use super::source::ValueSource;
 use super::values::LeafValues;
@@ -13,6 +13,7 @@ use crate::encoding::choose::{Estimate, LAYOUT_COST, LONG_BLOCKS_COST, Profile};
 use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::Result;
 use crate::format::Encoding;
+use crate::memory;
 use crate::page::Sealer;
 use crate::schema::Physical;
 
@@ -94,7 +95,7 @@ impl ChunkEncoder<'_> {
         sealer: &mut Sealer,
     ) -> Result<(usize, usize)> {
         let (free_lists, all) = (&self.context.free_lists, 0..values.len());
-        let mut bytes = free_lists.take(values.plain_len(all.clone()));
+        let mut bytes = free_lists.take(max_len(values, all.clone(), encoding))?;
         let (physical, blocks) = (self.leaf.physical, DeltaBlocks::Short);
         encode(values, all, physical, encoding, blocks, free_lists, &mut bytes)?;
         let measured = self.stored(&bytes, sealer);
@@ -111,8 +112,8 @@ impl ChunkEncoder<'_> {
         sealer: &mut Sealer,
     ) -> Result<(usize, usize)> {
         let (free_lists, n) = (&self.context.free_lists, sample.len());
-        let mut bytes = free_lists.take(sample.plain_len(0..n));
         let encoding = Encoding::DeltaBinaryPacked;
+        let mut bytes = free_lists.take(max_len(sample, 0..n, encoding))?;
         for i in 0..stretches {
             let stretch = n * i / stretches..n * (i + 1) / stretches;
             let physical = self.leaf.physical;
@@ -130,14 +131,14 @@ impl ChunkEncoder<'_> {
         codes: &[u32],
         sealer: &mut Sealer,
     ) -> Result<(CodeLayout, (usize, usize))> {
-        let mut bytes = self.context.free_lists.take(codes.len() * 2);
+        let mut bytes = self.context.free_lists.take(codes.len() * 2)?;
         encode_codes(codes, CodeLayout::Runs, &mut bytes)?;
         let (raw, stored) = self.stored(&bytes, sealer)?;
         let mut best = (CodeLayout::Runs, stored);
         if self.settings.compression != Compression::Uncompressed {
             for layout in [CodeLayout::Packed, CodeLayout::Bytes] {
                 let before = std::mem::take(&mut bytes);
-                bytes = self.context.free_lists.take(before.len());
+                bytes = self.context.free_lists.take(before.len())?;
                 encode_codes(codes, layout, &mut bytes)?;
                 let is_new = bytes != before;
                 self.context.free_lists.put_back(before);
@@ -255,15 +256,17 @@ impl<'a> SampleSource<'_, 'a> {
         let ranges = sample_ranges(self.len(), some);
         match self {
             Self::Plain(source) => source.sample(&ranges, encoder.leaf),
-            Self::Keyed(dictionary) => Ok(dictionary.entries.take(&dictionary.sample(&ranges))),
+            Self::Keyed(dictionary) => dictionary.entries.take(&dictionary.sample(&ranges)?),
         }
     }
 }
 
 impl ValueDictionary<'_> {
-    pub(super) fn sample(&self, ranges: &[Range<usize>]) -> Vec<u32> {
+    pub(super) fn sample(&self, ranges: &[Range<usize>]) -> Result<Vec<u32>> {
         let codes = ranges.iter().filter_map(|range| self.codes.get(range.clone()));
-        codes.flatten().copied().collect()
+        let mut out = memory::vec_for(codes.clone().map(<[u32]>::len).sum())?;
+        codes.for_each(|codes| out.extend_from_slice(codes));
+        Ok(out)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::chunking::{cuts, roll_value};
 use super::dictionary::ValueDictionary;
-use super::encode::{code_width, encode};
+use super::encode::{code_width, encode, max_len};
 use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
 use super::measure::sample_ranges;
 use super::ranks::extremes_of;
@@ -163,7 +163,7 @@ impl<'a> ChunkEncoder<'a> {
         let page = start..start + len.min(n);
         let sample = values.sample(std::slice::from_ref(&page), leaf)?;
         let (free_lists, all) = (&self.context.free_lists, 0..sample.len());
-        let mut bytes = free_lists.take(sample.plain_len(all.clone()));
+        let mut bytes = free_lists.take(max_len(&sample, all.clone(), encoding))?;
         let blocks = DeltaBlocks::Short;
         encode(&sample, all, leaf.physical, encoding, blocks, free_lists, &mut bytes)?;
         let (version, checksums) = (settings.page_version, settings.checksums);
@@ -207,12 +207,11 @@ impl<'a> ChunkEncoder<'a> {
                 let ranges = sample_ranges(values.len(), SORT_SAMPLE_VALUES);
                 let sample = values.sample(&ranges, self.leaf)?;
                 let (n, physical) = (ranges.len(), self.leaf.physical);
-                let bounds = (0..n)
-                    .filter_map(|i| {
-                        let range = sample.len() * i / n..sample.len() * (i + 1) / n;
-                        extremes_of(&sample, range, order, total).bounds
-                    })
-                    .collect::<Vec<_>>();
+                let mut bounds = Vec::new();
+                for i in 0..n {
+                    let range = sample.len() * i / n..sample.len() * (i + 1) / n;
+                    bounds.extend(extremes_of(&sample, range, order, total)?.bounds);
+                }
                 Ok(are_apart(&bounds, |a, b| {
                     order.compare(physical, a, b).is_some_and(std::cmp::Ordering::is_le)
                 }))

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::bloom::BloomBuilder;
 use super::byte_arrays::ByteArrayValues;
 use super::dictionary::ValueDictionary;
-use super::encode::{CodeLayout, as_plain, encode, encode_codes};
+use super::encode::{CodeLayout, as_plain, encode, encode_codes, max_len};
 use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
 use super::sorted::SortDetector;
 use super::source::{ValueCursor, ValueSource};
@@ -103,10 +103,11 @@ impl<'a> ChunkEncoder<'a> {
                 first.lock().unwrap_or_else(PoisonError::into_inner).take()
             };
             let start = if i == 0 { lock(&first) } else { None };
-            let start = start.unwrap_or_else(|| {
-                self.context.free_lists.take(if plan.in_pieces { 0 } else { likely_bytes / n })
+            let new = if plan.in_pieces { 0 } else { likely_bytes / n };
+            let start = start.map_or_else(|| self.context.free_lists.take(new), Ok);
+            let run = start.and_then(|start| {
+                self.encode_run(chosen, plan, pages(i)..pages(i + 1), start, collector)
             });
-            let run = self.encode_run(chosen, plan, pages(i)..pages(i + 1), start, collector);
             made.lock().unwrap_or_else(PoisonError::into_inner).push((i, run));
         };
         match n {
@@ -161,7 +162,7 @@ impl<'a> ChunkEncoder<'a> {
                 plan.in_pieces && page.can_be_taken && parts.values.len() >= MIN_PIECE_BYTES;
             let sealed = sealer.data(&parts, values_by_caller, &mut bytes)?;
             let sealed = SealedPage { offset: before + sealed.offset, ..sealed };
-            let statistics = collector.page(levels, entries, count, page.values);
+            let statistics = collector.page(levels, entries, count, page.values)?;
             made.push(EncodedPage { sealed, row: rows.start, payload: page.payload, statistics });
             if sealed.bytes_left_to_caller > 0 {
                 let is_ready = page.is_ready;
@@ -224,7 +225,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         let (cursor, bloom) = match form {
             ChunkForm::Plain { values, .. } => {
                 let n = if let ValueSource::Whole(values) = values { values.len() } else { n };
-                (Some(values.read(leaf, begin, max)?), BloomBuilder::new(leaf, settings, n))
+                (Some(values.read(leaf, begin, max)?), BloomBuilder::new(leaf, settings, n)?)
             }
             ChunkForm::Dictionary { .. } => (None, None),
         };
@@ -270,20 +271,20 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
             _ => None,
         };
         if ready.is_none() {
-            let capacity = some.plain_len(range.clone());
+            let capacity = max_len(some, range.clone(), encoding);
             // A page that is to be a piece of the file by itself fills most of its memory.
             match self.in_pieces && self.buffer.capacity() == 0 {
-                true => self.buffer = free_lists.take_fitting(capacity),
-                false => free_lists.grow(&mut self.buffer, capacity),
+                true => self.buffer = free_lists.take_fitting(capacity)?,
+                false => free_lists.grow(&mut self.buffer, capacity)?,
             }
             let physical = self.encoder.leaf.physical;
             encode(some, range.clone(), physical, encoding, blocks, free_lists, &mut self.buffer)?;
         }
         if let Some(sort_detector) = &mut self.sort_detector {
-            sort_detector.push(some, range.clone());
+            sort_detector.push(some, range.clone())?;
         }
         if let Some(bloom) = &mut self.bloom {
-            bloom.push(some, range.clone());
+            bloom.push(some, range.clone())?;
         }
         let rises = self.sort_detector.as_ref().is_some_and(SortDetector::rises);
         let rising = match some {
@@ -310,13 +311,13 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         values: Range<usize>,
     ) -> Result<EncodedValues<'_, 'a>> {
         let codes = &dictionary.codes[values.clone()];
-        self.encoder.context.free_lists.grow(&mut self.buffer, codes.len());
+        self.encoder.context.free_lists.grow(&mut self.buffer, codes.len())?;
         encode_codes(codes, layout, &mut self.buffer)?;
         // By the ranks of the entries where there are few of them, else by the values themselves.
         let of_page = match all {
             Some(all) if !self.collector.by_codes() => {
                 if let Some(sort_detector) = &mut self.sort_detector {
-                    sort_detector.push(all, values.clone());
+                    sort_detector.push(all, values.clone())?;
                 }
                 PageValues::Plain(all, values)
             }

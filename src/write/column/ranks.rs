@@ -6,6 +6,8 @@ use std::ops::Range;
 
 use super::byte_arrays::ByteArrayValues;
 use super::values::LeafValues;
+use crate::error::Result;
+use crate::memory;
 use crate::stats::collect::{self, Extremes};
 use crate::stats::order::ValueOrder;
 
@@ -18,8 +20,8 @@ pub(super) fn extremes_of(
     range: Range<usize>,
     order: ValueOrder,
     total: bool,
-) -> Extremes {
-    match (values, order) {
+) -> Result<Extremes> {
+    Ok(match (values, order) {
         (LeafValues::Bits(bits), _) => {
             collect::booleans(bits.count_ones(range.clone()), range.len())
         }
@@ -43,14 +45,14 @@ pub(super) fn extremes_of(
         }
         (values, order) => {
             let found = match (values, order) {
-                (values, ValueOrder::Decimal) => collect::decimal_bytes(&values.slices(range)),
+                (values, ValueOrder::Decimal) => collect::decimal_bytes(&values.slices(range)?),
                 (LeafValues::Bytes(byte_arrays), _) => collect::bytes(byte_arrays.iter(range)),
-                (values, _) => collect::bytes(values.slices(range).into_iter()),
+                (values, _) => collect::bytes(values.slices(range)?.into_iter()),
             };
             let bounds = found.map(|(min, max)| (min.to_vec(), max.to_vec()));
             Extremes { bounds, nans: 0 }
         }
-    }
+    })
 }
 
 /// The entries of a dictionary, ranked by the order of the leaf.
@@ -78,9 +80,9 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
         ranked: &LeafValues<'_>,
         order: ValueOrder,
         distinct: bool,
-    ) -> Self {
-        let (by_rank, mut nan) = sorted_entries(ranked, order);
-        let mut ranks = vec![0u32; by_rank.len()];
+    ) -> Result<Self> {
+        let (by_rank, mut nan) = sorted_entries(ranked, order)?;
+        let mut ranks = memory::filled(0u32, by_rank.len())?;
         for (rank, entry) in (0u32..).zip(&by_rank) {
             ranks[*entry as usize] = rank;
         }
@@ -88,22 +90,27 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
             nan.clear();
         }
         let (prefixes, lengths) = (Vec::new(), Vec::new());
-        Self { entries, ranks, by_rank, nan, prefixes, lengths, distinct }
+        Ok(Self { entries, ranks, by_rank, nan, prefixes, lengths, distinct })
     }
 
     /// The bounds of the values of codes.
-    pub(super) fn extremes(&self, codes: &[u32], order: ValueOrder, total: bool) -> Extremes {
+    pub(super) fn extremes(
+        &self,
+        codes: &[u32],
+        order: ValueOrder,
+        total: bool,
+    ) -> Result<Extremes> {
         if let (LeafValues::Bytes(ByteArrayValues::Slices(entries)), false) =
             (self.entries, self.prefixes.is_empty())
         {
-            return self.extremes_of_texts(entries, codes);
+            return Ok(self.extremes_of_texts(entries, codes));
         }
         if self.ranks.is_empty() {
-            return Extremes::default();
+            return Ok(Extremes::default());
         }
         if !self.nan.is_empty() {
             // Rare, so that the rules for NaNs and zeros are in one place only.
-            let values = self.entries.take(codes);
+            let values = self.entries.take(codes)?;
             let n = values.len();
             return extremes_of(&values, 0..n, order, total);
         }
@@ -114,11 +121,11 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
             greatest = greatest.max(rank);
         }
         if codes.is_empty() {
-            return Extremes::default();
+            return Ok(Extremes::default());
         }
         let entry =
             |rank: u32| *self.by_rank.get(rank as usize).expect("ranks are those of entries");
-        let two = self.entries.take(&[entry(least), entry(greatest)]);
+        let two = self.entries.take(&[entry(least), entry(greatest)])?;
         extremes_of(&two, 0..2, order, total)
     }
 
@@ -144,19 +151,19 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
 }
 
 /// The entries in order, and whether each is NaN if they are floats.
-fn sorted_entries(ranked: &LeafValues<'_>, order: ValueOrder) -> (Vec<u32>, Vec<bool>) {
+fn sorted_entries(ranked: &LeafValues<'_>, order: ValueOrder) -> Result<(Vec<u32>, Vec<bool>)> {
     let float32 = |bits: &i32| f32::from_bits(bits.cast_unsigned());
     let float64 = |bits: &i64| f64::from_bits(bits.cast_unsigned());
     let floats = matches!(order, ValueOrder::Float | ValueOrder::TotalFloat);
     let mut nan = Vec::new();
     let by_rank = match ranked {
-        LeafValues::Bits(_) => Vec::new(),
+        LeafValues::Bits(_) => Ok(Vec::new()),
         LeafValues::Words32(values) if floats => {
-            nan = values.iter().map(|v| float32(v).is_nan()).collect();
+            nan = memory::collected(values.iter().map(|v| float32(v).is_nan()))?;
             sorted(values, |a, b| float32(a).total_cmp(&float32(b)))
         }
         LeafValues::Words64(values) if floats => {
-            nan = values.iter().map(|v| float64(v).is_nan()).collect();
+            nan = memory::collected(values.iter().map(|v| float64(v).is_nan()))?;
             sorted(values, |a, b| float64(a).total_cmp(&float64(b)))
         }
         LeafValues::Words32(values) if order == ValueOrder::Unsigned => {
@@ -168,12 +175,12 @@ fn sorted_entries(ranked: &LeafValues<'_>, order: ValueOrder) -> (Vec<u32>, Vec<
         LeafValues::Words32(values) => sorted(values, Ord::cmp),
         LeafValues::Words64(values) => sorted(values, Ord::cmp),
         values => {
-            let slices = values.slices(0..values.len());
+            let slices = values.slices(0..values.len())?;
             let half =
                 |v: &[u8]| half::f16::from_le_bytes(v.try_into().expect("FLOAT16 has two bytes"));
             match order {
                 ValueOrder::Float16 | ValueOrder::TotalFloat16 => {
-                    nan = slices.iter().map(|v| half(v).is_nan()).collect();
+                    nan = memory::collected(slices.iter().map(|v| half(v).is_nan()))?;
                     sorted(&slices, |a, b| half(a).total_cmp(&half(b)))
                 }
                 ValueOrder::Decimal => sorted(&slices, |a, b| crate::stats::order::decimals(a, b)),
@@ -181,26 +188,26 @@ fn sorted_entries(ranked: &LeafValues<'_>, order: ValueOrder) -> (Vec<u32>, Vec<
             }
         }
     };
-    (by_rank, nan)
+    Ok((by_rank?, nan))
 }
 
 /// The entries in an order.
-fn sorted<T>(values: &[T], key: impl Fn(&T, &T) -> Ordering) -> Vec<u32> {
-    let mut by_rank: Vec<u32> = (0u32..).take(values.len()).collect();
+fn sorted<T>(values: &[T], key: impl Fn(&T, &T) -> Ordering) -> Result<Vec<u32>> {
+    let mut by_rank = memory::collected((0u32..).take(values.len()))?;
     by_rank.sort_unstable_by(|a, b| match (values.get(*a as usize), values.get(*b as usize)) {
         (Some(a), Some(b)) => key(a, b),
         _ => Ordering::Equal,
     });
-    by_rank
+    Ok(by_rank)
 }
 
 /// The first bytes after the prefix that all values have in common, as numbers of the same order.
-pub(super) fn prefixes(values: &[&[u8]]) -> Vec<u64> {
+pub(super) fn prefixes(values: &[&[u8]]) -> Result<Vec<u64>> {
     // Without values there are no prefixes.
     let first = values.first().copied().unwrap_or_default();
     let common = values.iter().fold(first.len(), |common, value| {
         let pairs = first.iter().zip(*value).take(common);
         pairs.take_while(|(a, b)| a == b).count()
     });
-    values.iter().map(|value| collect::prefix(&value[common..])).collect()
+    memory::collected(values.iter().map(|value| collect::prefix(&value[common..])))
 }

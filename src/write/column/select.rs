@@ -212,14 +212,14 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
     ) -> Result<(CodeLayout, Measurement)> {
         // It decides how large a sample should be.
         self.begin()?;
-        let codes = dictionary.sample(&sample_ranges(self.n, self.some));
+        let codes = dictionary.sample(&sample_ranges(self.n, self.some))?;
         let (layout, of_codes) = self.encoder.measure_codes(&codes, self.sealer)?;
         // A sample of the entries as well: they are in the order of their first occurrence, so that
         // the first may be unlike the rest.
         let all = dictionary.entries.len();
         let dictionary_bytes = dictionary.entries.plain_len(0..all);
         let some = self.encoder.sample_len(all, dictionary_bytes);
-        let entries = dictionary.entries.sample(&sample_ranges(all, some));
+        let entries = dictionary.entries.sample(&sample_ranges(all, some))?;
         let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
         let parts =
             [(of_codes, times(self.n, codes.len())), (of_entries, times(all, entries.len()))];

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::values::LeafValues;
+use crate::error::Result;
 use crate::stats::order::ValueOrder;
 
 /// The order that the rows have by one column.
@@ -37,9 +38,9 @@ impl<'a> SortDetector<'a> {
     }
 
     /// Continues with the values of a range.
-    pub(super) fn push(&mut self, values: &LeafValues<'a>, range: Range<usize>) {
+    pub(super) fn push(&mut self, values: &LeafValues<'a>, range: Range<usize>) -> Result<()> {
         if range.is_empty() || !(self.rises || self.falls) {
-            return;
+            return Ok(());
         }
         let signed = matches!(self.order, ValueOrder::Signed | ValueOrder::Decimal);
         match (values, self.order) {
@@ -64,7 +65,7 @@ impl<'a> SortDetector<'a> {
             (LeafValues::Bytes(byte_arrays), ValueOrder::Bytes) => {
                 let mut values = byte_arrays.iter(range);
                 let Some(mut last) = values.next() else {
-                    return;
+                    return Ok(());
                 };
                 self.step(SortValue::Bytes(last));
                 let (mut rises, mut falls) = (self.rises, self.falls);
@@ -81,9 +82,9 @@ impl<'a> SortDetector<'a> {
                 (self.rises, self.falls, self.last) = (rises, falls, Some(SortValue::Bytes(last)));
             }
             (LeafValues::Fixed { .. }, ValueOrder::Bytes) => {
-                let values = values.slices(range);
+                let values = values.slices(range)?;
                 let (Some(first), Some(last)) = (values.first(), values.last()) else {
-                    return;
+                    return Ok(());
                 };
                 self.step(SortValue::Fixed(first.to_vec()));
                 self.rises = self.rises && values.is_sorted();
@@ -92,6 +93,7 @@ impl<'a> SortDetector<'a> {
             }
             _ => (self.rises, self.falls) = (false, false),
         }
+        Ok(())
     }
 
     fn words<T: Ord>(&mut self, values: &[T], signed: bool, key: impl Fn(&T) -> i64) {

@@ -8,9 +8,11 @@ use super::dictionary::ValueDictionary;
 use super::ranks::{IS_ENTRY, RankedDictionary, extremes_of, prefixes};
 use super::sorted::{SortDirection, direction};
 use super::values::LeafValues;
+use crate::error::Result;
 use crate::format::{ColumnIndex, GeospatialStatistics, LogicalType, Statistics};
 use crate::geo::{Edges, GeospatialCollector};
 use crate::levels::LeafLevels;
+use crate::memory;
 use crate::schema::{Leaf, Physical};
 use crate::stats::bounds::BoundCut;
 use crate::stats::collect::Extremes;
@@ -67,7 +69,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         leaf: &'s Leaf,
         settings: &'s LeafSettings,
         dictionary: Option<(&'s ValueDictionary<'a>, bool)>,
-    ) -> Self {
+    ) -> Result<Self> {
         let order = ValueOrder::for_leaf(leaf, settings.total_order);
         let cut = BoundCut::for_leaf(leaf);
         let builder = (settings.statistics == StatisticsLevel::Page)
@@ -78,24 +80,36 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
             let entries = &dictionary.entries;
             collect(collector, entries, 0..entries.len());
         }
-        let dictionary = dictionary.map(|(dictionary, only)| {
+        let rank = |(dictionary, only): (&'s ValueDictionary<'a>, bool)| -> Result<_> {
             let ValueDictionary { entries, codes, distinct } = dictionary;
             // Sorting many entries costs more than looking at the values, where there are some.
             let few = entries.len() * MIN_VALUES_PER_ENTRY <= codes.len();
             let byte_arrays = matches!(entries, LeafValues::Bytes(_)) && order == ValueOrder::Bytes;
             let ranked = wanted && (few || (only && !byte_arrays));
             let ranked = if ranked { entries } else { &LeafValues::new(leaf.physical) };
-            let mut dictionary = RankedDictionary::new(entries, ranked, order, *distinct);
+            let mut dictionary = RankedDictionary::new(entries, ranked, order, *distinct)?;
             if let LeafValues::Bytes(ByteArrayValues::Slices(entries)) = entries {
-                dictionary.lengths = entries.iter().map(|e| e.len() as u64).collect();
+                dictionary.lengths = memory::collected(entries.iter().map(|e| e.len() as u64))?;
                 if wanted && byte_arrays && !few {
-                    dictionary.prefixes = prefixes(entries);
+                    dictionary.prefixes = prefixes(entries)?;
                 }
             }
-            dictionary
-        });
+            Ok(dictionary)
+        };
+        let dictionary = dictionary.map(rank).transpose()?;
         let (bounds, nulls, nans) = (None, 0, 0);
-        Self { leaf, settings, order, cut, dictionary, builder, bounds, nulls, nans, geospatial }
+        Ok(Self {
+            leaf,
+            settings,
+            order,
+            cut,
+            dictionary,
+            builder,
+            bounds,
+            nulls,
+            nans,
+            geospatial,
+        })
     }
 
     /// Whether bounds of pages are found from indices: by the ranks of dictionary entries, or their
@@ -113,16 +127,16 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         entries: Range<usize>,
         count: usize,
         values: PageValues<'_, '_>,
-    ) -> PageStatistics {
+    ) -> Result<PageStatistics> {
         let geospatial = self.geospatial_of(&values);
         let extremes = if self.settings.statistics.bounds() && self.order != ValueOrder::Undefined {
-            self.extremes(values)
+            self.extremes(values)?
         } else {
             Extremes::default()
         };
         let histograms = self.builder.is_some();
         let histogram = |of: Vec<i64>| if histograms { of } else { Vec::new() };
-        PageStatistics {
+        Ok(PageStatistics {
             bounds: extremes.bounds,
             nulls: (entries.len() - count) as u64,
             nans: self.order.has_nan().then_some(extremes.nans),
@@ -130,7 +144,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
             def_histogram: histogram(levels.def_histogram(entries.clone())),
             rep_histogram: histogram(levels.rep_histogram(entries)),
             geospatial,
-        }
+        })
     }
 
     /// The geospatial statistics of a page, unless the dictionary has provided them.
@@ -189,19 +203,19 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         }
     }
 
-    fn extremes(&self, values: PageValues<'_, '_>) -> Extremes {
+    fn extremes(&self, values: PageValues<'_, '_>) -> Result<Extremes> {
         match values {
             PageValues::Plain(values, range) => {
                 extremes_of(values, range, self.order, self.settings.total_order)
             }
             PageValues::Rising(min, max) => {
-                Extremes { bounds: Some((min.to_vec(), max.to_vec())), nans: 0 }
+                Ok(Extremes { bounds: Some((min.to_vec(), max.to_vec())), nans: 0 })
             }
             PageValues::Codes(codes) => match &self.dictionary {
                 Some(dictionary) => {
                     dictionary.extremes(codes, self.order, self.settings.total_order)
                 }
-                None => Extremes::default(),
+                None => Ok(Extremes::default()),
             },
         }
     }

@@ -7,7 +7,9 @@ use bytes::Bytes;
 
 use super::byte_arrays::ByteArrayValues;
 use super::ints::Ints;
+use crate::error::Result;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::schema::convert::{Scale, Storage, WriteConversion, write_conversion};
 use crate::schema::{Leaf, Physical};
 use crate::simd::bitmap::Bitmap;
@@ -41,18 +43,39 @@ impl<'a> LeafValues<'a> {
     }
 
     /// No values yet, with capacity for `n` of them; see [`LeafValues::put_back`].
-    pub(super) fn with_capacity(physical: Physical, n: usize, free_lists: &FreeLists) -> Self {
-        match Self::new(physical) {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn with_capacity(
+        physical: Physical,
+        n: usize,
+        free_lists: &FreeLists,
+    ) -> Result<Self> {
+        Ok(match Self::new(physical) {
             Self::Bits(mut bits) => {
-                bits.reserve(n);
+                bits.try_reserve(n)?;
                 Self::Bits(bits)
             }
-            Self::Words32(_) => Self::Words32(free_lists.take(n).into()),
-            Self::Words64(_) => Self::Words64(free_lists.take(n).into()),
+            Self::Words32(_) => Self::Words32(free_lists.take(n)?.into()),
+            Self::Words64(_) => Self::Words64(free_lists.take(n)?.into()),
             Self::Bytes(byte_arrays) => Self::Bytes(byte_arrays),
             Self::Fixed { width, .. } => {
-                Self::Fixed { width, bytes: free_lists.take(n * width).into() }
+                Self::Fixed { width, bytes: free_lists.take(n * width)?.into() }
             }
+        })
+    }
+
+    /// Makes room for `n` values more; byte strings are made room for as they are appended.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn room_for(&mut self, n: usize) -> Result<()> {
+        match self {
+            Self::Bits(bits) => bits.try_reserve(n),
+            Self::Words32(Ints::Own(values)) => memory::room(values, n),
+            Self::Words64(Ints::Own(values)) => memory::room(values, n),
+            Self::Fixed { width, bytes: Ints::Own(bytes) } => memory::room(bytes, n * *width),
+            _ => Ok(()),
         }
     }
 
@@ -169,30 +192,33 @@ impl<'a> LeafValues<'a> {
     }
 
     /// The values at `indices`.
-    pub(super) fn take(&self, indices: &[u32]) -> Self {
-        fn at<T: Copy>(values: &[T], indices: &[u32]) -> Vec<T> {
-            indices.iter().map(|&i| values[i as usize]).collect()
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn take(&self, indices: &[u32]) -> Result<Self> {
+        fn at<T: Copy>(values: &[T], indices: &[u32]) -> Result<Vec<T>> {
+            memory::collected(indices.iter().map(|&i| values[i as usize]))
         }
-        match self {
+        Ok(match self {
             Self::Bits(bits) => {
                 let mut taken = Bitmap::default();
+                taken.try_reserve(indices.len())?;
                 indices.iter().for_each(|&i| taken.append_run(bits.get(i as usize), 1));
                 Self::Bits(taken)
             }
-            Self::Words32(values) => Self::Words32(at(values, indices).into()),
-            Self::Words64(values) => Self::Words64(at(values, indices).into()),
+            Self::Words32(values) => Self::Words32(at(values, indices)?.into()),
+            Self::Words64(values) => Self::Words64(at(values, indices)?.into()),
             Self::Bytes(ByteArrayValues::Slices(slices)) => {
-                Self::Bytes(ByteArrayValues::Slices(at(slices, indices)))
+                Self::Bytes(ByteArrayValues::Slices(at(slices, indices)?))
             }
             Self::Bytes(byte_arrays) => {
-                let taken = indices
-                    .iter()
-                    .map(|&i| byte_arrays.get(i as usize).expect("indices are those of values"))
-                    .collect();
+                let of =
+                    |&i: &u32| byte_arrays.get(i as usize).expect("indices are those of values");
+                let taken = memory::collected(indices.iter().map(of))?;
                 Self::Bytes(ByteArrayValues::Slices(taken))
             }
             Self::Fixed { width, bytes } => {
-                let mut taken = Vec::with_capacity(indices.len() * width);
+                let mut taken = memory::vec_for(indices.len() * width)?;
                 for &i in indices {
                     let start = i as usize * width;
                     let value =
@@ -201,46 +227,60 @@ impl<'a> LeafValues<'a> {
                 }
                 Self::Fixed { width: *width, bytes: taken.into() }
             }
-        }
+        })
     }
 
     /// The values of some ranges, concatenated.
-    pub(super) fn sample(&self, ranges: &[Range<usize>]) -> Self {
-        fn copied_ranges<T: Copy>(values: &[T], ranges: &[Range<usize>]) -> Vec<T> {
-            ranges.iter().flat_map(|range| &values[range.clone()]).copied().collect()
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn sample(&self, ranges: &[Range<usize>]) -> Result<Self> {
+        fn copied_ranges<T: Copy>(
+            values: &[T],
+            ranges: impl Iterator<Item = Range<usize>> + Clone,
+        ) -> Result<Vec<T>> {
+            let mut out = memory::vec_for(ranges.clone().map(|range| range.len()).sum())?;
+            ranges.for_each(|range| out.extend_from_slice(&values[range]));
+            Ok(out)
         }
-        match self {
+        let all = || ranges.iter().cloned();
+        let n = all().map(|range| range.len()).sum();
+        Ok(match self {
             Self::Bits(bits) => {
                 let mut taken = Bitmap::default();
+                taken.try_reserve(n)?;
                 ranges.iter().for_each(|range| taken.append_range(bits, range.clone()));
                 Self::Bits(taken)
             }
-            Self::Words32(values) => Self::Words32(copied_ranges(values, ranges).into()),
-            Self::Words64(values) => Self::Words64(copied_ranges(values, ranges).into()),
+            Self::Words32(values) => Self::Words32(copied_ranges(values, all())?.into()),
+            Self::Words64(values) => Self::Words64(copied_ranges(values, all())?.into()),
             Self::Bytes(byte_arrays) => {
-                let taken =
-                    ranges.iter().flat_map(|range| byte_arrays.iter(range.clone())).collect();
+                let mut taken = memory::vec_for(n)?;
+                all().for_each(|range| taken.extend(byte_arrays.iter(range)));
                 Self::Bytes(ByteArrayValues::Slices(taken))
             }
             Self::Fixed { width, bytes } => {
-                let of = |range: &Range<usize>| range.start * width..range.end * width;
-                let taken = ranges.iter().flat_map(|range| &bytes[of(range)]).copied();
-                Self::Fixed { width: *width, bytes: taken.collect::<Vec<_>>().into() }
+                let of = |range: Range<usize>| range.start * width..range.end * width;
+                let taken = copied_ranges(bytes, all().map(of))?;
+                Self::Fixed { width: *width, bytes: taken.into() }
             }
-        }
+        })
     }
 
     /// The values of FIXED_LEN_BYTE_ARRAY and BYTE_ARRAY as slices.
-    pub(super) fn slices(&self, range: Range<usize>) -> Vec<&[u8]> {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn slices(&self, range: Range<usize>) -> Result<Vec<&[u8]>> {
         match self {
-            Self::Bytes(byte_arrays) => byte_arrays.iter(range).collect(),
+            Self::Bytes(byte_arrays) => memory::collected(byte_arrays.iter(range)),
             Self::Fixed { width, bytes } => {
                 let bytes = bytes
                     .get(range.start * width..range.end * width)
                     .expect("pages and samples lie within the values");
-                bytes.chunks_exact((*width).max(1)).collect()
+                memory::collected(bytes.chunks_exact((*width).max(1)))
             }
-            _ => Vec::new(),
+            _ => Ok(Vec::new()),
         }
     }
 }

@@ -6,11 +6,12 @@ use arrow_array::{ArrayRef, BooleanArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use bytes::Bytes;
 
-use super::reader::{Count, ValueReader, illegal, no_dictionary, no_page, vec_for};
+use super::reader::{Count, ValueReader, illegal, no_dictionary, no_page};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{plain, rle};
 use crate::error::Result;
 use crate::format::Encoding;
+use crate::memory;
 use crate::page::DictionaryPage;
 use crate::schema::Physical;
 use crate::simd::bitmap::Bitmap;
@@ -37,8 +38,12 @@ enum BooleanPage {
 const BLOCK: usize = 8192;
 
 impl ValueReader for BooleanReader {
-    fn reserve(&mut self, slots: usize) {
-        self.out.reserve(slots);
+    fn reserve(&mut self, slots: usize) -> Result<()> {
+        self.out.try_reserve(slots)
+    }
+
+    fn room_for_nulls(&mut self, nulls: usize, _max_bytes: usize) -> Result<()> {
+        self.out.try_reserve(nulls)
     }
 
     fn dictionary_bytes(&self, entries: usize, _byte_len: usize) -> usize {
@@ -47,7 +52,7 @@ impl ValueReader for BooleanReader {
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         let mut bits = plain::PlainBooleans::new(page.bytes, page.values)?;
-        let mut dictionary = vec_for(page.values)?;
+        let mut dictionary = memory::vec_for(page.values)?;
         let mut block = Bitmap::default();
         while dictionary.len() < page.values {
             let n = (page.values - dictionary.len()).min(BLOCK);
@@ -89,6 +94,7 @@ impl ValueReader for BooleanReader {
             BooleanPage::Dictionary(indices) => {
                 let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
                 let mut values = Vec::new();
+                self.out.try_reserve(n)?;
                 let mut left = n;
                 while left > 0 {
                     values.clear();

@@ -20,6 +20,7 @@ use super::sparse::whole_values;
 use crate::encoding::{ValueSpan, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
+use crate::memory;
 use crate::page::DictionaryPage;
 use crate::schema::Physical;
 use crate::schema::convert::{ReadConversion, SIGNED_INTERVAL_BYTES, Storage};
@@ -201,6 +202,7 @@ impl<T: DecimalInt> FromBytes for Decimal<T> {
         // Loads the 16 bytes that end with the value, and shifts out those of its neighbours.
         let shift = 8 * (16 - width);
         let head = (16usize.div_ceil(width) * width).min(bytes.len());
+        memory::room(out, bytes.len() / width)?;
         for value in bytes[..head].chunks_exact(width) {
             out.push(self.convert(value)?);
         }
@@ -412,6 +414,7 @@ impl<C: FromBytes> PrimitiveSource for FixedSource<C> {
             let mut block = std::mem::take(&mut self.block);
             block.clear();
             self.decoder.read(n, max_bytes, &mut block)?;
+            memory::room(out, n)?;
             self.convert_all(&block, n, out)?;
             self.block = block;
             left -= n;

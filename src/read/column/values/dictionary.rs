@@ -57,7 +57,7 @@ impl<K: ArrowDictionaryKeyType> FromIndices for FromKeys<K> {
         {
             return Err(too_many(highest as usize + 1));
         }
-        let mut keys = free_lists.take(indices.len());
+        let mut keys = free_lists.take(indices.len())?;
         keys.extend(indices.iter().map(|&index| K::Native::usize_as(index as usize)));
         let keys = PrimitiveArray::<K>::try_new(free_lists.pooled(keys).into(), nulls)?;
         trusted::dictionary_array(keys, values)

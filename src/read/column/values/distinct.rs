@@ -10,14 +10,20 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use crate::error::Result;
+use crate::memory;
+
 /// Finds equal values. Returns the position of the first of each distinct value, and for every
 /// value its index among those. The first `entries` values are kept even if they are equal.
-pub(super) fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
+///
+/// # Errors
+/// `Limit(Memory)` if the system has no memory.
+pub(super) fn distinct(values: &ArrayRef, entries: usize) -> Result<(Vec<u32>, Vec<u32>)> {
     let bytes = DistinctBytes::from_array(values);
     // With a seed that no file can know, as values may be made to collide.
     let state = RandomState::default();
     let mut table: HashTable<(u64, u32)> = HashTable::new();
-    let (mut first, mut place) = (Vec::<u32>::new(), Vec::with_capacity(values.len()));
+    let (mut first, mut place) = (Vec::<u32>::new(), memory::vec_for(values.len())?);
     let mut hashes = Vec::with_capacity(HASHED);
     for start in (0..values.len()).step_by(HASHED) {
         // Hashed in blocks, so that hashing does not wait for the table.
@@ -26,8 +32,10 @@ pub(super) fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>
         hashes.extend((start..end).map(|i| state.hash_one(bytes.get(i))));
         if first.len() > start / 2 {
             // Most values are distinct: the table grows once, not many times.
-            table.reserve(values.len() - start, |(hash, _)| *hash);
+            reserve(&mut table, values.len() - start)?;
         }
+        reserve(&mut table, end - start)?;
+        memory::room(&mut first, end - start)?;
         for (i, &hash) in (start..end).zip(&hashes) {
             let value = bytes.get(i);
             let is_it = |(h, at): &(u64, u32)| {
@@ -50,7 +58,12 @@ pub(super) fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>
             place.push(at);
         }
     }
-    (first, place)
+    Ok((first, place))
+}
+
+/// Makes room for `n` values more.
+fn reserve(table: &mut HashTable<(u64, u32)>, n: usize) -> Result<()> {
+    table.try_reserve(n, |(hash, _)| *hash).map_err(|_| memory::none_for("a dictionary"))
 }
 
 /// Values that are hashed at a time.
@@ -177,7 +190,11 @@ mod tests {
             ];
             for array in arrays {
                 let ty = array.data_type();
-                assert_eq!(distinct(&array, entries), expected, "{ty}, seed {seed}, {case}");
+                assert_eq!(
+                    distinct(&array, entries).unwrap(),
+                    expected,
+                    "{ty}, seed {seed}, {case}"
+                );
             }
         }
     }
@@ -196,7 +213,7 @@ mod tests {
             Arc::new(BinaryViewArray::from_iter_values(&values)),
         ] {
             let steps = crate::steps::taken_by(|| {
-                let (first, _) = distinct(&array, 0);
+                let (first, _) = distinct(&array, 0).unwrap();
                 assert_eq!(first.len(), values.len());
             });
             assert!(steps < 10_000, "{steps} entries looked at for {}", array.data_type());

@@ -37,8 +37,8 @@ impl ValueReader for EmptyBinaryReader {
         self.bytes.use_free_lists(free_lists);
     }
 
-    fn reserve(&mut self, slots: usize) {
-        self.bytes.reserve(slots);
+    fn reserve(&mut self, slots: usize) -> Result<()> {
+        self.bytes.reserve(slots)
     }
 
     fn wants_dictionary_first(&self) -> bool {
@@ -77,8 +77,8 @@ impl ValueReader for EmptyBinaryReader {
         self.bytes.holds(n)
     }
 
-    fn check_nulls(&self, nulls: usize, max_bytes: usize) -> Result<()> {
-        self.bytes.check_nulls(nulls, max_bytes)
+    fn room_for_nulls(&mut self, nulls: usize, max_bytes: usize) -> Result<()> {
+        self.bytes.room_for_nulls(nulls, max_bytes)
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {

@@ -12,6 +12,7 @@ use crate::encoding::dictionary::Indices;
 use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::{Isa, Kernel, expand};
@@ -63,9 +64,9 @@ impl ValueReader for FixedBinaryReader {
         self.free_lists = free_lists.clone();
     }
 
-    fn reserve(&mut self, slots: usize) {
+    fn reserve(&mut self, slots: usize) -> Result<()> {
         let bytes = slots.saturating_mul(self.width).min(MAX_RESERVED);
-        self.free_lists.reserve(&mut self.out, bytes);
+        self.free_lists.reserve(&mut self.out, bytes)
     }
 
     fn dictionary_bytes(&self, _entries: usize, _byte_len: usize) -> usize {
@@ -108,8 +109,9 @@ impl ValueReader for FixedBinaryReader {
         }
     }
 
-    fn check_nulls(&self, nulls: usize, max_bytes: usize) -> Result<()> {
-        self.check_memory(nulls, max_bytes)
+    fn room_for_nulls(&mut self, nulls: usize, max_bytes: usize) -> Result<()> {
+        self.check_memory(nulls, max_bytes)?;
+        memory::room(&mut self.out, nulls.saturating_mul(self.width))
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
@@ -205,7 +207,7 @@ mod tests {
         let width = (1 << 30) - 1;
         let mut reader =
             FixedBinaryReader::new(width, DataType::FixedSizeBinary(width as i32)).unwrap();
-        reader.reserve(200);
+        reader.reserve(200).unwrap();
         assert!(reader.bytes_held() < 17 << 20, "{} bytes", reader.bytes_held());
     }
 

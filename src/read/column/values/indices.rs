@@ -19,6 +19,7 @@ use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::expand;
@@ -61,8 +62,12 @@ impl<A: FromIndices> ValueReader for IndexReader<A> {
         self.indices.values.use_free_lists(free_lists);
     }
 
-    fn reserve(&mut self, slots: usize) {
-        self.slots.reserve_exact(slots);
+    fn reserve(&mut self, slots: usize) -> Result<()> {
+        Ok(self.slots.try_reserve_exact(slots)?)
+    }
+
+    fn room_for_nulls(&mut self, nulls: usize, _max_bytes: usize) -> Result<()> {
+        memory::room(&mut self.slots, nulls)
     }
 
     fn wants_dictionary_first(&self) -> bool {
@@ -157,19 +162,19 @@ impl DictionaryIndices {
         let max_bytes = byte_len.saturating_add(self.values.dictionary_bytes(0, byte_len));
         self.values.set_dictionary(page)?;
         // Reserved once, so that the array does not grow step by step.
-        self.values.reserve(n);
+        self.values.reserve(n)?;
         // All entries in order: what pages with the indices 0, 1, 2 … decode to.
         for start in (0..n).step_by(COUNTED) {
             let indices = start..n.min(start + COUNTED);
             let count = indices.len();
-            let page = counting_indices(indices);
+            let page = counting_indices(indices)?;
             self.values.set_page(Encoding::RleDictionary, page, Count::Exactly(count))?;
             self.values.read(count, max_bytes)?;
         }
         self.values.leave_page();
         self.dictionary = Some(self.values.finish(None, n)?);
         // Forgets that number, because values of other pages are unlikely to be as many.
-        self.values.reserve(0);
+        self.values.reserve(0)?;
         Ok(())
     }
 
@@ -274,7 +279,7 @@ impl DictionaryIndices {
             None => more,
             Some(dictionary) => joined(dictionary, &more)?,
         };
-        let (first, place) = distinct(&all, self.entries());
+        let (first, place) = distinct(&all, self.entries())?;
         if first.len() == all.len() {
             return Ok(all);
         }
@@ -289,9 +294,9 @@ impl DictionaryIndices {
 const COUNTED: usize = 1 << 16;
 
 /// These indices, as a data page would hold them: 32 bits each, in one packed run.
-fn counting_indices(indices: Range<usize>) -> Bytes {
+fn counting_indices(indices: Range<usize>) -> Result<Bytes> {
     let groups = indices.len().div_ceil(8);
-    let mut bytes = Vec::with_capacity(6 + groups * 32);
+    let mut bytes = memory::vec_for(6 + groups * 32)?;
     bytes.push(32);
     let mut header = (groups as u64) << 1 | 1;
     while header >= 0x80 {
@@ -304,7 +309,7 @@ fn counting_indices(indices: Range<usize>) -> Bytes {
         #[expect(clippy::cast_possible_truncation, reason = "entries have 32 bits")]
         bytes.extend_from_slice(&(index as u32).to_le_bytes());
     }
-    bytes.into()
+    Ok(bytes.into())
 }
 
 #[cold]

@@ -14,7 +14,13 @@ use crate::simd::bitmap::Bitmap;
 pub(super) struct NullReader;
 
 impl ValueReader for NullReader {
-    fn reserve(&mut self, _slots: usize) {}
+    fn reserve(&mut self, _slots: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn room_for_nulls(&mut self, _nulls: usize, _max_bytes: usize) -> Result<()> {
+        Ok(())
+    }
 
     fn dictionary_bytes(&self, _entries: usize, _byte_len: usize) -> usize {
         0

@@ -5,14 +5,13 @@ use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::reader::{
-    Count, ValueReader, fixed_width_array, indices_of_page, no_dictionary, vec_for,
-};
+use super::reader::{Count, ValueReader, fixed_width_array, indices_of_page, no_dictionary};
 use super::sparse::SparseDictionary;
 use crate::encoding::dictionary::Indices;
 use crate::error::Result;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
@@ -91,7 +90,7 @@ fn entries<'a, S: PrimitiveSource>(
         if sparse.stays_sparse(more) {
             return Ok(None);
         }
-        let mut entries = vec_for(sparse.page().values)?;
+        let mut entries = memory::vec_for(sparse.page().values)?;
         source.read_dictionary(sparse.page(), &mut entries)?;
         *dictionary = PrimitiveDictionary::Entries(entries);
     }
@@ -132,8 +131,8 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
         self.free_lists = free_lists.clone();
     }
 
-    fn reserve(&mut self, slots: usize) {
-        self.free_lists.reserve(&mut self.out, slots);
+    fn reserve(&mut self, slots: usize) -> Result<()> {
+        self.free_lists.reserve(&mut self.out, slots)
     }
 
     fn dictionary_bytes(&self, entries: usize, _byte_len: usize) -> usize {
@@ -150,7 +149,7 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
         self.dictionary = match self.source.entry_width() {
             Some(width) => PrimitiveDictionary::Sparse(SparseDictionary::with_width(page, width)?),
             None => {
-                let mut entries = vec_for(page.values)?;
+                let mut entries = memory::vec_for(page.values)?;
                 self.source.read_dictionary(&page, &mut entries)?;
                 PrimitiveDictionary::Entries(entries)
             }
@@ -219,6 +218,10 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
     fn holds(&self, n: usize) -> Option<bool> {
         let held = if self.indices.is_some() { None } else { self.source.holds(n) };
         held.or(Some(n == 0))
+    }
+
+    fn room_for_nulls(&mut self, nulls: usize, _max_bytes: usize) -> Result<()> {
+        memory::room(&mut self.out, nulls)
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {

@@ -21,7 +21,10 @@ pub(in crate::read::column) trait ValueReader: Send {
     fn use_free_lists(&mut self, _free_lists: &FreeLists) {}
 
     /// Reserves capacity for this many slots.
-    fn reserve(&mut self, slots: usize);
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    fn reserve(&mut self, slots: usize) -> Result<()>;
 
     /// Whether the dictionary must be set before any values are read, because the array points into
     /// it.
@@ -67,14 +70,12 @@ pub(in crate::read::column) trait ValueReader: Send {
         None
     }
 
-    /// Checks that `nulls` more slots fit into an array of at most `max_bytes` bytes: of values
-    /// whose width the file states, a null takes as much as a value.
+    /// Makes room for `nulls` more slots in an array of at most `max_bytes` bytes: of values whose
+    /// width the file states, a null takes as much as a value.
     ///
     /// # Errors
-    /// `Limit(Memory)` if not.
-    fn check_nulls(&self, _nulls: usize, _max_bytes: usize) -> Result<()> {
-        Ok(())
-    }
+    /// `Limit(Memory)` if they do not fit, or the system has no memory.
+    fn room_for_nulls(&mut self, nulls: usize, max_bytes: usize) -> Result<()>;
 
     /// Moves the last `values` values to their slots: the set bits of `validity[first..first +
     /// slots]`.
@@ -182,19 +183,6 @@ pub(in crate::read::column) fn no_dictionary() -> Error {
 #[cold]
 pub(in crate::read::column) fn no_page() -> Error {
     Error::malformed(Spec::Pages, "the levels ask for values, and the page has none")
-}
-
-/// An empty vector with capacity for `n` values, where the file states `n`.
-pub(in crate::read::column) fn vec_for<T>(n: usize) -> Result<Vec<T>> {
-    let mut values = Vec::new();
-    values.try_reserve_exact(n).map_err(|_| {
-        let bytes = n.saturating_mul(size_of::<T>());
-        Error::limit(
-            LimitKind::Memory,
-            format_args!("the system has no memory for the {bytes} bytes of a dictionary's table"),
-        )
-    })?;
-    Ok(values)
 }
 
 /// The array would take more memory than is left.

@@ -11,6 +11,7 @@ use super::hash::{MIX, fold};
 use super::limits::{AHEAD, BLOCK, DictionaryGrowth, MAX_PROBES, NONE};
 use super::parts::DictionaryBuilder;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::simd::prefetch;
 
 /// Maximum bytes of a short string.
@@ -231,22 +232,22 @@ struct ByteArrayTable<'v> {
 
 impl<'v> ByteArrayBuilder<'v> {
     /// For `n` values.
-    pub(super) fn new(n: usize, growth: DictionaryGrowth, free_lists: &FreeLists) -> Self {
+    pub(super) fn new(n: usize, growth: DictionaryGrowth, free_lists: &FreeLists) -> Option<Self> {
         let table = ByteArrayTable {
-            slots: empty(FIRST_BITS, free_lists),
+            slots: empty(FIRST_BITS, free_lists)?,
             bits: FIRST_BITS,
             entries: Vec::new(),
             hashes: Vec::new(),
             copies: Vec::new(),
             near: Vec::new(),
-            codes: free_lists.take(n),
+            codes: free_lists.take(n).ok()?,
             free_lists: free_lists.clone(),
             growth,
             next_check: BLOCK,
             bytes: 0,
             counted: 0,
         };
-        Self { table, block: [Lookup::default(); AHEAD], filled: 0, wanted: AHEAD }
+        Some(Self { table, block: [Lookup::default(); AHEAD], filled: 0, wanted: AHEAD })
     }
 
     /// Looks up the value at this place of a buffer; `None` if it is time to give up.
@@ -319,7 +320,7 @@ impl<'v> DictionaryBuilder for ByteArrayBuilder<'v> {
     }
 
     fn merge(&mut self, entries: &[&'v [u8]]) -> Option<Vec<u32>> {
-        let mut codes = Vec::with_capacity(entries.len());
+        let mut codes = memory::vec_for(entries.len()).ok()?;
         let mut block = [Lookup::default(); AHEAD];
         for some in entries.chunks(AHEAD) {
             for (entry, wanted) in some.iter().zip(&mut block) {
@@ -331,13 +332,14 @@ impl<'v> DictionaryBuilder for ByteArrayBuilder<'v> {
         Some(codes)
     }
 
-    fn append_codes(&mut self, n: usize) -> &mut [u32] {
+    fn append_codes(&mut self, n: usize) -> Option<&mut [u32]> {
         let codes = &mut self.table.codes;
         let start = codes.len();
+        memory::room(codes, n).ok()?;
         codes.resize(start + n, 0);
         self.table.next_check = (codes.len() / BLOCK + 1) * BLOCK;
         self.wanted = self.table.until_check().min(AHEAD);
-        self.table.codes.get_mut(start..).expect("codes were appended")
+        self.table.codes.get_mut(start..)
     }
 
     fn end(&mut self) -> Option<()> {
@@ -448,7 +450,7 @@ impl<'v> ByteArrayTable<'v> {
 
     #[inline(always)]
     fn push(&mut self, codes: &[u32]) -> Option<()> {
-        self.codes.extend_from_slice(codes);
+        memory::append(&mut self.codes, codes).ok()?;
         if self.codes.len() >= self.next_check { self.check() } else { Some(()) }
     }
 
@@ -524,7 +526,7 @@ impl<'v> ByteArrayTable<'v> {
             let mut at = NOWHERE;
             if len <= MAX_COPIED {
                 at = self.copies.len() as u64;
-                self.free_lists.grow(&mut self.copies, MAX_COPIED);
+                self.free_lists.grow(&mut self.copies, MAX_COPIED).ok()?;
                 self.copies.extend_from_slice(wanted.value);
                 self.copies.resize(self.copies.len() + MAX_SHORT.saturating_sub(len), 0);
             }
@@ -532,10 +534,10 @@ impl<'v> ByteArrayTable<'v> {
         };
         *self.slots.get_mut(place)? = TableSlot { tag: tag(wanted.hash, len), code, words };
         if self.bits <= NEAR_BITS {
-            self.near.push(wanted.words);
+            memory::push(&mut self.near, wanted.words).ok()?;
         }
-        self.entries.push(wanted.value);
-        self.free_lists.grow(&mut self.hashes, 1);
+        memory::push(&mut self.entries, wanted.value).ok()?;
+        self.free_lists.grow(&mut self.hashes, 1).ok()?;
         self.hashes.push(wanted.hash);
         Some(code)
     }
@@ -545,7 +547,7 @@ impl<'v> ByteArrayTable<'v> {
         // Small tables grow faster, because they are soon too small again.
         self.bits += if self.bits < NEAR_BITS { 2 } else { 1 };
         let mask = (1 << self.bits) - 1;
-        let mut slots = empty(self.bits, &self.free_lists);
+        let mut slots = empty(self.bits, &self.free_lists)?;
         for old in self.slots.iter().filter(|slot| slot.code != NONE) {
             let mut at = self.home(*self.hashes.get(old.code as usize)?);
             while slots.get(at & mask)?.code != NONE {
@@ -588,10 +590,10 @@ impl Drop for ByteArrayTable<'_> {
     }
 }
 
-fn empty(bits: u32, free_lists: &FreeLists) -> Vec<TableSlot> {
-    let mut slots = free_lists.take(1 << bits);
+fn empty(bits: u32, free_lists: &FreeLists) -> Option<Vec<TableSlot>> {
+    let mut slots = free_lists.take(1 << bits).ok()?;
     slots.resize(1 << bits, TableSlot::EMPTY);
-    slots
+    Some(slots)
 }
 
 #[cfg(test)]
@@ -650,7 +652,7 @@ mod tests {
                 let lists = FreeLists::new(1 << 20);
                 let growth =
                     DictionaryGrowth::new(values.len(), DictionaryLimits::NONE, Arc::default());
-                let mut builder = ByteArrayBuilder::new(values.len(), growth, &lists);
+                let mut builder = ByteArrayBuilder::new(values.len(), growth, &lists).unwrap();
                 // In pieces, so that blocks are not always whole; some values one by one.
                 let mut at = 0;
                 while at < values.len() {

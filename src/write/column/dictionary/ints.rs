@@ -7,6 +7,7 @@ use super::limits::{
 };
 use super::parts::{DictionaryBuilder, PartedValues};
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::simd::extremes::{extremes_i32_with, extremes_i64_with};
 use crate::simd::{Isa, Kernel, prefetch};
 
@@ -66,15 +67,12 @@ pub(super) fn intern_ints<T: DictionaryInt>(
 fn intern_by<T: DictionaryInt, L: IntTable<T>>(
     values: &[T],
     parted: &PartedValues<'_>,
-    table: impl Fn() -> L + Sync,
+    table: impl Fn() -> Option<L> + Sync,
 ) -> Option<(Vec<T>, Vec<u32>)> {
     let free_lists = parted.free_lists;
-    let new = |n, growth| IntDictionary {
-        table: table(),
-        entries: Vec::new(),
-        codes: free_lists.take(n),
-        growth,
-        free_lists,
+    let new = |n, growth| {
+        let codes = free_lists.take(n).ok()?;
+        Some(IntDictionary { table: table()?, entries: Vec::new(), codes, growth, free_lists })
     };
     parted.intern(new, |dictionary, range| {
         let values = values.get(range).expect("parts lie within the values");
@@ -127,15 +125,16 @@ impl<T: DictionaryInt, L: IntTable<T>> DictionaryBuilder for IntDictionary<'_, T
     }
 
     fn merge(&mut self, entries: &[T]) -> Option<Vec<u32>> {
-        let mut codes = Vec::with_capacity(entries.len());
+        let mut codes = memory::vec_for(entries.len()).ok()?;
         self.table.look_up(entries, &mut self.entries, &mut codes, self.free_lists)?;
         Some(codes)
     }
 
-    fn append_codes(&mut self, n: usize) -> &mut [u32] {
+    fn append_codes(&mut self, n: usize) -> Option<&mut [u32]> {
         let start = self.codes.len();
+        memory::room(&mut self.codes, n).ok()?;
         self.codes.resize(start + n, 0);
-        self.codes.get_mut(start..).expect("codes were appended")
+        self.codes.get_mut(start..)
     }
 
     fn end(&mut self) -> Option<()> {
@@ -168,8 +167,8 @@ fn by_runs<T: DictionaryInt>(
     if n > limits.bytes / size_of::<T>() || (limits.must_pay && hopeless) {
         return None;
     }
-    let mut entries = Vec::with_capacity(n);
-    let mut codes = free_lists.take(values.len());
+    let mut entries = memory::vec_for(n).ok()?;
+    let mut codes = free_lists.take(values.len()).ok()?;
     for run in values.chunk_by(|a, b| a == b) {
         let code = u32::try_from(entries.len()).ok()?;
         entries.extend(run.first());
@@ -185,11 +184,11 @@ struct RangeTable {
 }
 
 impl RangeTable {
-    fn new(least: i64, range: u64, free_lists: &FreeLists) -> Self {
+    fn new(least: i64, range: u64, free_lists: &FreeLists) -> Option<Self> {
         let n = usize::try_from(range).expect("a table is made of narrow ranges only") + 1;
-        let mut slots = free_lists.take(n);
+        let mut slots = free_lists.take(n).ok()?;
         slots.resize(n, NONE);
-        Self { slots, least }
+        Some(Self { slots, least })
     }
 }
 
@@ -201,6 +200,8 @@ impl<T: DictionaryInt> IntTable<T> for RangeTable {
         codes: &mut Vec<u32>,
         _: &FreeLists,
     ) -> Option<()> {
+        memory::room(entries, values.len()).ok()?;
+        memory::room(codes, values.len()).ok()?;
         let (table, least) = (self.slots.as_mut_slice(), self.least);
         codes.extend(values.iter().map(|value| {
             let at = value.wide().wrapping_sub(least).cast_unsigned();
@@ -240,10 +241,10 @@ struct HashTable<T> {
 }
 
 impl<T: DictionaryInt> HashTable<T> {
-    fn new(bits: u32, free_lists: &FreeLists) -> Self {
-        let mut slots = free_lists.take(1 << bits);
+    fn new(bits: u32, free_lists: &FreeLists) -> Option<Self> {
+        let mut slots = free_lists.take(1 << bits).ok()?;
         slots.resize(1 << bits, (T::default(), NONE));
-        Self { slots, bits }
+        Some(Self { slots, bits })
     }
 
     /// The slot where a value is looked for first.
@@ -272,7 +273,7 @@ impl<T: DictionaryInt> HashTable<T> {
     }
 
     fn grow(&mut self, entries: &[T], free_lists: &FreeLists) -> Option<()> {
-        let grown = Self::new(self.bits + 1, free_lists);
+        let grown = Self::new(self.bits + 1, free_lists)?;
         free_lists.put_back(std::mem::replace(self, grown).slots);
         for (code, &value) in (0u32..).zip(entries) {
             self.code(value, self.home(value), code)?;
@@ -290,6 +291,8 @@ impl<T: DictionaryInt> IntTable<T> for HashTable<T> {
         free_lists: &FreeLists,
     ) -> Option<()> {
         for some in values.chunks(AHEAD) {
+            memory::room(entries, some.len()).ok()?;
+            memory::room(codes, some.len()).ok()?;
             // A small table can be sparse, so that values rarely collide.
             let capacity = if self.bits <= NEAR_BITS { 8 } else { 2 };
             if (entries.len() + AHEAD) * capacity > self.slots.len() {

@@ -1,7 +1,7 @@
 //! Decides how large a dictionary may grow, and when to give it up.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// How large a dictionary may grow.
 #[derive(Debug, Clone, Copy)]

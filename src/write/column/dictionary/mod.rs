@@ -5,6 +5,7 @@
 
 mod limits;
 mod hash;
+mod part_sizes;
 mod parts;
 mod ints;
 mod byte_arrays;
@@ -20,6 +21,7 @@ use super::byte_arrays::{ByteArrayValues, ByteRun, Ends};
 use super::parallelism::Parallelism;
 use super::values::LeafValues;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::schema::Leaf;
 use crate::write::shred::ArrayPart;
 
@@ -65,7 +67,9 @@ pub(super) fn intern<'a>(
             let (entries, codes) = parted.intern(new, |builder, mut range| {
                 range.try_for_each(|i| builder.push(bytes, i * width, *width))
             })?;
-            (LeafValues::Fixed { width: *width, bytes: entries.concat().into() }, codes)
+            let mut bytes = memory::vec_for(entries.len() * width).ok()?;
+            entries.iter().for_each(|entry| bytes.extend_from_slice(entry));
+            (LeafValues::Fixed { width: *width, bytes: bytes.into() }, codes)
         }
     };
     Some(ValueDictionary { entries, codes, distinct: true })
@@ -113,18 +117,18 @@ pub(super) fn unify<'a>(
     // First those that are used, in the order of their first use; then those that are equal become
     // one.
     const UNUSED: u32 = u32::MAX;
-    let mut place = vec![UNUSED; entries.len()];
+    let mut place = memory::filled(UNUSED, entries.len()).ok()?;
     let mut used = Vec::new();
-    let mut codes = free_lists.take(keys.len());
+    let mut codes = free_lists.take(keys.len()).ok()?;
     for &key in keys {
         let slot = place.get_mut(key as usize)?;
         if *slot == UNUSED {
             *slot = u32::try_from(used.len()).ok()?;
-            used.push(key);
+            memory::push(&mut used, key).ok()?;
         }
         codes.push(*slot);
     }
-    let entries = entries.take(&used);
+    let entries = entries.take(&used).ok()?;
     match intern(&entries, limits, parallelism, free_lists) {
         Some(unified) if unified.entries.len() < entries.len() => {
             for code in &mut codes {
@@ -162,7 +166,7 @@ mod tests {
             ));
             let limits = DictionaryLimits::NONE;
             let interned = intern(&values, limits, &SingleThread, &free_lists()).unwrap();
-            assert_eq!(interned.entries.take(&interned.codes), values, "seed {seed}");
+            assert_eq!(interned.entries.take(&interned.codes).unwrap(), values, "seed {seed}");
             let distinct: std::collections::HashSet<_> = byte_arrays.iter().collect();
             assert_eq!(interned.entries.len(), distinct.len(), "seed {seed}");
         }

@@ -8,11 +8,12 @@
 //! limits bound, and four bytes a value.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::{BLOCK, DictionaryGrowth, DictionaryLimits, DictionaryProgress};
+use super::part_sizes::{MAPPED_CODES, MIN_PART_VALUES};
 use crate::free_lists::FreeLists;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::write::column::parallelism::Parallelism;
 
 /// Finds the distinct ones of values that are pushed.
@@ -28,8 +29,9 @@ pub(super) trait DictionaryBuilder: Send + Sized {
     /// cannot be found in reasonable time.
     fn merge(&mut self, entries: &[Self::Entry]) -> Option<Vec<u32>>;
 
-    /// Room for the codes of the next `n` values, which are looked up elsewhere.
-    fn append_codes(&mut self, n: usize) -> &mut [u32];
+    /// Room for the codes of the next `n` values, which are looked up elsewhere; `None` without
+    /// memory for them.
+    fn append_codes(&mut self, n: usize) -> Option<&mut [u32]>;
 
     /// To be called after the last value. `None` if it is better to give up.
     fn end(&mut self) -> Option<()>;
@@ -45,13 +47,6 @@ struct PartDictionary<E> {
     growth: Vec<DictionaryProgress>,
 }
 
-/// Minimum values of a part, because a thread is started for it, and its entries are looked up
-/// twice.
-const MIN_PART_VALUES: usize = if cfg!(test) { 2 * BLOCK } else { 1 << 17 };
-
-/// Codes that a thread maps at a time.
-const MAPPED_CODES: usize = if cfg!(test) { 1000 } else { 1 << 16 };
-
 /// Values that are interned in parts.
 pub(super) struct PartedValues<'p> {
     /// How many there are.
@@ -66,12 +61,12 @@ impl PartedValues<'_> {
     /// looks some values up. `None` if the dictionary is given up.
     pub(super) fn intern<B: DictionaryBuilder>(
         &self,
-        new: impl Fn(usize, DictionaryGrowth) -> B + Sync,
+        new: impl Fn(usize, DictionaryGrowth) -> Option<B> + Sync,
         push: impl Fn(&mut B, Range<usize>) -> Option<()> + Sync,
     ) -> Option<(Vec<B::Entry>, Vec<u32>)> {
         let &Self { n, limits, parallelism, .. } = self;
         let stop = Arc::new(AtomicBool::new(false));
-        let mut all = new(n, DictionaryGrowth::new(n, limits, stop.clone()));
+        let mut all = new(n, DictionaryGrowth::new(n, limits, stop.clone()))?;
         let parts = parallelism.threads().min(n / MIN_PART_VALUES).max(1);
         // One thread checks the growth at multiples of a block; so do parts that begin at one.
         let begin = |part| if part == parts { n } else { n / BLOCK * part / parts * BLOCK };
@@ -86,7 +81,8 @@ impl PartedValues<'_> {
                 }
             } else if !stop.load(Ordering::Relaxed) {
                 let growth = DictionaryGrowth::of_part(values.len(), limits, stop.clone());
-                let mut builder = new(values.len(), growth);
+                // Without memory for one, the values are looked up with those of the first part.
+                let Some(mut builder) = new(values.len(), growth) else { return };
                 if push(&mut builder, values).and_then(|()| builder.end()).is_some() {
                     let growth = builder.growth().take_progress();
                     let (entries, codes) = builder.into_dictionary();
@@ -106,20 +102,20 @@ impl PartedValues<'_> {
                 Some((_, made)) => mapped.push(merged(&mut all, begin(part), made)?),
                 // One that repeats too little is looked up here.
                 None => {
-                    self.append(&mut all, std::mem::take(&mut mapped));
+                    self.append(&mut all, std::mem::take(&mut mapped))?;
                     push(&mut all, begin(part)..begin(part + 1))?;
                 }
             }
         }
-        self.append(&mut all, mapped);
+        self.append(&mut all, mapped)?;
         all.end()?;
         Some(all.into_dictionary())
     }
 
     /// Appends the codes of parts, mapped to those of all.
-    fn append<B: DictionaryBuilder>(&self, all: &mut B, parts: Vec<MappedCodes>) {
+    fn append<B: DictionaryBuilder>(&self, all: &mut B, parts: Vec<MappedCodes>) -> Option<()> {
         let n = parts.iter().map(|part| part.codes.len()).sum();
-        let mut rest = all.append_codes(n);
+        let mut rest = all.append_codes(n)?;
         let mut some = Vec::new();
         for MappedCodes { codes, map } in &parts {
             let (of_part, next) = rest.split_at_mut(codes.len());
@@ -136,6 +132,7 @@ impl PartedValues<'_> {
         });
         drop(some);
         parts.into_iter().for_each(|part| self.free_lists.put_back(part.codes));
+        Some(())
     }
 }
 
@@ -337,6 +334,6 @@ mod tests {
         let dictionary = intern(&values, DictionaryLimits::NONE, &Threads(3), &free_lists).unwrap();
         let expected = vec![5, 2, 1, 9_000_000, 3, 4];
         assert_eq!(dictionary.entries, LeafValues::Words32(expected.into()));
-        assert_eq!(dictionary.entries.take(&dictionary.codes), values);
+        assert_eq!(dictionary.entries.take(&dictionary.codes).unwrap(), values);
     }
 }

@@ -7,6 +7,7 @@ use crate::encoding::dictionary::Indices;
 use crate::encoding::{ValueSpan, delta_binary, delta_bytes, delta_length, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
+use crate::memory;
 use crate::read::column::values::reader::{Count, illegal, no_page};
 use crate::schema::Physical;
 use crate::trusted::Place;
@@ -114,12 +115,12 @@ impl SpanDecoder {
             StringDecoder::Plain(decoder) => decoder.read_spans(n, out),
             StringDecoder::DeltaLength(decoder) => decoder.read_spans(n, out),
             StringDecoder::DeltaBytes(decoder) => {
-                out.extend(decoder.read_block(n, max_bytes)?.spans());
-                Ok(())
+                memory::extend(out, decoder.read_block(n, max_bytes)?.spans())
             }
             StringDecoder::Fixed { width, next, left, .. } => {
                 *left = left.checked_sub(n).ok_or_else(no_page)?;
                 let len = u32::try_from(*width).map_err(|_| no_page())?;
+                memory::room(out, n)?;
                 for _ in 0..n {
                     let start = u32::try_from(*next).map_err(|_| no_page())?;
                     out.push(ValueSpan { start, len });

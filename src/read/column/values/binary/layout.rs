@@ -13,7 +13,7 @@ use crate::free_lists::{FreeLists, round_to_size_class};
 use crate::read::column::values::reader::over_memory_limit;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::strings::SLACK;
-use crate::trusted::{Memory, Place, TextCheck, no_memory};
+use crate::trusted::{Memory, Place, TextCheck};
 
 /// Values found and copied at a time: their spans stay in the first-level cache.
 pub(super) const BLOCK: usize = 1024;
@@ -50,7 +50,10 @@ pub(super) trait Layout: Send {
 
     fn use_free_lists(&mut self, free_lists: &FreeLists);
 
-    fn reserve(&mut self, slots: usize);
+    fn reserve(&mut self, slots: usize) -> Result<()>;
+
+    /// Makes room for `slots` more.
+    fn room_for_slots(&mut self, slots: usize) -> Result<()>;
 
     /// Maximum bytes that [`Layout::set_dictionary`] allocates for `entries` entries.
     fn dictionary_bytes(entries: usize) -> usize;
@@ -148,8 +151,8 @@ pub(super) fn reserve_payload(
     let expected = so_far.saturating_mul(slots) / seen.max(1);
     let max = so_far.saturating_mul(MAX_TIMES).min(max_bytes).max(so_far);
     let wanted = round_to_size_class(expected.saturating_add(expected / 16)).clamp(so_far, max);
-    values.take_used(wanted.saturating_add(SLACK), free_lists);
-    values.try_reserve_exact((wanted - values.len()).saturating_add(SLACK)).map_err(no_memory)
+    values.take_used(wanted.saturating_add(SLACK), free_lists)?;
+    values.try_reserve_exact((wanted - values.len()).saturating_add(SLACK)).map_err(Into::into)
 }
 
 #[cfg(test)]

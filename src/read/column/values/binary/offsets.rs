@@ -34,6 +34,7 @@ impl<O: Offset> OffsetsMemory<O> {
     /// Reserves memory for `total` bytes of `values` values.
     fn make(&mut self, total: u64, values: usize, max_bytes: usize) -> Result<()> {
         let seen = self.strings.len() + values;
+        self.strings.room_for(values)?;
         reserve_payload(
             self.strings.payload_memory(),
             total,
@@ -52,6 +53,7 @@ impl<O: Offset> OffsetsMemory<O> {
         max_bytes: usize,
     ) -> Result<()> {
         let mut left = indices;
+        self.strings.room_for(left.len())?;
         loop {
             let done = self.strings.append_entries(entries, left, max_bytes);
             left = left.get(done..).expect("no more are appended than there are");
@@ -128,9 +130,13 @@ impl<O: Offset> Layout for Offsets<O> {
         self.memory.free_lists = free_lists.clone();
     }
 
-    fn reserve(&mut self, slots: usize) {
-        self.memory.strings.reserve(slots, &self.memory.free_lists);
+    fn reserve(&mut self, slots: usize) -> Result<()> {
         self.memory.slots = slots;
+        self.memory.strings.reserve(slots, &self.memory.free_lists)
+    }
+
+    fn room_for_slots(&mut self, slots: usize) -> Result<()> {
+        self.memory.strings.room_for(slots)
     }
 
     fn dictionary_bytes(entries: usize) -> usize {

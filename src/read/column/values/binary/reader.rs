@@ -15,8 +15,9 @@ use crate::encoding::ValueSpan;
 use crate::error::Result;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::page::DictionaryPage;
-use crate::read::column::values::reader::{Count, ValueReader, no_dictionary, no_page, vec_for};
+use crate::read::column::values::reader::{Count, ValueReader, no_dictionary, no_page};
 use crate::read::column::values::sparse::SparseDictionary;
 use crate::read::options::Utf8;
 use crate::schema::Physical;
@@ -80,7 +81,7 @@ fn set_whole_dictionary<L: Layout>(
 ) -> Result<()> {
     let mut decoder = SpanDecoder::new(column.values.physical, false);
     decoder.set_page(Encoding::Plain, page.bytes, Count::Exactly(page.values))?;
-    let mut spans = vec_for(page.values)?;
+    let mut spans = memory::vec_for(page.values)?;
     decoder.read_spans(page.values, usize::MAX, &mut spans)?;
     let Payload::Shared(bytes) = decoder.payload()? else {
         return Err(no_page());
@@ -100,8 +101,12 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
         self.layout.use_free_lists(free_lists);
     }
 
-    fn reserve(&mut self, slots: usize) {
-        self.layout.reserve(slots);
+    fn reserve(&mut self, slots: usize) -> Result<()> {
+        self.layout.reserve(slots)
+    }
+
+    fn room_for_nulls(&mut self, nulls: usize, _max_bytes: usize) -> Result<()> {
+        self.layout.room_for_slots(nulls)
     }
 
     fn wants_dictionary_first(&self) -> bool {
@@ -167,7 +172,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
                         left -= values.lengths.len();
                         continue;
                     }
-                    self.spans.extend(values.spans());
+                    memory::extend(&mut self.spans, values.spans())?;
                     block = self.spans.len();
                 }
                 StringDecoder::Plain(decoder) => {

@@ -10,7 +10,8 @@ use crate::encoding::dictionary::Indices;
 use crate::encoding::{EndToEnd, ValueSpan, plain};
 use crate::error::Result;
 use crate::free_lists::FreeLists;
-use crate::read::column::values::reader::{over_memory_limit, vec_for};
+use crate::memory;
+use crate::read::column::values::reader::over_memory_limit;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::lengths::measure;
 use crate::trusted::{Home, INLINE, Place, TextCheck, ViewStrings};
@@ -60,9 +61,13 @@ impl Layout for Views {
         self.free_lists = free_lists.clone();
     }
 
-    fn reserve(&mut self, slots: usize) {
-        self.strings.reserve(slots, &self.free_lists);
+    fn reserve(&mut self, slots: usize) -> Result<()> {
         self.slots = slots;
+        self.strings.reserve(slots, &self.free_lists)
+    }
+
+    fn room_for_slots(&mut self, slots: usize) -> Result<()> {
+        self.strings.room_for(slots)
     }
 
     fn dictionary_bytes(entries: usize) -> usize {
@@ -80,15 +85,17 @@ impl Layout for Views {
         check: TextCheck,
     ) -> Result<bool> {
         let StringDictionary { bytes, spans } = dictionary;
-        let views = vec_for(spans.len())?;
+        let views = memory::vec_for(spans.len())?;
         Ok(self.strings.set_dictionary(bytes, spans, place, check, views))
     }
 
     fn gather(&mut self, indices: &mut Indices, n: usize, _max_bytes: usize) -> Result<()> {
+        self.strings.room_for(n)?;
         self.strings.append_entries(indices, n)
     }
 
     fn gather_indices(&mut self, indices: &[u32], _max_bytes: usize) -> Result<()> {
+        self.strings.room_for(indices.len())?;
         self.strings.append_entries_at(indices)
     }
 
@@ -103,6 +110,7 @@ impl Layout for Views {
         let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
             return Ok(true);
         };
+        self.strings.room_for(spans.len())?;
         let outside = outside(spans.iter().map(|span| span.len));
         let enclosing = u64::from(last.start) + u64::from(last.len) - u64::from(first.start);
         let home = match payload {
@@ -123,6 +131,7 @@ impl Layout for Views {
         max_bytes: usize,
     ) -> Result<bool> {
         let EndToEnd { lengths, total, source, page, .. } = values;
+        self.strings.room_for(lengths.len())?;
         let outside = match measure(lengths).longest {
             ..=INLINE => 0,
             _ => outside(lengths.iter().map(|len| len.cast_unsigned())),
@@ -132,7 +141,7 @@ impl Layout for Views {
             _ if !worth_keeping(outside, u64::from(total)) => {
                 // One by one, without the short ones.
                 self.reserve_copied(outside, lengths.len(), max_bytes)?;
-                let spans: Vec<ValueSpan> = values.spans().collect();
+                let spans = memory::collected(values.spans())?;
                 return self.strings.append(source, &spans, Place::EndToEnd, Home::Copied, check);
             }
             Some(page) => Home::Page(page),
@@ -151,7 +160,9 @@ impl Layout for Views {
         check: TextCheck,
         _max_bytes: usize,
     ) -> usize {
-        if self.strings.append_plain(page, n, check, worth_keeping) { n } else { 0 }
+        // Without memory for them, the path by spans reports the error.
+        let has_room = self.strings.room_for(n).is_ok();
+        if has_room && self.strings.append_plain(page, n, check, worth_keeping) { n } else { 0 }
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {

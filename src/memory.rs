@@ -1,0 +1,166 @@
+//! Allocates what a file or a batch sizes: where the system has no memory, that is an error, and
+//! not the end of the process.
+//!
+//! Memory within a [`Budget`](crate::limits::Budget) may still be more than there is.
+
+use std::collections::TryReserveError;
+
+use crate::error::{Error, LimitKind, Result};
+
+/// The system has no memory.
+impl From<TryReserveError> for Error {
+    #[cold]
+    fn from(error: TryReserveError) -> Self {
+        Self::limit(LimitKind::Memory, format_args!("the system has no memory left: {error}"))
+    }
+}
+
+/// The system has no memory for something.
+#[cold]
+pub(crate) fn none_for(what: &str) -> Error {
+    Error::limit(LimitKind::Memory, format_args!("the system has no memory left for {what}"))
+}
+
+/// An empty vector with capacity for exactly `n` values.
+///
+/// # Errors
+/// `Limit(Memory)` if the system has no memory; so for all of this module.
+#[inline]
+pub(crate) fn vec_for<T>(n: usize) -> Result<Vec<T>> {
+    let mut out = Vec::new();
+    out.try_reserve_exact(n)?;
+    Ok(out)
+}
+
+/// `n` times the same value.
+pub(crate) fn filled<T: Clone>(value: T, n: usize) -> Result<Vec<T>> {
+    let mut out = vec_for(n)?;
+    out.resize(n, value);
+    Ok(out)
+}
+
+/// The values of a slice.
+pub(crate) fn copied<T: Copy>(values: &[T]) -> Result<Vec<T>> {
+    let mut out = vec_for(values.len())?;
+    out.extend_from_slice(values);
+    Ok(out)
+}
+
+/// A copy of a text.
+pub(crate) fn text(text: &str) -> Result<String> {
+    let mut out = String::new();
+    out.try_reserve_exact(text.len())?;
+    out.push_str(text);
+    Ok(out)
+}
+
+/// The text of bytes; a replacement character stands for what is not UTF-8.
+pub(crate) fn lossy_text(bytes: &[u8]) -> Result<String> {
+    let mut out = String::new();
+    for chunk in bytes.utf8_chunks() {
+        out.try_reserve(chunk.valid().len() + char::REPLACEMENT_CHARACTER.len_utf8())?;
+        out.push_str(chunk.valid());
+        out.extend((!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER));
+    }
+    Ok(out)
+}
+
+/// The values of an iterator.
+pub(crate) fn collected<T>(values: impl IntoIterator<Item = T>) -> Result<Vec<T>> {
+    let mut out = Vec::new();
+    extend(&mut out, values)?;
+    Ok(out)
+}
+
+/// The values of an iterator, or its first error.
+pub(crate) fn try_collected<T, E: From<Error>>(
+    values: impl IntoIterator<Item = Result<T, E>>,
+) -> Result<Vec<T>, E> {
+    let values = values.into_iter();
+    let mut out = vec_for(values.size_hint().0)?;
+    for value in values {
+        push(&mut out, value?)?;
+    }
+    Ok(out)
+}
+
+/// Makes room for `n` values more, so that what appends them takes no memory.
+#[inline]
+pub(crate) fn room<T>(out: &mut Vec<T>, n: usize) -> Result<()> {
+    if out.capacity() - out.len() < n {
+        out.try_reserve(n)?;
+    }
+    Ok(())
+}
+
+/// As [`room`], where a kernel writes whole vectors.
+#[inline]
+pub(crate) fn room_for_vectors<T>(out: &mut Vec<T>, n: usize) -> Result<()> {
+    const { assert!(size_of::<T>() > 0) };
+    room(out, n.saturating_add(MAX_VECTOR / size_of::<T>()))
+}
+
+/// Bytes of the largest vector register.
+const MAX_VECTOR: usize = 64;
+
+/// Appends a value.
+#[inline]
+pub(crate) fn push<T>(out: &mut Vec<T>, value: T) -> Result<()> {
+    if out.len() == out.capacity() {
+        out.try_reserve(1)?;
+    }
+    out.push(value);
+    Ok(())
+}
+
+/// Appends the values of an iterator; those before an error stay.
+pub(crate) fn extend<T>(out: &mut Vec<T>, values: impl IntoIterator<Item = T>) -> Result<()> {
+    let values = values.into_iter();
+    out.try_reserve(values.size_hint().0)?;
+    for value in values {
+        push(out, value)?;
+    }
+    Ok(())
+}
+
+/// Appends the values of a slice.
+pub(crate) fn append<T: Copy>(out: &mut Vec<T>, values: &[T]) -> Result<()> {
+    out.try_reserve(values.len())?;
+    out.extend_from_slice(values);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn more_than_all_memory_is_an_error() {
+        let endless = || std::iter::repeat_n(0u64, usize::MAX / 8);
+        let results = [
+            vec_for::<u64>(usize::MAX / 8).map(drop),
+            filled(7u64, usize::MAX / 8).map(drop),
+            collected(endless()).map(drop),
+            try_collected(endless().map(Ok::<_, Error>)).map(drop),
+            extend(&mut vec![1], endless()),
+        ];
+        for result in results {
+            assert_eq!(result.unwrap_err().kind(), ErrorKind::Limit(LimitKind::Memory));
+        }
+    }
+
+    #[test]
+    fn values_come_in_order_and_an_error_ends_them() {
+        assert_eq!(filled('a', 3).unwrap(), ['a'; 3]);
+        assert_eq!(copied(&[1, 2, 3]).unwrap(), [1, 2, 3]);
+        assert_eq!(collected((0..9).filter(|i| i % 2 == 0)).unwrap(), [0, 2, 4, 6, 8]);
+        let mut out = vec![1];
+        push(&mut out, 2).unwrap();
+        append(&mut out, &[3, 4]).unwrap();
+        assert_eq!(out, [1, 2, 3, 4]);
+        let odd = |i| if i < 3 { Ok(i) } else { Err(Error::internal("3")) };
+        assert_eq!(try_collected((0..3).map(odd)).unwrap(), [0, 1, 2]);
+        assert_eq!(try_collected((0..9).map(odd)).unwrap_err().kind(), ErrorKind::Internal);
+    }
+}

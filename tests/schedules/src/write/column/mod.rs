@@ -1,0 +1,3 @@
+#[path = "../../../../../src/write/column/parallelism.rs"]
+pub(crate) mod parallelism;
+pub(crate) mod dictionary;

@@ -1,0 +1,3 @@
+pub(crate) mod column;
+
+pub(crate) use column::parallelism::{Parallelism, SingleThread};
