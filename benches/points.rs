@@ -1,5 +1,6 @@
 //! Rows by their numbers, again and again: us from a file of the profile `Points`, as any reader
-//! takes it and as only ours does (Lance and Vortex have one reader, too), and from our default file, beside the `parquet` crate 60.1 from its default file, in turns, in one process.
+//! takes it and as only ours does (Lance and Vortex have one reader, too), and from our default
+//! file, beside the `parquet` crate 60.1 from its default file, in turns, in one process.
 //!
 //! `cargo bench --bench points` prints one Markdown table; `cargo bench --bench points -- TEXT`
 //! only the tables whose name holds the text. Files are made once in `POINTS_DIR` (a temporary

@@ -303,7 +303,10 @@ fn fetch_cached(
     }
     let read = |ranges: &[Range<u64>]| {
         let len = saturated(ranges.iter().map(|range| range.end - range.start).sum());
-        let mut memory = free_lists.map_or_else(Vec::new, |lists| lists.take_used(len));
+        let mut memory = match free_lists {
+            Some(lists) => lists.take_used(len).map_err(drop)?,
+            None => Vec::new(),
+        };
         if !source.read_cached(ranges, &mut memory) || memory.len() != len {
             return Err(());
         }
