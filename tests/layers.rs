@@ -16,6 +16,7 @@ const LAYERS: [&[&str]; 11] = [
         "trace",
         "bytes",
         "calendar",
+        "clock",
         "span",
         "simd",
         "free_lists",
