@@ -1,9 +1,12 @@
 //! [`Batches`]: the batches of a read, as Arrow IPC streams or as text.
 
-use arrow_array::RecordBatch;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::cast;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 use futures_util::TryStreamExt;
 use marquetry::{BatchStream, Error, Result};
 use serde_json::Value;
@@ -80,12 +83,13 @@ fn ipc(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Vec<u8>> {
 /// The rows as text for people; the start of what is long.
 fn rows(batch: &RecordBatch) -> std::result::Result<Vec<Vec<Option<String>>>, ArrowError> {
     let options = FormatOptions::default();
-    let columns = batch.columns().iter();
+    let columns = batch.columns().iter().map(in_utc).collect::<std::result::Result<Vec<_>, _>>()?;
     let shown_columns = columns
+        .iter()
         .map(|column| Ok((column, ArrayFormatter::try_new(column, &options)?)))
         .collect::<std::result::Result<Vec<_>, ArrowError>>()?;
     let row = |row| {
-        let cell = |(column, values): &(&arrow_array::ArrayRef, ArrayFormatter<'_>)| {
+        let cell = |(column, values): &(&ArrayRef, ArrayFormatter<'_>)| {
             // Those of dictionaries and run ends, too.
             if column.logical_nulls().is_some_and(|nulls| nulls.is_null(row)) {
                 return Ok(None);
@@ -104,13 +108,63 @@ fn rows(batch: &RecordBatch) -> std::result::Result<Vec<Vec<Option<String>>>, Ar
     (0..batch.num_rows()).map(row).collect()
 }
 
+/// The array with instants in UTC: the names of zones are in a database that a page does not load.
+fn in_utc(array: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
+    match utc_type(array.data_type()) {
+        Some(data_type) => cast(array, &data_type),
+        None => Ok(array.clone()),
+    }
+}
+
+/// The type with another zone, if it has one.
+fn utc_type(data_type: &DataType) -> Option<DataType> {
+    let field = |of: &FieldRef| {
+        let data_type = utc_type(of.data_type())?;
+        Some(Arc::new(of.as_ref().clone().with_data_type(data_type)))
+    };
+    Some(match data_type {
+        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("+00:00".into())),
+        DataType::List(of) => DataType::List(field(of)?),
+        DataType::LargeList(of) => DataType::LargeList(field(of)?),
+        DataType::FixedSizeList(of, n) => DataType::FixedSizeList(field(of)?, *n),
+        DataType::Map(of, sorted) => DataType::Map(field(of)?, *sorted),
+        DataType::Dictionary(keys, values) => {
+            DataType::Dictionary(keys.clone(), Box::new(utc_type(values)?))
+        }
+        DataType::Struct(fields) => {
+            let others: Vec<_> = fields.iter().map(field).collect();
+            if others.iter().all(Option::is_none) {
+                return None;
+            }
+            let all =
+                fields.iter().zip(others).map(|(of, other)| other.unwrap_or_else(|| of.clone()));
+            DataType::Struct(all.collect())
+        }
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::{ArrayRef, Int64Array, StringArray};
+    use arrow_array::{Int64Array, StringArray, StructArray, TimestampMicrosecondArray};
 
     use super::*;
+
+    #[test]
+    fn instants_are_shown_in_utc_at_every_depth() {
+        let zone = |zone: &str| {
+            let instants = TimestampMicrosecondArray::from(vec![1_000_000]).with_timezone(zone);
+            Arc::new(instants) as ArrayRef
+        };
+        let amsterdam = zone("Europe/Amsterdam");
+        let field = arrow_schema::Field::new("at", amsterdam.data_type().clone(), true);
+        let inner = StructArray::from(vec![(Arc::new(field), amsterdam.clone())]);
+        let all = [("a", zone("UTC")), ("b", amsterdam), ("c", Arc::new(inner) as ArrayRef)];
+        let found = rows(&RecordBatch::try_from_iter(all).unwrap()).unwrap();
+        let text = |text: &str| Some(text.to_owned());
+        let instant = "1970-01-01T00:00:01Z";
+        assert_eq!(found, [[text(instant), text(instant), text(&format!("{{at: {instant}}}"))]]);
+    }
 
     #[test]
     fn rows_are_text_and_nulls() {
@@ -120,10 +174,7 @@ mod tests {
         let batch = RecordBatch::try_from_iter([("n", numbers), ("s", names)]).unwrap();
         let text = |text: &str| Some(text.to_owned());
         let cut = format!("{}…", "x".repeat(300));
-        let expected = vec![
-            vec![text("1"), text("<b>\\u{202e}")],
-            vec![None, Some(cut)],
-        ];
+        let expected = vec![vec![text("1"), text("<b>\\u{202e}")], vec![None, Some(cut)]];
         assert_eq!(rows(&batch).unwrap(), expected);
     }
 }

@@ -1,9 +1,7 @@
 //! [`Chunk`]: what the footer says of a column chunk.
 
 use marquetry::Result;
-use marquetry::format::{
-    ColumnChunkRef, ColumnMetaDataRef, CompressionCodec, Encoding, PageType,
-};
+use marquetry::format::{ColumnChunkRef, ColumnMetaDataRef, CompressionCodec, Encoding, PageType};
 use marquetry::read::Footer;
 
 /// A column chunk, by its metadata alone.

@@ -105,11 +105,8 @@ fn field(of: &Field) -> Value {
         | DataType::Map(element, _) => vec![field(element)],
         _ => Vec::new(),
     };
-    let metadata: BTreeMap<String, String> = of
-        .metadata()
-        .iter()
-        .map(|(key, value)| (key.to_string(), value.to_string()))
-        .collect();
+    let metadata: BTreeMap<String, String> =
+        of.metadata().iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let mut out = json!({
         "name": of.name(),
         "type": of.data_type().to_string(),

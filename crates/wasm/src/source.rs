@@ -180,10 +180,7 @@ async fn end(source: &Source, max: u64, abort: &AbortController) -> Result<FileE
     let bytes = bytes(part("bytes"))?;
     let file_len = count("the size of the source", part("size").as_f64().unwrap_or(f64::NAN))?;
     if bytes.len() as u64 != max.min(file_len) {
-        let text = format!(
-            "the source gave {} bytes of the last {max} of {file_len}",
-            bytes.len()
-        );
+        let text = format!("the source gave {} bytes of the last {max} of {file_len}", bytes.len());
         return Err(Error::io(text, std::io::ErrorKind::UnexpectedEof.into()));
     }
     Ok(FileEnd::new(bytes, file_len))

@@ -78,7 +78,7 @@ async function reads() {
   }
   await check('count where', counted === found && found > 0 && found < 1000, `${counted} ${found}`);
   await fails('no such column', () => file.readAll({ columns: ['nothing'] }), 'Usage', 'nothing');
-  await fails('no condition', () => file.count('fare >'), 'Usage', '6');
+  await fails('no condition', () => file.count('fare >'), 'Usage', 'character 7');
   await fails('no such number', () => file.readAll({ limit: -1 }), 'Usage', 'limit', '-1');
   // Several reads of a file at a time.
   const both = await Promise.all([file.readAll({ columns: ['id'] }), file.count('id < 10')]);
@@ -190,11 +190,11 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 async function until(what, test) {
   for (let i = 0; i < 400; i++) {
-    if (test()) return true;
+    if (test()) return;
     await sleep(25);
   }
-  await check(what, false, 'it does not come');
-  return false;
+  const shown = document.getElementById('page').contentDocument;
+  throw new Error(`${what}: it does not come: ${shown.getElementById('status')?.textContent} ${shown.getElementById('found')?.textContent}`);
 }
 
 /** The page, as a user has it. */

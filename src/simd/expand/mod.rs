@@ -17,7 +17,9 @@ mod avx512;
 
 use super::bitmap::{Bitmap, WORD};
 use super::native::PlainOldData;
-use super::{Isa, Kernel, Level};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::Level;
+use super::{Isa, Kernel};
 use scalar::Block;
 
 /// Moves the values from `start` on to the set bits of `validity[first..first + slots]`; the slots
