@@ -15,10 +15,10 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-use super::bitmap::{Bitmap, WORD};
-use super::native::PlainOldData;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::Level;
+use super::bitmap::{Bitmap, WORD};
+use super::native::PlainOldData;
 use super::{Isa, Kernel};
 use scalar::Block;
 
