@@ -1,7 +1,7 @@
 //! [`data_file`]: the entry of a manifest, made of a report.
 //!
-//! Iceberg keys its metrics by the field ids of leaves, and has one for a whole file. Its bounds are
-//! serialized one value at a time: as PLAIN, but decimals are big-endian and short.
+//! Iceberg keys its metrics by the field ids of leaves, for the file as a whole. Its bounds are
+//! values of their own: as PLAIN, but decimals are big-endian and short.
 
 use std::collections::HashMap;
 
@@ -127,7 +127,11 @@ fn keep(
 }
 
 /// A bound as the footer has it, as a value of Iceberg.
-fn datum(bytes: &[u8], wanted: &PrimitiveType, physical: Option<Physical>) -> iceberg::Result<Datum> {
+fn datum(
+    bytes: &[u8],
+    wanted: &PrimitiveType,
+    physical: Option<Physical>,
+) -> iceberg::Result<Datum> {
     let is_little_endian = matches!(physical, Some(Physical::Int32 | Physical::Int64));
     if matches!(wanted, PrimitiveType::Decimal { .. }) && is_little_endian {
         let reversed: Vec<u8> = bytes.iter().rev().copied().collect();

@@ -135,5 +135,8 @@ impl AsyncSink for IcebergSink {
 }
 
 fn not_written(error: &iceberg::Error) -> marquetry::Error {
-    marquetry::Error::io("the data file cannot be written", std::io::Error::other(error.to_string()))
+    marquetry::Error::io(
+        "the data file cannot be written",
+        std::io::Error::other(error.to_string()),
+    )
 }

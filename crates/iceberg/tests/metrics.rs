@@ -51,7 +51,8 @@ fn schema() -> Schema {
         .zip(alone)
         .map(|(id, of)| Arc::new(NestedField::optional(id, format!("c{id}"), Type::Primitive(of))))
         .collect();
-    let primitive = |id, name: &str, of| NestedField::optional(id, name, Type::Primitive(of)).into();
+    let primitive =
+        |id, name: &str, of| NestedField::optional(id, name, Type::Primitive(of)).into();
     let inner = StructType::new(vec![
         primitive(41, "x", PrimitiveType::Double),
         primitive(42, "s", PrimitiveType::String),
@@ -62,12 +63,7 @@ fn schema() -> Schema {
     fields.extend([
         NestedField::optional(40, "struct", Type::Struct(inner)).into(),
         NestedField::optional(43, "list", Type::List(ListType::new(element.into()))).into(),
-        NestedField::optional(
-            45,
-            "map",
-            Type::Map(MapType::new(key.into(), value.into())),
-        )
-        .into(),
+        NestedField::optional(45, "map", Type::Map(MapType::new(key.into(), value.into()))).into(),
         primitive(50, "no value", PrimitiveType::Long),
         primitive(51, "no number", PrimitiveType::Double),
     ]);
@@ -101,9 +97,8 @@ fn array(field: &FieldRef, n: usize, rng: &mut fastrand::Rng) -> ArrayRef {
             Arc::new(BooleanArray::new((0..n).map(|_| rng.bool()).collect(), nulls))
         }
         DataType::Float32 => {
-            let values: Vec<f32> = (0..n)
-                .map(|_| if rng.u8(..9) == 0 { f32::NAN } else { rng.f32() - 0.5 })
-                .collect();
+            let values: Vec<f32> =
+                (0..n).map(|_| if rng.u8(..9) == 0 { f32::NAN } else { rng.f32() - 0.5 }).collect();
             Arc::new(Float32Array::new(values.into(), nulls))
         }
         DataType::Float64 => {
@@ -141,7 +136,8 @@ fn array(field: &FieldRef, n: usize, rng: &mut fastrand::Rng) -> ArrayRef {
         DataType::LargeBinary => {
             let words = words(rng);
             let is_valid = |i| nulls.as_ref().is_none_or(|nulls: &NullBuffer| nulls.is_valid(i));
-            let values = words.iter().enumerate().map(|(i, of)| is_valid(i).then_some(of.as_bytes()));
+            let values =
+                words.iter().enumerate().map(|(i, of)| is_valid(i).then_some(of.as_bytes()));
             Arc::new(values.collect::<LargeBinaryArray>())
         }
         DataType::FixedSizeBinary(width) => {
@@ -236,7 +232,10 @@ async fn metrics_are_those_of_the_writer_of_iceberg() {
         assert_eq!(serialized(ours.lower_bounds()), serialized(theirs.lower_bounds()), "{at}");
         assert_eq!(serialized(ours.upper_bounds()), serialized(theirs.upper_bounds()), "{at}");
         assert!(ours.lower_bounds().len() >= 20, "{at}: {}", ours.lower_bounds().len());
-        assert_eq!(ours.nan_value_counts()[&51] + ours.null_value_counts()[&51], ours.record_count());
+        assert_eq!(
+            ours.nan_value_counts()[&51] + ours.null_value_counts()[&51],
+            ours.record_count()
+        );
 
         // Sizes and offsets are those of our file, as another reader has them.
         let file = File::open(path("ours")).expect("the file");
@@ -267,7 +266,8 @@ async fn bounds_of_long_strings_are_bounds() {
     let path = folder.path().join("long.parquet");
     let builder = MarquetryWriterBuilder::new(schema);
     let file = write(builder, path.to_str().expect("a name"), &[batch]).await;
-    let [lower, upper] = [file.lower_bounds(), file.upper_bounds()].map(|of| serialized(of)[&1].clone());
+    let [lower, upper] =
+        [file.lower_bounds(), file.upper_bounds()].map(|of| serialized(of)[&1].clone());
     assert!(lower <= least.into_bytes() && !lower.is_empty());
     assert!(upper >= most.into_bytes());
     assert!(lower.len() < 500 && upper.len() < 1_000);

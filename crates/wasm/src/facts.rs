@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::chunks::chunks;
 
-/// What the footer says about the whole file.
+/// Facts of the footer about the whole file.
 ///
 /// # Errors
 /// `Malformed` if the footer is broken in a part that was not read when the file was opened.

@@ -139,5 +139,5 @@ impl File {
     }
 }
 
-/// Memory of a read: WebAssembly has 4 GiB in all, of which batches as bytes take some, too.
+/// Memory of a read: WebAssembly has 4 GiB in all, and batches as bytes take some of it.
 const MEMORY: u64 = 1 << 30;

@@ -1,8 +1,8 @@
 //! Parquet in a browser: what `js/marquetry.js` calls.
 //!
-//! A file is opened from a source of JavaScript, which provides ranges of its bytes: an HTTP server,
-//! a dropped file, or bytes in memory. Batches are handed over as Arrow IPC streams. Everything runs
-//! on the thread that calls; requests of a read run side by side.
+//! A file is opened from a source of JavaScript, which provides ranges of its bytes: an HTTP
+//! server, a dropped file, or bytes in memory. Batches are handed over as Arrow IPC streams.
+//! Everything runs on the thread that calls; requests of a read run side by side.
 //!
 //! `unsafe` is in no line of this crate; the code that wasm-bindgen generates has its own.
 

@@ -27,7 +27,7 @@ struct Grid {
     rows: Vec<(String, u64, Vec<Cell>)>,
 }
 
-/// What is shown of one or more column chunks.
+/// One or more column chunks, as they are shown.
 #[derive(Debug, Clone, Default)]
 struct Cell {
     bytes: u64,

@@ -141,8 +141,8 @@ async fn serve(source: Rc<Source>, request: Request) {
     }
 }
 
-/// Sends what the work comes to, or aborts it once the answer is not wanted any more. A request that
-/// fails aborts those beside it.
+/// Sends what the work comes to, or aborts it once the answer is not wanted any more. A request
+/// that fails aborts those beside it.
 async fn until_cancelled<T>(
     work: impl Future<Output = Result<T>>,
     mut answer: oneshot::Sender<Result<T>>,
@@ -199,7 +199,7 @@ fn number(n: u64) -> Result<f64> {
     is_exact.then_some(number).ok_or_else(|| Error::usage(format_args!("byte {n} is too far")))
 }
 
-/// What JavaScript threw, as the message of an error.
+/// An error with the message that JavaScript threw.
 fn failed(value: &JsValue) -> Error {
     Error::io("the bytes of the file cannot be read", std::io::Error::other(thrown(value)))
 }

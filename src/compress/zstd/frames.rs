@@ -1,4 +1,4 @@
-//! What the headers of frames and blocks say. Nothing is decompressed to know it, so that a page
+//! Sizes that the headers of frames and blocks state. Nothing is decompressed to know it, so that a page
 //! that lies about its size takes no memory.
 //!
 //! ```text
@@ -7,9 +7,17 @@
 //! skip   = 184D2A5?, u32le n, n bytes
 //! ```
 
-use super::SPEC;
+use std::fmt::Display;
+
 use crate::bytes::Cursor;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Spec};
+
+pub(super) const SPEC: Spec = Spec::Compression("ZSTD");
+
+#[cold]
+pub(super) fn broken(what: impl Display) -> Error {
+    Error::malformed(SPEC, format_args!("the frame is broken: {what}"))
+}
 
 /// Sizes of a sequence of frames.
 #[derive(Debug, Default, Clone, Copy)]

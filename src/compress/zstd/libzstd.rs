@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use zstd_safe::{CCtx, CParameter, DCtx, OutBuffer};
 
-use super::broken;
+use super::frames::broken;
 use crate::error::{Error, Result};
 
 thread_local! {

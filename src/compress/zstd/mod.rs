@@ -1,20 +1,16 @@
 //! ZSTD: a page is a sequence of frames of RFC 8878, which may include skippable frames.
 
 mod frames;
-#[cfg(all(test, not(target_family = "wasm")))]
-mod portable;
 #[cfg_attr(target_family = "wasm", path = "portable.rs")]
 #[cfg_attr(not(target_family = "wasm"), path = "libzstd.rs")]
 mod library;
-
-use std::fmt::Display;
+#[cfg(all(test, not(target_family = "wasm")))]
+mod portable;
 
 use super::output::clear_with_capacity;
-use crate::error::{Error, Result, Spec};
-use frames::Frames;
+use crate::error::{Error, Result};
+use frames::{Frames, SPEC};
 pub(super) use library::Encoder;
-
-const SPEC: Spec = Spec::Compression("ZSTD");
 
 pub(super) struct Decoder;
 
@@ -40,11 +36,6 @@ impl Decoder {
         clear_with_capacity(out, len)?;
         library::decompress(input, len, out)
     }
-}
-
-#[cold]
-fn broken(what: impl Display) -> Error {
-    Error::malformed(SPEC, format_args!("the frame is broken: {what}"))
 }
 
 #[cfg(test)]
