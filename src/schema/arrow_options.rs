@@ -146,8 +146,8 @@ impl ArrowOptions {
     /// Types may be wider than those of the file, but nothing may be lost. A nullable field that
     /// the file does not have is all null, also inside structs, lists and maps. A field that may be
     /// null in the file must be nullable in the target. Only the target decides the types: the hint
-    /// and the other options except `int96`, `match_by` and the name mapping are ignored. A projection then chooses
-    /// among the fields of the target.
+    /// and the other options except `int96`, `match_by` and the name mapping are ignored. A
+    /// projection then chooses among the fields of the target.
     #[must_use]
     pub fn with_target(mut self, target: SchemaRef, match_by: MatchBy) -> Self {
         self.target = Some(target);

@@ -1,5 +1,5 @@
-//! Sizes that the headers of frames and blocks state. Nothing is decompressed to know it, so that a page
-//! that lies about its size takes no memory.
+//! Sizes that the headers of frames and blocks state. Nothing is decompressed to know it, so that a
+//! page that lies about its size takes no memory.
 //!
 //! ```text
 //! frame  = FD2FB528, descriptor, [window], [dictionary id], [content size], block*, [checksum]
