@@ -11,6 +11,8 @@ export interface Source {
 export interface OpenOptions {
   /** Memory that a read may take, in bytes. Default 1 GiB; WebAssembly has 4 GiB in all. */
   memory?: number;
+  /** Unit of INT96 timestamps. Default nanoseconds, which end in the year 2262. */
+  int96?: 'ns' | 'us' | 'ms';
   /** The name that is shown. Default: that of the URL or of the file. */
   name?: string;
   /** `false`: loads the whole file at once, from a server that knows no ranges. */
@@ -37,6 +39,8 @@ export interface ReadOptions {
 /** A leaf of the schema of Parquet. */
 export interface Leaf {
   path: string[];
+  /** The type with its annotation, as text: `int64 (TIMESTAMP(MICROS,true))`. */
+  type: string;
   physical: string | null;
   logical: string | null;
   converted: string | null;

@@ -39,7 +39,7 @@ export class ParquetFile {
   static async open(from, options = {}) {
     await init();
     const source = new Watched(sourceOf(from, options));
-    const bound = await source.watch(() => Bound.open(source, options.memory));
+    const bound = await source.watch(() => Bound.open(source, options.memory, options.int96));
     return new ParquetFile(TOKEN, bound, source, options.name ?? nameOf(from));
   }
 

@@ -80,7 +80,7 @@ function showInfo(info) {
     'row groups': number(info.row_groups),
     'written by': info.created_by ?? 'not stated',
     'uncompressed bytes': number(info.uncompressed_bytes),
-    'where the bytes are': shares(Object.fromEntries(Object.entries(info.bytes).filter(([, n]) => n > 0))),
+    'where the bytes are': shares(Object.fromEntries(Object.entries(info.bytes).filter(([, n]) => n > 0).map(([name, n]) => [name.replaceAll('_', ' '), n]))),
     codecs: shares(info.codecs),
     encodings: shares(info.encodings),
     keys: info.key_values.join(', ') || 'none',
@@ -97,8 +97,7 @@ function showMap(svg) {
 function showSchema(schema) {
   const row = (leaf) => element('tr', [
     element('td', leaf.path.join('.')),
-    element('td', leaf.physical ?? ''),
-    element('td', leaf.logical ?? leaf.converted ?? ''),
+    element('td', leaf.type),
     element('td', leaf.repetition ?? ''),
     element('td', leaf.field_id === null ? '' : String(leaf.field_id)),
   ]);

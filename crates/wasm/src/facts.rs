@@ -79,6 +79,7 @@ pub(crate) fn schema(metadata: &Metadata, arrow: &Schema) -> Result<Value> {
         let element = node.element();
         Ok(json!({
             "path": node.path().names().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "type": schema.leaf(i)?.type_text(),
             "physical": node.physical().ok().map(|physical| physical.to_string()),
             "logical": element.logical_type.as_ref().map(ToString::to_string),
             "converted": element.converted_type.as_ref().map(ToString::to_string),

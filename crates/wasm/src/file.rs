@@ -1,6 +1,7 @@
 //! [`File`]: an open file.
 
-use marquetry::{AsyncReader, Limits, Predicate, Reader, Result};
+use arrow_schema::TimeUnit;
+use marquetry::{AsyncReader, Error, Limits, Predicate, Reader, Result};
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
 use crate::batches::Batches;
@@ -20,12 +21,17 @@ type Count = Option<f64>;
 
 #[wasm_bindgen]
 impl File {
-    /// Opens the file that `source` provides; reads take at most `memory` bytes.
+    /// Opens the file that `source` provides; reads take at most `memory` bytes. INT96 timestamps
+    /// have the unit `int96`.
     ///
     /// # Errors
     /// If it cannot be read, or is no Parquet file.
-    pub async fn open(source: Source, memory: Count) -> std::result::Result<File, JsValue> {
-        Self::open_within(source, memory).await.map_err(to_js)
+    pub async fn open(
+        source: Source,
+        memory: Count,
+        int96: Option<String>,
+    ) -> std::result::Result<File, JsValue> {
+        Self::open_within(source, memory, int96).await.map_err(to_js)
     }
 
     /// Number of rows.
@@ -101,12 +107,21 @@ impl File {
 }
 
 impl File {
-    async fn open_within(source: Source, memory: Count) -> Result<Self> {
+    async fn open_within(source: Source, memory: Count, int96: Option<String>) -> Result<Self> {
+        let unit = match int96.as_deref() {
+            None | Some("ns") => TimeUnit::Nanosecond,
+            Some("us") => TimeUnit::Microsecond,
+            Some("ms") => TimeUnit::Millisecond,
+            Some(other) => {
+                let text = format_args!("int96 is \"ns\", \"us\" or \"ms\", not {other:?}");
+                return Err(Error::usage(text));
+            }
+        };
         let memory = memory.map(|bytes| count("memory", bytes)).transpose()?.unwrap_or(MEMORY);
         let mut limits = Limits::default();
         limits.memory_bytes = memory;
         let reader = Reader::open_async_within(JsSource::start(source), limits).await?;
-        Ok(Self { reader })
+        Ok(Self { reader: reader.int96(unit) })
     }
 
     /// The reader of some columns and rows.

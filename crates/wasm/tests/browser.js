@@ -122,6 +122,18 @@ async function sources() {
   await check('its error is the cause', error.cause === boom);
 }
 
+async function options() {
+  const found = {};
+  for (const int96 of ['us', 'ns', undefined]) {
+    const file = await ParquetFile.open('/data/int96.parquet', { int96 });
+    const field = file.schema().arrow.find(({ type }) => type.startsWith('Timestamp'));
+    found[int96] = field.type;
+    await send(`int96.parquet?unit=${int96}`, file, {});
+  }
+  await check('units of INT96', found.us !== found.ns && found.ns === found.undefined, JSON.stringify(found));
+  await fails('no unit', () => ParquetFile.open('/data/int96.parquet', { int96: 'days' }), 'Usage', 'days');
+}
+
 /** Page indexes, filters and columns leave out most of a file. */
 async function ranges() {
   await requests();
@@ -207,7 +219,7 @@ async function page() {
   const cells = (id) => [...shown().querySelectorAll(`#${id} tbody tr`)].map((row) => [...row.children].map((cell) => cell.textContent));
   await until('rows are shown', () => text('found').includes('100 rows'));
   await same('the page: info', cells('info').find(([name]) => name === 'rows'), ['rows', '1,000']);
-  await same('the page: first leaf', cells('schema')[0].slice(0, 2), ['id', 'INT64']);
+  await same('the page: first leaf', cells('schema')[0].slice(0, 3), ['id', 'int64', 'REQUIRED']);
   await same('the page: rows', [cells('rows').length, cells('rows')[99][0]], [100, '99']);
   await check('the page: map', shown().querySelectorAll('#map svg rect').length >= 4 * 9);
   shown().getElementById('where').value = 'id >= 500';
@@ -237,7 +249,7 @@ async function page() {
 }
 
 try {
-  for (const tests of [allFiles, reads, sources, ranges, servers, page]) await tests();
+  for (const tests of [allFiles, reads, options, sources, ranges, servers, page]) await tests();
   await post('done', 'null');
 } catch (error) {
   await post('done', JSON.stringify(`${error?.stack ?? error}`));
