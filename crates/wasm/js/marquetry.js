@@ -166,7 +166,7 @@ class Watched {
 }
 
 function nameOf(from) {
-  if (typeof from === 'string' || from instanceof URL) {
+  if (typeof from === 'string' || typeof from?.href === 'string') {
     const path = String(from).split(/[?#]/, 1)[0];
     return path.slice(path.lastIndexOf('/') + 1) || String(from);
   }

@@ -16,7 +16,9 @@ export class SourceError extends Error {
 
 /** The source of whatever a file can be opened from. */
 export function sourceOf(from, options = {}) {
-  if (typeof from === 'string' || from instanceof URL) {
+  // By names, because each frame of a page has classes of its own.
+  const kind = Object.prototype.toString.call(from).slice(8, -1);
+  if (kind === 'String' || kind === 'URL') {
     const base = globalThis.location?.href;
     let url;
     try {
@@ -28,8 +30,8 @@ export function sourceOf(from, options = {}) {
     const whole = options.ranges === false || url.protocol === 'blob:' || url.protocol === 'data:';
     return whole ? new WholeSource(url, options) : new UrlSource(url, options);
   }
-  if (typeof Blob !== 'undefined' && from instanceof Blob) return new BlobSource(from);
-  if (from instanceof ArrayBuffer) return new BytesSource(new Uint8Array(from));
+  if (kind === 'Blob' || kind === 'File') return new BlobSource(from);
+  if (kind === 'ArrayBuffer' || kind === 'SharedArrayBuffer') return new BytesSource(new Uint8Array(from));
   if (ArrayBuffer.isView(from)) {
     return new BytesSource(new Uint8Array(from.buffer, from.byteOffset, from.byteLength));
   }
