@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_ipc::writer::StreamWriter;
@@ -86,26 +87,27 @@ fn rows(batch: &RecordBatch) -> std::result::Result<Vec<Vec<Option<String>>>, Ar
     let columns = batch.columns().iter().map(in_utc).collect::<std::result::Result<Vec<_>, _>>()?;
     let shown_columns = columns
         .iter()
-        .map(|column| Ok((column, ArrayFormatter::try_new(column, &options)?)))
+        // The nulls of dictionaries and run ends, too.
+        .map(|of| Ok((of.logical_nulls(), ArrayFormatter::try_new(of, &options)?)))
         .collect::<std::result::Result<Vec<_>, ArrowError>>()?;
     let row = |row| {
-        let cell = |(column, values): &(&ArrayRef, ArrayFormatter<'_>)| {
-            // Those of dictionaries and run ends, too.
-            if column.logical_nulls().is_some_and(|nulls| nulls.is_null(row)) {
-                return Ok(None);
+        let cell = |(nulls, values): &(Option<NullBuffer>, ArrayFormatter<'_>)| {
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                return None;
             }
             let mut start = Start::default();
             match values.value(row).write(&mut start) {
                 Ok(()) => {}
                 // The writer wants no more.
                 Err(_) if start.text.ends_with('…') => {}
-                Err(error) => return Err(error),
+                // A value out of the range of its type, say: the others are shown.
+                Err(error) => return Some(shown(&format!("({error})")).into_owned()),
             }
-            Ok(Some(shown(&start.text).into_owned()))
+            Some(shown(&start.text).into_owned())
         };
         shown_columns.iter().map(cell).collect()
     };
-    (0..batch.num_rows()).map(row).collect()
+    Ok((0..batch.num_rows()).map(row).collect())
 }
 
 /// The array with instants in UTC: the names of zones are in a database that a page does not load.
