@@ -152,16 +152,16 @@ fn array(field: &FieldRef, n: usize, rng: &mut fastrand::Rng) -> ArrayRef {
             Arc::new(values.finish())
         }
         DataType::Struct(fields) => {
-            let children = fields.iter().map(|of| array(of, n, rng)).collect();
-            Arc::new(StructArray::new(fields.clone(), children, nulls))
+            let children = fields.iter().map(|of| hidden(array(of, n, rng), nulls.as_ref()));
+            Arc::new(StructArray::new(fields.clone(), children.collect(), nulls))
         }
         DataType::List(element) => {
-            let offsets = lengths(n, rng);
+            let offsets = lengths(n, nulls.as_ref(), rng);
             let values = array(element, offsets.last().map_or(0, |n| *n as usize), rng);
             Arc::new(ListArray::new(element.clone(), offsets, values, nulls))
         }
         DataType::Map(entries, sorted) => {
-            let offsets = lengths(n, rng);
+            let offsets = lengths(n, nulls.as_ref(), rng);
             let below = array(entries, offsets.last().map_or(0, |n| *n as usize), rng);
             let below = below.as_any().downcast_ref::<StructArray>().expect("a struct").clone();
             Arc::new(MapArray::new(entries.clone(), offsets, below, nulls, *sorted))
@@ -170,9 +170,16 @@ fn array(field: &FieldRef, n: usize, rng: &mut fastrand::Rng) -> ArrayRef {
     }
 }
 
-/// Lists of up to three items.
-fn lengths(n: usize, rng: &mut fastrand::Rng) -> OffsetBuffer<i32> {
-    OffsetBuffer::from_lengths((0..n).map(|_| rng.usize(..4)))
+/// Lists of up to three items. Null ones have none.
+fn lengths(n: usize, nulls: Option<&NullBuffer>, rng: &mut fastrand::Rng) -> OffsetBuffer<i32> {
+    let is_null = |i| nulls.is_some_and(|nulls| nulls.is_null(i));
+    OffsetBuffer::from_lengths((0..n).map(|i| if is_null(i) { 0 } else { rng.usize(..4) }))
+}
+
+/// The values of a child, null where its parent is: the visitor of iceberg counts NaNs there, too.
+fn hidden(child: ArrayRef, nulls: Option<&NullBuffer>) -> ArrayRef {
+    let nulls = NullBuffer::union(child.nulls(), nulls);
+    make_array(child.to_data().into_builder().nulls(nulls).build().expect("of its length"))
 }
 
 fn batch(schema: &ArrowSchema, n: usize, rng: &mut fastrand::Rng) -> RecordBatch {
