@@ -215,6 +215,7 @@ mod bytes;
 mod calendar;
 #[cfg(feature = "check")]
 pub mod check;
+mod clock;
 mod compress;
 pub mod crypt;
 mod encoding;

@@ -18,6 +18,7 @@ const LAYERS: [&[&str]; 11] = [
         "trace",
         "bytes",
         "calendar",
+        "clock",
         "span",
         "simd",
         "free_lists",

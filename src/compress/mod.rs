@@ -86,6 +86,7 @@ impl Decompressor {
         match &self.0 {
             Codec::Brotli(codec) => codec.working_bytes(input),
             Codec::Lz4Hadoop(codec) => codec.working_bytes(input),
+            Codec::Zstd(codec) => codec.working_bytes(input),
             _ => 0,
         }
     }
@@ -188,7 +189,8 @@ impl Compression {
             Self::Snappy => cfg!(feature = "snappy"),
             Self::Gzip(_) => cfg!(feature = "gzip"),
             Self::Brotli(_) => cfg!(feature = "brotli"),
-            Self::Zstd(_) => cfg!(feature = "zstd"),
+            // Without C, it is only decompressed.
+            Self::Zstd(_) => cfg!(all(feature = "zstd", not(target_family = "wasm"))),
             Self::Lz4Raw => cfg!(feature = "lz4"),
             Self::Lzo => cfg!(feature = "lzo"),
         }

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
@@ -15,6 +14,7 @@ use arrow_select::filter::filter_record_batch;
 use super::bound::{Bound, BoundNode, PathStep, ReadOf};
 use super::learn::AdaptiveStats;
 use super::nested_bits::within;
+use crate::clock::Instant;
 use crate::error::Result;
 
 /// Rows that passed are copied to a smaller batch if they are fewer than one in this many, before

@@ -1,7 +1,8 @@
 //! [`FilterCounters`] count what a read did for its filter.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+
+use crate::clock::Instant;
 
 /// Counts what a read has done for its filter. One caller takes each count, and adds up what it
 /// takes.

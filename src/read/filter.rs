@@ -8,7 +8,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema as ArrowSchema};
@@ -21,6 +20,7 @@ use super::footer::Footer;
 use super::options::ReadOptions;
 use super::wiring::ReadWiring;
 
+use crate::clock::Instant;
 use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, Result};
 use crate::format::ColumnMetaData;

@@ -7,7 +7,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow_schema::DataType;
 use bytes::Bytes;
@@ -18,6 +17,7 @@ use super::filter::{Filter, LeafFacts, find};
 use super::page_list::PageList;
 use super::plan::{Plan, RowRange};
 use super::supplied::Step;
+use crate::clock::Instant;
 use crate::crypt::{ChunkDecryptor, Module, opened};
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{ColumnIndex, OffsetIndex};

@@ -12,7 +12,7 @@ use crate::read::{
     Latency, OnDamage, ReadAhead, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput,
     VirtualColumn,
 };
-use crate::schema::{Dictionaries, MatchBy, Projection, TextColumns};
+use crate::schema::{Dictionaries, MatchBy, NameMapping, Projection, TextColumns};
 use crate::selection::{DeletionVector, RowSelection};
 use crate::variant::VariantPath;
 
@@ -258,6 +258,14 @@ impl<S> Reader<S> {
     ) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         self.options.arrow.text = TextColumns::Named(names);
+        self
+    }
+
+    /// Gives field ids to the fields of a file that has none, by their names. It stands before
+    /// [`Reader::target`], which finds fields by their ids.
+    #[must_use]
+    pub fn name_mapping(mut self, mapping: NameMapping) -> Self {
+        self.options.arrow = self.options.arrow.with_name_mapping(mapping);
         self
     }
 

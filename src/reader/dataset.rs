@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::io::{ReopenedFile, Source, find_files};
 use crate::predicate::Predicate;
 use crate::read::{OnDamage, Plan, Progress};
-use crate::schema::MatchBy;
+use crate::schema::{MatchBy, NameMapping};
 
 /// Several files that are read as one: their rows follow in the order of the files.
 ///
@@ -136,6 +136,14 @@ impl<S> Dataset<S> {
     #[must_use]
     pub fn filter(mut self, predicate: Predicate) -> Self {
         let with = |reader: Reader<S>| reader.filter(predicate.clone());
+        self.readers = self.readers.into_iter().map(with).collect();
+        self
+    }
+
+    /// Gives field ids to the fields of files that have none, as [`Reader::name_mapping`].
+    #[must_use]
+    pub fn name_mapping(mut self, mapping: NameMapping) -> Self {
+        let with = |reader: Reader<S>| reader.name_mapping(mapping.clone());
         self.readers = self.readers.into_iter().map(with).collect();
         self
     }

@@ -3,6 +3,7 @@
 use arrow_schema::{SchemaRef, TimeUnit};
 
 use super::match_by::MatchBy;
+use super::name_mapping::NameMapping;
 
 /// Chooses how the columns of a file become Arrow fields.
 ///
@@ -33,6 +34,7 @@ pub struct ArrowOptions {
     pub(crate) target: Option<SchemaRef>,
     /// How fields of the target find theirs in the file.
     pub(crate) match_by: MatchBy,
+    pub(crate) name_mapping: Option<NameMapping>,
 }
 
 /// The columns that are read without expanding their dictionaries, as `Dictionary(Int32, _)`.
@@ -82,6 +84,7 @@ impl Default for ArrowOptions {
             hint_use: HintUse::All,
             target: None,
             match_by: MatchBy::Name,
+            name_mapping: None,
         }
     }
 }
@@ -130,13 +133,21 @@ impl ArrowOptions {
         self
     }
 
+    /// Gives field ids to the fields of a file that has none, for a target that is matched by
+    /// [`MatchBy::FieldId`]. Default: a file has its own alone.
+    #[must_use]
+    pub fn with_name_mapping(mut self, mapping: NameMapping) -> Self {
+        self.name_mapping = Some(mapping);
+        self
+    }
+
     /// Sets the schema of the rows: its fields, in its order, whatever the file has.
     ///
     /// Types may be wider than those of the file, but nothing may be lost. A nullable field that
     /// the file does not have is all null, also inside structs, lists and maps. A field that may be
     /// null in the file must be nullable in the target. Only the target decides the types: the hint
-    /// and the other options except `int96` and `match_by` are ignored. A projection then chooses
-    /// among the fields of the target.
+    /// and the other options except `int96`, `match_by` and the name mapping are ignored. A
+    /// projection then chooses among the fields of the target.
     #[must_use]
     pub fn with_target(mut self, target: SchemaRef, match_by: MatchBy) -> Self {
         self.target = Some(target);

@@ -29,6 +29,8 @@ pub(super) struct Mapper<'a> {
     pub(super) crs: CrsTexts<'a>,
     /// BYTE_ARRAY leaves without annotation that are strings.
     pub(super) text: HashSet<usize>,
+    /// Field ids of nodes that have none in the file.
+    pub(super) ids: HashMap<u32, i32>,
 }
 
 /// The innermost list around a node, which its levels count from.
@@ -82,6 +84,11 @@ impl Mapper<'_> {
                 })
                 .collect(),
         }
+    }
+
+    /// The field id of a node: its own, or that of the name mapping.
+    pub(super) fn field_id(&self, node: Node<'_>) -> Option<i32> {
+        node.field_id().or_else(|| self.ids.get(&node.index()).copied())
     }
 
     /// Maps a top-level field in full.
@@ -313,7 +320,7 @@ impl Mapper<'_> {
         // Even if the schema says otherwise, because an array of nulls holds nothing else.
         let nullable = nullable == Nullable::Yes || data_type == DataType::Null;
         let field = Field::new(node.name(), data_type, nullable);
-        let field_id = node.field_id();
+        let field_id = self.field_id(node);
         if field_id.is_none() && marker.is_none() {
             return Arc::new(field);
         }

@@ -212,6 +212,11 @@ impl<'a> Node<'a> {
         self.schema.elements.get(self.index)
     }
 
+    /// The position of the element among those of the schema.
+    pub(super) fn index(self) -> u32 {
+        self.index
+    }
+
     /// The properties of the element that need no decoding.
     pub(super) fn head(self) -> &'a ElementHead {
         self.schema.elements.head(self.index)

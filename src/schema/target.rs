@@ -52,7 +52,8 @@ pub(super) fn to_target(
     };
     let by = mapper.options.match_by;
     let mut retarget = Retarget { file, by, groups, path: Vec::new() };
-    let ids = FieldIds::new(by, schema.fields(), || file.fields().map(|node| node.field_id()));
+    let ids =
+        FieldIds::new(by, schema.fields(), || file.fields().map(|node| mapper.field_id(node)));
     let shapes = schema.fields().iter().map(|wanted| {
         let found = match ids.find(wanted, |name| file.field_named(name)) {
             Named::One(position) => file.field(position),

@@ -49,7 +49,8 @@ pub(crate) fn map_to_arrow(
     groups: Groups,
 ) -> Result<Mapping> {
     let text = text_leaves(schema, &options.text)?;
-    let mapper = Mapper { options, crs: CrsTexts::new(key_values), text };
+    let ids = options.name_mapping.as_ref().map(|mapping| mapping.ids(schema)).unwrap_or_default();
+    let mapper = Mapper { options, crs: CrsTexts::new(key_values), text, ids };
     if let Some(target) = &options.target {
         return target::to_target(schema, &mapper, projection, target, groups);
     }

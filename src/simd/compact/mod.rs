@@ -7,9 +7,11 @@
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vectors;
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::Level;
 use super::bitmap::{Bitmap, WORD};
 use super::native::PlainOldData;
-use super::{Isa, Kernel, Level};
+use super::{Isa, Kernel};
 
 /// Keeps those values from `start` on whose bits of `keep`, from `first` on, are set; bits beyond
 /// the end count as not set.

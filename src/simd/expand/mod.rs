@@ -15,9 +15,11 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::Level;
 use super::bitmap::{Bitmap, WORD};
 use super::native::PlainOldData;
-use super::{Isa, Kernel, Level};
+use super::{Isa, Kernel};
 use scalar::Block;
 
 /// Moves the values from `start` on to the set bits of `validity[first..first + slots]`; the slots

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use marquetry::arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use marquetry::format::*;
-use marquetry::schema::{Dictionaries, MatchBy};
+use marquetry::schema::{Dictionaries, FIELD_ID_KEY, MatchBy, NameMapping};
 use marquetry::{ErrorKind, Reader, Spec};
 use serde_json::{Value, json};
 
@@ -649,4 +649,78 @@ fn the_widenings_of_table_formats_are_read_exactly() {
         let error = Reader::new(file.clone()).expect("a file").target(target, MatchBy::Name);
         assert_eq!(error.expect_err(name).kind(), ErrorKind::Usage, "{name} as {wanted}");
     }
+}
+
+/// A field with an id.
+fn numbered(name: &str, id: i32, data_type: DataType) -> Field {
+    let id = [(FIELD_ID_KEY.to_owned(), id.to_string())].into();
+    Field::new(name, data_type, true).with_metadata(id)
+}
+
+#[test]
+fn a_name_mapping_gives_ids_at_every_depth_to_a_file_that_has_none() {
+    let mapping = r#"[
+        {"field-id": 1, "names": ["row", "id"]},
+        {"field-id": 2, "names": ["stops"], "fields": [
+            {"field-id": 3, "names": ["element"], "fields": [
+                {"field-id": 4, "names": ["lat"]}, {"field-id": 5, "names": ["name"]}]}]},
+        {"field-id": 6, "names": ["tags"], "fields": [
+            {"field-id": 7, "names": ["key"]}, {"field-id": 8, "names": ["value"]}]},
+        {"field-id": 9, "names": ["vendor of old"]},
+        {"names": ["payment"]}]"#;
+    let mapping = NameMapping::from_json(mapping).expect("a mapping");
+    // Names of other fields of the file, so that a field found by its name would be seen.
+    let stop = Fields::from(vec![
+        numbered("lat", 5, DataType::Utf8),
+        numbered("name", 4, DataType::Float64),
+        numbered("lon", 10, DataType::Float64),
+    ]);
+    let stops = DataType::List(Arc::new(numbered("element", 3, DataType::Struct(stop))));
+    let entries = Fields::from(vec![
+        numbered("key", 7, DataType::Utf8).with_nullable(false),
+        numbered("value", 8, DataType::Utf8),
+    ]);
+    let entries = Field::new("entries", DataType::Struct(entries), false);
+    let target = Arc::new(Schema::new(vec![
+        numbered("fare", 1, DataType::Int64),
+        numbered("halts", 2, stops),
+        numbered("marks", 6, DataType::Map(Arc::new(entries), false)),
+        numbered("vendor", 9, DataType::Utf8),
+        numbered("payment", 11, DataType::Utf8),
+    ]));
+    let plain = rows(&read_with(open("trips")).expect("rows"));
+    let reader = open("trips")
+        .name_mapping(mapping.clone())
+        .target(target.clone(), MatchBy::FieldId)
+        .expect("reachable");
+    let found = rows(&read_with(reader).expect("rows"));
+    assert_eq!(found.len(), plain.len());
+    let places = open("trips").schema().expect("a schema");
+    let of = |name: &str| places.index_of(name).expect("a column");
+    let (mut stops, mut tags) = (0, 0);
+    for (found, plain) in found.iter().zip(&plain) {
+        assert_eq!(found[0], plain[of("id")]);
+        let halts = found[1].as_array().expect("a list");
+        for (halt, stop) in halts.iter().zip(plain[of("stops")].as_array().expect("a list")) {
+            assert_eq!([&halt["lat"], &halt["name"]], [&stop["name"], &stop["lat"]]);
+            assert_eq!(halt["lon"], Value::Null, "its id is not that of lon");
+            stops += 1;
+        }
+        assert_eq!(found[2], plain[of("tags")]);
+        tags += usize::from(found[2] != json!([]));
+        assert_eq!([&found[3], &found[4]], [&Value::Null, &Value::Null]);
+    }
+    assert!(stops > 0 && tags > 0);
+    // What the mapping names, the schema has.
+    let schema = open("trips").name_mapping(mapping.clone()).schema().expect("a schema");
+    assert_eq!(schema.field(of("id")).metadata().get(FIELD_ID_KEY), Some(&"1".to_owned()));
+    assert!(!schema.field(of("fare")).metadata().contains_key(FIELD_ID_KEY));
+
+    // A file that has some id is read by its own.
+    let element = filled!(SchemaElement { field_id: Some(3), ..required("id", Type::Int32) });
+    let file = bytes::Bytes::from(file(vec![element], 6, vec![coded_ints()]));
+    let reader = Reader::new(file).expect("a footer").name_mapping(mapping);
+    let reader = reader.target(target, MatchBy::FieldId).expect("reachable").project(["fare"]);
+    let found = rows(&read_with(reader.expect("a column")).expect("rows"));
+    assert!(found.iter().all(|row| row[0] == Value::Null), "{found:?}");
 }
