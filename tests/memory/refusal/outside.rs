@@ -3,6 +3,7 @@
 /// The file, as [`super::sites::Site`] names it, and the thing that is allocated there.
 pub const OUTSIDE: &[(&str, &str)] = &[
     ("compress/snappy.rs", "the table of the codec, of a constant size"),
+    ("inspect/levels.rs", "a block of levels; without it, values are not shown"),
     ("inspect/regions.rs", "a stable sort of the standard library"),
     ("io/encode.rs", "lists with an entry for each column"),
     ("io/job_queue.rs", "lists with an entry for each column"),
