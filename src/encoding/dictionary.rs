@@ -129,7 +129,7 @@ impl Indices {
                 }
                 Run::Packed(packed) => {
                     let start = out.len();
-                    memory::room(out, packed.len())?;
+                    memory::room(out, packed.len() + 8)?;
                     packed.unpack(out);
                     compact(out, start, selection, at);
                     at += packed.len();

@@ -252,7 +252,7 @@ impl Hybrid {
                     left -= n;
                 }
                 Run::Packed(packed) => {
-                    memory::room(out, packed.len())?;
+                    memory::room(out, packed.len() + 8)?;
                     packed.unpack(out);
                     left -= packed.len();
                 }

@@ -13,6 +13,7 @@ use super::value::{Items, ShownColumn, Value};
 use crate::encoding::legacy::{BitOrder, BitPacked};
 use crate::encoding::rle::{BitWidth, Hybrid, Run};
 use crate::error::Result;
+use crate::memory;
 
 /// The levels of a page, of one sort.
 #[derive(Debug, Clone)]
@@ -163,7 +164,10 @@ impl LevelRuns {
                             self.left -= n;
                             return Ok((level(value), n as u64));
                         }
-                        Run::Packed(packed) => packed.unpack(&mut self.block),
+                        Run::Packed(packed) => {
+                            memory::room(&mut self.block, packed.len() + 8)?;
+                            packed.unpack(&mut self.block);
+                        }
                     }
                 }
                 LevelSource::BitPacked(packed) => {

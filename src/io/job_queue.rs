@@ -136,7 +136,7 @@ enum Failure {
 }
 
 impl<T> Results<T> {
-    /// None yet, of so many columns.
+    /// None yet, of this number of columns.
     pub(super) fn of_columns(columns: usize) -> Self {
         let state = ResultsSoFar { left: columns, columns: Vec::new(), failure: None };
         Self { state: Mutex::new(state), done: Condvar::new() }

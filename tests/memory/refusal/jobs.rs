@@ -159,8 +159,9 @@ fn inspect(file: &File) -> Result<Outcome> {
             *bytes +=
                 span.bytes().map(|piece| piece.map(|p| p.len() as u64)).sum::<Result<u64>>()?;
             if let Some(slots) = span.slots() {
+                // Their texts may lack what a dictionary without memory would tell.
                 for slot in slots {
-                    *bytes += slot?.text.len() as u64;
+                    *bytes += slot?.count;
                 }
             }
             for inside in [span.children(), span.decompressed(), span.decrypted()] {

@@ -176,7 +176,7 @@ fn a_refused_allocation_that_a_file_or_a_batch_sizes_is_an_error() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    assert!(errors > 100, "the test would find nothing: {errors} errors");
+    assert!(errors > 50, "the test would find nothing: {errors} errors");
 }
 
 /// Prints what becomes of every refused allocation, and where processes end. A part of the titles
@@ -217,6 +217,8 @@ fn every_refused_allocation() {
                     of_job[kind] += 1;
                     let site = &sites[number];
                     match end {
+                        // After a refusal the job may go on to another site.
+                        End::Abort if mode == Mode::Rest && sites.iter().any(is_outside) => {}
                         End::Abort => {
                             let titles = aborts.entry(site.clone()).or_default();
                             titles.insert(format!("{title}, {mode:?}"));
