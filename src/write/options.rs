@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::Schema as ArrowSchema;
+use arrow_schema::{Field, Schema as ArrowSchema};
 
 use super::sorting::{SortColumn, SortOrder};
 use crate::compress::Compression;
@@ -14,7 +14,7 @@ use crate::format::{Encoding, KeyValue};
 use crate::geo::GeoOptions;
 use crate::page::PageVersion;
 use crate::schema::{Leaf, Schema};
-use crate::variant::{VariantArray, VariantShredding};
+use crate::variant::{VariantPlaces, VariantShredding};
 
 /// Which statistics are collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -406,10 +406,12 @@ impl WriteOptions {
     }
 
     /// Sets which parts of the values of a VARIANT column become columns of their own: for the
-    /// column with this name, or for all whose names match a pattern with `*` for any text. Later
-    /// settings win. Columns in structs and lists are not shredded. Default: none is, and values
-    /// that come shredded stay shredded. Options for single leaves of a shape that is inferred
-    /// cannot be set, because the leaves are not known yet: name the whole column.
+    /// column with this path, or for all whose paths match a pattern with `*` for any text. A
+    /// column inside others has their names before its own, those of lists and maps as in Parquet:
+    /// `struct.payload`, `lists.list.element`, `map.key_value.value`. Later settings win. Default:
+    /// none is shredded, and values that come shredded stay shredded. Options for single leaves of
+    /// a shape that is inferred cannot be set, because the leaves are not known yet: name the whole
+    /// column.
     ///
     /// ```
     /// use marquetry::WriteOptions;
@@ -431,27 +433,36 @@ impl WriteOptions {
         self
     }
 
-    /// How each top-level column is shredded.
+    /// How the VARIANT columns in each top-level column are shredded, with their paths.
     ///
     /// # Errors
     /// `Usage` if a setting is for no VARIANT column.
-    pub(crate) fn shredding_of(&self, schema: &ArrowSchema) -> Result<Vec<VariantShredding>> {
-        let mut out = vec![VariantShredding::Stored; schema.fields().len()];
-        for (pattern, shredding) in &self.shredding {
-            let mut found = false;
-            for (field, out) in schema.fields().iter().zip(&mut out) {
-                if VariantArray::is_variant(field) && matches(pattern, field.name()) {
-                    found = true;
-                    out.clone_from(shredding);
+    pub(crate) fn shredding_of(
+        &self,
+        schema: &ArrowSchema,
+    ) -> Result<Vec<VariantPlaces<(String, VariantShredding)>>> {
+        let mut found = vec![false; self.shredding.len()];
+        let mut of = |path: &str, _: &Field, _: Option<&Field>| {
+            let mut shredding = None;
+            for ((pattern, of), found) in self.shredding.iter().zip(&mut found) {
+                if matches(pattern, path) {
+                    (*found, shredding) = (true, Some(of));
                 }
             }
-            if !found && pattern != "*" {
-                return Err(Error::usage(format_args!(
-                    "shredding is set for \"{pattern}\", and there is no such VARIANT column"
-                )));
-            }
+            let shredding = shredding.filter(|of| **of != VariantShredding::Stored);
+            Ok(shredding.map(|of| (path.to_owned(), of.clone())))
+        };
+        let fields = schema.fields().iter();
+        let out = fields.map(|field| VariantPlaces::find(field, None, &mut of));
+        let out = out.collect::<Result<_>>()?;
+        let missing = self.shredding.iter().zip(found);
+        let missing = missing.map(|((pattern, _), found)| (pattern, found));
+        match missing.into_iter().find(|(pattern, found)| !found && *pattern != "*") {
+            None => Ok(out),
+            Some((pattern, _)) => Err(Error::usage(format_args!(
+                "shredding is set for \"{pattern}\", and there is no such VARIANT column"
+            ))),
         }
-        Ok(out)
     }
 
     /// The options for a file of these leaves alone, which is a part of another: what is said of

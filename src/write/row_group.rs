@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, FieldRef};
 
 use super::column::{ChunkEncoder, EncodedChunk, Parallelism};
 use super::context::EncoderContext;
@@ -17,15 +17,15 @@ use crate::crypt::LeafProtection;
 use crate::error::{Error, Result};
 use crate::format::{ColumnChunk, RowGroup, SortingColumn};
 use crate::schema::{Leaf, Shape};
-use crate::variant::{VariantArray, VariantShape};
+use crate::variant::{VariantArray, VariantPlaces, VariantShape};
 
 /// The properties that all row groups of a file share.
 #[derive(Debug)]
 pub(crate) struct RowGroupLayout {
     /// The schema that batches must have.
     pub(crate) arrow: arrow_schema::SchemaRef,
-    /// For each of its columns, the shape that a VARIANT is shredded into.
-    pub(crate) variants: Vec<Option<VariantShape>>,
+    /// The shapes that VARIANT columns in each of its columns are shredded into.
+    pub(crate) variants: Vec<VariantPlaces<VariantShape>>,
     /// One for each column of the batches.
     pub(crate) shapes: Vec<Shape>,
     /// The leaves, depth-first.
@@ -61,7 +61,7 @@ impl PendingRowGroup {
             let bytes = array_bytes(column);
             *sum += bytes;
             // A VARIANT may be shredded, which copies it.
-            self.memory += if VariantArray::is_variant(field) { 2 * bytes } else { bytes };
+            self.memory += if has_variant(field) { 2 * bytes } else { bytes };
         }
         self.batches.push(batch);
     }
@@ -131,10 +131,12 @@ impl PendingRowGroup {
         }
         for batch in &self.batches {
             let array = batch.column(column.column);
-            match layout.variants.get(column.column).and_then(Option::as_ref) {
-                Some(variant) => {
-                    let shredded: ArrayRef =
-                        Arc::new(VariantArray::try_from(array)?.shred(variant)?);
+            match layout.variants.get(column.column).filter(|places| !places.is_none()) {
+                Some(places) => {
+                    let shredded = places.convert(array, None, &mut |shape, variant, _| {
+                        let shredded: ArrayRef = Arc::new(variant.shred(shape)?);
+                        Ok(shredded)
+                    })?;
                     shred(&shredded, shape, &mut out)?;
                 }
                 None => shred(array, shape, &mut out)?,
@@ -165,6 +167,22 @@ impl PendingRowGroup {
 pub(crate) struct BatchColumn {
     pub(crate) column: usize,
     pub(crate) leaves: std::ops::Range<usize>,
+}
+
+/// Whether a column is or has a VARIANT.
+fn has_variant(field: &Field) -> bool {
+    let below = |fields: &[FieldRef]| fields.iter().any(|field| has_variant(field));
+    VariantArray::is_variant(field)
+        || match field.data_type() {
+            DataType::Struct(fields) => below(fields),
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _)
+            | DataType::Map(item, _) => below(std::slice::from_ref(item)),
+            _ => false,
+        }
 }
 
 /// Bytes of the rows of a batch; a slice counts only its own rows.
