@@ -41,6 +41,7 @@
 //! | see what takes the time | the feature `tracing`: spans of the target `marquetry` |
 //! | choose the threads for reading | [`Reader::threads`], `Reader::pool` |
 //! | choose the threads for writing | [`RowGroupEncoder::with_threads`] |
+//! | write row groups of very many columns in little memory | [`WriteOptions::with_spill`] |
 //! | bound the memory of reading | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`] |
 //! | bound the memory of writing | [`WriteOptions::with_memory`] |
 //! | read from a source of your own, write into a sink of your own | [`io::Source`], [`io::Sink`] |

@@ -18,7 +18,7 @@ use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::write::{
     BatchColumn, CheckedSortOrder, EncodedChunk, EncodedRowGroup, MAX_IN_FLIGHT, Parallelism,
-    PendingRowGroup, RowGroupEncryption, RowGroupLayout, SingleThread,
+    RowGroupEncryption, RowGroupLayout, ShreddedRows, SingleThread, encode_leaf,
 };
 
 /// The threads that encode.
@@ -38,6 +38,11 @@ impl EncodeThreads {
     /// calling one waits.
     pub(crate) fn new(threads: usize) -> Result<Self> {
         if threads <= 1 { Ok(Self::Serial) } else { Pool::new(threads).map(Self::Pool) }
+    }
+
+    /// These threads, for work that the calling one waits for.
+    pub(crate) fn parallelism(&self) -> impl Parallelism {
+        NewThreads(self.workers().map_or(1, Pool::threads))
     }
 
     fn workers(&self) -> Option<&Pool> {
@@ -77,20 +82,21 @@ impl InFlight {
         Self { threads, queue: Arc::default(), groups: VecDeque::new() }
     }
 
-    /// Begins to encode a row group; encrypts it too if it is known which one of its file it is.
+    /// Begins to encode a row group, or some leaves of one; encrypts it too if it is known which
+    /// one of its file it is.
     pub(crate) fn begin(
         &mut self,
         layout: &Arc<RowGroupLayout>,
-        pending: PendingRowGroup,
+        rows: Box<dyn ShreddedRows>,
         encryption: Option<RowGroupEncryption>,
     ) {
-        let columns = pending.columns(layout);
+        let columns = rows.columns(layout);
         let state = EncodingState { left: columns.len(), ..EncodingState::default() };
         let mut jobs: Vec<usize> = (0..columns.len()).collect();
         let group = Arc::new(EncodingGroup {
             layout: layout.clone(),
             columns,
-            pending,
+            rows,
             encryption,
             state: Mutex::new(state),
             done: Condvar::new(),
@@ -98,7 +104,7 @@ impl InFlight {
         self.groups.push_back(group.clone());
         let workers = self.threads.workers();
         if workers.is_some() {
-            jobs.sort_by_key(|&column| std::cmp::Reverse(group.pending.column_bytes(column)));
+            jobs.sort_by_key(|&column| std::cmp::Reverse(group.rows.column_bytes(column)));
         }
         let jobs = jobs.into_iter().map(|column| Job { group: group.clone(), column });
         self.queue.begin(jobs, workers);
@@ -128,7 +134,7 @@ impl InFlight {
         let chunks = chunks.into_iter().flat_map(|(_, chunks)| chunks).collect();
         let sorting = group.layout.sorting.as_ref().map(CheckedSortOrder::columns);
         let layout = group.layout.clone();
-        Ok(Some(EncodedRowGroup { rows: group.pending.rows(), layout, chunks, sorting }))
+        Ok(Some(EncodedRowGroup { rows: group.rows.rows(), layout, chunks, sorting }))
     }
 
     /// Forgets all row groups. Each thread finishes at most the column that it encodes.
@@ -223,30 +229,47 @@ impl Parallelism for IdleThreads<'_> {
     }
 
     fn for_each(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                if i >= n {
-                    break;
-                }
-                work(i);
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..n.min(self.threads()) {
-                let helper = std::thread::Builder::new().name("marquetry-pages".to_owned());
-                // If a thread cannot be started, the others do its part.
-                let _ = helper.spawn_scoped(scope, work);
-            }
-            work();
-        });
+        for_each_by(self.threads(), n, work);
     }
+}
+
+/// As many new threads, the calling one among them.
+struct NewThreads(usize);
+
+impl Parallelism for NewThreads {
+    fn threads(&self) -> usize {
+        self.0
+    }
+
+    fn for_each(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
+        for_each_by(self.0, n, work);
+    }
+}
+
+fn for_each_by(threads: usize, n: usize, work: &(dyn Fn(usize) + Sync)) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= n {
+                break;
+            }
+            work(i);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..n.min(threads) {
+            let helper = std::thread::Builder::new().name("marquetry-pages".to_owned());
+            // If a thread cannot be started, the others do its part.
+            let _ = helper.spawn_scoped(scope, work);
+        }
+        work();
+    });
 }
 
 struct EncodingGroup {
     layout: Arc<RowGroupLayout>,
-    pending: PendingRowGroup,
+    rows: Box<dyn ShreddedRows>,
     encryption: Option<RowGroupEncryption>,
     columns: Vec<BatchColumn>,
     state: Mutex<EncodingState>,
@@ -300,10 +323,11 @@ impl EncodingGroup {
         let Some(column) = self.columns.get(column) else {
             return Ok(Vec::new());
         };
-        let leaves = self.pending.shred(&self.layout, column)?;
+        let leaves = self.rows.shred(&self.layout, column)?;
         let leaves = column.leaves.clone().zip(&leaves);
         let encode = |(leaf, shredded)| {
-            let mut chunk = self.pending.encode(&self.layout, leaf, shredded, parallelism)?;
+            let rows = self.rows.rows();
+            let mut chunk = encode_leaf(&self.layout, leaf, shredded, rows, parallelism)?;
             if let Some(encryption) = &self.encryption {
                 encryption.encrypt(leaf, &mut chunk)?;
             }

@@ -11,6 +11,7 @@ mod threads;
 mod pool;
 mod encode;
 mod sink;
+mod temporary;
 mod source;
 mod reopened;
 mod found_files;
@@ -41,3 +42,5 @@ pub(crate) use source::Indexed;
 pub use source::Source;
 #[cfg(feature = "async")]
 pub use stream::*;
+pub use temporary::TempFolder;
+pub(crate) use temporary::TemporaryFile;

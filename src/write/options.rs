@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema as ArrowSchema};
 
 use super::sorting::{SortColumn, SortOrder};
+use super::spill_store::SpillStore;
 use crate::compress::Compression;
 use crate::crypt::Encryption;
 use crate::encoding::choose::{Profile, is_legal};
@@ -104,6 +105,7 @@ pub struct WriteOptions {
     pub(crate) row_group_rows: u64,
     pub(crate) row_group_bytes: u64,
     pub(crate) memory: u64,
+    pub(crate) spill: Option<Arc<dyn SpillStore>>,
     pub(crate) checksums: bool,
     pub(crate) chunking: Option<ChunkingOptions>,
     pub(crate) bound_bytes: usize,
@@ -130,6 +132,7 @@ impl Default for WriteOptions {
             row_group_rows: 1 << 20,
             row_group_bytes: 128 << 20,
             memory: 1 << 30,
+            spill: None,
             checksums: true,
             chunking: None,
             bound_bytes: 64,
@@ -257,10 +260,41 @@ impl WriteOptions {
     }
 
     /// Memory that the writer may hold, in bytes: batches that are not encoded yet, and encoded row
-    /// groups.
+    /// groups. A row group ends before its rows take more, unless they may
+    /// [spill](WriteOptions::with_spill).
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// Lets rows that do not fit into the [memory](WriteOptions::with_memory) go to a temporary
+    /// file, so that a row group of many columns has as many rows as it is to have by
+    /// [rows](WriteOptions::with_row_group_rows) and [bytes](WriteOptions::with_row_group_bytes).
+    /// Its file is that of a writer with more memory, but that dictionary and run-end arrays are
+    /// written as the values that they stand for. By default nothing goes there.
+    ///
+    /// The temporary file takes about as many bytes as the rows as Arrow arrays, compressed by LZ4;
+    /// only its writer can read it, and if the file is [encrypted](WriteOptions::with_encryption),
+    /// it is, too, as a whole, by a key that is never stored. If it cannot be written, as when the
+    /// disk is full, writing ends with an error (`Io`).
+    ///
+    /// Memory is still needed for a batch as it comes; for all rows of a leaf, so that a row group
+    /// ends before one takes too much; and for the metadata and indexes of all column chunks, and
+    /// bloom filters, until the end of the file.
+    ///
+    /// ```
+    /// use marquetry::WriteOptions;
+    /// use marquetry::io::TempFolder;
+    ///
+    /// let options = WriteOptions::new()
+    ///     .with_memory(256 << 20)
+    ///     .with_row_group_bytes(16 << 30)
+    ///     .with_spill(TempFolder::new("/var/tmp"));
+    /// ```
+    #[must_use]
+    pub fn with_spill(mut self, store: impl SpillStore + 'static) -> Self {
+        self.spill = Some(Arc::new(store));
         self
     }
 

@@ -11,6 +11,7 @@
 )]
 
 mod reading;
+mod spilling;
 mod writing;
 
 #[path = "../support/mod.rs"]

@@ -15,3 +15,4 @@ mod rules;
 #[cfg(feature = "check")]
 mod salvage;
 mod shared_bytes;
+mod spilling;
