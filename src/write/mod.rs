@@ -21,6 +21,7 @@ mod shred;
 mod column;
 pub(crate) mod row_group;
 mod spill;
+mod given_levels;
 mod encrypt;
 mod footer;
 mod layout;
@@ -39,6 +40,7 @@ pub(crate) use column::{EncodedChunk, Parallelism, SingleThread};
 pub(crate) use encrypt::{ModuleSealer, RowGroupEncryption};
 pub(crate) use file::FileAssembler;
 pub(crate) use footer::{IndexWriter, footer, magic, state_paths};
+pub(crate) use given_levels::{GivenEntries, GivenLeaf, GivenLevels, check_siblings};
 pub(crate) use layout::FileLayout;
 pub(crate) use row_group::{
     BatchColumn, PendingRowGroup, RowGroupLayout, ShreddedRows, encode_leaf,
