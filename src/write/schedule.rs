@@ -329,6 +329,8 @@ mod tests {
     use arrow_array::Int64Array;
 
     use super::*;
+    use crate::error::{Error, Result};
+    use crate::write::{SpillFile, SpillStore};
 
     #[test]
     fn a_batch_is_let_go_once_its_rows_are_taken() {
@@ -350,11 +352,18 @@ mod tests {
     /// The rows of each row group, and how many were being encoded when the last of them came.
     fn row_groups(options: &WriteOptions, max_in_flight: usize, batches: &[i64]) -> Vec<usize> {
         let mut schedule = WriteSchedule::new(options);
-        let mut sizes = Vec::new();
+        let (mut sizes, mut spilled) = (Vec::new(), 0);
         let mut run = |schedule: &mut WriteSchedule, next: &dyn Fn(&mut WriteSchedule) -> _| {
             loop {
                 match next(schedule) {
-                    WriteStep::Encode(rows) => sizes.push(rows.rows()),
+                    WriteStep::Encode(rows) => {
+                        sizes.push(std::mem::take(&mut spilled) + rows.rows());
+                    }
+                    WriteStep::Spill(rows) => {
+                        assert_eq!(schedule.in_flight(), 0, "they take memory, too");
+                        spilled += rows.rows();
+                        schedule.spilled(8 * spilled as u64);
+                    }
                     WriteStep::Wait => schedule.encoded(400),
                     WriteStep::Done => return,
                 }
@@ -382,11 +391,29 @@ mod tests {
         assert_eq!(row_groups(&options, 0, &[150]), [64, 64, 22]);
     }
 
+    #[derive(Debug)]
+    struct Nowhere;
+
+    impl SpillStore for Nowhere {
+        fn create(&self) -> Result<Box<dyn SpillFile>> {
+            Err(Error::internal("nothing is written here"))
+        }
+    }
+
+    #[test]
+    fn rows_that_spill_end_by_the_memory_of_a_leaf() {
+        // The memory holds 20 of these rows before they spill, and a leaf of fewer than that.
+        let memory = 8 * 20 * SHARES * HELD_SHARE;
+        let options = WriteOptions::new().with_memory(memory).with_spill(Nowhere);
+        assert_eq!(row_groups(&options, 0, &[10; 30]), [20; 15]);
+    }
+
     #[test]
     fn row_groups_are_the_same_however_many_are_encoded_at_a_time() {
         for options in [
             WriteOptions::new().with_row_group_bytes(1000),
             WriteOptions::new().with_memory(20_000),
+            WriteOptions::new().with_memory(20_000).with_spill(Nowhere),
             WriteOptions::new().with_row_group_rows(333),
         ] {
             let alone = row_groups(&options, 0, &[5000, 10, 7000]);
