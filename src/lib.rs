@@ -41,6 +41,7 @@
 //! | see what takes the time | the feature `tracing`: spans of the target `marquetry` |
 //! | choose the threads for reading | [`Reader::threads`], `Reader::pool` |
 //! | choose the threads for writing | [`RowGroupEncoder::with_threads`] |
+//! | write row groups of very many columns in little memory | [`WriteOptions::with_spill`] |
 //! | bound the memory of reading | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`] |
 //! | bound the memory of writing | [`WriteOptions::with_memory`] |
 //! | read from a source of your own, write into a sink of your own | [`io::Source`], [`io::Sink`] |
@@ -70,6 +71,7 @@
 //! | know what was written, for a table format | [`WriteReport`] |
 //! | encode on threads of your own | [`Writer::encoder`], [`Writer::append`] |
 //! | write into a Parquet schema of your own | [`RowGroupEncoder::with_schema`] |
+//! | write levels and values that you shredded yourself | [`RowGroupEncoder::leaves`] |
 //! | read an encrypted file | `Reader::open_encrypted`, `crypt::Decryption` |
 //! | encrypt a file, or columns of it | `WriteOptions::with_encryption`; `examples/encrypt.rs` |
 //! | change the keys of a file without decoding its pages | `rewrite::recrypt` |
@@ -289,7 +291,7 @@ pub use write::row_group::EncodedRowGroup;
 pub use write::sorting::SortColumn;
 #[cfg(feature = "async")]
 pub use writer::AsyncWriter;
-pub use writer::{RowGroupEncoder, Writer};
+pub use writer::{LeafWriter, RowGroupEncoder, Writer};
 
 /// The snippets of the README, as tests.
 #[cfg(doctest)]

@@ -22,6 +22,7 @@ mod aad;
 mod signature;
 mod cipher;
 mod key;
+mod temporary;
 mod chunk_decryptor;
 mod encrypt;
 mod decrypt;
@@ -34,6 +35,7 @@ pub(crate) use self::{
     chunk_decryptor::{ChunkDecryptor, opened},
     decrypt::FileDecryptor,
     encrypt::{ChunkEncryptor, FileEncryptor, LeafProtection},
+    temporary::TemporaryKey,
 };
 pub use self::{
     decrypt::Decryption,

@@ -8,12 +8,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::job_queue::{ColumnGroup, Job, Queue, Results};
+use super::job_queue::{ColumnGroup, Job, NewThreads, Queue, Results};
 use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::write::{
     BatchColumn, CheckedSortOrder, EncodedChunk, EncodedRowGroup, MAX_IN_FLIGHT, Parallelism,
-    PendingRowGroup, RowGroupEncryption, RowGroupLayout,
+    RowGroupEncryption, RowGroupLayout, ShreddedRows, encode_leaf,
 };
 
 /// The threads that encode.
@@ -44,6 +44,11 @@ impl EncodeThreads {
         .filter(|pool| pool.has_threads())
     }
 
+    /// These threads, for work that the calling one waits for.
+    pub(crate) fn parallelism(&self) -> impl Parallelism {
+        NewThreads(self.workers().map_or(1, Pool::threads))
+    }
+
     /// The pool whose threads may wait for a row group. `None` if the calling thread is to.
     #[cfg_attr(not(feature = "async"), allow(dead_code))]
     pub(crate) fn pool_of_jobs(&self) -> Option<Pool> {
@@ -72,22 +77,23 @@ impl InFlight {
         Self { threads, queue: Arc::default(), groups: VecDeque::new() }
     }
 
-    /// Begins to encode a row group; encrypts it too if it is known which one of its file it is.
+    /// Begins to encode a row group, or some leaves of one; encrypts it too if it is known which
+    /// one of its file it is.
     pub(crate) fn begin(
         &mut self,
         layout: &Arc<RowGroupLayout>,
-        pending: PendingRowGroup,
+        rows: Box<dyn ShreddedRows>,
         encryption: Option<RowGroupEncryption>,
     ) {
-        let columns = pending.columns(layout);
+        let columns = rows.columns(layout);
         let mut jobs: Vec<usize> = (0..columns.len()).collect();
         let results = Results::of_columns(columns.len());
         let layout = layout.clone();
-        let group = Arc::new(EncodingGroup { layout, columns, pending, encryption, results });
+        let group = Arc::new(EncodingGroup { layout, columns, rows, encryption, results });
         self.groups.push_back(group.clone());
         let workers = self.threads.workers();
         if workers.is_some() {
-            jobs.sort_by_key(|&column| std::cmp::Reverse(group.pending.column_bytes(column)));
+            jobs.sort_by_key(|&column| std::cmp::Reverse(group.rows.column_bytes(column)));
         }
         let jobs = jobs.into_iter().map(|column| Job { group: group.clone(), column });
         self.queue.begin(jobs, workers);
@@ -106,7 +112,7 @@ impl InFlight {
         let chunks = group.results.take()?.into_iter().flatten().collect();
         let sorting = group.layout.sorting.as_ref().map(CheckedSortOrder::columns);
         let layout = group.layout.clone();
-        Ok(Some(EncodedRowGroup { rows: group.pending.rows(), layout, chunks, sorting }))
+        Ok(Some(EncodedRowGroup { rows: group.rows.rows(), layout, chunks, sorting }))
     }
 
     /// Forgets all row groups. Each thread finishes at most the column that it encodes.
@@ -126,7 +132,7 @@ impl Drop for InFlight {
 
 struct EncodingGroup {
     layout: Arc<RowGroupLayout>,
-    pending: PendingRowGroup,
+    rows: Box<dyn ShreddedRows>,
     encryption: Option<RowGroupEncryption>,
     columns: Vec<BatchColumn>,
     results: Results<Vec<EncodedChunk>>,
@@ -143,10 +149,11 @@ impl EncodingGroup {
         let Some(column) = self.columns.get(column) else {
             return Ok(Vec::new());
         };
-        let leaves = self.pending.shred(&self.layout, column)?;
+        let leaves = self.rows.shred(&self.layout, column)?;
         let leaves = column.leaves.clone().zip(&leaves);
         let encode = |(leaf, shredded)| {
-            let mut chunk = self.pending.encode(&self.layout, leaf, shredded, parallelism)?;
+            let rows = self.rows.rows();
+            let mut chunk = encode_leaf(&self.layout, leaf, shredded, rows, parallelism)?;
             if let Some(encryption) = &self.encryption {
                 encryption.encrypt(leaf, &mut chunk)?;
             }

@@ -101,18 +101,34 @@ impl Parallelism for IdleThreads<'_> {
     }
 
     fn for_each(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
-        let next = AtomicUsize::new(0);
-        let helpers = n.min(self.threads()).saturating_sub(1);
-        work_with(helpers, "marquetry-pages", || {
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                if i >= n {
-                    break;
-                }
-                work(i);
-            }
-        });
+        for_each_by(self.threads(), n, work);
     }
+}
+
+/// As many new threads, the calling one among them.
+pub(super) struct NewThreads(pub(super) usize);
+
+impl Parallelism for NewThreads {
+    fn threads(&self) -> usize {
+        self.0
+    }
+
+    fn for_each(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
+        for_each_by(self.0, n, work);
+    }
+}
+
+fn for_each_by(threads: usize, n: usize, work: &(dyn Fn(usize) + Sync)) {
+    let next = AtomicUsize::new(0);
+    work_with(n.min(threads).saturating_sub(1), "marquetry-pages", || {
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= n {
+                break;
+            }
+            work(i);
+        }
+    });
 }
 
 /// The results of the columns of a row group.

@@ -12,6 +12,7 @@ mod pool;
 mod job_queue;
 mod encode;
 mod sink;
+mod temporary;
 mod source;
 mod reopened;
 mod found_files;
@@ -42,3 +43,5 @@ pub(crate) use source::Indexed;
 pub use source::Source;
 #[cfg(feature = "async")]
 pub use stream::*;
+pub use temporary::TempFolder;
+pub(crate) use temporary::TemporaryFile;

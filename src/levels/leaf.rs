@@ -12,13 +12,13 @@ pub(crate) struct LeafLevels {
     max_def: u16,
     max_rep: u16,
     len: usize,
-    def: Def,
-    rep: LevelBuffer,
+    pub(super) def: Def,
+    pub(super) rep: LevelBuffer,
 }
 
 /// Definition levels.
 #[derive(Debug)]
-enum Def {
+pub(super) enum Def {
     /// Levels of any leaf.
     Levels(LevelBuffer),
     /// Levels of a leaf whose maximum is 1, once there is a null: a validity bitmap suffices.

@@ -8,6 +8,7 @@
 
 mod buffer;
 mod leaf;
+mod stored;
 mod validity;
 mod assemble;
 mod codec;

@@ -39,9 +39,19 @@ pub struct LeafEntries {
 }
 
 impl LeafEntries {
+    /// Entries of `rows` rows, for a [`LeafWriter`](crate::LeafWriter), which checks them.
+    pub fn new(
+        rows: usize,
+        definition_levels: Vec<u16>,
+        repetition_levels: Vec<u16>,
+        values: ArrayRef,
+    ) -> Self {
+        Self { rows, definition_levels, repetition_levels, values }
+    }
+
     /// The entries of decoded rows. A run of levels takes no memory before it is written out, so
     /// that what it takes then is counted first.
-    fn new(batch: LeafBatch, rows: usize, leaf: LeafLevel, budget: &Budget) -> Result<Self> {
+    fn of_batch(batch: LeafBatch, rows: usize, leaf: LeafLevel, budget: &Budget) -> Result<Self> {
         let LeafBatch { array, def, rep, max_rep, memory: _decoded, .. } = batch;
         let levels = def.len().saturating_add(rep.len()).saturating_mul(size_of::<u16>());
         let bytes = levels.saturating_add(array.get_buffer_memory_size());
@@ -165,7 +175,7 @@ impl ChunkEntries {
         }
         self.begun = None;
         self.rows_left -= rows as u64;
-        let entries = LeafEntries::new(self.reader.take()?, rows, self.leaf, &self.budget)?;
+        let entries = LeafEntries::of_batch(self.reader.take()?, rows, self.leaf, &self.budget)?;
         Ok(Step::Done(Some(entries)))
     }
 }

@@ -267,8 +267,7 @@ pub enum VirtualColumn {
     },
 }
 
-/// How the VARIANT columns of a file are returned. Those inside lists, maps and structs are
-/// returned as they are stored.
+/// How the VARIANT columns of a file are returned, those inside lists, maps and structs as well.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub enum VariantOutput {

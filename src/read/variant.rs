@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::schema::{ArrowOptions, Projection, Shape, to_arrow};
 use crate::variant::{
-    VariantArray, VariantPath, VariantShape, check_shredding, needed_leaves, variant_around,
+    VariantArray, VariantPath, VariantPlaces, VariantShape, check_shredding, needed_leaves,
+    variant_around,
 };
 
 /// The field of a part.
@@ -42,8 +43,8 @@ fn with_extension(field: Field, name: &str) -> Field {
 pub(super) enum Output {
     /// It is given as it is.
     Stored,
-    /// A VARIANT, given otherwise.
-    Variant(VariantOutput),
+    /// VARIANT columns, it or in it, are given otherwise, which makes it a column of this type.
+    Variants(VariantPlaces<VariantOutput>, DataType),
     /// Parts of a VARIANT, in the place of it; the names of the structs around it.
     Parts(Vec<String>, Vec<(VariantPath, DataType)>),
 }
@@ -70,18 +71,21 @@ impl Outputs {
         let mut of_shapes = memory::vec_for(shapes.len())?;
         let mut fields = memory::vec_for(shapes.len())?;
         for shape in shapes.iter() {
-            let output = match VariantArray::is_variant(&shape.field) {
-                true => wanted_output(options, &shape.field)?,
-                false => VariantOutput::Stored,
-            };
-            if output == VariantOutput::Stored {
+            let target = options.arrow.target.as_ref();
+            let target = target.and_then(|of| of.field_with_name(shape.field.name()).ok());
+            let places = VariantPlaces::find(&shape.field, target, &mut |_, stored, target| {
+                let output = wanted_output(options, stored, target)?;
+                Ok((output != VariantOutput::Stored).then_some(output))
+            })?;
+            if places.is_none() {
                 of_shapes.push(Output::Stored);
                 fields.push(shape.field.clone());
                 continue;
             }
-            check_file(footer, shape)?;
-            fields.push(output_field(&shape.field, &output));
-            of_shapes.push(Output::Variant(output));
+            places.for_each_shape(shape, &mut |_, shape| check_file(footer, shape))?;
+            let field = places.field(&shape.field, &|output, field| output_field(field, output));
+            of_shapes.push(Output::Variants(places, field.data_type().clone()));
+            fields.push(field);
         }
         let mut wanted = options.variant_columns.as_slice();
         while let Some(first) = wanted.first() {
@@ -116,12 +120,14 @@ impl Outputs {
 }
 
 /// How a VARIANT column is returned: by the options, or in the shape of a target.
-fn wanted_output(options: &ReadOptions, stored: &FieldRef) -> Result<VariantOutput> {
+fn wanted_output(
+    options: &ReadOptions,
+    stored: &Field,
+    target: Option<&Field>,
+) -> Result<VariantOutput> {
     if options.variants != VariantOutput::Stored {
         return Ok(options.variants.clone());
     }
-    let target = options.arrow.target.as_ref();
-    let target = target.and_then(|target| target.field_with_name(stored.name()).ok());
     let Some(target) = target.filter(|target| target.data_type() != stored.data_type()) else {
         return Ok(VariantOutput::Stored);
     };
@@ -198,7 +204,13 @@ impl Output {
     ) -> Result<()> {
         match self {
             Self::Stored => out.push(column),
-            Self::Variant(output) => out.push(output_array(&column, output, max)?),
+            Self::Variants(places, wanted) => {
+                out.push(places.convert(
+                    &column,
+                    Some(wanted),
+                    &mut |output, variant, array| output_array(variant, array, output, max),
+                )?);
+            }
             Self::Parts(around, parts) => {
                 let mut array = column.as_struct_opt().ok_or_else(not_a_group)?;
                 let mut nulls = array.nulls().cloned();
@@ -222,8 +234,12 @@ fn not_a_group() -> Error {
     Error::internal("a VARIANT column is read as a struct")
 }
 
-fn output_array(column: &ArrayRef, output: &VariantOutput, max: usize) -> Result<ArrayRef> {
-    let variant = VariantArray::try_from(column)?;
+fn output_array(
+    variant: &VariantArray,
+    column: &ArrayRef,
+    output: &VariantOutput,
+    max: usize,
+) -> Result<ArrayRef> {
     Ok(match output {
         VariantOutput::Stored => column.clone(),
         VariantOutput::Unshredded => Arc::new(variant.unshred()?),

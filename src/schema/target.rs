@@ -19,7 +19,7 @@ use super::names::Named;
 use super::natural::{Mapper, has_columns};
 use super::node::Schema;
 use super::projection::{self, NamedTree, ProjectedChildren, Projection};
-use super::shape::{Kind, Levels, Mapping, Shape};
+use super::shape::{Kind, Levels, Mapping, Shape, with_children};
 use super::stand_in::is_empty_group;
 use super::text;
 use crate::error::{Error, Result};
@@ -108,7 +108,7 @@ impl Retarget<'_> {
             )));
         }
         if is_variant(&shape.field) && is_variant(wanted) {
-            return self.variant(shape, wanted);
+            return Ok(Self::variant(shape, wanted));
         }
         let Shape { field, levels, kind } = shape;
         let kind = match (kind, wanted.data_type()) {
@@ -149,7 +149,7 @@ impl Retarget<'_> {
             }
             (_, to) => return Err(self.no_way(field.data_type(), to)),
         };
-        Ok(Shape { field: Arc::clone(wanted), levels, kind })
+        Ok(Shape { field: as_read(wanted, &kind), levels, kind })
     }
 
     fn leaf(&self, leaf: usize, field: &Field, wanted: &Field) -> Result<Kind> {
@@ -169,27 +169,15 @@ impl Retarget<'_> {
         }
     }
 
-    /// A VARIANT. Its parts mean something together only, so none of them is left out: at the top
-    /// it is read as it is stored, and converted afterwards.
-    fn variant(&self, shape: Shape, wanted: &FieldRef) -> Result<Shape> {
+    /// A VARIANT. Its parts mean something together only, so none of them is left out: it is read
+    /// as it is stored, and converted afterwards.
+    fn variant(shape: Shape, wanted: &FieldRef) -> Shape {
         if shape.field.data_type() == wanted.data_type() {
-            return Ok(Shape { field: Arc::clone(wanted), ..shape });
-        }
-        if self.path.len() > 1 {
-            return Err(Error::unsupported(
-                "VARIANT of another shape within a column",
-                format_args!(
-                    "column {}: the file has the VARIANT as {}, and {} is wanted; only VARIANT \
-                     columns that stand by themselves are given in another shape",
-                    self.dotted(),
-                    shape.field.data_type(),
-                    wanted.data_type()
-                ),
-            ));
+            return Shape { field: Arc::clone(wanted), ..shape };
         }
         let data_type = shape.field.data_type().clone();
         let field = wanted.as_ref().clone().with_data_type(data_type);
-        Ok(Shape { field: Arc::new(field), ..shape })
+        Shape { field: Arc::new(field), ..shape }
     }
 
     /// The fields of a struct: each finds its own among `children`, or is missing.
@@ -234,7 +222,8 @@ impl Retarget<'_> {
         }
         let pair = pair.into_iter().zip(to).map(|(child, to)| self.field(child, to));
         let pair = pair.collect::<Result<Vec<_>>>()?;
-        Ok(Shape { field: Arc::clone(wanted), levels, kind: Kind::Struct(pair) })
+        let kind = Kind::Struct(pair);
+        Ok(Shape { field: as_read(wanted, &kind), levels, kind })
     }
 
     /// A field that the file does not have, in a group with these levels.
@@ -283,6 +272,35 @@ impl Retarget<'_> {
         let names = self.path.iter().map(|name| Cow::Borrowed(name.as_str()));
         let names: Vec<_> = names.chain([Cow::Borrowed(field.name().as_str())]).collect();
         names.join(".")
+    }
+}
+
+/// A wanted field, as it is read: with the VARIANT columns in it as they are stored.
+fn as_read(wanted: &FieldRef, kind: &Kind) -> FieldRef {
+    let same = |child: &Shape, wanted: &FieldRef| {
+        Arc::ptr_eq(&child.field, wanted) || child.field.data_type() == wanted.data_type()
+    };
+    let is_as_wanted = match (kind, wanted.data_type()) {
+        (Kind::Struct(children), DataType::Struct(fields)) => {
+            children.iter().zip(fields).all(|(child, wanted)| same(child, wanted))
+        }
+        (
+            Kind::List { item: child, .. } | Kind::Map { entries: child, .. },
+            DataType::List(of)
+            | DataType::LargeList(of)
+            | DataType::ListView(of)
+            | DataType::LargeListView(of)
+            | DataType::FixedSizeList(of, _)
+            | DataType::Map(of, _),
+        ) => same(child, of),
+        _ => true,
+    };
+    match is_as_wanted {
+        true => Arc::clone(wanted),
+        false => {
+            let data_type = with_children(wanted.data_type(), kind);
+            Arc::new(wanted.as_ref().clone().with_data_type(data_type))
+        }
     }
 }
 

@@ -39,6 +39,7 @@ mod get;
 mod cast;
 mod infer;
 mod needed;
+mod places;
 
 pub use array::VariantArray;
 pub use array_builder::VariantArrayBuilder;
@@ -50,6 +51,7 @@ pub use json::VariantJsonOptions;
 pub use metadata::VariantMetadata;
 pub(crate) use needed::{check_shredding, needed_leaves, variant_around};
 pub use path::{VariantPath, VariantStep};
+pub(crate) use places::VariantPlaces;
 pub use shape::VariantShape;
 pub use value::Variant;
 

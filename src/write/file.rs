@@ -10,14 +10,15 @@
 
 use bytes::Bytes;
 
+use super::column::EncodedChunk;
 use super::encrypt::RowGroupEncryption;
 use super::footer::{Indexes, footer, indexes, magic, state_paths};
 use super::layout::FileLayout;
-use super::report::{RowGroupReport, WriteReport};
+use super::report::{ColumnReport, RowGroupReport, WriteReport};
 use super::row_group::EncodedRowGroup;
 use crate::crypt::FileEncryptor;
-use crate::error::Result;
-use crate::format::RowGroup;
+use crate::error::{Error, Result};
+use crate::format::{ColumnChunk, RowGroup, SortingColumn};
 
 /// A file as far as it is assembled: its length, and the metadata of the bytes so far.
 #[derive(Default)]
@@ -28,6 +29,8 @@ pub(crate) struct FileAssembler {
     row_groups: Vec<RowGroup>,
     indexes: Vec<Vec<Indexes>>,
     reports: Vec<RowGroupReport>,
+    /// The row group whose last chunks are not there yet.
+    open: Option<OpenRowGroup>,
 }
 
 impl FileAssembler {
@@ -43,7 +46,8 @@ impl FileAssembler {
 
     /// Bytes of memory that the indexes of the row groups take until the end of the file.
     pub(crate) fn index_bytes(&self) -> usize {
-        self.indexes.iter().flatten().map(Indexes::bytes_held).sum()
+        let open = self.open.iter().flat_map(|open| &open.indexes);
+        self.indexes.iter().flatten().chain(open).map(Indexes::bytes_held).sum()
     }
 
     /// The encryption of row group `row_group` of this file; `None` if nothing is encrypted.
@@ -68,7 +72,8 @@ impl FileAssembler {
         }))
     }
 
-    /// The bytes of the next row group, and of what goes before the first one.
+    /// The bytes of the next row group, or of the next chunks of one, and of what goes before the
+    /// first one.
     ///
     /// # Errors
     /// `Usage` if the file becomes too large for the format; as [`RowGroupEncryption::encrypt`].
@@ -80,17 +85,25 @@ impl FileAssembler {
         let ordinal = self.row_groups.len();
         let encryption = self.encryption(layout, ordinal)?;
         let mut out = self.start();
+        let open = self.open.get_or_insert_with(|| OpenRowGroup::new(row_group.rows, self.len));
         if let Some(encryption) = encryption {
-            for (leaf, chunk) in row_group.chunks.iter_mut().enumerate() {
+            for (leaf, chunk) in (open.columns.len()..).zip(&mut row_group.chunks) {
                 encryption.encrypt(leaf, chunk)?;
             }
         }
-        let (placed, report) = row_group.place(self.len, ordinal)?;
-        self.len += report.bytes;
-        self.indexes.push(row_group.chunks.iter_mut().map(Indexes::take_from).collect());
-        self.row_groups.push(placed);
-        self.reports.push(report);
-        out.extend(row_group.chunks.into_iter().flat_map(|chunk| chunk.bytes));
+        for mut chunk in row_group.chunks {
+            self.len += open.place(&mut chunk, self.len)?;
+            open.indexes.push(Indexes::take_from(&mut chunk));
+            out.append(&mut chunk.bytes);
+        }
+        if open.columns.len() == layout.row_groups.leaves.len()
+            && let Some(open) = self.open.take()
+        {
+            let (placed, report, indexes) = open.end(ordinal, row_group.sorting)?;
+            self.indexes.push(indexes);
+            self.row_groups.push(placed);
+            self.reports.push(report);
+        }
         Ok(out)
     }
 
@@ -138,4 +151,73 @@ impl FileAssembler {
         self.len = magic.len() as u64;
         vec![Bytes::from_static(magic)]
     }
+}
+
+/// A row group as far as its chunks have a place in the file.
+struct OpenRowGroup {
+    rows: usize,
+    /// Where it begins in the file.
+    offset: u64,
+    columns: Vec<ColumnChunk>,
+    reports: Vec<ColumnReport>,
+    indexes: Vec<Indexes>,
+    uncompressed: i64,
+    compressed: i64,
+    /// The first column whose values are in order.
+    sorted: Option<SortingColumn>,
+}
+
+impl OpenRowGroup {
+    fn new(rows: usize, offset: u64) -> Self {
+        let (columns, reports, indexes) = (Vec::new(), Vec::new(), Vec::new());
+        let (uncompressed, compressed, sorted) = (0, 0, None);
+        Self { rows, offset, columns, reports, indexes, uncompressed, compressed, sorted }
+    }
+
+    /// Notes the next chunk, whose first byte is at `at` of the file, and returns its bytes.
+    fn place(&mut self, chunk: &mut EncodedChunk, at: u64) -> Result<u64> {
+        let column = self.columns.len();
+        self.columns.push(chunk.place(signed(at)?));
+        self.reports.push(chunk.report.clone());
+        self.uncompressed += chunk.meta_data.total_uncompressed_size;
+        self.compressed += chunk.meta_data.total_compressed_size;
+        if let (None, Some(sorted), Ok(column_idx)) =
+            (&self.sorted, chunk.sorted, i32::try_from(column))
+        {
+            let (descending, nulls_first) = (sorted.descending, false);
+            self.sorted = Some(SortingColumn {
+                column_idx,
+                descending,
+                nulls_first,
+                ..SortingColumn::default()
+            });
+        }
+        Ok(chunk.bytes.iter().map(|bytes| bytes.len() as u64).sum())
+    }
+
+    /// The row group as the footer and the report have it.
+    fn end(
+        self,
+        ordinal: usize,
+        sorting: Option<Vec<SortingColumn>>,
+    ) -> Result<(RowGroup, RowGroupReport, Vec<Indexes>)> {
+        let bytes = u64::try_from(self.compressed).unwrap_or_default();
+        let row_group = RowGroup {
+            columns: self.columns,
+            total_byte_size: self.uncompressed,
+            num_rows: signed(self.rows as u64)?,
+            // By one column only, because the order of rows that are equal in it was not checked.
+            sorting_columns: sorting.or_else(|| self.sorted.map(|sorted| vec![sorted])),
+            file_offset: Some(signed(self.offset)?),
+            total_compressed_size: Some(self.compressed),
+            ordinal: i16::try_from(ordinal).ok(),
+            ..RowGroup::default()
+        };
+        let (rows, offset, columns) = (self.rows as u64, self.offset, self.reports);
+        Ok((row_group, RowGroupReport { rows, offset, bytes, columns }, self.indexes))
+    }
+}
+
+fn signed(n: u64) -> Result<i64> {
+    i64::try_from(n).map_err(|_| Error::usage("a file beyond 2^63 bytes"))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
 
 use super::context::EncoderContext;
 use super::geo_key::GeoKey;
@@ -18,7 +18,7 @@ use crate::schema::{
     binary_of_size_0, from_arrow, is_empty_group, to_arrow,
 };
 use crate::stats::order::ValueOrder;
-use crate::variant::{VariantArray, VariantInference, VariantShape, VariantShredding};
+use crate::variant::{VariantArray, VariantPlaces, VariantShape, VariantShredding};
 
 /// The schema of a file, and how its columns are written. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -27,11 +27,14 @@ pub(crate) struct FileLayout {
     schema: Arc<Schema>,
     key_values: Vec<KeyValue>,
     pub(crate) options: WriteOptions,
-    /// For each column, the shape that a VARIANT is shredded into.
-    variants: Vec<Option<VariantShape>>,
-    /// The columns whose shape is not known before the first rows.
-    inferences: Vec<(usize, VariantInference)>,
+    /// The shapes that the VARIANT columns in each column are shredded into.
+    variants: Vec<ShapedPlaces>,
+    /// The columns with a VARIANT whose shape is not known before the first rows.
+    inferences: Vec<(usize, VariantPlaces<(String, VariantShredding)>)>,
 }
+
+/// VARIANT columns in a column: their paths and shapes.
+type ShapedPlaces = VariantPlaces<(String, VariantShape)>;
 
 impl FileLayout {
     /// The layout of files for batches of `schema`.
@@ -41,18 +44,22 @@ impl FileLayout {
     /// does not fit it.
     pub(crate) fn new(schema: SchemaRef, options: WriteOptions) -> Result<Self> {
         let shredding = options.shredding_of(&schema)?;
-        let variants = shredding.iter().map(|shredding| match shredding {
-            VariantShredding::Shape(shape) => Some(shape.clone()),
-            _ => None,
+        let variants = shredding.iter().map(|places| {
+            places.map(&mut |(path, shredding)| {
+                Ok(match shredding {
+                    VariantShredding::Shape(shape) => Some((path.clone(), shape.clone())),
+                    _ => None,
+                })
+            })
         });
-        let mut layout = Self::shredded(schema, variants.collect(), options)?;
+        let variants = variants.collect::<Result<Vec<_>>>()?;
+        let mut layout = Self::shredded(schema, variants, options)?;
+        let is_inferred =
+            |(_, of): &&(String, VariantShredding)| matches!(of, VariantShredding::Infer(_));
         layout.inferences = shredding
             .into_iter()
             .enumerate()
-            .filter_map(|(column, shredding)| match shredding {
-                VariantShredding::Infer(inference) => Some((column, inference)),
-                _ => None,
-            })
+            .filter(|(_, places)| places.all().iter().any(is_inferred))
             .collect();
         Ok(layout)
     }
@@ -60,18 +67,17 @@ impl FileLayout {
     /// The layout for batches whose VARIANT columns become columns of these shapes.
     fn shredded(
         schema: SchemaRef,
-        variants: Vec<Option<VariantShape>>,
+        variants: Vec<ShapedPlaces>,
         options: WriteOptions,
     ) -> Result<Self> {
         let mapping =
             FromArrowOptions::new().with_hint(options.hint).with_full_range(options.full_range);
-        let fields = schema.fields().iter().zip(&variants).map(|(field, variant)| match variant {
-            Some(shape) => {
-                let data_type = shape.data_type_like(field.data_type());
-                Arc::new(field.as_ref().clone().with_data_type(data_type))
-            }
-            None => field.clone(),
-        });
+        let shredded = |(_, shape): &(String, VariantShape), field: &FieldRef| {
+            let data_type = shape.data_type_like(field.data_type());
+            Arc::new(field.as_ref().clone().with_data_type(data_type))
+        };
+        let fields = schema.fields().iter().zip(&variants);
+        let fields = fields.map(|(field, places)| places.field(field, &shredded));
         let stored =
             ArrowSchema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone());
         let written = from_arrow(&stored, &mapping)?;
@@ -79,14 +85,18 @@ impl FileLayout {
             Self::with_schema(stored.into(), written.schema, written.key_values, options)?;
         layout.variants.clone_from(&variants);
         let row_groups = Arc::get_mut(&mut layout.row_groups).expect("it is not shared yet");
-        row_groups.variants = schema
-            .fields()
-            .iter()
-            .zip(row_groups.arrow.fields())
-            .zip(variants)
-            // A column that has this shape already stays unchanged.
-            .map(|((batch, file), shape)| shape.filter(|_| batch.data_type() != file.data_type()))
-            .collect();
+        let changed = schema.fields().iter().zip(&variants).map(|(field, places)| {
+            let known = places.all();
+            VariantPlaces::find(field, None, &mut |path, field, _| {
+                let shape = known.iter().find(|(other, _)| other == path).map(|(_, shape)| shape);
+                // A column that has this shape already stays unchanged.
+                let is_other = |shape: &&VariantShape| {
+                    shape.data_type_like(field.data_type()) != *field.data_type()
+                };
+                Ok(shape.filter(is_other).cloned())
+            })
+        });
+        row_groups.variants = changed.collect::<Result<_>>()?;
         row_groups.arrow = schema;
         check_shredded(row_groups)?;
         Ok(layout)
@@ -101,14 +111,33 @@ impl FileLayout {
             return Ok(());
         }
         let mut variants = self.variants.clone();
-        for (column, inference) in &self.inferences {
-            let mut columns = Vec::with_capacity(sample.len());
+        sample.iter().try_for_each(|batch| self.check(batch))?;
+        for (column, places) in &self.inferences {
+            // The values of each place, of all batches.
+            let mut found: Vec<(String, Vec<VariantArray>)> = Vec::new();
             for batch in sample {
-                self.check(batch)?;
-                columns.push(VariantArray::try_from(batch.column(*column))?);
+                places.convert(batch.column(*column), None, &mut |(path, _), variant, array| {
+                    match found.iter_mut().find(|(other, _)| other == path) {
+                        Some((_, all)) => all.push(variant.clone()),
+                        None => found.push((path.clone(), vec![variant.clone()])),
+                    }
+                    Ok(array.clone())
+                })?;
             }
-            let shape = inference.infer(&columns)?;
-            variants[*column] = Some(shape);
+            let shapes = places.map(&mut |(path, shredding)| {
+                let of_path = found.iter().find(|(other, _)| other == path);
+                let values = of_path.map(|(_, all)| all.as_slice()).unwrap_or_default();
+                Ok(match shredding {
+                    VariantShredding::Infer(inference) => {
+                        Some((path.clone(), inference.infer(values)?))
+                    }
+                    VariantShredding::Shape(shape) => Some((path.clone(), shape.clone())),
+                    VariantShredding::Stored => None,
+                })
+            })?;
+            if let Some(places) = variants.get_mut(*column) {
+                *places = shapes;
+            }
         }
         let (schema, options) = (self.row_groups.arrow.clone(), self.options.clone());
         *self = Self::shredded(schema, variants, options)?;
@@ -120,13 +149,10 @@ impl FileLayout {
         self.inferences.clear();
     }
 
-    /// The shapes that the VARIANT columns are shredded into, by the names of the columns.
+    /// The shapes that the VARIANT columns are shredded into, by their paths.
     pub(crate) fn shapes(&self) -> Vec<(String, VariantShape)> {
-        let fields = self.row_groups.arrow.fields().iter().zip(&self.variants);
-        fields
-            .filter_map(|(field, shape)| Some((field.name().clone(), shape.clone()?)))
-            .filter(|(_, shape)| !shape.is_any())
-            .collect()
+        let all = self.variants.iter().flat_map(VariantPlaces::all);
+        all.filter(|(_, shape)| !shape.is_any()).cloned().collect()
     }
 
     /// The layout for batches of `arrow` in files of the Parquet schema `schema`.
@@ -268,35 +294,35 @@ impl FileLayout {
 /// `Usage` if values would move from a leaf with a key into one without, or if rows are stated to
 /// be sorted by a leaf of a column that is shredded.
 fn check_shredded(layout: &RowGroupLayout) -> Result<()> {
-    let mut first = 0;
-    for (shape, variant) in layout.shapes.iter().zip(&layout.variants) {
-        let mut end = first;
-        shape.for_each_leaf(&mut |_, _| end += 1);
-        let leaves = first..end;
-        first = end;
-        if variant.is_none() {
-            continue;
-        }
-        let name = shape.field.name();
-        if let Some(protections) =
-            layout.protections.as_ref().and_then(|all| all.get(leaves.clone()))
-            && protections.iter().any(LeafProtection::is_plain)
-            && !protections.iter().all(LeafProtection::is_plain)
-        {
-            return Err(Error::usage(format_args!(
-                "column \"{name}\" is shredded, so that its values stand in leaves that have no \
-                 key, and others of it have one: give the key to \"{name}\" as a whole"
-            )));
-        }
-        let sorted = layout.sorting.as_ref().map(CheckedSortOrder::columns).unwrap_or_default();
-        let in_column = |column: &SortingColumn| {
-            usize::try_from(column.column_idx).is_ok_and(|leaf| leaves.contains(&leaf))
-        };
-        if sorted.iter().any(in_column) {
-            return Err(Error::usage(format_args!(
-                "rows cannot be sorted by a leaf of \"{name}\": it is shredded while it is written"
-            )));
-        }
+    for (shape, places) in layout.shapes.iter().zip(&layout.variants) {
+        places.for_each_shape(shape, &mut |_, shape| check_shredded_node(layout, shape))?;
+    }
+    Ok(())
+}
+
+fn check_shredded_node(layout: &RowGroupLayout, shape: &Shape) -> Result<()> {
+    let mut leaves = Vec::new();
+    shape.for_each_leaf(&mut |leaf, _| leaves.push(leaf));
+    let name = shape.field.name();
+    let protections = layout.protections.as_deref().unwrap_or_default();
+    let is_plain: Vec<bool> = leaves
+        .iter()
+        .filter_map(|leaf| protections.get(*leaf).map(LeafProtection::is_plain))
+        .collect();
+    if is_plain.contains(&true) && is_plain.contains(&false) {
+        return Err(Error::usage(format_args!(
+            "column \"{name}\" is shredded, so that its values stand in leaves that have no \
+             key, and others of it have one: give the key to \"{name}\" as a whole"
+        )));
+    }
+    let sorted = layout.sorting.as_ref().map(CheckedSortOrder::columns).unwrap_or_default();
+    let in_column = |column: &SortingColumn| {
+        usize::try_from(column.column_idx).is_ok_and(|leaf| leaves.contains(&leaf))
+    };
+    if sorted.iter().any(in_column) {
+        return Err(Error::usage(format_args!(
+            "rows cannot be sorted by a leaf of \"{name}\": it is shredded while it is written"
+        )));
     }
     Ok(())
 }

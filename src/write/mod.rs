@@ -13,12 +13,15 @@
 
 pub(crate) mod sorting;
 pub(crate) mod geo_key;
+mod spill_store;
 pub(crate) mod options;
 pub(crate) mod report;
 mod context;
 mod shred;
 mod column;
 pub(crate) mod row_group;
+mod spill;
+mod given_levels;
 mod encrypt;
 mod footer;
 mod layout;
@@ -37,7 +40,12 @@ pub(crate) use column::{EncodedChunk, Parallelism, SingleThread};
 pub(crate) use encrypt::{ModuleSealer, RowGroupEncryption};
 pub(crate) use file::FileAssembler;
 pub(crate) use footer::{IndexWriter, footer, magic, state_paths};
+pub(crate) use given_levels::{GivenEntries, GivenLeaf, GivenLevels, check_siblings};
 pub(crate) use layout::FileLayout;
-pub(crate) use row_group::{BatchColumn, PendingRowGroup, RowGroupLayout};
+pub(crate) use row_group::{
+    BatchColumn, PendingRowGroup, RowGroupLayout, ShreddedRows, encode_leaf,
+};
 pub(crate) use schedule::{MAX_IN_FLIGHT, WriteSchedule, WriteStep};
 pub(crate) use sorting::CheckedSortOrder;
+pub(crate) use spill::SpilledRows;
+pub use spill_store::{SpillFile, SpillStore};

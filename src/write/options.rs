@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_schema::Schema as ArrowSchema;
+use arrow_schema::{Field, Schema as ArrowSchema};
 
 use super::sorting::{SortColumn, SortOrder};
+use super::spill_store::SpillStore;
 use crate::compress::Compression;
 use crate::crypt::Encryption;
 use crate::encoding::choose::{Profile, is_legal};
@@ -14,7 +15,7 @@ use crate::format::{Encoding, KeyValue};
 use crate::geo::GeoOptions;
 use crate::page::PageVersion;
 use crate::schema::{Leaf, Schema};
-use crate::variant::{VariantArray, VariantShredding};
+use crate::variant::{VariantPlaces, VariantShredding};
 
 /// Which statistics are collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,6 +105,7 @@ pub struct WriteOptions {
     pub(crate) row_group_rows: u64,
     pub(crate) row_group_bytes: u64,
     pub(crate) memory: u64,
+    pub(crate) spill: Option<Arc<dyn SpillStore>>,
     pub(crate) checksums: bool,
     pub(crate) chunking: Option<ChunkingOptions>,
     pub(crate) bound_bytes: usize,
@@ -130,6 +132,7 @@ impl Default for WriteOptions {
             row_group_rows: 1 << 20,
             row_group_bytes: 128 << 20,
             memory: 1 << 30,
+            spill: None,
             checksums: true,
             chunking: None,
             bound_bytes: 64,
@@ -258,10 +261,41 @@ impl WriteOptions {
     }
 
     /// Memory that the writer may hold, in bytes: batches that are not encoded yet, and encoded row
-    /// groups.
+    /// groups. A row group ends before its rows take more, unless they may
+    /// [spill](WriteOptions::with_spill).
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// Lets rows that do not fit into the [memory](WriteOptions::with_memory) go to a temporary
+    /// file, so that a row group of many columns has as many rows as it is to have by
+    /// [rows](WriteOptions::with_row_group_rows) and [bytes](WriteOptions::with_row_group_bytes).
+    /// Its file is that of a writer with more memory, but that dictionary and run-end arrays are
+    /// written as the values that they stand for. By default nothing goes there.
+    ///
+    /// The temporary file takes about as many bytes as the rows as Arrow arrays, compressed by LZ4;
+    /// only its writer can read it, and if the file is [encrypted](WriteOptions::with_encryption),
+    /// it is, too, as a whole, by a key that is never stored. If it cannot be written, as when the
+    /// disk is full, writing ends with an error (`Io`).
+    ///
+    /// Memory is still needed for a batch as it comes; for all rows of a leaf, so that a row group
+    /// ends before one takes too much; and for the metadata and indexes of all column chunks, and
+    /// bloom filters, until the end of the file.
+    ///
+    /// ```
+    /// use marquetry::WriteOptions;
+    /// use marquetry::io::TempFolder;
+    ///
+    /// let options = WriteOptions::new()
+    ///     .with_memory(256 << 20)
+    ///     .with_row_group_bytes(16 << 30)
+    ///     .with_spill(TempFolder::new("/var/tmp"));
+    /// ```
+    #[must_use]
+    pub fn with_spill(mut self, store: impl SpillStore + 'static) -> Self {
+        self.spill = Some(Arc::new(store));
         self
     }
 
@@ -407,10 +441,12 @@ impl WriteOptions {
     }
 
     /// Sets which parts of the values of a VARIANT column become columns of their own: for the
-    /// column with this name, or for all whose names match a pattern with `*` for any text. Later
-    /// settings win. Columns in structs and lists are not shredded. Default: none is, and values
-    /// that come shredded stay shredded. Options for single leaves of a shape that is inferred
-    /// cannot be set, because the leaves are not known yet: name the whole column.
+    /// column with this path, or for all whose paths match a pattern with `*` for any text. A
+    /// column inside others has their names before its own, those of lists and maps as in Parquet:
+    /// `struct.payload`, `lists.list.element`, `map.key_value.value`. Later settings win. Default:
+    /// none is shredded, and values that come shredded stay shredded. Options for single leaves of
+    /// a shape that is inferred cannot be set, because the leaves are not known yet: name the whole
+    /// column.
     ///
     /// ```
     /// use marquetry::WriteOptions;
@@ -432,27 +468,36 @@ impl WriteOptions {
         self
     }
 
-    /// How each top-level column is shredded.
+    /// How the VARIANT columns in each top-level column are shredded, with their paths.
     ///
     /// # Errors
     /// `Usage` if a setting is for no VARIANT column.
-    pub(crate) fn shredding_of(&self, schema: &ArrowSchema) -> Result<Vec<VariantShredding>> {
-        let mut out = vec![VariantShredding::Stored; schema.fields().len()];
-        for (pattern, shredding) in &self.shredding {
-            let mut found = false;
-            for (field, out) in schema.fields().iter().zip(&mut out) {
-                if VariantArray::is_variant(field) && matches(pattern, field.name()) {
-                    found = true;
-                    out.clone_from(shredding);
+    pub(crate) fn shredding_of(
+        &self,
+        schema: &ArrowSchema,
+    ) -> Result<Vec<VariantPlaces<(String, VariantShredding)>>> {
+        let mut found = vec![false; self.shredding.len()];
+        let mut of = |path: &str, _: &Field, _: Option<&Field>| {
+            let mut shredding = None;
+            for ((pattern, of), found) in self.shredding.iter().zip(&mut found) {
+                if matches(pattern, path) {
+                    (*found, shredding) = (true, Some(of));
                 }
             }
-            if !found && pattern != "*" {
-                return Err(Error::usage(format_args!(
-                    "shredding is set for \"{pattern}\", and there is no such VARIANT column"
-                )));
-            }
+            let shredding = shredding.filter(|of| **of != VariantShredding::Stored);
+            Ok(shredding.map(|of| (path.to_owned(), of.clone())))
+        };
+        let fields = schema.fields().iter();
+        let out = fields.map(|field| VariantPlaces::find(field, None, &mut of));
+        let out = out.collect::<Result<_>>()?;
+        let missing = self.shredding.iter().zip(found);
+        let missing = missing.map(|((pattern, _), found)| (pattern, found));
+        match missing.into_iter().find(|(pattern, found)| !found && *pattern != "*") {
+            None => Ok(out),
+            Some((pattern, _)) => Err(Error::usage(format_args!(
+                "shredding is set for \"{pattern}\", and there is no such VARIANT column"
+            ))),
         }
-        Ok(out)
     }
 
     /// The options for a file of these leaves alone, which is a part of another: what is said of

@@ -5,27 +5,26 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, FieldRef};
 
 use super::column::{ChunkEncoder, EncodedChunk, Parallelism};
 use super::context::EncoderContext;
 use super::options::LeafSettings;
-use super::report::RowGroupReport;
 use super::shred::{LeafColumn, shred};
 use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;
-use crate::error::{Error, Result};
-use crate::format::{ColumnChunk, RowGroup, SortingColumn};
+use crate::error::Result;
+use crate::format::{ColumnChunk, SortingColumn};
 use crate::schema::{Leaf, Shape};
-use crate::variant::{VariantArray, VariantShape};
+use crate::variant::{VariantArray, VariantPlaces, VariantShape};
 
 /// The properties that all row groups of a file share.
 #[derive(Debug)]
 pub(crate) struct RowGroupLayout {
     /// The schema that batches must have.
     pub(crate) arrow: arrow_schema::SchemaRef,
-    /// For each of its columns, the shape that a VARIANT is shredded into.
-    pub(crate) variants: Vec<Option<VariantShape>>,
+    /// The shapes that VARIANT columns in each of its columns are shredded into.
+    pub(crate) variants: Vec<VariantPlaces<VariantShape>>,
     /// One for each column of the batches.
     pub(crate) shapes: Vec<Shape>,
     /// The leaves, depth-first.
@@ -48,6 +47,44 @@ pub(crate) struct PendingRowGroup {
     /// Bytes of each column as Arrow arrays.
     column_bytes: Vec<u64>,
     memory: u64,
+    /// The row before the first, if its order is checked.
+    before: Option<RecordBatch>,
+    /// The number of the first row in its row group.
+    first_row: usize,
+}
+
+/// Rows that are encoded as a row group, or some leaves of one: column by column.
+pub(crate) trait ShreddedRows: Send + Sync {
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
+    /// The units of work, each with its leaves.
+    fn columns(&self, layout: &RowGroupLayout) -> Vec<BatchColumn>;
+
+    /// Bytes of a column, by which the heaviest are encoded first.
+    fn column_bytes(&self, column: usize) -> u64;
+
+    /// The leaves of a column.
+    ///
+    /// # Errors
+    /// `Usage` if the rows do not fit the schema, or an order that was stated.
+    fn shred(&self, layout: &RowGroupLayout, column: &BatchColumn) -> Result<Vec<LeafColumn>>;
+}
+
+/// Encodes one leaf of a column that was shredded.
+///
+/// # Errors
+/// As [`ChunkEncoder::encode`].
+pub(crate) fn encode_leaf(
+    layout: &RowGroupLayout,
+    leaf: usize,
+    column: &LeafColumn,
+    rows: usize,
+    parallelism: &dyn Parallelism,
+) -> Result<EncodedChunk> {
+    let (leaf, settings) = (&layout.leaves[leaf], &layout.settings[leaf]);
+    let context = &layout.context;
+    ChunkEncoder { column, leaf, settings, rows, context, parallelism }.encode()
 }
 
 impl PendingRowGroup {
@@ -61,13 +98,14 @@ impl PendingRowGroup {
             let bytes = array_bytes(column);
             *sum += bytes;
             // A VARIANT may be shredded, which copies it.
-            self.memory += if VariantArray::is_variant(field) { 2 * bytes } else { bytes };
+            self.memory += if has_variant(field) { 2 * bytes } else { bytes };
         }
         self.batches.push(batch);
     }
 
-    pub(crate) fn rows(&self) -> usize {
-        self.rows
+    /// Notes that these are not the first rows of their row group, and the row before them.
+    pub(crate) fn come_after(&mut self, before: Option<RecordBatch>, first_row: usize) {
+        (self.before, self.first_row) = (before, first_row);
     }
 
     pub(crate) fn batches(&self) -> &[RecordBatch] {
@@ -79,12 +117,6 @@ impl PendingRowGroup {
         self.column_bytes.iter().sum()
     }
 
-    /// Bytes of one column as Arrow arrays.
-    pub(crate) fn column_bytes(&self, column: usize) -> u64 {
-        // Without a batch, no column has bytes.
-        self.column_bytes.get(column).copied().unwrap_or_default()
-    }
-
     /// Bytes of the rows, and of the levels that will be made of them.
     pub(crate) fn memory(&self) -> u64 {
         self.memory
@@ -93,9 +125,15 @@ impl PendingRowGroup {
     pub(crate) fn is_empty(&self) -> bool {
         self.rows == 0
     }
+}
 
-    /// The units of work: the columns of the batches, each with its leaves.
-    pub(crate) fn columns(&self, layout: &RowGroupLayout) -> Vec<BatchColumn> {
+impl ShreddedRows for PendingRowGroup {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The columns of the batches.
+    fn columns(&self, layout: &RowGroupLayout) -> Vec<BatchColumn> {
         let mut first = 0;
         layout
             .shapes
@@ -111,52 +149,38 @@ impl PendingRowGroup {
             .collect()
     }
 
+    fn column_bytes(&self, column: usize) -> u64 {
+        // Without a batch, no column has bytes.
+        self.column_bytes.get(column).copied().unwrap_or_default()
+    }
+
     /// Shreds a column of all batches; with the first column that they are sorted by, checks that
     /// they are.
-    ///
-    /// # Errors
-    /// As [`shred`] and [`CheckedSortOrder::check`].
-    pub(crate) fn shred(
-        &self,
-        layout: &RowGroupLayout,
-        column: &BatchColumn,
-    ) -> Result<Vec<LeafColumn>> {
+    fn shred(&self, layout: &RowGroupLayout, column: &BatchColumn) -> Result<Vec<LeafColumn>> {
         let leaves = &layout.leaves[column.leaves.clone()];
         let mut out: Vec<LeafColumn> = leaves.iter().map(LeafColumn::new).collect();
         let shape = &layout.shapes[column.column];
         if let Some(sorting) = &layout.sorting
             && sorting.is_checked_with(column.column)
         {
-            sorting.check(&self.batches)?;
+            let batches = self.before.iter().chain(&self.batches);
+            let first_row = self.first_row - usize::from(self.before.is_some());
+            sorting.check(batches, first_row)?;
         }
         for batch in &self.batches {
             let array = batch.column(column.column);
-            match layout.variants.get(column.column).and_then(Option::as_ref) {
-                Some(variant) => {
-                    let shredded: ArrayRef =
-                        Arc::new(VariantArray::try_from(array)?.shred(variant)?);
+            match layout.variants.get(column.column).filter(|places| !places.is_none()) {
+                Some(places) => {
+                    let shredded = places.convert(array, None, &mut |shape, variant, _| {
+                        let shredded: ArrayRef = Arc::new(variant.shred(shape)?);
+                        Ok(shredded)
+                    })?;
                     shred(&shredded, shape, &mut out)?;
                 }
                 None => shred(array, shape, &mut out)?,
             }
         }
         Ok(out)
-    }
-
-    /// Encodes one leaf of a column that was shredded.
-    ///
-    /// # Errors
-    /// As [`ChunkEncoder::encode`].
-    pub(crate) fn encode(
-        &self,
-        layout: &RowGroupLayout,
-        leaf: usize,
-        column: &LeafColumn,
-        parallelism: &dyn Parallelism,
-    ) -> Result<EncodedChunk> {
-        let (leaf, settings) = (&layout.leaves[leaf], &layout.settings[leaf]);
-        let context = &layout.context;
-        ChunkEncoder { column, leaf, settings, rows: self.rows, context, parallelism }.encode()
     }
 }
 
@@ -165,6 +189,22 @@ impl PendingRowGroup {
 pub(crate) struct BatchColumn {
     pub(crate) column: usize,
     pub(crate) leaves: std::ops::Range<usize>,
+}
+
+/// Whether a column is or has a VARIANT.
+fn has_variant(field: &Field) -> bool {
+    let below = |fields: &[FieldRef]| fields.iter().any(|field| has_variant(field));
+    VariantArray::is_variant(field)
+        || match field.data_type() {
+            DataType::Struct(fields) => below(fields),
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _)
+            | DataType::Map(item, _) => below(std::slice::from_ref(item)),
+            _ => false,
+        }
 }
 
 /// Bytes of the rows of a batch; a slice counts only its own rows.
@@ -239,6 +279,7 @@ pub struct EncodedRowGroup {
     pub(crate) rows: usize,
     /// The layout by which it was encoded.
     pub(crate) layout: Arc<RowGroupLayout>,
+    /// Those of all leaves; or of some, while others of the same rows are not encoded yet.
     pub(crate) chunks: Vec<EncodedChunk>,
     /// How the rows are sorted, as the caller says.
     pub(crate) sorting: Option<Vec<SortingColumn>>,
@@ -279,56 +320,5 @@ impl EncodedRowGroup {
     /// Bytes of its pages.
     pub fn bytes(&self) -> u64 {
         self.chunks.iter().flat_map(|chunk| &chunk.bytes).map(|bytes| bytes.len() as u64).sum()
-    }
-
-    /// The row group as the footer and the report have it, with its first byte at `offset` of the
-    /// file.
-    pub(crate) fn place(
-        &mut self,
-        offset: u64,
-        ordinal: usize,
-    ) -> Result<(RowGroup, RowGroupReport)> {
-        let signed =
-            |n: u64| i64::try_from(n).map_err(|_| Error::usage("a file beyond 2^63 bytes"));
-        let mut at = signed(offset)?;
-        let (mut uncompressed, mut compressed) = (0i64, 0i64);
-        let mut columns = Vec::with_capacity(self.chunks.len());
-        let mut reports = Vec::with_capacity(self.chunks.len());
-        for chunk in &mut self.chunks {
-            columns.push(chunk.place(at));
-            reports.push(chunk.report.clone());
-            let meta = &chunk.meta_data;
-            at += meta.total_compressed_size;
-            uncompressed += meta.total_uncompressed_size;
-            compressed += meta.total_compressed_size;
-        }
-        // By one column only, because the order of rows that are equal in it was not checked.
-        let sorted = self.chunks.iter().enumerate().find_map(|(i, chunk)| {
-            let column_idx = i32::try_from(i).ok()?;
-            let descending = chunk.sorted?.descending;
-            Some(SortingColumn {
-                column_idx,
-                descending,
-                nulls_first: false,
-                ..SortingColumn::default()
-            })
-        });
-        let row_group = RowGroup {
-            columns,
-            total_byte_size: uncompressed,
-            num_rows: signed(self.rows as u64)?,
-            sorting_columns: self.sorting.take().or_else(|| sorted.map(|sorted| vec![sorted])),
-            file_offset: Some(signed(offset)?),
-            total_compressed_size: Some(compressed),
-            ordinal: i16::try_from(ordinal).ok(),
-            ..RowGroup::default()
-        };
-        let report = RowGroupReport {
-            rows: self.rows as u64,
-            offset,
-            bytes: self.bytes(),
-            columns: reports,
-        };
-        Ok((row_group, report))
     }
 }

@@ -9,13 +9,17 @@ use std::collections::VecDeque;
 use arrow_array::RecordBatch;
 
 use super::options::WriteOptions;
-use super::row_group::{PendingRowGroup, batch_bytes, level_bytes};
+use super::row_group::{PendingRowGroup, ShreddedRows, batch_bytes, level_bytes};
 use crate::bytes::saturated;
 
 /// The next action.
 pub(crate) enum WriteStep {
-    /// These rows are a row group: begin to encode it, and ask again.
+    /// These rows are a row group, after those of it that were spilled: begin to encode it, and ask
+    /// again.
     Encode(PendingRowGroup),
+    /// Append these rows of the next row group to a temporary file, report that
+    /// ([`WriteSchedule::spilled`]), and ask again.
+    Spill(PendingRowGroup),
     /// Wait for the oldest row group that is being encoded, write it, report it
     /// ([`WriteSchedule::encoded`]), and ask again.
     Wait,
@@ -35,6 +39,8 @@ pub(crate) struct WriteSchedule {
     rest: Option<RecordBatch>,
     /// Rows of the next row group.
     pending: PendingRowGroup,
+    /// Where rows may spill: those of the next row group that have.
+    spilled: Option<SpilledSize>,
     /// Row groups that are being encoded, the oldest first.
     in_flight: VecDeque<GroupSize>,
     size_ratio: SizeRatio,
@@ -49,6 +55,16 @@ struct GroupSize {
     memory: u64,
 }
 
+/// The size of the rows that are in a temporary file.
+#[derive(Debug, Clone, Copy, Default)]
+struct SpilledSize {
+    rows: usize,
+    /// Bytes as Arrow arrays.
+    bytes: u64,
+    /// Bytes of the leaf that has the most.
+    largest_leaf: u64,
+}
+
 impl WriteSchedule {
     pub(crate) fn new(options: &WriteOptions) -> Self {
         Self {
@@ -57,6 +73,7 @@ impl WriteSchedule {
             memory: options.memory / SHARES,
             rest: None,
             pending: PendingRowGroup::default(),
+            spilled: options.spill.as_ref().map(|_| SpilledSize::default()),
             in_flight: VecDeque::new(),
             size_ratio: SizeRatio { expected: 0.5, row_groups: Vec::new() },
         }
@@ -73,7 +90,16 @@ impl WriteSchedule {
         if self.in_flight.len() > max_in_flight {
             return WriteStep::Wait;
         }
-        while let Some(rest) = self.rest.take() {
+        loop {
+            if let Some(spilled) = &self.spilled {
+                if spilled.largest_leaf >= self.memory / LEAF_SHARE {
+                    return self.encode();
+                }
+                if self.pending.memory() >= self.memory / HELD_SHARE {
+                    return self.spill();
+                }
+            }
+            let Some(rest) = self.rest.take() else { return WriteStep::Done };
             let left = rest.num_rows();
             let Some(take) = self.rows_to_take(&rest) else {
                 self.rest = Some(rest);
@@ -84,27 +110,49 @@ impl WriteSchedule {
             }
             // A slice holds the buffers of the whole batch, even if it has no row.
             self.rest = (take < left).then(|| rest.slice(take, left - take));
-            if take < left || self.pending.rows() >= self.max_rows {
+            if take < left || self.rows_pending() >= self.max_rows {
                 return self.encode();
             }
         }
-        WriteStep::Done
     }
 
     /// Like [`WriteSchedule::next`], if no row is to be held, and no row group to be encoded.
     pub(crate) fn flush(&mut self) -> WriteStep {
-        match (self.pending.is_empty(), self.in_flight.is_empty()) {
-            (false, _) => self.encode(),
-            (true, false) => WriteStep::Wait,
-            (true, true) => WriteStep::Done,
+        match (self.rows_pending(), self.in_flight.is_empty()) {
+            (1.., _) => self.encode(),
+            (0, false) => WriteStep::Wait,
+            (0, true) => WriteStep::Done,
         }
     }
 
     fn encode(&mut self) -> WriteStep {
+        let bytes = self.pending_bytes();
         let pending = std::mem::take(&mut self.pending);
-        let (bytes, memory) = (pending.bytes(), pending.memory());
-        self.in_flight.push_back(GroupSize { bytes, memory });
+        self.in_flight.push_back(GroupSize { bytes, memory: pending.memory() });
+        if let Some(spilled) = &mut self.spilled {
+            *spilled = SpilledSize::default();
+        }
         WriteStep::Encode(pending)
+    }
+
+    /// Spills the rows that are held, once no row group is being encoded.
+    fn spill(&mut self) -> WriteStep {
+        if !self.in_flight.is_empty() {
+            return WriteStep::Wait;
+        }
+        let pending = std::mem::take(&mut self.pending);
+        if let Some(spilled) = &mut self.spilled {
+            spilled.rows += pending.rows();
+            spilled.bytes += pending.bytes();
+        }
+        WriteStep::Spill(pending)
+    }
+
+    /// Notes that rows are spilled, and the bytes of the leaf that has the most.
+    pub(crate) fn spilled(&mut self, largest_leaf: u64) {
+        if let Some(spilled) = &mut self.spilled {
+            spilled.largest_leaf = largest_leaf;
+        }
     }
 
     /// Notes that the oldest row group is encoded, in `encoded` bytes.
@@ -118,6 +166,7 @@ impl WriteSchedule {
     pub(crate) fn clear(&mut self) {
         self.rest = None;
         self.pending = PendingRowGroup::default();
+        self.spilled = self.spilled.map(|_| SpilledSize::default());
         self.in_flight.clear();
     }
 
@@ -126,7 +175,7 @@ impl WriteSchedule {
     fn rows_to_take(&self, rest: &RecordBatch) -> Option<usize> {
         let (left, bytes) = (rest.num_rows(), batch_bytes(rest));
         let may_wait = !self.in_flight.is_empty();
-        let is_full = self.pending.bytes() + bytes >= self.row_group_bytes;
+        let is_full = self.pending_bytes() + bytes >= self.row_group_bytes;
         // Until one row group is encoded, the ratio is a guess.
         if is_full && may_wait && self.size_ratio.row_groups.is_empty() {
             return None;
@@ -141,14 +190,17 @@ impl WriteSchedule {
     }
 
     /// How many rows of this size the row group still takes: by its rows, its bytes in the file and
-    /// the memory. At least one if it has none.
+    /// the memory, unless they may spill. At least one if it has none.
     fn rows_that_fit(&self, row: RowSize) -> usize {
-        let rows_left = self.max_rows.saturating_sub(self.pending.rows());
-        let by_memory = self.memory.saturating_sub(self.pending.memory()) / row.memory;
-        let by_size = self.row_group_bytes.saturating_sub(self.estimated(self.pending.bytes()))
+        let rows_left = self.max_rows.saturating_sub(self.rows_pending());
+        let by_memory = match self.spilled {
+            Some(_) => u64::MAX,
+            None => self.memory.saturating_sub(self.pending.memory()) / row.memory,
+        };
+        let by_size = self.row_group_bytes.saturating_sub(self.estimated(self.pending_bytes()))
             / self.estimated(row.width).max(1);
         let fit = saturated(by_memory.min(by_size));
-        rows_left.min(fit.max(usize::from(self.pending.is_empty())))
+        rows_left.min(fit.max(usize::from(self.rows_pending() == 0)))
     }
 
     /// Row groups that are being encoded.
@@ -156,14 +208,24 @@ impl WriteSchedule {
         self.in_flight.len()
     }
 
-    /// Rows that are held for the next row group.
+    /// Rows that are held for the next row group, or spilled.
     pub(crate) fn rows_pending(&self) -> usize {
-        self.pending.rows()
+        self.pending.rows() + self.spilled.map_or(0, |spilled| spilled.rows)
+    }
+
+    /// Their bytes as Arrow arrays.
+    fn pending_bytes(&self) -> u64 {
+        self.pending.bytes() + self.spilled.map_or(0, |spilled| spilled.bytes)
+    }
+
+    /// Bytes of leaves that come back from a temporary file at a time.
+    pub(crate) fn bytes_to_unspill(&self) -> u64 {
+        self.memory / LEAF_SHARE
     }
 
     /// Bytes that the rows so far will have in the file, about.
     pub(crate) fn estimated_bytes(&self) -> u64 {
-        self.estimated(self.in_flight_bytes() + self.pending.bytes())
+        self.estimated(self.in_flight_bytes() + self.pending_bytes())
     }
 
     /// Bytes of memory of the rows, and the estimated output of those that are being encoded.
@@ -252,6 +314,14 @@ pub(crate) const MAX_IN_FLIGHT: usize = 8;
 /// become, and its bytes in the file.
 const SHARES: u64 = 3;
 
+/// The part of a share that rows take before they spill: a batch comes as a whole, and there may be
+/// another one that the caller makes meanwhile.
+const HELD_SHARE: u64 = 2;
+
+/// The part of a share that leaves take when they come back, because there are also their extents,
+/// and what they become.
+const LEAF_SHARE: u64 = 3;
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -259,6 +329,8 @@ mod tests {
     use arrow_array::Int64Array;
 
     use super::*;
+    use crate::error::{Error, Result};
+    use crate::write::{SpillFile, SpillStore};
 
     #[test]
     fn a_batch_is_let_go_once_its_rows_are_taken() {
@@ -280,11 +352,18 @@ mod tests {
     /// The rows of each row group, and how many were being encoded when the last of them came.
     fn row_groups(options: &WriteOptions, max_in_flight: usize, batches: &[i64]) -> Vec<usize> {
         let mut schedule = WriteSchedule::new(options);
-        let mut sizes = Vec::new();
+        let (mut sizes, mut spilled) = (Vec::new(), 0);
         let mut run = |schedule: &mut WriteSchedule, next: &dyn Fn(&mut WriteSchedule) -> _| {
             loop {
                 match next(schedule) {
-                    WriteStep::Encode(rows) => sizes.push(rows.rows()),
+                    WriteStep::Encode(rows) => {
+                        sizes.push(std::mem::take(&mut spilled) + rows.rows());
+                    }
+                    WriteStep::Spill(rows) => {
+                        assert_eq!(schedule.in_flight(), 0, "they take memory, too");
+                        spilled += rows.rows();
+                        schedule.spilled(8 * spilled as u64);
+                    }
                     WriteStep::Wait => schedule.encoded(400),
                     WriteStep::Done => return,
                 }
@@ -312,11 +391,29 @@ mod tests {
         assert_eq!(row_groups(&options, 0, &[150]), [64, 64, 22]);
     }
 
+    #[derive(Debug)]
+    struct Nowhere;
+
+    impl SpillStore for Nowhere {
+        fn create(&self) -> Result<Box<dyn SpillFile>> {
+            Err(Error::internal("nothing is written here"))
+        }
+    }
+
+    #[test]
+    fn rows_that_spill_end_by_the_memory_of_a_leaf() {
+        // The memory holds 20 of these rows before they spill, and a leaf of fewer than that.
+        let memory = 8 * 20 * SHARES * HELD_SHARE;
+        let options = WriteOptions::new().with_memory(memory).with_spill(Nowhere);
+        assert_eq!(row_groups(&options, 0, &[10; 30]), [20; 15]);
+    }
+
     #[test]
     fn row_groups_are_the_same_however_many_are_encoded_at_a_time() {
         for options in [
             WriteOptions::new().with_row_group_bytes(1000),
             WriteOptions::new().with_memory(20_000),
+            WriteOptions::new().with_memory(20_000).with_spill(Nowhere),
             WriteOptions::new().with_row_group_rows(333),
         ] {
             let alone = row_groups(&options, 0, &[5000, 10, 7000]);

@@ -124,20 +124,29 @@ impl CheckedSortOrder {
         self.by.iter().map(|by| by.column.clone()).collect()
     }
 
+    /// Whether the rows are to be checked.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.is_checked
+    }
+
     /// Whether the rows are to be checked together with this column of the batches.
     pub(crate) fn is_checked_with(&self, column: usize) -> bool {
         self.is_checked && self.by.first().is_some_and(|by| by.top == column)
     }
 
-    /// Checks the rows of a row group.
+    /// Checks rows of a row group; `first_row` is the number of the first of them in it.
     ///
     /// # Errors
     /// `Usage` if two of them have another order, `Unsupported` if the values of a column cannot be
     /// compared.
-    pub(crate) fn check(&self, batches: &[RecordBatch]) -> Result<()> {
-        let mut row = 0;
+    pub(crate) fn check<'a>(
+        &self,
+        batches: impl IntoIterator<Item = &'a RecordBatch>,
+        first_row: usize,
+    ) -> Result<()> {
+        let mut row = first_row;
         let mut before: Option<Vec<ArrayRef>> = None;
-        for batch in batches.iter().filter(|batch| batch.num_rows() > 0) {
+        for batch in batches.into_iter().filter(|batch| batch.num_rows() > 0) {
             let arrays: Vec<ArrayRef> =
                 self.by.iter().map(|by| by.array(batch)).collect::<Result<_>>()?;
             if let Some(before) = &before {
@@ -325,7 +334,7 @@ mod tests {
             batch(vec![Some(2), None], vec![Some("a"), Some("below a null")], vec![true, false]);
         let is_sorted = |columns: Vec<SortColumn>, batches: &[RecordBatch]| {
             let sorting = sorting(&first.schema(), columns).unwrap().unwrap();
-            sorting.check(batches).map_err(|e| e.kind())
+            sorting.check(batches, 0).map_err(|e| e.kind())
         };
         let both = [first.clone(), first.slice(0, 0), second.clone()];
         for (columns, sorted) in [

@@ -11,7 +11,10 @@ use super::row_group_encoder::RowGroupEncoder;
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
 use crate::io::InFlight;
-use crate::write::{EncodedRowGroup, FileAssembler, WriteReport, WriteSchedule, WriteStep};
+use crate::write::{
+    EncodedRowGroup, FileAssembler, PendingRowGroup, RowGroupEncryption, SpilledRows, WriteReport,
+    WriteSchedule, WriteStep,
+};
 
 /// A file that is being encoded: the schedule chooses rows, threads encode them, and the assembler
 /// makes a file of the results.
@@ -21,6 +24,18 @@ pub(crate) struct FileEncoder {
     /// Full row groups that are not assembled yet.
     in_flight: InFlight,
     assembler: FileAssembler,
+    /// Rows of the next row group in a temporary file.
+    spilled: Option<SpilledRows>,
+    /// A row group that is encoded from a temporary file, some leaves at a time.
+    unspilling: Option<Unspilling>,
+}
+
+/// A row group that comes from a temporary file.
+struct Unspilling {
+    rows: SpilledRows,
+    encryption: Option<RowGroupEncryption>,
+    /// Bytes that were encoded so far.
+    encoded: u64,
 }
 
 impl fmt::Debug for FileEncoder {
@@ -38,6 +53,8 @@ impl FileEncoder {
             schedule: WriteSchedule::new(&encoder.file.options),
             in_flight: InFlight::new(encoder.threads.clone()),
             assembler: FileAssembler::default(),
+            spilled: None,
+            unspilling: None,
             encoder,
         }
     }
@@ -60,7 +77,8 @@ impl FileEncoder {
         self.schedule.push(batch.clone());
     }
 
-    /// The next row group that must be written before more rows are held; `None` if there is none.
+    /// The next row group, or the next leaves of one, that must be written before more rows are
+    /// held; `None` if there is none.
     ///
     /// # Errors
     /// `Usage` if a value does not fit its leaf; nothing more may be asked for then.
@@ -82,24 +100,69 @@ impl FileEncoder {
         mut next: impl FnMut(&mut WriteSchedule) -> WriteStep,
     ) -> Result<Option<EncodedRowGroup>> {
         loop {
+            if let Some(leaves) = self.next_unspilled()? {
+                return Ok(Some(leaves));
+            }
             match next(&mut self.schedule) {
                 WriteStep::Encode(rows) => {
                     self.encoder.file.infer(rows.batches())?;
                     // The schedule counts the new one already.
                     let ordinal = self.assembler.row_groups() + self.schedule.in_flight() - 1;
                     let encryption = self.assembler.encryption(&self.encoder.file, ordinal)?;
-                    self.in_flight.begin(&self.encoder.file.row_groups, rows, encryption);
+                    match self.spilled.take() {
+                        None => {
+                            let layout = &self.encoder.file.row_groups;
+                            self.in_flight.begin(layout, Box::new(rows), encryption);
+                        }
+                        Some(mut spilled) => {
+                            spilled.push(rows, &self.encoder.threads.parallelism())?;
+                            let (rows, encoded) = (spilled, 0);
+                            self.unspilling = Some(Unspilling { rows, encryption, encoded });
+                        }
+                    }
+                }
+                WriteStep::Spill(rows) => {
+                    self.encoder.file.infer(rows.batches())?;
+                    self.spill(rows)?;
                 }
                 WriteStep::Wait => {
-                    let row_group = self.in_flight.next()?.ok_or_else(|| {
-                        Error::internal("a row group that was begun is not given back")
-                    })?;
+                    let row_group = self.in_flight.next()?.ok_or_else(not_given_back)?;
                     self.schedule.encoded(row_group.bytes());
                     return Ok(Some(row_group));
                 }
                 WriteStep::Done => return Ok(None),
             }
         }
+    }
+
+    /// Appends rows to a temporary file.
+    fn spill(&mut self, rows: PendingRowGroup) -> Result<()> {
+        let mut spilled = match (self.spilled.take(), &self.encoder.file.options.spill) {
+            (Some(spilled), _) => spilled,
+            (None, Some(store)) => {
+                SpilledRows::new(self.encoder.file.row_groups.clone(), store.as_ref())?
+            }
+            (None, None) => return Err(Error::internal("rows spill, and may not")),
+        };
+        spilled.push(rows, &self.encoder.threads.parallelism())?;
+        self.schedule.spilled(spilled.largest_leaf());
+        self.spilled = Some(spilled);
+        Ok(())
+    }
+
+    /// The next leaves of a row group that was spilled; `None` after the last, or if there is none.
+    fn next_unspilled(&mut self) -> Result<Option<EncodedRowGroup>> {
+        let Some(group) = &mut self.unspilling else { return Ok(None) };
+        let Some(leaves) = group.rows.next_leaves(self.schedule.bytes_to_unspill())? else {
+            self.schedule.encoded(group.encoded);
+            self.unspilling = None;
+            return Ok(None);
+        };
+        let (layout, encryption) = (&self.encoder.file.row_groups, group.encryption.clone());
+        self.in_flight.begin(layout, Box::new(leaves), encryption);
+        let encoded = self.in_flight.next()?.ok_or_else(not_given_back)?;
+        group.encoded += encoded.bytes();
+        Ok(Some(encoded))
     }
 
     /// Checks that a row group that was encoded elsewhere fits the file, and prepares for it.
@@ -143,6 +206,7 @@ impl FileEncoder {
     pub(super) fn cancel(&mut self) {
         self.schedule.clear();
         self.in_flight.cancel();
+        (self.spilled, self.unspilling) = (None, None);
     }
 
     pub(super) fn add_key_value(&mut self, key: impl Into<String>, value: impl Into<String>) {
@@ -197,4 +261,9 @@ impl FileEncoder {
     pub(crate) fn expect_ratio(&mut self, ratio: f64) {
         self.schedule.expect_ratio(ratio);
     }
+}
+
+#[cold]
+fn not_given_back() -> Error {
+    Error::internal("a row group that was begun is not given back")
 }

@@ -115,7 +115,7 @@ impl RowGroupEncoder {
             pending.push(batch.clone());
         }
         let mut in_flight = InFlight::new(self.threads.clone());
-        in_flight.begin(&self.file.row_groups, pending, None);
+        in_flight.begin(&self.file.row_groups, Box::new(pending), None);
         match in_flight.next()? {
             Some(row_group) => Ok(row_group),
             None => Err(Error::internal("a row group that was begun is given back")),

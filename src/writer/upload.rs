@@ -194,6 +194,25 @@ impl<S: AsyncSink> AsyncWriter<S> {
         self.send_all(file, FileEncoder::flush).await
     }
 
+    /// Appends a row group that was encoded elsewhere, as
+    /// [`Writer::append`](crate::Writer::append).
+    ///
+    /// # Errors
+    /// As [`Writer::append`](crate::Writer::append).
+    pub async fn append(&mut self, row_group: EncodedRowGroup) -> Result<()> {
+        self.flush().await?;
+        self.file.as_mut().ok_or_else(ended)?.adopt(&row_group)?;
+        let file = self.file.take().ok_or_else(ended)?;
+        let assemble = move |file: &mut FileEncoder| {
+            let _span = trace::write_row_group(file.row_groups(), row_group.rows() as u64);
+            file.assemble(row_group)
+        };
+        let (file, pieces) = self.work(file, assemble).await?;
+        self.send(pieces).await?;
+        self.file = Some(self.keep_side_footer(file).await?);
+        Ok(())
+    }
+
     /// Adds a pair to the file's key-value metadata.
     pub fn add_key_value(&mut self, key: impl Into<String>, value: impl Into<String>) {
         if let Some(file) = &mut self.file {
@@ -248,17 +267,24 @@ impl<S: AsyncSink> AsyncWriter<S> {
                 Some(pieces) => self.send(pieces).await?,
                 None => break,
             }
-            let row_groups = file.row_groups();
-            if let Some(mut side) = self.side_footer.take_if(|side| side.is_due(row_groups)) {
-                let write = move |file: &mut FileEncoder| {
-                    side.write(file.side_footer()?, row_groups).map(|()| side)
-                };
-                let (back, side) = self.work(file, write).await?;
-                (file, self.side_footer) = (back, Some(side));
-            }
+            file = self.keep_side_footer(file).await?;
         }
         self.file = Some(file);
         Ok(())
+    }
+
+    /// Writes the side footer, if it is due.
+    async fn keep_side_footer(&mut self, file: FileEncoder) -> Result<FileEncoder> {
+        let row_groups = file.row_groups();
+        let Some(mut side) = self.side_footer.take_if(|side| side.is_due(row_groups)) else {
+            return Ok(file);
+        };
+        let write = move |file: &mut FileEncoder| {
+            side.write(file.side_footer()?, row_groups).map(|()| side)
+        };
+        let (file, side) = self.work(file, write).await?;
+        self.side_footer = Some(side);
+        Ok(file)
     }
 
     async fn send(&mut self, pieces: Vec<Bytes>) -> Result<()> {

@@ -13,6 +13,7 @@
 mod reading;
 #[cfg(feature = "full")]
 mod refusal;
+mod spilling;
 mod writing;
 
 #[path = "../support/mod.rs"]

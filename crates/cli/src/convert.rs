@@ -7,8 +7,9 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use marquetry::io::TempFolder;
 use marquetry::rewrite::RowSorter;
-use marquetry::{Error, Export, ExportedFile};
+use marquetry::{Error, Export, ExportedFile, WriteOptions};
 
 use crate::args::{Convert, FolderFlags, Format, Global, TargetForm};
 use crate::checks;
@@ -226,7 +227,7 @@ fn folder(
 ) -> Result<()> {
     let FolderFlags { partition_by, file_size } = &command.folder;
     let target = global.output.clone().unwrap_or_default();
-    let options = parquet_out::options_for(&schema, &command.write, &command.encrypt, global)?;
+    let options = options_for(command, &schema, global)?;
     let order = sorting::of_files(&command.sorting, partition_by)?;
     let out = FolderOut::create(&target)?;
     let mut export = Export::to(out.path(), schema)?
@@ -244,6 +245,15 @@ fn folder(
     let plural = if files.len() == 1 { "" } else { "s" };
     progress.done(bytes, &format!("{} file{plural}, ", files.len()), global);
     Ok(())
+}
+
+/// The options for Parquet.
+fn options_for(command: &Convert, schema: &SchemaRef, global: &Global) -> Result<WriteOptions> {
+    let options = parquet_out::options_for(schema, &command.write, &command.encrypt, global)?;
+    Ok(match &command.spill {
+        Some(folder) => options.with_spill(TempFolder::new(folder)),
+        None => options,
+    })
 }
 
 /// Writes the rows on another thread.
@@ -278,7 +288,7 @@ fn parquet(
     rows: ConvertedRows,
     progress: &mut Bar,
 ) -> Result<()> {
-    let options = parquet_out::options_for(&schema, &command.write, &command.encrypt, global)?;
+    let options = options_for(command, &schema, global)?;
     let options = options.with_sort_order(sorting::columns(&command.sorting)?);
     let mut out = ParquetOut::create(schema, options, &command.write, global)?;
     for_each_batch(rows, progress, |batch| Ok(out.write(&batch)?))?;

@@ -193,7 +193,9 @@ fn without_effect(
     let text_in = reads(SourceForm::Csv) || reads(SourceForm::Jsonl);
     let csv = target == TargetForm::Csv || reads(SourceForm::Csv);
     let text = &command.text;
-    if let Some(flag) = command.write.given().filter(|_| target != TargetForm::Parquet) {
+    let spill = command.spill.as_ref().map(|_| "--spill");
+    let given = command.write.given().or(spill);
+    if let Some(flag) = given.filter(|_| target != TargetForm::Parquet) {
         return Some((flag, "Parquet as an output"));
     }
     if let Some(flag) = command.encrypt.given().filter(|_| target != TargetForm::Parquet) {

@@ -1,8 +1,8 @@
 //! [`SpilledRun`]: sorted rows in a temporary file, as an Arrow IPC stream.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -15,6 +15,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 use crate::error::{Error, Result};
+use crate::io::TemporaryFile;
 
 /// A run that is being written.
 pub(super) struct RunWriter {
@@ -34,22 +35,14 @@ pub(super) struct RunRows {
     reader: StreamReader<BufReader<File>>,
 }
 
-/// A file that goes when it is dropped, or has gone already.
-struct TemporaryFile {
-    file: File,
-    /// Its name, where it still has one.
-    path: Option<PathBuf>,
-    folder: PathBuf,
-}
-
 impl RunWriter {
     /// # Errors
     /// `Io` if there is no file to be created in the folder.
     pub(super) fn create(folder: &Path, schema: &SchemaRef) -> Result<Self> {
-        let file = TemporaryFile::create(folder)?;
+        let file = TemporaryFile::create(folder, "sort", WHAT)?;
         let clone = file.file.try_clone().map_err(|e| file.failed(e))?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, clone);
-        let writer = StreamWriter::try_new(out, schema).map_err(|e| file.failed_arrow(e))?;
+        let writer = StreamWriter::try_new(out, schema).map_err(|e| failed_arrow(&file, e))?;
         Ok(Self { file, writer })
     }
 
@@ -57,7 +50,7 @@ impl RunWriter {
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let columns = batch.columns().iter().map(compacted).collect::<Result<Vec<_>>>()?;
         let batch = RecordBatch::try_new(batch.schema(), columns)?;
-        self.writer.write(&batch).map_err(|e| self.file.failed_arrow(e))
+        self.writer.write(&batch).map_err(|e| failed_arrow(&self.file, e))
     }
 
     pub(super) fn finish(self) -> Result<SpilledRun> {
@@ -66,7 +59,7 @@ impl RunWriter {
             writer.finish()?;
             Ok(writer.into_inner()?.flush()?)
         };
-        end(writer).map_err(|e| file.failed_arrow(e))?;
+        end(writer).map_err(|e| failed_arrow(&file, e))?;
         let bytes = file.file.seek(SeekFrom::End(0)).map_err(|e| file.failed(e))?;
         Ok(SpilledRun { file, bytes })
     }
@@ -86,7 +79,7 @@ impl SpilledRun {
             .and_then(|_| file.file.try_clone())
             .map_err(|e| file.failed(e))?;
         let reader = BufReader::with_capacity(BUFFER_BYTES, clone);
-        let reader = StreamReader::try_new(reader, None).map_err(|e| file.failed_arrow(e))?;
+        let reader = StreamReader::try_new(reader, None).map_err(|e| failed_arrow(&file, e))?;
         Ok(RunRows { file, reader })
     }
 }
@@ -95,52 +88,14 @@ impl Iterator for RunRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.reader.next()?.map_err(|e| self.file.failed_arrow(e)))
+        Some(self.reader.next()?.map_err(|e| failed_arrow(&self.file, e)))
     }
 }
 
-impl TemporaryFile {
-    fn create(folder: &Path) -> Result<Self> {
-        let failed = |e| Error::io(WHAT, e).at_file(folder.display().to_string());
-        let mut options = File::options();
-        options.read(true).write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut attempt = 0u32;
-        loop {
-            let path = folder.join(format!(".marq-sort.{}-{attempt}.tmp", std::process::id()));
-            match options.open(&path) {
-                Ok(file) => {
-                    // The file stays until it is closed.
-                    let is_gone = std::fs::remove_file(&path).is_ok();
-                    let path = (!is_gone).then_some(path);
-                    return Ok(Self { file, path, folder: folder.to_owned() });
-                }
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < MAX_ATTEMPTS => {
-                    attempt += 1;
-                }
-                Err(e) => return Err(failed(e)),
-            }
-        }
-    }
-
-    fn failed(&self, e: io::Error) -> Error {
-        Error::io(WHAT, e).at_file(self.folder.display().to_string())
-    }
-
-    fn failed_arrow(&self, e: ArrowError) -> Error {
-        match e {
-            ArrowError::IoError(_, e) => self.failed(e),
-            e => e.into(),
-        }
-    }
-}
-
-impl Drop for TemporaryFile {
-    fn drop(&mut self) {
-        if let Some(path) = self.path.take() {
-            let _ = std::fs::remove_file(path);
-        }
+fn failed_arrow(file: &TemporaryFile, e: ArrowError) -> Error {
+    match e {
+        ArrowError::IoError(_, e) => file.failed(e),
+        e => e.into(),
     }
 }
 
@@ -245,6 +200,3 @@ fn has_views(data_type: &DataType) -> bool {
 const WHAT: &str = "a temporary file of rows that are sorted";
 
 const BUFFER_BYTES: usize = 256 << 10;
-
-/// Names that are tried, because others may have them.
-const MAX_ATTEMPTS: u32 = 10_000;

@@ -19,21 +19,21 @@ const MAX_SPARSE: u32 = 12;
 
 /// The slots of an array that are wanted.
 #[derive(Clone, Copy)]
-pub(super) struct WantedSlots<'a, 'b> {
+pub(in crate::write) struct WantedSlots<'a, 'b> {
     pub(super) array: &'a dyn Array,
     pub(super) nulls: Option<&'b NullBuffer>,
     pub(super) slots: &'b [Range<usize>],
 }
 
 impl<'a> WantedSlots<'a, 'a> {
-    pub(super) fn new(part: &'a ArrayPart) -> Self {
+    pub(in crate::write) fn new(part: &'a ArrayPart) -> Self {
         Self { array: part.array.as_ref(), nulls: part.nulls.as_ref(), slots: &part.slots }
     }
 }
 
 impl<'a> WantedSlots<'a, '_> {
     /// Calls `visit` with every run of slots that hold a value.
-    pub(super) fn for_each_run(&self, mut visit: impl FnMut(Range<usize>)) {
+    pub(in crate::write) fn for_each_run(&self, mut visit: impl FnMut(Range<usize>)) {
         for range in self.slots {
             match self.nulls {
                 None => visit(range.clone()),

@@ -81,12 +81,14 @@ pub(super) fn is_keyed(parts: &[ArrayPart]) -> bool {
     parts.iter().any(|part| has_keys(part.array.data_type()))
 }
 
-fn has_keys(data_type: &DataType) -> bool {
+/// Whether a type has keys into other values.
+pub(in crate::write) fn has_keys(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
 }
 
-/// As [`keys_of`], through dictionaries and runs whose entries are keys themselves.
-fn innermost_keys<'p>(
+/// The entries of a dictionary or run-end array, and which of them each slot has, through
+/// dictionaries and runs whose entries are keys themselves.
+pub(in crate::write) fn innermost_keys<'p>(
     array: &'p dyn Array,
     free_lists: &FreeLists,
 ) -> Result<(&'p dyn Array, Vec<u32>)> {

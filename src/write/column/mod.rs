@@ -35,6 +35,8 @@ mod page_lengths;
 mod metadata;
 mod chunk;
 
+pub(super) use self::arrays::WantedSlots;
 pub(super) use self::encoder::ChunkEncoder;
+pub(super) use self::gather::{has_keys, innermost_keys};
 pub(crate) use self::metadata::EncodedChunk;
 pub(crate) use self::parallelism::{Parallelism, SingleThread};

@@ -1,4 +1,5 @@
 //! Tests of VARIANT columns.
 
 mod casts;
+mod nested;
 pub mod shredding;

@@ -7,6 +7,7 @@ mod encodings_of_readers;
 mod failing_sinks;
 #[cfg(feature = "check")]
 mod filling;
+mod leaves;
 mod metadata_is_true;
 pub mod round_trip;
 mod random_rewrites;
@@ -16,3 +17,4 @@ mod rules;
 mod salvage;
 mod shared_bytes;
 mod sorting;
+mod spilling;

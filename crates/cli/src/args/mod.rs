@@ -26,7 +26,7 @@ pub(crate) use self::rewriting::{Compact, Copying, FieldIds, Rewrite, Split, Sta
 pub(crate) use self::shared::{
     BinaryForm, By, Columns, DecimalForm, Files, MapForm, SourceFile, ValueForms, size,
 };
-use self::shared::{KEYS, OUTPUT, READING, TEXT};
+use self::shared::{KEYS, OUTPUT, READING, TEXT, WRITING};
 pub(crate) use self::writing::{
     AlgorithmName, EncryptFlags, FolderFlags, ProfileName, SortFlags, Switch, WriteFlags,
 };
@@ -464,6 +464,11 @@ pub(crate) struct Convert {
     pub(crate) values: ValueForms,
     #[command(flatten)]
     pub(crate) write: WriteFlags,
+    /// Rows of a row group that exceed the memory limit go to a temporary file in DIR, so that row
+    /// groups of very many columns have as many rows as --row-group-rows and --row-group-bytes say.
+    /// That of an encrypted output is encrypted.
+    #[arg(long, value_name = "DIR", help_heading = WRITING)]
+    pub(crate) spill: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sorting: SortFlags,
     #[command(flatten)]

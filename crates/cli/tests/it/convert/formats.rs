@@ -375,3 +375,26 @@ fn several_files_become_one() {
     folder.not_converted(2, &["all.parquet", "q.csv", "-o", "x.parquet"]);
     folder.not_converted(2, &["none*.csv", "-o", "x.parquet"]);
 }
+
+#[test]
+fn row_groups_of_a_wide_table_spill_into_the_folder_that_is_named() {
+    let folder = Folder::new();
+    let names: Vec<String> = (0..100).map(|i| format!("c{i}")).collect();
+    let column = |i: i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(i..i + 20_000)) };
+    let columns = names.iter().zip(0..).map(|(name, i)| (name.as_str(), column(i)));
+    folder.columns("wide.parquet", columns.collect());
+    let row_groups = |more: &[&str]| {
+        let args = ["wide.parquet", "--mem", "16MiB", "--row-group-bytes", "1GiB"];
+        folder.convert(&[&args, more, &["-o", "out.parquet"]].concat());
+        let out = Reader::new(Bytes::from(folder.content_of("out.parquet"))).expect("a file");
+        assert_eq!(out.rows().expect("a count"), 20_000);
+        out.metadata().row_groups()
+    };
+    assert!(row_groups(&[]) > 1, "16 MB are more than the memory holds at a time");
+    assert_eq!(row_groups(&["--spill", "."]), 1);
+    assert_eq!(folder.names(""), ["out.parquet", "wide.parquet"]);
+    folder
+        .not_converted(1, &["wide.parquet", "--mem", "16MiB", "--spill", "no", "-o", "b.parquet"]);
+    folder.not_converted(2, &["wide.parquet", "--spill", ".", "-o", "b.csv"]);
+    assert_eq!(folder.names(""), ["out.parquet", "wide.parquet"]);
+}
