@@ -104,7 +104,7 @@ fn table(rows: usize, seed: u64) -> RecordBatch {
     push("l", Arc::new(ListArray::new(item, ends.clone(), values, nulls.clone())));
     let values = Arc::new(structs(&live, rng));
     let item = Arc::new(Field::new("item", values.data_type().clone(), true));
-    push("ls", Arc::new(ListArray::new(item.clone(), ends.clone(), values.clone(), nulls.clone())));
+    push("ls", Arc::new(ListArray::new(item.clone(), ends, values.clone(), nulls.clone())));
     let large = OffsetBuffer::new(offsets.iter().map(|at| i64::from(*at)).collect());
     push("large", Arc::new(LargeListArray::new(item, large, values, nulls.clone())));
     let starts = offsets[..rows].to_vec().into();
@@ -116,7 +116,7 @@ fn table(rows: usize, seed: u64) -> RecordBatch {
     let live: Vec<bool> =
         nulls.iter().flat_map(|nulls| nulls.iter()).flat_map(|b| [b; 2]).collect();
     let values = Arc::new(events(&live, true, rng));
-    push("pairs", Arc::new(FixedSizeListArray::new(item, 2, values, nulls.clone())));
+    push("pairs", Arc::new(FixedSizeListArray::new(item, 2, values, nulls)));
     let (offsets, nulls, live) = lists(rows, rng);
     let keys: ArrayRef =
         Arc::new(StringArray::from_iter_values((0..live.len()).map(|i| format!("k{i}"))));

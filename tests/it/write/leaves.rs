@@ -222,7 +222,7 @@ fn a_row_group_needs_all_leaves_and_no_more() {
     let encoder = RowGroupEncoder::new(schema(), WriteOptions::new()).unwrap();
     let mut row_group = encoder.leaves(5);
     row_group.write(std::slice::from_ref(&a)).unwrap_err();
-    assert!(row_group.write(&[a.clone()]).is_err() && row_group.finish().is_err());
+    assert!(row_group.write(std::slice::from_ref(&a)).is_err() && row_group.finish().is_err());
     // An order that is stated is not checked here.
     for (options, is_refused) in [
         (WriteOptions::new().with_sort_order([SortColumn::ascending("a")]), true),
@@ -231,7 +231,7 @@ fn a_row_group_needs_all_leaves_and_no_more() {
         let schema = Arc::new(schema().project(&[0]).unwrap());
         let encoder = RowGroupEncoder::new(schema, options).unwrap();
         let mut row_group = encoder.leaves(4);
-        row_group.write(&[a.clone()]).unwrap();
+        row_group.write(std::slice::from_ref(&a)).unwrap();
         assert_eq!(row_group.finish().is_err(), is_refused);
     }
 }

@@ -315,6 +315,6 @@ fn dictionary_and_run_end_arrays_are_spilled_as_their_values() {
     let found: Vec<_> = reader.batches().unwrap().collect::<Result<_, _>>().unwrap();
     let schema = reader.schema().unwrap();
     assert!(matches!(schema.field(0).data_type(), DataType::Dictionary(..)));
-    assert_eq!(columns(&schema, &found), columns(&batch.schema(), &vec![batch.clone(); 10]));
+    assert_eq!(columns(&schema, &found), columns(&batch.schema(), &vec![batch; 10]));
     assert_eq!(found[0].column(0).as_dictionary::<Int32Type>().keys().len(), found[0].num_rows());
 }
