@@ -6,6 +6,8 @@
 //!
 //! `unsafe` is in no line of this crate; the code that wasm-bindgen generates has its own.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod error;
 mod source;
 mod text;
