@@ -88,9 +88,16 @@ pub(crate) fn try_collected<T, E: From<Error>>(
 #[inline]
 pub(crate) fn room<T>(out: &mut Vec<T>, n: usize) -> Result<()> {
     if out.capacity() - out.len() < n {
-        out.try_reserve(n)?;
+        return grow(out, n);
     }
     Ok(())
+}
+
+/// Apart from the loops that hardly ever come here.
+#[cold]
+#[inline(never)]
+fn grow<T>(out: &mut Vec<T>, n: usize) -> Result<()> {
+    Ok(out.try_reserve(n)?)
 }
 
 /// As [`room`], where a kernel writes whole vectors.
@@ -106,9 +113,7 @@ const MAX_VECTOR: usize = 64;
 /// Appends a value.
 #[inline]
 pub(crate) fn push<T>(out: &mut Vec<T>, value: T) -> Result<()> {
-    if out.len() == out.capacity() {
-        out.try_reserve(1)?;
-    }
+    room(out, 1)?;
     out.push(value);
     Ok(())
 }

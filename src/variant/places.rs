@@ -320,8 +320,10 @@ fn trimmed<O: OffsetSizeTrait>(
     nulls: Option<&NullBuffer>,
 ) -> (OffsetBuffer<O>, ArrayRef, Option<NullBuffer>) {
     let zero = O::usize_as(0);
-    let first = offsets.first().copied().unwrap_or(zero);
-    let end = offsets.last().copied().unwrap_or(zero).as_usize();
+    // As a slice: the buffer has methods of these names of its own in Arrow 60.
+    let ends: &[O] = offsets;
+    let first = ends.first().copied().unwrap_or(zero);
+    let end = ends.last().copied().unwrap_or(zero).as_usize();
     let values = values.slice(first.as_usize(), end - first.as_usize());
     let from_zero = match first == zero {
         true => offsets.clone(),
