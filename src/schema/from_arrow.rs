@@ -202,6 +202,31 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
     Ok(Written { schema: file, key_values })
 }
 
+/// Refuses a schema that is nested deeper than what is written, before walks that take stack.
+///
+/// # Errors
+/// `Limit(Nesting)`.
+pub(crate) fn check_nesting(schema: &ArrowSchema) -> Result<()> {
+    use DataType as D;
+    let mut left: Vec<(&FieldRef, usize)> = schema.fields().iter().map(|of| (of, 1)).collect();
+    while let Some((field, depth)) = left.pop() {
+        if depth > Limits::default().nesting {
+            return Err(too_deep());
+        }
+        match innermost(field.data_type()) {
+            D::Struct(fields) => left.extend(fields.iter().map(|of| (of, depth + 1))),
+            D::List(item)
+            | D::LargeList(item)
+            | D::ListView(item)
+            | D::LargeListView(item)
+            | D::FixedSizeList(item, _)
+            | D::Map(item, _) => left.push((item, depth + 1)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 #[cold]
 fn too_deep() -> Error {
     let max = Limits::default().nesting;

@@ -83,8 +83,8 @@ pub(crate) use arrow_options::TextColumns;
 pub use arrow_options::{ArrowOptions, Dictionaries};
 pub(crate) use extension::has_geodesic_edges;
 pub use extension::{FIELD_ID_KEY, FILE, LOGICAL_TYPE_KEY};
-pub(crate) use from_arrow::binary_of_size_0;
 pub use from_arrow::{FromArrowOptions, Written, from_arrow};
+pub(crate) use from_arrow::{binary_of_size_0, check_nesting};
 pub(crate) use hint::KEY as HINT_KEY;
 #[cfg(feature = "check")]
 pub(crate) use hint_fault::{HintFault, hint_fault};

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
-    binary_of_size_0, from_arrow, is_empty_group, to_arrow,
+    binary_of_size_0, check_nesting, from_arrow, is_empty_group, to_arrow,
 };
 use crate::stats::order::ValueOrder;
 use crate::variant::{VariantArray, VariantPlaces, VariantShape, VariantShredding};
@@ -43,6 +43,7 @@ impl FileLayout {
     /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option
     /// does not fit it.
     pub(crate) fn new(schema: SchemaRef, options: WriteOptions) -> Result<Self> {
+        check_nesting(&schema)?;
         let shredding = options.shredding_of(&schema)?;
         let variants = shredding.iter().map(|places| {
             places.map(&mut |(path, shredding)| {
