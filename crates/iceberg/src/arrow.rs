@@ -1,28 +1,35 @@
-//! Batches of iceberg's Arrow as ours, through the C Stream interface: nothing is copied.
+//! Batches of iceberg's Arrow as ours, by way of Arrow IPC: the two differ in their types, not in
+//! their bytes, which are copied once.
 
-use arrow_array_58::ffi_stream::FFI_ArrowArrayStream as Stream58;
-use arrow_array_58::{RecordBatch as Batch58, RecordBatchIterator};
-use arrow_schema_58::SchemaRef as Schema58;
+use std::fmt::Display;
+
+use arrow_array_58::RecordBatch as Batch58;
+use arrow_ipc_58::writer::StreamWriter;
+use arrow_schema_58::Schema as Schema58;
 use marquetry::arrow_array::RecordBatch;
+use marquetry::arrow_buffer::Buffer;
+use marquetry::arrow_ipc::reader::StreamDecoder;
 use marquetry::arrow_schema::SchemaRef;
-use marquetry::ffi::{self, FFI_ArrowArrayStream};
-
-use crate::failed;
 
 /// The schema and the batches.
 pub(crate) fn import(
-    schema: Schema58,
-    batches: Vec<Batch58>,
+    schema: &Schema58,
+    batches: &[Batch58],
 ) -> iceberg::Result<(SchemaRef, Vec<RecordBatch>)> {
-    let batches = RecordBatchIterator::new(batches.into_iter().map(Ok), schema);
-    let mut stream = std::mem::ManuallyDrop::new(Stream58::new(Box::new(batches)));
-    // SAFETY: both are the `struct ArrowArrayStream` of the specification, laid out as C does, and
-    // not shared: the original is not dropped.
-    let stream = unsafe { FFI_ArrowArrayStream::from_raw((&raw mut *stream).cast()) };
-    let mut imported = ffi::import(stream).map_err(failed)?;
+    let mut stream = StreamWriter::try_new(Vec::new(), schema).map_err(invalid)?;
+    for batch in batches {
+        stream.write(batch).map_err(invalid)?;
+    }
+    let mut stream = Buffer::from_vec(stream.into_inner().map_err(invalid)?);
+    let mut decoder = StreamDecoder::new();
     let mut ours = Vec::new();
-    while let Some(batch) = imported.next_batch().map_err(failed)? {
+    while let Some(batch) = decoder.decode(&mut stream).map_err(invalid)? {
         ours.push(batch);
     }
-    Ok((imported.schema(), ours))
+    let schema = decoder.schema().ok_or_else(|| invalid("an IPC stream without a schema"))?;
+    Ok((schema, ours))
+}
+
+fn invalid(error: impl Display) -> iceberg::Error {
+    iceberg::Error::new(iceberg::ErrorKind::DataInvalid, error.to_string())
 }

@@ -1,7 +1,6 @@
 //! [`MarquetryWriter`]: iceberg's file writer.
 
 use std::fmt;
-use std::sync::Arc;
 
 use arrow_array_58::RecordBatch as Batch58;
 use bytes::Bytes;
@@ -73,13 +72,12 @@ impl FileWriter for MarquetryWriter {
             return Ok(());
         }
         if self.writer.is_none() {
-            let schema = Arc::new(schema_to_arrow_schema(&self.schema)?);
-            let (schema, _) = arrow::import(schema, Vec::new())?;
+            let (schema, _) = arrow::import(&schema_to_arrow_schema(&self.schema)?, &[])?;
             let sink = IcebergSink(self.output_file.writer().await?);
             let writer = AsyncWriter::new(sink, schema, self.options.clone()).map_err(failed)?;
             self.writer = Some(writer);
         }
-        let (_, batches) = arrow::import(batch.schema(), vec![batch.clone()])?;
+        let (_, batches) = arrow::import(&batch.schema(), std::slice::from_ref(batch))?;
         if let Some(writer) = &mut self.writer {
             for batch in &batches {
                 writer.write(batch).await.map_err(failed)?;
