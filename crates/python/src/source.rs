@@ -119,6 +119,10 @@ impl Source for Cancellable {
         }
     }
 
+    fn read_cached(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> bool {
+        self.cancel.check().is_ok() && self.source.read_cached(ranges, out)
+    }
+
     fn in_memory(&self) -> bool {
         self.source.in_memory()
     }
@@ -172,6 +176,10 @@ impl Source for Reopened {
 
     fn is_local(&self) -> bool {
         true
+    }
+
+    fn read_cached(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> bool {
+        self.file().is_ok_and(|file| file.read_cached(ranges, out))
     }
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
