@@ -15,6 +15,7 @@ use super::hint;
 use super::leaf::Physical;
 use super::nested::{self, Group};
 use super::node::{Node, Repetition, Schema};
+use super::shape::element_of;
 use super::stand_in::{self, innermost};
 use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::format::{
@@ -207,21 +208,14 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
 /// # Errors
 /// `Limit(Nesting)`.
 pub(crate) fn check_nesting(schema: &ArrowSchema) -> Result<()> {
-    use DataType as D;
     let mut left: Vec<(&FieldRef, usize)> = schema.fields().iter().map(|of| (of, 1)).collect();
     while let Some((field, depth)) = left.pop() {
         if depth > Limits::default().nesting {
             return Err(too_deep());
         }
         match innermost(field.data_type()) {
-            D::Struct(fields) => left.extend(fields.iter().map(|of| (of, depth + 1))),
-            D::List(item)
-            | D::LargeList(item)
-            | D::ListView(item)
-            | D::LargeListView(item)
-            | D::FixedSizeList(item, _)
-            | D::Map(item, _) => left.push((item, depth + 1)),
-            _ => {}
+            DataType::Struct(fields) => left.extend(fields.iter().map(|of| (of, depth + 1))),
+            of => left.extend(element_of(of).map(|item| (item, depth + 1))),
         }
     }
     Ok(())

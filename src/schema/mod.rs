@@ -95,7 +95,7 @@ pub(crate) use nested::{element_of_list, is_variant};
 pub use node::{Node, Repetition, Schema};
 pub use projection::Projection;
 pub use shape::Mapping;
-pub(crate) use shape::{Kind, Levels, Shape};
+pub(crate) use shape::{Kind, Levels, Shape, element_of};
 pub(crate) use stand_in::is_empty_group;
 pub(crate) use target::{Groups, find_field};
 pub(crate) use text::leaf_type;

@@ -139,3 +139,16 @@ pub(super) fn with_children(parent: &DataType, kind: &Kind) -> DataType {
         Kind::Leaf { .. } | Kind::Missing => parent.clone(),
     }
 }
+
+/// The field of the elements of a list, or of the entries of a map.
+pub(crate) fn element_of(data_type: &DataType) -> Option<&FieldRef> {
+    match data_type {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => Some(item),
+        _ => None,
+    }
+}

@@ -19,7 +19,7 @@ use super::names::Named;
 use super::natural::{Mapper, has_columns};
 use super::node::Schema;
 use super::projection::{self, NamedTree, ProjectedChildren, Projection};
-use super::shape::{Kind, Levels, Mapping, Shape, with_children};
+use super::shape::{Kind, Levels, Mapping, Shape, element_of, with_children};
 use super::stand_in::is_empty_group;
 use super::text;
 use crate::error::{Error, Result};
@@ -284,15 +284,9 @@ fn as_read(wanted: &FieldRef, kind: &Kind) -> FieldRef {
         (Kind::Struct(children), DataType::Struct(fields)) => {
             children.iter().zip(fields).all(|(child, wanted)| same(child, wanted))
         }
-        (
-            Kind::List { item: child, .. } | Kind::Map { entries: child, .. },
-            DataType::List(of)
-            | DataType::LargeList(of)
-            | DataType::ListView(of)
-            | DataType::LargeListView(of)
-            | DataType::FixedSizeList(of, _)
-            | DataType::Map(of, _),
-        ) => same(child, of),
+        (Kind::List { item: child, .. } | Kind::Map { entries: child, .. }, of) => {
+            element_of(of).is_none_or(|of| same(child, of))
+        }
         _ => true,
     };
     match is_as_wanted {

@@ -14,7 +14,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 use super::array::VariantArray;
 use super::malformed::malformed;
 use crate::error::Result;
-use crate::schema::{Kind, Shape};
+use crate::schema::{Kind, Shape, element_of};
 
 /// The VARIANT columns in a field, each with what is to be done with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -351,19 +351,6 @@ fn typed(field: &FieldRef, array: &ArrayRef, wanted: Option<&FieldRef>) -> Field
         Some(wanted) => wanted.clone(),
         None if field.data_type() == array.data_type() => field.clone(),
         None => Arc::new(field.as_ref().clone().with_data_type(array.data_type().clone())),
-    }
-}
-
-/// The element of a list, or the entries of a map.
-fn element_of(data_type: &DataType) -> Option<&FieldRef> {
-    match data_type {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => Some(item),
-        _ => None,
     }
 }
 

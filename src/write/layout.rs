@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
-    binary_of_size_0, check_nesting, from_arrow, is_empty_group, to_arrow,
+    binary_of_size_0, check_nesting, element_of, from_arrow, is_empty_group, to_arrow,
 };
 use crate::stats::order::ValueOrder;
 use crate::variant::{VariantArray, VariantPlaces, VariantShape, VariantShredding};
@@ -406,15 +406,11 @@ fn mark_dictionaries(field: &Field, shape: &Shape, settings: &mut [LeafSettings]
             let pairs = fields.iter().zip(children);
             pairs.for_each(|(field, child)| mark_dictionaries(field, child, settings));
         }
-        (
-            Kind::List { item: child, .. } | Kind::Map { entries: child, .. },
-            DataType::List(of)
-            | DataType::LargeList(of)
-            | DataType::ListView(of)
-            | DataType::LargeListView(of)
-            | DataType::FixedSizeList(of, _)
-            | DataType::Map(of, _),
-        ) => mark_dictionaries(of, child, settings),
+        (Kind::List { item: child, .. } | Kind::Map { entries: child, .. }, of) => {
+            if let Some(of) = element_of(of) {
+                mark_dictionaries(of, child, settings);
+            }
+        }
         _ => {}
     }
 }
