@@ -20,6 +20,7 @@ use std::process::Command;
 use self::jobs::{File, JOBS, Job};
 use self::outside::OUTSIDE;
 use self::sites::Site;
+use crate::alone;
 use crate::support::heap::{Refusal, refusing};
 
 /// Bytes of the smallest allocation that is refused: a page of memory.
@@ -156,6 +157,7 @@ fn is_outside(site: &Site) -> bool {
 /// Some of what [`every_refused_allocation`] does: one allocation of each site.
 #[test]
 fn a_refused_allocation_that_a_file_or_a_batch_sizes_is_an_error() {
+    let _alone = alone();
     let mut tried = BTreeSet::new();
     let (mut errors, mut failed) = (0, Vec::new());
     for file in ["flat", "nested", "encodings", "wide"].map(jobs::file) {
@@ -185,6 +187,7 @@ fn a_refused_allocation_that_a_file_or_a_batch_sizes_is_an_error() {
 #[test]
 #[ignore = "takes half an hour"]
 fn every_refused_allocation() {
+    let _alone = alone();
     let only = std::env::var("MARQUETRY_JOBS").unwrap_or_default();
     let cases = std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok());
     let cases = cases.unwrap_or(usize::MAX);
