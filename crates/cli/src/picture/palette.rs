@@ -125,7 +125,7 @@ pub(super) fn css() -> String {
     }
     let unknown = selectors("u");
     let _ = writeln!(out, "{unknown}{{fill:#fff;stroke-dasharray:2 2}}");
-    let _ = writeln!(dark, "{unknown}{{fill:#16181c}}");
+    let _ = writeln!(dark, "{unknown}{{fill:#16181c;stroke:#a9afb8}}");
     for name in MEASURES {
         let _ = writeln!(out, "[data-by={name}] .legend-{name}{{display:inline}}");
     }
