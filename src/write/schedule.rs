@@ -68,7 +68,7 @@ struct SpilledSize {
 impl WriteSchedule {
     pub(crate) fn new(options: &WriteOptions) -> Self {
         Self {
-            max_rows: saturated(options.row_group_rows),
+            max_rows: saturated(options.row_group_rows()),
             row_group_bytes: options.row_group_bytes,
             memory: options.memory / SHARES,
             rest: None,

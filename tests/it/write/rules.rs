@@ -7,7 +7,7 @@ use marquetry::arrow_schema::*;
 use marquetry::format::{ColumnOrder, Encoding, FileMetaData, RowGroup, Statistics};
 use marquetry::io::{Sink, WriteSink};
 use marquetry::{
-    ChunkingOptions, Compression, ErrorKind, PageIndex, PageVersion, Reader, Result,
+    ChunkingOptions, Compression, ErrorKind, PageIndex, PageVersion, Profile, Reader, Result,
     RowGroupEncoder, SortColumn, StatisticsLevel, WriteOptions, Writer,
 };
 
@@ -429,6 +429,31 @@ fn converted_types_stand_beside_logical_ones() {
 
 /// With content-defined chunking, rows that are put in change the pages around them and no others;
 /// all rows come back either way.
+/// Who takes a few rows decodes the dictionary of each row group that they are in.
+#[test]
+fn files_for_points_have_few_row_groups_unless_their_pages_are_numbered_in_16_bits() {
+    let n = 1_200_000;
+    let names = StringArray::from_iter_values((0..n).map(|i| format!("name {}", i % 1_000)));
+    let batch = table(vec![("name", Arc::new(names))]);
+    let rows = |options: WriteOptions| -> Vec<u64> {
+        let file = written_with(&batch, options).expect("a file");
+        let reader = Reader::new(file).expect("a file");
+        let metadata = reader.metadata();
+        (0..metadata.row_groups()).map(|i| metadata.row_group_rows(i).expect("rows")).collect()
+    };
+    let points = || WriteOptions::new().with_profile(Profile::Points);
+    assert_eq!(rows(points()), [1_200_000]);
+    assert_eq!(rows(points().with_row_group_rows(1_000_000)), [1_000_000, 200_000]);
+    assert_eq!(rows(WriteOptions::new()), [1 << 20, 1_200_000 - (1 << 20)]);
+    #[cfg(feature = "encryption")]
+    {
+        use marquetry::crypt::{Encryption, Key};
+        let encryption = Encryption::new(Key::new(&[1; 16]).expect("a key"));
+        let encrypted = points().with_encryption(encryption.with_plaintext_footer(true));
+        assert_eq!(rows(encrypted), [1 << 20, 1_200_000 - (1 << 20)]);
+    }
+}
+
 #[test]
 fn pages_stay_the_same_around_an_edit() {
     let seed = 77;

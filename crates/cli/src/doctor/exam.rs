@@ -31,7 +31,7 @@ impl Goal {
             GoalName::Scan => (&["lz4_raw", "snappy", "zstd:1"], "fast-read"),
             GoalName::Balanced => (&["lz4_raw", "zstd:1", "zstd:3"], "balanced"),
             GoalName::ObjectStore => (&["zstd:3", "zstd:9"], "balanced"),
-            GoalName::Points => (&["lz4_raw", "zstd:1", "zstd:3"], "points"),
+            GoalName::Points => (&["lz4_raw", "zstd:1", "zstd:4"], "points"),
         };
         let (weight_of_bytes, max_growth) = match name {
             GoalName::Size => (1.0, 0.0),

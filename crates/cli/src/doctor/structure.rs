@@ -6,6 +6,7 @@ use marquetry::{ErrorKind, WriteOptions};
 
 use super::advice::{Advice, Weight};
 use super::exam::{Exam, MIB, is_encrypted, quoted};
+use crate::args::GoalName;
 use crate::failure::Result;
 use crate::recipe::Recipe;
 use crate::trial::{SampleRows, TrialFile};
@@ -80,7 +81,9 @@ impl Exam<'_> {
         let is_small = groups > 1 && bytes < self.goal.min_row_group_bytes;
         let is_large = bytes > LARGE_ROW_GROUP;
         if !is_small && !is_large {
-            recipe.row_group_rows = Some(most).filter(|rows| *rows > 0);
+            // The profile for points has row groups of its own.
+            let is_kept = most > 0 && self.goal.name != GoalName::Points;
+            recipe.row_group_rows = is_kept.then_some(most);
             return Ok(());
         }
         let wanted = self.goal.row_group_bytes / MIB;
