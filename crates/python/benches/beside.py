@@ -26,6 +26,7 @@ JOBS = {
         "duckdb": "import duckdb",
         "arro3": "import arro3.io",
         "fastparquet": "import fastparquet",
+        "carquet": "import carquet",
     },
     "whole file": {
         "marq": "import marq; T(); marq.read(path)",
@@ -34,6 +35,7 @@ JOBS = {
         "duckdb": "import duckdb, pyarrow; T(); duckdb.sql(f\"from '{path}'\").to_arrow_table()",
         "arro3": "import arro3.io; T(); arro3.io.read_parquet(path).read_all()",
         "fastparquet": "import fastparquet; T(); fastparquet.ParquetFile(path).to_pandas()",
+        "carquet": "import carquet, pyarrow; T(); carquet.read_table(path)",
     },
     "three columns": {
         "marq": "import marq; T(); marq.read(path, columns=['id', 'fare', 'kind'])",
@@ -41,6 +43,7 @@ JOBS = {
         "polars": "import polars as pl; T(); pl.read_parquet(path, columns=['id', 'fare', 'kind'])",
         "duckdb": "import duckdb, pyarrow; T(); duckdb.sql(f\"select id, fare, kind from '{path}'\").to_arrow_table()",
         "fastparquet": "import fastparquet; T(); fastparquet.ParquetFile(path).to_pandas(['id', 'fare', 'kind'])",
+        "carquet": "import carquet, pyarrow; T(); carquet.read_table(path, columns=['id', 'fare', 'kind'])",
     },
     "key range": {
         "marq": "import marq; T(); assert marq.read(path, where='id between 700000 and 700999').num_rows == 1000",
@@ -66,6 +69,7 @@ JOBS = {
         "polars": "import polars as pl; t = pl.read_parquet(path); T(); t.write_parquet(out, compression='zstd', compression_level=1)",
         "duckdb": "import duckdb, pyarrow.parquet as pq; t = pq.read_table(path); T(); duckdb.sql('from t').write_parquet(out, compression='zstd')",
         "arro3": "import arro3.io, pyarrow.parquet as pq; t = pq.read_table(path); T(); arro3.io.write_parquet(t, out, compression='zstd(1)')",
+        "carquet": "import carquet, pyarrow.parquet as pq; t = pq.read_table(path); T(); carquet.write_table(t, out, compression_level=1)",
     },
 }
 
