@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::columns::{Columns, alone, kept_elements};
 use super::field_ids::{self, without_ids};
+use super::geo_key;
 use super::plan::ChunkReason;
 use super::settings::{LeafWishes, RewriteSettings};
 use super::union::{ColumnSource, United, union};
@@ -127,11 +128,16 @@ impl<'a> Inputs<'a> {
             (true, false) => None,
         };
         let changes_ids = !settings.field_ids.is_empty();
+        let states_geo_key = settings.options.geo.is_some();
         let settings = settings.options.resolve(&parsed)?;
         let (has_bounds, notes) = (vec![true; leaves.len()], Vec::new());
         let mut inputs =
             Self { files, footer, leaves, columns, wishes, settings, has_bounds, remake, notes };
         inputs.join_key_values();
+        if !states_geo_key && let Some(key_values) = &mut inputs.footer.key_value_metadata {
+            let of_files: Vec<_> = inputs.files.iter().map(|of| of.footer().key_values()).collect();
+            inputs.notes.extend(geo_key::mend(key_values, &parsed, &of_files));
+        }
         if !is_as_first {
             inputs.change_hint(changes_ids);
         }
@@ -261,6 +267,8 @@ impl<'a> Inputs<'a> {
         for file in self.files.iter().skip(1) {
             for pair in file.footer().key_values() {
                 match all.iter().find(|known| known.key == pair.key) {
+                    // It becomes that of all files.
+                    Some(known) if geo_key::is_readable(known) => {}
                     Some(known) if known.value != pair.value => {
                         if !differing.contains(&pair.key) {
                             differing.push(pair.key.clone());
