@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_datasource::file::FileSource;
 use datafusion_datasource::file_scan_config::{FileScanConfig, FileScanConfigBuilder};
 use datafusion_datasource::source::DataSourceExec;
@@ -17,6 +16,7 @@ use datafusion_execution::cache::cache_manager::FileMetadataCache;
 use datafusion_execution::cache::default_cache::DefaultCache;
 use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion_session::PhysicalOptimizerRule;
 
 use crate::columns::RowNumberColumns;
@@ -30,8 +30,9 @@ use crate::source::MarquetrySource;
 ///
 /// A scan stays as it was if it asks for something that is not understood: encryption, virtual
 /// columns other than row numbers, a file reader of the caller's, extensions of files other than
-/// access plans and row selections. Put the rule in front of the others, so that they push filters
-/// and orders into our scan:
+/// access plans and row selections. So do the scans below a node that refuses another scan than
+/// its own, such as a scan of delta-rs of files with deletion vectors. Put the rule in front of the
+/// others, so that they push filters and orders into our scan:
 ///
 /// A rule knows no session. What scans hold is reserved from the memory pool that it is given, and
 /// footers are kept in the cache that it is given; both are in the runtime of a session:
@@ -95,6 +96,27 @@ impl ReplaceParquet {
         self
     }
 
+    /// The plan with scans of ours; `None` if none of its scans is replaced.
+    fn replaced(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Option<Arc<dyn ExecutionPlan>> {
+        if let Some(ours) = self.swapped(plan, config) {
+            return Some(ours);
+        }
+        let old = plan.children();
+        let new: Vec<_> = old.iter().map(|child| self.replaced(child, config)).collect();
+        if new.iter().all(Option::is_none) {
+            return None;
+        }
+        let children = old.into_iter().zip(new);
+        let children = children.map(|(old, new)| new.unwrap_or_else(|| Arc::clone(old))).collect();
+        // A node may refuse another scan than that it was planned with, as that of delta-rs does
+        // where files have deletion vectors: what is below it then stays.
+        replace_children_if_necessary(Arc::clone(plan), children).ok()
+    }
+
     fn swapped(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -131,13 +153,7 @@ impl PhysicalOptimizerRule for ReplaceParquet {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_down(|plan| {
-            Ok(match self.swapped(&plan, config) {
-                Some(ours) => Transformed::yes(ours),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
+        Ok(self.replaced(&plan, config).unwrap_or(plan))
     }
 
     fn name(&self) -> &str {
