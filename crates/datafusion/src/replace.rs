@@ -199,3 +199,93 @@ impl Write for Prefix {
         if self.0.len() < 64 { Ok(()) } else { Err(fmt::Error) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+    use datafusion_common::tree_node::TreeNodeRecursion;
+    use datafusion_common::{DataFusionError, internal_err};
+    use datafusion_datasource::TableSchema;
+    use datafusion_datasource::file_groups::FileGroup;
+    use datafusion_execution::object_store::ObjectStoreUrl;
+    use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+    use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
+    use datafusion_physical_plan::union::UnionExec;
+    use datafusion_physical_plan::{DisplayAs, DisplayFormatType, PlanProperties};
+
+    use super::*;
+
+    /// A node that takes no other child than its own.
+    #[derive(Debug)]
+    struct Refusing(Arc<dyn ExecutionPlan>);
+
+    impl DisplayAs for Refusing {
+        fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.name())
+        }
+    }
+
+    impl ExecutionPlan for Refusing {
+        fn name(&self) -> &'static str {
+            "Refusing"
+        }
+
+        fn properties(&self) -> &Arc<PlanProperties> {
+            self.0.properties()
+        }
+
+        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+            vec![&self.0]
+        }
+
+        fn with_new_children(
+            self: Arc<Self>,
+            children: Vec<Arc<dyn ExecutionPlan>>,
+        ) -> Result<Arc<dyn ExecutionPlan>> {
+            match children.first() {
+                Some(child) if Arc::ptr_eq(child, &self.0) => Ok(self),
+                _ => internal_err!("another child"),
+            }
+        }
+
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion, DataFusionError>,
+        ) -> Result<TreeNodeRecursion, DataFusionError> {
+            Ok(TreeNodeRecursion::Continue)
+        }
+
+        fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+            internal_err!("it is not run")
+        }
+    }
+
+    fn scan() -> Arc<dyn ExecutionPlan> {
+        let schema = Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, true)]));
+        let source = ParquetSource::new(TableSchema::builder(schema).build());
+        let store = ObjectStoreUrl::local_filesystem();
+        let config = FileScanConfigBuilder::new(store, Arc::new(source))
+            .with_file_groups(vec![FileGroup::new(Vec::new())]);
+        DataSourceExec::from_data_source(config.build())
+    }
+
+    /// Scans of ours, and all scans.
+    fn scans(plan: &Arc<dyn ExecutionPlan>) -> (usize, usize) {
+        let here = plan.downcast_ref::<DataSourceExec>().map_or((0, 0), |scan| {
+            (scan.downcast_to_file_source::<MarquetrySource>().map_or(0, |_| 1), 1)
+        });
+        let below = plan.children().into_iter().map(scans);
+        below.fold(here, |(ours, all), (more, of_all)| (ours + more, all + of_all))
+    }
+
+    #[test]
+    fn a_node_that_refuses_another_scan_keeps_its_own() {
+        let rule = ReplaceParquet::new();
+        let optimized = |plan| rule.optimize(plan, &ConfigOptions::new()).expect("a plan");
+        let below = UnionExec::try_new(vec![scan(), scan()]).expect("a union");
+        let refusing: Arc<dyn ExecutionPlan> = Arc::new(Refusing(below));
+        assert!(Arc::ptr_eq(&optimized(Arc::clone(&refusing)), &refusing));
+        let plan = UnionExec::try_new(vec![refusing, scan()]).expect("a union");
+        assert_eq!(scans(&optimized(plan)), (1, 3));
+    }
+}

@@ -3,6 +3,7 @@
 
 mod changes;
 mod deleted;
+mod feed;
 mod rows;
 mod tables;
 

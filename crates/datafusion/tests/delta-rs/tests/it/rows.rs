@@ -1,11 +1,13 @@
 //! Rows of tables, with the rule and without.
 
 use datafusion::prelude::SessionConfig;
+use deltalake_core::kernel::{DataType, StructField};
+use deltalake_core::{DeltaTable, TableProperty};
 use fastrand::Rng;
 
 use crate::{Rule, Scans, Session, tables};
 
-const QUERIES: [&str; 20] = [
+const QUERIES: [&str; 30] = [
     "select * from t",
     "select id, added from t",
     "select place, tags from t",
@@ -26,6 +28,16 @@ const QUERIES: [&str; 20] = [
     "select distinct part from t",
     "select id, day from t order by amount desc nulls last, id limit 20",
     "select count(*) from t where id > 5990 or place is null",
+    "select id, place['z'] from t where place['z'] = 5",
+    "select id, place['z'] from t where place['z'] is null and id % 50 = 0",
+    "select id, price, at, raw from t where price between 7000 and 7100",
+    "select id from t where at >= timestamp '1970-01-01T01:30:00Z' and is_even",
+    "select id, counts['k'] from t where counts['k'] > 5900",
+    "select raw, count(*), max(at), sum(price) from t group by raw",
+    "select id from t where at = timestamp '1970-01-01T01:23:20.015Z'",
+    "select count(*) from (select id, part from t limit 2500)",
+    "select t.id, v.n from t join (values (3, 'three'), (4001, 'more')) as v (k, n) on t.id = v.k",
+    "select id from t where note in ('note 1', 'note 2', 'note 3') and not is_even",
 ];
 
 #[tokio::test]
@@ -54,7 +66,6 @@ async fn rows_are_those_of_the_stock_source() {
             let of_session = session.scans.take();
             let all_ours = Scans { ours: scans.stock, stock: 0 };
             assert_eq!(of_session, all_ours, "{sql}, session {at}:\n{}", session.plan(sql).await);
-            session.scans.take();
         }
     }
 }
@@ -72,6 +83,54 @@ async fn filters_reach_our_scan() {
     let plan = session.plan(sql).await;
     assert!(plan.contains("DynamicFilter") && plan.contains("dynamic_rg_pruning"), "{plan}");
     assert_eq!(session.rows(sql).await.len(), 5);
+}
+
+#[tokio::test]
+async fn the_file_of_a_row_and_columns_of_other_names_are_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mapped = DeltaTable::try_from_url(tables::url_of(folder.path())).await.expect("a folder");
+    let fields = [
+        ("id", DataType::LONG, false),
+        ("part", DataType::STRING, true),
+        ("note", DataType::STRING, true),
+    ];
+    let create = mapped
+        .create()
+        .with_columns(fields.map(|(name, of, is_null)| StructField::new(name, of, is_null)))
+        .with_partition_columns(["part"])
+        .with_configuration_property(TableProperty::ColumnMappingMode, Some("name"));
+    let rows = "select value as id, case value % 2 when 0 then 'north' end as part, \
+                case when value % 3 <> 0 then 'note ' || (value % 50) end as note \
+                from generate_series(1, 3000)";
+    let mapped = create.await.expect("a table").write(tables::batches(rows).await).await;
+    let mapped = mapped.expect("rows");
+    let log = tables::log(folder.path());
+    assert!(log.values().any(|text| text.contains("columnMapping.physicalName")));
+    let other = tempfile::tempdir().expect("a folder");
+    let table = tables::write(other.path()).await;
+    let sessions = [Rule::No, Rule::First, Rule::Last].map(Session::new);
+    for session in &sessions {
+        session.register("m", &mapped).await;
+        table.update_datafusion_session(&session.ctx.state()).expect("a store");
+        let provider = table.table_provider().with_file_column("file").await.expect("a provider");
+        session.ctx.register_table("t", provider).expect("a name");
+    }
+    for sql in [
+        "select * from m",
+        "select id from m where note = 'note 7'",
+        "select part, min(note), max(id) from m where id > 2000 group by part",
+        "select m.id from m join t on m.id = t.id + 1 where t.note = 'note 42'",
+        "select id, file from t where id % 100 = 0",
+        "select file, count(*), max(id) from t where amount is not null group by file",
+    ] {
+        let expected = sessions[0].rows(sql).await;
+        let scans = Scans { ours: sessions[0].scans.take().stock, stock: 0 };
+        assert!(!expected.is_empty() && scans.ours > 0, "{sql}");
+        for session in &sessions[1..] {
+            assert!(session.rows(sql).await == expected, "{sql}:\n{}", session.plan(sql).await);
+            assert_eq!(session.scans.take(), scans, "{sql}");
+        }
+    }
 }
 
 #[tokio::test]
