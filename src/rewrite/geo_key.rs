@@ -5,7 +5,7 @@
 
 use crate::format::KeyValue;
 use crate::geo::GeoMetadata;
-use crate::schema::{Node, Schema};
+use crate::schema::{Node, Schema, change_hint_metadata};
 
 /// Whether a pair is a key that can be mended.
 pub(super) fn is_readable(pair: &KeyValue) -> bool {
@@ -33,9 +33,11 @@ pub(super) fn mend(
     }
     if geo.columns.is_empty() {
         key_values.retain(|pair| pair.key != GeoMetadata::KEY);
+        change_hint_metadata(key_values, GeoMetadata::KEY, None);
         return vec![format!("the key geo is left out: {}", notes.join("; "))];
     }
     let mended = geo.to_json();
+    change_hint_metadata(key_values, GeoMetadata::KEY, Some(&mended));
     for pair in key_values.iter_mut().filter(|pair| pair.key == GeoMetadata::KEY) {
         pair.value = Some(mended.clone());
     }

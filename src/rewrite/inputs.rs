@@ -18,7 +18,8 @@ use crate::format::{ColumnOrder, FileMetaData, KeyValue, SchemaElement};
 use crate::read::Footer;
 use crate::reader::Reader;
 use crate::schema::{
-    ArrowOptions, FromArrowOptions, HINT_KEY, Leaf, Projection, Schema, from_arrow, to_arrow,
+    ArrowOptions, FromArrowOptions, HINT_KEY, Leaf, Projection, Schema, change_hint_metadata,
+    from_arrow, to_arrow,
 };
 use crate::stats::order::ValueOrder;
 use crate::write::options::LeafSettings;
@@ -134,12 +135,13 @@ impl<'a> Inputs<'a> {
         let mut inputs =
             Self { files, footer, leaves, columns, wishes, settings, has_bounds, remake, notes };
         inputs.join_key_values();
+        if !is_as_first {
+            inputs.change_hint(changes_ids);
+        }
+        // In the hint, too.
         if !states_geo_key && let Some(key_values) = &mut inputs.footer.key_value_metadata {
             let of_files: Vec<_> = inputs.files.iter().map(|of| of.footer().key_values()).collect();
             inputs.notes.extend(geo_key::mend(key_values, &parsed, &of_files));
-        }
-        if !is_as_first {
-            inputs.change_hint(changes_ids);
         }
         inputs.join_writers()?;
         inputs.join_orders();
@@ -403,6 +405,7 @@ pub(super) fn change_key_values(footer: &mut FileMetaData, changes: &[(String, O
     let mut all = footer.key_value_metadata.take().unwrap_or_default();
     for (key, value) in changes {
         all.retain(|pair| pair.key != *key);
+        change_hint_metadata(&mut all, key, value.as_deref());
         if let Some(value) = value {
             all.push(KeyValue::new(key.clone(), value.clone()));
         }

@@ -18,6 +18,7 @@
 mod layout;
 mod siblings;
 mod types;
+pub(super) mod edit;
 
 use std::cell::Cell;
 use std::collections::HashMap;

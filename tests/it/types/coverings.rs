@@ -306,3 +306,58 @@ fn the_key_of_several_files_is_of_all_their_rows() {
     assert_eq!(joined(vec![without, first.clone()]), unknown);
     assert_eq!(joined(vec![first.clone(), first]), (Some([5.0, 1.0, 6.0, 2.0]), true, points(), 0));
 }
+
+/// The metadata of the hint `ARROW:schema` alone, which is all that pyarrow has of a file with one.
+fn in_hint(reader: &Reader, key: &str) -> Option<String> {
+    let hint = reader.metadata().key_values().iter().find(|pair| pair.key == "ARROW:schema");
+    let key_values = vec![hint.expect("a hint").clone()];
+    let options = marquetry::schema::ArrowOptions::new();
+    let all = marquetry::schema::Projection::all();
+    let schema = reader.metadata().schema();
+    let mapping = marquetry::schema::to_arrow(schema, &key_values, &all, &options);
+    mapping.expect("a schema").schema.metadata().get(key).cloned()
+}
+
+#[test]
+fn a_key_that_changes_changes_in_the_hint() {
+    let stale = "{\"version\":\"1.1.0\",\"primary_column\":\"geom\",\"columns\":{}}";
+    let metadata = [("geo", stale), ("a", "1"), ("z", "\"2\"")];
+    let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let fields = table().schema().fields().clone();
+    let schema = Schema::new_with_metadata(fields, metadata.into());
+    let batch = table().with_schema(Arc::new(schema)).expect("a table");
+    let in_file = |reader: &Reader, key: &str| {
+        let pair = reader.metadata().key_values().iter().find(|pair| pair.key == key);
+        pair.and_then(|pair| pair.value.clone())
+    };
+    let check = |reader: &Reader, keys: [Option<&str>; 2]| {
+        assert_eq!(in_hint(reader, "geo"), in_file(reader, "geo"));
+        for (key, expected) in ["a", "z"].into_iter().zip(keys) {
+            assert_eq!(in_hint(reader, key).as_deref(), expected, "{key}");
+            assert_eq!(in_file(reader, key).as_deref(), expected, "{key}");
+        }
+    };
+    let old = [Some("1"), Some("\"2\"")];
+    let options = WriteOptions::new().with_key_value("a", "longer than before");
+    let reader = covered(&batch, BoxSides::Float64, options);
+    let new = [Some("longer than before"), Some("\"2\"")];
+    assert!(in_hint(&reader, "geo").is_some_and(|geo| geo.contains("covering")));
+    check(&reader, new);
+    let reader = covered(&batch, BoxSides::Float64, WriteOptions::new());
+    check(&reader, old);
+    let project = |names: &[&str]| reader.clone().project(names.iter().copied()).expect("columns");
+    check(&copied(&Rewrite::new([project(&["geom"])])).0, old);
+    let (copy, _) = copied(&Rewrite::new([project(&["row"])]));
+    assert_eq!(in_hint(&copy, "geo"), None);
+    check(&copy, old);
+    let geo = WriteOptions::new().with_geo(GeoOptions::new());
+    check(&copied(&Rewrite::new([project(&["geom"])]).options(geo)).0, old);
+    for (rewrite, expected) in [
+        (Rewrite::new([reader.clone()]).set_key_value("z", ""), [Some("1"), Some("")]),
+        (Rewrite::new([reader.clone()]).drop_key_value("z"), [Some("1"), None]),
+        (Rewrite::new([reader.clone()]).drop_key_value("a"), [None, Some("\"2\"")]),
+        (Rewrite::new([reader.clone()]).drop_key_value("a").drop_key_value("z"), [None; 2]),
+    ] {
+        check(&copied(&rewrite).0, expected);
+    }
+}
