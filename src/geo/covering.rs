@@ -39,7 +39,7 @@ impl BoxSides {
         fields.into_iter().collect()
     }
 
-    /// The values of a side, of which all are to be at most the given ones, or at least.
+    /// The values of a side, rounded down if they are the least coordinates, and else up.
     fn array(self, values: Vec<f64>, is_least: bool) -> ArrayRef {
         match (self, is_least) {
             (Self::Float64, _) => Arc::new(Float64Array::from(values)),

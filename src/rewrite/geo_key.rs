@@ -12,8 +12,8 @@ pub(super) fn is_readable(pair: &KeyValue) -> bool {
     pair.key == GeoMetadata::KEY && GeoMetadata::find(std::slice::from_ref(pair)).is_ok()
 }
 
-/// Mends the key in the key-values of a new file with this schema, made of files with the key-values
-/// `of_files`. Returns what has changed, in sentences.
+/// Mends the key in the key-values of a new file with this schema, which is made of files with the
+/// key-values `of_files`. Returns what has changed, in sentences.
 pub(super) fn mend(
     key_values: &mut Vec<KeyValue>,
     schema: &Schema,

@@ -55,8 +55,8 @@ impl GeoMetadata {
         changes
     }
 
-    /// Adds the geometries of another file, of which `other` is the key: types and boxes become
-    /// those of both, and unknown if they are unknown for one; a covering stays if both have it.
+    /// Adds the geometries of another file, whose key is `other`: types and boxes become those of
+    /// both, and unknown if they are unknown for one; a covering stays if both have it.
     ///
     /// Returns what has changed, in sentences.
     pub fn add_rows_of(&mut self, other: Option<&Self>) -> Vec<String> {

@@ -69,6 +69,7 @@ mod arrow_options;
 mod natural;
 mod stand_in;
 mod hint;
+mod hint_edit;
 #[cfg(feature = "check")]
 mod hint_fault;
 mod target;
@@ -87,7 +88,7 @@ pub(crate) use extension::{has_geodesic_edges, is_wkb};
 pub use from_arrow::{FromArrowOptions, Written, from_arrow};
 pub(crate) use from_arrow::{binary_of_size_0, check_nesting};
 pub(crate) use hint::KEY as HINT_KEY;
-pub(crate) use hint::edit::change_hint_metadata;
+pub(crate) use hint_edit::change_hint_metadata;
 #[cfg(feature = "check")]
 pub(crate) use hint_fault::{HintFault, hint_fault};
 pub use leaf::{Leaf, LeafPath, Physical};

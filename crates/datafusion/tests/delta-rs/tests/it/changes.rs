@@ -10,7 +10,7 @@ use crate::{Rule, Session, tables};
 
 /// What changes a table.
 #[derive(Debug, Clone, Copy)]
-enum Change {
+pub(crate) enum Change {
     Delete,
     Update,
     Merge { is_streaming: bool },
@@ -18,7 +18,7 @@ enum Change {
 }
 
 impl Change {
-    async fn run(self, session: &Session, table: DeltaTable) -> DeltaTable {
+    pub(crate) async fn run(self, session: &Session, table: DeltaTable) -> DeltaTable {
         let state = Arc::new(session.ctx.state());
         match self {
             Self::Delete => {
@@ -66,7 +66,7 @@ async fn merge(session: &Session, table: DeltaTable, is_streaming: bool) -> Delt
 }
 
 /// The rows of a table, as the stock source reads them.
-async fn all_rows(folder: &Path) -> Vec<String> {
+pub(crate) async fn all_rows(folder: &Path) -> Vec<String> {
     let session = Session::new(Rule::No);
     session.register("t", &tables::open(folder).await).await;
     session.rows("select * from t").await

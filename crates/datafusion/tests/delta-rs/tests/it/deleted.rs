@@ -5,6 +5,7 @@ use std::path::Path;
 use deltalake_core::DeltaTable;
 use deltalake_core::kernel::TableFeatures;
 
+use crate::changes::{Change, all_rows};
 use crate::{Rule, Scans, Session, tables};
 
 /// Deletes rows of the first file by a deletion vector in the log.
@@ -90,5 +91,25 @@ async fn a_scan_with_deletion_vectors_stays_the_stock_one() {
         let sql = "select count(*) from t join u on t.id = u.id";
         assert_eq!(session.rows(sql).await, [format!("{}", before.len() - 4)], "{rule:?}");
         assert_eq!(session.scans.take(), Scans { ours: 1, stock: 2 }, "{rule:?}");
+    }
+}
+
+#[tokio::test]
+async fn changes_of_a_table_with_deletion_vectors_are_the_same() {
+    let first = tempfile::tempdir().expect("a folder");
+    let table = tables::write(first.path()).await;
+    delete(first.path(), table, &[0, 3, 4, 250]).await;
+    let before = all_rows(first.path()).await;
+    for change in [Change::Delete, Change::Update, Change::Merge { is_streaming: false }] {
+        let mut found = Vec::new();
+        for rule in [Rule::No, Rule::First, Rule::Last] {
+            let folder = tempfile::tempdir().expect("a folder");
+            tables::copy(first.path(), folder.path());
+            let session = Session::new(rule);
+            change.run(&session, tables::open(folder.path()).await).await;
+            found.push(all_rows(folder.path()).await);
+        }
+        assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "{change:?}");
+        assert!(found[0] != before, "{change:?}");
     }
 }

@@ -1,14 +1,14 @@
 //! Changes an entry of the metadata in a hint, and nothing else of it.
 //!
-//! Arrow C++, and so pyarrow, takes the metadata of a schema from the hint alone: a key that changes
-//! in a file must change there, too.
+//! Used by the writer and by rewrites. Arrow C++, and so pyarrow, takes the metadata of a schema
+//! from the hint alone: a key that changes in a file must change there, too.
 //! Trap: the flatbuffer comes from a file. References are followed as far as there are bytes, and
 //! they point forwards: a new value stands at the end.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{CONTINUATION, Hint, KEY, follow, slot, word};
+use super::hint::{CONTINUATION, Hint, KEY, follow, slot, word};
 use crate::format::KeyValue;
 
 /// Sets the value of `key` in the hint among the key-values of a file, or leaves the entry out; a
@@ -23,20 +23,20 @@ pub(crate) fn change_hint_metadata(key_values: &mut [KeyValue], key: &str, value
 
 /// The text of the changed hint.
 fn changed(hint: &Hint, key: &str, value: Option<&str>) -> Option<String> {
-    let mut bytes = hint.message.get(hint.start..)?.to_vec();
+    let mut bytes = hint.flatbuffer()?.to_vec();
     let message = follow(&bytes, 0)?;
     let schema = follow(&bytes, slot(&bytes, message, 2)?)?;
     let vector = follow(&bytes, slot(&bytes, schema, 2)?)?;
     let len = word(&bytes, vector)?;
     let mut reference = vector;
     let found = (0..len).find_map(|_| {
-        reference += 4;
+        reference = reference.saturating_add(4);
         // A reference without an entry ends the search.
         let entry = follow(&bytes, reference);
         let Some(entry) = entry else { return Some(None) };
         let name = follow(&bytes, slot(&bytes, entry, 0)?)?;
         let name_len = usize::try_from(word(&bytes, name)?).ok()?;
-        let name = bytes.get(name + 4..)?.get(..name_len)?;
+        let name = bytes.get(name.checked_add(4)?..)?.get(..name_len)?;
         (name == key.as_bytes()).then_some(Some((reference, entry)))
     });
     let (reference, entry) = found??;
@@ -52,7 +52,7 @@ fn changed(hint: &Hint, key: &str, value: Option<&str>) -> Option<String> {
         }
         None => {
             // The last entry takes its place.
-            let last = vector + 4 * usize::try_from(len).ok()?;
+            let last = usize::try_from(len).ok()?.checked_mul(4)?.checked_add(vector)?;
             let to = follow(&bytes, last)?;
             put(&mut bytes, reference, u32::try_from(to.checked_sub(reference)?).ok()?)?;
             put(&mut bytes, vector, len - 1)?;
