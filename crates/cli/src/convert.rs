@@ -45,13 +45,14 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
         true => geo_out::with_mended_key(&first.schema, &sources, global),
         false => first.schema.clone(),
     };
+    // Rows can be sorted by boxes.
+    let coverings = geo_out::coverings(command.geo_covering, &schema)?;
+    let schema = coverings.as_ref().map_or(schema, |of| of.schema().clone());
     let mut progress = Bar::new(work(&sources), global, read);
     let sorter = sorting::sorter(&command.sorting, &command.folder.partition_by, &schema, global)?;
     let is_text = matches!(target, TargetForm::Csv | TargetForm::Json | TargetForm::Jsonl);
     // As text they are read.
     let variants = (!is_text && !global.quiet).then(|| VariantCheck::new(&schema));
-    let coverings = geo_out::coverings(command.geo_covering, &schema)?;
-    let schema = coverings.as_ref().map_or(schema, |of| of.schema().clone());
     let rows = ConvertedRows { sources, sorter, variants, coverings };
     write(command, global, target, &schema, rows, &mut progress)?;
     losses.lock().unwrap_or_else(PoisonError::into_inner).end()
@@ -203,10 +204,6 @@ fn for_each_batch(
     mut write: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
     let ConvertedRows { sources, mut sorter, mut variants, coverings } = rows;
-    let mut write = |batch: RecordBatch| match &coverings {
-        Some(coverings) => write(coverings.add_to(&batch)?),
-        None => write(batch),
-    };
     for source in sources {
         let name = source.name.clone();
         for batch in source.batches() {
@@ -215,6 +212,10 @@ fn for_each_batch(
             if let Some(variants) = &mut variants {
                 note(&name, &variants.check(&batch).map_err(|failure| failure.at_file(&name))?);
             }
+            let batch = match &coverings {
+                Some(coverings) => coverings.add_to(&batch).map_err(|e| e.at_file(&*name))?,
+                None => batch,
+            };
             match &mut sorter {
                 Some(sorter) => sorter.push(&batch)?,
                 None => write(batch)?,

@@ -125,10 +125,15 @@ fn boxes_are_computed_on_request() {
         let checked = folder.json(&["check", "--level", "truth", &name, "-f", "json"]);
         assert!(!checked.to_string().contains("geo-"), "{checked}");
     }
-    // In a folder of files, in the order of other columns, and in place of the old boxes.
-    let sorted = ["convert", "a.parquet", "--geo-covering", "--sort", "geom", "-o", "b.parquet"];
-    folder.text(&sorted);
-    assert_eq!(covering(&folder, "b.parquet"), (json!("bbox"), 2));
+    // In the order of boxes, in place of old ones, and in a folder of files.
+    for file in ["plain.parquet", "a.parquet"] {
+        let sorted = ["convert", file, "--geo-covering", "--sort", "bbox.xmin:desc"];
+        folder.text(&[&sorted[..], &["-o", "b.parquet"]].concat());
+        assert_eq!(covering(&folder, "b.parquet"), (json!("bbox"), 2));
+        let first =
+            folder.text(&["head", "-n", "1", "b.parquet", "--columns", "bbox", "-f", "json"]);
+        assert!(first.contains("69"), "{first}");
+    }
     folder.text(&[
         "convert",
         "plain.parquet",
