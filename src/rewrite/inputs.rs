@@ -266,13 +266,13 @@ impl<'a> Inputs<'a> {
         let mut all = self.footer.key_value_metadata.take().unwrap_or_default();
         let own = all.len();
         let mut differing: Vec<String> = Vec::new();
+        let first = self.files.first().map(Input::footer);
         for file in self.files.iter().skip(1) {
             for pair in file.footer().key_values() {
                 match all.iter().find(|known| known.key == pair.key) {
-                    // It becomes that of all files.
-                    Some(known) if geo_key::is_readable(known) => {}
                     Some(known) if known.value != pair.value => {
-                        if !differing.contains(&pair.key) {
+                        let explains = |of| geo_key::explains(known, of, file.footer());
+                        if !differing.contains(&pair.key) && !first.is_some_and(explains) {
                             differing.push(pair.key.clone());
                         }
                     }

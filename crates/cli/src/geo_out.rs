@@ -32,11 +32,14 @@ pub(crate) fn with_mended_key(
 ) -> SchemaRef {
     let key = |schema: &Schema| GeoMetadata::parse(schema.metadata().get(GeoMetadata::KEY)?).ok();
     let Some(mut geo) = key(schema) else { return schema.clone() };
-    let mut changes = Vec::new();
+    let mut changes: Vec<String> = Vec::new();
     for source in sources {
         let other = key(&source.schema);
         if other.as_ref() != Some(&geo) {
-            changes.extend(geo.add_rows_of(other.as_ref()));
+            let mut new = geo.add_rows_of(other.as_ref());
+            // Each of many files may widen the same box.
+            new.retain(|change| !changes.contains(change));
+            changes.extend(new);
         }
     }
     changes.extend(geo.retain(|path| is_there(schema, path)));
