@@ -23,8 +23,8 @@ pub(crate) fn coverings(
     Ok(Some(CoveringColumns::new(schema, sides)?))
 }
 
-/// The schema with a key `geo` that is true of the rows of all sources: it comes from the first, and
-/// may name columns that are not read.
+/// The schema with a key `geo` that is true of the rows of all sources: that of the first file may
+/// name columns that are not read.
 pub(crate) fn with_mended_key(
     schema: &SchemaRef,
     sources: &[Source],
