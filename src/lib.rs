@@ -78,6 +78,7 @@
 //! | have keys from a service | `crypt::KeyRetriever`, `crypt::kms`; `examples/kms.rs` |
 //! | read geometries, filter by a rectangle | [`geo`], [`predicate::Column::intersects`] |
 //! | read and write the key `geo` of GeoParquet | [`geo::GeoMetadata`], [`geo::GeoOptions`] |
+//! | write boxes by which readers prune geometries | [`geo::CoveringColumns`] |
 //! | fetch the bytes that FILE values refer to | [`file_reference`] |
 //! | read VARIANT values, or parts of them | [`Reader::variants`], [`Reader::variant_get`] |
 //! | build VARIANT columns | [`variant::VariantArrayBuilder`]; `examples/variant.rs` |

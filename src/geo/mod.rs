@@ -24,7 +24,8 @@
 //! cover.
 //!
 //! [`GeoMetadata`] is the key `geo` of GeoParquet: [reading](crate::schema) makes geometries of the
-//! columns that it names, and [`GeoOptions`] asks for it in a written file.
+//! columns that it names, and [`GeoOptions`] asks for it in a written file. [`CoveringColumns`]
+//! adds the boxes by which other readers leave out row groups and pages.
 //!
 //! Trap: the values come from a file. Each count is compared with the bytes that are left before it
 //! is used, and nested collections are visited in a loop, so that no nesting can exhaust the stack.
@@ -34,10 +35,12 @@ mod wkt;
 mod bbox;
 mod rectangle;
 mod options;
+mod covering;
 
 pub use crate::schema::geo_key::{GeoColumn, GeoCovering, GeoCrs, GeoEncoding, GeoMetadata};
 pub(crate) use bbox::type_name;
 pub use bbox::{Edges, GeospatialCollector};
+pub use covering::{BoxSides, CoveringColumns, boxes_around};
 pub use options::GeoOptions;
 pub use rectangle::Rectangle;
 pub use wkt::to_wkt;

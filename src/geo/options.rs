@@ -11,6 +11,7 @@ use crate::schema::geo_key::GeoCrs;
 /// A struct of `xmin`, `ymin`, `xmax` and `ymax` that is named `bbox`, or `NAME_bbox` for the
 /// column NAME, becomes the covering of the column, if its statistics agree. The orientation, epoch
 /// and covering of a key `geo` in the metadata of the schema are kept.
+/// [`CoveringColumns`](super::CoveringColumns) makes such structs.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {

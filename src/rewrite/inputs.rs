@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::columns::{Columns, alone, kept_elements};
 use super::field_ids::{self, without_ids};
+use super::geo_key;
 use super::plan::ChunkReason;
 use super::settings::{LeafWishes, RewriteSettings};
 use super::union::{ColumnSource, United, union};
@@ -17,7 +18,8 @@ use crate::format::{ColumnOrder, FileMetaData, KeyValue, SchemaElement};
 use crate::read::Footer;
 use crate::reader::Reader;
 use crate::schema::{
-    ArrowOptions, FromArrowOptions, HINT_KEY, Leaf, Projection, Schema, from_arrow, to_arrow,
+    ArrowOptions, FromArrowOptions, HINT_KEY, Leaf, Projection, Schema, change_hint_metadata,
+    from_arrow, to_arrow,
 };
 use crate::stats::order::ValueOrder;
 use crate::write::options::LeafSettings;
@@ -127,6 +129,7 @@ impl<'a> Inputs<'a> {
             (true, false) => None,
         };
         let changes_ids = !settings.field_ids.is_empty();
+        let states_geo_key = settings.options.geo.is_some();
         let settings = settings.options.resolve(&parsed)?;
         let (has_bounds, notes) = (vec![true; leaves.len()], Vec::new());
         let mut inputs =
@@ -134,6 +137,11 @@ impl<'a> Inputs<'a> {
         inputs.join_key_values();
         if !is_as_first {
             inputs.change_hint(changes_ids);
+        }
+        // In the hint, too.
+        if !states_geo_key && let Some(key_values) = &mut inputs.footer.key_value_metadata {
+            let of_files: Vec<_> = inputs.files.iter().map(|of| of.footer().key_values()).collect();
+            inputs.notes.extend(geo_key::mend(key_values, &parsed, &of_files));
         }
         inputs.join_writers()?;
         inputs.join_orders();
@@ -258,11 +266,13 @@ impl<'a> Inputs<'a> {
         let mut all = self.footer.key_value_metadata.take().unwrap_or_default();
         let own = all.len();
         let mut differing: Vec<String> = Vec::new();
+        let first = self.files.first().map(Input::footer);
         for file in self.files.iter().skip(1) {
             for pair in file.footer().key_values() {
                 match all.iter().find(|known| known.key == pair.key) {
                     Some(known) if known.value != pair.value => {
-                        if !differing.contains(&pair.key) {
+                        let explains = |of| geo_key::explains(known, of, file.footer());
+                        if !differing.contains(&pair.key) && !first.is_some_and(explains) {
                             differing.push(pair.key.clone());
                         }
                     }
@@ -395,6 +405,7 @@ pub(super) fn change_key_values(footer: &mut FileMetaData, changes: &[(String, O
     let mut all = footer.key_value_metadata.take().unwrap_or_default();
     for (key, value) in changes {
         all.retain(|pair| pair.key != *key);
+        change_hint_metadata(&mut all, key, value.as_deref());
         if let Some(value) = value {
             all.push(KeyValue::new(key.clone(), value.clone()));
         }

@@ -32,6 +32,7 @@ mod output;
 mod decoding;
 mod columns;
 mod union;
+mod geo_key;
 mod inputs;
 mod decide;
 mod column_encoder;

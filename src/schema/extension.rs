@@ -208,6 +208,11 @@ pub(super) fn logical_type(field: &Field, key_values: &[KeyValue]) -> Result<Opt
     })
 }
 
+/// Whether `field` has geometries in well-known binary.
+pub(crate) fn is_wkb(field: &Field) -> bool {
+    field.extension_type_name() == Some(WKB) && lives_on(WKB, field.data_type())
+}
+
 /// Whether `field` has well-known binary whose edges are not planar. Metadata that violate GeoArrow
 /// are ignored.
 pub(crate) fn has_geodesic_edges(field: &Field) -> bool {

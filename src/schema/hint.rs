@@ -120,9 +120,14 @@ impl Hint {
         Some(Self { start, message, budgets })
     }
 
+    /// The flatbuffer, which may be cut or have bytes after its end.
+    pub(super) fn flatbuffer(&self) -> Option<&[u8]> {
+        self.message.get(self.start..)
+    }
+
     /// Finds the schema in the flatbuffer.
     pub(super) fn open(&self) -> Option<OpenHint<'_>> {
-        let bytes = self.message.get(self.start..)?;
+        let bytes = self.flatbuffer()?;
         // Message: version, header_type, header. Schema: endianness, fields, custom_metadata.
         let message = follow(bytes, 0)?;
         let header_type = *bytes.get(slot(bytes, message, 1)?)?;
@@ -164,17 +169,17 @@ fn is_seconds_of(data_type: &DataType, natural: &DataType) -> bool {
 }
 
 /// The number at `at`, if it is there.
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Cursor::new(bytes.get(at..)?, Spec::Metadata("ARROW:schema")).u32().ok()
 }
 
 /// Where the reference at `at` points to.
-fn follow(bytes: &[u8], at: usize) -> Option<usize> {
+pub(super) fn follow(bytes: &[u8], at: usize) -> Option<usize> {
     at.checked_add(usize::try_from(word(bytes, at)?).ok()?).filter(|to| *to < bytes.len())
 }
 
 /// Where field `index` of the table at `table` is, if the table has it.
-fn slot(bytes: &[u8], table: usize, index: usize) -> Option<usize> {
+pub(super) fn slot(bytes: &[u8], table: usize, index: usize) -> Option<usize> {
     let distance = i64::from(word(bytes, table)?.cast_signed());
     let vtable = usize::try_from(i64::try_from(table).ok()?.checked_sub(distance)?).ok()?;
     let half = |at: usize| {
@@ -192,7 +197,7 @@ fn slot(bytes: &[u8], table: usize, index: usize) -> Option<usize> {
 }
 
 /// Marks the newer form of an encapsulated message.
-const CONTINUATION: u32 = u32::MAX;
+pub(super) const CONTINUATION: u32 = u32::MAX;
 
 impl<'a> OpenHint<'a> {
     /// Metadata of the schema.

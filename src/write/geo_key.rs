@@ -13,7 +13,7 @@ use crate::format::{
     BoundingBox, ColumnMetaData, EdgeInterpolationAlgorithm, FileMetaData, KeyValue, LogicalType,
 };
 use crate::geo::{GeoColumn, GeoCovering, GeoCrs, GeoMetadata, GeoOptions, type_name};
-use crate::schema::{Node, Physical, Repetition, Schema};
+use crate::schema::{Node, Physical, Repetition, Schema, change_hint_metadata};
 
 /// Makes the key of a file.
 pub(crate) struct GeoKey<'a> {
@@ -39,6 +39,7 @@ impl GeoKey<'_> {
         let value = made?.to_json();
         if let Some(key_values) = &mut metadata.key_value_metadata {
             key_values.retain(|pair| pair.key != GeoMetadata::KEY);
+            change_hint_metadata(key_values, GeoMetadata::KEY, Some(&value));
             key_values.push(KeyValue::new(GeoMetadata::KEY, value));
         }
         Ok(())

@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
-    binary_of_size_0, check_nesting, element_of, from_arrow, is_empty_group, to_arrow,
+    binary_of_size_0, change_hint_metadata, check_nesting, element_of, from_arrow, is_empty_group,
+    to_arrow,
 };
 use crate::stats::order::ValueOrder;
 use crate::variant::{VariantArray, VariantPlaces, VariantShape, VariantShredding};
@@ -234,6 +235,7 @@ impl FileLayout {
         let mut key_values = self.key_values.clone();
         for pair in &self.options.key_values {
             key_values.retain(|old| old.key != pair.key);
+            change_hint_metadata(&mut key_values, &pair.key, pair.value.as_deref());
             key_values.push(pair.clone());
         }
         let leaves = self.row_groups.leaves.iter().zip(&self.row_groups.settings);

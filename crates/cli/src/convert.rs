@@ -7,6 +7,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use marquetry::geo::{CoveringColumns, GeoOptions};
 use marquetry::io::TempFolder;
 use marquetry::rewrite::RowSorter;
 use marquetry::{Error, Export, ExportedFile, WriteOptions};
@@ -17,6 +18,7 @@ use crate::damage::Losses;
 use crate::escape::escape;
 use crate::failure::{Failure, Result};
 use crate::folder_out::FolderOut;
+use crate::geo_out;
 use crate::output::Sink;
 use crate::packed::{self, Packing};
 use crate::parquet_out::{self, ParquetOut};
@@ -39,13 +41,19 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     let Some(first) = sources.first() else {
         return Err(Failure::Usage("no file to convert".to_owned()));
     };
-    let schema = first.schema.clone();
+    let schema = match command.write.geo.is_none() && command.geo_covering.is_none() {
+        true => geo_out::with_mended_key(&first.schema, &sources, global),
+        false => first.schema.clone(),
+    };
+    // Rows can be sorted by boxes.
+    let coverings = geo_out::coverings(command.geo_covering, &schema)?;
+    let schema = coverings.as_ref().map_or(schema, |of| of.schema().clone());
     let mut progress = Bar::new(work(&sources), global, read);
     let sorter = sorting::sorter(&command.sorting, &command.folder.partition_by, &schema, global)?;
     let is_text = matches!(target, TargetForm::Csv | TargetForm::Json | TargetForm::Jsonl);
     // As text they are read.
     let variants = (!is_text && !global.quiet).then(|| VariantCheck::new(&schema));
-    let rows = ConvertedRows { sources, sorter, variants };
+    let rows = ConvertedRows { sources, sorter, variants, coverings };
     write(command, global, target, &schema, rows, &mut progress)?;
     losses.lock().unwrap_or_else(PoisonError::into_inner).end()
 }
@@ -177,6 +185,8 @@ struct ConvertedRows {
     sorter: Option<RowSorter>,
     /// Looks at their VARIANT values, which are stored as they come.
     variants: Option<VariantCheck>,
+    /// Adds the boxes of geometries, if that is asked for.
+    coverings: Option<CoveringColumns>,
 }
 
 /// Says that invalid VARIANT values are passed on: what reads them decides.
@@ -193,7 +203,7 @@ fn for_each_batch(
     progress: &mut Bar,
     mut write: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
-    let ConvertedRows { sources, mut sorter, mut variants } = rows;
+    let ConvertedRows { sources, mut sorter, mut variants, coverings } = rows;
     for source in sources {
         let name = source.name.clone();
         for batch in source.batches() {
@@ -202,6 +212,10 @@ fn for_each_batch(
             if let Some(variants) = &mut variants {
                 note(&name, &variants.check(&batch).map_err(|failure| failure.at_file(&name))?);
             }
+            let batch = match &coverings {
+                Some(coverings) => coverings.add_to(&batch).map_err(|e| e.at_file(&*name))?,
+                None => batch,
+            };
             match &mut sorter {
                 Some(sorter) => sorter.push(&batch)?,
                 None => write(batch)?,
@@ -250,6 +264,10 @@ fn folder(
 /// The options for Parquet.
 fn options_for(command: &Convert, schema: &SchemaRef, global: &Global) -> Result<WriteOptions> {
     let options = parquet_out::options_for(schema, &command.write, &command.encrypt, global)?;
+    let options = match command.geo_covering {
+        Some(_) if command.write.geo.is_none() => options.with_geo(GeoOptions::new()),
+        _ => options,
+    };
     Ok(match &command.spill {
         Some(folder) => options.with_spill(TempFolder::new(folder)),
         None => options,

@@ -57,6 +57,7 @@ mod fill;
 mod recipe;
 mod text;
 mod source;
+mod geo_out;
 mod stats;
 mod check;
 mod bench;

@@ -194,7 +194,8 @@ fn without_effect(
     let csv = target == TargetForm::Csv || reads(SourceForm::Csv);
     let text = &command.text;
     let spill = command.spill.as_ref().map(|_| "--spill");
-    let given = command.write.given().or(spill);
+    let covering = command.geo_covering.map(|_| "--geo-covering");
+    let given = command.write.given().or(spill).or(covering);
     if let Some(flag) = given.filter(|_| target != TargetForm::Parquet) {
         return Some((flag, "Parquet as an output"));
     }

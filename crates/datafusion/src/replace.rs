@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_datasource::file::FileSource;
 use datafusion_datasource::file_scan_config::{FileScanConfig, FileScanConfigBuilder};
 use datafusion_datasource::source::DataSourceExec;
@@ -17,6 +16,7 @@ use datafusion_execution::cache::cache_manager::FileMetadataCache;
 use datafusion_execution::cache::default_cache::DefaultCache;
 use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion_session::PhysicalOptimizerRule;
 
 use crate::columns::RowNumberColumns;
@@ -30,8 +30,9 @@ use crate::source::MarquetrySource;
 ///
 /// A scan stays as it was if it asks for something that is not understood: encryption, virtual
 /// columns other than row numbers, a file reader of the caller's, extensions of files other than
-/// access plans and row selections. Put the rule in front of the others, so that they push filters
-/// and orders into our scan:
+/// access plans and row selections. So do the scans below a node that refuses another scan than
+/// its own, such as a scan of delta-rs of files with deletion vectors. Put the rule in front of the
+/// others, so that they push filters and orders into our scan:
 ///
 /// A rule knows no session. What scans hold is reserved from the memory pool that it is given, and
 /// footers are kept in the cache that it is given; both are in the runtime of a session:
@@ -95,6 +96,27 @@ impl ReplaceParquet {
         self
     }
 
+    /// The plan with scans of ours; `None` if none of its scans is replaced.
+    fn replaced(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Option<Arc<dyn ExecutionPlan>> {
+        if let Some(ours) = self.swapped(plan, config) {
+            return Some(ours);
+        }
+        let old = plan.children();
+        let new: Vec<_> = old.iter().map(|child| self.replaced(child, config)).collect();
+        if new.iter().all(Option::is_none) {
+            return None;
+        }
+        let children = old.into_iter().zip(new);
+        let children = children.map(|(old, new)| new.unwrap_or_else(|| Arc::clone(old))).collect();
+        // A node may refuse another scan than that it was planned with, as that of delta-rs does
+        // where files have deletion vectors: what is below it then stays.
+        replace_children_if_necessary(Arc::clone(plan), children).ok()
+    }
+
     fn swapped(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -131,13 +153,7 @@ impl PhysicalOptimizerRule for ReplaceParquet {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_down(|plan| {
-            Ok(match self.swapped(&plan, config) {
-                Some(ours) => Transformed::yes(ours),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
+        Ok(self.replaced(&plan, config).unwrap_or(plan))
     }
 
     fn name(&self) -> &str {
@@ -181,5 +197,95 @@ impl Write for Prefix {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.push_str(text);
         if self.0.len() < 64 { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+    use datafusion_common::tree_node::TreeNodeRecursion;
+    use datafusion_common::{DataFusionError, internal_err};
+    use datafusion_datasource::TableSchema;
+    use datafusion_datasource::file_groups::FileGroup;
+    use datafusion_execution::object_store::ObjectStoreUrl;
+    use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+    use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
+    use datafusion_physical_plan::union::UnionExec;
+    use datafusion_physical_plan::{DisplayAs, DisplayFormatType, PlanProperties};
+
+    use super::*;
+
+    /// A node that takes no other child than its own.
+    #[derive(Debug)]
+    struct Refusing(Arc<dyn ExecutionPlan>);
+
+    impl DisplayAs for Refusing {
+        fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.name())
+        }
+    }
+
+    impl ExecutionPlan for Refusing {
+        fn name(&self) -> &'static str {
+            "Refusing"
+        }
+
+        fn properties(&self) -> &Arc<PlanProperties> {
+            self.0.properties()
+        }
+
+        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+            vec![&self.0]
+        }
+
+        fn with_new_children(
+            self: Arc<Self>,
+            children: Vec<Arc<dyn ExecutionPlan>>,
+        ) -> Result<Arc<dyn ExecutionPlan>> {
+            match children.first() {
+                Some(child) if Arc::ptr_eq(child, &self.0) => Ok(self),
+                _ => internal_err!("another child"),
+            }
+        }
+
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion, DataFusionError>,
+        ) -> Result<TreeNodeRecursion, DataFusionError> {
+            Ok(TreeNodeRecursion::Continue)
+        }
+
+        fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+            internal_err!("it is not run")
+        }
+    }
+
+    fn scan() -> Arc<dyn ExecutionPlan> {
+        let schema = Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, true)]));
+        let source = ParquetSource::new(TableSchema::builder(schema).build());
+        let store = ObjectStoreUrl::local_filesystem();
+        let config = FileScanConfigBuilder::new(store, Arc::new(source))
+            .with_file_groups(vec![FileGroup::new(Vec::new())]);
+        DataSourceExec::from_data_source(config.build())
+    }
+
+    /// Scans of ours, and all scans.
+    fn scans(plan: &Arc<dyn ExecutionPlan>) -> (usize, usize) {
+        let here = plan.downcast_ref::<DataSourceExec>().map_or((0, 0), |scan| {
+            (scan.downcast_to_file_source::<MarquetrySource>().map_or(0, |_| 1), 1)
+        });
+        let below = plan.children().into_iter().map(scans);
+        below.fold(here, |(ours, all), (more, of_all)| (ours + more, all + of_all))
+    }
+
+    #[test]
+    fn a_node_that_refuses_another_scan_keeps_its_own() {
+        let rule = ReplaceParquet::new();
+        let optimized = |plan| rule.optimize(plan, &ConfigOptions::new()).expect("a plan");
+        let below = UnionExec::try_new(vec![scan(), scan()]).expect("a union");
+        let refusing: Arc<dyn ExecutionPlan> = Arc::new(Refusing(below));
+        assert!(Arc::ptr_eq(&optimized(Arc::clone(&refusing)), &refusing));
+        let plan = UnionExec::try_new(vec![refusing, scan()]).expect("a union");
+        assert_eq!(scans(&optimized(plan)), (1, 3));
     }
 }

@@ -4,7 +4,8 @@ use super::*;
 use crate::format::{DecimalType, IntType, LogicalType, TimestampType};
 use crate::schema::samples::{self, Optional, Repeated, Required, Tree, col, group, list, map};
 use crate::schema::{
-    ArrowOptions, FromArrowOptions, Mapping, Physical, Projection, from_arrow, to_arrow,
+    ArrowOptions, FromArrowOptions, Mapping, Physical, Projection, change_hint_metadata,
+    from_arrow, to_arrow,
 };
 
 mod annotations;
@@ -640,4 +641,56 @@ fn a_field_that_is_bent_leaves_the_others_their_types() {
         }
     }
     assert!(bent[0] > 0 && bent[1] > 100, "{bent:?}");
+}
+
+#[test]
+fn an_entry_of_the_metadata_is_changed_or_leaves() {
+    let fields = ["a", "b"].map(|name| Field::new(name, DataType::LargeUtf8, true)).to_vec();
+    let pairs: HashMap<String, String> =
+        (0..5).map(|i| (format!("key {i}"), "x".repeat(i))).collect();
+    let hint = entry(&message(&ArrowSchema::new_with_metadata(fields, pairs.clone())));
+    let file = samples::schema(["a", "b"].map(text));
+    let before = read(&file, &hint, &Projection::all()).schema;
+    for i in 0..6 {
+        for value in [None, Some(""), Some("a value that is longer"), Some("ä")] {
+            let (key, mut expected) = (format!("key {i}"), pairs.clone());
+            let mut key_values = [key_value(String::new()), hint.clone()];
+            key_values[0].key = "other".to_owned();
+            change_hint_metadata(&mut key_values, &key, value);
+            // A key that is not there is not added.
+            let old = expected.remove(&key);
+            if let Some(value) = value.filter(|_| old.is_some()) {
+                expected.insert(key.clone(), value.to_owned());
+            }
+            let found = read(&file, &key_values[1], &Projection::all()).schema;
+            assert_eq!(*found.metadata(), expected, "{key}: {value:?}");
+            assert_eq!(found.fields(), before.fields());
+        }
+    }
+}
+
+#[test]
+fn a_bent_hint_is_changed_without_harm() {
+    let fields = vec![Field::new("a", DataType::LargeUtf8, true)];
+    let metadata = [("geo", "old"), ("k", "v")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    let message = message(&ArrowSchema::new_with_metadata(fields, metadata.into()));
+    let file = samples::schema(["a"].map(text));
+    let (mut changed, mut whole) = (0, 0);
+    for at in 0..message.len() {
+        for bits in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
+            let mut bent = message.clone();
+            bent[at] ^= bits;
+            for bent in [&bent[..], &bent[..at]] {
+                for value in [Some("new"), None] {
+                    let mut key_values = [entry(bent)];
+                    let before = key_values[0].value.clone();
+                    change_hint_metadata(&mut key_values, "geo", value);
+                    changed += usize::from(key_values[0].value != before);
+                    let found = read(&file, &key_values[0], &Projection::all()).schema;
+                    whole += usize::from(found.metadata().get("geo").map(String::as_str) == value);
+                }
+            }
+        }
+    }
+    assert!(changed > 1_000 && whole > 1_000, "{changed}, {whole}");
 }

@@ -1,6 +1,7 @@
 //! Tests of types: logical and physical ones of Parquet, those of Arrow, and the mapping between
 //! them.
 
+mod coverings;
 mod every_arrow_type;
 mod file_references;
 pub mod geometry;

@@ -28,7 +28,8 @@ pub(crate) use self::shared::{
 };
 use self::shared::{KEYS, OUTPUT, READING, TEXT, WRITING};
 pub(crate) use self::writing::{
-    AlgorithmName, EncryptFlags, FolderFlags, ProfileName, SortFlags, Switch, WriteFlags,
+    AlgorithmName, BoxSidesName, EncryptFlags, FolderFlags, ProfileName, SortFlags, Switch,
+    WriteFlags,
 };
 use crate::urls;
 
@@ -469,6 +470,18 @@ pub(crate) struct Convert {
     /// That of an encrypted output is encrypted.
     #[arg(long, value_name = "DIR", help_heading = WRITING)]
     pub(crate) spill: Option<PathBuf>,
+    /// Compute the box of each geometry into a column bbox, which the key geo names as its
+    /// covering, so that readers of GeoParquet leave out row groups and pages of other regions.
+    /// Sides of float32, which are rounded outwards, are the default. Implies --geo.
+    #[arg(
+        long,
+        value_name = "float32|float64",
+        help_heading = WRITING,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "float32"
+    )]
+    pub(crate) geo_covering: Option<BoxSidesName>,
     #[command(flatten)]
     pub(crate) sorting: SortFlags,
     #[command(flatten)]

@@ -191,6 +191,15 @@ pub(crate) enum ProfileName {
     Compatible,
 }
 
+/// The type of the sides of boxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BoxSidesName {
+    /// 32 bits, rounded outwards.
+    Float32,
+    /// 64 bits.
+    Float64,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Switch {
     On,

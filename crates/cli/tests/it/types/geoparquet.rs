@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Fields, Schema};
 use marquetry::{WriteOptions, Writer};
 use serde_json::{Value, json};
 
-use crate::support::folder::Folder;
+use crate::support::folder::{Folder, error};
 
 const KEY: &str = r#"{"version":"1.1.0","primary_column":"geom","columns":{"geom":{"encoding":"WKB",
 "geometry_types":["Point"],"covering":{"bbox":{"xmin":["bbox","xmin"],"ymin":["bbox","ymin"],
@@ -87,4 +87,101 @@ fn a_key_that_cannot_be_read_is_noted() {
     let checked = folder.command(&["check", "a.parquet", "-f", "json"]).output().expect("an end");
     let checked: Value = serde_json::from_slice(&checked.stdout).expect("JSON");
     assert!(checked.to_string().contains("geo-key-unreadable"), "{checked}");
+}
+
+/// The covering that `info` shows of a file, and the number of its columns.
+fn covering(folder: &Folder, file: &str) -> (Value, usize) {
+    let info = folder.json(&["info", file, "-f", "json"]);
+    let columns = folder.batches(file).first().map_or(0, |batch| batch.num_columns());
+    (info["geoparquet"]["columns"][0]["covering"].clone(), columns)
+}
+
+#[test]
+fn boxes_are_computed_on_request() {
+    let folder = Folder::new();
+    write(&folder, "a.parquet", KEY);
+    let plain = ["convert", "a.parquet", "--columns", "geom", "-o", "plain.parquet"];
+    let plain = folder.run(&plain);
+    assert!(error(&plain).contains("the key geo is mended"), "{}", error(&plain));
+    assert_eq!(covering(&folder, "plain.parquet"), (Value::Null, 1));
+    let plan = |file: &str| {
+        let filter = "intersects(geom, 21.5, 0, 24, 9)";
+        assert_eq!(folder.text(&["count", "--where", filter, file]).trim(), "3");
+        folder.json(&["explain", "--where", filter, file, "-f", "json"]).to_string()
+    };
+    for (flag, side) in [
+        ("--geo-covering", DataType::Float32),
+        ("--geo-covering=float32", DataType::Float32),
+        ("--geo-covering=float64", DataType::Float64),
+    ] {
+        let flags = ["convert", "plain.parquet", flag, "--row-group-rows", "10"];
+        let name = format!("{}.parquet", flag.replace("--geo-", ""));
+        let done = folder.run(&[&flags[..], &["-o", &name]].concat());
+        assert!(!error(&done).contains("note"), "{}", error(&done));
+        assert_eq!(covering(&folder, &name), (json!("bbox"), 2), "{flag}");
+        let DataType::Struct(fields) = folder.type_of(&name, "bbox") else { panic!("a struct") };
+        assert_eq!(*fields[0].data_type(), side);
+        assert_eq!(plan(&name).matches("pruned by statistics").count(), 3, "{flag}");
+        let checked = folder.json(&["check", "--level", "truth", &name, "-f", "json"]);
+        assert!(!checked.to_string().contains("geo-"), "{checked}");
+    }
+    // In the order of boxes, in place of old ones, and in a folder of files.
+    for file in ["plain.parquet", "a.parquet"] {
+        let sorted = ["convert", file, "--geo-covering", "--sort", "bbox.xmin:desc"];
+        folder.text(&[&sorted[..], &["-o", "b.parquet"]].concat());
+        assert_eq!(covering(&folder, "b.parquet"), (json!("bbox"), 2));
+        let first =
+            folder.text(&["head", "-n", "1", "b.parquet", "--columns", "bbox", "-f", "json"]);
+        assert!(first.contains("69"), "{first}");
+    }
+    folder.text(&[
+        "convert",
+        "plain.parquet",
+        "--geo-covering",
+        "--file-size",
+        "1GB",
+        "-o",
+        "many",
+    ]);
+    let files = folder.names("many");
+    assert_eq!(covering(&folder, &format!("many/{}", files[0])), (json!("bbox"), 2));
+    folder.refused(2, &["convert", "plain.parquet", "--geo-covering", "-o", "a.csv"]);
+    folder.refused(2, &["convert", "plain.parquet", "--geo-covering=int8", "-o", "c.parquet"]);
+    folder.text(&["convert", "a.parquet", "--columns", "bbox", "-o", "boxes.parquet"]);
+    folder.refused(2, &["convert", "boxes.parquet", "--geo-covering", "-o", "c.parquet"]);
+}
+
+#[test]
+fn a_copy_says_that_its_key_is_mended() {
+    let folder = Folder::new();
+    write(&folder, "a.parquet", KEY);
+    for command in ["convert", "rewrite"] {
+        let run = |columns: &str, file: &str| {
+            let done = folder.run(&[command, "a.parquet", "--columns", columns, "-o", file]);
+            error(&done)
+        };
+        let note = run("geom", "b.parquet");
+        assert!(note.contains("\"geom\": its covering is not in the file"), "{command}: {note}");
+        let note = run("bbox", "c.parquet");
+        assert!(note.contains("the key geo is left out"), "{command}: {note}");
+        let info = folder.json(&["info", "c.parquet", "-f", "json"]);
+        assert_eq!(info["geoparquet"], Value::Null, "{command}: {info}");
+        let note = run("bbox,geom", "d.parquet");
+        assert!(!note.contains("geo"), "{command}: {note}");
+        assert_eq!(covering(&folder, "d.parquet"), (json!("bbox"), 2));
+    }
+    // Boxes of several files are those of all.
+    folder.text(&["convert", "a.parquet", "--geo", "-o", "all.parquet"]);
+    for (file, rows) in [("first.parquet", "0-1"), ("last.parquet", "2-3")] {
+        let groups = ["convert", "a.parquet", "-o", "groups.parquet", "--row-group-rows", "10"];
+        folder.text(&groups);
+        let part = ["rewrite", "groups.parquet", "--geo", "--row-groups", rows, "-o", file];
+        folder.text(&part);
+    }
+    for command in ["concat", "convert"] {
+        let done = folder.run(&[command, "first.parquet", "last.parquet", "-o", "e.parquet"]);
+        assert!(error(&done).contains("of all files"), "{command}: {}", error(&done));
+        let of = |file: &str| folder.json(&["info", file, "-f", "json"])["geoparquet"].clone();
+        assert_eq!(of("e.parquet"), of("all.parquet"), "{command}");
+    }
 }
