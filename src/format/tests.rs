@@ -301,7 +301,7 @@ fn ours<T: Write + std::fmt::Debug>(bytes: &[u8]) -> Result<Ours> {
     let mut reader = ThriftReader::new(bytes);
     let value = T::read(&mut reader)?;
     let mut written = Vec::new();
-    value.write(&mut written);
+    value.write(&mut written).unwrap();
     Ok(Ours { text: format!("{value:?}"), written, read_len: reader.position() })
 }
 
@@ -378,7 +378,7 @@ fn page_header_of_parquet_go() {
         }
     );
     let mut written = Vec::new();
-    header.write(&mut written);
+    header.write(&mut written).unwrap();
     assert_eq!(written, bytes);
 }
 
@@ -607,7 +607,7 @@ fn elements_in_place_are_those_that_are_owned() {
             elements.push(SchemaElement { name, ..kinds[kind].clone() });
         }
         let mut whole = Vec::new();
-        elements.write(&mut whole);
+        elements.write(&mut whole).unwrap();
         assert_read_alike(&whole, &format!("seed {seed}"));
         for round in 0..30 {
             let mut bytes = whole.clone();

@@ -302,7 +302,7 @@ fn append(
     }
     // Bounds are cut to a few bytes: longer headers are rare.
     memory::room(out, USUAL_HEADER)?;
-    header.write(out);
+    header.write(out)?;
     let header_len = out.len() - offset;
     memory::room(out, body.len() + if rest.by_caller { 0 } else { rest.bytes.len() })?;
     out.extend_from_slice(body);

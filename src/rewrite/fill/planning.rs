@@ -164,14 +164,14 @@ impl<'a> Planner<'a> {
             }
             let sorting = self.sorting(row_group, is_sorted, &sorted)?;
             if let Some(sorting) = &sorting {
-                let bytes = sorting.iter().map(encoded_len).sum();
+                let bytes = sorting.iter().map(encoded_len).sum::<Result<_>>()?;
                 tally.add(FillPart::SortingColumns, 1, bytes);
             }
             row_groups.push(PlannedGroup { chunks, sorting });
         }
         if self.declares_orders {
             let orders = self.leaves.len() as u64;
-            let bytes = orders.saturating_mul(encoded_len(&ColumnOrder::TypeOrder));
+            let bytes = orders.saturating_mul(encoded_len(&ColumnOrder::TypeOrder)?);
             tally.add(FillPart::ColumnOrders, orders, bytes);
         }
         Ok(Planned { rows, row_groups, declares_orders: self.declares_orders, tally, notes })
@@ -341,7 +341,7 @@ impl<'a> Planner<'a> {
             found.add(&page, target, gaps.checksums)
         })?;
         if gaps.encoding_stats {
-            out.additions.set_encoding_stats(&found.encodings, &mut out.tally);
+            out.additions.set_encoding_stats(&found.encodings, &mut out.tally)?;
         }
         if gaps.checksums && found.unchecked > 0 {
             out.tally.add(FillPart::Checksums, found.unchecked, found.growth);
@@ -358,11 +358,11 @@ impl<'a> Planner<'a> {
             ));
             return Ok(());
         };
-        out.additions.set_offset_index(index, &mut out.tally);
+        out.additions.set_offset_index(index, &mut out.tally)?;
         if gaps.column_index && found.has_bounds() {
             let index = column_index_of_headers(&found.bounds, target, self.fill.bound_bytes);
             if let Some(index) = index {
-                out.tally.add(FillPart::ColumnIndex, 1, encoded_len(&index));
+                out.tally.add(FillPart::ColumnIndex, 1, encoded_len(&index)?);
                 out.additions.column_index = Some(index);
             }
         }
