@@ -183,7 +183,7 @@ impl Checker {
         report.row_groups = file.footer.row_groups();
         report.rows = file.footer.rows().unwrap_or(0);
         footer::check(&file, &mut findings)?;
-        schema::check(&file, &mut findings);
+        schema::check(&file, &mut findings)?;
         let geometries = geo_key::check_key(&file, &mut findings);
         if let Some(folder) = &self.folder {
             summary::check(&file, folder, &mut findings);

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::context::FileContext;
 use super::finding::{Finding, Findings};
 use super::kind::FindingKind as K;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Result};
 use crate::format::{ColumnOrder, ConvertedType, DecimalType, LogicalType, SchemaElementRef, Type};
 use crate::schema::{HintFault, Node, Physical, Repetition, converted_of, hint_fault};
 
-pub(super) fn check(file: &FileContext, findings: &mut Findings) {
+pub(super) fn check(file: &FileContext, findings: &mut Findings) -> Result<()> {
     let schema = file.footer.schema();
     visit(schema.root(), findings);
     let orders = file.footer.index().head().column_orders.as_ref();
@@ -27,9 +27,9 @@ pub(super) fn check(file: &FileContext, findings: &mut Findings) {
             check_order(file, index, order, findings);
         }
     }
-    let fault = hint_fault(schema, file.footer.key_values());
+    let fault = hint_fault(schema, file.footer.key_values())?;
     let finding = match fault {
-        None => return,
+        None => return Ok(()),
         Some(HintFault::Unreadable) => {
             Finding::new(K::ArrowSchemaUnreadable, "ARROW:schema is no schema of Arrow, in Base64")
         }
@@ -49,6 +49,7 @@ pub(super) fn check(file: &FileContext, findings: &mut Findings) {
         }
     };
     findings.push(finding);
+    Ok(())
 }
 
 /// Checks a node, and those below it: the depth of a schema is limited.

@@ -23,6 +23,7 @@ use super::shape::{Kind, Levels, Mapping, Shape, element_of, with_children};
 use super::stand_in::is_empty_group;
 use super::text;
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// How the groups of a mapping are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub(super) fn to_target(
         None => Arc::clone(target),
         Some(projected) => {
             let fields = prune(target.fields(), &projected);
-            let metadata = target.metadata().clone();
+            let metadata = memory::texts(target.metadata().iter())?;
             Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata))
         }
     };
@@ -65,13 +66,14 @@ pub(super) fn to_target(
             None => retarget.missing(Levels::default(), wanted),
         }
     });
-    let shapes = shapes.collect::<Result<Vec<_>>>()?;
+    let shapes = memory::try_collected(shapes)?;
     let is_as_wanted = schema.fields().iter().zip(&shapes).all(|(of, shape)| *of == shape.field);
     let schema = match is_as_wanted {
         true => schema,
         false => {
-            let fields: Vec<_> = shapes.iter().map(|shape| shape.field.clone()).collect();
-            Arc::new(arrow_schema::Schema::new_with_metadata(fields, schema.metadata().clone()))
+            let fields = memory::collected(shapes.iter().map(|shape| shape.field.clone()))?;
+            let metadata = memory::texts(schema.metadata().iter())?;
+            Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata))
         }
     };
     Ok(Mapping { schema, shapes })

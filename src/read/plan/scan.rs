@@ -11,6 +11,7 @@ use crate::error::{Error, LimitKind, Result};
 use crate::format::{ColumnChunkRef, ColumnMetaData, CompressionCodec};
 use crate::free_lists::BufferPool;
 use crate::limits::Budget;
+use crate::memory;
 use crate::page::PageContext;
 use crate::read::column::{ColumnSpec, column_specs};
 use crate::read::filter::{Filter, drops_rows};
@@ -146,9 +147,9 @@ impl Footer {
             |range: &&RowRange| output_leaves == 0 && (leaves.is_empty() || range.is_proven());
         let bare_rows = ranges.iter().filter(is_bare).map(RowRange::count);
         let bare_rows = bare_rows.fold(0u64, u64::saturating_add);
-        let metadata = mapping.schema.metadata().clone();
+        let metadata = memory::texts(mapping.schema.metadata().iter())?;
         let schema = ArrowSchema::new_with_metadata(outputs.fields, metadata);
-        let schema = with_virtual_columns(Arc::new(schema), &options.virtual_columns);
+        let schema = with_virtual_columns(Arc::new(schema), &options.virtual_columns)?;
         Ok(Plan {
             shared: Arc::new(PlanState {
                 footer: self.clone(),
@@ -466,9 +467,9 @@ impl Plan {
     }
 }
 
-fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> SchemaRef {
+fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> Result<SchemaRef> {
     if columns.is_empty() {
-        return schema;
+        return Ok(schema);
     }
     let added = columns.iter().map(|column| match column {
         VirtualColumn::RowNumber { name } => Field::new(&**name, DataType::Int64, false),
@@ -477,8 +478,9 @@ fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> SchemaR
             Field::new(&**name, DataType::Utf8, true)
         }
     });
-    let fields = schema.fields().iter().cloned().chain(added.map(Arc::new)).collect::<Vec<_>>();
-    Arc::new(ArrowSchema::new_with_metadata(fields, schema.metadata().clone()))
+    let fields = schema.fields().iter().cloned().chain(added.map(Arc::new));
+    let metadata = memory::texts(schema.metadata().iter())?;
+    Ok(Arc::new(ArrowSchema::new_with_metadata(memory::collected(fields)?, metadata)))
 }
 
 /// Share of `bytes` that `rows` of `all` rows take, if all rows take the same.

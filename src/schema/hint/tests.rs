@@ -79,7 +79,7 @@ fn layouts_that_others_refuse_are_said_in_metadata() {
         Field::new("a mark of others", D::List(item(D::Int32)), true).with_metadata(marked),
     ]);
     let written = from_arrow(&schema, &FromArrowOptions::new()).unwrap();
-    let hint = Hint::find(&written.key_values).unwrap();
+    let hint = Hint::find(&written.key_values).unwrap().unwrap();
     let message = ipc::root_as_message(&hint.message[hint.start..]).unwrap();
     let said = ipc::convert::fb_to_schema(message.header_as_schema().unwrap());
     let types: Vec<_> = said.fields().iter().map(|field| field.data_type().clone()).collect();
@@ -414,8 +414,8 @@ fn shared_strings_do_not_multiply() {
     let message = message.finish();
     builder.finish(message, None);
 
-    let hint = Hint::find(&[entry(builder.finished_data())]).unwrap();
-    let copied = hint.open().unwrap().metadata();
+    let hint = Hint::find(&[entry(builder.finished_data())]).unwrap().unwrap();
+    let copied = hint.open().unwrap().metadata().unwrap();
     let bytes = copied.values().map(String::len).sum::<usize>();
     assert!(bytes <= hint.message.len(), "{bytes} bytes copied");
 }
@@ -566,21 +566,21 @@ fn shared_children(columns: usize, children: usize) -> Vec<u8> {
 #[test]
 fn shared_children_cost_no_more_than_the_hint_is_long() {
     // Honest: each child once.
-    let hint = Hint::find(&[entry(&shared_children(1, 5_000))]).unwrap();
+    let hint = Hint::find(&[entry(&shared_children(1, 5_000))]).unwrap().unwrap();
     assert!(hint.open().unwrap().field(0).is_some());
     // Shared: 2,000 times 20,000 of them would be verified, and took half a minute.
-    let hint = Hint::find(&[entry(&shared_children(2_000, 20_000))]).unwrap();
+    let hint = Hint::find(&[entry(&shared_children(2_000, 20_000))]).unwrap().unwrap();
     let open = hint.open().unwrap();
     let given = (0..2_000).filter(|at| open.field(*at).is_some()).count();
     assert!((1..8).contains(&given), "{given} fields of 20,000 children were verified");
     // And the names among them looked up: 2,000 hash tables of 20,000 names.
-    let hint = Hint::find(&[entry(&shared_children(40, 20_000))]).unwrap();
+    let hint = Hint::find(&[entry(&shared_children(40, 20_000))]).unwrap().unwrap();
     let open = hint.open().unwrap();
     let before = open.budget.get();
     let file = samples::schema((0..40).map(|i| group(Optional, &format!("c{i}"), [text("7")])));
     let mapping = to_arrow(&file, &[], &Projection::all(), &ArrowOptions::default()).unwrap();
     for (position, shape) in mapping.shapes.into_iter().enumerate() {
-        open.refine(&file, position, shape);
+        open.refine(&file, position, shape).unwrap();
     }
     assert!(before - open.budget.get() <= hint.message.len());
 }
