@@ -16,6 +16,7 @@ use crate::compress::Compression;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{CompressionCodec, SchemaElement};
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 use crate::reader::Reader;
 use crate::schema::{ArrowOptions, Leaf, MatchBy, Projection, Schema, to_arrow};
 use crate::write::row_group::batch_bytes;
@@ -90,7 +91,7 @@ impl<'a> ColumnEncoders<'a> {
             let batch = batch?;
             let bytes = usize::try_from(batch_bytes(&batch)).unwrap_or(usize::MAX);
             memory.grow(bytes.saturating_mul(2))?;
-            batches.push(batch);
+            memory::push(&mut batches, batch)?;
         }
         drop(reading);
         Ok((batches, schema, memory))
@@ -127,12 +128,13 @@ pub(super) struct NaturalSchema {
 
 /// The schema of these elements.
 pub(super) fn natural(elements: &[SchemaElement]) -> Result<NaturalSchema> {
-    let schema = Schema::parse(elements.to_vec(), &Default::default())?;
+    let schema = Schema::parse(memory::cloned(elements)?, &Default::default())?;
     let options = ArrowOptions::new().with_hint(false);
     let natural = to_arrow(&schema, &[], &Projection::all(), &options)?.schema;
     let fields: Fields = natural.fields().iter().map(with_bytes).collect();
     let has_intervals = fields != *natural.fields();
-    let schema = ArrowSchema::new_with_metadata(fields, natural.metadata().clone());
+    let metadata = memory::texts(natural.metadata().iter())?;
+    let schema = ArrowSchema::new_with_metadata(fields, metadata);
     Ok(NaturalSchema { schema: schema.into(), has_intervals })
 }
 
@@ -172,8 +174,8 @@ fn encoder(
     options: &WriteOptions,
 ) -> Result<RowGroupEncoder> {
     let leaves = inputs.leaves.get(new.leaves.clone()).unwrap_or_default();
-    let options = encoding_options(inputs, leaves, |_| codec, options);
-    let schema = Schema::parse(new.schema.clone(), &Default::default())?;
+    let options = encoding_options(inputs, leaves, |_| codec, options)?;
+    let schema = Schema::parse(memory::cloned(&new.schema)?, &Default::default())?;
     RowGroupEncoder::with_schema(arrow, schema, Vec::new(), options).map_err(not_written)
 }
 
@@ -192,8 +194,10 @@ pub(super) fn encoding_options(
     leaves: &[Leaf],
     old_codec: impl Fn(&Leaf) -> Option<CompressionCodec>,
     options: &WriteOptions,
-) -> WriteOptions {
-    leaves.iter().fold(options.for_part(leaves), |options, leaf| {
+) -> Result<WriteOptions> {
+    let mut part = options.for_part(leaves);
+    memory::room(&mut part.columns, leaves.len())?;
+    Ok(leaves.iter().fold(part, |options, leaf| {
         let wanted = inputs.wishes.get(leaf.index).and_then(|wishes| wishes.codec);
         let Some(settings) = inputs.settings.get(leaf.index) else { return options };
         let old = || old_codec(leaf).filter(|_| !settings.codec_is_fixed).and_then(written_codec);
@@ -204,7 +208,7 @@ pub(super) fn encoding_options(
                 None => column,
             }
         })
-    })
+    }))
 }
 
 /// The codec to write with; `None` for those that are not written by default.

@@ -99,12 +99,9 @@ impl<'a> Planner<'a> {
         let has_orders = orders.is_some_and(|orders| orders.len() >= footer.schema().leaves_len());
         let declares_orders =
             !has_orders && fill.decodes_values && fill.parts.contains(&FillPart::ColumnOrders);
-        let leaves: Vec<_> = (0..footer.schema().leaves_len())
-            .map(|i| footer.schema().leaf(i))
-            .collect::<Result<_>>()?;
+        let leaves = footer.schema().leaves()?;
         let by = SortOrder { columns: fill.sorted.clone(), is_checked: true };
-        let pairs: Vec<_> = leaves.iter().map(|leaf| (leaf.clone(), 0)).collect();
-        let sorting = CheckedSortOrder::new(&by, &pairs)?;
+        let sorting = CheckedSortOrder::new(&by, leaves.iter().map(|leaf| (leaf, 0)))?;
         let sorting = sorting.map(|by| by.columns()).unwrap_or_default();
         let mut leaves: Vec<LeafTarget> = leaves
             .into_iter()
