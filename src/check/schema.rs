@@ -15,7 +15,7 @@ use crate::schema::{HintFault, Node, Physical, Repetition, converted_of, hint_fa
 
 pub(super) fn check(file: &FileContext, findings: &mut Findings) -> Result<()> {
     let schema = file.footer.schema();
-    visit(schema.root(), findings);
+    visit(schema.root(), findings)?;
     let orders = file.footer.index().head().column_orders.as_ref();
     let leaves = schema.leaves_len();
     if let Some(orders) = orders {
@@ -53,27 +53,26 @@ pub(super) fn check(file: &FileContext, findings: &mut Findings) -> Result<()> {
 }
 
 /// Checks a node, and those below it: the depth of a schema is limited.
-fn visit(node: Node<'_>, findings: &mut Findings) {
+fn visit(node: Node<'_>, findings: &mut Findings) -> Result<()> {
     let mut of_node = |finding: Finding| {
         let column: Arc<str> = node.path().dotted().into();
         findings.push(if node.is_root() { finding } else { finding.with_column(&column) });
     };
     if node.is_leaf() {
         check_leaf(node, &mut of_node);
-        return;
+        return Ok(());
     }
     if let Err(error) = node.repetition() {
         of_node(Finding::new(K::LeafTypeInvalid, error.message()));
     }
     check_group(node, &mut of_node);
     let mut names = HashSet::new();
+    names.try_reserve(node.children().count())?;
     if let Some(twin) = node.children().find(|child| !names.insert(child.name())) {
         let text = format_args!("two fields of a group are named {:?}", twin.name());
         of_node(Finding::new(K::SiblingNamesRepeat, text));
     }
-    for child in node.children() {
-        visit(child, findings);
-    }
+    node.children().try_for_each(|child| visit(child, findings))
 }
 
 fn check_leaf(node: Node<'_>, push: &mut impl FnMut(Finding)) {

@@ -58,7 +58,7 @@ impl<'a> ColumnEncoders<'a> {
             Some((_, encoder)) => encoder.clone(),
             None => {
                 let encoder = encoder(inputs, new, codec, schema, self.options)?;
-                self.encoders.push(((column, codec), encoder.clone()));
+                memory::push(&mut self.encoders, ((column, codec), encoder.clone()))?;
                 encoder
             }
         };

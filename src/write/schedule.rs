@@ -362,7 +362,8 @@ mod tests {
     fn row_groups(options: &WriteOptions, max_in_flight: usize, batches: &[i64]) -> Vec<usize> {
         let mut schedule = WriteSchedule::new(options);
         let (mut sizes, mut spilled) = (Vec::new(), 0);
-        let mut run = |schedule: &mut WriteSchedule, next: &dyn Fn(&mut WriteSchedule) -> Result<_>| {
+        let mut run = |schedule: &mut WriteSchedule,
+                       next: &dyn Fn(&mut WriteSchedule) -> Result<_>| {
             loop {
                 match next(schedule).unwrap() {
                     WriteStep::Encode(rows) => {
