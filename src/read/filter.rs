@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Schema as ArrowSchema};
+use arrow_schema::DataType;
 
 use super::assemble::{Leaves, assemble};
 use super::column::{ColumnSpec, LeafBatch, column_specs};
@@ -28,7 +28,7 @@ use crate::memory;
 use crate::predicate::{
     AdaptiveStats, Bound, ColumnFacts, Predicate, PruneResult, dictionary_is_complete,
 };
-use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
+use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, schema_like, to_arrow};
 
 /// A predicate that was bound to a file, and where its columns are among those that are decoded.
 #[derive(Debug)]
@@ -323,9 +323,8 @@ fn cheap_strings(
         before.try_reserve(1)?;
         before.insert(leaf, data_type);
     }
-    let fields = memory::collected(mapping.shapes.iter().map(|shape| shape.field.clone()))?;
-    let metadata = memory::texts(mapping.schema.metadata().iter())?;
-    mapping.schema = ArrowSchema::new_with_metadata(fields, metadata).into();
+    let fields = mapping.shapes.iter().map(|shape| shape.field.clone());
+    mapping.schema = schema_like(&mapping.schema, fields)?.into();
     Ok((mapping, before))
 }
 

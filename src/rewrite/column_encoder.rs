@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, FieldRef, Fields, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, SchemaRef};
 
 use super::decoding::decoding;
 use super::inputs::{Input, Inputs, NewColumn, RowGroupPart};
@@ -18,7 +18,9 @@ use crate::format::{CompressionCodec, SchemaElement};
 use crate::limits::{Budget, Reservation};
 use crate::memory;
 use crate::reader::Reader;
-use crate::schema::{ArrowOptions, Leaf, MatchBy, Projection, Schema, to_arrow};
+use crate::schema::{
+    ArrowOptions, Leaf, MatchBy, Projection, Schema, arrow_fields, schema_like, to_arrow,
+};
 use crate::write::row_group::batch_bytes;
 use crate::write::{EncodedChunk, WriteOptions};
 use crate::writer::RowGroupEncoder;
@@ -131,10 +133,8 @@ pub(super) fn natural(elements: &[SchemaElement]) -> Result<NaturalSchema> {
     let schema = Schema::parse(memory::cloned(elements)?, &Default::default())?;
     let options = ArrowOptions::new().with_hint(false);
     let natural = to_arrow(&schema, &[], &Projection::all(), &options)?.schema;
-    let fields: Fields = natural.fields().iter().map(with_bytes).collect();
-    let has_intervals = fields != *natural.fields();
-    let metadata = memory::texts(natural.metadata().iter())?;
-    let schema = ArrowSchema::new_with_metadata(fields, metadata);
+    let schema = schema_like(&natural, natural.fields().iter().map(with_bytes))?;
+    let has_intervals = schema.fields() != natural.fields();
     Ok(NaturalSchema { schema: schema.into(), has_intervals })
 }
 
@@ -142,7 +142,7 @@ pub(super) fn natural(elements: &[SchemaElement]) -> Result<NaturalSchema> {
 fn with_bytes(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         DataType::Interval(_) => DataType::FixedSizeBinary(INTERVAL_BYTES),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(with_bytes).collect()),
+        DataType::Struct(fields) => DataType::Struct(arrow_fields(fields.iter().map(with_bytes))),
         DataType::List(item) => DataType::List(with_bytes(item)),
         DataType::Map(entries, sorted) => DataType::Map(with_bytes(entries), *sorted),
         _ => return field.clone(),

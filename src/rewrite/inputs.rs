@@ -5,6 +5,9 @@
 //! by its name in `created_by`, and a footer has one name.
 
 use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::Schema as ArrowSchema;
 
 use super::columns::{Columns, alone, kept_elements};
 use super::field_ids::{self, without_ids};
@@ -18,7 +21,8 @@ use crate::memory;
 use crate::read::Footer;
 use crate::reader::Reader;
 use crate::schema::{
-    ArrowOptions, FromArrowOptions, HINT_KEY, Leaf, Projection, Schema, from_arrow, to_arrow,
+    ArrowOptions, FromArrowOptions, HINT_KEY, Leaf, Projection, Schema, from_arrow, schema_like,
+    to_arrow,
 };
 use crate::stats::order::ValueOrder;
 use crate::write::options::LeafSettings;
@@ -366,9 +370,13 @@ fn arrow_hint(
             }
         };
         // A group without leaves has no field. The ids are those of the schema.
-        fields.extend(field.map(|field| if changes_ids { without_ids(&field) } else { field }));
+        memory::extend(
+            &mut fields,
+            field.map(|field| if changes_ids { without_ids(&field) } else { field }),
+        )?;
     }
-    let metadata = match files.first() {
+    // The metadata are those of the first file.
+    let like = match files.first() {
         Some(file) => {
             let mapping = to_arrow(
                 file.reader.metadata().schema(),
@@ -376,11 +384,11 @@ fn arrow_hint(
                 &Projection::leaves([]),
                 &ArrowOptions::new(),
             )?;
-            mapping.schema.metadata().clone()
+            mapping.schema
         }
-        None => Default::default(),
+        None => Arc::new(ArrowSchema::empty()),
     };
-    let schema = arrow_schema::Schema::new_with_metadata(fields, metadata);
+    let schema = schema_like(&like, fields)?;
     let written = from_arrow(&schema, &FromArrowOptions::new())?;
     Ok(written.key_values.into_iter().find(|pair| pair.key == HINT_KEY))
 }

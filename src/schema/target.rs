@@ -14,6 +14,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
 
 use super::convert::read_conversion;
+use super::fields::{arrow_fields, schema_like};
 use super::match_by::{FieldIds, MatchBy};
 use super::names::Named;
 use super::natural::{Mapper, has_columns};
@@ -47,8 +48,7 @@ pub(super) fn to_target(
         None => Arc::clone(target),
         Some(projected) => {
             let fields = prune(target.fields(), &projected);
-            let metadata = memory::texts(target.metadata().iter())?;
-            Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata))
+            Arc::new(schema_like(target, fields.iter().cloned())?)
         }
     };
     let by = mapper.options.match_by;
@@ -71,9 +71,8 @@ pub(super) fn to_target(
     let schema = match is_as_wanted {
         true => schema,
         false => {
-            let fields = memory::collected(shapes.iter().map(|shape| shape.field.clone()))?;
-            let metadata = memory::texts(schema.metadata().iter())?;
-            Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata))
+            let fields = shapes.iter().map(|shape| shape.field.clone());
+            Arc::new(schema_like(&schema, fields)?)
         }
     };
     Ok(Mapping { schema, shapes })
@@ -314,11 +313,10 @@ fn reads_leaf(shape: &Shape) -> bool {
 fn prune(fields: &Fields, projected: &ProjectedChildren) -> Fields {
     let kept =
         projected.iter().filter_map(|wanted| Some((fields.get(wanted.position)?, &wanted.inner)));
-    kept.map(|(field, inner)| match inner {
+    arrow_fields(kept.map(|(field, inner)| match inner {
         None => Arc::clone(field),
         Some(inner) => Arc::new(prune_field(field, inner)),
-    })
-    .collect()
+    }))
 }
 
 fn prune_field(field: &Field, projected: &ProjectedChildren) -> Field {

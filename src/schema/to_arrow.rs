@@ -9,11 +9,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Fields};
+use arrow_schema::DataType;
 
 use super::arrow_options::{ArrowOptions, Dictionaries};
 use super::convert::read_conversion;
 use super::extension::{self, CrsTexts};
+use super::fields::arrow_fields;
 use super::geo_fields;
 use super::hint::{self, Hint};
 use super::natural::{Mapper, text_leaves};
@@ -64,7 +65,7 @@ pub(crate) fn map_to_arrow(
     let mut shapes = with_texts(shapes, &mapper.text)?;
     geo_fields::mark(schema, key_values, &mut shapes)?;
     let shapes = refine_by_options(schema, shapes, options)?;
-    let fields: Fields = shapes.iter().map(|shape| Arc::clone(&shape.field)).collect();
+    let fields = arrow_fields(shapes.iter().map(|shape| Arc::clone(&shape.field)));
     // Without a hint, the metadata are the key-values alone.
     let mut metadata = hint.map(|hint| hint.metadata()).transpose()?.unwrap_or_default();
     // A key without a value differs from one with an empty value, and Arrow has only the latter.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
 
 use super::context::EncoderContext;
 use super::geo_key::GeoKey;
@@ -16,7 +16,7 @@ use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
 use crate::memory;
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
-    binary_of_size_0, check_nesting, element_of, from_arrow, is_empty_group, to_arrow,
+    binary_of_size_0, check_nesting, element_of, from_arrow, is_empty_group, schema_like, to_arrow,
 };
 use crate::stats::order::ValueOrder;
 use crate::variant::{VariantArray, VariantPlaces, VariantShape, VariantShredding};
@@ -80,10 +80,7 @@ impl FileLayout {
         };
         let fields = schema.fields().iter().zip(&variants);
         let fields = fields.map(|(field, places)| places.field(field, &shredded));
-        let stored = ArrowSchema::new_with_metadata(
-            memory::collected(fields)?,
-            memory::texts(schema.metadata().iter())?,
-        );
+        let stored = schema_like(&schema, fields)?;
         let written = from_arrow(&stored, &mapping)?;
         let mut layout =
             Self::with_schema(stored.into(), written.schema, written.key_values, options)?;

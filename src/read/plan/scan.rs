@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, Field, SchemaRef};
 
 use super::rows::{Pruned, RowRange, prune, row_ranges};
 use crate::crypt::ChunkDecryptor;
@@ -11,7 +11,6 @@ use crate::error::{Error, LimitKind, Result};
 use crate::format::{ColumnChunkRef, ColumnMetaData, CompressionCodec};
 use crate::free_lists::BufferPool;
 use crate::limits::Budget;
-use crate::memory;
 use crate::page::PageContext;
 use crate::read::column::{ColumnSpec, column_specs};
 use crate::read::filter::{Filter, drops_rows};
@@ -20,7 +19,7 @@ use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use crate::read::page_cache::PageCache;
 use crate::read::variant::{Output, Outputs};
 use crate::read::wiring::ReadWiring;
-use crate::schema::{Projection, Shape, to_arrow};
+use crate::schema::{Projection, Shape, schema_like, to_arrow};
 use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
 
@@ -147,8 +146,7 @@ impl Footer {
             |range: &&RowRange| output_leaves == 0 && (leaves.is_empty() || range.is_proven());
         let bare_rows = ranges.iter().filter(is_bare).map(RowRange::count);
         let bare_rows = bare_rows.fold(0u64, u64::saturating_add);
-        let metadata = memory::texts(mapping.schema.metadata().iter())?;
-        let schema = ArrowSchema::new_with_metadata(outputs.fields, metadata);
+        let schema = schema_like(&mapping.schema, outputs.fields)?;
         let schema = with_virtual_columns(Arc::new(schema), &options.virtual_columns)?;
         Ok(Plan {
             shared: Arc::new(PlanState {
@@ -479,8 +477,7 @@ fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> Result<
         }
     });
     let fields = schema.fields().iter().cloned().chain(added.map(Arc::new));
-    let metadata = memory::texts(schema.metadata().iter())?;
-    Ok(Arc::new(ArrowSchema::new_with_metadata(memory::collected(fields)?, metadata)))
+    Ok(Arc::new(schema_like(&schema, fields)?))
 }
 
 /// Share of `bytes` that `rows` of `all` rows take, if all rows take the same.
