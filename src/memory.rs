@@ -178,6 +178,10 @@ mod tests {
     fn values_come_in_order_and_an_error_ends_them() {
         assert_eq!(filled('a', 3).unwrap(), ['a'; 3]);
         assert_eq!(copied(&[1, 2, 3]).unwrap(), [1, 2, 3]);
+        let named = HashMap::from([("a".to_owned(), "b".to_owned()), ("c".into(), "".into())]);
+        assert_eq!(texts(named.iter()).unwrap(), named);
+        let keys: Vec<String> = named.into_keys().collect();
+        assert_eq!(cloned(&keys).unwrap(), keys);
         assert_eq!(collected((0..9).filter(|i| i % 2 == 0)).unwrap(), [0, 2, 4, 6, 8]);
         let mut out = vec![1];
         push(&mut out, 2).unwrap();

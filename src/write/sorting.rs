@@ -92,7 +92,7 @@ impl CheckedSortOrder {
             let wrong = |what| {
                 Err(Error::usage(format_args!("rows cannot be sorted by \"{path}\": {what}")))
             };
-            let named = |(_, (leaf, _)): &(usize, (&Leaf, usize))| leaf.path.dotted() == *path;
+            let named = |(_, (leaf, _)): &(usize, (&Leaf, usize))| leaf.path.is_dotted(path);
             let mut found = leaves.clone().enumerate().filter(named);
             let Some((column_idx, (leaf, top))) = found.next() else {
                 return wrong("there is no such column");
@@ -178,8 +178,8 @@ impl CheckedSortOrder {
         let mut keys = Vec::with_capacity(self.by.len());
         for by in &self.by {
             let arrays: Vec<ArrayRef> =
-                batches.iter().map(|batch| by.array(batch)).collect::<Result<_>>()?;
-            let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+                memory::try_collected(batches.iter().map(|batch| by.array(batch)))?;
+            let arrays: Vec<&dyn Array> = memory::collected(arrays.iter().map(AsRef::as_ref))?;
             if !arrays.is_empty() {
                 keys.push(concat(&arrays)?);
             }

@@ -409,7 +409,7 @@ fn set_blooms(fill: &FillRequest, leaves: &mut [LeafTarget]) -> Result<()> {
             let text = format_args!("{name}: a false positive probability of {fpp}");
             return Err(Error::usage(text));
         }
-        let found = leaves.iter_mut().find(|target| target.leaf.path.dotted() == *name);
+        let found = leaves.iter_mut().find(|target| target.leaf.path.is_dotted(name));
         let Some(target) = found else {
             return Err(Error::usage(format_args!(
                 "there is no column \"{name}\" for a bloom filter"
