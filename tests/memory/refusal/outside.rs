@@ -4,6 +4,7 @@
 pub const OUTSIDE: &[(&str, &str)] = &[
     ("compress/snappy.rs", "the table of the codec, of a constant size"),
     ("schema/fields.rs", "Arrow's lists of fields"),
+    ("schema/to_arrow.rs", "the same: the call of `schema/fields.rs` is its last"),
     ("arrow-schema in schema/fields.rs", "Arrow's lists of fields"),
     ("schema/hint.rs", "the hint of the schema, by `arrow-ipc`"),
     ("schema/projection.rs", "chosen columns, which are cloned with the options of a read"),
