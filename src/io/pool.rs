@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use super::threads::{self, ThreadPool};
 use crate::error::Result;
-#[cfg(feature = "check")]
-use crate::memory;
 
 /// The threads that decode.
 #[derive(Debug, Clone)]
@@ -71,7 +69,7 @@ pub(crate) fn map_in<T: Send, R: Send>(
     work: impl Fn(T) -> Result<R> + Send + Sync,
 ) -> Result<Vec<R>> {
     match pool {
-        None => memory::try_collected(items.into_iter().map(work)),
+        None => crate::memory::try_collected(items.into_iter().map(work)),
         Some(Pool::Global) => threads::map(items, work),
         Some(Pool::Own(pool)) => pool.install(|| threads::map(items, work)),
     }

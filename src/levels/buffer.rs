@@ -9,7 +9,7 @@ use crate::memory;
 /// length follow each other, a vector otherwise.
 ///
 /// # Errors
-/// What appends to it, or copies it: `Limit(Memory)` if the system has no memory.
+/// `Limit(Memory)` of all that appends or copies slots, if the system has no memory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LevelBuffer {
     len: usize,

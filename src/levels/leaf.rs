@@ -11,7 +11,7 @@ use crate::simd::bitmap::Bitmap;
 /// The levels of a leaf in one row group.
 ///
 /// # Errors
-/// What appends levels, or encodes them: `Limit(Memory)` if the system has no memory.
+/// `Limit(Memory)` of all that appends or encodes levels, if the system has no memory.
 #[derive(Debug)]
 pub(crate) struct LeafLevels {
     max_def: u16,

@@ -126,7 +126,7 @@ fn sort_order(inputs: &Inputs<'_>, by: &[SortColumn]) -> Result<Option<CheckedSo
         memory::extend(&mut tops, column.leaves.clone().map(|_| top))?;
     }
     let order = SortOrder { columns: by.to_vec(), is_checked: true };
-    CheckedSortOrder::new(&order, inputs.leaves.iter().zip(tops))
+    CheckedSortOrder::new(&order, inputs.leaves.iter().zip(tops.iter().copied()))
 }
 
 /// Readers of one row group each.

@@ -195,7 +195,8 @@ impl FileLayout {
         for (top, shape) in mapping.shapes.iter().enumerate() {
             shape.for_each_leaf(&mut |_, _| tops.push(top));
         }
-        let sorting = CheckedSortOrder::new(&options.sort_order, leaves.iter().zip(tops))?;
+        let sorting =
+            CheckedSortOrder::new(&options.sort_order, leaves.iter().zip(tops.iter().copied()))?;
         let encryption = options.encryption.as_ref();
         let protections =
             encryption.map(|encryption| encryption.protections(&leaves)).transpose()?;
