@@ -3,7 +3,7 @@
 //!
 //! Memory within a [`Budget`](crate::limits::Budget) may still be more than there is.
 
-use std::collections::TryReserveError;
+use std::collections::{HashMap, TryReserveError};
 
 use crate::error::{Error, LimitKind, Result};
 
@@ -46,11 +46,30 @@ pub(crate) fn copied<T: Copy>(values: &[T]) -> Result<Vec<T>> {
     Ok(out)
 }
 
+/// Clones of the values of a slice. What a clone allocates itself is not asked for.
+pub(crate) fn cloned<T: Clone>(values: &[T]) -> Result<Vec<T>> {
+    let mut out = vec_for(values.len())?;
+    out.extend_from_slice(values);
+    Ok(out)
+}
+
 /// A copy of a text.
 pub(crate) fn text(text: &str) -> Result<String> {
     let mut out = String::new();
     out.try_reserve_exact(text.len())?;
     out.push_str(text);
+    Ok(out)
+}
+
+/// Copies of texts, by their keys.
+pub(crate) fn texts<'a>(
+    pairs: impl ExactSizeIterator<Item = (&'a String, &'a String)>,
+) -> Result<HashMap<String, String>> {
+    let mut out = HashMap::new();
+    out.try_reserve(pairs.len())?;
+    for (key, value) in pairs {
+        out.insert(text(key)?, text(value)?);
+    }
     Ok(out)
 }
 
@@ -159,6 +178,10 @@ mod tests {
     fn values_come_in_order_and_an_error_ends_them() {
         assert_eq!(filled('a', 3).unwrap(), ['a'; 3]);
         assert_eq!(copied(&[1, 2, 3]).unwrap(), [1, 2, 3]);
+        let named = HashMap::from([("a".to_owned(), "b".to_owned()), ("c".into(), "".into())]);
+        assert_eq!(texts(named.iter()).unwrap(), named);
+        let keys: Vec<String> = named.into_keys().collect();
+        assert_eq!(cloned(&keys).unwrap(), keys);
         assert_eq!(collected((0..9).filter(|i| i % 2 == 0)).unwrap(), [0, 2, 4, 6, 8]);
         let mut out = vec![1];
         push(&mut out, 2).unwrap();

@@ -24,6 +24,7 @@ use crate::format::tail::{MAGIC, MAGIC_ENCRYPTED, MIN_FILE_LEN};
 use crate::format::{RowGroupHead, SortingColumn};
 use crate::io::{Pool, Source, map_in, open_footer};
 use crate::limits::{Budget, Limits};
+use crate::memory;
 use crate::reader::Threads;
 
 /// Recomputes what a file states, and reports each lie with its place.
@@ -183,7 +184,7 @@ impl Checker {
         report.row_groups = file.footer.row_groups();
         report.rows = file.footer.rows().unwrap_or(0);
         footer::check(&file, &mut findings)?;
-        schema::check(&file, &mut findings);
+        schema::check(&file, &mut findings)?;
         let geometries = geo_key::check_key(&file, &mut findings);
         if let Some(folder) = &self.folder {
             summary::check(&file, folder, &mut findings);
@@ -262,8 +263,8 @@ impl Checker {
                 }
                 report.chunks += 1;
                 give(findings, report);
-                sorted.extend(of_chunk.map(|slots| (leaf, slots)));
-                shared.push((leaf, of_groups));
+                memory::extend(&mut sorted, of_chunk.map(|slots| (leaf, slots)))?;
+                memory::push(&mut shared, (leaf, of_groups))?;
                 if is_last {
                     let mut findings = Findings::default();
                     check_sorting(file, row_group, &std::mem::take(&mut sorted), &mut findings);

@@ -12,6 +12,7 @@ use twox_hash::XxHash64;
 use super::values::ValueBlock;
 use crate::error::Result;
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 
 /// A set of values.
 pub(super) struct DistinctValues {
@@ -59,14 +60,14 @@ impl DistinctValues {
 fn make_room<T: Eq + Hash>(
     set: &mut HashSet<T, RandomState>,
     more: usize,
-    memory: &mut Reservation,
+    reservation: &mut Reservation,
 ) -> Result<()> {
     let missing = set.len() + more;
     if missing > set.capacity() {
         // An entry has a byte of control; a quarter and more is empty; the old table is copied.
         let entry = 3 * (size_of::<T>() + 1);
-        memory.resize(missing.max(2 * set.capacity()).saturating_mul(entry))?;
-        set.reserve(more);
+        reservation.resize(missing.max(2 * set.capacity()).saturating_mul(entry))?;
+        set.try_reserve(more).map_err(|_| memory::none_for("distinct values"))?;
     }
     Ok(())
 }

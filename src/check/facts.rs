@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 
 use super::order::{Comparison, LeafOrder};
 use super::values::ValueBlock;
+use crate::error::Result;
+use crate::memory;
 use crate::schema::Physical;
 use crate::stats::collect::{self, Extremes};
 use crate::stats::order::ValueOrder;
@@ -24,26 +26,32 @@ pub(super) struct ValueFacts {
 
 impl ValueFacts {
     /// Widens the bounds by the values of a block, and counts NaNs if they are counted once each.
-    pub(super) fn add(&mut self, block: ValueBlock<'_>, order: &LeafOrder) {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory; so for all of this module.
+    pub(super) fn add(&mut self, block: ValueBlock<'_>, order: &LeafOrder) -> Result<()> {
         self.values += block.len() as u64;
         self.bytes += block.byte_len();
-        self.nans += self.widen(block, order);
+        self.nans += self.widen(block, order)?;
+        Ok(())
     }
 
     /// Widens the bounds only; returns the number of NaNs.
-    pub(super) fn widen(&mut self, block: ValueBlock<'_>, order: &LeafOrder) -> u64 {
-        let Some(by) = order.bounds.or(order.legacy).or(order.natural) else { return 0 };
-        let Extremes { bounds, nans } = extremes(block, order, by);
+    pub(super) fn widen(&mut self, block: ValueBlock<'_>, order: &LeafOrder) -> Result<u64> {
+        let Some(by) = order.bounds.or(order.legacy).or(order.natural) else { return Ok(0) };
+        let Extremes { bounds, nans } = extremes(block, order, by)?;
         self.join(bounds, order);
-        nans
+        Ok(nans)
     }
 
     /// Adds those of other values.
-    pub(super) fn merge(&mut self, other: &Self, order: &LeafOrder) {
+    pub(super) fn merge(&mut self, other: &Self, order: &LeafOrder) -> Result<()> {
         self.values += other.values;
         self.nans += other.nans;
         self.bytes = self.bytes.saturating_add(other.bytes);
-        self.join(other.bounds.clone(), order);
+        let bounds = other.bounds.as_ref().map(|(min, max)| copied((min, max))).transpose()?;
+        self.join(bounds, order);
+        Ok(())
     }
 
     fn join(&mut self, other: Option<(Vec<u8>, Vec<u8>)>, order: &LeafOrder) {
@@ -69,12 +77,17 @@ impl ValueFacts {
     }
 }
 
-fn extremes(block: ValueBlock<'_>, order: &LeafOrder, by: Comparison) -> Extremes {
+/// Copies of bounds.
+fn copied((min, max): (&[u8], &[u8])) -> Result<(Vec<u8>, Vec<u8>)> {
+    Ok((memory::copied(min)?, memory::copied(max)?))
+}
+
+fn extremes(block: ValueBlock<'_>, order: &LeafOrder, by: Comparison) -> Result<Extremes> {
     let Comparison::Values(of) = by else {
-        return Extremes { bounds: by_comparison(block, order, by), nans: 0 };
+        return Ok(Extremes { bounds: by_comparison(block, order, by)?, nans: 0 });
     };
     let total = matches!(of, ValueOrder::TotalFloat | ValueOrder::TotalFloat16);
-    match (block, of) {
+    Ok(match (block, of) {
         (ValueBlock::Words32(words), ValueOrder::Float | ValueOrder::TotalFloat) => {
             collect::f32s(words, total)
         }
@@ -87,27 +100,25 @@ fn extremes(block: ValueBlock<'_>, order: &LeafOrder, by: Comparison) -> Extreme
             collect::f16s(bytes, total)
         }
         (_, ValueOrder::Bytes) | (ValueBlock::Fixed { .. }, ValueOrder::Signed) => {
-            let found = collect::bytes(block.slices());
-            let bounds = found.map(|(min, max)| (min.to_vec(), max.to_vec()));
+            let bounds = collect::bytes(block.slices()).map(copied).transpose()?;
             Extremes { bounds, nans: 0 }
         }
         (_, ValueOrder::Decimal) => {
-            let values: Vec<&[u8]> = block.slices().collect();
-            let found = collect::decimal_bytes(&values);
-            let bounds = found.map(|(min, max)| (min.to_vec(), max.to_vec()));
+            let values: Vec<&[u8]> = memory::collected(block.slices())?;
+            let bounds = collect::decimal_bytes(&values).map(copied).transpose()?;
             Extremes { bounds, nans: 0 }
         }
         _ => Extremes::default(),
-    }
+    })
 }
 
 fn by_comparison(
     block: ValueBlock<'_>,
     order: &LeafOrder,
     by: Comparison,
-) -> Option<(Vec<u8>, Vec<u8>)> {
+) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
     let mut values = block.slices();
-    let first = values.next()?;
+    let Some(first) = values.next() else { return Ok(None) };
     let (mut min, mut max) = (first, first);
     for value in values {
         if order.compare(by, value, min) == Some(Ordering::Less) {
@@ -118,5 +129,5 @@ fn by_comparison(
         }
     }
     debug_assert!(order.physical == Physical::Int96, "other orders have kernels");
-    Some((min.to_vec(), max.to_vec()))
+    copied((min, max)).map(Some)
 }

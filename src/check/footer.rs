@@ -10,8 +10,9 @@ use super::chunk_metadata::range_of;
 use super::context::FileContext;
 use super::finding::{Finding, Findings};
 use super::kind::FindingKind as K;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::{ColumnChunkRef, RowGroupHead};
+use crate::memory;
 use crate::read::chunk_range;
 
 pub(super) fn check(file: &FileContext, findings: &mut Findings) -> Result<()> {
@@ -131,6 +132,13 @@ struct Claim {
     leaf: u32,
 }
 
+impl Claim {
+    /// Claims are in the order of their bytes, and else in that of the footer.
+    fn order(&self) -> (u64, u64, u32, u32, &'static str) {
+        (self.range.start, self.range.end, self.row_group, self.leaf, self.what)
+    }
+}
+
 /// Checks that no two claims share bytes.
 fn check_claims(file: &FileContext, findings: &mut Findings) -> Result<()> {
     let (groups, leaves) = (file.footer.row_groups(), file.footer.schema().leaves_len());
@@ -147,10 +155,10 @@ fn check_claims(file: &FileContext, findings: &mut Findings) -> Result<()> {
         let Ok(chunks) = file.footer.column_chunks(row_group) else { continue };
         for (leaf, chunk) in chunks.enumerate() {
             let Ok(chunk) = chunk else { break };
-            add_claims(file, &chunk, row_group, leaf, &mut claims);
+            add_claims(file, &chunk, row_group, leaf, &mut claims)?;
         }
     }
-    claims.sort_by_key(|claim| (claim.range.start, claim.range.end));
+    claims.sort_unstable_by_key(Claim::order);
     let mut last: Option<&Claim> = None;
     for claim in &claims {
         if let Some(last) = last.filter(|last| last.range.end > claim.range.start) {
@@ -185,16 +193,18 @@ fn add_claims(
     row_group: usize,
     leaf: usize,
     out: &mut Vec<Claim>,
-) {
+) -> Result<()> {
     if chunk.file_path.is_some_and(|path| !path.is_empty()) {
-        return;
+        return Ok(());
     }
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let mut push = |what, range: Option<Range<u64>>| {
         // What lies outside the file is reported with its chunk.
         if let Some(range) = range.filter(|range| !range.is_empty() && file.has_room_for(range)) {
-            out.push(Claim { range, what, row_group: number(row_group), leaf: number(leaf) });
+            let (row_group, leaf) = (number(row_group), number(leaf));
+            memory::push(out, Claim { range, what, row_group, leaf })?;
         }
+        Ok::<_, Error>(())
     };
     if let Some(meta) = chunk.meta_data.as_ref().filter(|meta| meta.num_values > 0) {
         let range = chunk_range(&file.footer, file.file_len, row_group, leaf, chunk).ok();
@@ -204,14 +214,14 @@ fn add_claims(
             true => range.start..range.end.min(range.start.saturating_add(stated)),
             false => range,
         });
-        push("column chunk", range);
+        push("column chunk", range)?;
     }
     if let Some(meta) = &chunk.meta_data {
         let filter = meta.bloom_filter_offset.zip(meta.bloom_filter_length);
-        push("bloom filter", filter.and_then(|(offset, length)| range_of(offset, length)));
+        push("bloom filter", filter.and_then(|(offset, length)| range_of(offset, length)))?;
     }
     let columns = chunk.column_index_offset.zip(chunk.column_index_length);
-    push("column index", columns.and_then(|(offset, length)| range_of(offset, length)));
+    push("column index", columns.and_then(|(offset, length)| range_of(offset, length)))?;
     let offsets = chunk.offset_index_offset.zip(chunk.offset_index_length);
-    push("offset index", offsets.and_then(|(offset, length)| range_of(offset, length)));
+    push("offset index", offsets.and_then(|(offset, length)| range_of(offset, length)))
 }

@@ -13,6 +13,7 @@ use super::order::LeafOrder;
 use crate::error::Result;
 use crate::format::{BoundaryOrder, ColumnIndexRef, OffsetIndexRef, PageLocation};
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 use crate::thrift::{Read, ThriftReader};
 
 /// The entries of an offset index.
@@ -40,11 +41,11 @@ impl OffsetEntries {
         let of_bytes = index.unencoded_byte_array_data_bytes;
         let len = index.page_locations.len() * size_of::<PageLocation>()
             + of_bytes.map_or(0, |list| list.len() * size_of::<i64>());
-        let memory = budget.take_for("an offset index", len)?;
+        let reservation = budget.take_for("an offset index", len)?;
         Ok(Self {
-            locations: index.page_locations.iter().collect(),
-            bytes: of_bytes.map(|list| list.iter().collect()),
-            _memory: memory,
+            locations: memory::collected(index.page_locations.iter())?,
+            bytes: of_bytes.map(|list| memory::collected(list.iter())).transpose()?,
+            _memory: reservation,
         })
     }
 
@@ -131,19 +132,19 @@ impl<'a> ColumnEntries<'a> {
         let numbers: usize = lists.iter().flatten().map(|list| list.len()).sum();
         let bounds = index.min_values.len() + index.max_values.len();
         let len = index.null_pages.len() + bounds * size_of::<&[u8]>() + numbers * 8;
-        let memory = budget.take_for("a column index", len)?;
+        let reservation = budget.take_for("a column index", len)?;
         let [null_counts, nan_counts, repetitions, definitions] =
-            lists.map(|list| list.map(|list| list.iter().collect()));
+            lists.map(|list| list.map(|list| memory::collected(list.iter())).transpose());
         Ok(Self {
-            null_pages: index.null_pages.iter().collect(),
-            min_values: index.min_values.iter().collect(),
-            max_values: index.max_values.iter().collect(),
+            null_pages: memory::collected(index.null_pages.iter())?,
+            min_values: memory::collected(index.min_values.iter())?,
+            max_values: memory::collected(index.max_values.iter())?,
             boundary_order: index.boundary_order,
-            null_counts,
-            nan_counts,
-            repetitions,
-            definitions,
-            _memory: memory,
+            null_counts: null_counts?,
+            nan_counts: nan_counts?,
+            repetitions: repetitions?,
+            definitions: definitions?,
+            _memory: reservation,
         })
     }
 

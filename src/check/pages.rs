@@ -11,6 +11,7 @@ use bytes::Bytes;
 use super::context::FileContext;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Reservation;
+use crate::memory;
 use crate::page::{PageContext, PagePosition, StoredHeader, count};
 
 /// Reads the pages of a chunk one after the other.
@@ -179,7 +180,7 @@ impl<'f> PageWalk<'f> {
         }
         let len = usize::try_from(wanted.end.saturating_sub(wanted.start)).unwrap_or(usize::MAX);
         self.joined = Some(self.file.budget.take_for("bytes of a page", len)?);
-        let mut bytes = Vec::with_capacity(len);
+        let mut bytes = memory::vec_for(len)?;
         self.windows.iter().for_each(|window| bytes.extend_from_slice(&window.part(wanted)));
         Ok(bytes.into())
     }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use super::context::FileContext;
 use super::finding::{Finding, Findings};
 use super::kind::FindingKind as K;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Result};
 use crate::format::{ColumnOrder, ConvertedType, DecimalType, LogicalType, SchemaElementRef, Type};
 use crate::schema::{HintFault, Node, Physical, Repetition, converted_of, hint_fault};
 
-pub(super) fn check(file: &FileContext, findings: &mut Findings) {
+pub(super) fn check(file: &FileContext, findings: &mut Findings) -> Result<()> {
     let schema = file.footer.schema();
-    visit(schema.root(), findings);
+    visit(schema.root(), findings)?;
     let orders = file.footer.index().head().column_orders.as_ref();
     let leaves = schema.leaves_len();
     if let Some(orders) = orders {
@@ -27,9 +27,9 @@ pub(super) fn check(file: &FileContext, findings: &mut Findings) {
             check_order(file, index, order, findings);
         }
     }
-    let fault = hint_fault(schema, file.footer.key_values());
+    let fault = hint_fault(schema, file.footer.key_values())?;
     let finding = match fault {
-        None => return,
+        None => return Ok(()),
         Some(HintFault::Unreadable) => {
             Finding::new(K::ArrowSchemaUnreadable, "ARROW:schema is no schema of Arrow, in Base64")
         }
@@ -49,30 +49,30 @@ pub(super) fn check(file: &FileContext, findings: &mut Findings) {
         }
     };
     findings.push(finding);
+    Ok(())
 }
 
 /// Checks a node, and those below it: the depth of a schema is limited.
-fn visit(node: Node<'_>, findings: &mut Findings) {
+fn visit(node: Node<'_>, findings: &mut Findings) -> Result<()> {
     let mut of_node = |finding: Finding| {
         let column: Arc<str> = node.path().dotted().into();
         findings.push(if node.is_root() { finding } else { finding.with_column(&column) });
     };
     if node.is_leaf() {
         check_leaf(node, &mut of_node);
-        return;
+        return Ok(());
     }
     if let Err(error) = node.repetition() {
         of_node(Finding::new(K::LeafTypeInvalid, error.message()));
     }
     check_group(node, &mut of_node);
     let mut names = HashSet::new();
+    names.try_reserve(node.children().count())?;
     if let Some(twin) = node.children().find(|child| !names.insert(child.name())) {
         let text = format_args!("two fields of a group are named {:?}", twin.name());
         of_node(Finding::new(K::SiblingNamesRepeat, text));
     }
-    for child in node.children() {
-        visit(child, findings);
-    }
+    node.children().try_for_each(|child| visit(child, findings))
 }
 
 fn check_leaf(node: Node<'_>, push: &mut impl FnMut(Finding)) {

@@ -11,6 +11,7 @@ use super::values::ValueBlock;
 use crate::error::Result;
 use crate::format::SortingColumn;
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 
 /// The rows of a column, compared.
 pub(crate) struct SortedSlots {
@@ -97,8 +98,8 @@ impl SortedSlots {
         let bit = self.rows % 64;
         if bit == 0 {
             self.memory.grow(16)?;
-            self.equal.push(0);
-            self.before.push(0);
+            memory::push(&mut self.equal, 0)?;
+            memory::push(&mut self.before, 0)?;
         }
         let compared = if self.rows == 0 { None } else { self.compare(value, order) };
         let mark = match compared {

@@ -12,6 +12,7 @@ use super::values::ValueBlock;
 use crate::error::Result;
 use crate::format::{ColumnOrder, Encoding, GeospatialStatistics, PageType, SortingColumn};
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 use crate::stats::bloom;
 use crate::stats::page_index::PageStatistics;
 
@@ -86,6 +87,8 @@ impl ValueHashes {
         let needed = self.seen.len() + block.len();
         if needed > self.seen.capacity() {
             self.memory.resize(needed.max(2 * self.seen.capacity()).saturating_mul(ENTRY))?;
+            let room = self.seen.try_reserve(block.len());
+            room.map_err(|_| memory::none_for("the hashes of values"))?;
         }
         block.each(|value| {
             self.seen.insert(bloom::hash(value));
@@ -155,15 +158,8 @@ impl ChunkSurvey {
         };
         let starts_row = levels.starts_row && levels.rows > 0;
         let bytes = facts.bytes;
-        self.pages.push(SurveyedPage {
-            offset,
-            byte_len,
-            first_row,
-            starts_row,
-            bytes,
-            statistics,
-        });
-        Ok(())
+        let page = SurveyedPage { offset, byte_len, first_row, starts_row, bytes, statistics };
+        memory::push(&mut self.pages, page)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::encoding::{ValueSpan, alp, delta_binary, delta_bytes, delta_length, p
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 use crate::schema::Physical;
 use crate::simd::bitmap::Bitmap;
 
@@ -213,17 +214,18 @@ impl ValueDecoder {
             D::Bits(decoder) => {
                 let mut bits = Bitmap::default();
                 decoder.read(n, &mut bits)?;
-                self.bytes.extend((0..n).map(|i| u8::from(bits.get(i))));
+                memory::extend(&mut self.bytes, (0..n).map(|i| u8::from(bits.get(i))))?;
             }
             D::BitRuns(decoder) => {
                 let mut bits = Bitmap::default();
                 decoder.read_bits(n, &mut bits)?;
-                self.bytes.extend((0..n).map(|i| u8::from(bits.get(i))));
+                memory::extend(&mut self.bytes, (0..n).map(|i| u8::from(bits.get(i))))?;
             }
             D::PlainStrings(decoder) => decoder.read_spans(n, &mut self.spans)?,
             D::DeltaLength(decoder) => decoder.read_spans(n, &mut self.spans)?,
             D::DeltaBytes(decoder) => {
-                self.spans.extend(decoder.read_block(n, self.max_block_bytes)?.spans());
+                let block = decoder.read_block(n, self.max_block_bytes)?;
+                memory::extend(&mut self.spans, block.spans())?;
                 self.memory.resize(decoder.buffer().len().saturating_mul(2))?;
                 if let Some(width) = self.physical.byte_width() {
                     check_widths(&self.spans, width)?;
@@ -337,7 +339,7 @@ impl DictionaryValues {
                 memory.grow(n)?;
                 let mut bits = Bitmap::default();
                 decoder.read(n, &mut bits)?;
-                kept = (0..n).map(|i| u8::from(bits.get(i))).collect();
+                kept = memory::collected((0..n).map(|i| u8::from(bits.get(i))))?.into();
             }
             Physical::Int96 | Physical::FixedLenByteArray(_) => {
                 plain::FixedBytes::new(bytes, physical.byte_width().unwrap_or(0), n)?;
@@ -366,29 +368,32 @@ impl DictionaryValues {
     pub(super) fn with_entries<T>(
         &self,
         indices: &[u32],
-        visit: impl FnOnce(ValueBlock<'_>) -> T,
-    ) -> T {
+        visit: impl FnOnce(ValueBlock<'_>) -> Result<T>,
+    ) -> Result<T> {
         let at = |index: &u32| *index as usize;
         match self.block() {
             ValueBlock::Words32(words) => {
-                let some: Vec<i32> =
-                    indices.iter().filter_map(|index| words.get(at(index)).copied()).collect();
+                let some: Vec<i32> = memory::collected(
+                    indices.iter().filter_map(|index| words.get(at(index)).copied()),
+                )?;
                 visit(ValueBlock::Words32(&some))
             }
             ValueBlock::Words64(words) => {
-                let some: Vec<i64> =
-                    indices.iter().filter_map(|index| words.get(at(index)).copied()).collect();
+                let some: Vec<i64> = memory::collected(
+                    indices.iter().filter_map(|index| words.get(at(index)).copied()),
+                )?;
                 visit(ValueBlock::Words64(&some))
             }
             ValueBlock::Strings { spans, buffer } => {
-                let spans: Vec<ValueSpan> =
-                    indices.iter().filter_map(|index| spans.get(at(index)).copied()).collect();
+                let spans: Vec<ValueSpan> = memory::collected(
+                    indices.iter().filter_map(|index| spans.get(at(index)).copied()),
+                )?;
                 visit(ValueBlock::Strings { spans: &spans, buffer })
             }
             ValueBlock::Fixed { width, bytes, .. } => {
                 let ranges = indices.iter().map(|index| at(index) * width..(at(index) + 1) * width);
-                let some: Vec<u8> =
-                    ranges.filter_map(|range| bytes.get(range)).flatten().copied().collect();
+                let mut some: Vec<u8> = memory::vec_for(width.saturating_mul(indices.len()))?;
+                ranges.filter_map(|range| bytes.get(range)).for_each(|value| some.extend(value));
                 visit(ValueBlock::Fixed { width, n: indices.len(), bytes: &some })
             }
         }

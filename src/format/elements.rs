@@ -36,7 +36,7 @@ impl SchemaElements {
     /// `Limit(Footer)` beyond 4 GiB.
     pub(crate) fn encode(elements: Vec<SchemaElement>) -> Result<Self> {
         let mut bytes = Vec::new();
-        elements.write(&mut bytes);
+        elements.write(&mut bytes)?;
         let heads = ElementHeads::read(&mut ThriftReader::new(&bytes))?;
         Ok(Self::new(bytes.into(), heads))
     }
@@ -156,11 +156,13 @@ impl<'a> Read<'a> for ElementHeads {
                 Some(head) => head,
                 None => {
                     let index = u32::try_from(heads.len()).map_err(|_| too_large())?;
-                    template
-                        .read_other(reader, |element| long.push(LongElement::new(index, element)))?
+                    let keep = |element: SchemaElementRef<'_>| {
+                        memory::push(&mut long, LongElement::new(index, element)?)
+                    };
+                    template.read_other(reader, keep)?
                 }
             };
-            heads.push(head);
+            memory::push(&mut heads, head)?;
         }
         Ok(Self { heads: heads.into_boxed_slice(), long: long.into_boxed_slice() })
     }
@@ -236,14 +238,14 @@ impl<'a> Template<'a> {
     fn read_other(
         &mut self,
         reader: &mut ThriftReader<'a>,
-        keep: impl FnOnce(SchemaElementRef<'_>),
+        keep: impl FnOnce(SchemaElementRef<'_>) -> Result<()>,
     ) -> Result<ElementHead> {
         let bytes = reader.rest();
         let (mut head, name_at, decoded) = ElementHead::read(reader)?;
         let element = reader.since(bytes);
         *self = Self::default();
         if element.len() - head.name_len() > LONG_BYTES {
-            keep(decoded);
+            keep(decoded)?;
             head.is_long = true;
             return Ok(head);
         }
@@ -272,12 +274,14 @@ struct LongElement {
 }
 
 impl LongElement {
-    fn new(index: u32, element: SchemaElementRef<'_>) -> Self {
-        let logical_type = element.logical_type.map(|logical| match logical {
+    fn new(index: u32, element: SchemaElementRef<'_>) -> Result<Self> {
+        let logical_type = match element.logical_type {
             // A member that is not known counts by its number alone.
-            LogicalType::Unrecognized(unknown) => LogicalType::Unrecognized(unknown.first_alone()),
+            Some(LogicalType::Unrecognized(unknown)) => {
+                Some(LogicalType::Unrecognized(unknown.first_alone()?))
+            }
             known => known,
-        });
+        };
         let element = SchemaElement {
             r#type: element.r#type,
             type_length: element.type_length,
@@ -291,7 +295,7 @@ impl LongElement {
             logical_type,
             unknown: Unknown::default(),
         };
-        Self { index, element: Box::new(element) }
+        Ok(Self { index, element: Box::new(element) })
     }
 
     fn with_name<'a>(&self, name: &'a str) -> SchemaElementRef<'a> {

@@ -9,6 +9,8 @@ use super::column::ColumnChunk;
 use super::crypto::EncryptionAlgorithm;
 use super::key_value::KeyValue;
 use super::schema::SchemaElement;
+use crate::error::Result;
+use crate::memory;
 use crate::thrift::derive::thrift;
 
 thrift! {
@@ -52,6 +54,41 @@ thrift! {
         6 optional total_compressed_size: i64,
         /// Position among the row groups; part of what encryption authenticates.
         7 optional ordinal: i16,
+    }
+}
+
+impl FileMetaData {
+    /// A copy, allocated fallibly.
+    pub(crate) fn copied(&self) -> Result<Self> {
+        let pairs = self.key_value_metadata.as_deref();
+        Ok(Self {
+            version: self.version,
+            schema: memory::cloned(&self.schema)?,
+            num_rows: self.num_rows,
+            row_groups: memory::try_collected(self.row_groups.iter().map(RowGroup::copied))?,
+            key_value_metadata: pairs.map(KeyValue::copied_all).transpose()?,
+            created_by: self.created_by.as_deref().map(memory::text).transpose()?,
+            column_orders: self.column_orders.as_deref().map(memory::cloned).transpose()?,
+            encryption_algorithm: self.encryption_algorithm.clone(),
+            footer_signing_key_metadata: self.footer_signing_key_metadata.clone(),
+            unknown: self.unknown.clone(),
+        })
+    }
+}
+
+impl RowGroup {
+    /// A copy, allocated fallibly.
+    pub(crate) fn copied(&self) -> Result<Self> {
+        Ok(Self {
+            columns: memory::cloned(&self.columns)?,
+            total_byte_size: self.total_byte_size,
+            num_rows: self.num_rows,
+            sorting_columns: self.sorting_columns.clone(),
+            file_offset: self.file_offset,
+            total_compressed_size: self.total_compressed_size,
+            ordinal: self.ordinal,
+            unknown: self.unknown.clone(),
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Spec: `parquet.thrift`, "KeyValue".
 
+use crate::error::Result;
+use crate::memory;
 use crate::thrift::derive::thrift;
 
 thrift! {
@@ -16,6 +18,18 @@ thrift! {
 }
 
 impl KeyValue {
+    /// A copy, allocated fallibly.
+    pub(crate) fn copied(&self) -> Result<Self> {
+        let (key, value) = (memory::text(&self.key)?, self.value.as_deref());
+        let value = value.map(memory::text).transpose()?;
+        Ok(Self { key, value, unknown: self.unknown.clone() })
+    }
+
+    /// Copies of all.
+    pub(crate) fn copied_all(pairs: &[Self]) -> Result<Vec<Self>> {
+        memory::try_collected(pairs.iter().map(Self::copied))
+    }
+
     /// A key with a value.
     pub fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
         Self { key: key.into(), value: Some(value.into()), ..Self::default() }

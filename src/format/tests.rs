@@ -301,7 +301,7 @@ fn ours<T: Write + std::fmt::Debug>(bytes: &[u8]) -> Result<Ours> {
     let mut reader = ThriftReader::new(bytes);
     let value = T::read(&mut reader)?;
     let mut written = Vec::new();
-    value.write(&mut written);
+    value.write(&mut written).unwrap();
     Ok(Ours { text: format!("{value:?}"), written, read_len: reader.position() })
 }
 
@@ -378,7 +378,7 @@ fn page_header_of_parquet_go() {
         }
     );
     let mut written = Vec::new();
-    header.write(&mut written);
+    header.write(&mut written).unwrap();
     assert_eq!(written, bytes);
 }
 
@@ -607,7 +607,7 @@ fn elements_in_place_are_those_that_are_owned() {
             elements.push(SchemaElement { name, ..kinds[kind].clone() });
         }
         let mut whole = Vec::new();
-        elements.write(&mut whole);
+        elements.write(&mut whole).unwrap();
         assert_read_alike(&whole, &format!("seed {seed}"));
         for round in 0..30 {
             let mut bytes = whole.clone();
@@ -888,4 +888,58 @@ fn footer_that_claims_a_gigantic_list_is_malformed_at_once() {
     let error = FooterIndex::parse(Bytes::from(bytes)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Metadata("FileMetaData")));
     assert!(error.message().contains("row_groups"), "{error}");
+}
+
+#[test]
+fn constructors_state_what_their_names_say() {
+    let decimal = DecimalType::new(9, 2);
+    assert_eq!((decimal.precision, decimal.scale), (9, 2));
+    let times = [TimeType::utc(TimeUnit::Micros), TimeType::local(TimeUnit::Micros)];
+    assert_eq!(times.clone().map(|time| time.is_adjusted_to_utc), [true, false]);
+    let stamps = [TimestampType::utc(TimeUnit::Nanos), TimestampType::local(TimeUnit::Nanos)];
+    assert_eq!(stamps.clone().map(|stamp| stamp.is_adjusted_to_utc), [true, false]);
+    let ints = [IntType::signed(8), IntType::unsigned(16)];
+    assert_eq!(ints.map(|int| (int.bit_width, int.is_signed)), [(8, true), (16, false)]);
+    assert_eq!(GeometryType::new("EPSG:28992").crs.as_deref(), Some("EPSG:28992"));
+    let vincenty = EdgeInterpolationAlgorithm::Vincenty;
+    let geography = GeographyType::new("OGC:CRS84").with_algorithm(vincenty);
+    assert_eq!(geography.crs.as_deref(), Some("OGC:CRS84"));
+    assert_eq!(geography.algorithm, Some(vincenty));
+    let sorting = SortingColumn::new(3).with_descending(true).with_nulls_first(true);
+    assert_eq!((sorting.column_idx, sorting.descending, sorting.nulls_first), (3, true, true));
+    let page = PageLocation::new(4, 100, 7);
+    assert_eq!((page.offset, page.compressed_page_size, page.first_row_index), (4, 100, 7));
+    // And each is read as it is written.
+    let types = [
+        LogicalType::Decimal(decimal),
+        LogicalType::Time(times[1].clone()),
+        LogicalType::Timestamp(stamps[0].clone()),
+        LogicalType::Integer(ints[1]),
+        LogicalType::Geography(geography),
+    ];
+    for of in types {
+        assert_eq!(LogicalType::from_thrift(&of.to_thrift()).unwrap().0, of);
+    }
+}
+
+#[test]
+fn copies_of_a_footer_are_equal_and_have_what_is_not_known() {
+    let pair = KeyValue::new("key", "value");
+    let chunk = ColumnChunk { file_offset: 7, ..ColumnChunk::default() };
+    let mut group = RowGroup { columns: vec![chunk; 3], num_rows: 5, ..RowGroup::default() };
+    group.sorting_columns = Some(vec![SortingColumn::new(1)]);
+    group.unknown.push(crate::thrift::Field { id: 30, ty: wire::TRUE }, &[]).unwrap();
+    let footer = FileMetaData {
+        version: 2,
+        schema: vec![SchemaElement { name: "schema".into(), ..SchemaElement::default() }],
+        num_rows: 5,
+        row_groups: vec![group],
+        key_value_metadata: Some(vec![pair]),
+        created_by: Some("a writer".into()),
+        column_orders: Some(vec![ColumnOrder::TypeOrder]),
+        footer_signing_key_metadata: Some(vec![1, 2]),
+        ..FileMetaData::default()
+    };
+    assert_eq!(footer.copied().unwrap(), footer);
+    assert_eq!(footer.copied().unwrap().to_thrift(), footer.to_thrift());
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::runs::{self, PackedSpans, Show};
-use super::span::{Cutter, Slot, Slots, Span, SpanKind, Spans};
+use super::span::{Cutter, Slot, Slots, Span, SpanKind, Spans, is_of_file};
 use super::value::{Items, ShownColumn, Value};
 use crate::encoding::legacy::{BitOrder, BitPacked};
 use crate::encoding::rle::{BitWidth, Hybrid, Run};
@@ -250,5 +250,6 @@ pub(super) fn slots(rep: &StoredLevels, def: &StoredLevels, column: &Arc<ShownCo
         }
     });
     // What is wrong with the levels, their own spans say.
-    Slots::new(merged.map_while(|slot: Result<Slot>| slot.ok()).map(Ok))
+    let is_right = |slot: &Result<Slot>| !slot.as_ref().is_err_and(is_of_file);
+    Slots::new(merged.take_while(is_right))
 }

@@ -14,7 +14,7 @@ use super::levels::{self, StoredLevels};
 use super::memory::{self, decompress};
 use super::metadata::{self, Context};
 use super::module::{self, Opener, no_bytes};
-use super::span::{Cutter, Slots, Span, SpanKind, Spans};
+use super::span::{Cutter, Slots, Span, SpanKind, Spans, is_of_file};
 use super::value::ShownColumn;
 use super::values::{self, Dictionary, ValueContext};
 use crate::crypt::Module;
@@ -105,7 +105,7 @@ impl ChunkContext {
         }
         let bytes = self.whole(&header, &body)?;
         let n = usize::try_from(inner.num_values).unwrap_or_default();
-        Ok(Some(Arc::new(Dictionary::new(bytes, n, self.column.clone()))))
+        Ok(Some(Arc::new(Dictionary::new(bytes, n, self.column.clone())?)))
     }
 
     /// The bytes of a body that is compressed as a whole.
@@ -161,9 +161,9 @@ pub(super) fn describe(
     if is_data && has_levels {
         span = span.with_slots(move || {
             let slots = body_of_slots.plain().and_then(|bytes| body_of_slots.slots(&bytes));
-            slots.unwrap_or_else(|error| match error.kind() {
-                ErrorKind::Io => Slots::new(std::iter::once(Err(error))),
-                _ => Slots::new(std::iter::empty()),
+            slots.unwrap_or_else(|error| match is_of_file(&error) {
+                true => Slots::new(std::iter::empty()),
+                false => Slots::new(std::iter::once(Err(error))),
             })
         });
     }

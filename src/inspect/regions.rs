@@ -34,6 +34,19 @@ struct Region {
     kind: SpanKind,
 }
 
+impl Region {
+    /// Regions are in the order of their bytes, and else in that of the footer.
+    fn order(&self) -> (u64, u32, u32, u8) {
+        let kind = match self.kind {
+            SpanKind::ColumnChunk => 0,
+            SpanKind::BloomFilter => 1,
+            SpanKind::ColumnIndex => 2,
+            _ => 3,
+        };
+        (self.start, self.row_group, self.leaf, kind)
+    }
+}
+
 /// The file as far as its footer describes it.
 pub(super) struct File {
     pub(super) source: Arc<dyn Source>,
@@ -77,8 +90,8 @@ impl Regions {
                 claims(file, &chunk, row_group, leaf, &mut regions)?;
             }
         }
-        // Stable: of those that begin together, the first in the footer comes first.
-        regions.sort_by_key(|region| region.start);
+        // Of those that begin together, the first in the footer comes first.
+        regions.sort_unstable_by_key(Region::order);
         let Range { start: at, end } = bytes;
         Ok(Self { file: file.clone(), regions, next: 0, at, end, chunk: None, _memory: memory })
     }

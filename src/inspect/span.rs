@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::value::{Items, Shown, Value};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::format::PageHeader;
 use crate::io::Source;
 
@@ -556,6 +556,12 @@ pub struct Slot {
     pub definition_level: u16,
     /// What the levels mean for the path of the column.
     pub text: String,
+}
+
+/// Whether an error says that the file is wrong: not one of the source, and not that there is no
+/// memory.
+pub(super) fn is_of_file(error: &Error) -> bool {
+    !matches!(error.kind(), ErrorKind::Io | ErrorKind::Limit(LimitKind::Memory))
 }
 
 /// The level entries of a data page.

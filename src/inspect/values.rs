@@ -15,7 +15,7 @@ use super::span::{Cutter, Span, SpanKind, Spans};
 use super::value::{Items, Shown, ShownColumn, Value};
 use crate::bytes::Cursor;
 use crate::encoding::rle::BitWidth;
-use crate::error::Spec;
+use crate::error::{Result, Spec};
 use crate::format::Encoding;
 use crate::schema::Physical;
 
@@ -216,7 +216,10 @@ const MAX_STARTS: usize = 1 << 20;
 
 impl Dictionary {
     /// Of `n` PLAIN values.
-    pub(super) fn new(bytes: Bytes, n: usize, column: Arc<ShownColumn>) -> Self {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory for where they begin.
+    pub(super) fn new(bytes: Bytes, n: usize, column: Arc<ShownColumn>) -> Result<Self> {
         let mut starts = Vec::new();
         if column.leaf.physical == Physical::ByteArray {
             let mut cursor = Cursor::new(&bytes, Spec::Encodings("PLAIN"));
@@ -225,10 +228,10 @@ impl Dictionary {
                 if cursor.prefixed().is_err() {
                     break;
                 }
-                starts.push(start);
+                crate::memory::push(&mut starts, start)?;
             }
         }
-        Self { column, bytes, starts }
+        Ok(Self { column, bytes, starts })
     }
 
     /// The value at `index`, as text.

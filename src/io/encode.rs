@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::job_queue::{ColumnGroup, Job, NewThreads, Queue, Results};
 use super::pool::Pool;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::write::{
     BatchColumn, CheckedSortOrder, EncodedChunk, EncodedRowGroup, MAX_IN_FLIGHT, Parallelism,
     RowGroupEncryption, RowGroupLayout, ShreddedRows, encode_leaf,
@@ -79,24 +80,30 @@ impl InFlight {
 
     /// Begins to encode a row group, or some leaves of one; encrypts it too if it is known which
     /// one of its file it is.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory for the list of the columns.
     pub(crate) fn begin(
         &mut self,
         layout: &Arc<RowGroupLayout>,
         rows: Box<dyn ShreddedRows>,
         encryption: Option<RowGroupEncryption>,
-    ) {
-        let columns = rows.columns(layout);
-        let mut jobs: Vec<usize> = (0..columns.len()).collect();
-        let results = Results::of_columns(columns.len());
+    ) -> Result<()> {
+        let columns = rows.columns(layout)?;
+        let mut jobs: Vec<usize> = memory::collected(0..columns.len())?;
+        let results = Results::of_columns(columns.len())?;
         let layout = layout.clone();
         let group = Arc::new(EncodingGroup { layout, columns, rows, encryption, results });
-        self.groups.push_back(group.clone());
+        self.groups.try_reserve(1)?;
         let workers = self.threads.workers();
         if workers.is_some() {
-            jobs.sort_by_key(|&column| std::cmp::Reverse(group.rows.column_bytes(column)));
+            let weight = |column| std::cmp::Reverse(group.rows.column_bytes(column));
+            jobs.sort_unstable_by_key(|&column| (weight(column), column));
         }
         let jobs = jobs.into_iter().map(|column| Job { group: group.clone(), column });
-        self.queue.begin(jobs, workers);
+        self.queue.begin(jobs, workers)?;
+        self.groups.push_back(group);
+        Ok(())
     }
 
     /// Returns the oldest row group once it is encoded, and helps to encode it; `None` if there is
@@ -109,7 +116,7 @@ impl InFlight {
             return Ok(None);
         };
         group.results.wait(&self.queue, self.threads.workers());
-        let chunks = group.results.take()?.into_iter().flatten().collect();
+        let chunks = memory::collected(group.results.take()?.into_iter().flatten())?;
         let sorting = group.layout.sorting.as_ref().map(CheckedSortOrder::columns);
         let layout = group.layout.clone();
         Ok(Some(EncodedRowGroup { rows: group.rows.rows(), layout, chunks, sorting }))
@@ -159,6 +166,6 @@ impl EncodingGroup {
             }
             Ok(chunk)
         };
-        leaves.map(encode).collect()
+        memory::try_collected(leaves.map(encode))
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::pool::Pool;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, work_with};
 use crate::write::{Parallelism, SingleThread};
@@ -39,20 +40,27 @@ pub(super) trait ColumnGroup: Send + Sync {
 
 impl Queue {
     /// Appends jobs, and asks the threads of a pool to do them.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
     pub(super) fn begin(
         self: &Arc<Self>,
         jobs: impl ExactSizeIterator<Item = Job>,
         pool: Option<&Pool>,
-    ) {
+    ) -> Result<()> {
         let n = jobs.len();
-        lock(&self.0).jobs.extend(jobs);
+        let mut queue = lock(&self.0);
+        queue.jobs.try_reserve(n)?;
+        queue.jobs.extend(jobs);
+        drop(queue);
         let Some(pool) = pool else {
-            return;
+            return Ok(());
         };
         for _ in 0..n.min(pool.threads()) {
             let (queue, own) = (self.clone(), pool.clone());
             pool.spawn(move || while queue.work(Some(&own)) {});
         }
+        Ok(())
     }
 
     /// Forgets the jobs that no thread has begun.
@@ -153,9 +161,13 @@ enum Failure {
 
 impl<T> Results<T> {
     /// None yet, of this number of columns.
-    pub(super) fn of_columns(columns: usize) -> Self {
-        let state = ResultsSoFar { left: columns, columns: Vec::new(), failure: None };
-        Self { state: Mutex::new(state), done: Condvar::new() }
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory for them.
+    pub(super) fn of_columns(columns: usize) -> Result<Self> {
+        let so_far = memory::vec_for(columns)?;
+        let state = ResultsSoFar { left: columns, columns: so_far, failure: None };
+        Ok(Self { state: Mutex::new(state), done: Condvar::new() })
     }
 
     /// Adds the result of a column; `encode` is not called after a failure.
@@ -224,9 +236,9 @@ impl<T> Results<T> {
             }
             None => {}
         }
-        state.columns.sort_by_key(|(column, _)| *column);
+        state.columns.sort_unstable_by_key(|(column, _)| *column);
         let columns = std::mem::take(&mut state.columns);
-        Ok(columns.into_iter().map(|(_, encoded)| encoded).collect())
+        memory::collected(columns.into_iter().map(|(_, encoded)| encoded))
     }
 }
 
@@ -291,7 +303,7 @@ mod tests {
         let (sender, receiver) = std::sync::mpsc::channel();
         let group = Arc::new(Meetings(Default::default(), Mutex::new(sender)));
         let jobs = (0..4).map(|column| Job { group: group.clone(), column });
-        queue.begin(jobs, Some(&pool));
+        queue.begin(jobs, Some(&pool)).unwrap();
         let met: Vec<bool> = (0..4).map(|_| receiver.recv().unwrap()).collect();
         assert_eq!(met, [true; 4]);
     }

@@ -69,7 +69,7 @@ pub(crate) fn map_in<T: Send, R: Send>(
     work: impl Fn(T) -> Result<R> + Send + Sync,
 ) -> Result<Vec<R>> {
     match pool {
-        None => items.into_iter().map(work).collect(),
+        None => crate::memory::try_collected(items.into_iter().map(work)),
         Some(Pool::Global) => threads::map(items, work),
         Some(Pool::Own(pool)) => pool.install(|| threads::map(items, work)),
     }

@@ -2,15 +2,21 @@
 
 use std::ops::Range;
 
+use crate::error::Result;
+use crate::memory;
+
 /// The levels of consecutive slots: one number where all are equal, a period where lists of one
 /// length follow each other, a vector otherwise.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// # Errors
+/// `Limit(Memory)` of all that appends or copies slots, if the system has no memory.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LevelBuffer {
     len: usize,
     form: BufferForm,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum BufferForm {
     Uniform(u16),
     Regular(Period),
@@ -40,13 +46,16 @@ impl Period {
     }
 
     /// The levels of some slots.
-    pub(crate) fn levels(&self, range: Range<usize>) -> Vec<u16> {
-        let mut levels = vec![self.rest; range.len()];
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(crate) fn levels(&self, range: Range<usize>) -> Result<Vec<u16>> {
+        let mut levels = memory::filled(self.rest, range.len())?;
         let firsts = range.start.next_multiple_of(self.slots)..range.end;
         for first in firsts.step_by(self.slots) {
             levels[first - range.start] = self.first;
         }
-        levels
+        Ok(levels)
     }
 }
 
@@ -108,62 +117,75 @@ impl LevelBuffer {
     }
 
     /// Appends `n` slots of one level.
-    pub(crate) fn push_run(&mut self, level: u16, n: usize) {
+    pub(crate) fn push_run(&mut self, level: u16, n: usize) -> Result<()> {
         if n == 0 {
-            return;
+            return Ok(());
         }
         match &self.form {
             _ if self.len == 0 => self.form = BufferForm::Uniform(level),
             BufferForm::Uniform(uniform) if *uniform == level => {}
             _ => {
                 let end = self.len + n;
-                self.make_explicit(n).resize(end, level);
+                self.make_explicit(n)?.resize(end, level);
             }
         }
         self.len += n;
+        Ok(())
     }
 
     /// Appends `lists` lists whose slots have the levels of a period.
-    pub(crate) fn push_regular(&mut self, period: Period, lists: usize) {
+    pub(crate) fn push_regular(&mut self, period: Period, lists: usize) -> Result<()> {
         let n = lists * period.slots;
         match &self.form {
             _ if n == 0 => {}
             _ if self.len == 0 => self.form = BufferForm::Regular(period),
             BufferForm::Regular(before) if *before == period => {}
-            _ => self.make_explicit(n).extend(period.levels(0..n)),
+            _ => self.make_explicit(n)?.extend(period.levels(0..n)?),
         }
         self.len += n;
+        Ok(())
     }
 
     /// Appends slots one by one.
-    pub(crate) fn push_slice(&mut self, levels: &[u16]) {
+    pub(crate) fn push_slice(&mut self, levels: &[u16]) -> Result<()> {
         if levels.is_empty() {
-            return;
+            return Ok(());
         }
-        self.make_explicit(levels.len()).extend_from_slice(levels);
+        self.make_explicit(levels.len())?.extend_from_slice(levels);
         self.len += levels.len();
+        Ok(())
     }
 
     /// Like [`LevelBuffer::push_slice`]; the memory is taken over if nothing is held yet.
-    pub(crate) fn push_vec(&mut self, levels: Vec<u16>) {
-        if self.len == 0 && !levels.is_empty() {
-            self.len = levels.len();
-            self.form = BufferForm::Mixed(levels);
-        } else {
-            self.push_slice(&levels);
+    pub(crate) fn push_vec(&mut self, levels: Vec<u16>) -> Result<()> {
+        if self.len > 0 || levels.is_empty() {
+            return self.push_slice(&levels);
         }
+        self.len = levels.len();
+        self.form = BufferForm::Mixed(levels);
+        Ok(())
     }
 
     /// Appends the slots `[start, end)` of another buffer.
-    pub(crate) fn push_range(&mut self, other: &Self, start: usize, end: usize) {
+    pub(crate) fn push_range(&mut self, other: &Self, start: usize, end: usize) -> Result<()> {
         match other.view() {
             LevelView::Uniform(level) => self.push_run(level, end - start),
             LevelView::Regular(period) if period.is_whole(&(start..end)) => {
-                self.push_regular(period, (end - start) / period.slots);
+                self.push_regular(period, (end - start) / period.slots)
             }
-            LevelView::Regular(period) => self.push_slice(&period.levels(start..end)),
+            LevelView::Regular(period) => self.push_slice(&period.levels(start..end)?),
             LevelView::Mixed(levels) => self.push_slice(&levels[start..end]),
         }
+    }
+
+    /// The same slots once more.
+    pub(crate) fn copied(&self) -> Result<Self> {
+        let form = match &self.form {
+            BufferForm::Uniform(level) => BufferForm::Uniform(*level),
+            BufferForm::Regular(period) => BufferForm::Regular(*period),
+            BufferForm::Mixed(levels) => BufferForm::Mixed(memory::copied(levels)?),
+        };
+        Ok(Self { len: self.len, form })
     }
 
     /// Forgets the slots.
@@ -172,22 +194,25 @@ impl LevelBuffer {
         *self = Self::default();
     }
 
-    /// The vector form of the slots so far, to which `more` are appended.
-    fn make_explicit(&mut self, more: usize) -> &mut Vec<u16> {
+    /// The vector form of the slots so far, with room for `more`.
+    fn make_explicit(&mut self, more: usize) -> Result<&mut Vec<u16>> {
         let explicit = match &self.form {
             BufferForm::Mixed(_) => None,
             BufferForm::Uniform(level) => {
-                let mut levels = Vec::with_capacity(self.len + more);
+                let mut levels = memory::vec_for(self.len + more)?;
                 levels.resize(self.len, *level);
                 Some(levels)
             }
-            BufferForm::Regular(period) => Some(period.levels(0..self.len)),
+            BufferForm::Regular(period) => Some(period.levels(0..self.len)?),
         };
         if let Some(levels) = explicit {
             self.form = BufferForm::Mixed(levels);
         }
         match &mut self.form {
-            BufferForm::Mixed(levels) => levels,
+            BufferForm::Mixed(levels) => {
+                memory::room(levels, more)?;
+                Ok(levels)
+            }
             BufferForm::Uniform(_) | BufferForm::Regular(_) => unreachable!("made explicit above"),
         }
     }
@@ -212,43 +237,43 @@ mod tests {
     fn lists_of_one_length_stay_a_period_until_another_comes() {
         let period = Period { first: 0, rest: 1, slots: 3 };
         let mut levels = LevelBuffer::default();
-        levels.push_regular(period, 2);
-        levels.push_regular(period, 1);
+        levels.push_regular(period, 2).unwrap();
+        levels.push_regular(period, 1).unwrap();
         let three = [0, 1, 1, 0, 1, 1, 0, 1, 1];
         assert_eq!(all(&levels), three);
         assert!(matches!(levels.view(), LevelView::Regular(_)) && levels.bytes_held() == 0);
         let mut copy = LevelBuffer::default();
-        copy.push_range(&levels, 3, 9);
-        copy.push_range(&levels, 0, 3);
+        copy.push_range(&levels, 3, 9).unwrap();
+        copy.push_range(&levels, 0, 3).unwrap();
         assert_eq!(copy, levels);
-        copy.push_range(&levels, 1, 4);
+        copy.push_range(&levels, 1, 4).unwrap();
         assert_eq!(mixed(&copy), [&three[..], &[1, 1, 0]].concat());
         for (more, expected) in [(0, [0, 0]), (1, [1, 1])] {
-            let mut levels = levels.clone();
-            levels.push_run(more, 2);
+            let mut levels = levels.copied().unwrap();
+            levels.push_run(more, 2).unwrap();
             assert_eq!(all(&levels), [&three[..], &expected].concat());
         }
-        levels.push_regular(Period { slots: 2, ..period }, 1);
+        levels.push_regular(Period { slots: 2, ..period }, 1).unwrap();
         assert_eq!(all(&levels), [&three[..], &[0, 1]].concat());
     }
 
     #[test]
     fn stays_one_number_until_a_level_differs() {
         let mut levels = LevelBuffer::default();
-        levels.push_run(2, 3);
-        levels.push_run(2, 4);
+        levels.push_run(2, 3).unwrap();
+        levels.push_run(2, 4).unwrap();
         assert_eq!((levels.len(), levels.uniform()), (7, Some(2)));
-        levels.push_run(0, 1);
+        levels.push_run(0, 1).unwrap();
         assert_eq!(mixed(&levels), [2, 2, 2, 2, 2, 2, 2, 0]);
-        levels.push_slice(&[1]);
-        levels.push_run(1, 1);
+        levels.push_slice(&[1]).unwrap();
+        levels.push_run(1, 1).unwrap();
         assert_eq!(mixed(&levels), [2, 2, 2, 2, 2, 2, 2, 0, 1, 1]);
         levels.clear();
-        levels.push_slice(&[1, 1]);
+        levels.push_slice(&[1, 1]).unwrap();
         assert_eq!(levels.len(), 2);
         let mut same = LevelBuffer::default();
-        same.push_vec(vec![1]);
-        same.push_vec(vec![1]);
+        same.push_vec(vec![1]).unwrap();
+        same.push_vec(vec![1]).unwrap();
         assert_eq!(mixed(&same), mixed(&levels));
     }
 }

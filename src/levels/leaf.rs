@@ -4,9 +4,14 @@ use std::ops::Range;
 
 use super::buffer::{LevelBuffer, LevelView, Period};
 use crate::encoding::rle::{self, BitWidth};
+use crate::error::Result;
+use crate::memory;
 use crate::simd::bitmap::Bitmap;
 
 /// The levels of a leaf in one row group.
+///
+/// # Errors
+/// `Limit(Memory)` of all that appends or encodes levels, if the system has no memory.
 #[derive(Debug)]
 pub(crate) struct LeafLevels {
     max_def: u16,
@@ -57,65 +62,70 @@ impl LeafLevels {
     }
 
     /// Appends `n` rows whose entries all have one definition level, and begin a row each.
-    pub(crate) fn push_run(&mut self, def: u16, n: usize) {
+    pub(crate) fn push_run(&mut self, def: u16, n: usize) -> Result<()> {
         match &mut self.def {
-            Def::Levels(levels) => levels.push_run(def, n),
-            Def::Bits(bits) => bits.append_run(def == 1, n),
+            Def::Levels(levels) => levels.push_run(def, n)?,
+            Def::Bits(bits) => {
+                bits.try_reserve(n)?;
+                bits.append_run(def == 1, n);
+            }
         }
-        self.rep.push_run(0, n);
+        self.rep.push_run(0, n)?;
         self.len += n;
+        Ok(())
     }
 
     /// Appends rows of a leaf outside lists, one bit each: the highest definition level where it is
     /// set, one less where it is not.
-    pub(crate) fn push_validity(&mut self, bytes: &[u8], offset: usize, n: usize) {
+    pub(crate) fn push_validity(&mut self, bytes: &[u8], offset: usize, n: usize) -> Result<()> {
         if self.max_def == 1 {
             if let Def::Levels(levels) = &self.def {
                 let mut bits = Bitmap::default();
-                append_bits(levels, &mut bits);
+                append_bits(levels, &mut bits)?;
                 self.def = Def::Bits(bits);
             }
             if let Def::Bits(bits) = &mut self.def {
+                bits.try_reserve(n)?;
                 bits.append_bits(bytes, offset, n);
             }
-            self.rep.push_run(0, n);
+            self.rep.push_run(0, n)?;
             self.len += n;
-            return;
+            return Ok(());
         }
         let null = self.max_def.saturating_sub(1);
-        let levels: Vec<u16> = (offset..offset + n)
-            .map(|i| {
-                null + u16::from(bytes.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 != 0))
-            })
-            .collect();
+        let levels = memory::collected((offset..offset + n).map(|i| {
+            null + u16::from(bytes.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 != 0))
+        }))?;
         let mut def = LevelBuffer::default();
-        def.push_slice(&levels);
+        def.push_vec(levels)?;
         let mut rep = LevelBuffer::default();
-        rep.push_run(0, n);
-        self.push(&def, &rep);
+        rep.push_run(0, n)?;
+        self.push(&def, &rep)
     }
 
     /// Like [`LeafLevels::push`]; the memory is taken over if there are no levels yet.
-    pub(crate) fn append(&mut self, def: LevelBuffer, rep: LevelBuffer) {
+    pub(crate) fn append(&mut self, def: LevelBuffer, rep: LevelBuffer) -> Result<()> {
         match &mut self.def {
             Def::Levels(levels) if self.len == 0 => {
                 self.len = def.len();
                 *levels = def;
                 self.rep = rep;
             }
-            _ => self.push(&def, &rep),
+            _ => self.push(&def, &rep)?,
         }
+        Ok(())
     }
 
     /// Appends entries.
-    pub(crate) fn push(&mut self, def: &LevelBuffer, rep: &LevelBuffer) {
+    pub(crate) fn push(&mut self, def: &LevelBuffer, rep: &LevelBuffer) -> Result<()> {
         let n = def.len();
         match &mut self.def {
-            Def::Levels(levels) => levels.push_range(def, 0, n),
-            Def::Bits(bits) => append_bits(def, bits),
+            Def::Levels(levels) => levels.push_range(def, 0, n)?,
+            Def::Bits(bits) => append_bits(def, bits)?,
         }
-        self.rep.push_range(rep, 0, n);
+        self.rep.push_range(rep, 0, n)?;
         self.len += n;
+        Ok(())
     }
 
     /// The definition and repetition level of every entry.
@@ -143,16 +153,16 @@ impl LeafLevels {
     }
 
     /// Where the rows begin that `rows` names, in ascending order; the number of rows is the end.
-    pub(crate) fn entries_of_rows(&self, rows: &[usize]) -> Vec<usize> {
+    pub(crate) fn entries_of_rows(&self, rows: &[usize]) -> Result<Vec<usize>> {
         let levels = match self.rep.view() {
             LevelView::Mixed(levels) => levels,
             LevelView::Regular(period) if period.first == 0 && period.rest > 0 => {
-                return rows.iter().map(|row| row * period.slots).collect();
+                return memory::collected(rows.iter().map(|row| row * period.slots));
             }
-            LevelView::Regular(period) => &period.levels(0..self.len),
-            LevelView::Uniform(_) => return rows.to_vec(),
+            LevelView::Regular(period) => &period.levels(0..self.len)?,
+            LevelView::Uniform(_) => return memory::copied(rows),
         };
-        let mut entries = Vec::with_capacity(rows.len());
+        let mut entries = memory::vec_for(rows.len())?;
         let (mut row, mut at) = (0, 0);
         for &wanted in rows {
             // Block by block to the one in which the row begins.
@@ -169,32 +179,32 @@ impl LeafLevels {
             let entry = begins.map(|(i, _)| i).nth(wanted - row);
             entries.push(entry.map_or(levels.len(), |i| at + i));
         }
-        entries
+        Ok(entries)
     }
 
     /// Appends the definition levels of `range`, without a length; returns whether there are any.
-    pub(crate) fn encode_def(&self, range: Range<usize>, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn encode_def(&self, range: Range<usize>, out: &mut Vec<u8>) -> Result<bool> {
         if self.max_def == 0 {
-            return false;
+            return Ok(false);
         }
         let width = BitWidth::for_max(u32::from(self.max_def));
         match &self.def {
             Def::Bits(bits) => {
                 let n = range.len();
-                rle::encode_bits_into(&bits.to_bytes(range), 0, n, out);
+                rle::encode_bits_into(&bits.to_bytes(range)?, 0, n, out);
             }
-            Def::Levels(levels) => encode(levels, range, width, out),
+            Def::Levels(levels) => encode(levels, range, width, out)?,
         }
-        true
+        Ok(true)
     }
 
     /// Appends the repetition levels of `range`, without a length; returns whether there are any.
-    pub(crate) fn encode_rep(&self, range: Range<usize>, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn encode_rep(&self, range: Range<usize>, out: &mut Vec<u8>) -> Result<bool> {
         if self.max_rep == 0 {
-            return false;
+            return Ok(false);
         }
-        encode(&self.rep, range, BitWidth::for_max(u32::from(self.max_rep)), out);
-        true
+        encode(&self.rep, range, BitWidth::for_max(u32::from(self.max_rep)), out)?;
+        Ok(true)
     }
 
     /// How often each definition level occurs in `range`.
@@ -214,7 +224,12 @@ impl LeafLevels {
     }
 }
 
-fn encode(levels: &LevelBuffer, range: Range<usize>, width: BitWidth, out: &mut Vec<u8>) {
+fn encode(
+    levels: &LevelBuffer,
+    range: Range<usize>,
+    width: BitWidth,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     match levels.view() {
         LevelView::Uniform(level) => {
             rle::encode_run_into(u32::from(level), range.len(), width, out);
@@ -222,9 +237,10 @@ fn encode(levels: &LevelBuffer, range: Range<usize>, width: BitWidth, out: &mut 
         LevelView::Mixed(levels) => rle::encode_levels_into(&levels[range], width, out),
         LevelView::Regular(period) if period.is_whole(&range) && is_repeated(&period) => {
             let start = out.len();
-            rle::encode_levels_into(&period.levels(0..period.slots), width, out);
-            let first = start..out.len();
-            for _ in 1..range.len() / period.slots {
+            rle::encode_levels_into(&period.levels(0..period.slots)?, width, out);
+            let (first, lists) = (start..out.len(), range.len() / period.slots);
+            memory::room(out, first.len() * lists.saturating_sub(1))?;
+            for _ in 1..lists {
                 out.extend_from_within(first.clone());
             }
             if range.is_empty() {
@@ -232,9 +248,10 @@ fn encode(levels: &LevelBuffer, range: Range<usize>, width: BitWidth, out: &mut 
             }
         }
         LevelView::Regular(period) => {
-            rle::encode_levels_into(&period.levels(range), width, out);
+            rle::encode_levels_into(&period.levels(range)?, width, out);
         }
     }
+    Ok(())
 }
 
 /// Whether the encoded levels of a list may stand one after the other: they end with whole groups,
@@ -272,7 +289,8 @@ fn occurrences_in(period: Period, range: Range<usize>, level: u16) -> usize {
 }
 
 /// Appends a bit for each level: whether it is 1.
-fn append_bits(levels: &LevelBuffer, bits: &mut Bitmap) {
+fn append_bits(levels: &LevelBuffer, bits: &mut Bitmap) -> Result<()> {
+    bits.try_reserve(levels.len())?;
     match levels.view() {
         LevelView::Uniform(level) => bits.append_run(level == 1, levels.len()),
         LevelView::Mixed(levels) => levels.iter().for_each(|level| bits.append_run(*level == 1, 1)),
@@ -280,6 +298,7 @@ fn append_bits(levels: &LevelBuffer, bits: &mut Bitmap) {
             (0..levels.len()).for_each(|slot| bits.append_run(period.level(slot) == 1, 1));
         }
     }
+    Ok(())
 }
 
 /// Entries skipped at a time on the way to a row.
@@ -311,13 +330,13 @@ mod tests {
             let n = rng.usize(0..200);
             if rng.bool() {
                 let level = rng.u16(0..2);
-                bits.push_run(level, n);
-                plain.push_run(level, n);
+                bits.push_run(level, n).unwrap();
+                plain.push_run(level, n).unwrap();
             } else {
                 let bytes: Vec<u8> = (0..n.div_ceil(8) + 1).map(|_| rng.u8(..)).collect();
-                bits.push_validity(&bytes, 3, n);
+                bits.push_validity(&bytes, 3, n).unwrap();
                 for i in 3..3 + n {
-                    plain.push_slice(&[u16::from(bytes[i / 8] >> (i % 8) & 1)]);
+                    plain.push_slice(&[u16::from(bytes[i / 8] >> (i % 8) & 1)]).unwrap();
                 }
             }
         }
@@ -336,23 +355,27 @@ mod tests {
         for slots in [1, 2, 7, 8, 255, 256, 768, 1_000] {
             let period = Period { first: 0, rest: 1, slots };
             let mut levels = (LevelBuffer::default(), LevelBuffer::default());
-            levels.0.push_regular(period, 5);
-            levels.1.push_vec(period.levels(0..5 * slots));
+            levels.0.push_regular(period, 5).unwrap();
+            levels.1.push_vec(period.levels(0..5 * slots).unwrap()).unwrap();
             let of = |rep| {
                 let mut leaf = LeafLevels::new(1, 1);
                 let mut def = LevelBuffer::default();
-                def.push_run(1, 5 * slots);
-                leaf.append(def, rep);
+                def.push_run(1, 5 * slots).unwrap();
+                leaf.append(def, rep).unwrap();
                 leaf
             };
             let (period, mixed) = (of(levels.0), of(levels.1));
             assert!(period.entries().eq(mixed.entries()), "{slots}");
             let rows = [0, 1, 3, 5];
-            assert_eq!(period.entries_of_rows(&rows), mixed.entries_of_rows(&rows), "{slots}");
+            assert_eq!(
+                period.entries_of_rows(&rows).unwrap(),
+                mixed.entries_of_rows(&rows).unwrap(),
+                "{slots}"
+            );
             for range in [0..0, 0..slots, slots..4 * slots, 0..5 * slots] {
                 assert_eq!(period.rep_histogram(range.clone()), mixed.rep_histogram(range.clone()));
                 let mut bytes = Vec::new();
-                period.encode_rep(range.clone(), &mut bytes);
+                period.encode_rep(range.clone(), &mut bytes).unwrap();
                 let decoded = crate::levels::LevelDecoder::hybrid(bytes.into(), 1, range.len());
                 let mut planes = crate::levels::LevelDecoder::planes(1);
                 decoded.unwrap().read(range.len(), &mut planes).unwrap();
@@ -365,11 +388,11 @@ mod tests {
     fn rows_begin_at_repetition_level_0() {
         let mut levels = LeafLevels::new(2, 1);
         let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
-        def.push_slice(&[2, 2, 0, 2, 2, 2]);
-        rep.push_slice(&[0, 1, 0, 0, 1, 1]);
-        levels.push(&def, &rep);
-        assert_eq!(levels.entries_of_rows(&[0, 1, 2, 3]), [0, 2, 3, 6]);
-        assert_eq!(levels.entries_of_rows(&[2, 3]), [3, 6]);
+        def.push_slice(&[2, 2, 0, 2, 2, 2]).unwrap();
+        rep.push_slice(&[0, 1, 0, 0, 1, 1]).unwrap();
+        levels.push(&def, &rep).unwrap();
+        assert_eq!(levels.entries_of_rows(&[0, 1, 2, 3]).unwrap(), [0, 2, 3, 6]);
+        assert_eq!(levels.entries_of_rows(&[2, 3]).unwrap(), [3, 6]);
         assert_eq!(levels.values(0..3), 2);
         let seed = 5;
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -377,13 +400,13 @@ mod tests {
         let begins: Vec<usize> = (0..reps.len()).filter(|i| reps[*i] == 0).collect();
         let mut levels = LeafLevels::new(1, 2);
         let mut rep = LevelBuffer::default();
-        rep.push_slice(&reps);
+        rep.push_slice(&reps).unwrap();
         let mut def = LevelBuffer::default();
-        def.push_run(1, reps.len());
-        levels.push(&def, &rep);
+        def.push_run(1, reps.len()).unwrap();
+        levels.push(&def, &rep).unwrap();
         let rows: Vec<usize> = (0..begins.len()).step_by(97).chain([begins.len()]).collect();
         let expected: Vec<usize> =
             rows.iter().map(|row| begins.get(*row).copied().unwrap_or(reps.len())).collect();
-        assert_eq!(levels.entries_of_rows(&rows), expected, "seed {seed}");
+        assert_eq!(levels.entries_of_rows(&rows).unwrap(), expected, "seed {seed}");
     }
 }

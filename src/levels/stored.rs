@@ -10,19 +10,23 @@ use super::buffer::{LevelBuffer, LevelView, Period};
 use super::leaf::{Def, LeafLevels};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
+use crate::memory;
 
 impl LeafLevels {
     /// Appends all levels as bytes.
-    pub(crate) fn store(&self, out: &mut Vec<u8>) {
-        out.extend((self.len() as u64).to_le_bytes());
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(crate) fn store(&self, out: &mut Vec<u8>) -> Result<()> {
+        memory::append(out, &(self.len() as u64).to_le_bytes())?;
         match &self.def {
-            Def::Levels(levels) => store(levels, out),
+            Def::Levels(levels) => store(levels, out)?,
             Def::Bits(bits) => {
-                out.push(BITS);
-                out.extend(bits.to_bytes(0..self.len()));
+                memory::push(out, BITS)?;
+                memory::append(out, &bits.to_bytes(0..self.len())?)?;
             }
         }
-        store(&self.rep, out);
+        store(&self.rep, out)
     }
 
     /// Appends levels that were stored.
@@ -37,22 +41,20 @@ impl LeafLevels {
             let bits = from.take(n.div_ceil(8))?;
             let rep = stored(from.u8()?, n, self.max_rep(), from)?;
             if rep.uniform() == Some(0) {
-                self.push_validity(bits, 0, n);
-                return Ok(());
+                return self.push_validity(bits, 0, n);
             }
             let level = |i: usize| bits.get(i / 8).map_or(0, |byte| u16::from(byte >> (i % 8) & 1));
-            def.push_vec((0..n).map(level).collect());
-            self.push(&def, &rep);
-            return Ok(());
+            def.push_vec(memory::collected((0..n).map(level))?)?;
+            return self.push(&def, &rep);
         }
         let def = stored(form, n, self.max_def(), from)?;
         let rep = stored(from.u8()?, n, self.max_rep(), from)?;
-        self.append(def, rep);
-        Ok(())
+        self.append(def, rep)
     }
 }
 
-fn store(levels: &LevelBuffer, out: &mut Vec<u8>) {
+fn store(levels: &LevelBuffer, out: &mut Vec<u8>) -> Result<()> {
+    memory::room(out, MAX_FORM)?;
     match levels.view() {
         LevelView::Uniform(level) => {
             out.push(UNIFORM);
@@ -66,29 +68,34 @@ fn store(levels: &LevelBuffer, out: &mut Vec<u8>) {
         }
         LevelView::Mixed(levels) => {
             out.push(MIXED);
-            out.extend(levels.iter().flat_map(|level| level.to_le_bytes()));
+            memory::room(out, size_of_val(levels))?;
+            levels.iter().for_each(|level| out.extend_from_slice(&level.to_le_bytes()));
         }
     }
+    Ok(())
 }
+
+/// Bytes of the longest form, the levels of each slot aside.
+const MAX_FORM: usize = 13;
 
 fn stored(form: u8, n: usize, max: u16, from: &mut Cursor<'_>) -> Result<LevelBuffer> {
     let mut levels = LevelBuffer::default();
     let checked = |level: u16| if level <= max { Ok(level) } else { Err(broken()) };
     match form {
-        UNIFORM => levels.push_run(checked(from.u16()?)?, n),
+        UNIFORM => levels.push_run(checked(from.u16()?)?, n)?,
         REGULAR => {
             let (first, rest) = (checked(from.u16()?)?, checked(from.u16()?)?);
             let slots = usize::try_from(from.u64()?).map_err(|_| broken())?;
             if slots == 0 || !n.is_multiple_of(slots) {
                 return Err(broken());
             }
-            levels.push_regular(Period { first, rest, slots }, n / slots);
+            levels.push_regular(Period { first, rest, slots }, n / slots)?;
         }
         MIXED => {
             let bytes = from.take(n.checked_mul(2).ok_or_else(broken)?)?;
             let (pairs, _) = bytes.as_chunks::<2>();
             let all = pairs.iter().map(|pair| checked(u16::from_le_bytes(*pair)));
-            levels.push_vec(all.collect::<Result<_>>()?);
+            levels.push_vec(memory::try_collected(all)?)?;
         }
         _ => return Err(broken()),
     }
@@ -111,7 +118,7 @@ mod tests {
 
     fn round_trip(levels: &LeafLevels) {
         let mut bytes = Vec::new();
-        levels.store(&mut bytes);
+        levels.store(&mut bytes).unwrap();
         let mut back = LeafLevels::new(levels.max_def(), levels.max_rep());
         // Twice, because levels are appended.
         for _ in 0..2 {
@@ -131,35 +138,35 @@ mod tests {
     #[test]
     fn levels_come_back_from_bytes_and_from_fewer_bytes_none() {
         let mut flat = LeafLevels::new(1, 0);
-        flat.push_run(1, 5);
+        flat.push_run(1, 5).unwrap();
         round_trip(&flat);
-        flat.push_validity(&[0b1010_0101], 1, 6);
+        flat.push_validity(&[0b1010_0101], 1, 6).unwrap();
         round_trip(&flat);
         let mut required = LeafLevels::new(0, 0);
-        required.push_run(0, 7);
+        required.push_run(0, 7).unwrap();
         round_trip(&required);
         let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
-        def.push_run(2, 6);
-        rep.push_regular(Period { first: 0, rest: 1, slots: 3 }, 2);
+        def.push_run(2, 6).unwrap();
+        rep.push_regular(Period { first: 0, rest: 1, slots: 3 }, 2).unwrap();
         let mut lists = LeafLevels::new(2, 1);
-        lists.push(&def, &rep);
+        lists.push(&def, &rep).unwrap();
         round_trip(&lists);
-        def.push_slice(&[0, 1]);
-        rep.push_slice(&[0, 0]);
+        def.push_slice(&[0, 1]).unwrap();
+        rep.push_slice(&[0, 0]).unwrap();
         let mut mixed = LeafLevels::new(2, 1);
-        mixed.push(&def, &rep);
+        mixed.push(&def, &rep).unwrap();
         round_trip(&mixed);
     }
 
     #[test]
     fn levels_above_the_highest_are_refused() {
         let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
-        def.push_slice(&[0, 3]);
-        rep.push_run(0, 2);
+        def.push_slice(&[0, 3]).unwrap();
+        rep.push_run(0, 2).unwrap();
         let mut high = LeafLevels::new(3, 0);
-        high.push(&def, &rep);
+        high.push(&def, &rep).unwrap();
         let mut bytes = Vec::new();
-        high.store(&mut bytes);
+        high.store(&mut bytes).unwrap();
         let found = LeafLevels::new(2, 0).push_stored(&mut Cursor::new(&bytes, Spec::Levels));
         assert!(found.is_err());
     }

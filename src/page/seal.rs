@@ -210,9 +210,9 @@ impl Sealer {
         out: &mut Vec<u8>,
     ) -> Result<SealedPage> {
         self.room_for_levels(page)?;
-        page.levels.encode_rep(page.entries.clone(), &mut self.body);
+        page.levels.encode_rep(page.entries.clone(), &mut self.body)?;
         let rep_len = self.body.len();
-        page.levels.encode_def(page.entries.clone(), &mut self.body);
+        page.levels.encode_def(page.entries.clone(), &mut self.body)?;
         let def_len = self.body.len() - rep_len;
         self.compressed.clear();
         if self.compression != Compression::Uncompressed && !page.values.is_empty() {
@@ -248,10 +248,10 @@ impl Sealer {
 }
 
 /// Appends levels after their length; nothing if there are none.
-fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> bool) -> Result<()> {
+fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> Result<bool>) -> Result<()> {
     let start = out.len();
     out.extend([0; 4]);
-    if !put(out) {
+    if !put(out)? {
         out.truncate(start);
         return Ok(());
     }
@@ -302,7 +302,7 @@ fn append(
     }
     // Bounds are cut to a few bytes: longer headers are rare.
     memory::room(out, USUAL_HEADER)?;
-    header.write(out);
+    header.write(out)?;
     let header_len = out.len() - offset;
     memory::room(out, body.len() + if rest.by_caller { 0 } else { rest.bytes.len() })?;
     out.extend_from_slice(body);

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Schema as ArrowSchema};
+use arrow_schema::DataType;
 
 use super::assemble::{Leaves, assemble};
 use super::column::{ColumnSpec, LeafBatch, column_specs};
@@ -24,10 +24,11 @@ use crate::clock::Instant;
 use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, Result};
 use crate::format::ColumnMetaData;
+use crate::memory;
 use crate::predicate::{
     AdaptiveStats, Bound, ColumnFacts, Predicate, PruneResult, dictionary_is_complete,
 };
-use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
+use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, schema_like, to_arrow};
 
 /// A predicate that was bound to a file, and where its columns are among those that are decoded.
 #[derive(Debug)]
@@ -71,14 +72,16 @@ impl Filter {
             to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &options.arrow)?;
         let (mapping, before) = cheap_strings(mapping, &bound, footer, options, shapes)?;
         // A column that is decoded anyway is tested: statistics may be wrong, values are not.
-        let output: HashSet<usize> = leaves.iter().map(|column| column.leaf.index).collect();
+        let mut output: HashSet<usize> = HashSet::new();
+        output.try_reserve(leaves.len())?;
+        output.extend(leaves.iter().map(|column| column.leaf.index));
         let mut tested = bound.columns().into_iter();
         let trusts_claims = wiring.only_prunes
             || !(options.verify_statistics || tested.any(|leaf| output.contains(&leaf)));
-        let mut early_leaves = vec![false; leaves.len()];
+        let mut early_leaves = memory::filled(false, leaves.len())?;
         let wanted = column_specs(footer.schema(), &mapping.shapes)?;
-        let indices = add_leaves(wanted, &before.into_iter().collect(), leaves, &mut early_leaves);
-        let (mut early_columns, mut output) = (Vec::with_capacity(shapes.len()), Vec::new());
+        let indices = add_leaves(wanted, &before, leaves, &mut early_leaves)?;
+        let (mut early_columns, mut output) = (memory::vec_for(shapes.len())?, Vec::new());
         let mut output_leaves = 0;
         for (column, shape) in shapes.iter().enumerate() {
             let first = output_leaves;
@@ -89,8 +92,9 @@ impl Filter {
             of_column.fill(early);
             early_columns.push(early);
             if early {
-                let leaves = leaves.collect();
-                output.push(EarlyColumn { column, leaves, has_list: has_list(shape) });
+                let leaves = memory::collected(leaves)?;
+                let has_list = has_list(shape);
+                memory::push(&mut output, EarlyColumn { column, leaves, has_list })?;
             }
         }
         let mut indices = indices.into_iter();
@@ -100,7 +104,7 @@ impl Filter {
             EarlyColumn { column, leaves, has_list: has_list(shape) }
         });
         let columns = FilterColumns {
-            shapes: of_filter.collect(),
+            shapes: memory::collected(of_filter)?,
             schema: mapping.schema,
             output,
             output_leaves,
@@ -162,7 +166,7 @@ impl Filter {
     ) -> Result<BooleanArray> {
         let of = |place: &usize| leaves.get(*place).map(LeafBatch::shared).ok_or_else(missing);
         let mut leaves = Leaves::new(stage.places.iter().map(of).collect::<Result<_>>()?);
-        let mut columns = Vec::with_capacity(stage.shapes.len());
+        let mut columns = memory::vec_for(stage.shapes.len())?;
         for shape in stage.shapes.iter().filter_map(|shape| self.shapes.get(*shape)) {
             let column = assemble(shape, &mut leaves, rows)
                 .map_err(|e| e.at_column(shape.field.name().as_str()))?;
@@ -226,13 +230,14 @@ fn add_leaves(
     before: &HashMap<usize, DataType>,
     leaves: &mut Vec<ColumnSpec>,
     early_leaves: &mut Vec<bool>,
-) -> Vec<usize> {
+) -> Result<Vec<usize>> {
     // By leaf: a predicate may look at thousands, as may the output.
     let mut of_output: HashMap<usize, Vec<usize>> = HashMap::new();
+    of_output.try_reserve(leaves.len())?;
     for (index, column) in leaves.iter().enumerate() {
-        of_output.entry(column.leaf.index).or_default().push(index);
+        memory::push(of_output.entry(column.leaf.index).or_default(), index)?;
     }
-    let mut indices = Vec::with_capacity(wanted.len());
+    let mut indices = memory::vec_for(wanted.len())?;
     for wanted in wanted {
         let data_type = before.get(&wanted.leaf.index).unwrap_or(&wanted.data_type);
         let same = |index: &&usize| {
@@ -250,11 +255,11 @@ fn add_leaves(
             indices.push(index);
         } else {
             indices.push(leaves.len());
-            early_leaves.push(true);
-            leaves.push(wanted);
+            memory::push(early_leaves, true)?;
+            memory::push(leaves, wanted)?;
         }
     }
-    indices
+    Ok(indices)
 }
 
 /// Strings are read with their dictionaries, if all of their pages use one, so that an entry is
@@ -266,8 +271,8 @@ fn cheap_strings(
     footer: &Footer,
     options: &ReadOptions,
     output: &[Shape],
-) -> Result<(Mapping, Vec<(usize, DataType)>)> {
-    let mut before = Vec::new();
+) -> Result<(Mapping, HashMap<usize, DataType>)> {
+    let mut before = HashMap::new();
     let asked = options.arrow.target.is_some() || options.arrow.dictionaries != Dictionaries::None;
     if asked {
         return Ok((mapping, before));
@@ -315,11 +320,11 @@ fn cheap_strings(
             ) => view.clone(),
             _ => continue,
         };
-        before.push((leaf, data_type));
+        before.try_reserve(1)?;
+        before.insert(leaf, data_type);
     }
-    let fields: Vec<_> = mapping.shapes.iter().map(|shape| shape.field.clone()).collect();
-    let metadata = mapping.schema.metadata().clone();
-    mapping.schema = ArrowSchema::new_with_metadata(fields, metadata).into();
+    let fields = mapping.shapes.iter().map(|shape| shape.field.clone());
+    mapping.schema = schema_like(&mapping.schema, fields)?.into();
     Ok((mapping, before))
 }
 

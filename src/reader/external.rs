@@ -16,7 +16,7 @@ use crate::format::{ColumnChunk, ColumnMetaData, FileMetaData};
 use crate::io::{FileSet, ReopenedFile, Source};
 use crate::limits::Limits;
 use crate::read::{Footer, Metadata, PageCache};
-use crate::thrift::Thrift;
+use crate::thrift::Write;
 
 impl Reader {
     /// Finds the column chunks that lie in other files below `base`: for a `_metadata` summary, as
@@ -124,7 +124,9 @@ impl Summary {
                     .map_err(|e| e.at_row_group(i).within(path_text(&path)))?;
             }
         }
-        let footer = Footer::parse(self.metadata.to_thrift().into(), limits)?;
+        let mut footer = Vec::new();
+        self.metadata.write(&mut footer)?;
+        let footer = Footer::parse(footer.into(), limits)?;
         Ok(Metadata::new(footer, set.byte_len()))
     }
 }

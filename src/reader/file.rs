@@ -11,6 +11,7 @@ use crate::crypt::Decryption;
 use crate::error::{Error, Result};
 use crate::io::{Pool, Source, open_footer};
 use crate::limits::Limits;
+use crate::memory;
 use crate::read::{Metadata, OnDamage, PageCache, Plan, Progress, ReadOptions, ReadWiring};
 use crate::schema::Projection;
 use crate::selection::RowSelection;
@@ -402,15 +403,15 @@ impl<S> Reader<S> {
     /// The row groups and leaves that the options select.
     pub(super) fn index_wants(&self) -> Result<(Vec<usize>, Vec<usize>)> {
         let row_groups = self.wiring.chosen_row_groups(&self.options, self.metadata.row_groups());
-        let row_groups = row_groups.into_iter().map(|(row_group, _)| row_group).collect();
+        let row_groups = memory::collected(row_groups.into_iter().map(|(row_group, _)| row_group))?;
         let options = &self.options;
         let everything = matches!(options.projection, Projection::All)
             && options.arrow.target.is_none()
             && options.filter.is_none();
         let leaves = match everything {
-            true => (0..self.metadata.schema().leaves_len()).collect(),
+            true => memory::collected(0..self.metadata.schema().leaves_len())?,
             false => {
-                self.plan()?.leaves().iter().map(|column| column.leaf.index).collect::<Vec<_>>()
+                memory::collected(self.plan()?.leaves().iter().map(|column| column.leaf.index))?
             }
         };
         Ok((row_groups, leaves))

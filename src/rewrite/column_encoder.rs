@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, FieldRef, Fields, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, SchemaRef};
 
 use super::decoding::decoding;
 use super::inputs::{Input, Inputs, NewColumn, RowGroupPart};
@@ -16,8 +16,11 @@ use crate::compress::Compression;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{CompressionCodec, SchemaElement};
 use crate::limits::{Budget, Reservation};
+use crate::memory;
 use crate::reader::Reader;
-use crate::schema::{ArrowOptions, Leaf, MatchBy, Projection, Schema, to_arrow};
+use crate::schema::{
+    ArrowOptions, Leaf, MatchBy, Projection, Schema, arrow_fields, schema_like, to_arrow,
+};
 use crate::write::row_group::batch_bytes;
 use crate::write::{EncodedChunk, WriteOptions};
 use crate::writer::RowGroupEncoder;
@@ -57,7 +60,7 @@ impl<'a> ColumnEncoders<'a> {
             Some((_, encoder)) => encoder.clone(),
             None => {
                 let encoder = encoder(inputs, new, codec, schema, self.options)?;
-                self.encoders.push(((column, codec), encoder.clone()));
+                memory::push(&mut self.encoders, ((column, codec), encoder.clone()))?;
                 encoder
             }
         };
@@ -90,7 +93,7 @@ impl<'a> ColumnEncoders<'a> {
             let batch = batch?;
             let bytes = usize::try_from(batch_bytes(&batch)).unwrap_or(usize::MAX);
             memory.grow(bytes.saturating_mul(2))?;
-            batches.push(batch);
+            memory::push(&mut batches, batch)?;
         }
         drop(reading);
         Ok((batches, schema, memory))
@@ -127,12 +130,11 @@ pub(super) struct NaturalSchema {
 
 /// The schema of these elements.
 pub(super) fn natural(elements: &[SchemaElement]) -> Result<NaturalSchema> {
-    let schema = Schema::parse(elements.to_vec(), &Default::default())?;
+    let schema = Schema::parse(memory::cloned(elements)?, &Default::default())?;
     let options = ArrowOptions::new().with_hint(false);
     let natural = to_arrow(&schema, &[], &Projection::all(), &options)?.schema;
-    let fields: Fields = natural.fields().iter().map(with_bytes).collect();
-    let has_intervals = fields != *natural.fields();
-    let schema = ArrowSchema::new_with_metadata(fields, natural.metadata().clone());
+    let schema = schema_like(&natural, natural.fields().iter().map(with_bytes))?;
+    let has_intervals = schema.fields() != natural.fields();
     Ok(NaturalSchema { schema: schema.into(), has_intervals })
 }
 
@@ -140,7 +142,7 @@ pub(super) fn natural(elements: &[SchemaElement]) -> Result<NaturalSchema> {
 fn with_bytes(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         DataType::Interval(_) => DataType::FixedSizeBinary(INTERVAL_BYTES),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(with_bytes).collect()),
+        DataType::Struct(fields) => DataType::Struct(arrow_fields(fields.iter().map(with_bytes))),
         DataType::List(item) => DataType::List(with_bytes(item)),
         DataType::Map(entries, sorted) => DataType::Map(with_bytes(entries), *sorted),
         _ => return field.clone(),
@@ -172,8 +174,8 @@ fn encoder(
     options: &WriteOptions,
 ) -> Result<RowGroupEncoder> {
     let leaves = inputs.leaves.get(new.leaves.clone()).unwrap_or_default();
-    let options = encoding_options(inputs, leaves, |_| codec, options);
-    let schema = Schema::parse(new.schema.clone(), &Default::default())?;
+    let options = encoding_options(inputs, leaves, |_| codec, options)?;
+    let schema = Schema::parse(memory::cloned(&new.schema)?, &Default::default())?;
     RowGroupEncoder::with_schema(arrow, schema, Vec::new(), options).map_err(not_written)
 }
 
@@ -192,8 +194,10 @@ pub(super) fn encoding_options(
     leaves: &[Leaf],
     old_codec: impl Fn(&Leaf) -> Option<CompressionCodec>,
     options: &WriteOptions,
-) -> WriteOptions {
-    leaves.iter().fold(options.for_part(leaves), |options, leaf| {
+) -> Result<WriteOptions> {
+    let mut part = options.for_part(leaves);
+    memory::room(&mut part.columns, leaves.len())?;
+    Ok(leaves.iter().fold(part, |options, leaf| {
         let wanted = inputs.wishes.get(leaf.index).and_then(|wishes| wishes.codec);
         let Some(settings) = inputs.settings.get(leaf.index) else { return options };
         let old = || old_codec(leaf).filter(|_| !settings.codec_is_fixed).and_then(written_codec);
@@ -204,7 +208,7 @@ pub(super) fn encoding_options(
                 None => column,
             }
         })
-    })
+    }))
 }
 
 /// The codec to write with; `None` for those that are not written by default.

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::format::{FieldRepetitionType, SchemaElement};
+use crate::memory;
 use crate::reader::Reader;
 
 /// The columns of a schema: the children of its root.
@@ -21,8 +22,12 @@ pub(super) struct TopLevelColumn {
 }
 
 impl<'a> Columns<'a> {
-    pub(super) fn new(elements: &'a [SchemaElement]) -> Self {
-        Self { elements, list: top_level_columns(elements) }
+    /// Finds them.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory; so for all of this module.
+    pub(super) fn new(elements: &'a [SchemaElement]) -> Result<Self> {
+        Ok(Self { elements, list: top_level_columns(elements)? })
     }
 
     /// For each column, the same column of another file.
@@ -30,9 +35,9 @@ impl<'a> Columns<'a> {
     /// # Errors
     /// `Usage` if the other file has other columns, or another order of them.
     pub(super) fn same_in(&self, reader: &Reader) -> Result<Vec<TopLevelColumn>> {
-        let elements: Vec<SchemaElement> = reader.metadata().schema().elements().collect();
-        let other = Columns::new(&elements);
-        let mut same = Vec::with_capacity(self.list.len());
+        let elements = memory::collected(reader.metadata().schema().elements())?;
+        let other = Columns::new(&elements)?;
+        let mut same = memory::vec_for(self.list.len())?;
         for (at, column) in self.list.iter().enumerate() {
             let mine = self.elements_of(column);
             let name = mine.first().map_or("", |element| element.name.as_str());
@@ -86,14 +91,14 @@ impl<'a> Columns<'a> {
 }
 
 /// The children of the root.
-fn top_level_columns(elements: &[SchemaElement]) -> Vec<TopLevelColumn> {
+fn top_level_columns(elements: &[SchemaElement]) -> Result<Vec<TopLevelColumn>> {
     let mut out: Vec<TopLevelColumn> = Vec::new();
     let mut leaf = 0;
     // Elements of the current column that are still to come.
     let mut left = 0usize;
     for (at, element) in elements.iter().enumerate().skip(1) {
         if left == 0 {
-            out.push(TopLevelColumn { elements: at..at, leaves: leaf..leaf });
+            memory::push(&mut out, TopLevelColumn { elements: at..at, leaves: leaf..leaf })?;
             left = 1;
         }
         let children = usize::try_from(element.num_children.unwrap_or(0)).unwrap_or(0);
@@ -103,7 +108,7 @@ fn top_level_columns(elements: &[SchemaElement]) -> Vec<TopLevelColumn> {
             (column.elements.end, column.leaves.end) = (at + 1, leaf);
         }
     }
-    out
+    Ok(out)
 }
 
 /// The first element in which two columns differ.
@@ -133,16 +138,19 @@ pub(super) fn repetition(column: &[SchemaElement]) -> FieldRepetitionType {
 }
 
 /// The elements of a schema with this column alone.
-pub(super) fn alone(root: &SchemaElement, column: &[SchemaElement]) -> Vec<SchemaElement> {
+pub(super) fn alone(root: &SchemaElement, column: &[SchemaElement]) -> Result<Vec<SchemaElement>> {
     let root = SchemaElement { num_children: Some(1), ..root.clone() };
-    std::iter::once(root).chain(column.iter().cloned()).collect()
+    memory::collected(std::iter::once(root).chain(column.iter().cloned()))
 }
 
 /// The elements of a schema with these leaves only, and with the groups around them.
-pub(super) fn kept_elements(elements: &[SchemaElement], kept: &[bool]) -> Vec<SchemaElement> {
-    let mut out = Vec::with_capacity(elements.len());
+pub(super) fn kept_elements(
+    elements: &[SchemaElement],
+    kept: &[bool],
+) -> Result<Vec<SchemaElement>> {
+    let mut out = memory::vec_for(elements.len())?;
     // Of the elements after this one, those whose parent comes before it: whether each is kept.
-    let mut later: Vec<bool> = Vec::new();
+    let mut later: Vec<bool> = memory::vec_for(elements.len())?;
     let mut leaves = kept.iter().rev();
     for (index, element) in elements.iter().enumerate().rev() {
         if element.r#type.is_some() {
@@ -154,10 +162,11 @@ pub(super) fn kept_elements(elements: &[SchemaElement], kept: &[bool]) -> Vec<Sc
             continue;
         }
         let children = usize::try_from(element.num_children.unwrap_or(0)).unwrap_or(0);
-        let children = later.split_off(later.len().saturating_sub(children));
-        let kept = children.iter().filter(|kept| **kept).count();
+        let children = later.drain(later.len().saturating_sub(children)..);
+        let is_empty = children.len() == 0;
+        let kept = children.filter(|kept| *kept).count();
         // A group without children stays as it is; the root always stays.
-        let is_kept = kept > 0 || children.is_empty() || index == 0;
+        let is_kept = kept > 0 || is_empty || index == 0;
         if is_kept {
             let num_children = i32::try_from(kept).ok().or(element.num_children);
             out.push(SchemaElement { num_children, ..element.clone() });
@@ -165,5 +174,5 @@ pub(super) fn kept_elements(elements: &[SchemaElement], kept: &[bool]) -> Vec<Sc
         later.push(is_kept);
     }
     out.reverse();
-    out
+    Ok(out)
 }

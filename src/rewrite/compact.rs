@@ -26,6 +26,7 @@ use crate::crypt::Encryption;
 use crate::error::{Error, Result};
 use crate::format::SchemaElement;
 use crate::io::{PathSink, ReopenedFile};
+use crate::memory;
 use crate::reader::Reader;
 
 /// Joins the small files of a folder, by copying their row groups.
@@ -275,7 +276,7 @@ impl Compact {
         let mut folders: BTreeMap<PathBuf, Vec<FilesOfSchema>> = BTreeMap::new();
         for path in tree.parquet_files() {
             let Some(file) = self.small_file(path)? else { continue };
-            let schema: Vec<SchemaElement> = file.reader.metadata().schema().elements().collect();
+            let schema = memory::collected(file.reader.metadata().schema().elements())?;
             let folder = path.parent().map(Path::to_owned).unwrap_or_default();
             let of_folder = folders.entry(folder).or_default();
             match of_folder.iter_mut().find(|known| known.schema == schema) {

@@ -340,6 +340,7 @@ fn failed(what: &str, e: io::Error, path: &Path) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn folders_change_places_by_renames_and_a_kill_between_them_is_put_right() {
@@ -363,5 +364,85 @@ mod tests {
         assert!(renamed(&a, &b).is_err());
         assert!(a.join("new").exists());
         recover(&scratch.path().join("never there")).unwrap();
+    }
+
+    fn kind(result: Result<Beside>) -> ErrorKind {
+        result.map(drop).unwrap_err().kind()
+    }
+
+    #[test]
+    fn a_folder_beside_takes_the_place_and_keeps_what_came_meanwhile() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("a");
+        fs::create_dir_all(folder.join("sub")).unwrap();
+        for name in ["one.parquet", "two.parquet", "sub/three.parq", "sub/.hidden.parquet"] {
+            fs::write(folder.join(name), name).unwrap();
+        }
+        let tree = FolderTree::read(&folder).unwrap();
+        let found: Vec<&Path> = tree.parquet_files().collect();
+        assert_eq!(found, ["one.parquet", "sub/three.parq", "two.parquet"].map(Path::new));
+        assert_eq!(tree.table_metadata(), None);
+        let beside = tree.link_beside(&|path| path == Path::new("one.parquet")).unwrap();
+        fs::write(beside.path().join("joined.parquet"), "").unwrap();
+        // Another process adds these, and the last one under a name that is there already.
+        fs::create_dir(folder.join("late")).unwrap();
+        for name in ["late/four.parquet", "five.parquet", "joined.parquet"] {
+            fs::write(folder.join(name), name).unwrap();
+        }
+        let old = beside.path().to_owned();
+        exchange(&tree, beside).unwrap();
+        for name in ["two.parquet", "sub/three.parq", "late/four.parquet", "five.parquet"] {
+            assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), name);
+        }
+        assert!(!folder.join("one.parquet").exists() && !folder.join(MARKER).exists());
+        // So the old folder stays, with the file whose name was taken.
+        assert_eq!(fs::read_to_string(old.join("joined.parquet")).unwrap(), "joined.parquet");
+        assert_eq!(kind(tree.link_beside(&|_| false)), ErrorKind::Usage);
+    }
+
+    #[test]
+    fn what_a_killed_process_was_making_is_removed_and_nothing_else() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (folder, beside) = (scratch.path().join("a"), scratch.path().join(".a.compact"));
+        fs::create_dir(&folder).unwrap();
+        fs::create_dir(&beside).unwrap();
+        let tree = FolderTree::read(&folder).unwrap();
+        assert_eq!(kind(tree.link_beside(&|_| false)), ErrorKind::Usage);
+        fs::write(beside.join(MARKER), "").unwrap();
+        drop(tree.link_beside(&|_| false).unwrap());
+        assert!(!beside.exists());
+        fs::create_dir(aside(&folder).unwrap()).unwrap();
+        assert_eq!(kind(tree.link_beside(&|_| false)), ErrorKind::Usage);
+    }
+
+    #[test]
+    fn a_folder_that_another_process_changes_is_left_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("a");
+        fs::create_dir(&folder).unwrap();
+        let tree = FolderTree::read(&folder).unwrap();
+        let beside = tree.link_beside(&|_| false).unwrap();
+        assert_eq!(kind(tree.link_beside(&|_| false)), ErrorKind::Usage);
+        drop(beside);
+        assert!(tree.link_beside(&|_| false).is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_links_and_a_socket_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("a");
+        fs::create_dir(&folder).unwrap();
+        link(Path::new("nowhere"), &folder.join("link")).unwrap();
+        let tree = FolderTree::read(&folder).unwrap();
+        let beside = tree.link_beside(&|_| false).unwrap();
+        assert_eq!(fs::read_link(beside.path().join("link")).unwrap(), Path::new("nowhere"));
+        let _socket = std::os::unix::net::UnixListener::bind(folder.join("socket")).unwrap();
+        let refused = FolderTree::read(&folder).map(drop).unwrap_err().kind();
+        assert!(matches!(refused, ErrorKind::Unsupported(_)), "{refused:?}");
+        assert_eq!(
+            FolderTree::read(&folder.join("no")).map(drop).unwrap_err().kind(),
+            ErrorKind::Io
+        );
     }
 }

@@ -433,7 +433,7 @@ impl Rewrite {
 
     pub(super) fn inputs(&self) -> Result<Inputs<'_>> {
         let mut inputs = Inputs::new(&self.readers, &self.settings)?;
-        inputs::change_key_values(&mut inputs.footer, &self.settings.key_values);
+        inputs::change_key_values(&mut inputs.footer, &self.settings.key_values)?;
         Ok(inputs)
     }
 

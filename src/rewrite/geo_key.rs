@@ -3,8 +3,9 @@
 //! Trap: the key tells of columns by their names and of all rows, so that a copy with other columns
 //! or with the rows of several files may not keep it as it is. One that cannot be read is copied.
 
+use crate::error::{Error, Result};
 use crate::format::KeyValue;
-use crate::geo::GeoMetadata;
+use crate::geo::{GeoCrs, GeoMetadata};
 use crate::read::Footer;
 use crate::schema::{
     ArrowOptions, HINT_KEY, Node, Projection, Schema, change_hint_metadata, to_arrow,
@@ -37,16 +38,21 @@ fn have_same_hint(a: &Footer, b: &Footer) -> bool {
 
 /// Mends the key in the key-values of a new file with this schema, which is made of files with the
 /// key-values `of_files`. Returns what has changed, in sentences.
+///
+/// # Errors
+/// `Usage` if the coordinates of a column mean another place in each file; `Limit(Memory)` if the
+/// system has no memory for it.
 pub(super) fn mend(
     key_values: &mut Vec<KeyValue>,
     schema: &Schema,
     of_files: &[&[KeyValue]],
-) -> Vec<String> {
-    let Ok(Some(mut geo)) = GeoMetadata::find(key_values) else { return Vec::new() };
+) -> Result<Vec<String>> {
+    let Ok(Some(mut geo)) = GeoMetadata::find(key_values) else { return Ok(Vec::new()) };
     let mut notes: Vec<String> = Vec::new();
     for of_file in of_files {
         let other = GeoMetadata::find(of_file).ok().flatten();
         if other.as_ref() != Some(&geo) {
+            check_systems(&geo, other.as_ref())?;
             let mut changes = geo.add_rows_of(other.as_ref());
             // Each of many files may widen the same box.
             changes.retain(|change| !notes.contains(change));
@@ -55,19 +61,43 @@ pub(super) fn mend(
     }
     notes.extend(geo.retain(|path| node_at(schema, path).is_some()));
     if notes.is_empty() {
-        return notes;
+        return Ok(notes);
     }
     if geo.columns.is_empty() {
         key_values.retain(|pair| pair.key != GeoMetadata::KEY);
-        change_hint_metadata(key_values, GeoMetadata::KEY, None);
-        return vec![format!("the key geo is left out: {}", notes.join("; "))];
+        change_hint_metadata(key_values, GeoMetadata::KEY, None)?;
+        return Ok(vec![format!("the key geo is left out: {}", notes.join("; "))]);
     }
     let mended = geo.to_json();
-    change_hint_metadata(key_values, GeoMetadata::KEY, Some(&mended));
+    change_hint_metadata(key_values, GeoMetadata::KEY, Some(&mended))?;
     for pair in key_values.iter_mut().filter(|pair| pair.key == GeoMetadata::KEY) {
         pair.value = Some(mended.clone());
     }
-    vec![format!("the key geo is mended: {}", notes.join("; "))]
+    Ok(vec![format!("the key geo is mended: {}", notes.join("; "))])
+}
+
+/// # Errors
+/// `Usage` if a column has two coordinate systems, both spelled out.
+fn check_systems(geo: &GeoMetadata, other: Option<&GeoMetadata>) -> Result<()> {
+    for (name, column) in &geo.columns {
+        let of_other = other.and_then(|other| other.columns.get(name));
+        if let Some(GeoCrs::Projjson(theirs)) = of_other.map(|of_other| &of_other.crs)
+            && let GeoCrs::Projjson(ours) = &column.crs
+            && !marks(ours).eq(marks(theirs))
+        {
+            return Err(Error::usage(
+                "the files have different coordinate systems: transform the geometries of one, or \
+                 leave the key geo out",
+            )
+            .at_column(name.as_str()));
+        }
+    }
+    Ok(())
+}
+
+/// JSON without the space between its parts.
+fn marks(json: &str) -> impl Iterator<Item = char> {
+    json.chars().filter(|c| !c.is_whitespace())
 }
 
 fn node_at<'a>(schema: &'a Schema, path: &[String]) -> Option<Node<'a>> {

@@ -5,6 +5,9 @@
 //! by its name in `created_by`, and a footer has one name.
 
 use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::Schema as ArrowSchema;
 
 use super::columns::{Columns, alone, kept_elements};
 use super::field_ids::{self, without_ids};
@@ -15,11 +18,13 @@ use super::union::{ColumnSource, United, union};
 use crate::crypt::Signature;
 use crate::error::{Error, Result};
 use crate::format::{ColumnOrder, FileMetaData, KeyValue, SchemaElement};
+use crate::geo::GeoMetadata;
+use crate::memory;
 use crate::read::Footer;
 use crate::reader::Reader;
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Leaf, Projection, Schema, change_hint_metadata,
-    from_arrow, to_arrow,
+    from_arrow, schema_like, to_arrow,
 };
 use crate::stats::order::ValueOrder;
 use crate::write::options::LeafSettings;
@@ -111,14 +116,14 @@ impl<'a> Inputs<'a> {
         let (schema, columns) = new_columns(&united.elements, &kept, settings)?;
         let is_as_first = schema == footer.schema;
         footer.schema = schema;
-        let parsed = Schema::parse(footer.schema.clone(), &first.read_options().limits)?;
-        let leaves =
-            (0..parsed.leaves_len()).map(|i| parsed.leaf(i)).collect::<Result<Vec<Leaf>>>()?;
+        let schema = memory::cloned(&footer.schema)?;
+        let parsed = Schema::parse(schema, &first.read_options().limits)?;
+        let leaves = parsed.leaves()?;
         let wishes = settings.of_leaves(&leaves)?;
-        let mut files = Vec::with_capacity(readers.len());
+        let mut files = memory::vec_for(readers.len())?;
         for (reader, sources) in readers.iter().zip(united.sources) {
             let row_groups = row_groups(reader).map_err(|e| reader.name(e))?;
-            let mut file = input(reader, row_groups, &sources, &columns);
+            let mut file = input(reader, row_groups, &sources, &columns)?;
             let at = files.len();
             file.merged_with = settings.merged.iter().find(|range| range.contains(&at)).cloned();
             files.push(file);
@@ -129,22 +134,23 @@ impl<'a> Inputs<'a> {
             (true, false) => None,
         };
         let changes_ids = !settings.field_ids.is_empty();
-        let states_geo_key = settings.options.geo.is_some();
+        let states_geo_key = settings.options.geo.is_some()
+            || settings.key_values.iter().any(|(key, _)| key == GeoMetadata::KEY);
         let settings = settings.options.resolve(&parsed)?;
-        let (has_bounds, notes) = (vec![true; leaves.len()], Vec::new());
+        let (has_bounds, notes) = (memory::filled(true, leaves.len())?, Vec::new());
         let mut inputs =
             Self { files, footer, leaves, columns, wishes, settings, has_bounds, remake, notes };
-        inputs.join_key_values();
+        inputs.join_key_values()?;
         if !is_as_first {
             inputs.change_hint(changes_ids);
         }
         // In the hint, too.
         if !states_geo_key && let Some(key_values) = &mut inputs.footer.key_value_metadata {
             let of_files: Vec<_> = inputs.files.iter().map(|of| of.footer().key_values()).collect();
-            inputs.notes.extend(geo_key::mend(key_values, &parsed, &of_files));
+            inputs.notes.extend(geo_key::mend(key_values, &parsed, &of_files)?);
         }
         inputs.join_writers()?;
-        inputs.join_orders();
+        inputs.join_orders()?;
         Ok(inputs)
     }
 
@@ -208,23 +214,24 @@ impl<'a> Inputs<'a> {
     }
 
     /// States the order of each leaf, and finds the files whose bounds have another.
-    fn join_orders(&mut self) {
-        let copied: Vec<Vec<bool>> = (self.columns.iter().enumerate())
-            .map(|(column, _)| self.files.iter().map(|file| self.copies(file, column)).collect())
-            .collect();
+    fn join_orders(&mut self) -> Result<()> {
+        let copied = (0..self.columns.len()).map(|column| {
+            memory::collected(self.files.iter().map(|file| self.copies(file, column)))
+        });
+        let copied: Vec<Vec<bool>> = memory::try_collected(copied)?;
         let encodes = self.encodes();
         let has_orders = encodes || self.files.iter().any(|file| stated_order(file, 0).is_some());
         let is_one = self.files.len() == 1;
-        let mut orders = Vec::with_capacity(self.leaves.len());
-        let copied = self.columns.iter().zip(copied);
-        let copied = copied.flat_map(|(of, copied)| of.leaves.clone().map(move |_| copied.clone()));
+        let mut orders = memory::vec_for(self.leaves.len())?;
+        let copied = self.columns.iter().zip(&copied);
+        let copied = copied.flat_map(|(of, copied)| of.leaves.clone().map(move |_| copied));
         for ((at, leaf), copied) in self.leaves.iter().enumerate().zip(copied) {
             let known = |order: &ColumnOrder| is_one || is_known(order);
             let stated = |file: &Input<'_>| {
                 let leaf = file.leaves.get(at).copied().flatten()?;
                 stated_order(file, leaf).filter(|order| known(order)).cloned()
             };
-            let of_copied = || self.files.iter().zip(&copied).filter(|(_, copied)| **copied);
+            let of_copied = || self.files.iter().zip(copied).filter(|(_, copied)| **copied);
             let total_order = self.settings.get(at).is_some_and(|of| of.total_order);
             let order = match of_copied().next() {
                 Some(_) => of_copied().find_map(|(file, _)| stated(file)),
@@ -238,10 +245,10 @@ impl<'a> Inputs<'a> {
             // Bounds without an order must not get one.
             let can_keep = order.is_some() || !has_orders;
             let is_same = |file| can_keep && stated(file) == order;
-            let same: Vec<bool> = self.files.iter().map(is_same).collect();
-            let differs = same.iter().zip(&copied).any(|(same, copied)| *copied && !same);
+            let same: Vec<bool> = memory::collected(self.files.iter().map(is_same))?;
+            let differs = same.iter().zip(copied).any(|(same, copied)| *copied && !same);
             for (file, same) in self.files.iter_mut().zip(same) {
-                file.is_ordered.push(same);
+                memory::push(&mut file.is_ordered, same)?;
             }
             if differs {
                 self.notes.push(format!(
@@ -256,13 +263,14 @@ impl<'a> Inputs<'a> {
                 let ours = ValueOrder::for_leaf(leaf, settings.total_order).column_order();
                 self.has_bounds.get_mut(at).into_iter().for_each(|has| *has = ours == order);
             }
-            orders.push(order);
+            memory::push(&mut orders, order)?;
         }
         self.footer.column_orders = has_orders.then_some(orders);
+        Ok(())
     }
 
     /// Adds the keys of the other files to those of the first.
-    fn join_key_values(&mut self) {
+    fn join_key_values(&mut self) -> Result<()> {
         let mut all = self.footer.key_value_metadata.take().unwrap_or_default();
         let own = all.len();
         let mut differing: Vec<String> = Vec::new();
@@ -277,7 +285,7 @@ impl<'a> Inputs<'a> {
                         }
                     }
                     Some(_) => {}
-                    None => all.push(pair.clone()),
+                    None => memory::push(&mut all, pair.copied()?)?,
                 }
             }
         }
@@ -288,6 +296,7 @@ impl<'a> Inputs<'a> {
             ));
         }
         self.footer.key_value_metadata = (!all.is_empty()).then_some(all);
+        Ok(())
     }
 
     /// Describes the columns of the new file under `ARROW:schema`, if a file did: there are others
@@ -348,7 +357,7 @@ fn arrow_hint(
     columns: &[NewColumn],
     changes_ids: bool,
 ) -> Result<Option<KeyValue>> {
-    let mut fields = Vec::with_capacity(columns.len());
+    let mut fields = memory::vec_for(columns.len())?;
     for (at, column) in columns.iter().enumerate() {
         let is_same =
             |file: &&Input<'_>| matches!(file.columns.get(at), Some(ColumnSource::Same(_)));
@@ -365,16 +374,20 @@ fn arrow_hint(
                 mapping.schema.fields().first().cloned()
             }
             None => {
-                let schema = Schema::parse(column.schema.clone(), &Default::default())?;
+                let schema = Schema::parse(memory::cloned(&column.schema)?, &Default::default())?;
                 let natural = ArrowOptions::new().with_hint(false);
                 let mapping = to_arrow(&schema, &[], &Projection::all(), &natural)?;
                 mapping.schema.fields().first().cloned()
             }
         };
         // A group without leaves has no field. The ids are those of the schema.
-        fields.extend(field.map(|field| if changes_ids { without_ids(&field) } else { field }));
+        memory::extend(
+            &mut fields,
+            field.map(|field| if changes_ids { without_ids(&field) } else { field }),
+        )?;
     }
-    let metadata = match files.first() {
+    // The metadata are those of the first file.
+    let like = match files.first() {
         Some(file) => {
             let mapping = to_arrow(
                 file.reader.metadata().schema(),
@@ -382,11 +395,11 @@ fn arrow_hint(
                 &Projection::leaves([]),
                 &ArrowOptions::new(),
             )?;
-            mapping.schema.metadata().clone()
+            mapping.schema
         }
-        None => Default::default(),
+        None => Arc::new(ArrowSchema::empty()),
     };
-    let schema = arrow_schema::Schema::new_with_metadata(fields, metadata);
+    let schema = schema_like(&like, fields)?;
     let written = from_arrow(&schema, &FromArrowOptions::new())?;
     Ok(written.key_values.into_iter().find(|pair| pair.key == HINT_KEY))
 }
@@ -401,16 +414,20 @@ fn is_known(order: &ColumnOrder) -> bool {
 }
 
 /// Changes the key-values of a footer: a key without a value goes.
-pub(super) fn change_key_values(footer: &mut FileMetaData, changes: &[(String, Option<String>)]) {
+pub(super) fn change_key_values(
+    footer: &mut FileMetaData,
+    changes: &[(String, Option<String>)],
+) -> Result<()> {
     let mut all = footer.key_value_metadata.take().unwrap_or_default();
     for (key, value) in changes {
         all.retain(|pair| pair.key != *key);
-        change_hint_metadata(&mut all, key, value.as_deref());
+        change_hint_metadata(&mut all, key, value.as_deref())?;
         if let Some(value) = value {
             all.push(KeyValue::new(key.clone(), value.clone()));
         }
     }
     footer.key_value_metadata = (!all.is_empty()).then_some(all);
+    Ok(())
 }
 
 /// The row groups that a reader selects, and the parts of them that its offset and limit leave.
@@ -429,12 +446,14 @@ fn row_groups(reader: &Reader) -> Result<Vec<RowGroupPart>> {
              be taken for right: give the key of the footer (marq: --footer-key)",
         ));
     }
-    let all = || (0..reader.metadata().row_groups()).collect();
-    let ordinals: Vec<usize> = options.row_groups.clone().unwrap_or_else(all);
+    let ordinals: Vec<usize> = match &options.row_groups {
+        Some(ordinals) => memory::copied(ordinals)?,
+        None => memory::collected(0..reader.metadata().row_groups())?,
+    };
     let first = options.offset;
     let end = options.limit.map_or(u64::MAX, |limit| first.saturating_add(limit));
     let is_whole = first == 0 && options.limit.is_none();
-    let (mut parts, mut start) = (Vec::with_capacity(ordinals.len()), 0u64);
+    let (mut parts, mut start) = (memory::vec_for(ordinals.len())?, 0u64);
     for ordinal in ordinals {
         let rows = reader.metadata().footer().row_group_rows(ordinal)?;
         let after = start.saturating_add(rows);
@@ -454,13 +473,13 @@ fn row_groups(reader: &Reader) -> Result<Vec<RowGroupPart>> {
 
 /// The schema of the first file, which the others must have.
 fn as_first(readers: &[Reader], elements: &[SchemaElement]) -> Result<United> {
-    let columns = Columns::new(elements);
-    let mut sources = Vec::with_capacity(readers.len());
+    let columns = Columns::new(elements)?;
+    let mut sources = memory::vec_for(readers.len())?;
     for reader in readers {
         let same = columns.same_in(reader).map_err(|e| reader.name(e))?;
-        sources.push(same.into_iter().map(ColumnSource::Same).collect());
+        sources.push(memory::collected(same.into_iter().map(ColumnSource::Same))?);
     }
-    Ok(United { elements: elements.to_vec(), sources })
+    Ok(United { elements: memory::cloned(elements)?, sources })
 }
 
 /// The columns that have kept leaves, and the schema with these alone.
@@ -469,17 +488,17 @@ fn new_columns(
     kept: &[bool],
     settings: &RewriteSettings,
 ) -> Result<(Vec<SchemaElement>, Vec<NewColumn>)> {
-    let mut schema = kept_elements(elements, kept);
+    let mut schema = kept_elements(elements, kept)?;
     field_ids::change(&mut schema, &settings.field_ids)?;
-    let before = Columns::new(elements);
+    let before = Columns::new(elements)?;
     let before = before.list.iter().map(|column| kept.get(column.leaves.clone()));
     let mut before = before.enumerate().filter_map(|(source, kept)| {
         // A column goes if it had leaves, and all of them went.
         let kept = kept.unwrap_or_default();
-        (kept.is_empty() || kept.contains(&true)).then(|| (source, kept.to_vec()))
+        (kept.is_empty() || kept.contains(&true)).then_some((source, kept))
     });
-    let after = Columns::new(&schema);
-    let mut columns = Vec::with_capacity(after.list.len());
+    let after = Columns::new(&schema)?;
+    let mut columns = memory::vec_for(after.list.len())?;
     let root = schema.first().cloned().unwrap_or_default();
     for column in &after.list {
         let (source, kept) =
@@ -488,8 +507,8 @@ fn new_columns(
         columns.push(NewColumn {
             source,
             leaves,
-            schema: alone(&root, after.elements_of(column)),
-            kept,
+            schema: alone(&root, after.elements_of(column))?,
+            kept: memory::copied(kept)?,
         });
     }
     drop(before);
@@ -502,28 +521,30 @@ fn input<'a>(
     row_groups: Vec<RowGroupPart>,
     sources: &[ColumnSource],
     columns: &[NewColumn],
-) -> Input<'a> {
+) -> Result<Input<'a>> {
     let mut leaves = Vec::new();
-    let mut of_columns = Vec::with_capacity(columns.len());
+    let mut of_columns = memory::vec_for(columns.len())?;
     for column in columns {
         let source = sources.get(column.source).unwrap_or(&ColumnSource::Missing);
         let kept = (0usize..).zip(&column.kept).filter(|(_, kept)| **kept);
         match source {
-            ColumnSource::Same(of) => leaves.extend(kept.map(|(at, _)| Some(of.leaves.start + at))),
-            _ => leaves.extend(kept.map(|_| None)),
+            ColumnSource::Same(of) => {
+                memory::extend(&mut leaves, kept.map(|(at, _)| Some(of.leaves.start + at)))?
+            }
+            _ => memory::extend(&mut leaves, kept.map(|_| None))?,
         }
         of_columns.push(source.clone());
     }
     let (columns, is_ordered, is_faulty, merged_with) = (of_columns, Vec::new(), false, None);
-    Input { reader, row_groups, leaves, columns, is_ordered, is_faulty, merged_with }
+    Ok(Input { reader, row_groups, leaves, columns, is_ordered, is_faulty, merged_with })
 }
 
 /// By leaf of the schema of all files, whether the projection of the first has it.
 fn kept_leaves(reader: &Reader, elements: &[SchemaElement]) -> Result<Vec<bool>> {
     let limits = &reader.read_options().limits;
-    let schema = Schema::parse(elements.to_vec(), limits).map_err(|e| reader.name(e))?;
+    let schema = Schema::parse(memory::cloned(elements)?, limits).map_err(|e| reader.name(e))?;
     let names = match &reader.read_options().projection {
-        Projection::All => return Ok(vec![true; schema.leaves_len()]),
+        Projection::All => return memory::filled(true, schema.leaves_len()),
         Projection::Names(names) => names,
         _ => {
             return Err(
@@ -531,7 +552,7 @@ fn kept_leaves(reader: &Reader, elements: &[SchemaElement]) -> Result<Vec<bool>>
             );
         }
     };
-    let mut kept = vec![false; schema.leaves_len()];
+    let mut kept = memory::filled(false, schema.leaves_len())?;
     for name in names {
         let leaves = schema.node_named(name).map_err(|e| reader.name(e))?.leaves();
         if let Some(kept) = kept.get_mut(leaves) {

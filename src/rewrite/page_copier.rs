@@ -61,14 +61,14 @@ impl PageCopier {
                 self.sealer.page(encryptor, &mut header, body, modules, has_checksum, &mut out)?
             }
             None if is_same => {
-                out.extend_from_slice(&page.bytes);
+                memory::append(&mut out, &page.bytes)?;
                 page.header_len
             }
             None => {
                 header.compressed_page_size = i32::try_from(body.len())
                     .map_err(|_| Error::limit(LimitKind::Page, "a page of more than 2 GiB"))?;
                 header.crc = header.crc.map(|_| crc32fast::hash(body).cast_signed());
-                header.write(&mut out);
+                header.write(&mut out)?;
                 let header_len = out.len();
                 memory::append(&mut out, body)?;
                 header_len

@@ -13,9 +13,10 @@ use super::settings::RewriteSettings;
 use super::sort::{MergedRows, RowInput, RowSorter, SORTED_ROWS, Spill, like};
 use super::union::ColumnSource;
 use crate::error::{Error, Result};
-use crate::format::CompressionCodec;
+use crate::format::{CompressionCodec, KeyValue};
 use crate::io::Sink;
 use crate::limits::Budget;
+use crate::memory;
 use crate::reader::Reader;
 use crate::schema::{Leaf, MatchBy, Projection, Schema};
 use crate::write::sorting::{SortColumn, SortOrder};
@@ -48,7 +49,7 @@ pub(super) fn regroup(
             match settings.sorts_row_groups {
                 false => write_sorted(&order, &readers, &mut writer, &spill, budget)?,
                 true => {
-                    for reader in row_groups(inputs, &readers) {
+                    for reader in row_groups(inputs, &readers)? {
                         write_sorted(&order, &[reader], &mut writer, &spill, budget)?;
                         writer.flush()?;
                     }
@@ -76,7 +77,7 @@ pub(super) fn regroup(
 fn rows(inputs: &Inputs<'_>, file: &Input<'_>) -> Result<Reader> {
     let mut reader = decoding(file.reader);
     let is_same = file.columns.iter().all(|source| matches!(source, ColumnSource::Same(_)));
-    let leaves: Vec<usize> = file.leaves.iter().filter_map(|leaf| *leaf).collect();
+    let leaves: Vec<usize> = memory::collected(file.leaves.iter().filter_map(|leaf| *leaf))?;
     let wanted = natural(&inputs.footer.schema)?;
     if is_same && leaves.is_sorted() && !wanted.has_intervals {
         let mut options = reader.read_options().clone();
@@ -98,7 +99,7 @@ fn options(
     settings: &RewriteSettings,
     budget: &Budget,
 ) -> Result<WriteOptions> {
-    let mut codecs: Vec<Option<CompressionCodec>> = vec![None; inputs.leaves.len()];
+    let mut codecs: Vec<Option<CompressionCodec>> = memory::filled(None, inputs.leaves.len())?;
     for file in inputs.files.iter().rev() {
         let Some(part) = file.row_groups.first() else { continue };
         for (leaf, codec) in codecs.iter_mut().enumerate() {
@@ -106,7 +107,7 @@ fn options(
         }
     }
     let codec = |leaf: &Leaf| codecs.get(leaf.index).copied().flatten();
-    let options = encoding_options(inputs, &inputs.leaves, codec, &settings.options);
+    let options = encoding_options(inputs, &inputs.leaves, codec, &settings.options)?;
     let memory = options.memory.min((budget.cap() / 2).max(1));
     let by = settings.sort_by.iter().chain(&settings.merged_by).cloned();
     let options = options.with_memory(memory).with_sort_order(by);
@@ -118,19 +119,18 @@ fn options(
 
 /// The order of the rows, if they are sorted.
 fn sort_order(inputs: &Inputs<'_>, by: &[SortColumn]) -> Result<Option<CheckedSortOrder>> {
-    let mut tops = Vec::with_capacity(inputs.leaves.len());
+    let mut tops = memory::vec_for(inputs.leaves.len())?;
     // A column without leaves is none of the rows.
     let columns = inputs.columns.iter().filter(|column| !column.leaves.is_empty());
     for (top, column) in columns.enumerate() {
-        tops.extend(column.leaves.clone().map(|_| top));
+        memory::extend(&mut tops, column.leaves.clone().map(|_| top))?;
     }
-    let leaves: Vec<(Leaf, usize)> = inputs.leaves.iter().cloned().zip(tops).collect();
     let order = SortOrder { columns: by.to_vec(), is_checked: true };
-    CheckedSortOrder::new(&order, &leaves)
+    CheckedSortOrder::new(&order, inputs.leaves.iter().zip(tops.iter().copied()))
 }
 
 /// Readers of one row group each.
-fn row_groups(inputs: &Inputs<'_>, readers: &[Reader]) -> Vec<Reader> {
+fn row_groups(inputs: &Inputs<'_>, readers: &[Reader]) -> Result<Vec<Reader>> {
     let mut out = Vec::new();
     for (file, reader) in inputs.files.iter().zip(readers) {
         for part in &file.row_groups {
@@ -139,10 +139,10 @@ fn row_groups(inputs: &Inputs<'_>, readers: &[Reader]) -> Vec<Reader> {
             let rows = part.cut.as_ref();
             options.offset = rows.map_or(0, |rows| rows.start);
             options.limit = rows.map(|rows| rows.end - rows.start);
-            out.push(reader.clone().options(options));
+            memory::push(&mut out, reader.clone().options(options))?;
         }
     }
-    out
+    Ok(out)
 }
 
 /// Sorts all rows, and writes them.
@@ -194,7 +194,7 @@ fn merge(
     readers: &[Reader],
     schema: SchemaRef,
 ) -> Result<MergedRows> {
-    let mut inputs: Vec<RowInput> = Vec::with_capacity(readers.len());
+    let mut inputs: Vec<RowInput> = memory::vec_for(readers.len())?;
     for reader in readers {
         let batches = reader.clone().batch_rows(SORTED_ROWS).batches()?;
         inputs.push(Box::new(batches.map(|batch| batch.map_err(Into::into))));
@@ -243,7 +243,7 @@ fn prepare(
 ) -> Result<Prepared> {
     let merges = settings.merges || !settings.merged.is_empty();
     let files = inputs.files.get(files).unwrap_or_default();
-    let mut readers = Vec::with_capacity(files.len());
+    let mut readers = memory::vec_for(files.len())?;
     for file in files {
         // Each holds pages and arrays, and the writer as much.
         let share = match merges {
@@ -257,8 +257,9 @@ fn prepare(
     };
     let schema = first.schema()?;
     let options = options(inputs, settings, budget)?;
-    let parsed = Schema::parse(inputs.footer.schema.clone(), &Default::default())?;
-    let key_values = inputs.footer.key_value_metadata.clone().unwrap_or_default();
+    let parsed = Schema::parse(memory::cloned(&inputs.footer.schema)?, &Default::default())?;
+    let key_values = inputs.footer.key_value_metadata.as_deref().unwrap_or_default();
+    let key_values = KeyValue::copied_all(key_values)?;
     let encoder = RowGroupEncoder::with_schema(schema.clone(), parsed, key_values, options);
     Ok(Prepared { readers, schema, encoder: encoder.map_err(not_written)? })
 }

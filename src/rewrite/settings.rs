@@ -7,6 +7,7 @@ use super::field_ids::FieldIdChange;
 use crate::compress::Compression;
 use crate::crypt::Encryption;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::schema::Leaf;
 use crate::write::WriteOptions;
 use crate::write::options::names_leaf;
@@ -58,7 +59,7 @@ impl RewriteSettings {
     /// # Errors
     /// `Usage` if a pattern names no leaf.
     pub(super) fn of_leaves(&self, leaves: &[Leaf]) -> Result<Vec<LeafWishes>> {
-        let mut wishes = vec![LeafWishes::default(); leaves.len()];
+        let mut wishes = memory::filled(LeafWishes::default(), leaves.len())?;
         let mut each = |pattern: &str, set: &dyn Fn(&mut LeafWishes)| {
             let mut found = pattern == "*";
             for (leaf, wishes) in leaves.iter().zip(&mut wishes) {

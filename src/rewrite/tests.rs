@@ -334,7 +334,7 @@ fn with_footer(file: &Bytes, change: impl FnOnce(&mut FileMetaData)) -> Bytes {
     change(&mut metadata);
     let end = file.len() - 8 - reader.metadata().index().byte_len();
     let mut out = file[..end].to_vec();
-    metadata.write(&mut out);
+    metadata.write(&mut out).unwrap();
     let len = u32::try_from(out.len() - end).unwrap();
     out.extend_from_slice(&len.to_le_bytes());
     out.extend_from_slice(b"PAR1");
@@ -361,7 +361,7 @@ fn fields_of_protected_columns_that_are_not_known_are_not_in_a_plaintext_footer(
     let file = with_footer(&small(PageVersion::V1, 100), |metadata| {
         let chunk = &mut metadata.row_groups[0].columns[0];
         let mut bytes = Vec::new();
-        chunk.meta_data.as_ref().unwrap().write(&mut bytes);
+        chunk.meta_data.as_ref().unwrap().write(&mut bytes).unwrap();
         // Instead of the end: a header with a long id, the bytes, the end.
         bytes.pop();
         bytes.extend_from_slice(&[0x08, 0xc6, 0x01, secret.len() as u8]);

@@ -12,6 +12,7 @@ use super::columns::{Columns, TopLevelColumn, alone, difference, has_same_chunks
 use super::decoding::decoding;
 use crate::error::{Error, Result};
 use crate::format::{FieldRepetitionType, SchemaElement};
+use crate::memory;
 use crate::reader::Reader;
 use crate::schema::{
     ArrowOptions, FromArrowOptions, MatchBy, Projection, Schema, from_arrow, to_arrow, unite,
@@ -47,25 +48,27 @@ struct FileColumns<'a> {
 /// `Usage` if a file has two columns of one name, a column that must not be null is not in all
 /// files, or no type holds the values of all files.
 pub(super) fn union(readers: &[Reader]) -> Result<United> {
-    let elements = readers.iter().map(|reader| reader.metadata().schema().elements().collect());
-    let elements: Vec<Vec<SchemaElement>> = elements.collect();
-    let files = readers.iter().zip(&elements);
-    let files = files.map(|(reader, of)| FileColumns { reader, columns: Columns::new(of) });
-    let files: Vec<FileColumns<'_>> = files.collect();
+    let elements =
+        readers.iter().map(|reader| memory::collected(reader.metadata().schema().elements()));
+    let elements: Vec<Vec<SchemaElement>> = memory::try_collected(elements)?;
+    let mut files = memory::vec_for(readers.len())?;
+    for (reader, of) in readers.iter().zip(&elements) {
+        files.push(FileColumns { reader, columns: Columns::new(of)? });
+    }
     let mut names: Vec<&str> = Vec::new();
     for file in &files {
         for column in &file.columns.list {
             let name = file.columns.name(column).unwrap_or_default();
             file.columns.named(name).map_err(|e| file.reader.name(e))?;
             if !names.contains(&name) {
-                names.push(name);
+                memory::push(&mut names, name)?;
             }
         }
     }
     let root = elements.first().and_then(|of| of.first()).cloned().unwrap_or_default();
     let mut united = United {
         elements: vec![SchemaElement { num_children: i32::try_from(names.len()).ok(), ..root }],
-        sources: files.iter().map(|_| Vec::with_capacity(names.len())).collect(),
+        sources: memory::try_collected(files.iter().map(|_| memory::vec_for(names.len())))?,
     };
     for name in names {
         add_column(name, &files, &mut united)?;
@@ -94,7 +97,7 @@ fn add_column(name: &str, files: &[FileColumns<'_>], united: &mut United) -> Res
         ))));
     }
     let chosen = match (versions.as_slice(), missing) {
-        ([only], None) => only.to_vec(),
+        ([only], None) => memory::cloned(only)?,
         _ => chosen(&versions, files, united.elements.first())?,
     };
     for (found, sources) in found.into_iter().zip(&mut united.sources) {
@@ -106,8 +109,7 @@ fn add_column(name: &str, files: &[FileColumns<'_>], united: &mut United) -> Res
             None => ColumnSource::Missing,
         });
     }
-    united.elements.extend(chosen);
-    Ok(())
+    memory::extend(&mut united.elements, chosen)
 }
 
 /// The elements of a column that holds the values of all files.
@@ -162,7 +164,7 @@ fn as_optional(column: &[SchemaElement]) -> Vec<SchemaElement> {
 
 /// The Arrow field of a column, by its Parquet type alone.
 fn natural_field(root: &SchemaElement, column: &[SchemaElement]) -> Result<FieldRef> {
-    let schema = Schema::parse(alone(root, column), &Default::default())?;
+    let schema = Schema::parse(alone(root, column)?, &Default::default())?;
     let natural = ArrowOptions::new().with_hint(false);
     let mapping = to_arrow(&schema, &[], &Projection::all(), &natural)?;
     let field = mapping.schema.fields().first().cloned();

@@ -23,6 +23,7 @@ use crate::format::{
     TimeType, TimeUnit, TimestampType,
 };
 use crate::limits::Limits;
+use crate::memory;
 
 /// Chooses how an Arrow schema becomes the schema of a file.
 #[derive(Debug, Clone)]
@@ -170,17 +171,12 @@ pub struct Written {
 /// field id that is no number, an extension type whose structure or metadata violate its
 /// specification. `Limit(Nesting)` if it is deeper than the default of [`Limits::nesting`].
 pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Written> {
-    let mut key_values: Vec<KeyValue> = schema
-        .metadata()
-        .iter()
-        .filter(|(key, _)| *key != hint::KEY)
-        .map(|(key, value)| KeyValue {
-            key: key.clone(),
-            value: Some(value.clone()),
-            ..KeyValue::default()
-        })
-        .collect();
-    key_values.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut key_values: Vec<KeyValue> = memory::vec_for(schema.metadata().len())?;
+    for (key, value) in schema.metadata().iter().filter(|(key, _)| *key != hint::KEY) {
+        key_values.push(KeyValue::new(memory::text(key)?, memory::text(value)?));
+    }
+    // No two have the same key.
+    key_values.sort_unstable_by(|a, b| a.key.cmp(&b.key));
     let fields = stand_in::stored_fields(schema.fields(), options.full_range);
     let mut tree =
         SchemaBuilder { elements: Vec::new(), path: Vec::new(), key_values: &key_values, options };
@@ -198,7 +194,7 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
         check_structure(field)?;
     }
     if options.hint {
-        key_values.push(hint::entry(schema, &fields)?);
+        memory::push(&mut key_values, hint::entry(schema, &fields)?)?;
     }
     Ok(Written { schema: file, key_values })
 }
@@ -208,14 +204,17 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
 /// # Errors
 /// `Limit(Nesting)`.
 pub(crate) fn check_nesting(schema: &ArrowSchema) -> Result<()> {
-    let mut left: Vec<(&FieldRef, usize)> = schema.fields().iter().map(|of| (of, 1)).collect();
+    let mut left: Vec<(&FieldRef, usize)> =
+        memory::collected(schema.fields().iter().map(|of| (of, 1)))?;
     while let Some((field, depth)) = left.pop() {
         if depth > Limits::default().nesting {
             return Err(too_deep());
         }
         match innermost(field.data_type()) {
-            DataType::Struct(fields) => left.extend(fields.iter().map(|of| (of, depth + 1))),
-            of => left.extend(element_of(of).map(|item| (item, depth + 1))),
+            DataType::Struct(fields) => {
+                memory::extend(&mut left, fields.iter().map(|of| (of, depth + 1)))?
+            }
+            of => memory::extend(&mut left, element_of(of).map(|item| (item, depth + 1)))?,
         }
     }
     Ok(())
@@ -360,8 +359,7 @@ impl<'a> SchemaBuilder<'a> {
             Some(count.map_err(|_| Error::usage(format_args!("a group of {children} fields")))?);
         element.converted_type = logical.as_ref().and_then(annotation::converted);
         element.logical_type = logical;
-        self.elements.push(element);
-        Ok(())
+        memory::push(&mut self.elements, element)
     }
 
     fn leaf(
@@ -391,8 +389,7 @@ impl<'a> SchemaBuilder<'a> {
         if *storage == DataType::Null {
             element.repetition_type = Some(FieldRepetitionType::Optional);
         }
-        self.elements.push(element);
-        Ok(())
+        memory::push(&mut self.elements, element)
     }
 
     /// The logical type in the metadata of a field, if the field is stored as itself.

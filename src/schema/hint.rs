@@ -44,6 +44,7 @@ use super::stand_in;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::format::KeyValue;
+use crate::memory;
 use crate::trusted;
 
 /// The key of the hint in the file.
@@ -64,11 +65,11 @@ pub(super) struct Hint {
 /// `Usage` if the schema takes 2 GiB or more.
 pub(super) fn entry(schema: &ArrowSchema, fields: &Fields) -> Result<KeyValue> {
     // A file that was read may have brought its own; hints do not nest.
-    let mut metadata = schema.metadata().clone();
+    let mut metadata = memory::texts(schema.metadata().iter())?;
     metadata.remove(KEY);
     let fields = layout::plain_fields(fields);
     let schema = &ArrowSchema::new_with_metadata(fields, metadata);
-    let mut message = IpcDataGenerator::default()
+    let message = IpcDataGenerator::default()
         .schema_to_bytes_with_dictionary_tracker(
             schema,
             // Without it dictionaries panic.
@@ -76,12 +77,17 @@ pub(super) fn entry(schema: &ArrowSchema, fields: &Fields) -> Result<KeyValue> {
             &IpcWriteOptions::default(),
         )
         .ipc_message;
-    message.resize(message.len().next_multiple_of(8), 0);
-    let length = i32::try_from(message.len())
-        .map_err(|_| Error::usage("the Arrow schema is too long to be noted in the file"))?;
-    let bytes = [&CONTINUATION.to_le_bytes()[..], &length.to_le_bytes(), &message].concat();
-    let value = Some(STANDARD.encode(bytes));
-    Ok(KeyValue { key: KEY.to_owned(), value, ..KeyValue::default() })
+    let too_long = || Error::usage("the Arrow schema is too long to be noted in the file");
+    let len = message.len().next_multiple_of(8);
+    let mut bytes = memory::vec_for(len + 8)?;
+    bytes.extend_from_slice(&CONTINUATION.to_le_bytes());
+    bytes.extend_from_slice(&i32::try_from(len).map_err(|_| too_long())?.to_le_bytes());
+    bytes.extend_from_slice(&message);
+    bytes.resize(len + 8, 0);
+    let mut value = String::new();
+    value.try_reserve_exact(base64::encoded_len(bytes.len(), true).ok_or_else(too_long)?)?;
+    STANDARD.encode_string(bytes, &mut value);
+    Ok(KeyValue::new(KEY, value))
 }
 
 /// A hint whose schema has been found. Its fields are verified one by one, when they are asked for:
@@ -96,19 +102,31 @@ pub(super) struct OpenHint<'a> {
     budget: Cell<usize>,
     /// Whether names of list items and map entries, and seconds, are those of the file.
     as_parquet: bool,
+    /// The error of what could not be copied: then the hint is not what it would be.
+    failed: Cell<Option<Error>>,
 }
 
 impl Hint {
     /// The hint among the key-values of a file, if there is one that can be decoded.
-    pub(super) fn find(key_values: &[KeyValue]) -> Option<Self> {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory for it.
+    pub(super) fn find(key_values: &[KeyValue]) -> Result<Option<Self>> {
         const BASE64: GeneralPurpose = GeneralPurpose::new(
             &base64::alphabet::STANDARD,
             GeneralPurposeConfig::new()
                 .with_decode_padding_mode(DecodePaddingMode::Indifferent)
                 .with_decode_allow_trailing_bits(true),
         );
-        let entry = key_values.iter().find(|entry| entry.key == KEY)?;
-        let message = BASE64.decode(entry.value.as_deref()?).ok()?;
+        let entry = key_values.iter().find(|entry| entry.key == KEY);
+        let Some(text) = entry.and_then(|entry| entry.value.as_deref()) else { return Ok(None) };
+        let mut message = memory::filled(0, base64::decoded_len_estimate(text.len()))?;
+        let Ok(len) = BASE64.decode_slice(text, &mut message) else { return Ok(None) };
+        message.truncate(len);
+        Ok(Self::in_message(message))
+    }
+
+    fn in_message(message: Vec<u8>) -> Option<Self> {
         let mut cursor = Cursor::new(&message, Spec::Metadata("ARROW:schema"));
         let mut length = cursor.u32().ok()?;
         if length == CONTINUATION {
@@ -153,6 +171,7 @@ impl Hint {
             metadata,
             budget: Cell::new(bytes.len()),
             as_parquet: false,
+            failed: Cell::new(None),
         })
     }
 }
@@ -201,9 +220,13 @@ pub(super) const CONTINUATION: u32 = u32::MAX;
 
 impl<'a> OpenHint<'a> {
     /// Metadata of the schema.
-    pub(super) fn metadata(&self) -> HashMap<String, String> {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory for them.
+    pub(super) fn metadata(&self) -> Result<HashMap<String, String>> {
         // A hint that is broken is as good as none.
-        self.key_values(self.metadata).unwrap_or_default()
+        let metadata = self.key_values(self.metadata).unwrap_or_default();
+        self.failed.take().map_or(Ok(metadata), Err)
     }
 
     /// Number of top-level fields.
@@ -222,13 +245,16 @@ impl<'a> OpenHint<'a> {
     }
 
     /// The shape of the top-level field at `position` of the file, with what the hint knows better.
-    pub(super) fn refine(&self, file: &Schema, position: usize, mut shape: Shape) -> Shape {
+    ///
+    /// # Errors
+    /// As [`OpenHint::metadata`].
+    pub(super) fn refine(&self, file: &Schema, position: usize, mut shape: Shape) -> Result<Shape> {
         if let (Some(hinted), Some(node)) = (self.field(position), file.field(position))
             && hinted.name() == Some(shape.field.name())
         {
             self.refine_node(HintPlace::new(node), hinted, &mut shape);
         }
-        shape
+        self.failed.take().map_or(Ok(shape), Err)
     }
 
     /// Changes `shape` to `hinted`, or leaves it unchanged where they do not fit. Returns whether
@@ -476,11 +502,22 @@ impl<'a> OpenHint<'a> {
         &self,
         entries: Option<impl IntoIterator<Item = ipc::KeyValue<'b>>>,
     ) -> Option<HashMap<String, String>> {
-        let entries = entries?.into_iter();
-        let copy = |entry: ipc::KeyValue<'b>| {
-            Some((self.text(entry.key()?)?.to_owned(), self.text(entry.value()?)?.to_owned()))
-        };
-        entries.map(copy).collect()
+        let mut out = HashMap::new();
+        for entry in entries? {
+            let (key, value) = (self.text(entry.key()?)?, self.text(entry.value()?)?);
+            let mut copied = || -> Result<_> {
+                out.try_reserve(1)?;
+                Ok((memory::text(key)?, memory::text(value)?))
+            };
+            match copied() {
+                Ok((key, value)) => _ = out.insert(key, value),
+                Err(error) => {
+                    self.failed.set(Some(error));
+                    return None;
+                }
+            }
+        }
+        Some(out)
     }
 
     /// `text`, if the budget allows to copy it.

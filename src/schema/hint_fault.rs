@@ -7,6 +7,7 @@ use arrow_ipc as ipc;
 use super::hint::{Hint, KEY, OpenHint};
 use super::leaf::Physical;
 use super::node::{Node, Schema};
+use crate::error::Result;
 use crate::format::KeyValue;
 
 /// The first contradiction between a hint and the schema.
@@ -23,17 +24,22 @@ pub(crate) enum HintFault {
 }
 
 /// The fault of the hint of a file, if it has one that has a fault.
-pub(crate) fn hint_fault(schema: &Schema, key_values: &[KeyValue]) -> Option<HintFault> {
-    key_values.iter().find(|entry| entry.key == KEY)?;
-    let hint = Hint::find(key_values);
+///
+/// # Errors
+/// `Limit(Memory)` if the system has no memory for it.
+pub(crate) fn hint_fault(schema: &Schema, key_values: &[KeyValue]) -> Result<Option<HintFault>> {
+    if !key_values.iter().any(|entry| entry.key == KEY) {
+        return Ok(None);
+    }
+    let hint = Hint::find(key_values)?;
     let Some(hint) = hint.as_ref().and_then(Hint::open) else {
-        return Some(HintFault::Unreadable);
+        return Ok(Some(HintFault::Unreadable));
     };
     let (hinted, stored) = (hint.fields_len(), schema.fields().len());
     if hinted != stored {
-        return Some(HintFault::Fields { hinted, stored });
+        return Ok(Some(HintFault::Fields { hinted, stored }));
     }
-    schema.fields().enumerate().find_map(|(position, node)| fault_of(&hint, position, node))
+    Ok(schema.fields().enumerate().find_map(|(position, node)| fault_of(&hint, position, node)))
 }
 
 fn fault_of(hint: &OpenHint<'_>, position: usize, node: Node<'_>) -> Option<HintFault> {

@@ -116,6 +116,19 @@ impl LeafPath {
         &self.0
     }
 
+    /// Whether this is the dotted form.
+    pub(crate) fn is_dotted(&self, text: &str) -> bool {
+        let mut rest = text;
+        for (i, name) in self.0.iter().enumerate() {
+            let after = if i > 0 { rest.strip_prefix('.') } else { Some(rest) };
+            let Some(after) = after.and_then(|after| after.strip_prefix(&**name)) else {
+                return false;
+            };
+            rest = after;
+        }
+        rest.is_empty()
+    }
+
     /// The dotted form, for errors and for people.
     pub fn dotted(&self) -> String {
         self.to_string()
@@ -131,5 +144,21 @@ impl fmt::Display for LeafPath {
             f.write_str(name)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_known_by_its_dotted_form() {
+        for names in [&["a"][..], &["a", "b"], &["a.b", "c"], &["", ""], &["ab", "", "ä"]] {
+            let path = LeafPath::new(names.iter().map(|name| Arc::from(*name)));
+            let dotted = path.dotted();
+            for text in ["a", "a.b", "a.b.c", ".", "", "ab..ä", "ab.ä", "a.b.", "b"] {
+                assert_eq!(path.is_dotted(text), dotted == text, "{dotted:?}, {text:?}");
+            }
+        }
     }
 }

@@ -65,10 +65,10 @@ impl Mapper<'_> {
         &self,
         schema: &Schema,
         projection: &Projection,
-        refine: impl Fn(usize, Shape) -> Shape,
+        refine: impl Fn(usize, Shape) -> Result<Shape>,
     ) -> Result<Vec<Shape>> {
         let map = |position: usize, node: Node<'_>, inner: Option<&ProjectedChildren>| {
-            Ok(refine(position, self.field(node, inner, Outer::default())?))
+            refine(position, self.field(node, inner, Outer::default())?)
         };
         match projection.resolve(schema)? {
             None => {
@@ -76,13 +76,13 @@ impl Mapper<'_> {
                 let fields = fields.filter(|(_, node)| has_columns(*node));
                 memory::try_collected(fields.map(|(position, node)| map(position, node, None)))
             }
-            Some(projected) => projected
-                .iter()
-                .filter_map(|wanted| Some((wanted, schema.field(wanted.position)?)))
-                .map(|(wanted, node)| {
-                    map(wanted.position, check_has_columns(node)?, wanted.inner.as_ref())
-                })
-                .collect(),
+            Some(projected) => {
+                let wanted = projected.iter();
+                let wanted = wanted.filter_map(|of| Some((of, schema.field(of.position)?)));
+                memory::try_collected(wanted.map(|(of, node)| {
+                    map(of.position, check_has_columns(node)?, of.inner.as_ref())
+                }))
+            }
         }
     }
 

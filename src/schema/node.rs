@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::format::{
     ElementHead, FieldRepetitionType, SchemaElement, SchemaElementRef, SchemaElements, Type,
 };
+use crate::memory;
 
 /// The schema of a file: a tree of named nodes whose leaves are the columns.
 ///
@@ -113,6 +114,14 @@ impl Schema {
     /// Number of leaves, which are the columns.
     pub fn leaves_len(&self) -> usize {
         self.leaves.len()
+    }
+
+    /// Describes all leaves.
+    ///
+    /// # Errors
+    /// As [`Schema::leaf`]; `Limit(Memory)` if the system has no memory.
+    pub(crate) fn leaves(&self) -> Result<Vec<Leaf>> {
+        memory::try_collected((0..self.leaves_len()).map(|index| self.leaf(index)))
     }
 
     /// Describes the leaf at `index`, on demand.

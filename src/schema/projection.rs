@@ -13,6 +13,7 @@ use super::names::Named;
 use super::nested::{self, Element, Group};
 use super::node::{Node, Schema};
 use crate::error::{Error, Result, quoted};
+use crate::memory;
 
 /// The columns that a read wants, and their order.
 ///
@@ -86,9 +87,9 @@ impl Projection {
                 for &leaf in leaves {
                     schema.leaf_node(leaf)?;
                 }
-                let mut leaves = leaves.clone();
+                let mut leaves = memory::copied(leaves)?;
                 leaves.sort_unstable();
-                Ok(Some(children_of_leaves(schema.root(), &leaves)))
+                Ok(Some(children_of_leaves(schema.root(), &leaves)?))
             }
             _ => self.resolve_in(schema.root()),
         }
@@ -106,7 +107,7 @@ impl Projection {
                     if !find_name(root, name, &mut path)? {
                         return Err(unknown(name, root));
                     }
-                    projected.insert(&path);
+                    projected.insert(&path)?;
                 }
             }
             Self::Paths(paths) => {
@@ -115,7 +116,7 @@ impl Projection {
                     if names.is_empty() || !find_path(root, names, &mut path)? {
                         return Err(unknown(&names.join("."), root));
                     }
-                    projected.insert(&path);
+                    projected.insert(&path)?;
                 }
             }
             Self::Leaves(_) => {
@@ -131,7 +132,7 @@ impl Projection {
                             "there is no field {field}: the schema has {len}"
                         )));
                     }
-                    projected.insert(&[field]);
+                    projected.insert(&[field])?;
                 }
             }
         }
@@ -214,11 +215,12 @@ impl ProjectedChildren {
     }
 
     /// Adds the node at the end of `path`, which names positions from here.
-    fn insert(&mut self, path: &[usize]) {
+    fn insert(&mut self, path: &[usize]) -> Result<()> {
         let Some((&position, rest)) = path.split_first() else {
-            return;
+            return Ok(());
         };
         let whole = rest.is_empty();
+        self.room()?;
         let slot = match self.at.entry(position) {
             Entry::Occupied(slot) => *slot.get(),
             Entry::Vacant(vacant) => {
@@ -228,23 +230,32 @@ impl ProjectedChildren {
             }
         };
         let Some(wanted) = self.list.get_mut(slot) else {
-            return;
+            return Ok(());
         };
         match &mut wanted.inner {
             inner if whole => *inner = None,
-            Some(inner) => inner.insert(rest),
+            Some(inner) => inner.insert(rest)?,
             None => {}
         }
+        Ok(())
     }
 
-    fn push(&mut self, position: usize, inner: Option<Self>) {
+    fn push(&mut self, position: usize, inner: Option<Self>) -> Result<()> {
+        self.room()?;
         self.at.insert(position, self.list.len());
         self.list.push(ProjectedChild { position, inner });
+        Ok(())
+    }
+
+    /// Makes room for a child.
+    fn room(&mut self) -> Result<()> {
+        self.at.try_reserve(1)?;
+        memory::room(&mut self.list, 1)
     }
 }
 
 /// The children of `group` with a leaf of `leaves`, which are sorted.
-fn children_of_leaves(group: Node<'_>, leaves: &[usize]) -> ProjectedChildren {
+fn children_of_leaves(group: Node<'_>, leaves: &[usize]) -> Result<ProjectedChildren> {
     let mut projected = ProjectedChildren::default();
     for (position, child) in group.children().enumerate() {
         let range = child.leaves();
@@ -252,11 +263,13 @@ fn children_of_leaves(group: Node<'_>, leaves: &[usize]) -> ProjectedChildren {
         let to = leaves.partition_point(|&leaf| leaf < range.end);
         match leaves.get(from..to) {
             Some([]) | None => {}
-            Some(_) if child.is_leaf() => projected.push(position, None),
-            Some(below) => projected.push(position, Some(children_of_leaves(child, below))),
+            Some(_) if child.is_leaf() => projected.push(position, None)?,
+            Some(below) => {
+                projected.push(position, Some(children_of_leaves(child, below)?))?;
+            }
         }
     }
-    projected
+    Ok(projected)
 }
 
 /// A tree with named nodes in which names are looked up: the schema of a file, or the wanted one.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, TimeUnit};
 
 use super::convert::read_conversion;
+use super::fields::arrow_fields;
 use super::leaf::Leaf;
 use super::shape::{Kind, Shape};
 
@@ -74,7 +75,7 @@ struct StoredForms {
 
 impl StoredForms {
     fn fields(self, fields: &Fields) -> Fields {
-        fields.iter().map(|field| self.field(field)).collect()
+        arrow_fields(fields.iter().map(|field| self.field(field)))
     }
 
     fn field(self, field: &FieldRef) -> FieldRef {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
 
 use super::convert::read_conversion;
+use super::fields::{arrow_fields, schema_like};
 use super::match_by::{FieldIds, MatchBy};
 use super::names::Named;
 use super::natural::{Mapper, has_columns};
@@ -23,6 +24,7 @@ use super::shape::{Kind, Levels, Mapping, Shape, element_of, with_children};
 use super::stand_in::is_empty_group;
 use super::text;
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// How the groups of a mapping are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +48,7 @@ pub(super) fn to_target(
         None => Arc::clone(target),
         Some(projected) => {
             let fields = prune(target.fields(), &projected);
-            let metadata = target.metadata().clone();
-            Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata))
+            Arc::new(schema_like(target, fields.iter().cloned())?)
         }
     };
     let by = mapper.options.match_by;
@@ -65,13 +66,13 @@ pub(super) fn to_target(
             None => retarget.missing(Levels::default(), wanted),
         }
     });
-    let shapes = shapes.collect::<Result<Vec<_>>>()?;
+    let shapes = memory::try_collected(shapes)?;
     let is_as_wanted = schema.fields().iter().zip(&shapes).all(|(of, shape)| *of == shape.field);
     let schema = match is_as_wanted {
         true => schema,
         false => {
-            let fields: Vec<_> = shapes.iter().map(|shape| shape.field.clone()).collect();
-            Arc::new(arrow_schema::Schema::new_with_metadata(fields, schema.metadata().clone()))
+            let fields = shapes.iter().map(|shape| shape.field.clone());
+            Arc::new(schema_like(&schema, fields)?)
         }
     };
     Ok(Mapping { schema, shapes })
@@ -312,11 +313,10 @@ fn reads_leaf(shape: &Shape) -> bool {
 fn prune(fields: &Fields, projected: &ProjectedChildren) -> Fields {
     let kept =
         projected.iter().filter_map(|wanted| Some((fields.get(wanted.position)?, &wanted.inner)));
-    kept.map(|(field, inner)| match inner {
+    arrow_fields(kept.map(|(field, inner)| match inner {
         None => Arc::clone(field),
         Some(inner) => Arc::new(prune_field(field, inner)),
-    })
-    .collect()
+    }))
 }
 
 fn prune_field(field: &Field, projected: &ProjectedChildren) -> Field {

@@ -9,11 +9,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Fields};
+use arrow_schema::DataType;
 
 use super::arrow_options::{ArrowOptions, Dictionaries};
 use super::convert::read_conversion;
 use super::extension::{self, CrsTexts};
+use super::fields::arrow_fields;
 use super::geo_fields;
 use super::hint::{self, Hint};
 use super::natural::{Mapper, text_leaves};
@@ -24,6 +25,7 @@ use super::target::{self, Groups};
 use super::text;
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
+use crate::memory;
 
 /// Maps the projected part of `schema` to Arrow. `key_values` are those of the file.
 ///
@@ -54,21 +56,25 @@ pub(crate) fn map_to_arrow(
     if let Some(target) = &options.target {
         return target::to_target(schema, &mapper, projection, target, groups);
     }
-    let hint = if options.hint { Hint::find(key_values) } else { None };
+    let hint = if options.hint { Hint::find(key_values)? } else { None };
     let hint = hint.as_ref().and_then(Hint::open).map(|hint| hint.used(options.hint_use));
     let shapes = mapper.fields(schema, projection, |position, shape| match &hint {
         Some(hint) => hint.refine(schema, position, shape),
-        None => shape,
+        None => Ok(shape),
     })?;
     let mut shapes = with_texts(shapes, &mapper.text)?;
     geo_fields::mark(schema, key_values, &mut shapes)?;
     let shapes = refine_by_options(schema, shapes, options)?;
-    let fields: Fields = shapes.iter().map(|shape| Arc::clone(&shape.field)).collect();
+    let fields = arrow_fields(shapes.iter().map(|shape| Arc::clone(&shape.field)));
     // Without a hint, the metadata are the key-values alone.
-    let mut metadata = hint.map(|hint| hint.metadata()).unwrap_or_default();
+    let mut metadata = hint.map(|hint| hint.metadata()).transpose()?.unwrap_or_default();
     // A key without a value differs from one with an empty value, and Arrow has only the latter.
-    let present = key_values.iter().filter(|entry| entry.key != hint::KEY);
-    metadata.extend(present.filter_map(|entry| Some((entry.key.clone(), entry.value.clone()?))));
+    metadata.try_reserve(key_values.len())?;
+    for entry in key_values.iter().filter(|entry| entry.key != hint::KEY) {
+        if let Some(value) = &entry.value {
+            metadata.insert(memory::text(&entry.key)?, memory::text(value)?);
+        }
+    }
     let schema = Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata));
     Ok(Mapping { schema, shapes })
 }

@@ -79,14 +79,17 @@ impl Bitmap {
     }
 
     /// The bits as bytes, the first in the lowest; those beyond the length are 0.
-    pub(crate) fn to_bytes(&self, range: std::ops::Range<usize>) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(range.len().div_ceil(64) * 8);
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(crate) fn to_bytes(&self, range: std::ops::Range<usize>) -> Result<Vec<u8>> {
+        let mut bytes = memory::vec_for(range.len().div_ceil(64) * 8)?;
         for at in range.clone().step_by(64) {
             let n = (range.end - at).min(64);
             bytes.extend_from_slice(&(self.word_at(at) & (u64::MAX >> (64 - n))).to_le_bytes());
         }
         bytes.truncate(range.len().div_ceil(8));
-        bytes
+        Ok(bytes)
     }
 
     /// Appends the `n` lowest bits of `word`; `n` is at most 64.

@@ -127,8 +127,8 @@ impl Bloom {
             compression: BloomFilterCompression::Uncompressed,
             ..BloomFilterHeader::default()
         };
-        header.write(out);
-        memory::room(out, self.len())?;
+        memory::room(out, BloomLayout::HEADER_BYTES + self.len())?;
+        header.write(out)?;
         for block in &self.blocks {
             block.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
         }

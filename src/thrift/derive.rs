@@ -46,7 +46,7 @@ macro_rules! thrift {
         }
 
         impl $crate::thrift::Write for $Name {
-            fn write(&self, out: &mut Vec<u8>) {
+            fn write(&self, out: &mut Vec<u8>) -> $crate::Result<()> {
                 #[allow(unused_mut, reason = "a struct may have no fields")]
                 let mut last = 0;
                 $(
@@ -57,13 +57,13 @@ macro_rules! thrift {
                                 @value reader header $Type $(as $how)?
                             );
                             Ok($crate::thrift::derive::thrift!(@some $need value) == self.$field)
-                        });
+                        })?;
                     if !kept {
                         $crate::thrift::derive::thrift!(@write $need $id self.$field, last, out);
                     }
                 )*
-                self.unknown.write(&[$($id),*], &mut last, out);
-                out.push($crate::thrift::wire::STOP);
+                self.unknown.write(&[$($id),*], &mut last, out)?;
+                $crate::memory::push(out, $crate::thrift::wire::STOP)
             }
         }
     };
@@ -91,10 +91,10 @@ macro_rules! thrift {
         }
 
         impl $crate::thrift::Write for $Name {
-            fn write(&self, out: &mut Vec<u8>) {
+            fn write(&self, out: &mut Vec<u8>) -> $crate::Result<()> {
                 let mut last = 0;
                 $($crate::thrift::derive::thrift!(@write $need $id self.$field, last, out);)*
-                out.push($crate::thrift::wire::STOP);
+                $crate::memory::push(out, $crate::thrift::wire::STOP)
             }
         }
     };
@@ -226,7 +226,7 @@ macro_rules! thrift {
         }
 
         impl $crate::thrift::Write for $Name {
-            fn write(&self, out: &mut Vec<u8>) {
+            fn write(&self, out: &mut Vec<u8>) -> $crate::Result<()> {
                 let mut last = 0;
                 match self {
                     $($crate::thrift::derive::thrift!(@pattern member $Member $(($Type))?) => {
@@ -234,9 +234,9 @@ macro_rules! thrift {
                             @write_member $id last out $(member $Type)?
                         );
                     })+
-                    Self::Unrecognized(unknown) => unknown.write(&[], &mut last, out),
+                    Self::Unrecognized(unknown) => unknown.write(&[], &mut last, out)?,
                 }
-                out.push($crate::thrift::wire::STOP);
+                $crate::memory::push(out, $crate::thrift::wire::STOP)
             }
         }
 
@@ -332,8 +332,8 @@ macro_rules! thrift {
         }
 
         impl $crate::thrift::Write for $Name {
-            fn write(&self, out: &mut Vec<u8>) {
-                i32::from(*self).write(out);
+            fn write(&self, out: &mut Vec<u8>) -> $crate::Result<()> {
+                i32::from(*self).write(out)
             }
         }
     };
@@ -503,7 +503,7 @@ macro_rules! thrift {
     // that to the struct around it.
     (@lossy open $reader:ident $header:ident $before:ident $value:ident) => {
         if $reader.take_lossy() {
-            $value.unknown.push($header, $reader.since($before));
+            $value.unknown.push($header, $reader.since($before))?;
         }
     };
     (@lossy closed $reader:ident $header:ident $before:ident $value:ident) => {
@@ -523,16 +523,16 @@ macro_rules! thrift {
 
     (@write optional $id:literal $self:ident.$field:ident, $last:ident, $out:ident) => {
         if let Some(value) = &$self.$field {
-            $crate::thrift::Write::write_field(value, $id, &mut $last, $out);
+            $crate::thrift::Write::write_field(value, $id, &mut $last, $out)?;
         }
     };
     (@write omittable $id:literal $self:ident.$field:ident, $last:ident, $out:ident) => {
         if !$self.$field.is_empty() {
-            $crate::thrift::Write::write_field(&$self.$field, $id, &mut $last, $out);
+            $crate::thrift::Write::write_field(&$self.$field, $id, &mut $last, $out)?;
         }
     };
     (@write $need:ident $id:literal $self:ident.$field:ident, $last:ident, $out:ident) => {
-        $crate::thrift::Write::write_field(&$self.$field, $id, &mut $last, $out)
+        $crate::thrift::Write::write_field(&$self.$field, $id, &mut $last, $out)?
     };
 
     (@member $reader:ident $Member:ident ($Type:ty)) => {
@@ -547,10 +547,10 @@ macro_rules! thrift {
     (@pattern $name:ident $Member:ident) => { Self::$Member };
 
     (@write_member $id:literal $last:ident $out:ident $member:ident $Type:ty) => {
-        $crate::thrift::Write::write_field($member, $id, &mut $last, $out)
+        $crate::thrift::Write::write_field($member, $id, &mut $last, $out)?
     };
     (@write_member $id:literal $last:ident $out:ident) => {
-        $crate::thrift::empty_struct_field($id, &mut $last, $out)
+        $crate::thrift::empty_struct_field($id, &mut $last, $out)?
     };
 }
 pub(crate) use thrift;

@@ -106,9 +106,12 @@ pub trait Thrift: Write {
 
     /// The bytes of the value. What was read from a file is written as it was there, with fields
     /// that are not known.
+    ///
+    /// # Panics
+    /// If the system has no memory for them.
     fn to_thrift(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        self.write(&mut out);
+        self.write(&mut out).expect("the system has memory");
         out
     }
 }

@@ -56,7 +56,7 @@ fn error<T: for<'a> Read<'a> + std::fmt::Debug>(bytes: &[u8]) -> Error {
 
 fn written(value: &impl Write) -> Vec<u8> {
     let mut out = Vec::new();
-    value.write(&mut out);
+    value.write(&mut out).unwrap();
     out
 }
 

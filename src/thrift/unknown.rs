@@ -6,6 +6,7 @@ use super::read::{Field, ThriftReader};
 use super::wire;
 use super::write::field_header;
 use crate::error::Result;
+use crate::memory;
 
 /// The unknown fields of a struct, or the unknown member of a union, kept so that they can be
 /// written back.
@@ -41,12 +42,12 @@ impl Unknown {
     }
 
     /// The first of the fields, without its contents, as a bool.
-    pub(crate) fn first_alone(&self) -> Self {
+    pub(crate) fn first_alone(&self) -> Result<Self> {
         let mut first = Self::default();
         if let Some(field) = self.fields().next() {
-            first.push(Field { id: field.id, ty: wire::TRUE }, &[]);
+            first.push(Field { id: field.id, ty: wire::TRUE }, &[])?;
         }
-        first
+        Ok(first)
     }
 
     /// The fields, in the order in which they were read.
@@ -66,19 +67,18 @@ impl Unknown {
 
     /// Keeps a field with this payload, which is whole.
     #[cold]
-    pub(crate) fn push(&mut self, field: Field, payload: &[u8]) {
+    pub(crate) fn push(&mut self, field: Field, payload: &[u8]) -> Result<()> {
         let kept = self.0.get_or_insert_default();
         // No id is the successor of itself: this asks for the long form.
         let mut last = field.id;
-        field_header(field.id, field.ty, &mut last, kept);
-        kept.extend_from_slice(payload);
+        field_header(field.id, field.ty, &mut last, kept)?;
+        memory::append(kept, payload)
     }
 
     /// Appends the fields but those with an id in `known`.
-    pub(crate) fn write(&self, known: &[i16], last: &mut i16, out: &mut Vec<u8>) {
-        for field in self.fields().filter(|field| !known.contains(&field.id)) {
-            field.write(last, out);
-        }
+    pub(crate) fn write(&self, known: &[i16], last: &mut i16, out: &mut Vec<u8>) -> Result<()> {
+        let mut unknown = self.fields().filter(|field| !known.contains(&field.id));
+        unknown.try_for_each(|field| field.write(last, out))
     }
 
     /// Appends the field `id` as it was read, if it was kept and `same` finds that its value is
@@ -90,17 +90,17 @@ impl Unknown {
         last: &mut i16,
         out: &mut Vec<u8>,
         same: impl Fn(&mut ThriftReader<'_>, Field) -> Result<bool>,
-    ) -> bool {
+    ) -> Result<bool> {
         let kept = self.fields().filter(|field| field.id == id).last();
         let Some(field) = kept else {
-            return false;
+            return Ok(false);
         };
         let mut reader = ThriftReader::new(field.payload);
         if !same(&mut reader, Field { id, ty: field.ty }).unwrap_or(false) {
-            return false;
+            return Ok(false);
         }
-        field.write(last, out);
-        true
+        field.write(last, out)?;
+        Ok(true)
     }
 }
 
@@ -110,15 +110,14 @@ impl ThriftReader<'_> {
     pub(crate) fn keep(&mut self, field: Field, unknown: &mut Unknown) -> Result<()> {
         let before = self.rest();
         self.skip(field.ty)?;
-        unknown.push(field, self.since(before));
-        Ok(())
+        unknown.push(field, self.since(before))
     }
 }
 
 impl UnknownField<'_> {
-    fn write(&self, last: &mut i16, out: &mut Vec<u8>) {
-        field_header(self.id, self.ty, last, out);
-        out.extend_from_slice(self.payload);
+    fn write(&self, last: &mut i16, out: &mut Vec<u8>) -> Result<()> {
+        field_header(self.id, self.ty, last, out)?;
+        memory::append(out, self.payload)
     }
 }
 

@@ -94,7 +94,7 @@ impl PageEncryptor<'_> {
             self.add(0..first_data_page, Module::DictionaryPageHeader, Module::DictionaryPage)?;
         }
         let encrypted_first = self.out.len();
-        let mut lens = Vec::with_capacity(pages);
+        let mut lens = memory::vec_for(pages)?;
         for (i, page) in index.page_locations.iter().enumerate() {
             let before = self.out.len();
             let start = at(page.offset);
@@ -160,11 +160,11 @@ impl ModuleSealer {
         })?;
         header.crc = has_checksum.then(|| crc32fast::hash(&self.body).cast_signed());
         self.header.clear();
-        header.write(&mut self.header);
+        header.write(&mut self.header)?;
         let before = out.len();
         encryptor.seal(modules.0, &self.header, out)?;
         let header_len = out.len() - before;
-        out.extend_from_slice(&self.body);
+        memory::append(out, &self.body)?;
         Ok(header_len)
     }
 }
@@ -238,7 +238,7 @@ pub(super) fn column_metadata(
     if protection.has_own_key() || file.has_plaintext_footer() {
         let meta = chunk.meta_data.take().unwrap_or_default();
         let (mut plain, mut module) = (Vec::new(), Vec::new());
-        meta.write(&mut plain);
+        meta.write(&mut plain)?;
         encryptor.seal(Module::ColumnMetaData, &plain, &mut module)?;
         chunk.encrypted_column_metadata = Some(module);
         chunk.meta_data = file.has_plaintext_footer().then(|| stripped(meta));

@@ -19,6 +19,7 @@ use super::row_group::EncodedRowGroup;
 use crate::crypt::FileEncryptor;
 use crate::error::{Error, Result};
 use crate::format::{ColumnChunk, RowGroup, SortingColumn};
+use crate::memory;
 
 /// A file as far as it is assembled: its length, and the metadata of the bytes so far.
 #[derive(Default)]
@@ -93,16 +94,16 @@ impl FileAssembler {
         }
         for mut chunk in row_group.chunks {
             self.len += open.place(&mut chunk, self.len)?;
-            open.indexes.push(Indexes::take_from(&mut chunk));
-            out.append(&mut chunk.bytes);
+            memory::push(&mut open.indexes, Indexes::take_from(&mut chunk))?;
+            memory::extend(&mut out, std::mem::take(&mut chunk.bytes))?;
         }
         if open.columns.len() == layout.row_groups.leaves.len()
             && let Some(open) = self.open.take()
         {
             let (placed, report, indexes) = open.end(ordinal, row_group.sorting)?;
-            self.indexes.push(indexes);
-            self.row_groups.push(placed);
-            self.reports.push(report);
+            memory::push(&mut self.indexes, indexes)?;
+            memory::push(&mut self.row_groups, placed)?;
+            memory::push(&mut self.reports, report)?;
         }
         Ok(out)
     }
@@ -134,7 +135,7 @@ impl FileAssembler {
     /// often.
     pub(crate) fn side_footer(&self, layout: &FileLayout) -> Result<Bytes> {
         let rows = self.reports.iter().map(|row_group| row_group.rows).sum();
-        let mut metadata = layout.metadata(rows, self.row_groups.clone())?;
+        let mut metadata = layout.metadata(rows, memory::cloned(&self.row_groups)?)?;
         state_paths(&mut metadata, &layout.row_groups.leaves, layout.options.path_in_schema);
         let encryptor = self.encryptor.as_ref();
         let mut out = magic(encryptor).to_vec();
@@ -177,8 +178,8 @@ impl OpenRowGroup {
     /// Notes the next chunk, whose first byte is at `at` of the file, and returns its bytes.
     fn place(&mut self, chunk: &mut EncodedChunk, at: u64) -> Result<u64> {
         let column = self.columns.len();
-        self.columns.push(chunk.place(signed(at)?));
-        self.reports.push(chunk.report.clone());
+        memory::push(&mut self.columns, chunk.place(signed(at)?))?;
+        memory::push(&mut self.reports, chunk.report.clone())?;
         self.uncompressed += chunk.meta_data.total_uncompressed_size;
         self.compressed += chunk.meta_data.total_compressed_size;
         if let (None, Some(sorted), Ok(column_idx)) =

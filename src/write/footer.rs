@@ -144,11 +144,10 @@ impl IndexWriter<'_> {
         encryptor: Option<&ChunkEncryptor>,
     ) -> Result<()> {
         let Some(encryptor) = encryptor else {
-            index.write(self.out);
-            return Ok(());
+            return index.write(self.out);
         };
         self.plain.clear();
-        index.write(&mut self.plain);
+        index.write(&mut self.plain)?;
         encryptor.seal(module, &self.plain, self.out)
     }
 }
@@ -197,23 +196,22 @@ pub(crate) fn footer(
     match encryptor {
         Some(encryptor) if encryptor.has_plaintext_footer() => {
             let mut plain = Vec::new();
-            metadata.write(&mut plain);
-            out.extend_from_slice(&plain);
+            metadata.write(&mut plain)?;
+            memory::append(out, &plain)?;
             encryptor.sign(&plain, out)?;
         }
         Some(encryptor) => {
             let mut plain = Vec::new();
-            metadata.write(&mut plain);
-            encryptor.crypto_metadata().write(out);
+            metadata.write(&mut plain)?;
+            encryptor.crypto_metadata().write(out)?;
             encryptor.footer(&plain, out)?;
         }
-        None => metadata.write(out),
+        None => metadata.write(out)?,
     }
     let len = u32::try_from(out.len() - start)
         .map_err(|_| Error::usage("a footer of more than 4 GiB; write fewer row groups"))?;
-    out.extend_from_slice(&len.to_le_bytes());
-    out.extend_from_slice(magic(encryptor));
-    Ok(())
+    memory::append(out, &len.to_le_bytes())?;
+    memory::append(out, magic(encryptor))
 }
 
 /// Encrypts the metadata of the chunks that are encrypted, and states in the footer how.

@@ -39,7 +39,7 @@ impl GeoKey<'_> {
         let value = made?.to_json();
         if let Some(key_values) = &mut metadata.key_value_metadata {
             key_values.retain(|pair| pair.key != GeoMetadata::KEY);
-            change_hint_metadata(key_values, GeoMetadata::KEY, Some(&value));
+            change_hint_metadata(key_values, GeoMetadata::KEY, Some(&value))?;
             key_values.push(KeyValue::new(GeoMetadata::KEY, value));
         }
         Ok(())

@@ -98,34 +98,34 @@ impl GivenLeaf {
             let physical = leaf.physical;
             return wrong(&format_args!("values of {found} cannot be stored as {physical}"));
         }
-        self.append(leaf, entries, n);
-        Ok(())
+        self.append(leaf, entries, n)
     }
 
-    fn append(&mut self, leaf: &Leaf, entries: &GivenEntries<'_>, n: usize) {
+    fn append(&mut self, leaf: &Leaf, entries: &GivenEntries<'_>, n: usize) -> Result<()> {
         let add = |levels: &[u16], max: u16, planes: &mut LevelBitPlanes| {
             let mut buffer = LevelBuffer::default();
             match levels.first() {
-                _ if max == 0 => buffer.push_run(0, n),
+                _ if max == 0 => buffer.push_run(0, n)?,
                 Some(first) if levels.iter().all(|level| level == first) => {
-                    buffer.push_run(*first, n);
+                    buffer.push_run(*first, n)?;
                 }
-                _ => buffer.push_slice(levels),
+                _ => buffer.push_slice(levels)?,
             }
             match buffer.uniform() {
                 Some(level) => planes.push_run(level, n),
                 None => planes.push_levels(levels),
             }
-            buffer
+            Ok::<_, Error>(buffer)
         };
-        let def = add(entries.definition_levels, leaf.max_def, &mut self.levels.def);
-        let rep = add(entries.repetition_levels, leaf.max_rep, &mut self.levels.rep);
-        self.column.levels.append(def, rep);
+        let def = add(entries.definition_levels, leaf.max_def, &mut self.levels.def)?;
+        let rep = add(entries.repetition_levels, leaf.max_rep, &mut self.levels.rep)?;
+        self.column.levels.append(def, rep)?;
         let array = entries.values.clone();
         if !array.is_empty() {
             let slots = std::iter::once(0..array.len()).collect();
             self.column.parts.push(ArrayPart { array, nulls: None, slots });
         }
+        Ok(())
     }
 
     /// Checks which entries follow one another, and returns the leaf and its levels.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
 
 use super::context::EncoderContext;
 use super::geo_key::GeoKey;
@@ -13,10 +13,11 @@ use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;
 use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
+use crate::memory;
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
     binary_of_size_0, change_hint_metadata, check_nesting, element_of, from_arrow, is_empty_group,
-    to_arrow,
+    schema_like, to_arrow,
 };
 use crate::stats::order::ValueOrder;
 use crate::variant::{VariantArray, VariantPlaces, VariantShape, VariantShredding};
@@ -54,7 +55,7 @@ impl FileLayout {
                 })
             })
         });
-        let variants = variants.collect::<Result<Vec<_>>>()?;
+        let variants = memory::try_collected(variants)?;
         let mut layout = Self::shredded(schema, variants, options)?;
         let is_inferred =
             |(_, of): &&(String, VariantShredding)| matches!(of, VariantShredding::Infer(_));
@@ -80,12 +81,11 @@ impl FileLayout {
         };
         let fields = schema.fields().iter().zip(&variants);
         let fields = fields.map(|(field, places)| places.field(field, &shredded));
-        let stored =
-            ArrowSchema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone());
+        let stored = schema_like(&schema, fields)?;
         let written = from_arrow(&stored, &mapping)?;
         let mut layout =
             Self::with_schema(stored.into(), written.schema, written.key_values, options)?;
-        layout.variants.clone_from(&variants);
+        layout.variants = memory::cloned(&variants)?;
         let row_groups = Arc::get_mut(&mut layout.row_groups).expect("it is not shared yet");
         let changed = schema.fields().iter().zip(&variants).map(|(field, places)| {
             let known = places.all();
@@ -98,7 +98,7 @@ impl FileLayout {
                 Ok(shape.filter(is_other).cloned())
             })
         });
-        row_groups.variants = changed.collect::<Result<_>>()?;
+        row_groups.variants = memory::try_collected(changed)?;
         row_groups.arrow = schema;
         check_shredded(row_groups)?;
         Ok(layout)
@@ -170,8 +170,7 @@ impl FileLayout {
     ) -> Result<Self> {
         let natural = ArrowOptions::new().with_hint(false);
         let mapping = to_arrow(&schema, &[], &Projection::all(), &natural)?;
-        let leaves =
-            (0..schema.leaves_len()).map(|i| schema.leaf(i)).collect::<Result<Vec<_>>>()?;
+        let leaves = schema.leaves()?;
         if mapping.shapes.len() != arrow.fields().len() {
             return Err(Error::usage(format_args!(
                 "the batches have {} columns, the Parquet schema {}",
@@ -193,12 +192,12 @@ impl FileLayout {
             }
         }
         let context = EncoderContext::new(options.memory / POOL_SHARE);
-        let mut tops = Vec::with_capacity(leaves.len());
+        let mut tops = memory::vec_for(leaves.len())?;
         for (top, shape) in mapping.shapes.iter().enumerate() {
             shape.for_each_leaf(&mut |_, _| tops.push(top));
         }
-        let beside_tops: Vec<_> = leaves.iter().cloned().zip(tops).collect();
-        let sorting = CheckedSortOrder::new(&options.sort_order, &beside_tops)?;
+        let sorting =
+            CheckedSortOrder::new(&options.sort_order, leaves.iter().zip(tops.iter().copied()))?;
         let encryption = options.encryption.as_ref();
         let protections =
             encryption.map(|encryption| encryption.protections(&leaves)).transpose()?;
@@ -232,11 +231,11 @@ impl FileLayout {
     /// # Errors
     /// `Usage` if there are more rows than the format allows.
     pub(super) fn metadata(&self, rows: u64, row_groups: Vec<RowGroup>) -> Result<FileMetaData> {
-        let mut key_values = self.key_values.clone();
+        let mut key_values = KeyValue::copied_all(&self.key_values)?;
         for pair in &self.options.key_values {
             key_values.retain(|old| old.key != pair.key);
-            change_hint_metadata(&mut key_values, &pair.key, pair.value.as_deref());
-            key_values.push(pair.clone());
+            change_hint_metadata(&mut key_values, &pair.key, pair.value.as_deref())?;
+            memory::push(&mut key_values, pair.copied()?)?;
         }
         let leaves = self.row_groups.leaves.iter().zip(&self.row_groups.settings);
         let orders = leaves.map(|(leaf, settings)| {
@@ -244,12 +243,12 @@ impl FileLayout {
         });
         let mut metadata = FileMetaData {
             version: 2,
-            schema: self.schema.elements().collect(),
+            schema: memory::collected(self.schema.elements())?,
             num_rows: i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?,
             row_groups,
             key_value_metadata: (!key_values.is_empty()).then_some(key_values),
             created_by: Some(self.options.created_by.clone()),
-            column_orders: Some(orders.collect()),
+            column_orders: Some(memory::collected(orders)?),
             ..FileMetaData::default()
         };
         if let Some(geo) = &self.options.geo {

@@ -13,6 +13,7 @@ use crate::encoding::readers::{TargetReader, ValueType};
 use crate::error::{Error, Result};
 use crate::format::{Encoding, KeyValue};
 use crate::geo::GeoOptions;
+use crate::memory;
 use crate::page::PageVersion;
 use crate::schema::{Leaf, Schema};
 use crate::variant::{VariantPlaces, VariantShredding};
@@ -477,7 +478,7 @@ impl WriteOptions {
         &self,
         schema: &ArrowSchema,
     ) -> Result<Vec<VariantPlaces<(String, VariantShredding)>>> {
-        let mut found = vec![false; self.shredding.len()];
+        let mut found = memory::filled(false, self.shredding.len())?;
         let mut of = |path: &str, _: &Field, _: Option<&Field>| {
             let mut shredding = None;
             for ((pattern, of), found) in self.shredding.iter().zip(&mut found) {
@@ -490,7 +491,7 @@ impl WriteOptions {
         };
         let fields = schema.fields().iter();
         let out = fields.map(|field| VariantPlaces::find(field, None, &mut of));
-        let out = out.collect::<Result<_>>()?;
+        let out = memory::try_collected(out)?;
         let missing = self.shredding.iter().zip(found);
         let missing = missing.map(|((pattern, _), found)| (pattern, found));
         match missing.into_iter().find(|(pattern, found)| !found && *pattern != "*") {
@@ -538,9 +539,8 @@ impl WriteOptions {
                 "content-defined chunking needs a largest page that is larger than the smallest",
             ));
         }
-        let leaves: Vec<Leaf> =
-            (0..schema.leaves_len()).map(|i| schema.leaf(i)).collect::<Result<_>>()?;
-        let mut settings: Vec<LeafSettings> = leaves.iter().map(|_| self.of_profile()).collect();
+        let leaves = schema.leaves()?;
+        let mut settings = memory::filled(self.of_profile(), leaves.len())?;
         for (pattern, column) in &self.columns {
             let mut found = false;
             for (leaf, settings) in leaves.iter().zip(&mut settings) {

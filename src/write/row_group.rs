@@ -15,6 +15,7 @@ use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;
 use crate::error::Result;
 use crate::format::{ColumnChunk, SortingColumn};
+use crate::memory;
 use crate::schema::{Leaf, Shape};
 use crate::variant::{VariantArray, VariantPlaces, VariantShape};
 
@@ -59,7 +60,10 @@ pub(crate) trait ShreddedRows: Send + Sync {
     fn rows(&self) -> usize;
 
     /// The units of work, each with its leaves.
-    fn columns(&self, layout: &RowGroupLayout) -> Vec<BatchColumn>;
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    fn columns(&self, layout: &RowGroupLayout) -> Result<Vec<BatchColumn>>;
 
     /// Bytes of a column, by which the heaviest are encoded first.
     fn column_bytes(&self, column: usize) -> u64;
@@ -88,9 +92,17 @@ pub(crate) fn encode_leaf(
 }
 
 impl PendingRowGroup {
-    pub(crate) fn push(&mut self, batch: RecordBatch) {
+    /// Appends the rows of a batch.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        let columns = batch.num_columns();
+        let known = self.column_bytes.len();
+        memory::room(&mut self.column_bytes, columns.saturating_sub(known))?;
+        memory::room(&mut self.batches, 1)?;
         self.rows += batch.num_rows();
-        self.column_bytes.resize(batch.num_columns(), 0);
+        self.column_bytes.resize(columns, 0);
         self.memory += level_bytes(&batch);
         let fields = batch.schema_ref().fields();
         for ((sum, column), field) in self.column_bytes.iter_mut().zip(batch.columns()).zip(fields)
@@ -101,6 +113,7 @@ impl PendingRowGroup {
             self.memory += if has_variant(field) { 2 * bytes } else { bytes };
         }
         self.batches.push(batch);
+        Ok(())
     }
 
     /// Notes that these are not the first rows of their row group, and the row before them.
@@ -133,20 +146,15 @@ impl ShreddedRows for PendingRowGroup {
     }
 
     /// The columns of the batches.
-    fn columns(&self, layout: &RowGroupLayout) -> Vec<BatchColumn> {
+    fn columns(&self, layout: &RowGroupLayout) -> Result<Vec<BatchColumn>> {
         let mut first = 0;
-        layout
-            .shapes
-            .iter()
-            .enumerate()
-            .map(|(column, shape)| {
-                let mut leaves = 0;
-                shape.for_each_leaf(&mut |_, _| leaves += 1);
-                let range = first..first + leaves;
-                first += leaves;
-                BatchColumn { column, leaves: range }
-            })
-            .collect()
+        memory::collected(layout.shapes.iter().enumerate().map(|(column, shape)| {
+            let mut leaves = 0;
+            shape.for_each_leaf(&mut |_, _| leaves += 1);
+            let range = first..first + leaves;
+            first += leaves;
+            BatchColumn { column, leaves: range }
+        }))
     }
 
     fn column_bytes(&self, column: usize) -> u64 {
@@ -158,7 +166,7 @@ impl ShreddedRows for PendingRowGroup {
     /// they are.
     fn shred(&self, layout: &RowGroupLayout, column: &BatchColumn) -> Result<Vec<LeafColumn>> {
         let leaves = &layout.leaves[column.leaves.clone()];
-        let mut out: Vec<LeafColumn> = leaves.iter().map(LeafColumn::new).collect();
+        let mut out: Vec<LeafColumn> = memory::collected(leaves.iter().map(LeafColumn::new))?;
         let shape = &layout.shapes[column.column];
         if let Some(sorting) = &layout.sorting
             && sorting.is_checked_with(column.column)

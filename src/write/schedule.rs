@@ -11,6 +11,7 @@ use arrow_array::RecordBatch;
 use super::options::WriteOptions;
 use super::row_group::{PendingRowGroup, ShreddedRows, batch_bytes, level_bytes};
 use crate::bytes::saturated;
+use crate::error::Result;
 
 /// The next action.
 pub(crate) enum WriteStep {
@@ -86,43 +87,51 @@ impl WriteSchedule {
 
     /// The next step, while at most `max_in_flight` row groups are to be encoded beside the rows
     /// that are held.
-    pub(crate) fn next(&mut self, max_in_flight: usize) -> WriteStep {
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory for the list of the rows.
+    pub(crate) fn next(&mut self, max_in_flight: usize) -> Result<WriteStep> {
         if self.in_flight.len() > max_in_flight {
-            return WriteStep::Wait;
+            return Ok(WriteStep::Wait);
         }
         loop {
             if let Some(spilled) = &self.spilled {
                 if spilled.largest_leaf >= self.memory / LEAF_SHARE {
-                    return self.encode();
+                    return Ok(self.encode());
                 }
                 if self.pending.memory() >= self.memory / HELD_SHARE {
-                    return self.spill();
+                    return Ok(self.spill());
                 }
             }
-            let Some(rest) = self.rest.take() else { return WriteStep::Done };
+            let Some(rest) = self.rest.take() else { return Ok(WriteStep::Done) };
             let left = rest.num_rows();
             let Some(take) = self.rows_to_take(&rest) else {
                 self.rest = Some(rest);
-                return WriteStep::Wait;
+                return Ok(WriteStep::Wait);
             };
-            if take > 0 {
-                self.pending.push(rest.slice(0, take));
-            }
             // A slice holds the buffers of the whole batch, even if it has no row.
             self.rest = (take < left).then(|| rest.slice(take, left - take));
+            match take {
+                0 => {}
+                _ if take == left => self.pending.push(rest)?,
+                _ => self.pending.push(rest.slice(0, take))?,
+            }
             if take < left || self.rows_pending() >= self.max_rows {
-                return self.encode();
+                return Ok(self.encode());
             }
         }
     }
 
     /// Like [`WriteSchedule::next`], if no row is to be held, and no row group to be encoded.
-    pub(crate) fn flush(&mut self) -> WriteStep {
-        match (self.rows_pending(), self.in_flight.is_empty()) {
+    ///
+    /// # Errors
+    /// As [`WriteSchedule::next`].
+    pub(crate) fn flush(&mut self) -> Result<WriteStep> {
+        Ok(match (self.rows_pending(), self.in_flight.is_empty()) {
             (1.., _) => self.encode(),
             (0, false) => WriteStep::Wait,
             (0, true) => WriteStep::Done,
-        }
+        })
     }
 
     fn encode(&mut self) -> WriteStep {
@@ -329,7 +338,7 @@ mod tests {
     use arrow_array::Int64Array;
 
     use super::*;
-    use crate::error::{Error, Result};
+    use crate::error::Error;
     use crate::write::{SpillFile, SpillStore};
 
     #[test]
@@ -341,7 +350,7 @@ mod tests {
             let mut schedule = WriteSchedule::new(&options);
             schedule.push(RecordBatch::try_from_iter([("n", Arc::new(column) as _)]).unwrap());
             for next in [|schedule: &mut WriteSchedule| schedule.next(9), WriteSchedule::flush] {
-                while let WriteStep::Encode(rows) = next(&mut schedule) {
+                while let Ok(WriteStep::Encode(rows)) = next(&mut schedule) {
                     drop(rows);
                 }
             }
@@ -353,9 +362,10 @@ mod tests {
     fn row_groups(options: &WriteOptions, max_in_flight: usize, batches: &[i64]) -> Vec<usize> {
         let mut schedule = WriteSchedule::new(options);
         let (mut sizes, mut spilled) = (Vec::new(), 0);
-        let mut run = |schedule: &mut WriteSchedule, next: &dyn Fn(&mut WriteSchedule) -> _| {
+        let mut run = |schedule: &mut WriteSchedule,
+                       next: &dyn Fn(&mut WriteSchedule) -> Result<_>| {
             loop {
-                match next(schedule) {
+                match next(schedule).unwrap() {
                     WriteStep::Encode(rows) => {
                         sizes.push(std::mem::take(&mut spilled) + rows.rows());
                     }

@@ -54,7 +54,7 @@ impl LeafColumn {
 /// `Usage` if a required node is null; `Unsupported` if an array does not match its shape.
 pub(super) fn shred(array: &ArrayRef, shape: &Shape, leaves: &mut [LeafColumn]) -> Result<()> {
     let mut shredder = Shredder { leaves, next: 0 };
-    shredder.node(array, shape, Stream::rows(array.len()))
+    shredder.node(array, shape, Stream::rows(array.len())?)
 }
 
 struct Shredder<'a> {
@@ -64,7 +64,6 @@ struct Shredder<'a> {
 }
 
 /// Level entries that go down the tree.
-#[derive(Clone)]
 struct Stream {
     def: LevelBuffer,
     rep: LevelBuffer,
@@ -79,12 +78,23 @@ struct Stream {
 }
 
 impl Stream {
-    fn rows(n: usize) -> Self {
+    fn rows(n: usize) -> Result<Self> {
         let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
-        def.push_run(0, n);
-        rep.push_run(0, n);
+        def.push_run(0, n)?;
+        rep.push_run(0, n)?;
         let slots = if n == 0 { Vec::new() } else { vec![Range { start: 0, end: n }] };
-        Self { def, rep, live: 0, slots, nulls: None }
+        Ok(Self { def, rep, live: 0, slots, nulls: None })
+    }
+
+    /// The same entries once more.
+    fn copied(&self) -> Result<Self> {
+        Ok(Self {
+            def: self.def.copied()?,
+            rep: self.rep.copied()?,
+            live: self.live,
+            slots: memory::cloned(&self.slots)?,
+            nulls: self.nulls.clone(),
+        })
     }
 
     /// Whether every entry is live.
@@ -120,12 +130,12 @@ impl Stream {
         let live = self.live + 1;
         let mut def = LevelBuffer::default();
         match self.def.uniform() {
-            Some(_) if self.all_live() => def.push_run(live, self.def.len()),
-            Some(_) => def = self.def.clone(),
+            Some(_) if self.all_live() => def.push_run(live, self.def.len())?,
+            Some(_) => def = self.def,
             None => {
                 let levels = (0..self.def.len()).map(|i| self.def.level(i));
                 let levels = levels.map(|l| l + u16::from(l == self.live));
-                def.push_vec(memory::collected(levels)?);
+                def.push_vec(memory::collected(levels)?)?;
             }
         }
         Ok(Self { def, live, ..self })
@@ -142,7 +152,7 @@ impl Stream {
             LevelView::Mixed(levels) => Some(levels),
             LevelView::Uniform(_) => None,
             LevelView::Regular(period) => {
-                explicit = period.levels(0..n);
+                explicit = period.levels(0..n)?;
                 Some(&explicit[..])
             }
         };
@@ -159,7 +169,7 @@ impl Stream {
             Some(old) => raise_valid(old, this.live, &validity(nulls, &this.slots, 0)?)?,
         };
         let mut def = LevelBuffer::default();
-        def.push_vec(levels);
+        def.push_vec(levels)?;
         Ok(Self { def, rep: this.rep, live: this.live + 1, slots: this.slots, nulls: all })
     }
 
@@ -207,14 +217,14 @@ impl Stream {
             && let Some(period) = period(first, rep, lens.clone())
         {
             let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
-            def.push_run(live, total);
-            rep.push_regular(period, n);
+            def.push_run(live, total)?;
+            rep.push_regular(period, n)?;
             return Ok(Self { def, rep, live, slots, nulls: None });
         }
         let no_empty = empty == 0;
         let (def, reps) = this.element_levels(rep, lens, total, no_empty)?;
         let mut rep = LevelBuffer::default();
-        rep.push_vec(reps);
+        rep.push_vec(reps)?;
         Ok(Self { def, rep, live, slots, nulls: None })
     }
 
@@ -241,7 +251,7 @@ impl Stream {
         let old_rep = |i: usize| self.rep.level(i);
         if self.all_live() {
             if no_empty {
-                defs.push_run(live, total);
+                defs.push_run(live, total)?;
                 lens.enumerate().for_each(|(i, len)| begin(&mut reps, old_rep(i), len));
             } else {
                 let mut levels = memory::filled(live, total)?;
@@ -255,7 +265,7 @@ impl Stream {
                     }
                     entry += len.max(1);
                 }
-                defs.push_vec(levels);
+                defs.push_vec(levels)?;
             }
         } else {
             let mut levels = memory::vec_for(total)?;
@@ -272,7 +282,7 @@ impl Stream {
                     len => levels.resize(levels.len() + len, live),
                 }
             }
-            defs.push_vec(levels);
+            defs.push_vec(levels)?;
         }
         Ok((defs, reps))
     }
@@ -366,7 +376,7 @@ impl Shredder<'_> {
                     )));
                 }
                 for (child, shape) in array.columns().iter().zip(children) {
-                    self.node(child, shape, stream.clone())?;
+                    self.node(child, shape, stream.copied()?)?;
                 }
                 Ok(())
             }
@@ -437,13 +447,13 @@ impl Shredder<'_> {
         let straight = stream.all_live() && stream.slots.first().is_some_and(|s| s.len() == rows);
         let (slots, nulls) = if straight && optional && leaf.levels.max_def() == 1 {
             match &nulls {
-                None => leaf.levels.push_run(stream.live + 1, rows),
-                Some(nulls) => leaf.levels.push_validity(nulls.validity(), nulls.offset(), rows),
+                None => leaf.levels.push_run(stream.live + 1, rows)?,
+                Some(nulls) => leaf.levels.push_validity(nulls.validity(), nulls.offset(), rows)?,
             }
             (stream.slots, nulls)
         } else {
             let stream = present(&leaf.path, nulls.as_ref(), shape, stream)?;
-            leaf.levels.append(stream.def, stream.rep);
+            leaf.levels.append(stream.def, stream.rep)?;
             (stream.slots, stream.nulls)
         };
         if !slots.is_empty() {

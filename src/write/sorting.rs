@@ -83,14 +83,17 @@ impl CheckedSortOrder {
     /// # Errors
     /// `Usage` if there is none of a name, or two, or it is named twice; if it lies in a list, or
     /// its values have no order.
-    pub(crate) fn new(order: &SortOrder, leaves: &[(Leaf, usize)]) -> Result<Option<Self>> {
+    pub(crate) fn new<'l>(
+        order: &SortOrder,
+        leaves: impl Iterator<Item = (&'l Leaf, usize)> + Clone,
+    ) -> Result<Option<Self>> {
         let mut by: Vec<SortField> = Vec::with_capacity(order.columns.len());
         for SortColumn { path, descending, nulls_first } in &order.columns {
             let wrong = |what| {
                 Err(Error::usage(format_args!("rows cannot be sorted by \"{path}\": {what}")))
             };
-            let mut found =
-                leaves.iter().enumerate().filter(|(_, (leaf, _))| leaf.path.dotted() == *path);
+            let named = |(_, (leaf, _)): &(usize, (&Leaf, usize))| leaf.path.is_dotted(path);
+            let mut found = leaves.clone().enumerate().filter(named);
             let Some((column_idx, (leaf, top))) = found.next() else {
                 return wrong("there is no such column");
             };
@@ -114,7 +117,7 @@ impl CheckedSortOrder {
                 ..SortingColumn::default()
             };
             let names = leaf.path.names().iter().skip(1).map(|name| name.to_string()).collect();
-            by.push(SortField { column, top: *top, names, path: path.clone() });
+            by.push(SortField { column, top, names, path: path.clone() });
         }
         Ok((!by.is_empty()).then_some(Self { by, is_checked: order.is_checked }))
     }
@@ -175,8 +178,8 @@ impl CheckedSortOrder {
         let mut keys = Vec::with_capacity(self.by.len());
         for by in &self.by {
             let arrays: Vec<ArrayRef> =
-                batches.iter().map(|batch| by.array(batch)).collect::<Result<_>>()?;
-            let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+                memory::try_collected(batches.iter().map(|batch| by.array(batch)))?;
+            let arrays: Vec<&dyn Array> = memory::collected(arrays.iter().map(AsRef::as_ref))?;
             if !arrays.is_empty() {
                 keys.push(concat(&arrays)?);
             }
@@ -321,9 +324,9 @@ mod tests {
 
     fn sorting(schema: &Schema, columns: Vec<SortColumn>) -> Result<Option<CheckedSortOrder>> {
         let schema = from_arrow(schema, &FromArrowOptions::new()).unwrap().schema;
-        let leaves: Vec<(Leaf, usize)> =
-            (0..schema.leaves_len()).map(|i| (schema.leaf(i).unwrap(), i)).collect();
-        CheckedSortOrder::new(&SortOrder { columns, is_checked: true }, &leaves)
+        let leaves = schema.leaves().unwrap();
+        let order = SortOrder { columns, is_checked: true };
+        CheckedSortOrder::new(&order, leaves.iter().zip(0..))
     }
 
     #[test]

@@ -97,13 +97,13 @@ impl FileEncoder {
 
     fn run(
         &mut self,
-        mut next: impl FnMut(&mut WriteSchedule) -> WriteStep,
+        mut next: impl FnMut(&mut WriteSchedule) -> Result<WriteStep>,
     ) -> Result<Option<EncodedRowGroup>> {
         loop {
             if let Some(leaves) = self.next_unspilled()? {
                 return Ok(Some(leaves));
             }
-            match next(&mut self.schedule) {
+            match next(&mut self.schedule)? {
                 WriteStep::Encode(rows) => {
                     self.encoder.file.infer(rows.batches())?;
                     // The schedule counts the new one already.
@@ -112,7 +112,7 @@ impl FileEncoder {
                     match self.spilled.take() {
                         None => {
                             let layout = &self.encoder.file.row_groups;
-                            self.in_flight.begin(layout, Box::new(rows), encryption);
+                            self.in_flight.begin(layout, Box::new(rows), encryption)?;
                         }
                         Some(mut spilled) => {
                             spilled.push(rows, &self.encoder.threads.parallelism())?;
@@ -159,7 +159,7 @@ impl FileEncoder {
             return Ok(None);
         };
         let (layout, encryption) = (&self.encoder.file.row_groups, group.encryption.clone());
-        self.in_flight.begin(layout, Box::new(leaves), encryption);
+        self.in_flight.begin(layout, Box::new(leaves), encryption)?;
         let encoded = self.in_flight.next()?.ok_or_else(not_given_back)?;
         group.encoded += encoded.bytes();
         Ok(Some(encoded))

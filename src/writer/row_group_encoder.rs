@@ -112,10 +112,10 @@ impl RowGroupEncoder {
         let mut pending = PendingRowGroup::default();
         for batch in batches {
             self.file.check(batch)?;
-            pending.push(batch.clone());
+            pending.push(batch.clone())?;
         }
         let mut in_flight = InFlight::new(self.threads.clone());
-        in_flight.begin(&self.file.row_groups, Box::new(pending), None);
+        in_flight.begin(&self.file.row_groups, Box::new(pending), None)?;
         match in_flight.next()? {
             Some(row_group) => Ok(row_group),
             None => Err(Error::internal("a row group that was begun is given back")),

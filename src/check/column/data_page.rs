@@ -108,7 +108,7 @@ impl ColumnCheck<'_> {
             let truth = Truth { facts: &facts, nulls, distinct, is_whole: true };
             statistics::check_against(stated, order, &truth, scope, findings);
         }
-        self.tally.facts.merge(&facts, order);
+        self.tally.facts.merge(&facts, order)?;
         Ok(Some(facts))
     }
 

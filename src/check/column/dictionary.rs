@@ -7,6 +7,7 @@ use crate::check::kind::FindingKind as K;
 use crate::check::order::LeafOrder;
 use crate::check::values::{DictionaryValues, ValueBlock};
 use crate::error::Result;
+use crate::memory;
 use crate::page::PageMemory;
 
 impl ColumnCheck<'_> {
@@ -60,10 +61,11 @@ impl ColumnCheck<'_> {
         }
         let mut nans = Vec::new();
         if order.has_nan() {
+            memory::room(&mut nans, values.len())?;
             values.block().each(|value| nans.push(order.is_nan(value)));
         }
         let entries = file.budget.take_for("the entries of a dictionary", values.len() * 5)?;
-        let last_page = vec![0; values.len()];
+        let last_page = memory::filled(0, values.len())?;
         let memory = (memory, entries);
         let entries = CheckedDictionary { values, last_page, nans, is_distinct, _memory: memory };
         self.dictionary = Some(entries);

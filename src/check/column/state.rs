@@ -13,10 +13,11 @@ use crate::check::siblings::GroupLevels;
 use crate::check::sorting::SortedSlots;
 use crate::check::survey::ChunkSurvey;
 use crate::check::values::DictionaryValues;
-use crate::error::{Error, ErrorKind, LimitKind};
+use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::format::{ColumnMetaData, Encoding, PageHeader, PageType};
 use crate::geo::GeospatialCollector;
 use crate::limits::Reservation;
+use crate::memory;
 use crate::page::{PageMemory, PageOpener};
 use crate::schema::{Leaf, Physical};
 
@@ -130,14 +131,14 @@ impl CheckedDictionary {
         page: u32,
         times: u64,
         seen: &mut EntriesSeen,
-    ) -> bool {
+    ) -> Result<bool> {
         let at = index as usize;
-        let Some(last) = self.last_page.get_mut(at) else { return false };
+        let Some(last) = self.last_page.get_mut(at) else { return Ok(false) };
         if *last == 0 {
-            seen.new.push(index);
+            memory::push(&mut seen.new, index)?;
         }
         if *last != page {
-            seen.in_page.push(index);
+            memory::push(&mut seen.in_page, index)?;
             *last = page;
         }
         let bytes = self.values.byte_len_of(index).saturating_mul(times);
@@ -145,7 +146,7 @@ impl CheckedDictionary {
         if self.nans.get(at).copied().unwrap_or(false) {
             seen.nans += times;
         }
-        true
+        Ok(true)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::check::values::{ValueBlock, ValueDecoder, indices};
 use crate::encoding::rle::Run;
 use crate::error::Result;
 use crate::format::Encoding;
+use crate::memory;
 use crate::page::DataPage;
 use crate::schema::Physical;
 
@@ -73,7 +74,7 @@ impl ColumnCheck<'_> {
             }
             byte_len = byte_len.saturating_add(block.byte_len());
             if self.file.level == CheckLevel::Truth {
-                facts.add(block, &self.place.order);
+                facts.add(block, &self.place.order)?;
                 if let Some(of_page) = of_page {
                     of_page.add(block)?;
                 }
@@ -144,7 +145,7 @@ impl ColumnCheck<'_> {
                 if self.file.level == CheckLevel::Truth {
                     let order = &self.place.order;
                     dictionary.values.with_entries(&seen.in_page, |block| -> Result<()> {
-                        facts.widen(block, order);
+                        facts.widen(block, order)?;
                         of_page.as_mut().map_or(Ok(()), |of_page| of_page.add(block))
                     })?;
                     let number = Some(at.number);
@@ -191,13 +192,14 @@ impl ColumnCheck<'_> {
                     n
                 }
                 Run::Packed(packed) => {
+                    memory::room_for_vectors(&mut unpacked, packed.len() + 8)?;
                     packed.unpack(&mut unpacked);
                     1
                 }
             };
             left = left.saturating_sub(times * unpacked.len());
             for index in &unpacked {
-                if !dictionary.mark(*index, number, times as u64, &mut seen) {
+                if !dictionary.mark(*index, number, times as u64, &mut seen)? {
                     return Ok(Err(*index));
                 }
             }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, Field, SchemaRef};
 
 use super::rows::{Pruned, RowRange, prune, row_ranges};
 use crate::crypt::ChunkDecryptor;
@@ -19,7 +19,7 @@ use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use crate::read::page_cache::PageCache;
 use crate::read::variant::{Output, Outputs};
 use crate::read::wiring::ReadWiring;
-use crate::schema::{Projection, Shape, to_arrow};
+use crate::schema::{Projection, Shape, schema_like, to_arrow};
 use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
 
@@ -146,9 +146,8 @@ impl Footer {
             |range: &&RowRange| output_leaves == 0 && (leaves.is_empty() || range.is_proven());
         let bare_rows = ranges.iter().filter(is_bare).map(RowRange::count);
         let bare_rows = bare_rows.fold(0u64, u64::saturating_add);
-        let metadata = mapping.schema.metadata().clone();
-        let schema = ArrowSchema::new_with_metadata(outputs.fields, metadata);
-        let schema = with_virtual_columns(Arc::new(schema), &options.virtual_columns);
+        let schema = schema_like(&mapping.schema, outputs.fields)?;
+        let schema = with_virtual_columns(Arc::new(schema), &options.virtual_columns)?;
         Ok(Plan {
             shared: Arc::new(PlanState {
                 footer: self.clone(),
@@ -466,9 +465,9 @@ impl Plan {
     }
 }
 
-fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> SchemaRef {
+fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> Result<SchemaRef> {
     if columns.is_empty() {
-        return schema;
+        return Ok(schema);
     }
     let added = columns.iter().map(|column| match column {
         VirtualColumn::RowNumber { name } => Field::new(&**name, DataType::Int64, false),
@@ -477,8 +476,8 @@ fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> SchemaR
             Field::new(&**name, DataType::Utf8, true)
         }
     });
-    let fields = schema.fields().iter().cloned().chain(added.map(Arc::new)).collect::<Vec<_>>();
-    Arc::new(ArrowSchema::new_with_metadata(fields, schema.metadata().clone()))
+    let fields = schema.fields().iter().cloned().chain(added.map(Arc::new));
+    Ok(Arc::new(schema_like(&schema, fields)?))
 }
 
 /// Share of `bytes` that `rows` of `all` rows take, if all rows take the same.

@@ -53,31 +53,31 @@ impl ChunkAdditions {
         tally: &mut PartTally,
     ) -> Result<()> {
         if gaps.encoding_stats {
-            self.set_encoding_stats(&survey.encodings, tally);
+            self.set_encoding_stats(&survey.encodings, tally)?;
         }
         let replaces = gaps.replaces_bounds;
         if gaps.statistics || replaces {
             let stated = meta.statistics.clone().unwrap_or_default();
-            let before = encoded_len(&stated);
+            let before = encoded_len(&stated)?;
             let stated = statistics(stated, survey, target, replaces, max_bytes);
-            let added = encoded_len(&stated).saturating_sub(before);
+            let added = encoded_len(&stated)?.saturating_sub(before);
             if meta.statistics.as_ref() != Some(&stated) {
                 tally.add(FillPart::Statistics, 1, added);
                 self.statistics = Some(stated);
             }
         }
         if let Some(found) = survey.geospatial.clone().filter(|_| gaps.geospatial) {
-            tally.add(FillPart::Statistics, 1, encoded_len(&found));
+            tally.add(FillPart::Statistics, 1, encoded_len(&found)?);
             self.geospatial = Some(found);
         }
         if gaps.sizes {
             let stated = meta.size_statistics.clone().unwrap_or_default();
-            let before = encoded_len(&stated);
+            let before = encoded_len(&stated)?;
             let stated = sizes(stated, survey, target);
-            tally.add(FillPart::SizeStatistics, 1, encoded_len(&stated).saturating_sub(before));
+            tally.add(FillPart::SizeStatistics, 1, encoded_len(&stated)?.saturating_sub(before));
             self.sizes = Some(stated);
         }
-        self.add_indexes(survey, old, target, (gaps, max_bytes), tally);
+        self.add_indexes(survey, old, target, (gaps, max_bytes), tally)?;
         if let (Some(options), Some(hashes)) = (&gaps.bloom, &survey.hashes) {
             let mut bloom = Bloom::new(hashes.len(), options.fpp)?;
             hashes.iter().for_each(|hash| bloom.insert_hash(hash));
@@ -94,23 +94,31 @@ impl ChunkAdditions {
         &mut self,
         found: &[(PageType, Encoding, u64)],
         tally: &mut PartTally,
-    ) {
+    ) -> Result<()> {
         let stats = |(page_type, encoding, count): &(PageType, Encoding, u64)| {
             let count = i32::try_from(*count).ok()?;
             Some(PageEncodingStats { page_type: *page_type, encoding: *encoding, count })
         };
-        let Some(stats) = found.iter().map(stats).collect::<Option<Vec<_>>>() else { return };
+        let Some(stats) = found.iter().map(stats).collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
         if !stats.is_empty() {
-            let len = stats.iter().map(encoded_len).sum::<u64>() + LIST_HEAD;
+            let len = stats.iter().map(encoded_len).sum::<Result<u64>>()? + LIST_HEAD;
             tally.add(FillPart::EncodingStats, 1, len);
             self.encoding_stats = Some(stats);
         }
+        Ok(())
     }
 
     /// Sets the offset index.
-    pub(super) fn set_offset_index(&mut self, index: OffsetIndex, tally: &mut PartTally) {
-        tally.add(FillPart::OffsetIndex, 1, encoded_len(&index));
+    pub(super) fn set_offset_index(
+        &mut self,
+        index: OffsetIndex,
+        tally: &mut PartTally,
+    ) -> Result<()> {
+        tally.add(FillPart::OffsetIndex, 1, encoded_len(&index)?);
         self.offset_index = Some(index);
+        Ok(())
     }
 
     fn add_indexes(
@@ -120,12 +128,12 @@ impl ChunkAdditions {
         target: &LeafTarget,
         (gaps, max_bytes): (&ChunkGaps, usize),
         tally: &mut PartTally,
-    ) {
+    ) -> Result<()> {
         let with_sizes = gaps.sizes;
         if gaps.offset_index
             && let Some(index) = offset_index(survey, target)
         {
-            self.set_offset_index(index, tally);
+            self.set_offset_index(index, tally)?;
         }
         let has_offsets = self.offset_index.is_some() || old.offset.is_some();
         let pages = survey.pages.iter().map(|page| &page.statistics);
@@ -133,25 +141,25 @@ impl ChunkAdditions {
         if gaps.column_index {
             self.drops_column_index = gaps.replaces_bounds;
             if let Some(new) = new {
-                tally.add(FillPart::ColumnIndex, 1, encoded_len(&new));
+                tally.add(FillPart::ColumnIndex, 1, encoded_len(&new)?);
                 self.column_index = Some(new);
             }
-            return;
+            return Ok(());
         }
         self.drops_column_index = gaps.replaces_bounds && old.column.is_some();
         if !with_sizes {
-            return;
+            return Ok(());
         }
         if let Some(mut index) = old.offset.filter(|_| target.is_byte_array())
             && index.unencoded_byte_array_data_bytes.is_none()
         {
-            let before = encoded_len(&index);
+            let before = encoded_len(&index)?;
             index.unencoded_byte_array_data_bytes = Some(page_bytes(survey));
-            tally.add(FillPart::SizeStatistics, 1, encoded_len(&index).saturating_sub(before));
+            tally.add(FillPart::SizeStatistics, 1, encoded_len(&index)?.saturating_sub(before));
             self.offset_index = Some(index);
         }
         if let (Some(mut index), Some(new)) = (old.column, new) {
-            let before = encoded_len(&index);
+            let before = encoded_len(&index)?;
             for (stated, found) in [
                 (&mut index.null_counts, new.null_counts),
                 (&mut index.nan_counts, new.nan_counts),
@@ -162,12 +170,13 @@ impl ChunkAdditions {
                     *stated = found;
                 }
             }
-            let added = encoded_len(&index).saturating_sub(before);
+            let added = encoded_len(&index)?.saturating_sub(before);
             if added > 0 {
                 tally.add(FillPart::SizeStatistics, 1, added);
                 self.column_index = Some(index);
             }
         }
+        Ok(())
     }
 }
 
@@ -175,10 +184,10 @@ impl ChunkAdditions {
 const LIST_HEAD: u64 = 2;
 
 /// Bytes of a struct in the footer, or as an index.
-pub(super) fn encoded_len(value: &impl Write) -> u64 {
+pub(super) fn encoded_len(value: &impl Write) -> Result<u64> {
     let mut out = Vec::new();
-    value.write(&mut out);
-    out.len() as u64
+    value.write(&mut out)?;
+    Ok(out.len() as u64)
 }
 
 /// Adds to statistics what they do not say; bounds of an unknown order are replaced.

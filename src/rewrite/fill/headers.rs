@@ -39,7 +39,7 @@ impl HeaderTally {
             }
         }
         if checksums && page.header.crc.is_none() {
-            let grown = header_with_checksum(&page.header, &page.body).len();
+            let grown = header_with_checksum(&page.header, &page.body)?.len();
             self.unchecked += 1;
             self.growth += grown.saturating_sub(page.header_len) as u64;
         }
@@ -81,9 +81,9 @@ impl HeaderTally {
 }
 
 /// A page header with the checksum of its body.
-pub(super) fn header_with_checksum(header: &PageHeader, body: &[u8]) -> Vec<u8> {
+pub(super) fn header_with_checksum(header: &PageHeader, body: &[u8]) -> Result<Vec<u8>> {
     let header = PageHeader { crc: Some(crc32fast::hash(body).cast_signed()), ..header.clone() };
     let mut out = Vec::new();
-    header.write(&mut out);
-    out
+    header.write(&mut out)?;
+    Ok(out)
 }

@@ -99,12 +99,9 @@ impl<'a> Planner<'a> {
         let has_orders = orders.is_some_and(|orders| orders.len() >= footer.schema().leaves_len());
         let declares_orders =
             !has_orders && fill.decodes_values && fill.parts.contains(&FillPart::ColumnOrders);
-        let leaves: Vec<_> = (0..footer.schema().leaves_len())
-            .map(|i| footer.schema().leaf(i))
-            .collect::<Result<_>>()?;
+        let leaves = footer.schema().leaves()?;
         let by = SortOrder { columns: fill.sorted.clone(), is_checked: true };
-        let pairs: Vec<_> = leaves.iter().map(|leaf| (leaf.clone(), 0)).collect();
-        let sorting = CheckedSortOrder::new(&by, &pairs)?;
+        let sorting = CheckedSortOrder::new(&by, leaves.iter().map(|leaf| (leaf, 0)))?;
         let sorting = sorting.map(|by| by.columns()).unwrap_or_default();
         let mut leaves: Vec<LeafTarget> = leaves
             .into_iter()
@@ -164,14 +161,14 @@ impl<'a> Planner<'a> {
             }
             let sorting = self.sorting(row_group, is_sorted, &sorted)?;
             if let Some(sorting) = &sorting {
-                let bytes = sorting.iter().map(encoded_len).sum();
+                let bytes = sorting.iter().map(encoded_len).sum::<Result<_>>()?;
                 tally.add(FillPart::SortingColumns, 1, bytes);
             }
             row_groups.push(PlannedGroup { chunks, sorting });
         }
         if self.declares_orders {
             let orders = self.leaves.len() as u64;
-            let bytes = orders.saturating_mul(encoded_len(&ColumnOrder::TypeOrder));
+            let bytes = orders.saturating_mul(encoded_len(&ColumnOrder::TypeOrder)?);
             tally.add(FillPart::ColumnOrders, orders, bytes);
         }
         Ok(Planned { rows, row_groups, declares_orders: self.declares_orders, tally, notes })
@@ -341,7 +338,7 @@ impl<'a> Planner<'a> {
             found.add(&page, target, gaps.checksums)
         })?;
         if gaps.encoding_stats {
-            out.additions.set_encoding_stats(&found.encodings, &mut out.tally);
+            out.additions.set_encoding_stats(&found.encodings, &mut out.tally)?;
         }
         if gaps.checksums && found.unchecked > 0 {
             out.tally.add(FillPart::Checksums, found.unchecked, found.growth);
@@ -358,11 +355,11 @@ impl<'a> Planner<'a> {
             ));
             return Ok(());
         };
-        out.additions.set_offset_index(index, &mut out.tally);
+        out.additions.set_offset_index(index, &mut out.tally)?;
         if gaps.column_index && found.has_bounds() {
             let index = column_index_of_headers(&found.bounds, target, self.fill.bound_bytes);
             if let Some(index) = index {
-                out.tally.add(FillPart::ColumnIndex, 1, encoded_len(&index));
+                out.tally.add(FillPart::ColumnIndex, 1, encoded_len(&index)?);
                 out.additions.column_index = Some(index);
             }
         }
@@ -412,7 +409,7 @@ fn set_blooms(fill: &FillRequest, leaves: &mut [LeafTarget]) -> Result<()> {
             let text = format_args!("{name}: a false positive probability of {fpp}");
             return Err(Error::usage(text));
         }
-        let found = leaves.iter_mut().find(|target| target.leaf.path.dotted() == *name);
+        let found = leaves.iter_mut().find(|target| target.leaf.path.is_dotted(name));
         let Some(target) = found else {
             return Err(Error::usage(format_args!(
                 "there is no column \"{name}\" for a bloom filter"

@@ -203,7 +203,7 @@ impl<'a, S: Sink> FillWriter<'a, S> {
             }
             let mut new = page.bytes.clone();
             if checksums && page.header.crc.is_none() {
-                let mut bytes = header_with_checksum(&page.header, page.body());
+                let mut bytes = header_with_checksum(&page.header, page.body())?;
                 let signed = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
                 grown = grown.saturating_add(signed(bytes.len()) - signed(page.header_len));
                 let _copy = self.budget.take_for("a page", page.bytes.len())?;

@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 use arrow_select::interleave::interleave_record_batch;
 
 use crate::error::Result;
+use crate::memory;
 use crate::write::CheckedSortOrder;
 
 /// Batches of an input, whose rows are sorted.
@@ -40,8 +41,8 @@ impl Iterator for Interleaved {
         let end = self.places.len().min(self.at.saturating_add(self.batch_rows));
         let places = self.places.get(self.at..end).filter(|places| !places.is_empty())?;
         self.at = end;
-        let all: Vec<&RecordBatch> = self.batches.iter().collect();
-        Some(interleave_record_batch(&all, places).map_err(Into::into))
+        let all = memory::collected(&self.batches);
+        Some(all.and_then(|all| Ok(interleave_record_batch(&all, places)?)))
     }
 }
 

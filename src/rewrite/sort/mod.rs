@@ -22,6 +22,7 @@ use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 pub(super) use self::merge::{Interleaved, MergedRows, RowInput, like};
 use self::spill::{RunWriter, SpilledRun, view_bytes};
 use crate::error::{Error, LimitKind, Result};
+use crate::memory;
 use crate::schema::{FromArrowOptions, Leaf, from_arrow};
 use crate::write::CheckedSortOrder;
 use crate::write::row_group::batch_bytes;
@@ -100,7 +101,8 @@ impl RowSorter {
     pub fn new(schema: SchemaRef, by: impl IntoIterator<Item = SortColumn>) -> Result<Self> {
         let order = SortOrder { columns: by.into_iter().collect(), is_checked: true };
         let leaves = leaves_to_sort_by(&schema, &order.columns)?;
-        let Some(order) = CheckedSortOrder::new(&order, &leaves)? else {
+        let leaves = leaves.iter().map(|(leaf, top)| (leaf, *top));
+        let Some(order) = CheckedSortOrder::new(&order, leaves)? else {
             return Err(Error::usage("no column to sort by is given"));
         };
         Ok(Self::with_order(schema, Arc::new(order)))
@@ -160,7 +162,7 @@ impl RowSorter {
         self.rows = self.rows.saturating_add(rows);
         self.bytes = self.bytes.saturating_add(bytes);
         self.held_bytes = self.held_bytes.saturating_add(bytes);
-        self.held.push(batch);
+        memory::push(&mut self.held, batch)?;
         Ok(())
     }
 
@@ -346,7 +348,7 @@ fn leaves_to_sort_by(schema: &SchemaRef, by: &[SortColumn]) -> Result<Vec<(Leaf,
             let alone = ArrowSchema::new(vec![field.clone()]);
             let parquet = from_arrow(&alone, &FromArrowOptions::new())?.schema;
             for leaf in 0..parquet.leaves_len() {
-                leaves.push((parquet.leaf(leaf)?, top));
+                memory::push(&mut leaves, (parquet.leaf(leaf)?, top))?;
             }
         }
     }

@@ -2,7 +2,11 @@ use std::path::Path;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, StringViewArray};
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, FixedSizeListArray, Int32Array, Int64Array, LargeListArray,
+    ListArray, MapArray, StringViewArray, StructArray,
+};
+use arrow_buffer::OffsetBuffer;
 
 use super::*;
 use crate::error::ErrorKind;
@@ -86,6 +90,59 @@ fn a_batch_of_a_run_has_no_bytes_of_other_rows() {
     let bytes: u64 = batches.iter().map(rows_bytes).sum();
     let (_, spilled) = sorted(bytes, &batches, folder.path());
     assert!(spilled > 0 && spilled < 3 * bytes, "{spilled} bytes of {bytes}");
+}
+
+/// Columns with views in them, in every nesting.
+fn nests_of_views(keys: &[i32]) -> RecordBatch {
+    let texts: Vec<String> = keys.iter().map(|key| format!("a text of the key {key}")).collect();
+    let views: ArrayRef = Arc::new(StringViewArray::from_iter_values(&texts));
+    let binary: ArrayRef = Arc::new(BinaryViewArray::from_iter_values(&texts));
+    let field = |name: &str, of: &ArrayRef| {
+        Arc::new(arrow_schema::Field::new(name, of.data_type().clone(), true))
+    };
+    let item = field("item", &views);
+    let ones = || keys.iter().map(|_| 1);
+    let nested = StructArray::from(vec![(field("b", &binary), binary.clone())]);
+    let nested: ArrayRef = Arc::new(nested);
+    let key = Arc::new(arrow_schema::Field::new("key", views.data_type().clone(), false));
+    let entries = StructArray::from(vec![(key, views.clone()), (field("value", &nested), nested)]);
+    let of_entries = Arc::new(arrow_schema::Field::new("e", entries.data_type().clone(), false));
+    let map = MapArray::new(of_entries, OffsetBuffer::from_lengths(ones()), entries, None, false);
+    let large =
+        LargeListArray::new(item.clone(), OffsetBuffer::from_lengths(ones()), views.clone(), None);
+    let columns: [(&str, ArrayRef); 5] = [
+        ("key", Arc::new(Int32Array::from(keys.to_vec()))),
+        ("binary", binary),
+        ("large", Arc::new(large)),
+        ("fixed", Arc::new(FixedSizeListArray::new(item, 1, views, None))),
+        ("map", Arc::new(map)),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+#[test]
+fn views_in_every_nesting_come_back_from_files_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let batches: Vec<_> = (0..40).map(|i| nests_of_views(&[i % 7, 100 - i, i, 3])).collect();
+    let all = |memory: u64| {
+        let sorter = RowSorter::new(batches[0].schema(), [SortColumn::ascending("key")]).unwrap();
+        let mut sorter = sorter.memory(memory).temp_folder(folder.path());
+        batches.iter().for_each(|batch| sorter.push(batch).unwrap());
+        let rows = sorter.finish().unwrap();
+        let spilled = rows.spilled_bytes();
+        let rows: Vec<RecordBatch> = rows.map(Result::unwrap).collect();
+        (arrow_select::concat::concat_batches(&batches[0].schema(), &rows).unwrap(), spilled)
+    };
+    let (within, spilled) = all(1 << 30);
+    assert_eq!((within.num_rows(), spilled), (160, 0));
+    let (beyond, spilled) = all(10 << 10);
+    assert!(spilled > 0);
+    assert_eq!(beyond, within);
+    // Each value counts once: binary, large, fixed, and key and value of the map.
+    let bytes: u64 = batches[0].columns().iter().map(view_bytes).sum();
+    let texts = ["a text of the key 0", "a text of the key 100", "a text of the key 0"];
+    let expected: usize = texts.iter().map(|text| text.len()).sum::<usize>() + 19;
+    assert_eq!(bytes, 5 * expected as u64);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::splicer::{ChunkOrigin, CopiedChunk, NewPlaces, Splicer};
 use crate::error::{Error, Result};
 use crate::format::{ColumnChunk, PageType};
 use crate::io::{Sink, Source};
+use crate::memory;
 use crate::read::ChunkWalk;
 use crate::rewrite::inputs::{Input, Inputs, RowGroupPart};
 use crate::rewrite::made_indexes::MadeIndexes;
@@ -37,7 +38,8 @@ impl<'a, S: Sink> Splicer<'a, S> {
         let place = |e: Error| e.at_column(name.unwrap_or_default());
         let (chunks, _memory) = self.encoders.encode(input, part, column).map_err(place)?;
         for (new_leaf, chunk) in new.leaves.clone().zip(chunks) {
-            done.push(self.place_encoded((file, part.ordinal), new_leaf, new_ordinal, chunk)?);
+            let placed = self.place_encoded((file, part.ordinal), new_leaf, new_ordinal, chunk)?;
+            memory::push(done, placed)?;
         }
         Ok(())
     }

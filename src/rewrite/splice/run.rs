@@ -6,6 +6,7 @@ use super::splicer::{ChunkOrigin, CopiedChunk, NewPlaces, Splicer};
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnChunk, FileMetaData, RowGroup, SortingColumn};
 use crate::io::Sink;
+use crate::memory;
 use crate::rewrite::inputs::{Input, RowGroupPart};
 use crate::rewrite::moved_chunk::forget_bounds;
 use crate::rewrite::output::Spliced;
@@ -17,7 +18,7 @@ impl<S: Sink> Splicer<'_, S> {
     /// Writes the file, into a sink that has its first `kept` bytes already: those of the first
     /// input, whose chunks stay where they are.
     pub(in crate::rewrite) fn run(mut self, kept: u64) -> Result<Spliced> {
-        let mut metadata = self.inputs.footer.clone();
+        let mut metadata = self.inputs.footer.copied()?;
         match kept {
             0 => self.out.send(Bytes::from_static(magic(self.encryptor.as_ref())))?,
             _ => self.out.has(kept),
@@ -29,8 +30,8 @@ impl<S: Sink> Splicer<'_, S> {
                 if merged.start == at {
                     for (row_group, chunks) in self.merged(merged.clone(), copied.len())? {
                         rows = rows.saturating_add(u64::try_from(row_group.num_rows).unwrap_or(0));
-                        metadata.row_groups.push(row_group);
-                        copied.push(chunks);
+                        memory::push(&mut metadata.row_groups, row_group)?;
+                        memory::push(&mut copied, chunks)?;
                     }
                 }
                 continue;
@@ -44,15 +45,16 @@ impl<S: Sink> Splicer<'_, S> {
                 rows = rows
                     .checked_add(part.rows)
                     .ok_or_else(|| Error::usage("more than 2^64 rows"))?;
-                let old = old.row_groups.get(ordinal).cloned().unwrap_or_default();
+                let old = old.row_groups.get(ordinal).map(RowGroup::copied).transpose()?;
+                let old = old.unwrap_or_default();
                 let new = metadata.row_groups.len();
                 let done = match kept > 0 && at == 0 {
                     true => self.kept_row_group(part, old),
                     false => self.row_group(at, part, old, new),
                 };
                 let (row_group, chunks) = done.map_err(|e| place(e.at_row_group(ordinal)))?;
-                metadata.row_groups.push(row_group);
-                copied.push(chunks);
+                memory::push(&mut metadata.row_groups, row_group)?;
+                memory::push(&mut copied, chunks)?;
             }
         }
         metadata.num_rows = i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?;
@@ -72,7 +74,7 @@ impl<S: Sink> Splicer<'_, S> {
     /// States the key `geo`, if that is asked for.
     fn state_geo_key(&self, metadata: &mut FileMetaData) -> Result<()> {
         let Some(options) = &self.settings.options.geo else { return Ok(()) };
-        let schema = Schema::parse(metadata.schema.clone(), &Default::default())?;
+        let schema = Schema::parse(memory::cloned(&metadata.schema)?, &Default::default())?;
         let encryption = self.settings.encryption.as_ref();
         let protections = encryption.map(|of| of.protections(&self.inputs.leaves)).transpose()?;
         let protections = protections.unwrap_or_default();
@@ -99,7 +101,7 @@ impl<S: Sink> Splicer<'_, S> {
             return Err(Error::mismatch(Spec::Metadata("RowGroup"), "columns", expected, found));
         }
         let start = self.out.here()?;
-        let mut done = Vec::with_capacity(input.leaves.len());
+        let mut done = memory::vec_for(input.leaves.len())?;
         let mut is_copied = input.leaves.len() == found;
         for (at, column) in self.inputs.columns.iter().enumerate() {
             if self.inputs.encoding_reason(input, part, at).is_some() {
@@ -117,7 +119,12 @@ impl<S: Sink> Splicer<'_, S> {
                 done.push(self.chunk(origin, (new_ordinal, new_leaf)).map_err(place)?);
             }
         }
-        let (columns, copied): (Vec<ColumnChunk>, Vec<CopiedChunk>) = done.into_iter().unzip();
+        let mut columns: Vec<ColumnChunk> = memory::vec_for(done.len())?;
+        let mut copied: Vec<CopiedChunk> = memory::vec_for(done.len())?;
+        for (column, chunk) in done {
+            columns.push(column);
+            copied.push(chunk);
+        }
         let sizes = columns.iter().filter_map(|chunk| chunk.meta_data.as_ref());
         let total_byte_size = match is_copied {
             // Some writers count otherwise; what they said stays.
@@ -150,7 +157,7 @@ impl<S: Sink> Splicer<'_, S> {
         mut old: RowGroup,
     ) -> Result<(RowGroup, Vec<CopiedChunk>)> {
         let input = self.file(0)?;
-        let mut kept = Vec::with_capacity(old.columns.len());
+        let mut kept = memory::vec_for(old.columns.len())?;
         for (leaf, chunk) in old.columns.iter_mut().enumerate() {
             let has_bounds = input.is_ordered.get(leaf).copied().unwrap_or(false);
             if !has_bounds {

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use arrow_ipc as ipc;
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
+use crate::schema::fields::arrow_fields;
+
 /// `list_view`, or `run_ends:int32` with the type of the run ends. Of values that may not be null,
 /// `run_ends:int32:required`.
 const LAYOUT_KEY: &str = "marquetry:layout";
@@ -25,7 +27,7 @@ const REQUIRED: &str = "required";
 
 /// The fields as the hint states them.
 pub(super) fn plain_fields(fields: &Fields) -> Fields {
-    fields.iter().map(plain_field).collect()
+    arrow_fields(fields.iter().map(plain_field))
 }
 
 fn plain_field(field: &FieldRef) -> FieldRef {

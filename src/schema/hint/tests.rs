@@ -80,7 +80,7 @@ fn layouts_that_others_refuse_are_said_in_metadata() {
         Field::new("a mark of others", D::List(item(D::Int32)), true).with_metadata(marked),
     ]);
     let written = from_arrow(&schema, &FromArrowOptions::new()).unwrap();
-    let hint = Hint::find(&written.key_values).unwrap();
+    let hint = Hint::find(&written.key_values).unwrap().unwrap();
     let message = ipc::root_as_message(&hint.message[hint.start..]).unwrap();
     let said = ipc::convert::fb_to_schema(message.header_as_schema().unwrap());
     let types: Vec<_> = said.fields().iter().map(|field| field.data_type().clone()).collect();
@@ -415,8 +415,8 @@ fn shared_strings_do_not_multiply() {
     let message = message.finish();
     builder.finish(message, None);
 
-    let hint = Hint::find(&[entry(builder.finished_data())]).unwrap();
-    let copied = hint.open().unwrap().metadata();
+    let hint = Hint::find(&[entry(builder.finished_data())]).unwrap().unwrap();
+    let copied = hint.open().unwrap().metadata().unwrap();
     let bytes = copied.values().map(String::len).sum::<usize>();
     assert!(bytes <= hint.message.len(), "{bytes} bytes copied");
 }
@@ -567,21 +567,21 @@ fn shared_children(columns: usize, children: usize) -> Vec<u8> {
 #[test]
 fn shared_children_cost_no_more_than_the_hint_is_long() {
     // Honest: each child once.
-    let hint = Hint::find(&[entry(&shared_children(1, 5_000))]).unwrap();
+    let hint = Hint::find(&[entry(&shared_children(1, 5_000))]).unwrap().unwrap();
     assert!(hint.open().unwrap().field(0).is_some());
     // Shared: 2,000 times 20,000 of them would be verified, and took half a minute.
-    let hint = Hint::find(&[entry(&shared_children(2_000, 20_000))]).unwrap();
+    let hint = Hint::find(&[entry(&shared_children(2_000, 20_000))]).unwrap().unwrap();
     let open = hint.open().unwrap();
     let given = (0..2_000).filter(|at| open.field(*at).is_some()).count();
     assert!((1..8).contains(&given), "{given} fields of 20,000 children were verified");
     // And the names among them looked up: 2,000 hash tables of 20,000 names.
-    let hint = Hint::find(&[entry(&shared_children(40, 20_000))]).unwrap();
+    let hint = Hint::find(&[entry(&shared_children(40, 20_000))]).unwrap().unwrap();
     let open = hint.open().unwrap();
     let before = open.budget.get();
     let file = samples::schema((0..40).map(|i| group(Optional, &format!("c{i}"), [text("7")])));
     let mapping = to_arrow(&file, &[], &Projection::all(), &ArrowOptions::default()).unwrap();
     for (position, shape) in mapping.shapes.into_iter().enumerate() {
-        open.refine(&file, position, shape);
+        open.refine(&file, position, shape).unwrap();
     }
     assert!(before - open.budget.get() <= hint.message.len());
 }
@@ -656,7 +656,7 @@ fn an_entry_of_the_metadata_is_changed_or_leaves() {
             let (key, mut expected) = (format!("key {i}"), pairs.clone());
             let mut key_values = [key_value(String::new()), hint.clone()];
             key_values[0].key = "other".to_owned();
-            change_hint_metadata(&mut key_values, &key, value);
+            change_hint_metadata(&mut key_values, &key, value).unwrap();
             // A key that is not there is not added.
             let old = expected.remove(&key);
             if let Some(value) = value.filter(|_| old.is_some()) {
@@ -684,7 +684,7 @@ fn a_bent_hint_is_changed_without_harm() {
                 for value in [Some("new"), None] {
                     let mut key_values = [entry(bent)];
                     let before = key_values[0].value.clone();
-                    change_hint_metadata(&mut key_values, "geo", value);
+                    change_hint_metadata(&mut key_values, "geo", value).unwrap();
                     changed += usize::from(key_values[0].value != before);
                     let found = read(&file, &key_values[0], &Projection::all()).schema;
                     whole += usize::from(found.metadata().get("geo").map(String::as_str) == value);

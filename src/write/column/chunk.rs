@@ -15,6 +15,7 @@ use crate::compress::Compression;
 use crate::encoding::delta_binary::DeltaBlocks;
 use crate::error::{Error, Result};
 use crate::format::{Encoding, LogicalType};
+use crate::memory;
 use crate::page::{PageVersion, SealedPage};
 use crate::schema::{Leaf, Physical};
 
@@ -100,8 +101,8 @@ impl<'a> ChunkEncoder<'a> {
     fn plan(&self, chosen: &ChosenForm<'a>) -> Result<PagePlan> {
         let levels = &self.column.levels;
         let rows = self.cuts(chosen)?;
-        let entries = levels.entries_of_rows(&rows);
-        let mut values = Vec::with_capacity(entries.len());
+        let entries = levels.entries_of_rows(&rows)?;
+        let mut values = memory::vec_for(entries.len())?;
         values.push(0);
         let mut next = 0;
         for pair in entries.windows(2) {

@@ -62,14 +62,14 @@ pub(super) fn encode(
     memory::room(out, max_len(values, range.clone(), encoding))?;
     match (values, encoding) {
         (LeafValues::Bits(bits), Encoding::Plain) => {
-            out.extend_from_slice(&bits.to_bytes(range));
+            out.extend_from_slice(&bits.to_bytes(range)?);
         }
         (LeafValues::Bits(bits), Encoding::Rle) => {
             // RLE of booleans has its length before it.
             let start = out.len();
             out.extend([0; 4]);
             let n = range.len();
-            rle::encode_bits_into(&bits.to_bytes(range), 0, n, out);
+            rle::encode_bits_into(&bits.to_bytes(range)?, 0, n, out);
             let len = u32::try_from(out.len() - start - 4).expect("a page has less than 2 GiB");
             out[start..start + 4].copy_from_slice(&len.to_le_bytes());
         }

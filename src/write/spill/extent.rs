@@ -18,6 +18,7 @@ use crate::compress::{Compression, Compressor, Decompressor};
 use crate::crypt::TemporaryKey;
 use crate::error::{Error, Result, Spec};
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::schema::Leaf;
 use crate::write::shred::LeafColumn;
 
@@ -58,7 +59,7 @@ impl<'a> ExtentWriter<'a> {
         out: &mut Vec<u8>,
     ) -> Result<Extent> {
         self.raw.clear();
-        column.levels.store(&mut self.raw);
+        column.levels.store(&mut self.raw)?;
         let data_type = values::store(&column.parts, self.free_lists, &mut self.raw)?;
         self.packed.clear();
         // What is too long for the codec, or does not become shorter, is kept as it is.
@@ -67,6 +68,7 @@ impl<'a> ExtentWriter<'a> {
             && self.packed.len() < self.raw.len();
         let body = if is_packed { &self.packed } else { &self.raw };
         let start = out.len();
+        memory::room(out, HEAD_LEN + body.len())?;
         out.extend([0; CRC_LEN]);
         out.push(u8::from(is_packed));
         out.extend((self.raw.len() as u64).to_le_bytes());
@@ -157,3 +159,6 @@ fn codec() -> Compression {
 }
 
 const CRC_LEN: usize = 4;
+
+/// Bytes before the body: the CRC, whether it is packed, and its length unpacked.
+const HEAD_LEN: usize = CRC_LEN + 1 + 8;

@@ -31,6 +31,7 @@ use super::spill_store::{SpillFile, SpillStore};
 use crate::bytes::saturated;
 use crate::crypt::TemporaryKey;
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// The rows of a row group so far, in a temporary file.
 pub(crate) struct SpilledRows {
@@ -81,7 +82,7 @@ impl SpilledRows {
             key,
             rows: 0,
             slices: Vec::new(),
-            leaves: vec![leaf; layout.leaves.len()],
+            leaves: memory::filled(leaf, layout.leaves.len())?,
             next: 0,
             last: None,
             layout,
@@ -112,13 +113,13 @@ impl SpilledRows {
             self.last = last;
         }
         let start = self.len;
-        let columns = pending.columns(&layout);
+        let columns = pending.columns(&layout)?;
         let sizes = columns.iter().map(|column| pending.column_bytes(column.column));
         let blocks = blocks(sizes, BLOCK_BYTES);
-        let mut lengths = Vec::with_capacity(layout.leaves.len() * 8);
+        let mut lengths = memory::vec_for(layout.leaves.len() * size_of::<u64>())?;
         let number = self.slices.len() as u64 * layout.leaves.len() as u64;
         for some in blocks.chunks(parallelism.threads().max(1)) {
-            let made = Mutex::new(Vec::with_capacity(some.len()));
+            let made = Mutex::new(memory::vec_for(some.len())?);
             let make = |i: usize| {
                 let columns = some.get(i).and_then(|block| columns.get(block.clone()));
                 let block = self.block(columns.unwrap_or_default(), &pending, number);
@@ -129,7 +130,7 @@ impl SpilledRows {
                 n => parallelism.for_each(n, &make),
             }
             let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-            made.sort_by_key(|(i, _)| *i);
+            made.sort_unstable_by_key(|(i, _)| *i);
             for (_, block) in made {
                 let Block { first, bytes, extents } = block?;
                 self.note(first, extents, &mut lengths);
@@ -248,12 +249,12 @@ impl ShreddedRows for SpilledLeaves {
         self.rows
     }
 
-    fn columns(&self, _: &RowGroupLayout) -> Vec<BatchColumn> {
+    fn columns(&self, _: &RowGroupLayout) -> Result<Vec<BatchColumn>> {
         let column = |column: usize| {
             let leaf = self.first + column;
             BatchColumn { column, leaves: leaf..leaf + 1 }
         };
-        (0..self.leaves.len()).map(column).collect()
+        memory::collected((0..self.leaves.len()).map(column))
     }
 
     fn column_bytes(&self, column: usize) -> u64 {

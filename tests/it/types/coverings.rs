@@ -10,8 +10,8 @@ use marquetry::arrow_array::types::{Float32Type, Float64Type};
 use marquetry::arrow_array::*;
 use marquetry::arrow_schema::{DataType, Field, Schema};
 use marquetry::geo::{
-    BoxSides, CoveringColumns, Edges, GeoColumn, GeoCovering, GeoMetadata, GeoOptions, Rectangle,
-    boxes_around,
+    BoxSides, CoveringColumns, Edges, GeoColumn, GeoCovering, GeoCrs, GeoMetadata, GeoOptions,
+    Rectangle, boxes_around,
 };
 use marquetry::io::WriteSink;
 use marquetry::read::PageIndexUse;
@@ -309,6 +309,29 @@ fn the_key_of_several_files_is_of_all_their_rows() {
     assert_eq!(joined(vec![first.clone(), without.clone()]), unknown);
     assert_eq!(joined(vec![without, first.clone()]), unknown);
     assert_eq!(joined(vec![first.clone(), first]), (Some([5.0, 1.0, 6.0, 2.0]), true, points(), 0));
+}
+
+#[test]
+fn files_of_two_coordinate_systems_are_not_joined() {
+    let file = |crs: &str| {
+        let schema = Arc::new(Schema::new(vec![geometry(Edges::Planar)]));
+        let geometries = BinaryArray::from_iter_values([point(1.0, 2.0)]);
+        let batch = RecordBatch::try_new(schema, vec![Arc::new(geometries)]).expect("a table");
+        let reader = Reader::new(write(&batch, WriteOptions::new()).1).expect("a file");
+        let mut geo = GeoMetadata::new("geom");
+        let mut column = GeoColumn::new();
+        column.crs = GeoCrs::Projjson(crs.to_owned());
+        geo.columns.insert("geom".to_owned(), column);
+        copied(&Rewrite::new([reader]).set_key_value("geo", geo.to_json())).0
+    };
+    let code = |code: u32| format!("{{\"id\":{{\"authority\":\"EPSG\",\"code\":{code}}}}}");
+    let spaced = code(4326).replace(':', ": ");
+    let of = |crs: &str| Rewrite::new([file(&code(4326)), file(crs)]);
+    assert!(of(&spaced).plan().is_ok());
+    let error = of(&code(3857)).plan().expect_err("two systems");
+    assert_eq!(*error.kind(), ErrorKind::Usage);
+    assert!(error.to_string().contains("coordinate systems"), "{error}");
+    assert!(of(&code(3857)).drop_key_value("geo").plan().is_ok());
 }
 
 /// The metadata of the hint `ARROW:schema` alone, which is all that pyarrow has of a file with one.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use marquetry::arrow_array::types::Int32Type;
 use marquetry::arrow_array::*;
 use marquetry::arrow_schema::{DataType, Field, Schema, SchemaRef};
+use marquetry::check::{CheckLevel, Checker, FindingKind};
 use marquetry::crypt::{Decryption, Encryption, Key};
 use marquetry::format::Encoding;
 use marquetry::inspect::{Inspector, SpanKind, Spans};
@@ -15,7 +16,7 @@ use marquetry::rewrite::Rewrite;
 use marquetry::schema::Dictionaries;
 use marquetry::{
     BloomOptions, BufferPool, Compression, Error, Limits, PageVersion, Reader, Result,
-    RowGroupEncoder, RowSelection, SortColumn, WriteOptions, Writer, col,
+    RowGroupEncoder, RowSelection, SortColumn, Threads, WriteOptions, Writer, col,
 };
 
 /// A table that is written, and the options.
@@ -40,6 +41,7 @@ pub enum Outcome {
     Rows(Vec<RecordBatch>),
     File(Vec<u8>),
     Count(u64),
+    Findings(Vec<String>),
 }
 
 impl Outcome {
@@ -49,6 +51,7 @@ impl Outcome {
             (Self::Rows(a), Self::Rows(b)) => whole(a) == whole(b),
             (Self::File(a), Self::File(b)) => a == b || read_back(a, file) == read_back(b, file),
             (Self::Count(a), Self::Count(b)) => a == b,
+            (Self::Findings(a), Self::Findings(b)) => a == b,
             _ => false,
         }
     }
@@ -104,6 +107,7 @@ pub const JOBS: &[Job] = &[
         rewrite(Rewrite::new([file.open()?]).sort_by([SortColumn::ascending(first)]))
     }),
     ("inspect", inspect),
+    ("check", check),
 ];
 
 impl File {
@@ -177,6 +181,24 @@ fn inspect(file: &File) -> Result<Outcome> {
     Ok(Outcome::Count(bytes))
 }
 
+fn check(file: &File) -> Result<Outcome> {
+    let mut checker = Checker::new(file.bytes.clone()).level(CheckLevel::Truth);
+    if let Some(keys) = &file.keys {
+        checker = checker.keys(keys.clone());
+    }
+    let (mut findings, mut left_out) = (Vec::with_capacity(1_000), Ok(()));
+    let report = checker.threads(Threads::Exactly(1)).run(|finding| {
+        // A chunk without memory is a finding that says so.
+        if finding.kind == FindingKind::NotChecked {
+            left_out = Err(Error::internal(&finding));
+        }
+        findings.push(format!("{:?}: {finding}", finding.at));
+    })?;
+    left_out?;
+    findings.push(format!("{} rows, {} chunks", report.rows, report.chunks));
+    Ok(Outcome::Findings(findings))
+}
+
 fn write(table: &Table) -> Result<Vec<u8>> {
     // The sink is not ours.
     let mut out = Vec::with_capacity(8 << 20);
@@ -197,7 +219,8 @@ pub const NAMES: [&str; 7] =
 
 /// Whether a job is tried in every run of the tests.
 pub fn is_usual(job: &str) -> bool {
-    ["read", "read dictionaries", "filter", "write", "other codec", "inspect"].contains(&job)
+    ["read", "read dictionaries", "filter", "write", "other codec", "inspect", "check"]
+        .contains(&job)
 }
 
 /// The file of this name.
@@ -209,7 +232,7 @@ pub fn file(name: &str) -> Option<File> {
     Some(match name {
         "flat" => written(name, flat(ROWS), options(), None),
         "nested" => written(name, nested(ROWS), options().with_page_version(PageVersion::V1), None),
-        "wide" => written(name, wide(300), options(), None),
+        "wide" => written(name, wide(600), options(), None),
         "plain" => written(name, flat(ROWS), plain(Compression::Uncompressed), None),
         "snappy" => written(name, flat(ROWS), plain(Compression::Snappy), None),
         "encrypted" => {

@@ -192,7 +192,7 @@ fn every_refused_allocation() {
     let cases = std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok());
     let cases = cases.unwrap_or(usize::MAX);
     let (mut totals, mut wrong) = ([0; 4], Vec::new());
-    let mut aborts: BTreeMap<Site, BTreeSet<String>> = BTreeMap::new();
+    let mut aborts: BTreeMap<Site, Vec<String>> = BTreeMap::new();
     for file in jobs::NAMES.map(jobs::file) {
         let file = file.expect("a file of this name");
         for job in JOBS.iter().filter(|job| file.has(job.0)) {
@@ -223,8 +223,7 @@ fn every_refused_allocation() {
                         // After a refusal the job may go on to another site.
                         End::Abort if mode == Mode::Rest && sites.iter().any(is_outside) => {}
                         End::Abort => {
-                            let titles = aborts.entry(site.clone()).or_default();
-                            titles.insert(format!("{title}, {mode:?}"));
+                            aborts.entry(site.clone()).or_default().push(title.clone());
                         }
                         End::Wrong(text) => {
                             wrong.push(format!("{title}, {mode:?}: {site:?} {text}"))
@@ -247,8 +246,9 @@ fn every_refused_allocation() {
     println!("in all: {totals:?} errors, without, aborts, wrong");
     for (site, titles) in &aborts {
         let known = if is_outside(site) { "outside" } else { "NEW" };
-        let titles: Vec<&str> = titles.iter().map(String::as_str).take(3).collect();
-        println!("{known} {}:{} | {}", site.file, site.line, titles.join("; "));
+        let (n, some) = (titles.len(), titles.iter().take(3).map(String::as_str));
+        let some = some.collect::<Vec<_>>().join("; ");
+        println!("{known} {}:{} | {n} times: {some}", site.file, site.line);
     }
     println!("{}", wrong.join("\n"));
     assert!(wrong.is_empty() && aborts.keys().all(is_outside), "see above");

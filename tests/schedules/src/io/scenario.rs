@@ -73,12 +73,13 @@ pub(crate) fn run() {
     let groups: Vec<_> = (0..2)
         .map(|number| {
             let calls = std::array::from_fn(|_| AtomicUsize::new(0));
-            Arc::new(Group { number, fault, calls, results: Results::of_columns(COLUMNS) })
+            let results = Results::of_columns(COLUMNS).unwrap();
+            Arc::new(Group { number, fault, calls, results })
         })
         .collect();
     for group in &groups {
         let jobs = (0..COLUMNS).map(|column| Job { group: group.clone(), column });
-        queue.begin(jobs, pool.as_ref());
+        queue.begin(jobs, pool.as_ref()).unwrap();
     }
     for group in &groups {
         if is_cancelled && group.number == 1 {
