@@ -77,7 +77,7 @@ pub(super) fn mend(
 }
 
 /// # Errors
-/// `Usage` if a column has two coordinate systems, both spelled out.
+/// `Usage` if a column has two coordinate systems, both in PROJJSON.
 fn check_systems(geo: &GeoMetadata, other: Option<&GeoMetadata>) -> Result<()> {
     for (name, column) in &geo.columns {
         let of_other = other.and_then(|other| other.columns.get(name));
