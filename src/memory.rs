@@ -63,11 +63,11 @@ pub(crate) fn text(text: &str) -> Result<String> {
 
 /// Copies of texts, by their keys.
 pub(crate) fn texts<'a>(
-    pairs: impl ExactSizeIterator<Item = (&'a String, &'a String)>,
+    pairs: impl Iterator<Item = (&'a String, &'a String)>,
 ) -> Result<HashMap<String, String>> {
     let mut out = HashMap::new();
-    out.try_reserve(pairs.len())?;
     for (key, value) in pairs {
+        out.try_reserve(1)?;
         out.insert(text(key)?, text(value)?);
     }
     Ok(out)
