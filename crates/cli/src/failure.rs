@@ -154,6 +154,12 @@ impl Failure {
             ErrorKind::Limit(LimitKind::Nesting) if error.message().contains("Limits::nesting") => {
                 "marq has no flag for this limit; the library reads on with a larger one"
             }
+            ErrorKind::Usage
+                if error.message().starts_with("there is no field")
+                    && !error.message().contains("did you mean") =>
+            {
+                "marq schema lists the fields; in --where, text stands in single quotes: 'text'"
+            }
             ErrorKind::Unsupported("timestamp out of range") => {
                 "read INT96 in a coarser unit: --int96 us"
             }

@@ -112,8 +112,13 @@ fn is_terminal(_path: &Path) -> bool {
 
 /// Bytes for people: 1.5 MiB; exact with --raw.
 pub(crate) fn bytes(n: u64, global: &Global) -> String {
-    if global.raw || n < 1024 {
-        return if global.raw { n.to_string() } else { format!("{n} B") };
+    if global.raw { n.to_string() } else { rounded_bytes(n) }
+}
+
+/// Bytes for people, rounded: 1.5 MiB.
+pub(crate) fn rounded_bytes(n: u64) -> String {
+    if n < 1024 {
+        return format!("{n} B");
     }
     #[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]
     let mut value = n as f64;

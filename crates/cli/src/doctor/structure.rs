@@ -8,6 +8,7 @@ use super::advice::{Advice, Weight};
 use super::exam::{Exam, MIB, is_encrypted, quoted};
 use crate::args::GoalName;
 use crate::failure::Result;
+use crate::output::rounded_bytes;
 use crate::recipe::Recipe;
 use crate::trial::{SampleRows, TrialFile};
 
@@ -93,8 +94,8 @@ impl Exam<'_> {
             false => ("row-groups-large", "large: a reader holds one for each thread"),
         };
         let text = format!(
-            "{groups} row groups of {} KiB are {what}; {wanted} MiB are better",
-            bytes >> 10
+            "{groups} row groups of {} are {what}; {wanted} MiB are better",
+            rounded_bytes(bytes)
         );
         let mut advice = Advice::new(Weight::Warning, code, text, self.optimize());
         if is_small && self.plan.rows > most {

@@ -51,6 +51,10 @@ fn errors_name_types_as_people_do_and_point_at_the_place() {
         ("id > ", "\n  id > \n       ^"),
         ("passengers % 0 = 1", "passengers % 0 = 1: division by zero"),
         ("cast(payment as int) = 1", "is no int32"),
+        (
+            "payment = \"cash on hand\"",
+            "hint: marq schema lists the fields; in --where, text stands in",
+        ),
     ] {
         let output = count(&testdata("trips.parquet"), filter);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
