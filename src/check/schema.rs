@@ -11,7 +11,7 @@ use super::finding::{Finding, Findings};
 use super::kind::FindingKind as K;
 use crate::error::{ErrorKind, Result};
 use crate::format::{ColumnOrder, ConvertedType, DecimalType, LogicalType, SchemaElementRef, Type};
-use crate::schema::{HintFault, Node, Physical, Repetition, converted_of, hint_fault};
+use crate::schema::{HintFault, Logical, Node, Physical, Repetition, converted_of, hint_fault};
 
 pub(super) fn check(file: &FileContext, findings: &mut Findings) -> Result<()> {
     let schema = file.footer.schema();
@@ -112,8 +112,8 @@ fn check_annotation(
     }
     if !leaf.ordered {
         let stated = match (&element.logical_type, element.converted_type) {
-            (Some(logical), _) => format!("{logical:?}"),
-            (None, Some(converted)) => format!("{converted:?}"),
+            (Some(logical), _) => Logical(logical).to_string(),
+            (None, Some(converted)) => converted.to_string(),
             (None, None) => return,
         };
         let text = format_args!("{stated} may not stand on {physical}");
@@ -124,7 +124,7 @@ fn check_annotation(
     if let Some(converted) = element.converted_type
         && !is_same_annotation(logical, converted)
     {
-        let text = format_args!("the converted type {converted} beside {logical:?}");
+        let text = format_args!("the converted type {converted} beside {}", Logical(logical));
         push(Finding::new(K::ConvertedTypeDiffers, text));
     }
     if let LogicalType::Decimal(DecimalType { scale, precision }) = logical {
@@ -183,7 +183,7 @@ fn check_group(node: Node<'_>, push: &mut impl FnMut(Finding)) {
             push(Finding::new(K::LogicalTypeUnknown, "the logical type is none that is known"));
         }
         Some(other) => {
-            let text = format_args!("{other:?} may not stand on a group");
+            let text = format_args!("{} may not stand on a group", Logical(other));
             push(Finding::new(K::LogicalTypeMisplaced, text));
         }
     }
@@ -331,7 +331,7 @@ fn check_typed_leaf(node: Node<'_>) -> Result<(), String> {
     if fits {
         return Ok(());
     }
-    let shown = leaf.logical.as_ref().map_or_else(String::new, |of| format!(" as {of:?}"));
+    let shown = leaf.logical.as_ref().map_or_else(String::new, |of| format!(" as {}", Logical(of)));
     Err(format!("a `typed_value` of {}{shown}", leaf.physical))
 }
 

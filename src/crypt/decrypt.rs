@@ -205,10 +205,10 @@ impl FileDecryptor {
             EncryptionAlgorithm::AesGcmCtrV1(ctr) => {
                 (&ctr.aad_prefix, &ctr.aad_file_unique, ctr.supply_aad_prefix, true)
             }
-            other => {
+            EncryptionAlgorithm::Unrecognized(_) => {
                 return Err(Error::unsupported(
                     "encryption algorithm",
-                    format_args!("the file is encrypted by {other:?}"),
+                    "the file is encrypted by neither AES_GCM_V1 nor AES_GCM_CTR_V1",
                 ));
             }
         };
@@ -319,9 +319,9 @@ impl FileDecryptor {
                 let request = KeyRequest::new(Some(column), of.key_metadata.as_deref());
                 self.retrieve(&request)?.map_err(|why| missing(&what, &why))
             }
-            other => Err(Error::unsupported(
+            ColumnCryptoMetaData::Unrecognized(_) => Err(Error::unsupported(
                 "column encryption",
-                format_args!("{what} is encrypted by {other:?}"),
+                format_args!("{what} is encrypted with neither the footer's key nor its own"),
             )),
         }
     }

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::format::{FieldRepetitionType, SchemaElement};
 use crate::memory;
 use crate::reader::Reader;
+use crate::schema::Schema;
 
 /// The columns of a schema: the children of its root.
 pub(super) struct Columns<'a> {
@@ -111,15 +112,33 @@ fn top_level_columns(elements: &[SchemaElement]) -> Result<Vec<TopLevelColumn>> 
     Ok(out)
 }
 
-/// The first element in which two columns differ.
+/// The first element in which two columns differ, as the message form of a schema has it.
 pub(super) fn difference(mine: &[SchemaElement], theirs: &[SchemaElement]) -> Option<String> {
-    let show = |element: Option<&SchemaElement>| match element {
-        Some(element) => format!("{element:?}"),
+    if mine == theirs {
+        return None;
+    }
+    let message = |column| {
+        let elements = alone(&SchemaElement::default(), column).ok()?;
+        Some(Schema::parse(elements, &Default::default()).ok()?.to_string())
+    };
+    let (mine, theirs) = (message(mine), message(theirs));
+    let elements = |message: &Option<String>| {
+        let lines = message.iter().flat_map(|text| text.lines().skip(1));
+        let elements = lines.map(str::trim_start).filter_map(|line| {
+            let element = line.strip_suffix(';').or_else(|| line.strip_suffix(" {"))?;
+            Some(element.to_owned())
+        });
+        elements.collect::<Vec<_>>()
+    };
+    let (mine, theirs) = (elements(&mine), elements(&theirs));
+    let show = |elements: &[String], at: usize| match elements.get(at) {
+        Some(element) => format!("`{element}`"),
         None => "nothing".to_owned(),
     };
-    (0..mine.len().max(theirs.len())).find_map(|at| {
-        let (mine, theirs) = (mine.get(at), theirs.get(at));
-        (mine != theirs).then(|| format!("{} there, {} here", show(mine), show(theirs)))
+    let differs = |at: &usize| mine.get(*at) != theirs.get(*at);
+    Some(match (0..mine.len().max(theirs.len())).find(differs) {
+        Some(at) => format!("{} there, {} here", show(&mine, at), show(&theirs, at)),
+        None => format!("{} in both, annotated otherwise", show(&mine, 0)),
     })
 }
 

@@ -103,7 +103,7 @@ pub use shape::Mapping;
 pub(crate) use shape::{Kind, Levels, Shape, element_of};
 pub(crate) use stand_in::is_empty_group;
 pub(crate) use target::{Groups, find_field};
-pub(crate) use text::leaf_type;
+pub(crate) use text::{Logical, leaf_type};
 pub(crate) use to_arrow::map_to_arrow;
 pub use to_arrow::to_arrow;
 pub use unite::unite;

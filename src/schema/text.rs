@@ -193,7 +193,8 @@ impl fmt::Display for AnnotationOf<'_> {
     }
 }
 
-struct Logical<'a>(&'a LogicalType);
+/// A logical type: `TIMESTAMP(MICROS,true)`.
+pub(crate) struct Logical<'a>(pub(crate) &'a LogicalType);
 
 impl fmt::Display for Logical<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -119,7 +119,7 @@ impl Report for FileReads {
             Column::count("rows left", |of: &FileRead| Some(of.rows_left)),
             Column::bytes("bytes", |of| Some(of.bytes)),
             Column::count("requests", |of| Some(of.requests)),
-            Column::number("estimated time", |of| format!("{:.2?}", of.time)),
+            Column::number("estimated time from a store", |of| format!("{:.2?}", of.time)),
         ];
         for file in &self.files {
             let expendable = ["requests", "rows", "pages pruned"];

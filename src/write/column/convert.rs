@@ -34,7 +34,7 @@ pub(super) fn append<'a>(
     out: &mut LeafValues<'a>,
 ) -> Result<()> {
     let no_conversion = || {
-        let types = format_args!("{} cannot be stored as {:?}", array.data_type(), leaf.physical);
+        let types = format_args!("{} cannot be stored as {}", array.data_type(), leaf.physical);
         Error::unsupported("conversion", types)
     };
     let conversion = write_conversion(array.data_type(), leaf).ok_or_else(no_conversion)?;
