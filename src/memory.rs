@@ -140,7 +140,13 @@ pub(crate) fn push<T>(out: &mut Vec<T>, value: T) -> Result<()> {
 /// Appends the values of an iterator; those before an error stay.
 pub(crate) fn extend<T>(out: &mut Vec<T>, values: impl IntoIterator<Item = T>) -> Result<()> {
     let values = values.into_iter();
-    out.try_reserve(values.size_hint().0)?;
+    let (least, most) = values.size_hint();
+    out.try_reserve(least)?;
+    if most == Some(least) {
+        // Without a look at the capacity before each value.
+        out.extend(values);
+        return Ok(());
+    }
     for value in values {
         push(out, value)?;
     }
