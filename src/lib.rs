@@ -284,9 +284,8 @@ pub use reader::{
     ShuffledBatches, Threads,
 };
 pub use selection::{DeletionVector, RowSelection};
-pub use write::options::{
-    BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions,
-};
+pub use write::column_options::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel};
+pub use write::options::WriteOptions;
 pub use write::report::WriteReport;
 pub use write::row_group::EncodedRowGroup;
 pub use write::sorting::SortColumn;

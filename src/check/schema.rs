@@ -11,7 +11,8 @@ use super::finding::{Finding, Findings};
 use super::kind::FindingKind as K;
 use crate::error::{ErrorKind, Result};
 use crate::format::{ColumnOrder, ConvertedType, DecimalType, LogicalType, SchemaElementRef, Type};
-use crate::schema::{HintFault, Logical, Node, Physical, Repetition, converted_of, hint_fault};
+use crate::schema::text::Logical;
+use crate::schema::{HintFault, Node, Physical, Repetition, converted_of, hint_fault};
 
 pub(super) fn check(file: &FileContext, findings: &mut Findings) -> Result<()> {
     let schema = file.footer.schema();

@@ -27,7 +27,7 @@ use crate::schema::{
     from_arrow, schema_like, to_arrow,
 };
 use crate::stats::order::ValueOrder;
-use crate::write::options::LeafSettings;
+use crate::write::column_options::LeafSettings;
 
 /// A file that is copied from.
 pub(super) struct Input<'a> {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::schema::Leaf;
 use crate::write::WriteOptions;
-use crate::write::options::names_leaf;
+use crate::write::column_options::names_leaf;
 use crate::write::sorting::SortColumn;
 
 /// The wishes of the user, with plain defaults: everything is copied.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
 
+use super::column_options::LeafSettings;
 use super::context::EncoderContext;
 use super::geo_key::GeoKey;
-use super::options::{LeafSettings, WriteOptions};
+use super::options::WriteOptions;
 use super::row_group::RowGroupLayout;
 use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;

@@ -8,8 +8,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, FieldRef};
 
 use super::column::{ChunkEncoder, EncodedChunk, Parallelism};
+use super::column_options::LeafSettings;
 use super::context::EncoderContext;
-use super::options::LeafSettings;
 use super::shred::{LeafColumn, shred};
 use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;

@@ -5,7 +5,7 @@ use crate::format::{ColumnChunk, ColumnMetaData, ColumnOrder, SortingColumn, Sta
 use crate::geo::Edges;
 use crate::schema::{Leaf, Physical};
 use crate::stats::order::ValueOrder;
-use crate::write::options::BloomOptions;
+use crate::write::column_options::BloomOptions;
 
 /// A leaf, and what is wanted for it.
 pub(super) struct LeafTarget {

@@ -31,7 +31,7 @@ use crate::io::Sink;
 use crate::limits::Budget;
 use crate::reader::Reader;
 use crate::schema::Projection;
-use crate::write::options::BloomOptions;
+use crate::write::column_options::BloomOptions;
 use crate::write::sorting::SortColumn;
 
 /// Adds to a file what its writer left out: statistics, the page index, bloom filters, checksums.

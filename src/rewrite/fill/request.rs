@@ -2,7 +2,7 @@
 
 use super::parts::FillPart;
 use crate::reader::Reader;
-use crate::write::options::BloomOptions;
+use crate::write::column_options::BloomOptions;
 use crate::write::sorting::SortColumn;
 
 /// A request to fill in a file.

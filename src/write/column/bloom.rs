@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::memory;
 use crate::schema::{Leaf, Physical};
 use crate::stats::bloom::{self, Bloom};
-use crate::write::options::{BloomOptions, LeafSettings};
+use crate::write::column_options::{BloomOptions, LeafSettings};
 
 /// A bloom filter of values, which may repeat.
 pub(super) struct BloomBuilder {

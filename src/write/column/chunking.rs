@@ -7,7 +7,7 @@
 
 use super::values::LeafValues;
 use crate::levels::LeafLevels;
-use crate::write::options::ChunkingOptions;
+use crate::write::column_options::ChunkingOptions;
 
 /// Rolls value `i` into the hash, and returns how many bytes it has.
 pub(super) fn roll_value(values: &LeafValues<'_>, i: usize, hash: &mut u64) -> usize {

@@ -11,8 +11,8 @@ use crate::encoding::delta_binary::DeltaBlocks;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
 use crate::schema::Leaf;
+use crate::write::column_options::LeafSettings;
 use crate::write::context::EncoderContext;
-use crate::write::options::LeafSettings;
 use crate::write::shred::LeafColumn;
 
 /// A leaf of a row group that becomes a column chunk.

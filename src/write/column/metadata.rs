@@ -13,7 +13,7 @@ use crate::format::{
 };
 use crate::page::{PageVersion, SealedPage};
 use crate::schema::{Leaf, Physical};
-use crate::write::options::LeafSettings;
+use crate::write::column_options::LeafSettings;
 use crate::write::report::ColumnReport;
 
 /// A column chunk that is ready to be written. All offsets count from its first byte.

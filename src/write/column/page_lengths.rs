@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::format::Encoding;
 use crate::schema::{Leaf, Physical};
 use crate::stats::order::ValueOrder;
-use crate::write::options::ChunkingOptions;
+use crate::write::column_options::ChunkingOptions;
 
 /// Maximum multiple of the rows of the settings in a page, if it compresses to almost nothing.
 const MAX_JOINED: usize = 4;

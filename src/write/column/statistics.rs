@@ -18,7 +18,7 @@ use crate::stats::bounds::BoundCut;
 use crate::stats::collect::Extremes;
 use crate::stats::order::ValueOrder;
 use crate::stats::page_index::{ColumnIndexBuilder, PageStatistics, stated_bounds};
-use crate::write::options::{LeafSettings, StatisticsLevel};
+use crate::write::column_options::{LeafSettings, StatisticsLevel};
 
 /// The values of a page.
 pub(super) enum PageValues<'p, 'a> {
