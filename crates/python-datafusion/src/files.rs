@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
 use async_trait::async_trait;
-use datafusion_common::{DFSchema, Result, plan_err};
+use datafusion_common::tree_node::TreeNode;
+use datafusion_common::{DFSchema, Result, exec_datafusion_err, plan_err};
 use datafusion_datasource::source::DataSourceExec;
 use datafusion_execution::config::SessionConfig;
 use datafusion_expr::{Expr, TableProviderFilterPushDown, TableType};
@@ -23,6 +24,7 @@ use datafusion_session::{Session, TableProvider};
 use futures_util::FutureExt;
 use marquetry::Predicate;
 use marquetry_datafusion::{MarquetryFormat, MarquetryTable, PredicateExpr};
+use url::Url;
 
 use crate::guard::{Guarded, panicked};
 use crate::session::Here;
@@ -30,6 +32,8 @@ use crate::session::Here;
 /// Parquet files as a table.
 #[derive(Debug)]
 pub(crate) struct Files {
+    /// The URLs; those of folders end with a slash, patterns have no scheme.
+    paths: Vec<String>,
     table: MarquetryTable,
     /// The columns that it has, by their places among those of the files and their folders.
     columns: Vec<usize>,
@@ -53,6 +57,12 @@ impl Files {
         let format = MarquetryFormat::new();
         let table = MarquetryTable::open_partitioned(&here, paths, partitions, format).await?;
         let all = table.schema();
+        if all.fields().is_empty() {
+            return plan_err!(
+                "there are no columns in {}: no file, or an empty one",
+                paths.join(", ")
+            );
+        }
         let place = |name: &String| match all.column_with_name(name) {
             Some((i, _)) => Ok(i),
             None => {
@@ -70,7 +80,7 @@ impl Files {
             None => None,
         };
         let schema = Arc::new(all.project(&columns)?);
-        Ok(Self { table, columns, schema, condition })
+        Ok(Self { paths: paths.to_vec(), table, columns, schema, condition })
     }
 
     async fn plan(
@@ -80,6 +90,13 @@ impl Files {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        // DataFusion takes a file that is not there for a folder without files.
+        for path in self.paths.iter().filter(|path| !path.ends_with('/')) {
+            if let Some(file) = Url::parse(path).ok().and_then(|url| url.to_file_path().ok()) {
+                std::fs::metadata(&file)
+                    .map_err(|e| exec_datafusion_err!("{}: {e}", file.display()))?;
+            }
+        }
         let here = Here::new(session.config().clone());
         // Which files suffice for a limit is not known while rows may be left out.
         let limit_of_files = limit.filter(|_| filters.is_empty() && self.condition.is_none());
@@ -167,9 +184,27 @@ impl TableProvider for Files {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        // What the source cannot evaluate is evaluated above it, in the same plan.
-        Ok(vec![TableProviderFilterPushDown::Exact; filters.len()])
+        // Whatever the source cannot evaluate is evaluated above it, in the same plan.
+        let can_take = |filter: &&Expr| match is_taken(filter) {
+            true => TableProviderFilterPushDown::Exact,
+            false => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(can_take).collect())
     }
+}
+
+/// Whether a filter is evaluated here. Functions stay with DataFusion: here each is a call into its
+/// library, for which a literal is an array, and that many functions refuse. Fields of structs are
+/// found here by their names.
+fn is_taken(filter: &Expr) -> bool {
+    let is_function = |expr: &Expr| {
+        Ok(match expr {
+            Expr::ScalarFunction(call) => call.func.name() != "get_field",
+            Expr::HigherOrderFunction(_) => true,
+            _ => false,
+        })
+    };
+    !filter.exists(is_function).unwrap_or(true)
 }
 
 /// The type of a column that is in the names of folders, by its name in Python.

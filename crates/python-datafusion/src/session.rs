@@ -12,8 +12,9 @@ use async_trait::async_trait;
 use datafusion_catalog::MemoryCatalogProviderList;
 use datafusion_common::config::TableOptions;
 use datafusion_common::{DFSchema, Result, not_impl_err};
+use datafusion_execution::cache::cache_manager::CacheManagerConfig;
 use datafusion_execution::config::SessionConfig;
-use datafusion_execution::runtime_env::RuntimeEnv;
+use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_execution::{TaskContext, TaskContextProvider};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
@@ -31,8 +32,13 @@ pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     builder.thread_name("marq-datafusion").build().expect("the system has threads")
 });
 
-/// The local file system, and the metadata of files that queries have read.
-static ENVIRONMENT: LazyLock<Arc<RuntimeEnv>> = LazyLock::new(Arc::default);
+/// The local file system, and the metadata of files that queries have read. Lists of files are not
+/// kept: each query sees the files that there are.
+static ENVIRONMENT: LazyLock<Arc<RuntimeEnv>> = LazyLock::new(|| {
+    let caches = CacheManagerConfig::default().with_list_files_cache_limit(0);
+    let built = RuntimeEnvBuilder::new().with_cache_manager(caches).build_arc();
+    built.unwrap_or_default()
+});
 
 /// A session of this library.
 pub(crate) struct Here {

@@ -31,13 +31,30 @@ def with_trips(ctx: datafusion.SessionContext, trips: str) -> datafusion.Session
 
 
 def test_filters_are_in_the_scan(with_trips: datafusion.SessionContext) -> None:
-    found = plans(with_trips, "SELECT id, fare FROM t WHERE id < 300 AND lower(payment) = 'card'")
+    found = plans(with_trips, "SELECT id, fare FROM t WHERE id < 300 AND payment LIKE 'c%'")
     assert "full_filters=[" in found["logical_plan"]
     assert "Filter" not in found["logical_plan"].replace("full_filters", "")
     assert "FilterExec" not in found["physical_plan"]
     assert "file_type=marquetry" in found["physical_plan"]
-    assert re.search(r"predicate=id@0 < 300 AND lower\(payment", found["physical_plan"])
+    assert re.search(r"predicate=id@\d+ < 300 AND payment@\d+ LIKE c%", found["physical_plan"])
     assert "projection=[id, fare]" in found["physical_plan"]
+
+
+def test_functions_stay_above_the_scan(with_trips: datafusion.SessionContext) -> None:
+    found = plans(with_trips, "SELECT fare FROM t WHERE id < 300 AND lower(payment) = 'card'")
+    assert "FilterExec: lower(payment" in found["physical_plan"]
+    assert re.search(r"predicate=id@\d+ < 300,", found["physical_plan"])
+
+
+def test_fields_of_structs_are_tested_in_the_scan(
+    ctx: datafusion.SessionContext, mixed: str
+) -> None:
+    ctx.register_table("t", marq_datafusion.table(mixed))
+    query = "SELECT id FROM t WHERE point['x'] + 1 > 6 AND point['x'] < 8"
+    assert "FilterExec" not in plans(ctx, query)["physical_plan"]
+    ctx.register_parquet("own", mixed)
+    expected = ctx.sql(query.replace("FROM t", "FROM own")).count()
+    assert 0 < expected == ctx.sql(query).count()
 
 
 def test_row_groups_are_pruned_and_rows_are_left_out_in_the_scan(
