@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
 use async_trait::async_trait;
-use datafusion_common::tree_node::TreeNode;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DFSchema, Result, exec_datafusion_err, plan_err};
 use datafusion_datasource::source::DataSourceExec;
 use datafusion_execution::config::SessionConfig;
+use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::utils::conjunction;
@@ -104,7 +105,8 @@ impl Files {
         let all = DFSchema::try_from(self.table.schema())?;
         let mut tests: Vec<_> = self.condition.iter().cloned().collect();
         for filter in filters {
-            tests.push(here.create_physical_expr(filter.clone(), &all)?);
+            let filter = filter.clone().transform(with_own_fields).data()?;
+            tests.push(here.create_physical_expr(filter, &all)?);
         }
         if !tests.is_empty() {
             plan = with_filters(plan, tests, &here)?;
@@ -195,7 +197,7 @@ impl TableProvider for Files {
 
 /// Whether a filter is evaluated here. Functions stay with DataFusion: here each is a call into its
 /// library, for which a literal is an array, and that many functions refuse. Fields of structs are
-/// found here by their names.
+/// found by a function of this library.
 fn is_taken(filter: &Expr) -> bool {
     let is_function = |expr: &Expr| {
         Ok(match expr {
@@ -205,6 +207,17 @@ fn is_taken(filter: &Expr) -> bool {
         })
     };
     !filter.exists(is_function).unwrap_or(true)
+}
+
+/// The function that finds fields of structs, in place of the one behind the interface.
+fn with_own_fields(part: Expr) -> Result<Transformed<Expr>> {
+    Ok(match part {
+        Expr::ScalarFunction(call) if call.func.name() == "get_field" => {
+            let own = ScalarFunction::new_udf(datafusion_functions::core::get_field(), call.args);
+            Transformed::yes(Expr::ScalarFunction(own))
+        }
+        other => Transformed::no(other),
+    })
 }
 
 /// The type of a column that is in the names of folders, by its name in Python.
