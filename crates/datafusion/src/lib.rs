@@ -11,6 +11,7 @@
 //!   `COPY` of a session.
 //! * [`ScanSettings`] say how files are read.
 //! * [`MarquetryTable`] is a table of one file, of several, or of a folder.
+//! * [`PredicateExpr`] is a filter in the language of [`Predicate`].
 //! * `ReplaceParquet` (feature `replace`) is an optimizer rule that swaps the scans of
 //!   DataFusion's own `ParquetSource`, such as table formats make them.
 //! * `MarquetryPhysicalCodec` and `MarquetryLogicalCodec` (feature `proto`) carry scans
@@ -51,6 +52,7 @@ mod fallible;
 mod routed;
 mod key_set;
 mod learned;
+mod condition;
 mod pushdown;
 mod metrics;
 mod local;
@@ -74,6 +76,7 @@ mod replace;
 mod proto;
 mod install;
 
+pub use condition::PredicateExpr;
 pub use format::{MarquetryFormat, MarquetryFormatFactory};
 #[cfg(feature = "proto")]
 pub use proto::{MarquetryCodecWith, MarquetryLogicalCodec, MarquetryPhysicalCodec};

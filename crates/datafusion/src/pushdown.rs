@@ -23,6 +23,7 @@ use datafusion_physical_expr::utils::conjunction;
 use datafusion_physical_expr::{ScalarFunctionExpr, split_conjunction};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
+use crate::condition::PredicateExpr;
 use crate::error::to_marquetry;
 use crate::evaluate::{evaluate, evaluate_by_row};
 use crate::fallible::can_fail;
@@ -181,6 +182,10 @@ impl Translation<'_> {
             }));
         }
         if let Some(negated) = expr.downcast_ref::<NotExpr>() {
+            // Where the predicate is null its expression is false.
+            if negated.arg().is::<PredicateExpr>() {
+                return None;
+            }
             return Some(self.typed(negated.arg())?.map(not));
         }
         if let Some(test) = expr.downcast_ref::<IsNullExpr>() {
@@ -197,6 +202,14 @@ impl Translation<'_> {
         }
         if let Some(test) = expr.downcast_ref::<BinaryExpr>() {
             return self.comparison(expr, test);
+        }
+        if let Some(condition) = expr.downcast_ref::<PredicateExpr>() {
+            let name_of = |column: &_| {
+                let (index, fields) = field_path(self.without_casts(column))?;
+                let field = self.schema.fields().get(index).filter(|_| fields.is_empty())?;
+                Some(field.name().clone())
+            };
+            return condition.of_file(name_of).map(Ok);
         }
         let (column, data_type) = self.column(expr)?;
         (data_type == DataType::Boolean).then(|| Ok(column.eq(true)))
@@ -283,18 +296,7 @@ impl Translation<'_> {
 
     /// The column, or the field of a struct column, that an expression is, and its type.
     fn column(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<(TestedColumn, DataType)> {
-        let mut expr = expr;
-        while let Some(cast) = expr.downcast_ref::<CastExpr>()
-            && cast
-                .expr()
-                .data_type(self.schema)
-                .is_ok_and(|own| values_of(&own) == values_of(cast.cast_type()))
-        {
-            // A column whose metadata or nullability differs in the table, or that is a dictionary
-            // in one of them.
-            expr = cast.expr();
-        }
-        let (index, names) = field_path(expr)?;
+        let (index, names) = field_path(self.without_casts(expr))?;
         let field = self.schema.fields().get(index)?;
         let mut data_type = field.data_type();
         for name in &names {
@@ -318,6 +320,21 @@ impl Translation<'_> {
         }
         let path = names.iter().fold(field.name().clone(), |path, name| format!("{path}.{name}"));
         Some((col(path), data_type.clone()))
+    }
+
+    /// The expression below casts that change no value.
+    fn without_casts<'e>(&self, mut expr: &'e Arc<dyn PhysicalExpr>) -> &'e Arc<dyn PhysicalExpr> {
+        while let Some(cast) = expr.downcast_ref::<CastExpr>()
+            && cast
+                .expr()
+                .data_type(self.schema)
+                .is_ok_and(|own| values_of(&own) == values_of(cast.cast_type()))
+        {
+            // A column whose metadata or nullability differs in the table, or that is a dictionary
+            // in one of them.
+            expr = cast.expr();
+        }
+        expr
     }
 
     /// DataFusion's own evaluation of an expression.

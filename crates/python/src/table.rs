@@ -366,6 +366,15 @@ impl Table {
         schema_capsule(py, &self.schema)
     }
 
+    /// The rows as a table of DataFusion's Python, by the package `marq-datafusion`.
+    #[pyo3(signature = (session = None))]
+    fn __datafusion_table_provider__<'py>(
+        slf: &Bound<'py, Self>,
+        session: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("marq._datafusion")?.call_method1("of_rows", (slf, session))
+    }
+
     /// The rows as one array of structs.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(

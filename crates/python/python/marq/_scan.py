@@ -397,6 +397,19 @@ class Scan:
     def __arrow_c_schema__(self) -> object:
         return self.schema.__arrow_c_schema__()
 
+    def __datafusion_table_provider__(self, session: object = None) -> object:
+        """For DataFusion's Python, with the package ``marq-datafusion``: the files, columns and
+        condition as a table, into whose scan the filters of queries go.
+
+        >>> import datafusion, marq  # doctest: +SKIP
+        >>> ctx = datafusion.SessionContext()  # doctest: +SKIP
+        >>> ctx.register_table("cheap", marq.scan("trips.parquet").filter("fare < 5"))  # doctest: +SKIP
+        >>> ctx.sql("SELECT max(id) FROM cheap WHERE payment = 'card'").show()  # doctest: +SKIP
+        """
+        from ._datafusion import of_scan
+
+        return of_scan(self, session)
+
     def __repr__(self) -> str:
         names = self._expanded[1]
         first = names[0] or "bytes"
