@@ -91,7 +91,7 @@ pub(crate) fn plant(mutants: &[Mutant]) {
     let mut dropped = dropped();
     loop {
         let viable: Vec<&Mutant> = mutants.iter().filter(|it| !dropped.contains(&it.id)).collect();
-        let planted = write_sources(&viable);
+        let planted = write_sources(mutants, &viable);
         let errors = errors(&planted);
         if errors.is_empty() {
             break;
@@ -112,14 +112,15 @@ struct Planted {
     whole: Range<usize>,
 }
 
-fn write_sources(mutants: &[&Mutant]) -> Vec<Planted> {
+/// Writes each source of `all`, with `viable`.
+fn write_sources(all: &[Mutant], viable: &[&Mutant]) -> Vec<Planted> {
     let mut planted = Vec::new();
-    let files: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
+    let files: BTreeSet<&str> = all.iter().map(|mutant| mutant.file.as_str()).collect();
     for file in files {
         let source = fs::read_to_string(Path::new(ORIGINALS).join(file)).expect("it was read");
         // Mutants of one place are neighbours, and places that enclose others come first.
         let mut of_file: Vec<&Mutant> =
-            mutants.iter().copied().filter(|it| it.file == file).collect();
+            viable.iter().copied().filter(|it| it.file == file).collect();
         of_file.sort_by_key(|it| (it.bytes.start, std::cmp::Reverse(it.bytes.end), it.id));
         let mut writer = Rewriter {
             source: &source,
@@ -202,7 +203,7 @@ fn is_same_kind(one: &Mutant, other: &Mutant) -> bool {
 /// The mutants that the compiler's errors are in.
 fn errors(planted: &[Planted]) -> BTreeSet<u32> {
     // Not `cargo check`, for which all dependencies would be compiled once more.
-    let arguments = ["test", "-p", "marquetry", "--lib", "--no-run", "--features", "full"];
+    let arguments = ["test", "--lib", "--no-run", "--features", "full"];
     let output = Command::new("cargo").args(arguments).arg("--message-format=json").output();
     let output = output.expect("cargo starts");
     let text = String::from_utf8_lossy(&output.stdout);

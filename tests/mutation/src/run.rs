@@ -46,12 +46,14 @@ pub(crate) fn run(mutants: &[Mutant]) {
 
 /// Builds tests, and returns the path of their binary.
 fn built(target: &[&str]) -> String {
-    let arguments =
-        ["test", "-p", "marquetry", "--features", "full", "--no-run", "--message-format=json"];
+    let arguments = ["test", "--features", "full", "--no-run", "--message-format=json"];
     let output =
         Command::new("cargo").args(arguments).args(target).stderr(Stdio::inherit()).output();
     let output = String::from_utf8(output.expect("cargo starts").stdout).expect("it is JSON");
     let messages = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    // Others are those of the tool.
+    let manifest = std::env::current_dir().expect("it was set").join("Cargo.toml");
+    let messages = messages.filter(|it| it["manifest_path"].as_str() == manifest.to_str());
     let paths = messages.filter_map(|message| message["executable"].as_str().map(str::to_owned));
     paths.last().expect("the tests compile")
 }
