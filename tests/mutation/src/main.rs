@@ -55,5 +55,7 @@ fn main() {
     let viable: Vec<Mutant> =
         mutants.into_iter().filter(|mutant| !dropped.contains(&mutant.id)).collect();
     println!("{} viable", viable.len());
+    let rows = viable.iter().map(|it| format!("{}\t{}\t{}\n", it.id, it.module, it.name));
+    fs::write("mutants/viable.tsv", rows.collect::<String>()).expect("the copy can be written");
     run::run(&viable);
 }
