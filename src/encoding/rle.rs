@@ -622,7 +622,9 @@ mod tests {
     fn bits_beyond_the_declared_ones_and_values_beyond_a_bit_are_malformed() {
         let mut bits = Bitmap::default();
         // Two runs of five, and two groups of packed bits: half of them are declared.
-        for (stream, declared) in [(&[10, 1, 10, 0][..], 5), (&[3, 0x0F, 3, 0xF0, 0, 0, 0, 0], 8)] {
+        for (stream, declared) in
+            [(&[10, 1, 10, 0][..], 5), (&[3, 0x0F, 3, 0xF0, 0, 0, 0, 0, 0], 8)]
+        {
             let mut decoder = decoder(stream, 1, declared);
             decoder.read_bits(declared, &mut bits).unwrap();
             let error = decoder.read_bits(1, &mut bits).unwrap_err();
