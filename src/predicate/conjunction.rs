@@ -190,6 +190,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::predicate::tri_state::TriState;
     use crate::{Predicate, col};
     use arrow_array::types::Int32Type;
     use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, StringArray};
@@ -233,6 +234,29 @@ mod tests {
         assert_eq!(adaptive.order(conjuncts), [0, 1], "what passes all rows is worth nothing");
         adaptive.note(0, 1000, 1000, Duration::from_millis(100));
         assert_eq!(adaptive.order(conjuncts), [1, 0], "nor is what takes long");
+    }
+
+    #[test]
+    fn a_conjunct_costs_what_was_measured_or_else_what_is_guessed() {
+        let bound = Predicate::parse("n < 10").unwrap().bind_to(&batch(1).schema()).unwrap();
+        let adaptive = AdaptiveStats::default();
+        let conjuncts = [Arc::clone(&bound.root)];
+        adaptive.order(&conjuncts);
+        assert_eq!(adaptive.nanos(0, &bound.root), 1.0, "a guess");
+        adaptive.note(0, 1000, 10, Duration::from_micros(250));
+        assert_eq!(adaptive.nanos(0, &bound.root), 250.0);
+    }
+
+    #[test]
+    fn results_of_dictionaries_that_are_gone_make_way() {
+        let bound = Predicate::parse("text = 'a'").unwrap().bind_to(&batch(1).schema()).unwrap();
+        let BoundNode::Test(_, test) = &*bound.root else { panic!("a test") };
+        let adaptive = AdaptiveStats::default();
+        for i in 0..100 {
+            let entries: ArrayRef = Arc::new(StringArray::from_iter_values(["a", "b"]));
+            adaptive.keep(test, &entries, &TriState::constant(Some(true), 2));
+            assert!(adaptive.entries(test, &entries).is_some(), "{i}");
+        }
     }
 
     #[test]
