@@ -248,6 +248,26 @@ mod tests {
     }
 
     #[test]
+    fn what_can_fail_is_a_last_conjunct() {
+        let schema = batch(1).schema();
+        let last =
+            |text: &str| Predicate::parse(text).unwrap().bind_to(&schema).unwrap().last_conjuncts();
+        assert_eq!(last("n < 10 and cast(text as int) = 1 and n > 2"), [1]);
+        assert!(last("n < 10 and text = 'a'").is_empty());
+        assert!(last("cast(text as int) = 1").is_empty());
+    }
+
+    #[test]
+    fn each_conjunct_names_its_columns_once() {
+        let schema = batch(1).schema();
+        let text = "(n < 3 or n > 7) and text = 'a' and (text = 'b' or n = 1 or text = 'c')";
+        let bound = Predicate::parse(text).unwrap().bind_to(&schema).unwrap();
+        let expected = vec![vec![0], vec![1], vec![1, 0]];
+        assert_eq!(bound.columns_of_conjuncts(&schema), Some(expected));
+        assert_eq!(bound.columns_of_conjuncts(&schema.project(&[0]).unwrap()), None);
+    }
+
+    #[test]
     fn results_of_dictionaries_that_are_gone_make_way() {
         let bound = Predicate::parse("text = 'a'").unwrap().bind_to(&batch(1).schema()).unwrap();
         let BoundNode::Test(_, test) = &*bound.root else { panic!("a test") };

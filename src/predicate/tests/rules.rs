@@ -502,6 +502,20 @@ fn each_leaf_has_one_probe_with_all_hashes() {
 }
 
 #[test]
+fn functions_look_at_the_leaves_of_their_columns() {
+    let schema = two_leaves();
+    let x = || Predicate::parse("x < 1").unwrap();
+    let function = || Predicate::function(["y"], |batch| Ok(vec![true; batch.num_rows()].into()));
+    for predicate in
+        [function(), not(function()), x().and(function()), x().or(not(function().and(x())))]
+    {
+        let bound = predicate.bind(&schema, &[], &ArrowOptions::default()).unwrap();
+        assert_eq!(bound.function_leaves(), [1]);
+    }
+    assert!(bind("x < 1 or y < 2", &schema).function_leaves().is_empty());
+}
+
+#[test]
 fn pages_of_different_columns_meet_where_they_end() {
     let schema = two_leaves();
     let (mut offsets, mut columns) = indexes();
