@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn values_are_sorted_within_parts_and_from_one_to_the_next() {
-        for (parts, expected) in [
-            (&[&[1, 2, 2], &[2, 3]][..], Some(false)),
+        let cases: [(&[&[i32]], Option<bool>); 11] = [
+            (&[&[1, 2, 2], &[2, 3]], Some(false)),
             (&[&[3, 2, 2], &[2, 1]], Some(true)),
             (&[&[], &[1], &[], &[2]], Some(false)),
             (&[&[2], &[], &[1]], Some(true)),
@@ -191,7 +191,8 @@ mod tests {
             (&[&[1, 3, 2]], None),
             (&[&[1, 1], &[1]], None),
             (&[], None),
-        ] {
+        ];
+        for (parts, expected) in cases {
             assert_eq!(found(parts, ValueOrder::Signed), expected, "{parts:?}");
         }
         assert_eq!(found(&[&[1, 2], &[-2, -1]], ValueOrder::Unsigned), Some(false));
