@@ -228,6 +228,23 @@ fn orders_are_those_of_the_types() {
 }
 
 #[test]
+fn bounds_within_the_annotated_range_count() {
+    for (bit_width, is_signed, min, max) in
+        [(8, true, -128, 127), (8, false, 0, 255), (16, true, -32_768, 32_767)]
+    {
+        let int = LogicalType::Integer(IntType { bit_width, is_signed });
+        let schema = leaf(Type::Int32, Some(int), None);
+        let of = |min: i32, max: i32| bounded(min.to_le_bytes(), max.to_le_bytes());
+        if min < 0 {
+            assert_eq!(pruned("x >= -1", &schema, TYPE, &of(min, -2)), Cannot, "{bit_width}");
+        }
+        assert_eq!(pruned("x > 5", &schema, TYPE, &of(1, 5)), Cannot, "{bit_width}");
+        assert_eq!(pruned("x <= 5", &schema, TYPE, &of(1, 5)), Always, "{bit_width}");
+        assert_eq!(pruned("x > 5", &schema, TYPE, &of(6, max)), Always, "{bit_width}");
+    }
+}
+
+#[test]
 fn deprecated_bounds_count_for_signed_orders_only() {
     let old = |min: Vec<u8>, max: Vec<u8>| Statistics {
         min: Some(min),
@@ -601,7 +618,7 @@ fn pages_contradict_the_chunk_by_nulls_and_by_bounds_that_are_never_cut() {
     let cut = ColumnIndex {
         min_values: vec![b"a".to_vec(), vec![], b"b".to_vec()],
         max_values: vec![b"b".to_vec(), vec![], b"d".to_vec()],
-        ..columns.clone()
+        ..columns
     };
     let statistics = Statistics {
         null_count: Some(3),

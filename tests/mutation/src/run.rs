@@ -16,6 +16,8 @@ use crate::Mutant;
 const REACHED: &str = "mutants/reached.tsv";
 const RESULTS: &str = "mutants/results.tsv";
 const WORKERS: usize = 2;
+/// Seconds that a test takes at most, without a mutant, to be tried on those of other modules.
+const MAX_SECONDS: f64 = 8.0;
 /// Of address space, for each process.
 const MEMORY_KIB: usize = 8 << 20;
 
@@ -121,7 +123,8 @@ fn tried(mutant: &Mutant, tests: &[Test], binaries: &[String; 2]) -> (&'static s
                     "lib" => test.is_unit && !is_of_module,
                     _ => !test.is_unit,
                 };
-                is_of_stage && test.reaches.contains(&mutant.id)
+                let is_quick = is_of_module || test.seconds <= MAX_SECONDS;
+                is_of_stage && is_quick && test.reaches.contains(&mutant.id)
             })
             .collect();
         if of_stage.is_empty() {
