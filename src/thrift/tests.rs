@@ -5,7 +5,7 @@ use fastrand::Rng;
 use super::derive::thrift;
 use super::oracle::{self, ProtocolValue};
 use super::skip::{SimilarStructSkipper, SkipError};
-use super::{List, Read, ThriftReader, Unknown, Write, skip, wire};
+use super::{LazyValue, List, Read, ThriftReader, Unknown, Write, skip, wire};
 use crate::error::{Error, ErrorKind, LimitKind, Spec};
 use crate::format::{
     ColumnIndex, ColumnMetaData, ColumnOrder, CompressionCodec, ConvertedType, Encoding,
@@ -539,6 +539,11 @@ fn lists_on_the_wire_give_what_vectors_hold() {
     let list = |bytes: &'static [u8]| List::<&str>::read(&mut ThriftReader::new(bytes)).unwrap();
     assert_ne!(list(&[0x18, 1, b'a']), list(&[0x18, 1, b'b']));
     assert_ne!(list(&[0x18, 1, b'a']), list(&[0x28, 1, b'a', 0]));
+    let lazy =
+        |bytes: &'static [u8]| LazyValue::<i32>::read(&mut ThriftReader::new(bytes)).unwrap();
+    // One in one byte and in two, and another number.
+    assert_eq!(lazy(&[2]), lazy(&[0x82, 0]));
+    assert_ne!(lazy(&[2]), lazy(&[4]));
     for bytes in [&[0x28, 1, b'a'][..], &[0x18, 1, 0xFF], &[0x18, 9, b'a'], &[]] {
         let error = List::<&str>::read(&mut ThriftReader::new(bytes)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Thrift));

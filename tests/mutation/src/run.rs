@@ -57,7 +57,8 @@ fn built(target: &[&str]) -> String {
     let manifest = std::env::current_dir().expect("it was set").join("Cargo.toml");
     let messages = messages.filter(|it| it["manifest_path"].as_str() == manifest.to_str());
     let paths = messages.filter_map(|message| message["executable"].as_str().map(str::to_owned));
-    paths.last().expect("the tests compile")
+    let paths: Vec<String> = paths.collect();
+    paths.into_iter().next_back().expect("the tests compile")
 }
 
 fn names(binary: &str, arguments: &[&str]) -> BTreeSet<String> {
@@ -237,7 +238,7 @@ fn report(mutants: &[Mutant], tests: &[Test]) {
     for (module, counts) in counts {
         let count = |stage| counts.get(stage).copied().unwrap_or(0);
         let viable: usize = counts.values().sum();
-        let stages = ["module", "lib", "it", "survives", "unreached"].map(|stage| count(stage));
+        let stages = ["module", "lib", "it", "survives", "unreached"].map(count);
         let killed: usize = stages[..3].iter().sum();
         let columns = stages.map(|it| it.to_string()).join(" | ");
         let score = 100.0 * killed as f64 / viable as f64;
