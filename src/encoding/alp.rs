@@ -766,6 +766,21 @@ mod tests {
     }
 
     #[test]
+    fn no_vector_takes_more_than_exceptions_do() {
+        let seed = 83;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        // Half are integers of more than 45 bits, and the others no decimals.
+        let values: Vec<f64> = (0..1024u64)
+            .map(|i| match i % 2 {
+                0 => (rng.i64(0..1 << 50) - (1 << 49)) as f64,
+                _ => f64::from_bits(rng.u64(..)),
+            })
+            .collect();
+        let len = check_64(&values, "wide integers");
+        assert!(len <= 1024 * 10 + 64, "{len} bytes, seed {seed}");
+    }
+
+    #[test]
     fn a_page_by_hand() {
         let mut bytes = Vec::new();
         encode_into::<f32>(&[], &mut bytes);

@@ -385,6 +385,16 @@ mod tests {
     }
 
     #[test]
+    fn prefixes_are_joined_until_they_take_a_mebibyte() {
+        let half = 1 << 19;
+        assert_eq!(few_enough(&[half, half]).0.len(), 2);
+        assert_eq!(few_enough(&[half, half, 0, 1]), (&[half, half, 0][..], MAX_REPEATED));
+        assert_eq!(few_enough(&[half, half + 1]), (&[half][..], MAX_REPEATED / 2));
+        assert_eq!(few_enough(&[3 * half, 1]), (&[3 * half][..], 3 * MAX_REPEATED / 2));
+        assert_eq!(few_enough(&[]).0.len(), 0);
+    }
+
+    #[test]
     fn what_repeats_much_is_spelled_out_in_short_blocks() {
         let n = 3000usize;
         let prefixes: Vec<i32> = (0..n as i32).collect();

@@ -606,6 +606,37 @@ mod tests {
     }
 
     #[test]
+    fn values_are_appended_to_those_that_are_there() {
+        let values: Vec<u32> = (0..40).map(|i| i * 5 % 8).collect();
+        let bytes = encode(&values, BitWidth::new(3).unwrap());
+        for first in 0..values.len() {
+            let (mut decoder, mut out) = (decoder(&bytes, 3, values.len()), Vec::new());
+            decoder.read(first, &mut out).unwrap();
+            decoder.read(1, &mut out).unwrap();
+            decoder.read(values.len() - first - 1, &mut out).unwrap();
+            assert_eq!(out, values, "{first} first");
+        }
+    }
+
+    #[test]
+    fn bits_beyond_the_declared_ones_and_values_beyond_a_bit_are_malformed() {
+        let mut bits = Bitmap::default();
+        // Two runs of five, and two groups of packed bits: half of them are declared.
+        for (stream, declared) in
+            [(&[10, 1, 10, 0][..], 5), (&[3, 0x0F, 3, 0xF0, 0, 0, 0, 0, 0], 8)]
+        {
+            let mut decoder = decoder(stream, 1, declared);
+            decoder.read_bits(declared, &mut bits).unwrap();
+            let error = decoder.read_bits(1, &mut bits).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
+        }
+        let bits: Vec<bool> = (0..bits.len()).map(|i| bits.get(i)).collect();
+        assert_eq!(bits, [[true; 9].as_slice(), &[false; 4]].concat());
+        let error = decoder(&[10, 2], 1, 5).read_bits(5, &mut Bitmap::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
+    }
+
+    #[test]
     fn width_zero_needs_no_bytes() {
         let mut out = Vec::new();
         decoder(&[], 0, 5).read(5, &mut out).unwrap();

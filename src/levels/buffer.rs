@@ -258,6 +258,36 @@ mod tests {
     }
 
     #[test]
+    fn any_range_of_lists_has_their_levels() {
+        let mut lists = LevelBuffer::default();
+        lists.push_regular(Period { first: 0, rest: 1, slots: 3 }, 3).unwrap();
+        let expected = [0, 1, 1, 0, 1, 1, 0, 1, 1];
+        for start in 0..=9 {
+            for end in start..=9 {
+                let mut some = LevelBuffer::default();
+                some.push_range(&lists, start, end).unwrap();
+                assert_eq!(some.len(), end - start);
+                assert_eq!(all(&some), expected[start..end], "{start}..{end}");
+                let slots = (0..some.len()).map(|slot| some.level(slot));
+                assert!(slots.eq(expected[start..end].iter().copied()), "{start}..{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_lists_change_nothing() {
+        let period = Period { first: 0, rest: 1, slots: 3 };
+        let mut levels = LevelBuffer::default();
+        levels.push_regular(period, 0).unwrap();
+        assert_eq!(levels.uniform(), LevelBuffer::default().uniform());
+        levels.push_regular(period, 2).unwrap();
+        levels.push_regular(Period { slots: 4, ..period }, 0).unwrap();
+        assert!(matches!(levels.view(), LevelView::Regular(_)) && levels.bytes_held() == 0);
+        levels.push_run(1, 1).unwrap();
+        assert_eq!(levels.bytes_held(), 14);
+    }
+
+    #[test]
     fn stays_one_number_until_a_level_differs() {
         let mut levels = LevelBuffer::default();
         levels.push_run(2, 3).unwrap();

@@ -456,6 +456,20 @@ mod tests {
         assert!(contradictions > 1000, "{contradictions} contradictions");
     }
 
+    #[test]
+    fn levels_below_a_struct_count_as_its_own() {
+        let levels = |level| {
+            let mut planes = LevelBitPlanes::new(5);
+            planes.push_run(level, 70);
+            planes
+        };
+        for (a, b, expected) in
+            [(2, 3, true), (3, 2, true), (2, 2, true), (1, 2, false), (2, 1, false), (3, 0, false)]
+        {
+            assert_eq!(same_up_to(&levels(a), &levels(b), 2), expected, "{a} and {b}");
+        }
+    }
+
     /// The value with something below each of its leaves.
     fn grown(value: &Value, below: &[Step], rng: &mut Rng) -> Value {
         match value {

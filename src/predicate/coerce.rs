@@ -339,6 +339,14 @@ mod tests {
             fits(Literal::date(1), &D::Timestamp(TimeUnit::Millisecond, None)),
             Some(LiteralValue::Int(86_400_000))
         );
+        let day = 86_400_000_000_000;
+        let midnight = |days: i64| Literal::timestamp_local(days * day);
+        for days in [-2, 0, 3] {
+            assert_eq!(fits(midnight(days), &D::Date32), Some(LiteralValue::Int(days.into())));
+        }
+        for nanos in [1, day - 1, 1 - day] {
+            assert_eq!(fits(Literal::timestamp_local(nanos), &D::Date32), None, "{nanos}");
+        }
         assert_eq!(lit(None::<i32>).coerce(&D::Int8), Ok(None));
     }
 

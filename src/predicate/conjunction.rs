@@ -190,6 +190,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::predicate::tri_state::TriState;
     use crate::{Predicate, col};
     use arrow_array::types::Int32Type;
     use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, StringArray};
@@ -233,6 +234,49 @@ mod tests {
         assert_eq!(adaptive.order(conjuncts), [0, 1], "what passes all rows is worth nothing");
         adaptive.note(0, 1000, 1000, Duration::from_millis(100));
         assert_eq!(adaptive.order(conjuncts), [1, 0], "nor is what takes long");
+    }
+
+    #[test]
+    fn a_conjunct_costs_what_was_measured_or_else_what_is_guessed() {
+        let bound = Predicate::parse("n < 10").unwrap().bind_to(&batch(1).schema()).unwrap();
+        let adaptive = AdaptiveStats::default();
+        let conjuncts = [Arc::clone(&bound.root)];
+        adaptive.order(&conjuncts);
+        assert_eq!(adaptive.nanos(0, &bound.root), 1.0, "a guess");
+        adaptive.note(0, 1000, 10, Duration::from_micros(250));
+        assert_eq!(adaptive.nanos(0, &bound.root), 250.0);
+    }
+
+    #[test]
+    fn what_can_fail_is_a_last_conjunct() {
+        let schema = batch(1).schema();
+        let last =
+            |text: &str| Predicate::parse(text).unwrap().bind_to(&schema).unwrap().last_conjuncts();
+        assert_eq!(last("n < 10 and cast(text as int) = 1 and n > 2"), [1]);
+        assert!(last("n < 10 and text = 'a'").is_empty());
+        assert!(last("cast(text as int) = 1").is_empty());
+    }
+
+    #[test]
+    fn each_conjunct_names_its_columns_once() {
+        let schema = batch(1).schema();
+        let text = "(n < 3 or n > 7) and text = 'a' and (text = 'b' or n = 1 or text = 'c')";
+        let bound = Predicate::parse(text).unwrap().bind_to(&schema).unwrap();
+        let expected = vec![vec![0], vec![1], vec![1, 0]];
+        assert_eq!(bound.columns_of_conjuncts(&schema), Some(expected));
+        assert_eq!(bound.columns_of_conjuncts(&schema.project(&[0]).unwrap()), None);
+    }
+
+    #[test]
+    fn results_of_dictionaries_that_are_gone_make_way() {
+        let bound = Predicate::parse("text = 'a'").unwrap().bind_to(&batch(1).schema()).unwrap();
+        let BoundNode::Test(_, test) = &*bound.root else { panic!("a test") };
+        let adaptive = AdaptiveStats::default();
+        for i in 0..100 {
+            let entries: ArrayRef = Arc::new(StringArray::from_iter_values(["a", "b"]));
+            adaptive.keep(test, &entries, &TriState::constant(Some(true), 2));
+            assert!(adaptive.entries(test, &entries).is_some(), "{i}");
+        }
     }
 
     #[test]

@@ -172,9 +172,18 @@ mod tests {
         for days in (-3_000_000..3_000_000).step_by(89) {
             assert_eq!(parse_date(&Date(days).to_string()), Some(days));
         }
-        for wrong in
-            ["2023-02-29", "2024-13-01", "24-01-01", "2024-1-1", "2024-01-01x", "", "2024-00-01"]
-        {
+        // As many digits as numbers of days have in 32 bits, and two more.
+        assert!(parse_date("100000000-01-01") < parse_date("123456789-01-01"));
+        for wrong in [
+            "1234567890-01-01",
+            "2023-02-29",
+            "2024-13-01",
+            "24-01-01",
+            "2024-1-1",
+            "2024-01-01x",
+            "",
+            "2024-00-01",
+        ] {
             assert_eq!(parse_date(wrong), None, "{wrong}");
         }
     }
@@ -191,6 +200,10 @@ mod tests {
         assert_eq!(parse_timestamp("1970-01-02 00:00:00Z"), Some((i128::from(DAY), true)));
         assert_eq!(parse_timestamp("1970-01-02"), Some((i128::from(DAY), false)));
         assert_eq!(parse_timestamp("1969-12-31 23:59:59.999999999"), Some((-1, false)));
+        assert_eq!(parse_timestamp("1970-01-01T23:59:00+23:59"), Some((0, true)));
+        for wrong in ["+00:60", "+24:00", "+0100", "+01", "+1:00", "Zulu"] {
+            assert_eq!(parse_timestamp(&format!("1970-01-01T01:00:00{wrong}")), None, "{wrong}");
+        }
         assert_eq!(Timestamp(-1).to_string(), "1969-12-31 23:59:59.999999999");
     }
 }

@@ -61,3 +61,28 @@ impl OrderedSpan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cut_bounds_prove_what_no_value_between_them_can_be() {
+        let int = |value| LiteralValue::Int(value);
+        let span = OrderedSpan { low: Some(int(3)), high: Some(int(5)), exact: false };
+        for (op, to, expected) in [
+            (Op::Lt, 3, PossibleResults::FALSE),
+            (Op::GtEq, 3, PossibleResults::TRUE),
+            (Op::Gt, 5, PossibleResults::FALSE),
+            (Op::LtEq, 5, PossibleResults::TRUE),
+            (Op::Eq, 3, PossibleResults::EITHER),
+            (Op::Eq, 5, PossibleResults::EITHER),
+            (Op::NotEq, 6, PossibleResults::TRUE),
+        ] {
+            assert_eq!(span.compared(op, &int(to)), expected, "{op:?} {to}");
+        }
+        let span = |exact| OrderedSpan { low: Some(int(3)), high: Some(int(3)), exact };
+        assert_eq!(span(false).compared(Op::Eq, &int(3)), PossibleResults::EITHER);
+        assert_eq!(span(true).compared(Op::Eq, &int(3)), PossibleResults::TRUE);
+    }
+}

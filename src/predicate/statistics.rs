@@ -256,3 +256,28 @@ fn arrays(bounds: &[Option<TypedBound>], data_type: &DataType) -> Result<(ArrayR
     let exact = exact.collect();
     Ok((values, exact))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_are_as_many_as_their_rows() {
+        let counts = |n: u64| UInt64Array::from_iter_values(0..n);
+        for n in [0, 1, 3] {
+            let exact: BooleanArray = vec![true; n as usize].into();
+            let statistics = ColumnStatistics {
+                row_group: counts(n),
+                row_count: counts(n),
+                null_count: counts(n),
+                nan_count: counts(n),
+                min: Arc::new(counts(n)),
+                max: Arc::new(counts(n)),
+                min_exact: exact.clone(),
+                max_exact: exact,
+            };
+            assert_eq!((statistics.len() as u64, statistics.is_empty()), (n, n == 0));
+            assert_eq!(statistics.to_batch().unwrap().num_rows() as u64, n);
+        }
+    }
+}

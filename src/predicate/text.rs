@@ -562,3 +562,15 @@ fn typed(name: &str, text: &str) -> Option<Literal> {
         _ => return text.parse::<f64>().ok().map(Into::into),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parentheses_nest_as_deep_as_allowed() {
+        let nested = |n: usize| format!("{}x{}", "(".repeat(n), ")".repeat(n));
+        let deepest = (0..).find(|n| Predicate::parse(&nested(n + 1)).is_err());
+        assert_eq!(deepest, Some(MAX_NESTED - 1));
+    }
+}

@@ -114,3 +114,28 @@ pub(super) fn type_named(name: &str, numbers: &[i128]) -> Option<DataType> {
     };
     Some(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_have_up_to_76_digits_and_no_more_after_the_point() {
+        use DataType::{Decimal128, Decimal256};
+        for (numbers, expected) in [
+            (&[][..], Some(Decimal128(18, 3))),
+            (&[5], Some(Decimal128(5, 0))),
+            (&[38, 38], Some(Decimal128(38, 38))),
+            (&[39, 0], Some(Decimal256(39, 0))),
+            (&[76, 76], Some(Decimal256(76, 76))),
+            (&[5, 6], None),
+            (&[40, 41], None),
+            (&[40, -1], None),
+            (&[0, 0], None),
+            (&[77, 0], None),
+            (&[5, 1, 1], None),
+        ] {
+            assert_eq!(type_named("decimal", numbers), expected, "{numbers:?}");
+        }
+    }
+}

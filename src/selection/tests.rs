@@ -155,6 +155,7 @@ fn a_selection_needs_the_pages_that_hold_its_rows() {
         }
         let map = PageMap::new(&index(&pages), 4..offset as u64, row as u64).unwrap();
         assert_eq!(map.head(), 4..40);
+        assert_eq!(map.bytes_held(), size_of_val(map.pages()));
         let flags = flags(rng, row as usize);
         let selection = selection(rng, &flags);
         let of_page = |i: usize| {
@@ -235,4 +236,68 @@ fn as_many_rows_as_can_be_counted_are_handled_or_refused() {
     assert_eq!(most.slice(u64::MAX - 1..u64::MAX), RowSelection::all(1));
     assert_eq!(last.without_gaps(u64::MAX), last);
     assert!(last.intersects(0..u64::MAX) && !last.intersects(0..u64::MAX - 1));
+}
+
+/// A deletion vector of one set of 32-bit numbers, which begins with `words`.
+fn vector(words: &[u32], rest: &[&[u8]]) -> Result<DeletionVector> {
+    let mut bytes = 1_681_511_377u32.to_le_bytes().to_vec();
+    bytes.extend(1u64.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    rest.iter().for_each(|part| bytes.extend_from_slice(part));
+    DeletionVector::from_delta(bytes)
+}
+
+fn numbers(vector: &DeletionVector) -> Vec<u64> {
+    vector.ranges().flatten().collect()
+}
+
+#[test]
+fn the_inline_vector_of_the_protocol_has_its_rows() {
+    let text = "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L";
+    let vector = DeletionVector::from_delta_inline(text, 44).unwrap();
+    assert_eq!((vector.count(), numbers(&vector)), (6, vec![3, 4, 7, 11, 18, 29]));
+    assert_is(&vector.kept(5), &[true, true, true, false, false]);
+    for (text, byte_len) in [(text, 45), (&text[1..], 43), ("", 4), ("####~", 4), ("#####", 4)] {
+        let error = DeletionVector::from_delta_inline(text, byte_len).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(Spec::DeletionVectors), "{text}");
+    }
+}
+
+#[test]
+fn runs_and_arrays_of_a_set_are_its_rows() {
+    let words =
+        |words: &[u16]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    // Of two containers, the first is of runs: 10 to 12, 20 to 21.
+    let runs = |values| {
+        let headers = words(&[0, values, 1, 1]);
+        vector(&[12347 | 1 << 16], &[&[1], &headers, &words(&[2, 10, 2, 20, 1]), &words(&[7, 9])])
+    };
+    let found = runs(4).unwrap();
+    assert_eq!((found.count(), numbers(&found)), (7, vec![10, 11, 12, 20, 21, 65543, 65545]));
+    let error = runs(5).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed(Spec::DeletionVectors));
+    // Runs that meet those before them.
+    for runs in [[10, 2, 12, 1], [10, 2, 3, 1], [u16::MAX, 1, 0, 0]] {
+        let runs = [&words(&[2])[..], &words(&runs)].concat();
+        let error = vector(&[12347], &[&[1], &words(&[0, 4]), &runs]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(Spec::DeletionVectors));
+    }
+}
+
+#[test]
+fn a_bitmap_has_as_many_rows_as_its_header_says() {
+    let mut bits = vec![0; 8192];
+    bits[100..725].fill(0xFF);
+    let bitmap = |values: u16| {
+        let header = [3u16.to_le_bytes(), (values - 1).to_le_bytes()].concat();
+        vector(&[12346, 1], &[&header, &[0; 4], &bits])
+    };
+    let found = bitmap(5000).unwrap();
+    assert_eq!(found.count(), 5000);
+    assert!(numbers(&found).into_iter().eq(3 * 65536 + 800..3 * 65536 + 5800));
+    for values in [4999, 5001] {
+        let error = bitmap(values).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(Spec::DeletionVectors));
+    }
 }

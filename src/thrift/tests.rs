@@ -5,7 +5,7 @@ use fastrand::Rng;
 use super::derive::thrift;
 use super::oracle::{self, ProtocolValue};
 use super::skip::{SimilarStructSkipper, SkipError};
-use super::{List, Read, ThriftReader, Unknown, Write, skip, wire};
+use super::{LazyValue, List, Read, ThriftReader, Unknown, Write, skip, wire};
 use crate::error::{Error, ErrorKind, LimitKind, Spec};
 use crate::format::{
     ColumnIndex, ColumnMetaData, ColumnOrder, CompressionCodec, ConvertedType, Encoding,
@@ -379,6 +379,9 @@ fn number_that_is_too_long_is_malformed() {
         ),
         Err(SkipError::Number)
     );
+    // A length has up to five bytes, which must be there before it can be too long.
+    assert_eq!(skip::value(&[0x80; 5], wire::BINARY), Err(SkipError::Number));
+    assert_eq!(skip::value(&[0x80; 4], wire::BINARY), Err(SkipError::Short));
 }
 
 #[test]
@@ -485,6 +488,26 @@ fn structs_alike_end_where_a_walk_ends() {
 }
 
 #[test]
+fn structs_whose_differences_cancel_are_not_alike() {
+    // Two strings of one byte; then an empty one, and one of 24 bytes, whose first byte stands
+    // where the second length did. Both times, the lengths differ in their last bit.
+    let first = [0x18, 1, b'a', 0x18, 1, b'b', 0];
+    let second = [&[0x18, 0, 0x18, 24][..], &[0; 24], &[0]].concat();
+    let mut alike = SimilarStructSkipper::default();
+    assert_eq!(alike.skip(&first), Ok(&[][..]));
+    assert_eq!(alike.skip(&second), Ok(&[][..]));
+}
+
+#[test]
+fn strings_of_every_length_are_skipped() {
+    for len in [0, 1, 127, 128, 129, 255, 256, 16_383, 16_384, 16_512, 2_097_152] {
+        let bytes = written(&vec![7u8; len]);
+        assert_eq!(skip::value(&bytes, wire::BINARY), Ok(&[][..]), "{len} bytes");
+        assert_eq!(skip::value(&bytes[..bytes.len() - 1], wire::BINARY), Err(SkipError::Short));
+    }
+}
+
+#[test]
 fn numbers_of_every_length_are_read_and_skipped() {
     let mut rng = Rng::with_seed(9);
     for n in 0..200 {
@@ -513,6 +536,14 @@ fn lists_on_the_wire_give_what_vectors_hold() {
         assert_eq!(read::<Vec<String>>(bytes), expected);
     }
     assert!(List::<i64>::default().is_empty());
+    let list = |bytes: &'static [u8]| List::<&str>::read(&mut ThriftReader::new(bytes)).unwrap();
+    assert_ne!(list(&[0x18, 1, b'a']), list(&[0x18, 1, b'b']));
+    assert_ne!(list(&[0x18, 1, b'a']), list(&[0x28, 1, b'a', 0]));
+    let lazy =
+        |bytes: &'static [u8]| LazyValue::<i32>::read(&mut ThriftReader::new(bytes)).unwrap();
+    // One in one byte and in two, and another number.
+    assert_eq!(lazy(&[2]), lazy(&[0x82, 0]));
+    assert_ne!(lazy(&[2]), lazy(&[4]));
     for bytes in [&[0x28, 1, b'a'][..], &[0x18, 1, 0xFF], &[0x18, 9, b'a'], &[]] {
         let error = List::<&str>::read(&mut ThriftReader::new(bytes)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Thrift));

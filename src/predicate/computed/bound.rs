@@ -256,3 +256,35 @@ fn timestamp(nanos: i128, in_utc: bool) -> ArrayRef {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_have_the_narrowest_type_that_holds_them() {
+        use arrow_buffer::i256;
+        use arrow_schema::TimeUnit as U;
+        let of = |unscaled: i128, digits| {
+            let array = decimal(i256::from_i128(unscaled), digits, 2).unwrap();
+            array.data_type().clone()
+        };
+        assert_eq!(of(5, 9), DataType::Decimal128(9, 2));
+        assert_eq!(of(10i128.pow(37), 38), DataType::Decimal128(38, 2));
+        assert_eq!(of(10i128.pow(38), 39), DataType::Decimal256(39, 2));
+        let second = 1_000_000_000;
+        for (nanos, unit, count) in [
+            (7, U::Nanosecond, 7),
+            (i128::from(i64::MAX) + 1, U::Microsecond, i64::MAX / 1_000),
+            (i128::from(i64::MIN) * second, U::Second, i64::MIN),
+            (i128::MIN, U::Second, i64::MIN),
+            (i128::MAX, U::Second, i64::MAX),
+        ] {
+            let array = timestamp(nanos, false);
+            assert_eq!(array.data_type(), &DataType::Timestamp(unit, None), "{nanos}");
+            let found = crate::predicate::computed::temporal::nanos(&array).unwrap();
+            let per_unit = i128::from(nanos_of(unit));
+            assert_eq!(found, [Some(i128::from(count) * per_unit)], "{nanos}");
+        }
+    }
+}

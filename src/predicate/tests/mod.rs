@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
-    ListArray, RecordBatch, RunArray, StringArray, StructArray,
+    IntervalYearMonthArray, ListArray, RecordBatch, RunArray, StringArray, StructArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema as ArrowSchema};
@@ -135,6 +135,22 @@ fn strings_match_patterns() {
     }
     assert_eq!(rows("starts_with(s, 'A')", &batch), [0, 2, 5]);
     assert_eq!(rows("not starts_with(v, 'A')", &batch), [1, 3, 4]);
+}
+
+#[test]
+fn values_without_an_order_are_the_same_or_not() {
+    let months = IntervalYearMonthArray::from(vec![Some(1), Some(2), None, Some(2)]);
+    let batch = batch(vec![("months", Arc::new(months))]);
+    let two: ArrayRef = Arc::new(IntervalYearMonthArray::from(vec![2]));
+    let (months, two) = (col("months"), Literal::from(&two));
+    let found = |predicate: Predicate| {
+        let kept = predicate.bind_to(&batch.schema()).unwrap().evaluate(&batch).unwrap();
+        kept.values().set_indices().collect::<Vec<_>>()
+    };
+    assert_eq!(found(months.clone().eq(two.clone())), [1, 3]);
+    assert_eq!(found(months.clone().not_eq(two.clone())), [0]);
+    let error = months.lt(two).bind_to(&batch.schema()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
 #[test]

@@ -228,6 +228,23 @@ fn orders_are_those_of_the_types() {
 }
 
 #[test]
+fn bounds_within_the_annotated_range_count() {
+    for (bit_width, is_signed, min, max) in
+        [(8, true, -128, 127), (8, false, 0, 255), (16, true, -32_768, 32_767)]
+    {
+        let int = LogicalType::Integer(IntType { bit_width, is_signed });
+        let schema = leaf(Type::Int32, Some(int), None);
+        let of = |min: i32, max: i32| bounded(min.to_le_bytes(), max.to_le_bytes());
+        if min < 0 {
+            assert_eq!(pruned("x >= -1", &schema, TYPE, &of(min, -2)), Cannot, "{bit_width}");
+        }
+        assert_eq!(pruned("x > 5", &schema, TYPE, &of(1, 5)), Cannot, "{bit_width}");
+        assert_eq!(pruned("x <= 5", &schema, TYPE, &of(1, 5)), Always, "{bit_width}");
+        assert_eq!(pruned("x > 5", &schema, TYPE, &of(6, max)), Always, "{bit_width}");
+    }
+}
+
+#[test]
 fn deprecated_bounds_count_for_signed_orders_only() {
     let old = |min: Vec<u8>, max: Vec<u8>| Statistics {
         min: Some(min),
@@ -476,12 +493,48 @@ fn pages_answer_for_their_rows() {
     assert_eq!(other, [(0..11, Might)]);
 }
 
-#[test]
-fn pages_of_different_columns_meet_where_they_end() {
+/// `x` and `y`, OPTIONAL.
+fn two_leaves() -> Schema {
     let mut elements = optional(&leaf(Type::Int32, None, None)).elements().collect::<Vec<_>>();
     elements[0].num_children = Some(2);
     elements.push(SchemaElement { name: "y".into(), ..elements[1].clone() });
-    let schema = Schema::parse(elements, &Limits::default()).unwrap();
+    Schema::parse(elements, &Limits::default()).unwrap()
+}
+
+#[test]
+fn each_leaf_has_one_probe_with_all_hashes() {
+    let hash = |value: i32| crate::stats::bloom::hash(&value.to_le_bytes());
+    let sorted = |mut hashes: Vec<u64>| {
+        hashes.sort_unstable();
+        hashes
+    };
+    let bound = bind("x = 1 and y in (2, 3) or x = 4 and x = 1", &two_leaves());
+    let mut probes = bound.bloom_probes();
+    probes.sort_by_key(|probe| probe.leaf);
+    let expected = [
+        BloomProbe { leaf: 0, hashes: sorted(vec![hash(1), hash(4)]) },
+        BloomProbe { leaf: 1, hashes: sorted(vec![hash(2), hash(3)]) },
+    ];
+    assert_eq!(probes, expected);
+}
+
+#[test]
+fn functions_look_at_the_leaves_of_their_columns() {
+    let schema = two_leaves();
+    let x = || Predicate::parse("x < 1").unwrap();
+    let function = || Predicate::function(["y"], |batch| Ok(vec![true; batch.num_rows()].into()));
+    for predicate in
+        [function(), not(function()), x().and(function()), x().or(not(function().and(x())))]
+    {
+        let bound = predicate.bind(&schema, &[], &ArrowOptions::default()).unwrap();
+        assert_eq!(bound.function_leaves(), [1]);
+    }
+    assert!(bind("x < 1 or y < 2", &schema).function_leaves().is_empty());
+}
+
+#[test]
+fn pages_of_different_columns_meet_where_they_end() {
+    let schema = two_leaves();
     let (mut offsets, mut columns) = indexes();
     let of = |leaf, offsets: &OffsetIndex, columns: &ColumnIndex| {
         PageFacts::of_indexes(&schema.leaf(leaf).unwrap(), TYPE, offsets, columns, 10).unwrap()
@@ -539,4 +592,39 @@ fn an_index_that_contradicts_is_refused_with_a_reason() {
     let (offsets, mut columns) = indexes();
     columns.definition_level_histograms = Some(vec![0, 4, 2, 0, 1, 3]);
     PageFacts::of_indexes(&leaf, TYPE, &offsets, &columns, 10).unwrap();
+}
+
+#[test]
+fn pages_contradict_the_chunk_by_nulls_and_by_bounds_that_are_never_cut() {
+    let (offsets, columns) = indexes();
+    let check = |schema: &Schema, columns: &ColumnIndex, statistics: Statistics| {
+        let leaf = schema.leaf(0).unwrap();
+        let pages = PageFacts::of_indexes(&leaf, TYPE, &offsets, columns, 10).unwrap();
+        let facts = ColumnFacts::of_chunk(&leaf, TYPE, &chunk(statistics, 10), 10);
+        pages.check_against(&leaf, &facts).map_err(|error| error.kind())
+    };
+    let wrong = Err(ErrorKind::Malformed(crate::Spec::PageIndex));
+    let ints = optional(&leaf(Type::Int32, None, None));
+    let of = |min: i32, max: i32, nulls| Statistics {
+        null_count: Some(nulls),
+        ..bounded(min.to_le_bytes(), max.to_le_bytes())
+    };
+    assert_eq!(check(&ints, &columns, of(1, 9, 3)), Ok(()));
+    assert_eq!(check(&ints, &columns, of(1, 9, 2)), wrong);
+    assert_eq!(check(&ints, &columns, of(0, 9, 3)), wrong);
+    assert_eq!(check(&ints, &columns, of(1, 10, 3)), wrong);
+    // Strings of pages may be cut where those of the chunk are not.
+    let texts = optional(&leaf(Type::ByteArray, Some(LogicalType::String), None));
+    let cut = ColumnIndex {
+        min_values: vec![b"a".to_vec(), vec![], b"b".to_vec()],
+        max_values: vec![b"b".to_vec(), vec![], b"d".to_vec()],
+        ..columns
+    };
+    let statistics = Statistics {
+        null_count: Some(3),
+        is_min_value_exact: Some(true),
+        is_max_value_exact: Some(true),
+        ..bounded("abc", "cba")
+    };
+    assert_eq!(check(&texts, &cut, statistics), Ok(()));
 }

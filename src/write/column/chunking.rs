@@ -92,3 +92,26 @@ pub(super) fn cuts(
     cuts.dedup();
     cuts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_the_content_does_not_end_has_the_maximum() {
+        // Equal bytes never end a page. A row has two bytes of a level, and five of its value.
+        let mut levels = LeafLevels::new(1, 0);
+        levels.push_run(1, 100).unwrap();
+        let values = LeafValues::Fixed { width: 5, bytes: vec![0; 500].into() };
+        for (max_bytes, expected) in [
+            (200, &[0, 29, 58, 87, 100][..]),
+            (203, &[0, 29, 58, 87, 100]),
+            (204, &[0, 30, 60, 90, 100]),
+            (700, &[0, 100]),
+        ] {
+            let options = ChunkingOptions { min_bytes: 64, max_bytes };
+            let found = cuts(&levels, 100, options, |i, hash| roll_value(&values, i, hash));
+            assert_eq!(found, expected, "{max_bytes}");
+        }
+    }
+}

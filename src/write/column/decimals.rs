@@ -192,3 +192,38 @@ impl<'a> WantedSlots<'a, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Decimal128Array, RecordBatch};
+
+    use crate::error::ErrorKind;
+    use crate::io::WriteSink;
+    use crate::{WriteOptions, Writer};
+
+    #[test]
+    fn a_decimal_with_more_digits_than_its_type_is_refused_wherever_it_stands() {
+        for precision in [9, 18, 30, 38] {
+            let bound = 10i128.pow(precision.into());
+            let write = |at: usize, value: i128| {
+                let mut values = vec![1 - bound, bound - 1, 0, 5, -5];
+                values.insert(at, value);
+                let array = Decimal128Array::from(values).with_precision_and_scale(precision, 2);
+                let array: ArrayRef = Arc::new(array.unwrap());
+                let batch = RecordBatch::try_from_iter([("d", array)]).unwrap();
+                let sink = WriteSink(Vec::new());
+                let mut writer = Writer::new(sink, batch.schema(), WriteOptions::new()).unwrap();
+                let done = writer.write(&batch).and_then(|()| writer.into_inner().map(drop));
+                done.map_err(|error| error.kind())
+            };
+            for at in 0..=5 {
+                assert_eq!(write(at, 1), Ok(()));
+                for wrong in [bound, -bound, bound + 1, bound + 2, -bound - 1, i128::MAX] {
+                    assert_eq!(write(at, wrong), Err(ErrorKind::Usage), "{wrong} at {at}");
+                }
+            }
+        }
+    }
+}

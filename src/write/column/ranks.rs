@@ -211,3 +211,80 @@ pub(super) fn prefixes(values: &[&[u8]]) -> Result<Vec<u64>> {
     });
     memory::collected(values.iter().map(|value| collect::prefix(&value[common..])))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Some codes of `n` entries, at least one.
+    fn random_codes(rng: &mut fastrand::Rng, n: usize) -> Vec<u32> {
+        (0..rng.usize(1..6)).map(|_| rng.u32(0..n as u32)).collect()
+    }
+
+    #[test]
+    fn ranks_of_entries_find_the_bounds_that_their_values_have() {
+        let words = |words: &[i32]| LeafValues::Words32(words.to_vec().into());
+        let longs = |words: &[i64]| LeafValues::Words64(words.to_vec().into());
+        let floats = [1.5f32, -0.0, 0.0, -7.0, f32::INFINITY].map(|v| v.to_bits().cast_signed());
+        let doubles = [1.5f64, f64::NAN, -0.0, 0.0, -7.0].map(|v| v.to_bits().cast_signed());
+        let halves = [1.5f32, -0.0, -7.0, 0.25].map(|v| half::f16::from_f32(v).to_le_bytes());
+        let fixed =
+            |width: usize, bytes: &[u8]| LeafValues::Fixed { width, bytes: bytes.to_vec().into() };
+        let of_three = [0, 0, 9, 0xFF, 0xFF, 1, 0, 1, 0, 0x80, 0, 0];
+        let texts: Vec<&[u8]> = vec![b"b", b"", b"abc", b"ab"];
+        let texts = LeafValues::Bytes(ByteArrayValues::Slices(texts));
+        let seed = 72;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for (values, order) in [
+            (words(&[5, -3, 7, i32::MIN]), ValueOrder::Signed),
+            (words(&[5, -3, 7, i32::MIN]), ValueOrder::Unsigned),
+            (words(&floats), ValueOrder::Float),
+            (longs(&[5, -3, 7, i64::MIN]), ValueOrder::Signed),
+            (longs(&[5, -3, 7, i64::MIN]), ValueOrder::Unsigned),
+            (longs(&doubles), ValueOrder::Float),
+            (fixed(2, halves.as_flattened()), ValueOrder::Float16),
+            (fixed(3, &of_three), ValueOrder::Bytes),
+            (fixed(3, &of_three), ValueOrder::Decimal),
+            (texts, ValueOrder::Bytes),
+        ] {
+            let ranked = RankedDictionary::new(&values, &values, order, true).unwrap();
+            for _ in 0..100 {
+                let codes = random_codes(&mut rng, values.len());
+                let taken = values.take(&codes).unwrap();
+                let expected = extremes_of(&taken, 0..codes.len(), order, false).unwrap();
+                let found = ranked.extremes(&codes, order, false).unwrap();
+                assert_eq!(found, expected, "{order:?} {codes:?}, seed {seed}");
+                // The same of a range.
+                let (skipped, n) = (vec![0; rng.usize(0..3)], codes.len());
+                let all = values.take(&[&skipped[..], &codes, &skipped].concat()).unwrap();
+                let range = skipped.len()..skipped.len() + n;
+                assert_eq!(extremes_of(&all, range, order, false).unwrap(), expected);
+            }
+            assert_eq!(ranked.extremes(&[], order, false).unwrap(), Extremes::default());
+        }
+    }
+
+    #[test]
+    fn byte_strings_with_equal_prefixes_are_compared_whole() {
+        let texts: Vec<&[u8]> =
+            vec![b"x12345678b", b"x12345678a", b"x12345678", b"x2", b"x", b"x12345678c"];
+        let entries = LeafValues::Bytes(ByteArrayValues::Slices(texts.clone()));
+        let ranked = RankedDictionary {
+            entries: &entries,
+            ranks: Vec::new(),
+            by_rank: Vec::new(),
+            nan: Vec::new(),
+            prefixes: prefixes(&texts).unwrap(),
+            lengths: Vec::new(),
+            distinct: true,
+        };
+        let seed = 73;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..500 {
+            let codes = random_codes(&mut rng, texts.len());
+            let of = || codes.iter().map(|code| texts[*code as usize].to_vec());
+            let found = ranked.extremes(&codes, ValueOrder::Bytes, false).unwrap();
+            assert_eq!(found.bounds, of().min().zip(of().max()), "{codes:?}, seed {seed}");
+        }
+    }
+}

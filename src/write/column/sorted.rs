@@ -158,3 +158,44 @@ pub(super) fn direction<K: Ord>(codes: &[u32], key: impl Fn(&u32) -> K) -> Optio
     }
     (ascending != descending).then_some(SortDirection { descending })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The direction of values whose parts are seen by detectors of their own.
+    fn found(parts: &[&[i32]], order: ValueOrder) -> Option<bool> {
+        let mut all = SortDetector::new(order);
+        for part in parts {
+            let values = LeafValues::Words32(part.to_vec().into());
+            let mut detector = SortDetector::new(order);
+            // In two steps, as pages are.
+            detector.push(&values, 0..part.len() / 2).unwrap();
+            detector.push(&values, part.len() / 2..part.len()).unwrap();
+            all.join(detector);
+        }
+        all.finish().map(|direction| direction.descending)
+    }
+
+    #[test]
+    fn values_are_sorted_within_parts_and_from_one_to_the_next() {
+        let cases: [(&[&[i32]], Option<bool>); 11] = [
+            (&[&[1, 2, 2], &[2, 3]], Some(false)),
+            (&[&[3, 2, 2], &[2, 1]], Some(true)),
+            (&[&[], &[1], &[], &[2]], Some(false)),
+            (&[&[2], &[], &[1]], Some(true)),
+            (&[&[1, 2], &[1, 3]], None),
+            (&[&[3, 2], &[3, 1]], None),
+            (&[&[1, 2], &[5, 4]], None),
+            (&[&[5, 4], &[1, 2]], None),
+            (&[&[1, 3, 2]], None),
+            (&[&[1, 1], &[1]], None),
+            (&[], None),
+        ];
+        for (parts, expected) in cases {
+            assert_eq!(found(parts, ValueOrder::Signed), expected, "{parts:?}");
+        }
+        assert_eq!(found(&[&[1, 2], &[-2, -1]], ValueOrder::Unsigned), Some(false));
+        assert_eq!(found(&[&[1, 2], &[-2, -1]], ValueOrder::Signed), None);
+    }
+}

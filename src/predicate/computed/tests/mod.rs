@@ -229,6 +229,25 @@ fn casts() {
 }
 
 #[test]
+fn floats_become_texts_as_in_sql() {
+    let texts = ["0.1", "1e+16", "1e-05", "-2.5e-07", "1000000000000000.0", "2.5e+100", "0.0001"];
+    let floats = [0.1, 1e16, 1e-5, -2.5e-7, 1e15, 2.5e100, 1e-4];
+    let batch = batch(vec![("f", Arc::new(Float64Array::from_iter_values(floats)))]);
+    for (row, text) in texts.iter().enumerate() {
+        assert_eq!(rows(&format!("cast(f as string) = '{text}'"), &batch), [row], "{text}");
+    }
+}
+
+#[test]
+fn products_of_decimals_have_the_digits_of_both() {
+    let large = Decimal128Array::from(vec![10i128.pow(30), -(10i128.pow(37))]);
+    let large: ArrayRef = Arc::new(large.with_precision_and_scale(38, 0).unwrap());
+    let batch = batch(vec![("x", large)]);
+    assert_eq!(rows("x * x > 0", &batch), [0, 1]);
+    assert_eq!(rows("x * x = 1e60", &batch), [0]);
+}
+
+#[test]
 fn what_fails_is_named() {
     let table = table();
     for (text, named) in [

@@ -618,6 +618,30 @@ mod tests {
     }
 
     #[test]
+    fn values_are_equal_if_all_their_bytes_are() {
+        let value = |len: usize| (0..len).map(|i| i as u8).collect::<Vec<u8>>();
+        let short = |value: &[u8]| ShortValue::at_the_end(value).unwrap();
+        for len in [17, 31, 32, 33, 47, 48, 100] {
+            assert!(same(&value(len), &value(len)));
+            for other in [len - 1, len + 1, len + 16] {
+                assert!(!same(&value(len), &value(other)), "{len} and {other}");
+            }
+            for at in 0..len {
+                let mut other = value(len);
+                other[at] ^= 0x40;
+                assert!(!same(&value(len), &other), "{at} of {len}");
+            }
+        }
+        for at in 0..32 {
+            let mut other = value(32);
+            other[at] ^= 0x40;
+            let words = load::<4>(&other).unwrap();
+            assert!(!short(&value(32)).begin_with(words) && short(&other).begin_with(words));
+            assert_eq!(short(&value(32)).begin_with(load::<2>(&other).unwrap()), at >= 16);
+        }
+    }
+
+    #[test]
     fn values_between_offsets_have_the_codes_that_a_map_gives() {
         let seed = 83;
         let mut rng = fastrand::Rng::with_seed(seed);
