@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,8 @@ def of_rows(rows: object, session: object) -> object:
 
 def _table() -> Any:
     try:
-        from marq_datafusion import table
+        # By its name: a type checker need not have the package.
+        package: Any = importlib.import_module("marq_datafusion")
     except ModuleNotFoundError as e:
         if e.name != "marq_datafusion":
             raise
@@ -63,7 +65,7 @@ def _table() -> Any:
             "tables of DataFusion need another package: pip install marq-datafusion",
             name="marq_datafusion",
         ) from None
-    return table
+    return package.table
 
 
 def _folder(sources: list[str], partitions: Any) -> tuple[list[str], dict[str, str]]:
