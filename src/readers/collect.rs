@@ -186,11 +186,23 @@ fn of_chunks(
         of_encodings(meta, leaf, hinted_dictionary, &mut add);
         let is_delta = meta.encodings.iter().any(|of| of == Encoding::DeltaBinaryPacked);
         let is_of_duckdb = metadata.created_by().is_some_and(|name| name.starts_with("DuckDB"));
-        if is_delta && is_of_duckdb && leaf.physical == Physical::Int32 {
+        let is_wide = is_delta && is_of_duckdb && leaf.physical == Physical::Int32;
+        if is_wide && !differences_fit(meta) {
             add(Feature::WideDeltas);
         }
     }
     Ok(())
+}
+
+/// Whether the bounds of an INT32 chunk show that differences of neighbours, less the least of
+/// them, take no more than 32 bits.
+fn differences_fit(meta: &ColumnMetaDataRef<'_>) -> bool {
+    let Some(of) = &meta.statistics else { return false };
+    let bound = |bytes: Option<&[u8]>| Some(i32::from_le_bytes(bytes?.try_into().ok()?));
+    let bounds = bound(of.min_value).zip(bound(of.max_value));
+    // Those of unsigned values beyond 2^31 are in another order: the difference is negative.
+    let width = bounds.and_then(|(min, max)| max.checked_sub(min));
+    width.is_some_and(|width| width >= 0)
 }
 
 /// Whether a chunk is longer than its metadata say.

@@ -227,6 +227,8 @@ fn pyarrow(feature: &Feature) -> Response {
         F::MapOfOptionalKeys => refuses_file("a map whose keys may be null"),
         F::Int96 => read_as(NANOSECONDS),
         F::Interval => read_as("12 bytes"),
+        // "delta bit width larger than integer bit width"
+        F::WideDeltas => refuses(WIDE_DELTAS),
         F::Variant { .. } => read_as("a struct of the stored parts"),
         F::FileReference => read_as("a struct: it does not know FILE"),
         _ => Response::Reads,
@@ -281,7 +283,7 @@ fn arrow_rs(feature: &Feature) -> Response {
         F::Hint(DataType::Interval(IntervalUnit::MonthDayNano)) => {
             refuses("intervals of months, days and nanoseconds")
         }
-        F::WideDeltas => refuses("DELTA_BINARY_PACKED of INT32 by DuckDB, which may take 33 bits"),
+        F::WideDeltas => refuses(WIDE_DELTAS),
         F::Variant { .. } => read_as("a struct of the stored parts"),
         F::FileReference => read_as("a struct: it does not know FILE"),
         _ => Response::Reads,
@@ -295,3 +297,4 @@ const ENCRYPTED: &str = "encryption by other writers";
 const NANOSECONDS: &str = "timestamps in nanoseconds: none before 1677 or after 2262";
 const SHORT_CHUNK: &str = "the size of the column chunk is too small, as old writers had it";
 const TOO_DEEP: &str = "more than 100 nested nodes";
+const WIDE_DELTAS: &str = "DELTA_BINARY_PACKED of INT32 by DuckDB, which may take 33 bits";

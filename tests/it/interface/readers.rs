@@ -105,6 +105,34 @@ fn an_encoding_of_new_numbers_stops_readers_that_know_them_not() {
 }
 
 #[test]
+fn deltas_of_33_bits_by_duckdb_stop_two_readers_unless_the_bounds_show_that_there_are_none() {
+    let refused_by = |created_by: &str, bounds: Option<[i32; 2]>| {
+        let chunk = Chunk::new(Type::Int32, 0, &[v1(0, Encoding::DeltaBinaryPacked, &[])]);
+        let of_one = vec![(0, vec![chunk])];
+        let bytes = file_with(vec![required("x", Type::Int32)], of_one, |meta| {
+            meta.created_by = Some(created_by.into());
+            let chunk = meta.row_groups[0].columns[0].meta_data.as_mut().unwrap();
+            chunk.encodings = vec![Encoding::DeltaBinaryPacked];
+            chunk.statistics = bounds.map(|[min, max]| {
+                let [min_value, max_value] = [min, max].map(|of| Some(of.to_le_bytes().to_vec()));
+                filled!(Statistics { min_value, max_value })
+            });
+        });
+        let [_, _, refused] = sides(bytes);
+        refused
+    };
+    let duckdb = "DuckDB version v2.0.0 (build d54cbbe3df)";
+    let both = ["pyarrow", "arrow-rs"];
+    assert_eq!(refused_by(duckdb, None), both);
+    assert_eq!(refused_by(duckdb, Some([-1, i32::MAX])), both);
+    // Of unsigned values, 2^31 - 1 and 2^31.
+    assert_eq!(refused_by(duckdb, Some([i32::MAX, i32::MIN])), both);
+    assert_eq!(refused_by(duckdb, Some([0, i32::MAX])), [""; 0]);
+    assert_eq!(refused_by(duckdb, Some([i32::MIN, -1])), [""; 0]);
+    assert_eq!(refused_by("parquet-mr version 1.17.0", None), [""; 0]);
+}
+
+#[test]
 fn codecs_that_are_not_shipped() {
     let with = |codec| {
         let page = v1(1, Encoding::Plain, &ints(&[1]));
