@@ -2,6 +2,7 @@
 //! them.
 
 mod coverings;
+mod dictionaries;
 mod every_arrow_type;
 mod file_references;
 pub mod geometry;

@@ -145,21 +145,30 @@ impl DictionaryIndices {
         }
     }
 
+    /// Maximum bytes of the payload of the array of the entries, of a dictionary page of `byte_len`
+    /// bytes: all come from the page, or from the copy that replaces invalid UTF-8, and while the
+    /// payload grows, the old and the new one are held.
+    fn max_payload(&self, byte_len: usize) -> usize {
+        byte_len.saturating_add(self.values.dictionary_bytes(0, byte_len)).saturating_mul(2)
+    }
+
     /// As [`ValueReader::dictionary_bytes`]: what the values make of it, and the array of its
     /// entries.
     fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
         let array = match self.value_type.primitive_width() {
             Some(width) => entries.saturating_mul(width),
             // The payload, and an offset or a view for each.
-            None => entries.saturating_mul(size_of::<u128>()).saturating_add(byte_len),
+            None => {
+                let payload = self.max_payload(byte_len);
+                entries.saturating_mul(size_of::<u128>()).saturating_add(payload)
+            }
         };
         self.values.dictionary_bytes(entries, byte_len).saturating_add(array)
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         let (n, byte_len) = (page.values, page.bytes.len());
-        // All bytes come from the page, or from the copy that replaces invalid UTF-8.
-        let max_bytes = byte_len.saturating_add(self.values.dictionary_bytes(0, byte_len));
+        let max_bytes = self.max_payload(byte_len);
         self.values.set_dictionary(page)?;
         // Reserved once, so that the array does not grow step by step.
         self.values.reserve(n)?;
