@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use bytes::Bytes;
-use marquetry::io::{PathSink, Sink};
+use marquetry::geo::{BoxSides, CoveringColumns, GeoOptions};
+use marquetry::io::{PathSink, Sink, TempFolder};
 use marquetry::schema::unite;
 use marquetry::variant::{VariantInference, VariantShape, VariantShredding};
 use marquetry::write::encoding_named;
@@ -164,7 +165,55 @@ pub(crate) fn write_options(of: &Bound<'_, PyDict>) -> PyResult<WriteOptions> {
         };
         out = out.with_shredding(pattern, shredding);
     }
+    if let Some(column) = given::<String>(of, "geo")? {
+        let geo = GeoOptions::new();
+        out = out.with_geo(match column.is_empty() {
+            true => geo,
+            false => geo.with_primary_column(column),
+        });
+    }
+    if let Some(folder) = given::<std::path::PathBuf>(of, "spill")? {
+        out = out.with_spill(TempFolder::new(folder));
+    }
     sizes(out, of)
+}
+
+/// The rows of a file: the schema of what is given, and boxes of geometries, if they are asked for.
+#[derive(Clone)]
+struct FileRows {
+    input: SchemaRef,
+    coverings: Option<Arc<CoveringColumns>>,
+}
+
+impl FileRows {
+    fn new(input: SchemaRef, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let py = options.py();
+        let sides = match given::<String>(options, "geo_covering")?.as_deref() {
+            None => return Ok(Self { input, coverings: None }),
+            Some("float32") => BoxSides::Float32,
+            Some("float64") => BoxSides::Float64,
+            Some(other) => {
+                let known = "float32 and float64";
+                return Err(usage(py, format_args!("geo_covering={other:?}: there are {known}")));
+            }
+        };
+        let coverings = CoveringColumns::new(&input, sides).or_raise(py)?;
+        Ok(Self { input, coverings: Some(Arc::new(coverings)) })
+    }
+
+    /// The schema of the file.
+    fn schema(&self) -> &SchemaRef {
+        self.coverings.as_ref().map_or(&self.input, |of| of.schema())
+    }
+
+    /// A batch as the file has it.
+    fn fit(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        let batch = fit(batch, &self.input)?;
+        match &self.coverings {
+            Some(coverings) => coverings.add_to(&batch),
+            None => Ok(batch),
+        }
+    }
 }
 
 fn sizes(mut out: WriteOptions, of: &Bound<'_, PyDict>) -> PyResult<WriteOptions> {
@@ -213,9 +262,10 @@ fn profile(py: Python<'_>, name: &str) -> PyResult<Profile> {
         "balanced" => Profile::Balanced,
         "small" => Profile::Small,
         "fast_read" => Profile::FastRead,
+        "points" => Profile::Points,
         "compatible" => Profile::Compatible,
         other => {
-            let known = "balanced, small, fast_read and compatible";
+            let known = "balanced, small, fast_read, points and compatible";
             return Err(usage(py, format_args!("profile={other:?}: there are {known}")));
         }
     })
@@ -386,7 +436,7 @@ fn both_lists(wide: &DataType, narrow: &DataType) -> bool {
 #[pyclass(frozen, name = "Writer", module = "marq._marq")]
 pub(crate) struct PyWriter {
     writer: Arc<Mutex<Option<Writer<CancellableSink>>>>,
-    schema: SchemaRef,
+    rows: FileRows,
     cancel: Cancel,
     pid: u32,
 }
@@ -420,12 +470,13 @@ impl PyWriter {
         options: &Bound<'_, PyDict>,
     ) -> PyResult<Self> {
         let py = output.py();
-        let (schema, options) = (import_schema(schema)?, write_options(options)?);
+        let rows = FileRows::new(import_schema(schema)?, options)?;
+        let options = write_options(options)?;
         let cancel = Cancel::default();
         let sink = CancellableSink::new(output, &cancel)?;
-        let writer = Writer::new(sink, schema.clone(), options).or_raise(py)?;
+        let writer = Writer::new(sink, rows.schema().clone(), options).or_raise(py)?;
         let writer = Arc::new(Mutex::new(Some(writer)));
-        Ok(Self { writer, schema, cancel, pid: std::process::id() })
+        Ok(Self { writer, rows, cancel, pid: std::process::id() })
     }
 
     /// Writes all batches of anything with `__arrow_c_stream__` or `__arrow_c_array__`; `progress`
@@ -450,10 +501,10 @@ impl PyWriter {
             py.check_signals()?;
             let Some(batch) = next.or_raise(py)? else { return Ok(rows) };
             let len = batch.num_rows() as u64;
-            let schema = self.schema.clone();
+            let in_file = self.rows.clone();
             self.lock_and(py, move |writer| {
                 let writer = writer.as_mut().ok_or_else(closed)?;
-                writer.write(&fit(batch, &schema)?)
+                writer.write(&in_file.fit(batch)?)
             })?;
             rows += len;
             if let Some(progress) = progress {
@@ -498,7 +549,7 @@ impl PyWriter {
     /// The names and types of the columns.
     #[getter]
     fn schema(&self) -> PySchema {
-        PySchema { schema: self.schema.clone() }
+        PySchema { schema: self.rows.schema().clone() }
     }
 }
 
@@ -550,7 +601,7 @@ pub(crate) fn report_dict<'py>(
 struct PyItems {
     items: Kept<Py<PyAny>>,
     current: Option<Imported>,
-    schema: SchemaRef,
+    rows: FileRows,
     cancel: Cancel,
 }
 
@@ -564,7 +615,7 @@ impl Iterator for PyItems {
             }
             if let Some(current) = &mut self.current {
                 match current.next_batch() {
-                    Ok(Some(batch)) => return Some(fit(batch, &self.schema)),
+                    Ok(Some(batch)) => return Some(self.rows.fit(batch)),
                     Ok(None) => self.current = None,
                     Err(e) => return Some(Err(e)),
                 }
@@ -594,18 +645,19 @@ pub(crate) fn export<'py>(
     options: &Bound<'py, PyDict>,
     settings: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let (schema, options) = (import_schema(schema)?, write_options(options)?);
+    let rows = FileRows::new(import_schema(schema)?, options)?;
+    let options = write_options(options)?;
     let cancel = Cancel::default();
     let streams: Vec<PyItems> = streams
         .into_iter()
         .map(|items| PyItems {
             items: Kept::new(items.unbind()),
             current: None,
-            schema: schema.clone(),
+            rows: rows.clone(),
             cancel: cancel.clone(),
         })
         .collect();
-    let mut export = Export::to(folder, schema).or_raise(py)?.options(options);
+    let mut export = Export::to(folder, rows.schema().clone()).or_raise(py)?.options(options);
     if !partition_by.is_empty() {
         export = export.partition_by(partition_by);
     }

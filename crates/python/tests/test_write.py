@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pathlib
+import struct
 from typing import Any
 
 import marq
@@ -328,3 +330,54 @@ def test_variants_are_written_and_shredded(path: str) -> None:
     assert marq.scan(path).filter(marq.col("v").variant_get("$.a", "int64") < 5).count() == 5
     with pytest.raises(marq.UsageError):
         marq.variant_to_json(marq.Table(TABLE)["id"])
+
+
+def places(count: int) -> pa.Table:
+    field = pa.field("g", pa.binary(), metadata={
+        "ARROW:extension:name": "geoarrow.wkb", "ARROW:extension:metadata": "{}"})
+    points = [struct.pack("<BIdd", 1, 1, i, -i) for i in range(count)]
+    return pa.table([points], schema=pa.schema([field]))
+
+
+def test_geometries_get_the_key_geo_and_boxes() -> None:
+    out = io.BytesIO()
+    marq.write(places(5), out, geo="g")
+    geo = json.loads(pq.ParquetFile(out).metadata.metadata[b"geo"])
+    assert geo["version"] == "1.1.0" and geo["primary_column"] == "g"
+    assert "covering" not in geo["columns"]["g"]
+
+    out = io.BytesIO()
+    with marq.Writer(out, geo_covering="float64") as writer:
+        writer.write(places(3))
+        writer.write(places(2))
+    found = pq.read_table(out)
+    assert found.column_names == ["g", "bbox"]
+    assert found["bbox"][2].as_py() == {"xmin": 2, "ymin": -2, "xmax": 2, "ymax": -2}
+    geo = json.loads(pq.ParquetFile(out).metadata.metadata[b"geo"])
+    assert geo["columns"]["g"]["covering"]["bbox"]["xmin"] == ["bbox", "xmin"]
+    condition = marq.col("g").intersects(1.5, -9, 9, 0)
+    assert marq.scan(out).filter(condition).count() == 1
+
+
+def test_an_export_has_boxes_too(tmp_path: pathlib.Path) -> None:
+    marq.export([places(3), places(4)], tmp_path / "out", geo_covering="float32")
+    assert marq.read(tmp_path / "out").column_names == ["g", "bbox"]
+
+
+def test_boxes_of_another_type_or_of_a_rewrite_are_refused() -> None:
+    with pytest.raises(marq.UsageError, match="float32 and float64"):
+        marq.write(places(1), io.BytesIO(), geo_covering="decimal")
+    with pytest.raises(marq.UsageError, match="geometries"):
+        marq.write(pa.table({"x": [1]}), io.BytesIO(), geo_covering="float32")
+    out = io.BytesIO()
+    marq.write(places(2), out)
+    with pytest.raises(marq.UsageError, match="geo_covering"):
+        marq.rewrite(out, io.BytesIO(), options={"geo_covering": "float32"})
+
+
+def test_points_profile_and_spilling(tmp_path: pathlib.Path) -> None:
+    table = pa.table({"x": range(10_000), "y": [str(n) for n in range(10_000)]})
+    out = io.BytesIO()
+    marq.write(table, out, profile="points", spill=tmp_path)
+    assert pa.table(marq.scan(out).take([9_999, 0]))["x"].to_pylist() == [9_999, 0]
+    assert not list(tmp_path.iterdir())

@@ -110,6 +110,8 @@ def _settings(
     encryption: Encryption | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
+    if options is not None and options.get("geo_covering") is not None:
+        raise UsageError("geo_covering: boxes are computed where rows are written, by marq.write")
     codecs = {"*": codec} if isinstance(codec, str) else codec or {}
     return {
         "columns": None if columns is None else list(columns),

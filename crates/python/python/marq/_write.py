@@ -149,6 +149,9 @@ def _options(
     created_by: str | None = None,
     shredding: Mapping[str, str] | None = None,
     content_defined_chunking: bool | tuple[int, int] | None = None,
+    geo: bool | str = False,
+    geo_covering: str | None = None,
+    spill: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
     chunking = content_defined_chunking
     if chunking is True:
@@ -177,6 +180,9 @@ def _options(
         "created_by": created_by,
         "shredding": list((shredding or {}).items()),
         "content_defined_chunking": chunking or None,
+        "geo": geo if isinstance(geo, str) else "" if geo or geo_covering else None,
+        "geo_covering": geo_covering,
+        "spill": None if spill is None else os.fsdecode(spill),
     }
 
 
@@ -216,7 +222,8 @@ class Writer:
     ``path`` may be a file object. ``schema`` is anything with ``__arrow_c_schema__``; without it, it
     is that of the first data. Options:
 
-    * ``profile``: ``"balanced"``, ``"small"``, ``"fast_read"`` or ``"compatible"``.
+    * ``profile``: ``"balanced"``, ``"small"``, ``"fast_read"``, ``"points"`` (rows are read one by
+      one) or ``"compatible"``.
     * ``codec``: ``"zstd"``, ``"zstd:9"``, ``"snappy"``, ``"lz4_raw"``, ``"gzip"``, ``"brotli"``,
       ``"none"``.
     * ``columns``: options by patterns of paths, as ``{"id": {"encoding": "delta_binary_packed",
@@ -229,6 +236,11 @@ class Writer:
       ``page_rows``, ``page_bytes``, ``dictionary``, ``dictionary_bytes``, ``page_version``,
       ``checksums``, ``memory``, ``arrow_schema``, ``created_by``, ``shredding`` (of VARIANT columns:
       ``"infer"`` or a shape), ``content_defined_chunking``.
+    * ``geo``: state the key ``geo`` of GeoParquet 1.1 for columns of geometries (the extension type
+      ``geoarrow.wkb``): ``True``, or the name of the primary one. ``geo_covering``: ``"float32"`` or
+      ``"float64"`` also computes their boxes into a column ``bbox``, by which readers leave out the
+      row groups and pages of other regions.
+    * ``spill``: a folder for the parts of row groups that exceed ``memory``.
 
     >>> import marq, io
     >>> trips = marq.scan("trips.parquet")
