@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Random tables of other writers, of up to tens of thousands of rows: `marq` reads what pyarrow reads.
+"""Random tables of up to tens of thousands of rows: `marq` reads of other writers what pyarrow reads, and pyarrow reads
+what `marq` writes.
 
-    python3 tests/foreign_tables.py --marq PATH [--tables 300] [--seed 1] [--keep DIR] [--first N]
+    python3 tests/foreign_tables.py --marq PATH [--tables 300] [--seed 1] [--first 0] [--keep DIR]
 
 pyarrow, DuckDB and polars, as far as they are installed, write them with random options. Values have shapes that small
 random tables lack: dictionaries of thousands of entries, entries that get longer, runs, sorted keys, one huge value among
-small ones, lists of very unequal lengths, nulls in blocks. Each file is read whole, with --where, and with --rows.
+small ones, lists of very unequal lengths, nulls in blocks. Each file is read whole, with --where, and with --rows. A third
+of the tables goes the other way: written by `marq convert` with random options, and checked with `marq check --level truth`.
 
 Needs pyarrow. Each table's number is its seed.
 """
@@ -247,6 +249,37 @@ def check(of, path, out):
     return None
 
 
+def check_written(rng, of, table, path, out):
+    """A table that marq writes: what pyarrow reads of it is the table, and what it states is true."""
+    with pa.ipc.new_file(out, table.schema) as writer:
+        writer.write_table(table, max_chunksize=rng.choice([999, 8_192, 100_000]))
+    flags = [
+        f"--profile={rng.choice(['balanced', 'small', 'fast-read', 'points', 'compatible'])}",
+        f"--row-group-rows={rng.choice([1_000, 4_097, 1_000_000])}",
+        f"--page-version={rng.choice([1, 2])}",
+    ]
+    if rng.random() < 0.5:
+        flags.append(f"--codec={rng.choice(['none', 'snappy', 'zstd:3', 'gzip', 'lz4_raw', 'brotli'])}")
+    if rng.random() < 0.3:
+        flags.append(f"--dictionary={rng.choice(['on', 'off'])}")
+    if rng.random() < 0.3:
+        flags.append("--no-arrow-schema")
+    done = marq(of, "convert", out, "-o", path, *flags)
+    if done.returncode:
+        return f"{' '.join(flags)}, exit {done.returncode}: {done.stderr[-300:]}"
+    if why := same(table, pq.read_table(path)):
+        return f"{' '.join(flags)}: {why}"
+    done = marq(of, "check", "--level", "truth", path)
+    return f"{' '.join(flags)}: check: {done.stdout[-300:]}" if done.returncode else None
+
+
+def report(args, number, name, path, why):
+    print(f"WRONG table {number} of {name}: {why}", flush=True)
+    if args.keep and os.path.exists(path):
+        os.makedirs(args.keep, exist_ok=True)
+        shutil.copy(path, os.path.join(args.keep, f"{number}.{name}.parquet"))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--marq", required=True)
@@ -262,13 +295,21 @@ def main():
             writers[name] = write
         except ImportError:
             print(f"{name} is not installed: left out")
-    wrong, read, refused = 0, dict.fromkeys(writers, 0), dict.fromkeys(writers, 0)
+    wrong, written, read, refused = 0, 0, dict.fromkeys(writers, 0), dict.fromkeys(writers, 0)
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "t.parquet"), os.path.join(folder, "t.arrow")
         for number in range(args.first, args.first + args.tables):
             rng = random.Random(f"{args.seed} {number}")
             name = rng.choice(["pyarrow", "pyarrow", *writers])
             table = table_of(rng)
+            if number % 3 == 2:
+                written += 1
+                if os.path.exists(path):
+                    os.remove(path)
+                if why := check_written(rng, args.marq, table, path, out):
+                    wrong += 1
+                    report(args, number, "marq", path, why)
+                continue
             try:
                 writers[name](rng, table, path)
                 pq.read_table(path)
@@ -281,12 +322,9 @@ def main():
             read[name] += 1
             if why := check(args.marq, path, out):
                 wrong += 1
-                print(f"WRONG table {number} of {name}: {why}", flush=True)
-                if args.keep:
-                    os.makedirs(args.keep, exist_ok=True)
-                    shutil.copy(path, os.path.join(args.keep, f"{number}.{name}.parquet"))
+                report(args, number, name, path, why)
     counts = ", ".join(f"{name} {read[name]} ({refused[name]} not written)" for name in writers)
-    print(f"seed {args.seed}: {sum(read.values())} files read: {counts}; {wrong} wrong")
+    print(f"seed {args.seed}: {sum(read.values())} files read: {counts}; {written} written; {wrong} wrong")
     sys.exit(wrong > 0)
 
 
