@@ -214,6 +214,22 @@ def duckdb_v2(con):
     made.append(("duckdb_v2", f"DuckDB {duckdb.__version__}", "INT32 deltas of 33 bits (PARQUET_VERSION v2)", os.path.getsize(path), len(rows)))
 
 
+def duckdb_arrays(con):
+    """ARRAYs that are null, which DuckDB pads with entries for their elements: pyarrow refuses them, or crashes."""
+    path = os.path.join(HERE, "duckdb_arrays.parquet")
+    con.execute(f"""copy (select i,
+        case when i % 3 > 0 then [i, null, i * 2]::float[3] end as a,
+        case when i % 4 > 0 then {{'x': case when i % 3 > 0 then [i, i + 1]::int[2] end, 'y': i}} end as s,
+        case when i % 5 > 0 then [[1, i]::int[2], null, [i, 2]::int[2]][: i % 4] end as l,
+        case when i % 3 > 0 then [[i], null]::int[][2] end as inner_lists,
+        case when i % 7 = 0 then ['text', 'x' || i]::varchar[2] end as rare
+        from range(600) t(i)) to '{path}' (format parquet, row_group_size 2048)""")
+    rows = con.execute(f"select * from '{path}'").fetchall()
+    with open(os.path.join(HERE, "duckdb_arrays.jsonl"), "w", encoding="utf8") as out:
+        out.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    made.append(("duckdb_arrays", f"DuckDB {duckdb.__version__}", "ARRAYs that are null, padded with entries", os.path.getsize(path), len(rows)))
+
+
 def main():
     trips()
     table = plain_types()
@@ -249,6 +265,7 @@ def main():
         from range(200) t(i)) to '{path}' (format parquet, row_group_size 2048)""")
     note("duckdb", f"DuckDB {duckdb.__version__}", "DuckDB's choices")
     duckdb_v2(con)
+    duckdb_arrays(con)
     frame = pl.DataFrame({"a": list(range(300)), "b": [None if i % 3 == 0 else f"text {i}" for i in range(300)],
                           "c": [[j for j in range(i % 4)] for i in range(300)], "d": [{"x": i, "y": i / 2} for i in range(300)]})
     frame.write_parquet(os.path.join(HERE, "polars.parquet"), row_group_size=100)

@@ -22,7 +22,6 @@ import sys
 import tempfile
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 ROWS = [1, 7, 100, 1_000, 1_025, 4_000, 8_193, 20_000, 50_000]
@@ -89,7 +88,9 @@ def with_nulls(rng, values):
 
 def scalars(rng, n):
     """A column of values without children, and its type."""
-    kind = rng.randrange(15)
+    kind = rng.randrange(22)
+    if kind >= 15:
+        return rare_scalars(rng, n, kind)
     if kind < 4:
         bits = [8, 16, 32, 64][kind]
         return pa.array(with_nulls(rng, integers(rng, n, bits)), getattr(pa, f"int{bits}")())
@@ -131,8 +132,35 @@ def scalars(rng, n):
     return strings
 
 
+def rare_scalars(rng, n, kind):
+    """Types that fewer writers know."""
+    if kind == 15:
+        return pa.array(with_nulls(rng, texts(rng, n)), pa.string_view())
+    if kind == 16:
+        return pa.array(with_nulls(rng, [v.encode() for v in texts(rng, n)]), rng.choice([pa.binary_view(), pa.large_binary()]))
+    if kind == 17:
+        values = [rng.choice([0.0, -2.5, float("inf"), rng.random()]) for _ in range(n)]
+        return pa.array(with_nulls(rng, values), pa.float32()).cast(pa.float16())
+    if kind == 18:
+        unit = rng.choice(["s", "ms", "us", "ns"])
+        return pa.array(with_nulls(rng, [v // 1_000_000_000 for v in integers(rng, n, 64)]), pa.duration(unit))
+    if kind == 19:
+        of = rng.choice([pa.time32("ms"), pa.time32("s"), pa.time64("us"), pa.time64("ns")])
+        return pa.array(with_nulls(rng, [v % 86_400 for v in integers(rng, n, 32)]), pa.int64()).cast(of.bit_width == 32 and pa.int32() or pa.int64()).cast(of)
+    if kind == 20:
+        digits = rng.choice([(pa.decimal32, 9), (pa.decimal64, 18), (pa.decimal256, 76)])
+        values = [decimal.Decimal(v % 10 ** 9) for v in integers(rng, n, 64)]
+        return pa.array(with_nulls(rng, values), digits[0](digits[1], 0))
+    return rng.choice([
+        lambda: pa.nulls(n),
+        lambda: pa.array(with_nulls(rng, [v.encode() for v in texts(rng, n)]), pa.binary()).dictionary_encode(),
+        lambda: pa.array(with_nulls(rng, [v * 86_400_000 for v in integers(rng, n, 16)]), pa.date64()),
+        lambda: pa.array(with_nulls(rng, [v for v in integers(rng, n, 16)]), pa.int16()).cast(pa.int64()).dictionary_encode(),
+    ])()
+
+
 def column(rng, n, depth=0):
-    kind = rng.randrange(8) if depth < 3 else 7
+    kind = rng.randrange(9) if depth < 3 else 8
     if kind == 0:
         lengths = [rng.choice([0, 0, 1, 2, 3, 3, 50 if rng.random() < 0.01 else 1]) for _ in range(n)]
         offsets = [0]
@@ -143,11 +171,18 @@ def column(rng, n, depth=0):
         items = column(rng, max(1, sum(lengths)), depth + 1).slice(0, sum(lengths))
         if pa.types.is_dictionary(items.type) and isinstance(items, pa.ChunkedArray):
             items = items.combine_chunks()
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items)
+        large = rng.random() < 0.3
+        offsets = pa.array(offsets, pa.int64() if large else pa.int32())
+        return (pa.LargeListArray if large else pa.ListArray).from_arrays(offsets, items)
     if kind == 1:
         children = [column(rng, n, depth + 1) for _ in range(rng.randint(1, 3))]
         mask = pa.array([rng.random() < 0.1 for _ in range(n)]) if rng.random() < 0.5 else None
         return pa.StructArray.from_arrays(children, [f"f{i}" for i in range(len(children))], mask=mask)
+    if kind == 3:
+        width = rng.choice([1, 3, 8])
+        items = column(rng, n * width, depth + 2)
+        mask = pa.array([rng.random() < 0.1 for _ in range(n)]) if rng.random() < 0.3 else None
+        return pa.FixedSizeListArray.from_arrays(items, width, mask=mask)
     if kind == 2:
         lengths = [rng.choice([0, 1, 1, 2]) for _ in range(n)]
         offsets = [0]
@@ -186,6 +221,8 @@ def write_pyarrow(rng, table, path):
 
 def write_duckdb(rng, table, path):
     import duckdb
+    if "duration" in str(table.schema):
+        raise ValueError("DuckDB writes INTERVAL, which pyarrow reads as bytes")
     version, codec = rng.choice(["v1", "v2"]), rng.choice(["snappy", "zstd", "uncompressed"])
     con = duckdb.connect()
     con.register("t", table)
@@ -233,11 +270,11 @@ def check(of, path, out):
     if why := same(expected, found):
         return why
     middle = expected.num_rows // 2
+    # The keys are the numbers of the rows.
+    few = [expected.slice(0, 3), expected.slice(middle, 1)] if middle >= 3 else [expected.slice(0, 3)]
     some = {
-        f"--where=key >= {middle}": expected.filter(pc.greater_equal(expected["key"], middle)),
-        f"--where=key = {middle} or key < 3": expected.filter(
-            pc.or_(pc.equal(expected["key"], middle), pc.less(expected["key"], 3))
-        ),
+        f"--where=key >= {middle}": expected.slice(middle),
+        f"--where=key = {middle} or key < 3": pa.concat_tables(few),
         f"--rows={middle}:{middle + 1500}": expected.slice(middle, 1500),
     }
     for flag, wanted in some.items():
@@ -267,7 +304,8 @@ def check_written(rng, of, table, path, out):
     done = marq(of, "convert", out, "-o", path, *flags)
     if done.returncode:
         return f"{' '.join(flags)}, exit {done.returncode}: {done.stderr[-300:]}"
-    if why := same(table, pq.read_table(path)):
+    # Without the Arrow schema, durations are integers, and the like.
+    if "--no-arrow-schema" not in flags and (why := same(table, pq.read_table(path))):
         return f"{' '.join(flags)}: {why}"
     done = marq(of, "check", "--level", "truth", path)
     return f"{' '.join(flags)}: check: {done.stdout[-300:]}" if done.returncode else None
@@ -313,8 +351,10 @@ def main():
             try:
                 writers[name](rng, table, path)
                 pq.read_table(path)
-            except Exception as error:
-                # Each of them lacks some types.
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            # Each of them lacks some types; a panic of polars is no Exception.
+            except BaseException as error:
                 refused[name] += 1
                 if name == "pyarrow":
                     print(f"table {number}: pyarrow refuses it: {str(error)[:200]}")

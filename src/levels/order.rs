@@ -63,6 +63,59 @@ impl Order {
         }
     }
 
+    /// Checks the entries to come, as [`Order::check`] does, once those are dropped by which a
+    /// writer pads a list of fixed size that is null.
+    ///
+    /// DuckDB writes as many entries for a null ARRAY as an ARRAY has elements. From the second on
+    /// they repeat its definition level, as elements of a list that has none, and hold no value.
+    ///
+    /// # Errors
+    /// `Malformed(Levels)` if one of the others may not follow the previous one.
+    pub(crate) fn check_without_padding(
+        &mut self,
+        def: &mut LevelBitPlanes,
+        rep: &mut LevelBitPlanes,
+    ) -> Result<()> {
+        let before = self.before;
+        let checked = self.check(def, rep);
+        if checked.is_ok() || !self.drop_padding(before, def, rep) {
+            return checked;
+        }
+        self.before = before;
+        self.check(def, rep)
+    }
+
+    /// Drops the padding; false if there is none.
+    #[cold]
+    fn drop_padding(
+        &self,
+        before: u16,
+        def: &mut LevelBitPlanes,
+        rep: &mut LevelBitPlanes,
+    ) -> bool {
+        let (mut defs, mut reps) = (def.to_levels(), rep.to_levels());
+        let (mut in_front, mut kept) = (before, 0);
+        for i in 0..defs.len() {
+            let (d, r) = (defs[i], reps[i]);
+            let element = usize::from(r).checked_sub(1).and_then(|k| self.elements.get(k));
+            let is_padding = d == in_front && element.is_some_and(|&element| d < element);
+            in_front = d;
+            if !is_padding {
+                (defs[kept], reps[kept]) = (d, r);
+                kept += 1;
+            }
+        }
+        if kept == defs.len() {
+            return false;
+        }
+        for (planes, levels) in [(def, &mut defs), (rep, &mut reps)] {
+            levels.truncate(kept);
+            planes.clear();
+            planes.push_levels(levels);
+        }
+        true
+    }
+
     #[cold]
     fn wrong(
         &self,
@@ -387,6 +440,58 @@ mod tests {
 
     /// optional group a (LIST) { repeated group list { optional group element (LIST) { repeated
     /// group list { required int32 element } } } }
+    #[test]
+    fn padding_of_null_lists_is_dropped_and_other_faults_stay() {
+        let seed = 135;
+        let mut rng = Rng::with_seed(seed);
+        let (mut padded, mut refused) = (0, 0);
+        for round in 0..4000 {
+            let steps = random_steps(&mut rng);
+            let (_, mut entries) = random_entries(&steps, &mut rng);
+            let of_elements = elements(&steps);
+            let is_broken = rng.u8(..) < 40;
+            if is_broken {
+                let at = rng.usize(0..entries.len());
+                entries[at] =
+                    (rng.u16(0..=of_elements.len() as u16), rng.u16(0..=steps.len() as u16));
+            }
+            let mut with_padding = Vec::new();
+            for &(rep, def) in &entries {
+                with_padding.push((rep, def));
+                let open = of_elements.iter().position(|&element| def < element);
+                // A list that is null or empty, with entries for elements that it has not.
+                if let Some(k) = open.filter(|_| rng.bool()) {
+                    let more = rng.usize(1..100);
+                    with_padding.extend(std::iter::repeat_n((k as u16 + 1, def), more));
+                    padded += more;
+                }
+            }
+            let mut order = Order::new(&of_elements);
+            let (mut left, mut found) = (Vec::new(), Ok(()));
+            let mut rest = &with_padding[..];
+            while !rest.is_empty() && found.is_ok() {
+                let (block, after) = rest.split_at(rng.usize(1..=rest.len()));
+                let [mut rep, mut def] = [0, 1].map(|_| LevelBitPlanes::new(5));
+                rep.push_levels(&block.iter().map(|entry| entry.0).collect::<Vec<_>>());
+                def.push_levels(&block.iter().map(|entry| entry.1).collect::<Vec<_>>());
+                found = order.check_without_padding(&mut def, &mut rep);
+                left.extend(rep.to_levels().into_iter().zip(def.to_levels()));
+                rest = after;
+            }
+            let expected = naive_records(&entries, &steps);
+            if expected.is_some() {
+                assert!(found.is_ok(), "round {round}, {steps:?} {with_padding:?}: {found:?}");
+                assert_eq!(left, entries, "round {round}, {steps:?}, seed {seed}");
+            } else if found.is_ok() {
+                // The broken entry was padding itself.
+                assert!(naive_records(&left, &steps).is_some(), "round {round}: {left:?}");
+            } else {
+                refused += 1;
+            }
+        }
+        assert!(padded > 10_000 && refused > 50, "{padded} padded, {refused} refused");
+    }
+
     #[test]
     fn pairs_of_the_table() {
         use Step::{Optional, Repeated};

@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use super::chunk::Pages;
 use super::column::{ColumnSpec, LeafReader};
+use super::footer::WriterQuirks;
 use super::metadata::Metadata;
 use super::options::ReadOptions;
 use super::page_list::PageList;
@@ -103,7 +104,8 @@ impl ChunkDictionary {
             return Ok(None);
         }
         let pages = Pages::new(&PageList::whole(bytes, range.start, slots), context, budget);
-        let mut reader = LeafReader::new(&spec, pages, options.utf8, false, budget)?;
+        let mut reader =
+            LeafReader::new(&spec, pages, options.utf8, WriterQuirks::default(), budget)?;
         Step::from_result(reader.dictionary())?.done()
     }
 }

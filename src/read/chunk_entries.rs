@@ -134,8 +134,7 @@ impl ChunkEntries {
         context.ignore_is_compressed = footer.quirks().ignores_is_compressed;
         context.verify_checksums = options.verify_checksums;
         let pages = Pages::new(&PageList::in_pieces(range, slots), context, budget);
-        let reader =
-            LeafReader::new(&spec, pages, options.utf8, footer.quirks().carries_prefix, budget)?;
+        let reader = LeafReader::new(&spec, pages, options.utf8, footer.quirks(), budget)?;
         let (budget, leaf) =
             (budget.clone(), LeafLevel { max_def: spec.leaf.max_def, slot: spec.slot });
         Ok(Self { reader, budget, leaf, rows_left, begun: None })

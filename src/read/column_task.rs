@@ -70,9 +70,8 @@ impl ChunkSource {
         let spec =
             plan.leaves().get(*column_index).ok_or_else(|| Error::internal("no such leaf"))?;
         let pages = pages.keeping(plan.page_cache().dictionary(*row_group, spec.leaf.index));
-        let carries_prefix = plan.footer().quirks().carries_prefix;
-        let utf8 = plan.options().utf8;
-        let reader = LeafReader::new(spec, pages, utf8, carries_prefix, plan.budget())
+        let (utf8, quirks) = (plan.options().utf8, plan.footer().quirks());
+        let reader = LeafReader::new(spec, pages, utf8, quirks, plan.budget())
             .map_err(|e| e.at_column(spec.leaf.path.dotted()).at_row_group(*row_group))?;
         let is_early = plan.filter().is_some_and(|filter| filter.is_early(*column_index));
         let batch_bytes = plan.batch_bytes();

@@ -550,12 +550,16 @@ pub(crate) struct WriterQuirks {
     /// parquet-mr up to 1.2.8 (PARQUET-816), and one that names no version: total_compressed_size
     /// leaves out the header of the dictionary page.
     pub(super) short_chunks: bool,
+    /// DuckDB writes further entries for an ARRAY that is null
+    /// (testdata/duckdb_arrays.parquet). Pages that were copied from its files into ours have them,
+    /// too.
+    pub(super) pads_null_arrays: bool,
 }
 
 impl WriterQuirks {
-    /// Whether there is one.
-    pub(crate) fn is_any(self) -> bool {
-        self != Self::default()
+    /// Whether pages that are copied into a file of another writer would be read wrongly.
+    pub(crate) fn bind_pages(self) -> bool {
+        Self { pads_null_arrays: false, ..self } != Self::default()
     }
 
     /// Reads `application version X.Y.Z (build HASH)`, as leniently as the field is written.
@@ -578,6 +582,7 @@ impl WriterQuirks {
                 BitOrder::MostSignificantFirst
             },
             short_chunks: application == "parquet-mr" && version <= (1, 2, 8),
+            pads_null_arrays: matches!(application, "DuckDB" | "marquetry"),
         }
     }
 }
@@ -597,6 +602,11 @@ mod tests {
         assert!(unversioned.carries_prefix && unversioned.short_chunks);
         let newer_mr = WriterQuirks::parse("parquet-mr version 1.8.0 (build abc)");
         assert!(!newer_mr.carries_prefix && !newer_mr.short_chunks);
+        for heir in ["DuckDB version v2.0.0 (build d54cbbe3df)", "marquetry version 0.1.0"] {
+            let quirks = WriterQuirks::parse(heir);
+            assert!(quirks.pads_null_arrays && !quirks.bind_pages(), "{heir}");
+        }
+        assert!(old_cpp.bind_pages() && !newer_mr.bind_pages());
         for text in ["", "parquet-mr", "version", "parquet-mr version", "parquet-cpp version x.y"] {
             WriterQuirks::parse(text);
         }

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use super::chunk::Pages;
 use super::column::{ColumnSpec, LeafReader};
 use super::filter::{Filter, LeafFacts, find};
+use super::footer::WriterQuirks;
 use super::page_list::PageList;
 use super::plan::{Plan, RowRange};
 use super::supplied::Step;
@@ -360,7 +361,13 @@ impl RowGroupPruner {
             Error::mismatch(spec, "num_values", "not negative", slots)
         })?;
         let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget());
-        let mut reader = LeafReader::new(&leaf, pages, plan.options().utf8, false, plan.budget())?;
+        let mut reader = LeafReader::new(
+            &leaf,
+            pages,
+            plan.options().utf8,
+            WriterQuirks::default(),
+            plan.budget(),
+        )?;
         found.facts.dictionary = Step::from_result(reader.dictionary())?.done()?;
         self.dictionary_memory.extend(reader.into_dictionary_memory());
         Ok(())

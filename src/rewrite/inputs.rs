@@ -324,14 +324,14 @@ impl<'a> Inputs<'a> {
         if changes_pages {
             // What is made anew has not the faults that readers know.
             for file in &mut self.files {
-                file.is_faulty = file.footer().quirks().is_any();
+                file.is_faulty = file.footer().quirks().bind_pages();
             }
         }
         if !self.encodes() && self.files.iter().all(|file| writer(file) == first) {
             return Ok(());
         }
         for file in &self.files {
-            if file.footer().quirks().is_any() && !file.is_faulty {
+            if file.footer().quirks().bind_pages() && !file.is_faulty {
                 let writer = file.footer().created_by().unwrap_or_default();
                 return Err(file.reader.name(Error::unsupported(
                     "pages of several writers, of which one has faults that readers know by its name",

@@ -88,21 +88,27 @@ impl LeafReader {
     /// Decodes the next block of levels; false after the last page.
     fn decode_levels(&mut self) -> Result<bool, Stop> {
         self.ahead.clear();
-        if self.cursor.open()?.is_none() {
-            return Ok(false);
+        // A block may be padding alone.
+        while self.ahead.left() == 0 {
+            if self.cursor.open()?.is_none() {
+                return Ok(false);
+            }
+            let Some(page) = &mut self.cursor.page else {
+                return Ok(false);
+            };
+            let n = page.slots_left.min(LEVEL_BLOCK);
+            let LevelsAhead { def, rep, .. } = &mut self.ahead;
+            let read = page.rep.read(n, rep).and_then(|()| page.def.read(n, def));
+            let read = read.and_then(|()| match self.drops_padding {
+                true => self.order.check_without_padding(def, rep),
+                false => self.order.check(def, rep),
+            });
+            if read.is_err() {
+                self.ahead.clear();
+            }
+            page.slots_left -= n;
+            read?;
         }
-        let Some(page) = &mut self.cursor.page else {
-            return Ok(false);
-        };
-        let n = page.slots_left.min(LEVEL_BLOCK);
-        let LevelsAhead { def, rep, .. } = &mut self.ahead;
-        let read = page.rep.read(n, rep).and_then(|()| page.def.read(n, def));
-        let read = read.and_then(|()| self.order.check(def, rep));
-        if read.is_err() {
-            self.ahead.clear();
-        }
-        page.slots_left -= n;
-        read?;
         Ok(true)
     }
 }

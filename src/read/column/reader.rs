@@ -19,6 +19,7 @@ use crate::levels::{Decoded, Order};
 use crate::limits::{Budget, Reservation};
 use crate::page::Page;
 use crate::read::chunk::Pages;
+use crate::read::footer::WriterQuirks;
 use crate::read::options::Utf8;
 use crate::read::supplied::{Step, Stop};
 use crate::read::window::Weight;
@@ -63,6 +64,8 @@ pub(in crate::read) struct LeafReader {
     pub(super) slot: u16,
     pub(super) keep_levels: bool,
     pub(super) order: Order,
+    /// Whether the writer pads lists of fixed size that are null.
+    pub(super) drops_padding: bool,
     pub(super) ahead: LevelsAhead,
     /// Rows decoded since the last batch.
     pub(super) rows: DecodedRows,
@@ -90,10 +93,10 @@ impl LeafReader {
         spec: &ColumnSpec,
         pages: Pages,
         utf8: Utf8,
-        carries_prefix: bool,
+        quirks: WriterQuirks,
         budget: &Budget,
     ) -> Result<Self> {
-        let mut values = value_reader(spec, utf8, carries_prefix)?;
+        let mut values = value_reader(spec, utf8, quirks.carries_prefix)?;
         values.use_free_lists(budget.free_lists());
         let pages =
             if values.wants_dictionary_first() { pages.with_dictionary_first() } else { pages };
@@ -112,13 +115,14 @@ impl LeafReader {
             slot: spec.slot,
             keep_levels: spec.keep_levels,
             order: Order::new(&spec.elements),
+            drops_padding: quirks.pads_null_arrays,
             ahead: LevelsAhead::new(max_def, max_rep),
             rows: DecodedRows::new(max_def, max_rep),
             next_row: 0,
             rows_begun: 0,
             slots_seen: 0,
             first_slot_seen: false,
-            pages_stand_alone: !carries_prefix,
+            pages_stand_alone: !quirks.carries_prefix,
             is_broken: false,
         })
     }
@@ -458,7 +462,8 @@ mod tests {
             let list = PageList::whole(file.slice(start..end - 20), start as u64, 3_000);
             let pages = Pages::new(&list, context, plan.budget());
             let utf8 = plan.options().utf8;
-            let mut reader = LeafReader::new(leaf, pages, utf8, false, plan.budget()).unwrap();
+            let mut reader =
+                LeafReader::new(leaf, pages, utf8, WriterQuirks::default(), plan.budget()).unwrap();
             let mut append =
                 |rows| Step::from_result(reader.append(rows)).map(drop).map_err(|e| e.kind());
             append(1_500).unwrap();
@@ -499,8 +504,14 @@ mod tests {
             let list = located(&list, &context, plan.budget());
             for (first, expected) in [(0, 3), (0, 300), (400, 520), (700, 701), (990, 1_010)] {
                 let pages = Pages::new(&list, context.clone(), plan.budget());
-                let mut reader =
-                    LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
+                let mut reader = LeafReader::new(
+                    leaf,
+                    pages,
+                    Utf8::Strict,
+                    WriterQuirks::default(),
+                    plan.budget(),
+                )
+                .unwrap();
                 reader.expect(&std::iter::once(first..expected).collect(), u64::MAX);
                 reader.seek(first).unwrap();
                 let n = expected as usize - first as usize;
@@ -569,7 +580,8 @@ mod tests {
             let (list, _) = PageList::located(head.clone(), 4, pages.clone(), &context).unwrap();
             let pages = Pages::new(&list, context, plan.budget());
             let mut reader =
-                LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
+                LeafReader::new(leaf, pages, Utf8::Strict, WriterQuirks::default(), plan.budget())
+                    .unwrap();
             let array = reader.read(2_000).unwrap().array;
             array.to_data().validate_full().unwrap();
             let texts = crate::read::column::materialize(array, &DataType::Utf8).unwrap();

@@ -209,6 +209,10 @@ fn levels_and_values_of_files_of_all_writers_are_those_that_reading_gives() {
     let mut compared = 0;
     for path in files(Path::new("testdata")) {
         println!("{path:?}");
+        // Reading drops the entries by which DuckDB pads lists; spans show all that is stored.
+        if path.ends_with("duckdb_arrays.parquet") {
+            continue;
+        }
         compared += check(&std::fs::read(&path).unwrap()).unwrap_or(0);
     }
     assert!(compared > 500, "{compared}");

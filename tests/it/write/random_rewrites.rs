@@ -257,7 +257,8 @@ fn rewrite(
     for (code, said) in lies(&out, of.is_encrypted) {
         assert!(known.contains(&code), "{code}, {said}: {name}");
     }
-    if !plan.regroups {
+    // The entries that pad lists are lost where levels are encoded anew.
+    if !plan.regroups && !known.contains(&"levels-inconsistent") {
         assert_eq!(done.row_groups, plan.row_groups.len(), "{name}");
         assert_as_tight(&plan, &of, &out);
     }
