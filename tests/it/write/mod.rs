@@ -18,3 +18,5 @@ mod salvage;
 mod shared_bytes;
 mod sorting;
 mod spilling;
+#[cfg(feature = "check")]
+mod untrue_places;
