@@ -333,9 +333,10 @@ fn a_salvage_without_a_row_group_writes_no_file() {
 
 #[test]
 fn a_row_group_whose_statistics_are_not_true_is_recovered_without_them() {
+    type Lie = fn(&mut Statistics);
     let file = write(&numbers(), WriteOptions::new().with_row_group_rows(400));
     // A count of the footer, in which writers have faults; and a bound, which pages contradict.
-    let lies: [(fn(&mut Statistics), &str); 2] = [
+    let lies: [(Lie, &str); 2] = [
         (|stated| stated.nan_count = Some(1), "footer in part"),
         (|stated| stated.min_value = Some(900f64.to_le_bytes().to_vec()), "page headers"),
     ];
