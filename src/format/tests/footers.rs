@@ -132,3 +132,61 @@ fn copies_of_a_footer_are_equal_and_have_what_is_not_known() {
     assert_eq!(footer.copied().unwrap(), footer);
     assert_eq!(footer.copied().unwrap().to_thrift(), footer.to_thrift());
 }
+
+#[test]
+fn the_chunks_of_a_row_group_are_walked_until_one_is_malformed() {
+    let chunk = |at: i64| ColumnChunk {
+        file_offset: at,
+        offset_index_offset: Some(10 * at),
+        offset_index_length: Some(6),
+        column_index_offset: Some(20 * at),
+        column_index_length: Some(8),
+        crypto_metadata: (at == 2).then_some(ColumnCryptoMetaData::EncryptionWithFooterKey),
+        ..ColumnChunk::default()
+    };
+    let group = RowGroup { columns: (0..3).map(chunk).collect(), ..RowGroup::default() };
+    let row_groups = vec![group, RowGroup::default()];
+    let footer = FileMetaData { row_groups, ..FileMetaData::default() };
+    let index = FooterIndex::parse(footer.to_thrift().into()).unwrap();
+    let heads = index.head().row_groups.iter().map(|head| head.columns.is_empty());
+    assert_eq!(heads.collect::<Vec<_>>(), [false, true]);
+    assert!(index.head().schema.is_empty());
+    let mut chunks = index.column_chunks(0).unwrap();
+    assert_eq!(chunks.next().unwrap().unwrap().file_offset, 0);
+    assert_eq!(chunks.size_hint(), (0, Some(2)));
+    assert_eq!(chunks.map(|chunk| chunk.unwrap().file_offset).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(index.column_chunks(1).unwrap().count(), 0);
+    assert_eq!(index.column_chunks(2).unwrap_err().kind(), ErrorKind::Usage);
+    // Where the indexes are, by a way that skips all else.
+    let places = index.index_places(0, [0, 1, 2]).unwrap();
+    for (column, places) in places.iter().enumerate() {
+        let chunk = index.column_chunk_ref(0, column).unwrap();
+        assert_eq!(*places, IndexPlaces::from(&chunk));
+        assert_eq!(places.offset_index_offset, Some(10 * column as i64));
+        assert_eq!(places.encrypted, column == 2);
+    }
+    assert_eq!(index.index_places(0, [3]).unwrap_err().kind(), ErrorKind::Usage);
+    // The second one has no `file_offset`.
+    let tree = |fields| ProtocolValue::Struct(fields);
+    let offset = |at| tree(vec![(2, ProtocolValue::I64(at))]);
+    let list = |all| ProtocolValue::List(thrift::protocol::TType::Struct, all);
+    let group = tree(vec![
+        (1, list(vec![offset(0), tree(vec![(4, ProtocolValue::I64(4))]), offset(2)])),
+        (2, ProtocolValue::I64(0)),
+        (3, ProtocolValue::I64(0)),
+    ]);
+    let footer = tree(vec![
+        (1, ProtocolValue::I32(1)),
+        (2, list(Vec::new())),
+        (3, ProtocolValue::I64(0)),
+        (4, list(vec![group])),
+    ]);
+    let index = FooterIndex::parse(oracle::write(&footer).into()).unwrap();
+    let mut chunks = index.column_chunks(0).unwrap();
+    assert!(chunks.next().unwrap().is_ok());
+    let error = chunks.next().unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Metadata("ColumnChunk")));
+    assert!(chunks.next().is_none(), "where the third begins is not known");
+    assert_eq!(index.column_chunk(0, 2).unwrap().file_offset, 2);
+    assert_eq!(index.to_file_meta_data().unwrap_err().kind(), error.kind());
+}

@@ -213,3 +213,24 @@ pub(super) fn assert_is_same(elements: &SchemaElements, i: u32, whole: &SchemaEl
         text(whole.converted_type.map(|t| t.to_string()))
     );
 }
+
+#[test]
+fn elements_are_equal_wherever_they_are() {
+    let element = |name: &str| SchemaElement { num_children: Some(1), ..SchemaElement::new(name) };
+    let all = || vec![element("a"), element("b")];
+    let elements = SchemaElements::encode(all()).unwrap();
+    assert!(elements.is_named(0, b"a") && !elements.is_named(0, b"b"));
+    assert!(!elements.is_named(1, b"bb"));
+    // The same below other bytes.
+    let mut bytes = vec![0; 9];
+    all().write(&mut bytes).unwrap();
+    let mut reader = ThriftReader::new(&bytes);
+    reader.skip_bytes(9).unwrap();
+    let heads = ElementHeads::read(&mut reader).unwrap();
+    assert_eq!((heads.len(), heads.is_empty()), (2, false));
+    let others = SchemaElements::new(bytes.into(), heads);
+    assert_eq!(others, elements);
+    for other in [vec![element("a")], vec![element("a"), element("c")]] {
+        assert_ne!(SchemaElements::encode(other).unwrap(), elements);
+    }
+}
