@@ -1,5 +1,9 @@
 //! Tests files of many writers, through every protection and back.
 
+mod moved_chunks;
+#[cfg(feature = "snappy")]
+mod recompressed;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -27,7 +27,7 @@ fn run(fill: &Fill) -> marquetry::Result<(Bytes, Filled)> {
 }
 
 /// The same pages below another footer.
-fn with_footer(file: &Bytes, change: impl FnOnce(&mut FileMetaData)) -> Bytes {
+pub(super) fn with_footer(file: &Bytes, change: impl FnOnce(&mut FileMetaData)) -> Bytes {
     let reader = open(file);
     let mut metadata = reader.metadata().index().to_file_meta_data().expect("a footer");
     let tail = file.len() - 8;
@@ -155,7 +155,7 @@ fn what_is_filled_in_is_what_the_writer_would_have_stated() {
     assert_eq!((left(&poor), left(&filled), left(&file)), (1_000, 200, 200));
 }
 
-fn numbers() -> RecordBatch {
+pub(super) fn numbers() -> RecordBatch {
     let n = 1_000;
     let ids: ArrayRef = Arc::new(Int32Array::from_iter_values(0..n));
     let unsigned: ArrayRef =

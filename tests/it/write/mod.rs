@@ -9,6 +9,8 @@ mod failing_sinks;
 mod filling;
 mod leaves;
 mod metadata_is_true;
+#[cfg(feature = "check")]
+mod odd_copies;
 pub mod round_trip;
 mod random_rewrites;
 mod rewriting;
@@ -18,3 +20,5 @@ mod salvage;
 mod shared_bytes;
 mod sorting;
 mod spilling;
+#[cfg(feature = "check")]
+mod untrue_places;
