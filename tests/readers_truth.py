@@ -6,7 +6,7 @@
 Each reader reads each top-level column of each file in a process of its own, so that one that dies or hangs is seen;
 what it returns is compared with `marq convert`. `marq readers -f json` may not say that a reader reads a column which it
 refuses, or of which it returns other values: such a wrong promise makes the exit status 1. The opposite, a refusal of what
-is read, is counted as too cautious. Promises rest on the metadata: where a page contradicts its own header, which
+is read, is counted as too cautious. Promises rest on the metadata: where a page contradicts its own header, or its levels each other, which
 `marq check` reports, they are counted apart.
 
 Needs pyarrow, and of the readers duckdb, polars and pyspark (for spark, spark-rows and parquet-java, with a Java runtime)
@@ -476,10 +476,12 @@ def of_fields(of, fields):
 
 
 def lies(marq, file, keys, leaves):
-    """Whether pages of one of these leaves contradict their own headers: some readers believe the headers. `marq check` says so."""
+    """Whether pages of one of these leaves contradict their own headers, which some readers believe, or have levels that no
+    rows have: `marq check` says so."""
     p = subprocess.run([marq, "check", "--level", "truth", "-f", "json", file] + flags(keys), stdin=subprocess.DEVNULL, capture_output=True)
     findings = [f for of in json.loads(p.stdout)["files"] for f in of["findings"]]
-    return any(f["severity"] == "error" and f["code"].startswith("page-") and f["column"] in leaves for f in findings)
+    codes = ("page-", "levels-inconsistent")
+    return any(f["severity"] == "error" and f["code"].startswith(codes) and f["column"] in leaves for f in findings)
 
 
 def judge(promise, done, i, has_keys):

@@ -1,5 +1,5 @@
-//! Encrypted files that are changed: of columns whose pages are authenticated come their own values,
-//! or an error; no other ones.
+//! Encrypted files that are changed: of columns whose pages are authenticated come their own
+//! values, or an error; no other ones.
 
 use std::sync::OnceLock;
 
