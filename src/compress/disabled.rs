@@ -40,7 +40,7 @@ macro_rules! disabled {
                     match *self {}
                 }
 
-                pub(in crate::compress) fn compress_apart(&mut self, _: &[u8], _: usize, _: &mut Vec<u8>) -> Result<()> {
+                pub(in crate::compress) fn compress_apart(&mut self, _: &[u8], _: &[usize], _: &mut Vec<u8>) -> Result<()> {
                     match *self {}
                 }
             }

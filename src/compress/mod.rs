@@ -287,20 +287,20 @@ impl Compressor {
         }
     }
 
-    /// Like [`Compressor::compress`], if the first `apart` bytes are of another kind than the
-    /// rest: levels before values. ZSTD then gives each kind a table of its own, even if one kind
-    /// has no pattern.
+    /// Like [`Compressor::compress`], if the bytes before and after each of `cuts`, which rise, are
+    /// of other kinds: levels before values, the first bytes of numbers before the second. ZSTD
+    /// then gives each kind a table of its own, and stores those without a pattern as they are.
     ///
     /// # Errors
     /// As [`Compressor::compress`].
     pub(crate) fn compress_apart(
         &mut self,
         input: &[u8],
-        apart: usize,
+        cuts: &[usize],
         out: &mut Vec<u8>,
     ) -> Result<()> {
         match &mut self.0 {
-            Encoder::Zstd(codec) => codec.compress_apart(input, apart, out),
+            Encoder::Zstd(codec) => codec.compress_apart(input, cuts, out),
             _ => self.compress(input, out),
         }
     }

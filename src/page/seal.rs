@@ -81,6 +81,20 @@ const SHRINKAGE_DIVISOR: usize = 32;
 /// because the tables of a block take about 100 bytes.
 const MIN_SEPARATE_LEVEL_BYTES: usize = 1 << 10;
 
+/// Minimum bytes of each stream of BYTE_STREAM_SPLIT that is compressed in blocks of its own,
+/// because tables take time to read, too: two embeddings of 768 floats take 5 % fewer bytes in
+/// four blocks than in one, and a fifth more time.
+const MIN_SEPARATE_STREAM_BYTES: usize = 8 << 10;
+
+/// Appends to `cuts` where the streams of BYTE_STREAM_SPLIT begin in what is compressed, if
+/// `values` bytes of `n` values begin at `start`: the first bytes of floats have a pattern, and
+/// the last ones none, and are then stored as they are.
+fn cut_streams(encoding: Encoding, start: usize, values: usize, n: usize, cuts: &mut Vec<usize>) {
+    if encoding == Encoding::ByteStreamSplit && n >= MIN_SEPARATE_STREAM_BYTES {
+        cuts.extend((1..values / n).map(|stream| start + stream * n));
+    }
+}
+
 impl Sealer {
     /// A sealer.
     ///
@@ -113,6 +127,23 @@ impl Sealer {
     pub(crate) fn compressed_len(&mut self, input: &[u8]) -> Result<usize> {
         self.compressed.clear();
         self.compressor.compress(input, &mut self.compressed)?;
+        Ok(self.compressed.len())
+    }
+
+    /// As [`Sealer::compressed_len`], of `n` values in an encoding.
+    ///
+    /// # Errors
+    /// As [`Compressor::compress`].
+    pub(crate) fn compressed_len_of(
+        &mut self,
+        input: &[u8],
+        encoding: Encoding,
+        n: usize,
+    ) -> Result<usize> {
+        let mut cuts = Vec::new();
+        cut_streams(encoding, 0, input.len(), n, &mut cuts);
+        self.compressed.clear();
+        self.compressor.compress_apart(input, &cuts, &mut self.compressed)?;
         Ok(self.compressed.len())
     }
 
@@ -195,11 +226,15 @@ impl Sealer {
             return append(header, self.checksums, raw, &self.body, rest, out);
         }
         let level_bytes = self.body.len();
-        let is_short = level_bytes.min(page.values.len()) < MIN_SEPARATE_LEVEL_BYTES;
-        let level_frame_bytes = if is_short { 0 } else { level_bytes };
+        let mut cuts = Vec::new();
+        if level_bytes.min(page.values.len()) >= MIN_SEPARATE_LEVEL_BYTES {
+            cuts.push(level_bytes);
+        }
+        let n = page.entries.len() - page.nulls;
+        cut_streams(page.encoding, level_bytes, page.values.len(), n, &mut cuts);
         memory::append(&mut self.body, page.values)?;
         self.compressed.clear();
-        self.compressor.compress_apart(&self.body, level_frame_bytes, &mut self.compressed)?;
+        self.compressor.compress_apart(&self.body, &cuts, &mut self.compressed)?;
         append(header, self.checksums, raw, &self.compressed, Rest::NONE, out)
     }
 
@@ -216,7 +251,10 @@ impl Sealer {
         let def_len = self.body.len() - rep_len;
         self.compressed.clear();
         if self.compression != Compression::Uncompressed && !page.values.is_empty() {
-            self.compressor.compress(page.values, &mut self.compressed)?;
+            let mut cuts = Vec::new();
+            let n = page.entries.len() - page.nulls;
+            cut_streams(page.encoding, 0, page.values.len(), n, &mut cuts);
+            self.compressor.compress_apart(page.values, &cuts, &mut self.compressed)?;
         }
         let shrinks =
             self.compressed.len() + page.values.len() / SHRINKAGE_DIVISOR < page.values.len();
@@ -321,4 +359,28 @@ fn size(n: usize) -> Result<i32> {
 #[cold]
 fn too_large() -> Error {
     Error::limit(LimitKind::Page, "a page takes more than 2 GiB; write fewer rows per page")
+}
+
+#[cfg(all(test, feature = "zstd"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_of_numbers_are_compressed_apart_unless_they_are_short() {
+        let mut rng = fastrand::Rng::with_seed(5);
+        for n in [MIN_SEPARATE_STREAM_BYTES - 1, MIN_SEPARATE_STREAM_BYTES, 50_000] {
+            // Three streams of noise, and one of few values.
+            let noise: Vec<u8> = (0..3 * n).map(|_| rng.u8(..)).collect();
+            let values = [noise, (0..n).map(|_| rng.u8(..4)).collect()].concat();
+            let mut sealer = Sealer::new(Compression::Zstd(4), PageVersion::V1, true).unwrap();
+            let whole = sealer.compressed_len(&values).unwrap();
+            let plain = sealer.compressed_len_of(&values, Encoding::Plain, n).unwrap();
+            let apart = sealer.compressed_len_of(&values, Encoding::ByteStreamSplit, n).unwrap();
+            assert_eq!(plain, whole);
+            match n < MIN_SEPARATE_STREAM_BYTES {
+                true => assert_eq!(apart, whole),
+                false => assert!(apart < 3 * n + n / 3, "{apart} of {whole} bytes"),
+            }
+        }
+    }
 }

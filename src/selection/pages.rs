@@ -94,8 +94,7 @@ impl PageMap {
         let mut needed = Vec::new();
         let mut next = 0;
         for run in selection.runs() {
-            let rest = &self.pages[next..];
-            next += rest.partition_point(|page| page.rows.end <= run.start);
+            next = self.page_of(run.start, next);
             while let Some(page) = self.pages.get(next).filter(|page| page.rows.start < run.end) {
                 needed.push(next);
                 if page.rows.end > run.end {
@@ -107,6 +106,22 @@ impl PageMap {
             }
         }
         needed
+    }
+
+    /// The index of the page that holds `row`, which does not lie before page `first`; the number
+    /// of pages if there is none.
+    fn page_of(&self, row: u64, first: usize) -> usize {
+        let rest = self.pages.get(first..).unwrap_or_default();
+        let Some(page) = rest.first() else { return first };
+        // Most pages of a chunk have the same number of rows: a search among all of them looks at
+        // some twenty places of memory, and this at one.
+        let rows = (page.rows.end - page.rows.start).max(1);
+        let guess = row.saturating_sub(page.rows.start) / rows;
+        let guess = usize::try_from(guess).unwrap_or(usize::MAX);
+        if rest.get(guess).is_some_and(|page| page.rows.contains(&row)) {
+            return first + guess;
+        }
+        first + rest.partition_point(|page| page.rows.end <= row)
     }
 
     /// The selection of the rows of a page, counted from its first row.

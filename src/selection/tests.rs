@@ -149,9 +149,12 @@ fn a_selection_needs_the_pages_that_hold_its_rows() {
         println!("seed {seed}");
         let rng = &mut fastrand::Rng::with_seed(seed);
         let (mut pages, mut row, mut offset) = (Vec::new(), 0, 40);
+        // Of one length but for a few, as most writers make them, or of any.
+        let (usual, often) = (rng.i64(1..40), rng.u8(0..3) * 4);
         for _ in 0..rng.usize(1..20) {
             pages.push((offset, 10, row));
-            (row, offset) = (row + rng.i64(1..40), offset + 10);
+            let rows = if rng.u8(0..9) < often { usual } else { rng.i64(1..40) };
+            (row, offset) = (row + rows, offset + 10);
         }
         let map = PageMap::new(&index(&pages), 4..offset as u64, row as u64).unwrap();
         assert_eq!(map.head(), 4..40);

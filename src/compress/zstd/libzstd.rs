@@ -51,23 +51,23 @@ impl Encoder {
 
     /// Appends one frame, which states its size.
     pub(in crate::compress) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        self.compress_apart(input, 0, out)
+        self.compress_apart(input, &[], out)
     }
 
-    /// As `compress`; the first `apart` bytes have blocks, and so tables, of their own.
+    /// As `compress`; what lies between two of `cuts`, which rise, has blocks, and so tables, of
+    /// its own.
     pub(in crate::compress) fn compress_apart(
         &mut self,
         input: &[u8],
-        apart: usize,
+        cuts: &[usize],
         out: &mut Vec<u8>,
     ) -> Result<()> {
         use zstd_safe::zstd_sys::ZSTD_EndDirective::{ZSTD_e_end, ZSTD_e_flush};
-        // The bound does not count on a block that ends early.
-        memory::room(out, zstd_safe::compress_bound(input.len()) + 16)?;
+        // The bound does not count on blocks that end early.
+        memory::room(out, zstd_safe::compress_bound(input.len()) + 16 * (cuts.len() + 1))?;
         let start = out.len();
         let mut target = OutBuffer::around_pos(out, start);
         self.context.set_pledged_src_size(Some(input.len() as u64)).map_err(refused)?;
-        let (first, rest) = input.split_at(apart.min(input.len()));
         let mut put = |part: &[u8], directive| {
             let mut source = zstd_safe::InBuffer::around(part);
             match self.context.compress_stream2(&mut target, &mut source, directive) {
@@ -76,8 +76,13 @@ impl Encoder {
                 Err(code) => Err(refused(code)),
             }
         };
-        if !first.is_empty() {
-            put(first, ZSTD_e_flush)?;
+        let (mut rest, mut start) = (input, 0);
+        for &cut in cuts {
+            let (part, after) = rest.split_at(cut.saturating_sub(start).min(rest.len()));
+            (rest, start) = (after, start.max(cut));
+            if !part.is_empty() {
+                put(part, ZSTD_e_flush)?;
+            }
         }
         put(rest, ZSTD_e_end)
     }

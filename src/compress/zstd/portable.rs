@@ -84,7 +84,7 @@ impl Encoder {
     pub(in crate::compress) fn compress_apart(
         &mut self,
         _: &[u8],
-        _: usize,
+        _: &[usize],
         _: &mut Vec<u8>,
     ) -> Result<()> {
         match *self {}

@@ -98,7 +98,13 @@ impl ChunkEncoder<'_> {
         let mut bytes = free_lists.take(max_len(values, all.clone(), encoding))?;
         let (physical, blocks) = (self.leaf.physical, DeltaBlocks::Short);
         encode(values, all, physical, encoding, blocks, free_lists, &mut bytes)?;
-        let measured = self.stored(&bytes, sealer);
+        let measured = match self.settings.compression {
+            Compression::Uncompressed => Ok((bytes.len(), bytes.len())),
+            _ => {
+                let stored = sealer.compressed_len_of(&bytes, encoding, values.len());
+                stored.map(|stored| (bytes.len(), stored.min(bytes.len())))
+            }
+        };
         free_lists.put_back(bytes);
         measured
     }
