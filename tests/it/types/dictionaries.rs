@@ -16,8 +16,10 @@ use marquetry::{Reader, WriteOptions, Writer};
 use crate::support::generate::every_case;
 use crate::support::read_with;
 
-/// Lengths of entries, from the first to the last.
-const LENGTHS: [(&str, fn(usize, usize) -> usize); 6] = [
+/// The length of an entry, by its place and the number of entries.
+type Length = fn(usize, usize) -> usize;
+
+const LENGTHS: [(&str, Length); 6] = [
     ("digits", |i, _| i.to_string().len()),
     ("longer and longer", |i, n| i * 40 / n),
     ("shorter and shorter", |i, n| (n - i) * 40 / n),
@@ -26,7 +28,7 @@ const LENGTHS: [(&str, fn(usize, usize) -> usize); 6] = [
     ("one that is long", |i, n| if i == n - 1 { 60_000 } else { 4 }),
 ];
 
-fn entries(n: usize, length: fn(usize, usize) -> usize) -> StringArray {
+fn entries(n: usize, length: Length) -> StringArray {
     StringArray::from_iter_values((0..n).map(|i| {
         let width = length(i, n);
         format!("{i:0>width$}")[..width].to_owned()
