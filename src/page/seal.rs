@@ -382,9 +382,13 @@ mod tests {
                 assert_eq!(apart, whole);
                 continue;
             }
-            // Noise is stored as it is, but for the head of each block of at most 128 KiB.
+            // Noise is stored as it is, but for the head of each block of at most 128 KiB; in few
+            // values after it, an encoder finds matches that gain little.
             let alone = sealer.compressed_len(&few).unwrap();
-            assert!(apart < 3 * n + alone + 64, "{apart} bytes, of which {alone} are few values");
+            assert!(
+                apart < 3 * n + alone + alone / 8,
+                "{apart} bytes, of which {alone} are few values"
+            );
             assert!(apart < whole, "{apart} of {whole} bytes");
         }
     }
