@@ -387,7 +387,7 @@ mod tests {
             let alone = sealer.compressed_len(&few).unwrap();
             assert!(
                 apart < 3 * n + alone + alone / 8,
-                "{apart} bytes, of which {alone} are few values"
+                "{apart} bytes; the few values alone take {alone}"
             );
             assert!(apart < whole, "{apart} of {whole} bytes");
         }
