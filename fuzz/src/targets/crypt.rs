@@ -16,7 +16,7 @@ use crate::input::{Input, Output};
 struct Original {
     file: Vec<u8>,
     rows: RecordBatch,
-    /// Columns of which pages of this file alone are accepted.
+    /// Columns whose pages are authenticated: those of another file are refused.
     authenticated: &'static [usize],
 }
 
