@@ -438,8 +438,6 @@ mod tests {
         assert!(good > 1000 && bad > 1000, "{good} valid and {bad} invalid mutations");
     }
 
-    /// optional group a (LIST) { repeated group list { optional group element (LIST) { repeated
-    /// group list { required int32 element } } } }
     #[test]
     fn padding_of_null_lists_is_dropped_and_other_faults_stay() {
         let seed = 135;
@@ -492,6 +490,8 @@ mod tests {
         assert!(padded > 10_000 && refused > 50, "{padded} padded, {refused} refused");
     }
 
+    /// optional group a (LIST) { repeated group list { optional group element (LIST) { repeated
+    /// group list { required int32 element } } } }
     #[test]
     fn pairs_of_the_table() {
         use Step::{Optional, Repeated};
