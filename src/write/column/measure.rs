@@ -98,13 +98,7 @@ impl ChunkEncoder<'_> {
         let mut bytes = free_lists.take(max_len(values, all.clone(), encoding))?;
         let (physical, blocks) = (self.leaf.physical, DeltaBlocks::Short);
         encode(values, all, physical, encoding, blocks, free_lists, &mut bytes)?;
-        let measured = match self.settings.compression {
-            Compression::Uncompressed => Ok((bytes.len(), bytes.len())),
-            _ => {
-                let stored = sealer.compressed_len_of(&bytes, encoding, values.len());
-                stored.map(|stored| (bytes.len(), stored.min(bytes.len())))
-            }
-        };
+        let measured = self.stored(&bytes, encoding, values.len(), sealer);
         free_lists.put_back(bytes);
         measured
     }
@@ -125,7 +119,7 @@ impl ChunkEncoder<'_> {
             let physical = self.leaf.physical;
             encode(sample, stretch, physical, encoding, blocks, free_lists, &mut bytes)?;
         }
-        let measured = self.stored(&bytes, sealer);
+        let measured = self.stored(&bytes, encoding, n, sealer);
         free_lists.put_back(bytes);
         measured
     }
@@ -139,7 +133,8 @@ impl ChunkEncoder<'_> {
     ) -> Result<(CodeLayout, (usize, usize))> {
         let mut bytes = self.context.free_lists.take(codes.len() * 2)?;
         encode_codes(codes, CodeLayout::Runs, &mut bytes)?;
-        let (raw, stored) = self.stored(&bytes, sealer)?;
+        let (encoding, n) = (Encoding::RleDictionary, codes.len());
+        let (raw, stored) = self.stored(&bytes, encoding, n, sealer)?;
         let mut best = (CodeLayout::Runs, stored);
         if self.settings.compression != Compression::Uncompressed {
             for layout in [CodeLayout::Packed, CodeLayout::Bytes] {
@@ -151,7 +146,7 @@ impl ChunkEncoder<'_> {
                 if !is_new {
                     continue;
                 }
-                let (_, stored) = self.stored(&bytes, sealer)?;
+                let (_, stored) = self.stored(&bytes, encoding, n, sealer)?;
                 if (stored as f64) * LAYOUT_COST < best.1 as f64 {
                     best = (layout, stored);
                 }
@@ -162,10 +157,17 @@ impl ChunkEncoder<'_> {
         Ok((layout, (raw, stored)))
     }
 
-    pub(super) fn stored(&self, bytes: &[u8], sealer: &mut Sealer) -> Result<(usize, usize)> {
+    /// Bytes of `n` values in an encoding, as they are, and as they are stored.
+    fn stored(
+        &self,
+        bytes: &[u8],
+        encoding: Encoding,
+        n: usize,
+        sealer: &mut Sealer,
+    ) -> Result<(usize, usize)> {
         let stored = match self.settings.compression {
             Compression::Uncompressed => bytes.len(),
-            _ => sealer.compressed_len(bytes)?.min(bytes.len()),
+            _ => sealer.compressed_len_of(bytes, encoding, n)?.min(bytes.len()),
         };
         Ok((bytes.len(), stored))
     }
