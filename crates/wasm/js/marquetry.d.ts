@@ -8,7 +8,33 @@ export interface Source {
   readonly isLocal?: boolean;
 }
 
+/** An AES key: its 16, 24 or 32 bytes, or their hexadecimal digits. */
+export type Key = Uint8Array | string;
+
+/** What opens an encrypted file, and what is read of it though it is not protected. */
+export interface Decryption {
+  /** The key of the footer, and of columns that have none of their own. */
+  footerKey?: Key;
+  /** Keys by the dotted paths of columns, or of fields, for all columns below them. */
+  columnKeys?: Record<string, Key>;
+  /** The AAD prefix, which identifies the file, if the file does not store it. A string is UTF-8. */
+  aadPrefix?: Uint8Array | string;
+  /**
+   * Finds keys that are not given here, when the file is opened: of a column by its dotted path, of the footer by
+   * `undefined`, with the key metadata of the file. Without a key (`undefined`), the column cannot be read, and others can.
+   */
+  retriever?: (column: string | undefined, keyMetadata: Uint8Array | undefined) => Key | undefined | Promise<Key | undefined>;
+  /** Files that are not encrypted are read, too. Default: they are an error, because they may have replaced encrypted ones. */
+  plaintextFiles?: boolean;
+  /** Footers in plain text are read without their signature being verified, where the footer's key is not known. */
+  unverifiedFooters?: boolean;
+  /** Pages that are not authenticated are read: AES_GCM_CTR_V1 with an encrypted footer. */
+  unauthenticatedPages?: boolean;
+}
+
 export interface OpenOptions {
+  /** For encrypted files. */
+  decryption?: Decryption;
   /** Memory that a read may take, in bytes. Default 1 GiB; WebAssembly has 4 GiB in all. */
   memory?: number;
   /** Unit of INT96 timestamps. Default nanoseconds, which end in the year 2262. */

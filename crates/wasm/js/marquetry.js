@@ -1,6 +1,6 @@
 // Parquet files in a browser. `marquetry.d.ts` describes everything.
 
-import initBindings, { File as Bound } from './bindings.js';
+import initBindings, { File as Bound, Keys } from './bindings.js';
 import { SourceError, sourceOf } from './sources.js';
 
 export { SourceError };
@@ -39,7 +39,8 @@ export class ParquetFile {
   static async open(from, options = {}) {
     await init();
     const source = new Watched(sourceOf(from, options));
-    const bound = await source.watch(() => Bound.open(source, options.memory, options.int96));
+    const open = () => Bound.open(source, options.memory, options.int96, options.decryption && source.keys(options.decryption));
+    const bound = await source.watch(open);
     return new ParquetFile(TOKEN, bound, source, options.name ?? nameOf(from));
   }
 
@@ -135,11 +136,21 @@ class Watched {
     return this.#noted(() => this.#source.read(start, end, signal), signal);
   }
 
+  /** Keys whose retriever is watched, too. */
+  keys({ footerKey, columnKeys = {}, aadPrefix, retriever, plaintextFiles, unverifiedFooters, unauthenticatedPages }) {
+    const keys = new Keys(plaintextFiles === true, unverifiedFooters === true, unauthenticatedPages === true);
+    if (footerKey !== undefined) keys.setFooterKey(footerKey);
+    for (const [path, key] of Object.entries(columnKeys)) keys.setColumnKey(path, key);
+    if (aadPrefix !== undefined) keys.setAadPrefix(typeof aadPrefix === 'string' ? new TextEncoder().encode(aadPrefix) : aadPrefix);
+    if (retriever !== undefined) keys.setRetriever((column, metadata) => this.#noted(() => retriever(column, metadata)));
+    return keys;
+  }
+
   async #noted(read, signal) {
     try {
       return await read();
     } catch (fault) {
-      if (!signal.aborted) this.#fault = fault;
+      if (!signal?.aborted) this.#fault = fault;
       throw fault;
     }
   }

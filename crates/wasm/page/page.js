@@ -13,7 +13,7 @@ async function open(from) {
   of('main').hidden = true;
   say('status', 'Opening …');
   try {
-    const opened = await ParquetFile.open(from);
+    const opened = await ParquetFile.open(from, { decryption: decryption() });
     if (mine !== asked) return opened.close();
     file?.close();
     file = opened;
@@ -62,6 +62,15 @@ async function count() {
   } catch (error) {
     if (mine === asked) fail('found', error);
   }
+}
+
+/** The keys that are typed in; files that are not encrypted open with them, too. */
+function decryption() {
+  const [footerKey, aadPrefix] = ['footer-key', 'aad-prefix'].map((id) => of(id).value.trim() || undefined);
+  const pairs = of('column-keys').value.split(',').map((pair) => pair.trim()).filter(Boolean);
+  if (!footerKey && pairs.length === 0) return undefined;
+  const columnKeys = Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.lastIndexOf('=')), pair.slice(pair.lastIndexOf('=') + 1)]));
+  return { footerKey, columnKeys, aadPrefix, plaintextFiles: true };
 }
 
 function wanted() {

@@ -6,6 +6,7 @@ use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
 use crate::batches::Batches;
 use crate::error::{count, to_js};
+use crate::keys::Keys;
 use crate::source::{JsSource, Source};
 use crate::{facts, map};
 
@@ -22,7 +23,7 @@ type Count = Option<f64>;
 #[wasm_bindgen]
 impl File {
     /// Opens the file that `source` provides; reads take at most `memory` bytes. INT96 timestamps
-    /// have the unit `int96`.
+    /// have the unit `int96`. With `keys`, the file must be encrypted, unless they allow others.
     ///
     /// # Errors
     /// If it cannot be read, or is no Parquet file.
@@ -30,8 +31,9 @@ impl File {
         source: Source,
         memory: Count,
         int96: Option<String>,
+        keys: Option<Keys>,
     ) -> std::result::Result<File, JsValue> {
-        Self::open_within(source, memory, int96).await.map_err(to_js)
+        Self::open_within(source, memory, int96, keys).await.map_err(to_js)
     }
 
     /// Number of rows.
@@ -107,7 +109,12 @@ impl File {
 }
 
 impl File {
-    async fn open_within(source: Source, memory: Count, int96: Option<String>) -> Result<Self> {
+    async fn open_within(
+        source: Source,
+        memory: Count,
+        int96: Option<String>,
+        keys: Option<Keys>,
+    ) -> Result<Self> {
         let unit = match int96.as_deref() {
             None | Some("ns") => TimeUnit::Nanosecond,
             Some("us") => TimeUnit::Microsecond,
@@ -120,7 +127,11 @@ impl File {
         let memory = memory.map(|bytes| count("memory", bytes)).transpose()?.unwrap_or(MEMORY);
         let mut limits = Limits::default();
         limits.memory_bytes = memory;
-        let reader = Reader::open_async_within(JsSource::start(source), limits).await?;
+        let source = JsSource::start(source);
+        let reader = match keys {
+            Some(keys) => Reader::open_async_encrypted(source, limits, &keys.decryption()).await?,
+            None => Reader::open_async_within(source, limits).await?,
+        };
         Ok(Self { reader: reader.int96(unit) })
     }
 

@@ -9,7 +9,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod error;
+mod requests;
 mod source;
+mod keys;
 mod text;
 mod chunks;
 mod facts;
@@ -19,6 +21,7 @@ mod file;
 
 pub use batches::Batches;
 pub use file::File;
+pub use keys::Keys;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

@@ -1,8 +1,6 @@
 //! [`JsSource`]: an object of JavaScript that provides the bytes of a file.
 //!
-//! The reader may move between threads, and promises may not. So a task on the thread of JavaScript
-//! owns the object; requests go to it through a channel, and each answer comes through one of its
-//! own. Dropping the future of a request aborts the request.
+//! Dropping the future of a request aborts the request.
 
 use std::future::Future;
 use std::ops::Range;
@@ -10,17 +8,16 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use futures_channel::{mpsc, oneshot};
-use futures_util::StreamExt;
+use futures_channel::oneshot;
 use futures_util::future::{BoxFuture, Either, select, try_join_all};
 use js_sys::{Reflect, Uint8Array};
 use marquetry::io::{AsyncSource, FileEnd};
 use marquetry::{Error, Result};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::spawn_local;
 
 use crate::error::{MAX_SAFE, count, thrown};
+use crate::requests::Requests;
 
 #[wasm_bindgen]
 extern "C" {
@@ -61,9 +58,9 @@ extern "C" {
     fn abort(this: &AbortController);
 }
 
-/// The end of the channel that the reader has.
+/// The bytes of an object of JavaScript.
 pub(crate) struct JsSource {
-    requests: mpsc::UnboundedSender<Request>,
+    requests: Requests<Request>,
     latency: marquetry::read::Latency,
 }
 
@@ -77,27 +74,9 @@ impl JsSource {
     pub(crate) fn start(source: Source) -> Self {
         use marquetry::read::Latency;
         let latency = if source.is_local() { Latency::LOCAL } else { Latency::STORE };
-        let (requests, mut queue) = mpsc::unbounded();
         let source = Rc::new(source);
-        spawn_local(async move {
-            while let Some(request) = queue.next().await {
-                spawn_local(serve(source.clone(), request));
-            }
-        });
-        Self { requests, latency }
-    }
-
-    /// Sends a request, and waits for the answer.
-    async fn ask<T>(
-        &self,
-        request: impl FnOnce(oneshot::Sender<Result<T>>) -> Request,
-    ) -> Result<T> {
-        let (answer, answered) = oneshot::channel();
-        let sent = self.requests.unbounded_send(request(answer)).is_ok();
-        match answered.await {
-            Ok(answer) if sent => answer,
-            _ => Err(Error::cancelled("the source of the file is gone")),
-        }
+        let serve = move |request| serve(source.clone(), request);
+        Self { requests: Requests::start("source of the file", serve), latency }
     }
 }
 
@@ -114,11 +93,11 @@ impl AsyncSource for JsSource {
     }
 
     fn read_many(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>> {
-        Box::pin(self.ask(|answer| Request::Ranges { ranges, answer }))
+        Box::pin(self.requests.ask(|answer| Request::Ranges { ranges, answer }))
     }
 
     fn read_end(&self, max: u64) -> BoxFuture<'_, Result<FileEnd>> {
-        Box::pin(self.ask(move |answer| Request::End { max, answer }))
+        Box::pin(self.requests.ask(move |answer| Request::End { max, answer }))
     }
 
     fn latency(&self) -> marquetry::read::Latency {

@@ -134,6 +134,49 @@ async function options() {
   await fails('no unit', () => ParquetFile.open('/data/int96.parquet', { int96: 'days' }), 'Usage', 'days');
 }
 
+/** Files by pyarrow: all hold what plain.parquet holds. */
+async function encryption() {
+  const [header, ...lines] = (await (await fetch('/data/encrypted/keys.tsv')).text()).trimEnd().split('\n').map((line) => line.split('\t'));
+  const listed = lines.map((line) => Object.fromEntries(header.map((name, i) => [name, line[i]])));
+  let opened = 0;
+  for (const { file, footer_key: footerKey, aad_prefix } of listed.filter((line) => line.footer_key !== 'kms')) {
+    const decryption = { footerKey, aadPrefix: aad_prefix || undefined, unauthenticatedPages: file.startsWith('ctr') };
+    await send(`encrypted/plain.parquet?file=${file}`, await ParquetFile.open(`/data/encrypted/${file}`, { decryption }), {});
+    opened += 1;
+  }
+  await same('encrypted files by keys', opened, 12);
+
+  // Its key management service wraps a key by writing the master key in front of it.
+  const asked = [];
+  const unwrap = (column, metadata) => {
+    asked.push(column);
+    return Uint8Array.from(atob(JSON.parse(new TextDecoder().decode(metadata)).wrappedDEK), (char) => char.charCodeAt(0)).subarray(16);
+  };
+  const kms = '/data/encrypted/kms_single_internal.parquet';
+  await send('encrypted/plain.parquet?file=kms', await ParquetFile.open(kms, { decryption: { retriever: async (...of) => unwrap(...of) } }), {});
+  await check('the retriever is asked for the footer first, and for columns', asked[0] === undefined && asked.includes('tags.list.element'), asked);
+  const some = await ParquetFile.open(kms, { decryption: { retriever: (column, metadata) => (column === 'amount' ? undefined : unwrap(column, metadata)) } });
+  await same('a column whose key is not known', some.numRows, 60);
+  await fails('its values', () => some.readAll({ columns: ['amount'] }), 'Crypto', 'amount');
+  await send('encrypted/plain.parquet?columns=id,name', some, { columns: ['id', 'name'] });
+  const boom = new RangeError('no service');
+  const error = await fails('a retriever that throws', () => ParquetFile.open(kms, { decryption: { retriever: async () => { throw boom; } } }), 'Io', 'no service');
+  await check('its error is the cause, too', error.cause === boom);
+
+  const [{ file, footer_key: key, aad_prefix: aadPrefix }] = listed;
+  const opens = (decryption) => () => ParquetFile.open(`/data/encrypted/${file}`, { decryption });
+  await fails('no key', opens(undefined), 'Crypto');
+  await fails('the wrong key', opens({ footerKey: key.replace(/^../, '00'), aadPrefix }), 'Crypto');
+  await fails('the wrong prefix', opens({ footerKey: key, aadPrefix: 'other' }), 'Crypto');
+  await fails('no length of keys', opens({ footerKey: new Uint8Array(15) }), 'Usage');
+  await fails('no key at all', opens({ footerKey: 7 }), 'Usage', 'hexadecimal');
+  const plain = '/data/encrypted/plain.parquet';
+  await fails('a file that is not encrypted', () => ParquetFile.open(plain, { decryption: { footerKey: key } }), 'Crypto');
+  await same('where it is allowed', (await ParquetFile.open(plain, { decryption: { footerKey: key, plaintextFiles: true } })).numRows, 60);
+  const unauthenticated = listed.find((line) => line.file === 'ctr_192_encrypted_uniform.parquet');
+  await fails('pages that are not authenticated', () => ParquetFile.open(`/data/encrypted/${unauthenticated.file}`, { decryption: { footerKey: unauthenticated.footer_key } }), 'Crypto');
+}
+
 /** Page indexes, filters and columns leave out most of a file. */
 async function ranges() {
   await requests();
@@ -234,6 +277,19 @@ async function page() {
   shown().getElementById('read').requestSubmit();
   await until('an error', () => shown().getElementById('found').className === 'error');
   await check('the page: an error', text('found').startsWith('Usage'), text('found'));
+  // An encrypted file, with its key.
+  for (const id of ['where', 'columns']) shown().getElementById(id).value = '';
+  const keys = (await (await fetch('/data/encrypted/keys.tsv')).text()).split('\n').map((line) => line.split('\t'));
+  const [encrypted, key] = keys.find(([name]) => name === 'gcm_192_encrypted_uniform.parquet');
+  shown().getElementById('url').value = new URL(`/data/encrypted/${encrypted}`, location);
+  shown().getElementById('open').requestSubmit();
+  await until('a key is missing', () => shown().getElementById('status').className === 'error');
+  await check('the page: a key is missing', text('status').startsWith('Crypto'), text('status'));
+  shown().getElementById('footer-key').value = key;
+  shown().getElementById('open').requestSubmit();
+  await until('rows of an encrypted file', () => text('found').includes('5 rows'));
+  await same('the page: an encrypted file', cells('rows').map((row) => row[1]), ['name 0', 'name 1', 'name 2', 'null', 'name 4']);
+  shown().getElementById('limit').value = '100';
   // A file is dropped whose names and values would be HTML.
   for (const id of ['where', 'columns']) shown().getElementById(id).value = '';
   const bytes = await (await fetch('/data/hostile.parquet')).arrayBuffer();
@@ -249,7 +305,7 @@ async function page() {
 }
 
 try {
-  for (const tests of [allFiles, reads, options, sources, ranges, servers, page]) await tests();
+  for (const tests of [allFiles, reads, options, sources, encryption, ranges, servers, page]) await tests();
   await post('done', 'null');
 } catch (error) {
   await post('done', JSON.stringify(`${error?.stack ?? error}`));
