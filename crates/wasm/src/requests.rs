@@ -1,8 +1,8 @@
 //! Requests from the reader to objects of JavaScript.
 //!
-//! The reader may move between threads, and objects and promises of JavaScript may not. So a task on
-//! the thread of JavaScript owns the object; requests go to it through a channel, and each answer
-//! comes through one of its own.
+//! The reader may move between threads, and objects and promises of JavaScript may not. So a task
+//! on the thread of JavaScript owns the object; requests go to it through a channel, and each
+//! answer comes through one of its own.
 
 use std::future::Future;
 
@@ -15,7 +15,7 @@ use wasm_bindgen_futures::spawn_local;
 #[derive(Debug)]
 pub(crate) struct Requests<R> {
     sender: mpsc::UnboundedSender<R>,
-    /// What answers, for errors.
+    /// The name of the object, for errors.
     name: &'static str,
 }
 
