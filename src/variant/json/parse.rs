@@ -49,7 +49,7 @@ impl VariantBuilder {
     ///
     /// An integer takes the smallest width that holds it. Larger integers, and numbers with a
     /// fraction and no exponent, become decimals with all written digits: `1.10` keeps its zero.
-    /// Numbers with an exponent, or more than 38 digits, become doubles. Strings stay strings, also
+    /// Numbers with an exponent, or more than 38 digits, and `-0.0` become doubles. Strings stay strings, also
     /// if they look like dates.
     ///
     /// # Errors
@@ -331,7 +331,11 @@ impl<'a> JsonParser<'a> {
             return Ok(Variant::integer(if is_negative { -value } else { value }));
         }
         let text = self.text.get(start..self.at).unwrap_or_default();
-        let exact = !has_exponent && digits.count <= 38 && scale <= 38;
+        // No decimal is a negative zero.
+        let exact = !has_exponent
+            && digits.count <= 38
+            && scale <= 38
+            && !(is_negative && digits.count == 0 && scale > 0);
         if exact && (scale == 0 || !self.options.doubles) {
             let mut value = digits.value.into();
             if digits.count > 18 {

@@ -23,6 +23,7 @@ fn json_comes_back_as_it_was() {
         r#"{"a":{"b":[1,2,{"c":null}]},"z":"\u0001\"x\\\b\f\n\r\t/"}"#,
         "1.10",
         "-0.001",
+        "-0.0",
         "0.00000000000000000000000000000000000001",
         "9223372036854775807",
         "9223372036854775808",
@@ -50,6 +51,10 @@ fn numbers_become_what_holds_them_exactly() {
         ("2147483648", Variant::Int64(1 << 31), None),
         ("1.10", Variant::Decimal(110, 2), Some(1.1)),
         ("-0.5", Variant::Decimal(-5, 1), Some(-0.5)),
+        // No decimal is a negative zero; fuzzing found `-0e2`, which is printed as `-0.0`.
+        ("-0.00", Variant::Double(-0.0), Some(-0.0)),
+        ("-0e2", Variant::Double(-0.0), None),
+        ("0.00", Variant::Decimal(0, 2), Some(0.0)),
         ("1e2", Variant::Double(100.0), None),
         ("1.5E-1", Variant::Double(0.15), None),
         ("18446744073709551616", Variant::Decimal(1 << 64, 0), None),
