@@ -12,7 +12,7 @@ use marquetry::{BloomOptions, Compression, PageVersion, WriteOptions, Writer};
 use marquetry_testkit::generate::case;
 
 /// All encodings that are written.
-pub const ENCODINGS: [Encoding; 8] = [
+pub const ENCODINGS: [Encoding; 9] = [
     Encoding::Plain,
     Encoding::RleDictionary,
     Encoding::Rle,
@@ -21,6 +21,7 @@ pub const ENCODINGS: [Encoding; 8] = [
     Encoding::DeltaByteArray,
     Encoding::ByteStreamSplit,
     Encoding::Alp,
+    Encoding::Pfor,
 ];
 
 /// All codecs that are written.

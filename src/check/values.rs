@@ -6,7 +6,9 @@
 use bytes::{Buf, Bytes};
 
 use crate::encoding::rle::{BitWidth, Hybrid};
-use crate::encoding::{ValueSpan, alp, delta_binary, delta_bytes, delta_length, plain, split};
+use crate::encoding::{
+    ValueSpan, alp, delta_binary, delta_bytes, delta_length, pfor, plain, split,
+};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::limits::{Budget, Reservation};
@@ -122,6 +124,8 @@ enum PageDecoder {
     Split(split::Decoder),
     Alp32(alp::Decoder<f32>),
     Alp64(alp::Decoder<f64>),
+    Pfor32(pfor::Decoder<i32>),
+    Pfor64(pfor::Decoder<i64>),
 }
 
 impl ValueDecoder {
@@ -168,6 +172,8 @@ impl ValueDecoder {
             }
             (Encoding::Alp, P::Float) => D::Alp32(alp::Decoder::new(bytes, n)?),
             (Encoding::Alp, P::Double) => D::Alp64(alp::Decoder::new(bytes, n)?),
+            (Encoding::Pfor, P::Int32) => D::Pfor32(pfor::Decoder::new(bytes, n)?),
+            (Encoding::Pfor, P::Int64) => D::Pfor64(pfor::Decoder::new(bytes, n)?),
             _ => {
                 let text = format_args!("{physical} in {encoding}");
                 return Err(Error::unsupported("encoding of the type", text));
@@ -195,10 +201,12 @@ impl ValueDecoder {
         match &mut self.decoder {
             D::Plain32(decoder) => decoder.read(n, &mut self.words32)?,
             D::Delta32(decoder) => decoder.read(n, &mut self.words32)?,
-            D::Alp32(decoder) => decoder.read_bits(n, &mut self.words32)?,
+            D::Alp32(decoder) => decoder.read(n, &mut self.words32)?,
+            D::Pfor32(decoder) => decoder.read(n, &mut self.words32)?,
             D::Plain64(decoder) => decoder.read(n, &mut self.words64)?,
             D::Delta64(decoder) => decoder.read(n, &mut self.words64)?,
-            D::Alp64(decoder) => decoder.read_bits(n, &mut self.words64)?,
+            D::Alp64(decoder) => decoder.read(n, &mut self.words64)?,
+            D::Pfor64(decoder) => decoder.read(n, &mut self.words64)?,
             D::Split(decoder) => match self.physical {
                 Physical::Int32 | Physical::Float => decoder.read_into(n, &mut self.words32)?,
                 Physical::Int64 | Physical::Double => decoder.read_into(n, &mut self.words64)?,
@@ -239,8 +247,12 @@ impl ValueDecoder {
         use PageDecoder as D;
         let strings = |buffer| ValueBlock::Strings { spans: &self.spans, buffer };
         match &self.decoder {
-            D::Plain32(_) | D::Delta32(_) | D::Alp32(_) => ValueBlock::Words32(&self.words32),
-            D::Plain64(_) | D::Delta64(_) | D::Alp64(_) => ValueBlock::Words64(&self.words64),
+            D::Plain32(_) | D::Delta32(_) | D::Alp32(_) | D::Pfor32(_) => {
+                ValueBlock::Words32(&self.words32)
+            }
+            D::Plain64(_) | D::Delta64(_) | D::Alp64(_) | D::Pfor64(_) => {
+                ValueBlock::Words64(&self.words64)
+            }
             D::Split(_) if !self.words32.is_empty() => ValueBlock::Words32(&self.words32),
             D::Split(_) if !self.words64.is_empty() => ValueBlock::Words64(&self.words64),
             D::PlainStrings(decoder) => strings(decoder.buffer()),

@@ -16,16 +16,11 @@
 //! Trap: a value is `(integer * 10^factor) * 10^-exponent`, two multiplications one after the
 //! other; anything else is another number in the last bit.
 
-use bytes::Bytes;
-
-use super::too_few_values;
+use super::vectors::{self, Exceptions, Header, Packed, VECTOR, VectorEncoding, VectorWord};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
-use crate::memory;
 use crate::simd::decimals::{Fit, Powers, QUICK_32, QUICK_64, integers_f32, integers_f64};
-use crate::simd::native::{Native, Word, append_bytes_le};
-use crate::simd::pack::{pack_u32_with, pack_u64_with};
-use crate::simd::unpack::{unpack_u32, unpack_u64};
+use crate::simd::native::{Word, append_bytes_le};
 use crate::simd::{Isa, Kernel};
 
 const SPEC: Spec = Spec::Encodings("ALP");
@@ -33,32 +28,18 @@ const SPEC: Spec = Spec::Encodings("ALP");
 /// `f32` or `f64`.
 pub(crate) trait Float: Copy + Default + Send + Word {
     /// The integer of the same width, which also holds the bits.
-    type Int: Native + Word + Ord;
+    type Int: VectorWord;
     /// The highest exponent.
     const MAX_EXPONENT: u8;
-    /// Bits of the type.
-    const BITS: u32;
-
-    /// Reads the frame of reference.
-    ///
-    /// # Errors
-    /// `Malformed` if the bytes end early.
-    fn frame(cursor: &mut Cursor<'_>) -> Result<Self::Int>;
 
     /// Appends the bits of `n` values: packed differences to the frame, decoded with exponent and
     /// factor.
     fn decode(
-        packed: &[u8],
-        width: u32,
+        packed: Packed<'_, Self::Int>,
         n: usize,
-        frame: Self::Int,
-        exponent: u8,
-        factor: u8,
+        pair: ScaleFactors,
         out: &mut Vec<Self::Int>,
     ) -> Result<()>;
-
-    /// The bits of an exception.
-    fn exception(bytes: &[u8]) -> Option<Self::Int>;
 
     /// The integers of values at `pair`, and which values do not come back from them.
     fn integers(
@@ -72,12 +53,6 @@ pub(crate) trait Float: Copy + Default + Send + Word {
     /// The integer of a value that is too large for the quick way to round, if the value comes back
     /// from it.
     fn large_integer(self, pair: ScaleFactors) -> Option<Self::Int>;
-
-    /// The bits that the differences from `least` to `max` take.
-    fn width(least: Self::Int, max: Self::Int) -> u32;
-
-    /// Appends the packed differences of integers to the frame.
-    fn pack(isa: Isa, integers: &[Self::Int], frame: Self::Int, width: u32, out: &mut Vec<u8>);
 }
 
 /// The factors by which values are scaled: 10^exponent, then 10^-factor.
@@ -89,43 +64,27 @@ pub(crate) struct ScaleFactors {
 
 macro_rules! float {
     (
-        $float:ty, $int:ty, $max:literal, $unpack:ident, $positive:ident, $negative:ident, $integers:ident, $pack:ident, $quick:ident
+        $float:ty, $int:ty, $max:literal, $positive:ident, $negative:ident, $integers:ident, $quick:ident
     ) => {
         impl Float for $float {
             type Int = $int;
             const MAX_EXPONENT: u8 = $max;
-            const BITS: u32 = <$int>::BITS;
-
-            fn frame(cursor: &mut Cursor<'_>) -> Result<$int> {
-                Ok(<$int>::from_le_bytes(cursor.array()?))
-            }
 
             fn decode(
-                packed: &[u8],
-                width: u32,
+                packed: Packed<'_, $int>,
                 n: usize,
-                frame: $int,
-                exponent: u8,
-                factor: u8,
+                pair: ScaleFactors,
                 out: &mut Vec<$int>,
             ) -> Result<()> {
                 // Both were checked against the tables when they were read.
-                let up = $positive.get(usize::from(factor)).copied().unwrap_or(1.0);
-                let down = $negative.get(usize::from(exponent)).copied().unwrap_or(1.0);
-                let mut deltas = memory::vec_for(n.next_multiple_of(32))?;
-                memory::room(out, n)?;
-                $unpack(packed, width, n, &mut deltas);
-                out.extend(deltas.iter().map(|delta| {
-                    let integer = delta.cast_signed().wrapping_add(frame);
+                let up = $positive.get(usize::from(pair.factor)).copied().unwrap_or(1.0);
+                let down = $negative.get(usize::from(pair.exponent)).copied().unwrap_or(1.0);
+                let value = |integer: $int| {
                     #[expect(clippy::cast_precision_loss, reason = "the format says so")]
                     let value = integer as $float * up * down;
                     value.to_bits().cast_signed()
-                }));
-                Ok(())
-            }
-
-            fn exception(bytes: &[u8]) -> Option<$int> {
-                bytes.first_chunk().map(|bytes| <$int>::from_le_bytes(*bytes))
+                };
+                <$int>::unpack(packed, n, value, out)
             }
 
             fn integers(
@@ -164,25 +123,11 @@ macro_rules! float {
                 let back = integer as $float * $positive[factor] * $negative[exponent];
                 (back.to_bits() == self.to_bits()).then_some(integer)
             }
-
-            fn width(least: $int, max: $int) -> u32 {
-                <$int>::BITS - max.wrapping_sub(least).leading_zeros()
-            }
-
-            fn pack(isa: Isa, integers: &[$int], frame: $int, width: u32, out: &mut Vec<u8>) {
-                let mut deltas = [0; 256];
-                for block in integers.chunks(deltas.len()) {
-                    for (delta, integer) in deltas.iter_mut().zip(block) {
-                        *delta = integer.wrapping_sub(frame).cast_unsigned();
-                    }
-                    $pack(isa, deltas.get(..block.len()).expect("no longer"), width, out);
-                }
-            }
         }
     };
 }
-float!(f32, i32, 10, unpack_u32, POSITIVE_32, NEGATIVE_32, integers_f32, pack_u32_with, QUICK_32);
-float!(f64, i64, 18, unpack_u64, POSITIVE_64, NEGATIVE_64, integers_f64, pack_u64_with, QUICK_64);
+float!(f32, i32, 10, POSITIVE_32, NEGATIVE_32, integers_f32, QUICK_32);
+float!(f64, i64, 18, POSITIVE_64, NEGATIVE_64, integers_f64, QUICK_64);
 
 const POSITIVE_32: [f32; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
 const NEGATIVE_32: [f32; 11] = [1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
@@ -195,49 +140,33 @@ const NEGATIVE_64: [f64; 19] = [
     1e-15, 1e-16, 1e-17, 1e-18,
 ];
 
-/// Bytes of the header; offsets are counted from its end.
-const HEADER: usize = 7;
-
-/// The number of values that a page states.
-///
-/// # Errors
-/// `Malformed` if the header is cut or the number negative.
-pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
-    let mut cursor = Cursor::new(bytes, SPEC);
-    cursor.skip(3)?;
-    let n = cursor.i32()?;
-    usize::try_from(n).map_err(|_| Error::mismatch(SPEC, "num_elements", "not negative", n))
-}
+/// ALP of floats of a type.
+#[derive(Debug)]
+pub(crate) struct Alp<F>(std::marker::PhantomData<F>);
 
 /// Decodes the values of a page; as bits, which is what an Arrow buffer wants.
-#[derive(Debug)]
-pub(crate) struct Decoder<F: Float> {
-    bytes: Bytes,
-    log_vector: u8,
-    /// Values in all.
-    n: usize,
-    /// The next value.
-    next: usize,
-    /// The vector that `next` lies in, if some of it was read.
-    vector: Vec<F::Int>,
-    vector_index: Option<usize>,
-}
+pub(crate) type Decoder<F> = vectors::Decoder<Alp<F>>;
 
-/// The parameters that precede the packed integers of a vector.
-struct VectorHeader<F: Float> {
-    exponent: u8,
-    factor: u8,
-    /// Values that are stored as they are.
-    exceptions: usize,
-    /// The least integer, which is subtracted from all.
-    frame: F::Int,
-    /// Bits of a packed integer.
-    width: u32,
-}
+impl<F: Float> VectorEncoding for Alp<F> {
+    type Word = F::Int;
+    const SPEC: Spec = SPEC;
 
-impl<F: Float> VectorHeader<F> {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
-        let (exponent, factor) = (cursor.u8()?, cursor.u8()?);
+    fn header(cursor: &mut Cursor<'_>) -> Result<Header> {
+        let (mode, integer_encoding, log_vector) = (cursor.u8()?, cursor.u8()?, cursor.u8()?);
+        if mode != 0 || integer_encoding != 0 {
+            return Err(Error::unsupported(
+                "ALP mode",
+                format_args!("compression mode {mode} with integer encoding {integer_encoding}"),
+            ));
+        }
+        let n = cursor.i32()?;
+        let n = usize::try_from(n)
+            .map_err(|_| Error::mismatch(SPEC, "num_elements", "not negative", n))?;
+        Ok(Header { log_vector, n })
+    }
+
+    fn decode(vector: &mut Cursor<'_>, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
+        let (exponent, factor) = (vector.u8()?, vector.u8()?);
         if exponent > F::MAX_EXPONENT {
             let expected = format_args!("at most {}", F::MAX_EXPONENT);
             return Err(Error::mismatch(SPEC, "exponent", expected, exponent));
@@ -246,168 +175,14 @@ impl<F: Float> VectorHeader<F> {
             let expected = format_args!("at most the exponent {exponent}");
             return Err(Error::mismatch(SPEC, "factor", expected, factor));
         }
-        let exceptions = usize::from(cursor.u16()?);
-        let frame = F::frame(cursor)?;
-        let width = u32::from(cursor.u8()?);
-        if width > F::BITS {
-            let expected = format_args!("at most {}", F::BITS);
-            return Err(Error::mismatch(SPEC, "bit width", expected, width));
-        }
-        Ok(Self { exponent, factor, exceptions, frame, width })
-    }
-}
-
-impl<F: Float> Decoder<F> {
-    /// A decoder of `n` values.
-    ///
-    /// # Errors
-    /// `Malformed` if the header breaks a rule, or states another number; `Unsupported` if it names
-    /// an unknown mode.
-    pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
-        let mut cursor = Cursor::new(&bytes, SPEC);
-        let (mode, integer_encoding, log_vector) = (cursor.u8()?, cursor.u8()?, cursor.u8()?);
-        if mode != 0 || integer_encoding != 0 {
-            return Err(Error::unsupported(
-                "ALP mode",
-                format_args!("compression mode {mode} with integer encoding {integer_encoding}"),
-            ));
-        }
-        if !(3..=15).contains(&log_vector) {
-            return Err(Error::mismatch(SPEC, "log_vector_size", "3 to 15", log_vector));
-        }
-        let stated = stated_len(&bytes)?;
-        if stated != n {
-            return Err(Error::mismatch(SPEC, "num_elements", n, stated));
-        }
-        let vectors = n.div_ceil(1 << log_vector);
-        let offsets_len = vectors.saturating_mul(size_of::<u32>());
-        if bytes.len() - HEADER < offsets_len {
-            return Err(Error::mismatch(
-                SPEC,
-                "bytes of the offsets",
-                offsets_len,
-                bytes.len() - HEADER,
-            ));
-        }
-        let decoder =
-            Self { bytes, log_vector, n, next: 0, vector: Vec::new(), vector_index: None };
-        if n > 0 && decoder.offset(0)? != offsets_len {
-            return Err(Error::mismatch(SPEC, "first offset", offsets_len, decoder.offset(0)?));
-        }
-        Ok(decoder)
-    }
-
-    /// Appends the bits of the next `n` values.
-    ///
-    /// # Errors
-    /// `Malformed` if there are fewer, or a vector breaks a rule; `out` is as it was then.
-    pub(crate) fn read_bits(&mut self, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
-        let before = out.len();
-        let result = self.read_all(n, out);
-        if result.is_err() {
-            out.truncate(before);
-        }
-        result
-    }
-
-    fn read_all(&mut self, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
-        let end = self.end(n)?;
-        while self.next < end {
-            let index = self.next >> self.log_vector;
-            let start = index << self.log_vector;
-            let len = (self.n - start).min(1 << self.log_vector);
-            let until = end.min(start + len);
-            if self.next == start && until == start + len {
-                self.decode_vector(index, len, out)?;
-            } else {
-                if self.vector_index != Some(index) {
-                    // If it is broken, none is there.
-                    self.vector_index = None;
-                    let mut vector = std::mem::take(&mut self.vector);
-                    vector.clear();
-                    self.decode_vector(index, len, &mut vector)?;
-                    self.vector = vector;
-                    self.vector_index = Some(index);
-                }
-                let wanted = self.vector.get(self.next - start..until - start);
-                out.extend_from_slice(wanted.expect("a vector has all of its values"));
-            }
-            self.next = until;
-        }
-        Ok(())
-    }
-
-    /// Skips the next `n` values: whole vectors are not looked at.
-    ///
-    /// # Errors
-    /// `Malformed` if there are fewer.
-    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
-        self.next = self.end(n)?;
-        Ok(())
-    }
-
-    fn end(&self, n: usize) -> Result<usize> {
-        let left = self.n - self.next;
-        if n > left {
-            return Err(too_few_values(SPEC, n, left));
-        }
-        Ok(self.next + n)
-    }
-
-    /// The offset of a vector, counted from the end of the header.
-    fn offset(&self, index: usize) -> Result<usize> {
-        let mut cursor = Cursor::new(&self.bytes, SPEC);
-        cursor.skip(HEADER + index * size_of::<u32>())?;
-        Ok(cursor.u32()? as usize)
-    }
-
-    fn decode_vector(&self, index: usize, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
-        let body = self.bytes.get(HEADER..).expect("the header was read");
-        let start = self.offset(index)?;
-        let end = if (index + 1) << self.log_vector < self.n {
-            self.offset(index + 1)?
-        } else {
-            body.len()
-        };
-        let Some(vector) = body.get(start..end) else {
-            return Err(Error::mismatch(
-                SPEC,
-                "offsets of a vector",
-                format_args!("ascending, up to {}", body.len()),
-                format_args!("{start} to {end}"),
-            ));
-        };
-        let mut cursor = Cursor::new(vector, SPEC);
-        let VectorHeader { exponent, factor, exceptions, frame, width } =
-            VectorHeader::<F>::read(&mut cursor)?;
-        let packed = cursor.take((n * width as usize).div_ceil(8))?;
-        let positions = cursor.take(exceptions * 2)?;
-        let values = cursor.take(exceptions * (F::BITS / 8) as usize)?;
-        if !cursor.is_empty() {
-            return Err(Error::mismatch(
-                SPEC,
-                "bytes of a vector",
-                cursor.position(),
-                vector.len(),
-            ));
-        }
+        let exceptions = usize::from(vector.u16()?);
+        let frame = F::Int::read(vector)?;
+        let width = vector.u8()?;
+        let packed = Packed::take(vector, n, width, frame, SPEC)?;
+        let exceptions = Exceptions::read::<F::Int>(vector, exceptions, SPEC)?;
         let first = out.len();
-        F::decode(packed, width, n, frame, exponent, factor, out)?;
-        let (positions, _) = positions.as_chunks::<2>();
-        for (position, value) in positions.iter().zip(values.chunks_exact((F::BITS / 8) as usize)) {
-            let position = usize::from(u16::from_le_bytes(*position));
-            let slot = if position < n { out.get_mut(first + position) } else { None };
-            let (Some(slot), Some(value)) = (slot, F::exception(value)) else {
-                return Err(Error::mismatch(
-                    SPEC,
-                    "position of an exception",
-                    format_args!("below {n}"),
-                    position,
-                ));
-            };
-            *slot = value;
-        }
-        Ok(())
+        F::decode(packed, n, ScaleFactors { exponent, factor }, out)?;
+        exceptions.patch(out.get_mut(first..).unwrap_or_default())
     }
 }
 
@@ -418,32 +193,17 @@ impl<F: Float> Decoder<F> {
 /// If there are more than `i32::MAX` values, or the page were longer than 4 GiB.
 pub(crate) fn encode_into<F: Float>(values: &[F], out: &mut Vec<u8>) {
     let isa = Isa::for_kernel(Kernel::Decimals);
-    let n = i32::try_from(values.len()).expect("a page of at most 2^31 values");
-    out.extend_from_slice(&[0, 0, LOG_VECTOR]);
-    append_bytes_le(&[n], out);
-    let start = out.len();
-    let vectors = values.len().div_ceil(VECTOR);
-    out.resize(start + vectors * size_of::<u32>(), 0);
     let pairs = candidates(isa, values);
     let mut scratch = Scratch::new();
-    for (i, vector) in values.chunks(VECTOR).enumerate() {
-        let offset = u32::try_from(out.len() - start).expect("a page of at most 4 GiB");
-        let at = start + i * size_of::<u32>();
-        if let Some(slot) = out.get_mut(at..at + size_of::<u32>()) {
-            slot.copy_from_slice(&offset.to_le_bytes());
-        }
+    vectors::encode_into([0, 0, vectors::LOG_VECTOR], values, out, |vector, out| {
         let pair = match pairs.as_slice() {
             [] => ScaleFactors::default(),
             [pair] => *pair,
             pairs => best(isa, &sample(vector), pairs.iter().copied()),
         };
         scratch.encode(isa, vector, pair, out);
-    }
+    });
 }
-
-/// The format's default; vectors this long stay in the cache.
-const LOG_VECTOR: u8 = 10;
-const VECTOR: usize = 1 << LOG_VECTOR;
 
 /// Values looked at to choose a pair for a vector.
 const SAMPLE: usize = 32;
@@ -496,8 +256,8 @@ fn best<F: Float>(
         if fit.bad == sample.len() {
             continue;
         }
-        let exception = (u16::BITS + F::BITS) as usize;
-        let cost = sample.len() * F::width(fit.least, fit.max) as usize + fit.bad * exception;
+        let exception = (u16::BITS + F::Int::BITS) as usize;
+        let cost = sample.len() * F::Int::width(fit.least, fit.max) as usize + fit.bad * exception;
         if cost <= least_cost {
             (best, least_cost) = (pair, cost);
         }
@@ -546,10 +306,10 @@ impl<F: Float> Scratch<F> {
         let mut frame = fit.least;
         let mut width = 0;
         if self.positions.len() < vector.len() {
-            width = F::width(fit.least, fit.max);
+            width = F::Int::width(fit.least, fit.max);
         }
         // A few that fit and lie far apart may cost more than they save: all are exceptions then.
-        let exception = (u16::BITS + F::BITS) as usize;
+        let exception = (u16::BITS + F::Int::BITS) as usize;
         let cost = vector.len() * width as usize + self.positions.len() * exception;
         if self.positions.len() == vector.len() || cost > vector.len() * exception {
             (frame, width) = (F::Int::default(), 0);
@@ -569,7 +329,7 @@ impl<F: Float> Scratch<F> {
         out.extend_from_slice(&count.to_le_bytes());
         append_bytes_le(&[frame], out);
         out.push(u8::try_from(width).expect("at most 64"));
-        F::pack(isa, &self.integers, frame, width, out);
+        F::Int::pack(isa, &self.integers, frame, width, out);
         out.extend(self.positions.iter().flat_map(|position| position.to_le_bytes()));
         append_bytes_le(&self.exceptions, out);
     }
@@ -577,6 +337,8 @@ impl<F: Float> Scratch<F> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::error::ErrorKind;
 
@@ -590,11 +352,11 @@ mod tests {
     fn example_of_the_format_notes() {
         let mut decoder = Decoder::<f64>::new(Bytes::from_static(&EXAMPLE), 4).unwrap();
         let mut out = Vec::new();
-        decoder.read_bits(4, &mut out).unwrap();
+        decoder.read(4, &mut out).unwrap();
         let expected =
             [1.5f64, 2.5, f64::from_bits(0x7FF8_0000_0000_0000), -0.0].map(|v| v.to_bits() as i64);
         assert_eq!(out, expected);
-        assert_eq!(stated_len(&EXAMPLE).unwrap(), 4);
+        assert_eq!(vectors::stated_len::<Alp<f64>>(&EXAMPLE).unwrap(), 4);
     }
 
     /// A page of vectors of 8 doubles at `exponent`, `factor`, all of them integers of 64 bits.
@@ -629,9 +391,9 @@ mod tests {
                 let mut decoder =
                     Decoder::<f64>::new(page(&integers, exponent, factor).into(), 20).unwrap();
                 let mut out = Vec::new();
-                decoder.read_bits(5, &mut out).unwrap();
+                decoder.read(5, &mut out).unwrap();
                 decoder.skip(2).unwrap();
-                decoder.read_bits(13, &mut out).unwrap();
+                decoder.read(13, &mut out).unwrap();
                 for (i, bits) in (0..5).chain(7..20).zip(out) {
                     let up: f64 = format!("1e{factor}").parse().unwrap();
                     let down: f64 = format!("1e-{exponent}").parse().unwrap();
@@ -650,7 +412,7 @@ mod tests {
             let mut bytes = EXAMPLE;
             bytes[at] = byte;
             Decoder::<f64>::new(Bytes::copy_from_slice(&bytes), 4)
-                .and_then(|mut decoder| decoder.read_bits(4, &mut Vec::new()))
+                .and_then(|mut decoder| decoder.read(4, &mut Vec::new()))
                 .unwrap_err()
                 .kind()
         };
@@ -671,8 +433,7 @@ mod tests {
         }
         for cut in 0..EXAMPLE.len() {
             let bytes = Bytes::copy_from_slice(&EXAMPLE[..cut]);
-            let read =
-                Decoder::<f64>::new(bytes, 4).and_then(|mut d| d.read_bits(4, &mut Vec::new()));
+            let read = Decoder::<f64>::new(bytes, 4).and_then(|mut d| d.read(4, &mut Vec::new()));
             assert!(read.is_err(), "cut at {cut}");
         }
     }
@@ -681,7 +442,7 @@ mod tests {
     fn page_without_values_is_a_header() {
         let mut decoder =
             Decoder::<f32>::new(Bytes::from_static(&[0, 0, 10, 0, 0, 0, 0]), 0).unwrap();
-        decoder.read_bits(0, &mut Vec::new()).unwrap();
+        decoder.read(0, &mut Vec::new()).unwrap();
         assert!(decoder.skip(1).is_err());
     }
 
@@ -692,7 +453,7 @@ mod tests {
         let len = bytes.len();
         let mut out = Vec::new();
         let mut decoder = Decoder::<f64>::new(bytes, values.len()).unwrap();
-        decoder.read_bits(values.len(), &mut out).unwrap();
+        decoder.read(values.len(), &mut out).unwrap();
         let expected: Vec<i64> = values.iter().map(|v| v.to_bits() as i64).collect();
         assert!(out == expected, "{what}");
         len
@@ -705,7 +466,7 @@ mod tests {
         let len = bytes.len();
         let mut out = Vec::new();
         let mut decoder = Decoder::<f32>::new(bytes, values.len()).unwrap();
-        decoder.read_bits(values.len(), &mut out).unwrap();
+        decoder.read(values.len(), &mut out).unwrap();
         let expected: Vec<i32> = values.iter().map(|v| v.to_bits() as i32).collect();
         assert!(out == expected, "{what}");
         len

@@ -25,6 +25,9 @@ pub enum Profile {
     Compatible,
 }
 
+/// Whether this build reads and writes PFOR, which is experimental.
+pub(crate) const HAS_PFOR: bool = cfg!(feature = "preview");
+
 /// The encodings that are tried for values of a type, beside a dictionary.
 pub(crate) fn candidates(profile: Profile, physical: Type) -> &'static [Encoding] {
     use Encoding::{
@@ -89,12 +92,13 @@ pub fn is_legal(encoding: Encoding, physical: Type) -> bool {
             matches!(physical, Int32 | Int64 | Float | Double | FixedLenByteArray)
         }
         Encoding::Alp => matches!(physical, Float | Double),
+        Encoding::Pfor => HAS_PFOR && matches!(physical, Int32 | Int64),
         _ => false,
     }
 }
 
-/// The encodings that are written.
-pub(super) const WRITTEN: [Encoding; 8] = [
+/// The encodings that are written, PFOR if the build has it.
+pub(super) const WRITTEN: [Encoding; 9] = [
     Encoding::Plain,
     Encoding::RleDictionary,
     Encoding::Rle,
@@ -103,6 +107,7 @@ pub(super) const WRITTEN: [Encoding; 8] = [
     Encoding::DeltaByteArray,
     Encoding::ByteStreamSplit,
     Encoding::Alp,
+    Encoding::Pfor,
 ];
 
 /// Finds an encoding by its name in the specification; `DICTIONARY` and `RLE_DICTIONARY` stand for
@@ -113,7 +118,8 @@ pub(super) const WRITTEN: [Encoding; 8] = [
 pub fn encoding_named(name: &str) -> Result<Encoding> {
     let wanted = name.to_ascii_uppercase();
     let wanted = if wanted == "DICTIONARY" { "RLE_DICTIONARY" } else { &wanted };
-    WRITTEN.into_iter().find(|encoding| encoding.to_string() == wanted).ok_or_else(|| {
+    let mut written = WRITTEN.iter().filter(|e| HAS_PFOR || **e != Encoding::Pfor);
+    written.find(|encoding| encoding.to_string() == wanted).copied().ok_or_else(|| {
         let names = WRITTEN.map(|encoding| encoding.to_string()).join(", ");
         Error::usage(format_args!("no encoding \"{name}\" is written; there are {names}"))
     })
@@ -154,7 +160,7 @@ fn burden(profile: Profile, estimate: &Estimate) -> f64 {
         Encoding::RleDictionary => heavy / 2.0,
         // Less to do than for a dictionary too large for the nearest cache, which is what it
         // competes with.
-        Encoding::DeltaBinaryPacked | Encoding::Alp => heavy / 2.0,
+        Encoding::DeltaBinaryPacked | Encoding::Alp | Encoding::Pfor => heavy / 2.0,
         _ => heavy,
     }
 }

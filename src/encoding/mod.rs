@@ -17,7 +17,9 @@ pub(crate) mod delta_binary;
 pub(crate) mod delta_length;
 pub(crate) mod delta_bytes;
 pub(crate) mod split;
+pub(crate) mod vectors;
 pub(crate) mod alp;
+pub(crate) mod pfor;
 pub(crate) mod legacy;
 pub(crate) mod readers;
 

@@ -176,7 +176,7 @@ fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetRead
         },
         (E::ByteStreamSplit, Float | Double) => &[],
         // DuckDB and parquet-java refuse the whole file: the number of the encoding is unknown.
-        (E::Alp, Float | Double) => &OTHERS,
+        (E::Alp, Float | Double) | (E::Pfor, Int32 | Int64) => &OTHERS,
         _ => &TargetReader::ALL,
     }
 }

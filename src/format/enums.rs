@@ -115,6 +115,10 @@ thrift! {
         ByteStreamSplit = 9 "BYTE_STREAM_SPLIT",
         /// Adaptive lossless floating point.
         Alp = 10 "ALP",
+        /// Patched frame of reference: integers. Experimental, a proposal (parquet-format pull
+        /// request 617) that may change: with the feature `preview`, it is read, and written where
+        /// a column asks for it.
+        Pfor = 11 "PFOR",
     }
 }
 

@@ -25,7 +25,7 @@ mod runs;
 mod levels;
 mod module;
 mod delta;
-mod alp;
+mod vectors;
 mod values;
 mod page;
 mod chunk;

@@ -186,6 +186,8 @@ kinds! {
     EncodingParameter "encoding_parameter",
     /// Floating-point numbers as integers.
     AlpVector "alp_vector",
+    /// Integers as differences to a frame of reference.
+    PforVector "pfor_vector",
     /// Where something lies.
     Offset "offset",
     /// A field of the metadata that holds one value.

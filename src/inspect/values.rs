@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::alp;
 use super::delta;
 use super::levels::length;
 use super::runs::{self, Show};
 use super::span::{Cutter, Span, SpanKind, Spans};
 use super::value::{Items, Shown, ShownColumn, Value};
+use super::vectors;
 use crate::bytes::Cursor;
 use crate::encoding::rle::BitWidth;
 use crate::error::{Result, Spec};
@@ -58,8 +58,9 @@ pub(super) fn describe(span: Span, encoding: Encoding, n: usize, context: &Value
                 Some(width) => streams(cutter, width, n),
                 None => unknown(cutter, encoding, physical),
             },
-            (Encoding::Alp, Physical::Float | Physical::Double) => {
-                alp::spans(cutter, column.leaf.physical)
+            (Encoding::Alp, Physical::Float | Physical::Double)
+            | (Encoding::Pfor, Physical::Int32 | Physical::Int64) => {
+                vectors::spans(cutter, encoding, column.leaf.physical)
             }
             (_, physical) => unknown(cutter, encoding, physical),
         }
@@ -90,7 +91,7 @@ fn list(bytes: &Bytes, encoding: Encoding, n: usize, column: &Arc<ShownColumn>) 
         Encoding::DeltaBinaryPacked | Encoding::DeltaLengthByteArray | Encoding::DeltaByteArray => {
             delta::list(bytes, encoding, n, column)
         }
-        Encoding::Alp => alp::list(bytes, n, physical),
+        Encoding::Alp | Encoding::Pfor => vectors::list(bytes, n, encoding, column),
         _ => None,
     }
 }

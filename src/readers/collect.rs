@@ -246,7 +246,7 @@ fn of_encodings(
         false => of_pages,
     };
     for encoding in listed.iter().copied().chain(stats.iter().map(|of| of.encoding)) {
-        if matches!(encoding, Encoding::Alp | Encoding::Unknown(_)) {
+        if matches!(encoding, Encoding::Alp | Encoding::Pfor | Encoding::Unknown(_)) {
             add(Feature::NewEncoding(encoding));
         }
     }

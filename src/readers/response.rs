@@ -10,6 +10,7 @@ use arrow_schema::{DataType, IntervalUnit};
 
 use super::feature::{EncodedAs, Feature, text};
 use super::verdict::Verdict;
+use crate::encoding::choose::HAS_PFOR;
 use crate::encoding::readers::{TargetReader, ValueType};
 use crate::format::{CompressionCodec, Encoding, LogicalType, TimeUnit, Type};
 
@@ -88,6 +89,9 @@ fn ours(feature: &Feature) -> Response {
         Feature::NotOurs(reason) => Response::Refuses(Cow::Owned(reason.clone())),
         Feature::NewEncoding(encoding @ Encoding::Unknown(_)) => {
             Response::Refuses(Cow::Owned(format!("the encoding is {encoding}")))
+        }
+        Feature::NewEncoding(Encoding::Pfor) if !HAS_PFOR => {
+            refuses("the encoding PFOR, without the feature preview")
         }
         Feature::Codec(codec @ CompressionCodec::Unknown(_)) => {
             Response::Refuses(Cow::Owned(format!("the codec is {codec}")))

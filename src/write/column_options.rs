@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::compress::Compression;
-use crate::encoding::choose::{Profile, is_legal};
+use crate::encoding::choose::{HAS_PFOR, Profile, is_legal};
 use crate::encoding::readers::{TargetReader, ValueType};
 use crate::error::{Error, Result};
 use crate::format::Encoding;
@@ -173,7 +173,11 @@ impl ColumnOptions {
         if let Some(encoding) = self.encoding {
             let dictionary = encoding == Encoding::RleDictionary;
             if !dictionary && !is_legal(encoding, physical) {
-                return wrong(&format_args!("{encoding} is no encoding of {physical}"));
+                let why = match encoding {
+                    Encoding::Pfor if !HAS_PFOR => " without the feature `preview`",
+                    _ => "",
+                };
+                return wrong(&format_args!("{encoding} is no encoding of {physical}{why}"));
             }
             settings.dictionary = dictionary;
             settings.encoding = Some(encoding);

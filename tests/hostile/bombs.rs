@@ -231,7 +231,7 @@ fn streams_in_very_many_pieces_end_soon() {
     }
 }
 
-const ENCODINGS: [Encoding; 10] = [
+const ENCODINGS: [Encoding; 11] = [
     Encoding::Plain,
     Encoding::PlainDictionary,
     Encoding::Rle,
@@ -242,6 +242,7 @@ const ENCODINGS: [Encoding; 10] = [
     Encoding::RleDictionary,
     Encoding::ByteStreamSplit,
     Encoding::Alp,
+    Encoding::Pfor,
 ];
 
 const TYPES: [Type; 8] = [
@@ -393,6 +394,34 @@ fn values_that_grow_out_of_little_are_counted_first() {
             };
             let pages = [v1(4, Encoding::Alp, &body)];
             check(&format!("alp {at} {byte}"), one(Type::Double, 4, &pages), end);
+        }
+    }
+}
+
+/// Every byte of a page of PFOR, four zeros, at its boundaries.
+#[test]
+#[cfg_attr(not(feature = "preview"), ignore = "PFOR is a preview")]
+fn every_byte_of_a_page_of_pfor_at_its_boundaries() {
+    let _alone = alone();
+    let zeros = [&[0, 10, 8, 4, 0, 0, 0, 4][..], &[0; 14]].concat();
+    for at in 0..zeros.len() {
+        for byte in [0, 1, 3, 10, 16, 31, 32, 33, 64, 65, 0x7F, 0x80, 0xFF] {
+            let mut body = zeros.clone();
+            body[at] = byte;
+            let is_sound = match at {
+                _ if byte == zeros[at] => true,
+                // The size of a vector, the frame of reference.
+                1 => (3..=15).contains(&byte),
+                11..=18 => true,
+                _ => false,
+            };
+            let end = match at {
+                _ if is_sound => End::Rows(4),
+                0 => End::Error(ErrorKind::Unsupported("PFOR mode"), Some(0)),
+                _ => broken(Spec::Encodings("PFOR")),
+            };
+            let pages = [v1(4, Encoding::Pfor, &body)];
+            check(&format!("pfor {at} {byte}"), one(Type::Int64, 4, &pages), end);
         }
     }
 }

@@ -793,6 +793,7 @@ fn options(rng: &mut Rng, schema: &SchemaRef) -> (WriteOptions, usize, Wishes) {
         Encoding::DeltaByteArray,
         Encoding::ByteStreamSplit,
         Encoding::Alp,
+        Encoding::Pfor,
     ];
     for i in 0..file.schema.leaves_len() {
         let leaf = file.schema.leaf(i).expect("a leaf");

@@ -26,7 +26,7 @@ const TYPES: [Type; 8] = [
     Type::ByteArray,
     Type::FixedLenByteArray,
 ];
-const ENCODINGS: [Encoding; 10] = [
+const ENCODINGS: [Encoding; 11] = [
     Encoding::Plain,
     Encoding::PlainDictionary,
     Encoding::RleDictionary,
@@ -37,6 +37,7 @@ const ENCODINGS: [Encoding; 10] = [
     Encoding::DeltaByteArray,
     Encoding::ByteStreamSplit,
     Encoding::Alp,
+    Encoding::Pfor,
 ];
 /// Codecs; LZ4 of Hadoop only with bodies that are compressed already.
 const CODECS: [(CompressionCodec, Compression); 8] = [

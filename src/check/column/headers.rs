@@ -65,7 +65,7 @@ pub(crate) fn encoding_fits(encoding: Encoding, physical: Physical) -> bool {
         | Encoding::Unknown(_) => true,
         Encoding::Rle => physical == P::Boolean,
         Encoding::BitPacked => false,
-        Encoding::DeltaBinaryPacked => matches!(physical, P::Int32 | P::Int64),
+        Encoding::DeltaBinaryPacked | Encoding::Pfor => matches!(physical, P::Int32 | P::Int64),
         Encoding::DeltaLengthByteArray => physical == P::ByteArray,
         Encoding::DeltaByteArray => matches!(physical, P::ByteArray | P::FixedLenByteArray(_)),
         Encoding::ByteStreamSplit => !matches!(physical, P::Boolean | P::Int96 | P::ByteArray),

@@ -49,8 +49,8 @@ impl VariantBuilder {
     ///
     /// An integer takes the smallest width that holds it. Larger integers, and numbers with a
     /// fraction and no exponent, become decimals with all written digits: `1.10` keeps its zero.
-    /// Numbers with an exponent, or more than 38 digits, and `-0.0` become doubles. Strings stay strings, also
-    /// if they look like dates.
+    /// Numbers with an exponent, or more than 38 digits, and `-0.0` become doubles. Strings stay
+    /// strings, also if they look like dates.
     ///
     /// # Errors
     /// `Malformed(LogicalTypes("JSON"))` with the byte where the text is no JSON, a number is too

@@ -6,7 +6,8 @@ use super::byte_arrays::{ByteArrayValues, Ends};
 use super::values::LeafValues;
 use crate::encoding::delta_binary::DeltaBlocks;
 use crate::encoding::rle::{self, BitWidth};
-use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split};
+use crate::encoding::vectors::VectorWord;
+use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, pfor, plain, split};
 use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
@@ -37,6 +38,7 @@ pub(super) fn max_len(values: &LeafValues<'_>, range: Range<usize>, encoding: En
         Encoding::DeltaByteArray => n * size_of::<u32>() + 2 * deltas,
         // What is no decimal number is stored as it is, with its position, beside its place.
         Encoding::Alp => 4 * n + n / 8 + 1024,
+        Encoding::Pfor => n / 32 + 64,
         Encoding::Rle => n / 4,
         _ => 0,
     })
@@ -152,7 +154,7 @@ fn plain_texts(byte_arrays: &ByteArrayValues<'_>, range: Range<usize>, out: &mut
 }
 
 /// Appends integers, or floats as their bits; `None` if the format has no such encoding for them.
-fn encode_ints<T: delta_binary::Int + Word, F: alp::Float>(
+fn encode_ints<T: delta_binary::Int + VectorWord, F: alp::Float>(
     values: &[T],
     encoding: Encoding,
     blocks: DeltaBlocks,
@@ -164,6 +166,7 @@ fn encode_ints<T: delta_binary::Int + Word, F: alp::Float>(
         Encoding::DeltaBinaryPacked => delta_binary::encode_blocks_into(values, blocks, out),
         Encoding::ByteStreamSplit => split_words(values, size_of::<T>(), out),
         Encoding::Alp => alp::encode_into(&memory::collected(values.iter().map(float))?, out),
+        Encoding::Pfor => pfor::encode_into(values, out),
         _ => return Ok(None),
     }
     Ok(Some(()))

@@ -2,7 +2,7 @@
 //! skipped into. Unit tests of `encoding` test the contents of a page.
 
 use marquetry::format::*;
-use marquetry::{ErrorKind, Reader};
+use marquetry::{ErrorKind, Reader, RowSelection};
 use serde_json::{Value, json};
 
 use crate::support::encode::{delta, delta_bytes, delta_length, split};
@@ -365,6 +365,36 @@ fn alp_as_the_format_shows_it() {
     assert_eq!(column(&rows), [json!(1.5), json!(2.5), json!("NaN"), json!(-0.0)]);
 }
 
+/// The first example of the proposal, its values between nulls; whole, and some rows of it.
+#[test]
+fn pfor_as_its_proposal_shows_it() {
+    // Definition levels: a run of eight ones, and one of two zeros.
+    let body = [
+        4u8, 0, 0, 0, 16, 1, 4, 0, //
+        0, 3, 4, 8, 0, 0, 0, 4, 0, 0, 0, 99, 0, 0, 0, 3, 1, 0, 0x99, 0x18, 0xA0, 6, 0, 0x50, 0xC3,
+        0, 0,
+    ];
+    let element = filled!(SchemaElement {
+        repetition_type: Some(FieldRepetitionType::Optional),
+        ..required("v", Type::Int32)
+    });
+    let chunk = Chunk::new(Type::Int32, 10, &[v1(10, Encoding::Pfor, &body)]);
+    let bytes = file(vec![element], 10, vec![chunk]);
+    if !cfg!(feature = "preview") {
+        let error = read(bytes).expect_err("not in this build");
+        assert_eq!(error.kind(), ErrorKind::Unsupported("encoding"));
+        assert!(error.to_string().contains("`preview`"), "{error}");
+        return;
+    }
+    let values = [100, 102, 101, 103, 100, 99, 50_000, 104].map(|v| json!(v));
+    let all = [&values[..], &[json!(null), json!(null)]].concat();
+    assert_eq!(column(&read(bytes.clone()).expect("rows")), all);
+    let reader = Reader::new(bytes::Bytes::from(bytes)).expect("a footer").threads(1);
+    let some = RowSelection::from_ranges(10, [1..2, 5..7, 9..10]).expect("rows in order");
+    let rows = read_with(reader.select(some).expect("as many rows")).expect("rows");
+    assert_eq!(column(&rows), [json!(102), json!(99), json!(50_000), json!(null)]);
+}
+
 #[test]
 fn encodings_that_a_type_may_not_have_are_malformed_and_unknown_ones_unsupported() {
     let with = |r#type, encoding| {
@@ -378,6 +408,7 @@ fn encodings_that_a_type_may_not_have_are_malformed_and_unknown_ones_unsupported
         (Type::Int64, Encoding::DeltaByteArray),
         (Type::Int96, Encoding::DeltaBinaryPacked),
         (Type::Float, Encoding::DeltaBinaryPacked),
+        (Type::Double, Encoding::Pfor),
         (Type::Double, Encoding::BitPacked),
         (Type::ByteArray, Encoding::ByteStreamSplit),
         (Type::ByteArray, Encoding::DeltaBinaryPacked),
@@ -385,7 +416,7 @@ fn encodings_that_a_type_may_not_have_are_malformed_and_unknown_ones_unsupported
     ] {
         assert!(is_malformed(with(r#type, encoding)), "{encoding} on {type}");
     }
-    assert_eq!(kind(with(Type::Int32, Encoding::Unknown(11))), ErrorKind::Unsupported("encoding"));
+    assert_eq!(kind(with(Type::Int32, Encoding::Unknown(12))), ErrorKind::Unsupported("encoding"));
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 use bytes::Bytes;
-use marquetry::arrow_array::{ArrayRef, Float32Array, Float64Array, RecordBatch};
+use marquetry::arrow_array::{
+    ArrayRef, Date32Array, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+};
 use marquetry::format::{Encoding, LogicalType};
 use marquetry::inspect::{SpanKind, Value};
 use marquetry::io::WriteSink;
@@ -216,6 +218,40 @@ fn levels_and_values_of_files_of_all_writers_are_those_that_reading_gives() {
         compared += check(&std::fs::read(&path).unwrap()).unwrap_or(0);
     }
     assert!(compared > 500, "{compared}");
+}
+
+#[test]
+#[cfg_attr(not(feature = "preview"), ignore = "PFOR is a preview")]
+fn values_in_pfor_are_those_that_reading_gives() {
+    let seed = 20_261_128;
+    println!("seed {seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    // Values, and differences, with and without exceptions and nulls.
+    for (step, exceptions, nulls) in [(0, 0.0, 0.0), (0, 0.05, 0.3), (1_000, 0.05, 0.1)] {
+        let mut value = |i: i64| {
+            let near = i * step + rng.i64(0..100);
+            let value = if rng.f64() < exceptions { rng.i64(..) } else { near };
+            (rng.f64() >= nulls).then_some(value)
+        };
+        let wide: Vec<Option<i64>> = (0..5_000).map(&mut value).collect();
+        let narrow: Int32Array = wide.iter().map(|value| value.map(|value| value as i32)).collect();
+        let dates = Date32Array::from(narrow.iter().collect::<Vec<_>>());
+        let columns: [(&str, ArrayRef); 3] = [
+            ("int", Arc::new(narrow)),
+            ("date", Arc::new(dates)),
+            ("long", Arc::new(Int64Array::from(wide))),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        for version in [PageVersion::V1, PageVersion::V2] {
+            let options =
+                WriteOptions::new().with_column("*", |column| column.with_encoding(Encoding::Pfor));
+            let options = options.with_page_version(version).with_page_rows(1_500);
+            let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+            writer.write(&batch).unwrap();
+            let (_, file) = writer.into_inner().unwrap();
+            assert_eq!(check(&file), Ok(3));
+        }
+    }
 }
 
 #[test]

@@ -495,7 +495,8 @@ fn color(kind: SpanKind) -> &'static str {
         | K::MinDelta
         | K::Miniblock
         | K::EncodingParameter
-        | K::AlpVector => "\x1b[32m",
+        | K::AlpVector
+        | K::PforVector => "\x1b[32m",
         K::BloomFilter | K::BloomFilterHeader | K::BloomFilterBits | K::BloomFilterBlock => {
             "\x1b[34m"
         }
@@ -535,6 +536,7 @@ fn is_heading(kind: SpanKind) -> bool {
             | K::DeltaStream
             | K::DeltaBlock
             | K::AlpVector
+            | K::PforVector
             | K::BloomFilterHeader
             | K::BloomFilterBits
     )

@@ -9,7 +9,10 @@ use bytes::Bytes;
 
 use super::primitive::{PrimitiveReader, PrimitiveSource};
 use super::reader::{Count, ValueReader, illegal, no_page};
-use crate::encoding::{alp, delta_binary, plain, split};
+use crate::encoding::alp::{self, Alp};
+use crate::encoding::pfor::{self, Pfor};
+use crate::encoding::vectors::{VectorWord, stated_len};
+use crate::encoding::{delta_binary, plain, split};
 use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
@@ -88,7 +91,7 @@ fn of_rule<P: PhysicalInt, T: FromPhysicalInt>(
 
 /// A physical word: `i32` or `i64`, whatever its meaning.
 pub(super) trait PhysicalInt:
-    plain::Native + delta_binary::Int + split::SplitWord + ArrowNativeType + PlainOldData
+    plain::Native + delta_binary::Int + VectorWord + split::SplitWord + ArrowNativeType + PlainOldData
 {
     const BYTES: usize;
     /// The float of this width.
@@ -353,6 +356,7 @@ pub(super) enum IntDecoder<P: PhysicalInt> {
     Delta(delta_binary::Decoder<P>),
     Split(split::Decoder),
     Alp(alp::Decoder<P::Float>),
+    Pfor(pfor::Decoder<P>),
 }
 
 impl<P: PhysicalInt> IntDecoder<P> {
@@ -375,8 +379,12 @@ impl<P: PhysicalInt> IntDecoder<P> {
                 Self::Split(split::Decoder::new(bytes, P::BYTES, n)?)
             }
             Encoding::Alp if !integer => {
-                let n = count.settle(alp::stated_len(&bytes)?, "ALP")?;
+                let n = count.settle(stated_len::<Alp<P::Float>>(&bytes)?, "ALP")?;
                 Self::Alp(alp::Decoder::new(bytes, n)?)
+            }
+            Encoding::Pfor if integer => {
+                let n = count.settle(stated_len::<Pfor<P>>(&bytes)?, "PFOR")?;
+                Self::Pfor(pfor::Decoder::new(bytes, n)?)
             }
             other => return Err(illegal(other, physical)),
         })
@@ -387,7 +395,8 @@ impl<P: PhysicalInt> IntDecoder<P> {
             Self::Plain(decoder) => decoder.read(n, out),
             Self::Delta(decoder) => decoder.read(n, out),
             Self::Split(decoder) => decoder.read_into(n, out),
-            Self::Alp(decoder) => decoder.read_bits(n, out),
+            Self::Alp(decoder) => decoder.read(n, out),
+            Self::Pfor(decoder) => decoder.read(n, out),
         }
     }
 
@@ -397,6 +406,7 @@ impl<P: PhysicalInt> IntDecoder<P> {
             Self::Delta(decoder) => decoder.skip(n),
             Self::Split(decoder) => decoder.skip(n),
             Self::Alp(decoder) => decoder.skip(n),
+            Self::Pfor(decoder) => decoder.skip(n),
         }
     }
 }
