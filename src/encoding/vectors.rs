@@ -1,4 +1,4 @@
-//! Pages of vectors, each of which decodes alone: the frame that ALP and PFOR share.
+//! Pages of vectors that are decoded one by one: the frame that ALP and PFOR share.
 //!
 //! Spec: AlpEncoding.md, PforEncoding.md. Used by `encoding::alp` and `encoding::pfor`.
 //!
@@ -159,7 +159,7 @@ pub(crate) trait VectorEncoding {
     fn decode(vector: &mut Cursor<'_>, n: usize, out: &mut Vec<Self::Word>) -> Result<()>;
 }
 
-/// What the header of a page states.
+/// The facts that the header of a page states.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Header {
     /// The logarithm of the values of a vector to the base 2.
@@ -361,7 +361,7 @@ impl<'b> Exceptions<'b> {
     }
 }
 
-/// Appends a page of values in vectors of 1,024, each of which `vector` appends.
+/// Appends a page of values in vectors of 1,024, which `vector` appends one by one.
 ///
 /// # Panics
 /// If there are more than `i32::MAX` values, or the page were longer than 4 GiB.
