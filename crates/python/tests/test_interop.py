@@ -105,6 +105,47 @@ def test_dask_reads_the_parts(trips: str) -> None:
     assert sum(dask.compute(*counts, scheduler="threads")) == 1000
 
 
+@pytest.mark.parametrize("start", [None, "fork", "spawn"])
+def test_a_data_loader_of_torch_has_all_rows_once(
+    trips: str, tmp_path: pathlib.Path, start: str | None
+) -> None:
+    pytest.importorskip("torch", reason="too large for CI: run it by hand")
+    # A worker that is spawned imports the data set.
+    code = """
+import sys
+import marq
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+class Rows(IterableDataset):
+    def __init__(self, path, epoch):
+        scan = marq.scan(path).select("id", "distance").filter("distance is not null")
+        self.scan = scan.shuffled(epoch, 200)
+
+    def __iter__(self):
+        worker = get_worker_info()
+        part = self.scan if worker is None else self.scan.streams(worker.num_workers)[worker.id]
+        for batch in part.batches(rows=64):
+            yield from batch.to_pylist()
+
+if __name__ == "__main__":
+    start = None if sys.argv[2] == "None" else sys.argv[2]
+    workers = {"num_workers": 0} if start is None else {"num_workers": 2, "multiprocessing_context": start}
+    expected = marq.read(sys.argv[1], columns="id", where="distance is not null")["id"].to_pylist()
+    orders = []
+    for epoch in range(2):
+        ids = []
+        for batch in DataLoader(Rows(sys.argv[1], epoch), batch_size=32, **workers):
+            assert str(batch["distance"].dtype) == "torch.float64"
+            ids += batch["id"].tolist()
+        assert sorted(ids) == expected, len(ids)
+        orders.append(ids)
+    assert orders[0] != orders[1] and orders[0] != expected
+"""
+    file = tmp_path / "loader.py"
+    file.write_text(code)
+    subprocess.run([sys.executable, str(file), trips, str(start)], check=True, timeout=240)
+
+
 def test_arro3_takes_and_gives(trips: str, path: str) -> None:
     core = pytest.importorskip("arro3.core")
     table = core.Table.from_arrow(marq.scan(trips).select("id"))
