@@ -149,6 +149,12 @@ pub(crate) fn count(n: u64, global: &Global) -> String {
     out
 }
 
+/// A number of things, as [`count`] has it: `1 row`, `2 rows`.
+pub(crate) fn counted(n: u64, what: &str, global: &Global) -> String {
+    let number = count(n, global);
+    if n == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
+}
+
 /// A share in per cent.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     if whole == 0 {

@@ -129,9 +129,9 @@ fn summary(command: &SalvageFile, account: &SalvageAccount, global: &Global) {
     for part in &account.lost {
         eprintln!("marq: {file}: lost: {}", escape::escape(&LostRecord::new(part).text()));
     }
-    let rows = output::count(account.rows_recovered(), global);
-    let groups = account.recovered.len();
-    eprintln!("marq: {file}: {rows} rows in {groups} row groups were recovered");
+    let rows = output::counted(account.rows_recovered(), "row", global);
+    let groups = output::counted(account.recovered.len() as u64, "row group", global);
+    eprintln!("marq: {file}: recovered {rows} in {groups}");
 }
 
 #[derive(Serialize)]

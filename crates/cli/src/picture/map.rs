@@ -5,9 +5,9 @@ use super::canvas::{LEFT, MapPicture, WIDTH};
 use super::measure::{self, facts, legend, tone};
 use super::palette::class_by;
 use super::xml::{Area, Xml, fitting, length, real, unit};
-use crate::args::{ColorBy, Global};
+use crate::args::ColorBy;
 use crate::layout::{Grid, GridCell, GridColumn, GridRow};
-use crate::output::{bytes, count};
+use crate::output::{bytes, count, counted};
 
 /// Least width of a column, and least height of a row.
 const MIN_WIDTH: f64 = 6.0;
@@ -37,12 +37,6 @@ pub(super) fn sizes(picture: &MapPicture<'_>) -> String {
             format!("{size}, {}, {groups}, {leaves}", counted(rows, "row", global))
         }
     }
-}
-
-/// A number of things.
-pub(super) fn counted(n: u64, what: &str, global: &Global) -> String {
-    let number = count(n, global);
-    if n == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
 }
 
 /// A sentence about cells that are summed up, if there are some.

@@ -2,12 +2,11 @@
 //! the bar in it reaches from its lower to its upper bound.
 
 use super::canvas::WIDTH;
-use super::map::counted;
 use super::palette::{STEP_COUNT, Tone};
 use super::xml::{Area, Xml, fitting, real, unit, whole};
 use crate::args::Global;
 use crate::layout::{PageBox, Timeline};
-use crate::output::{bytes, count};
+use crate::output::{bytes, count, counted};
 
 /// Where lanes begin, after the names.
 const LEFT: f64 = 190.0;
