@@ -179,7 +179,7 @@ impl<F: Float> VectorEncoding for Alp<F> {
         let frame = F::Int::read(vector)?;
         let width = vector.u8()?;
         let packed = Packed::take(vector, n, width, frame, SPEC)?;
-        let exceptions = Exceptions::read::<F::Int>(vector, exceptions, SPEC)?;
+        let exceptions = Exceptions::read::<F::Int>(vector, exceptions, n, SPEC)?;
         let first = out.len();
         F::decode(packed, n, ScaleFactors { exponent, factor }, out)?;
         exceptions.patch(out.get_mut(first..).unwrap_or_default())

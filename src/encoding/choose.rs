@@ -79,7 +79,8 @@ pub(crate) const LONG_BLOCKS_COST: f64 = 1.005;
 /// decompresses more.
 pub(crate) const LAYOUT_COST: f64 = 1.03;
 
-/// Whether the format allows this encoding for values of a type, dictionaries aside.
+/// Whether the format allows this encoding for values of a type, dictionaries aside; of proposals,
+/// PFOR is one with the feature `preview`.
 pub fn is_legal(encoding: Encoding, physical: Type) -> bool {
     use Type::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
     match encoding {
@@ -118,9 +119,10 @@ pub(super) const WRITTEN: [Encoding; 9] = [
 pub fn encoding_named(name: &str) -> Result<Encoding> {
     let wanted = name.to_ascii_uppercase();
     let wanted = if wanted == "DICTIONARY" { "RLE_DICTIONARY" } else { &wanted };
-    let mut written = WRITTEN.iter().filter(|e| HAS_PFOR || **e != Encoding::Pfor);
-    written.find(|encoding| encoding.to_string() == wanted).copied().ok_or_else(|| {
-        let names = WRITTEN.map(|encoding| encoding.to_string()).join(", ");
+    let written = || WRITTEN.into_iter().filter(|e| HAS_PFOR || *e != Encoding::Pfor);
+    written().find(|encoding| encoding.to_string() == wanted).ok_or_else(|| {
+        let names: Vec<_> = written().map(|encoding| encoding.to_string()).collect();
+        let names = names.join(", ");
         Error::usage(format_args!("no encoding \"{name}\" is written; there are {names}"))
     })
 }
@@ -160,7 +162,7 @@ fn burden(profile: Profile, estimate: &Estimate) -> f64 {
         Encoding::RleDictionary => heavy / 2.0,
         // Less to do than for a dictionary too large for the nearest cache, which is what it
         // competes with.
-        Encoding::DeltaBinaryPacked | Encoding::Alp | Encoding::Pfor => heavy / 2.0,
+        Encoding::DeltaBinaryPacked | Encoding::Alp => heavy / 2.0,
         _ => heavy,
     }
 }

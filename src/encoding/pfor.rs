@@ -16,8 +16,8 @@
 //! ```
 //!
 //! All sums wrap. Traps: the width takes seven bits, as 64 is one; an exception among differences
-//! is a difference, so that it is put in its place before they are summed up; the first of the
-//! differences is 0, or whatever makes it so with the start value.
+//! is a difference, so that it is put in its place before they are summed up. Writers store 0 as
+//! the first difference; readers add what is there to the start value.
 
 use std::marker::PhantomData;
 
@@ -46,11 +46,8 @@ impl<T: VectorWord> VectorEncoding for Pfor<T> {
 
     fn header(cursor: &mut Cursor<'_>) -> Result<Header> {
         if !HAS_PFOR {
-            return Err(Error::unsupported(
-                "encoding",
-                "PFOR, an experimental one (parquet-format pull request 617): the feature \
-                 `preview` reads it",
-            ));
+            let what = "the experimental encoding PFOR (parquet-format pull request 617)";
+            return Err(Error::feature_disabled("preview", what));
         }
         let (mode, log_vector, value_bytes) = (cursor.u8()?, cursor.u8()?, cursor.u8()?);
         if mode != 0 {
@@ -71,7 +68,7 @@ impl<T: VectorWord> VectorEncoding for Pfor<T> {
             _ => Some(T::read(vector)?),
         };
         let packed = Packed::take(vector, n, width & !DIFFERENCES, frame, SPEC)?;
-        let exceptions = Exceptions::read::<T>(vector, exceptions, SPEC)?;
+        let exceptions = Exceptions::read::<T>(vector, exceptions, n, SPEC)?;
         let first = out.len();
         T::unpack(packed, n, |value| value, out)?;
         let values = out.get_mut(first..).unwrap_or_default();
@@ -172,7 +169,7 @@ impl<T: VectorWord> Scratch<T> {
         let of_values = Window::cheapest(vector, &mut self.sorted);
         self.differences.clear();
         self.differences.resize(vector.len().min(1), T::default());
-        self.differences.extend(vector.array_windows().map(|[a, b]| b.minus(*a)));
+        self.differences.extend(vector.iter().zip(vector.iter().skip(1)).map(|(a, b)| b.minus(*a)));
         let of_differences = Window::cheapest(&self.differences, &mut self.sorted);
         let differ = of_differences.bits + (T::BITS as usize) < of_values.bits;
         let (window, values) = match differ {
@@ -272,7 +269,7 @@ mod tests {
 
     #[test]
     fn fourth_example_as_the_proposal_writes_it() {
-        // Frame 0, width 3 and the flag, one exception; 500 is 5 here.
+        // Frame 0, width 3 and the flag, one exception; the gap is at 5 in place of 500.
         let mut vector = vec![0; 8];
         vector.extend([0x83, 1, 0]);
         vector.extend(1_700_000_000_000_i64.to_le_bytes());
@@ -404,10 +401,35 @@ mod tests {
         }
     }
 
+    /// Vectors begin where the one before them ends, as their offsets say.
+    #[test]
+    fn offsets_of_vectors_are_checked() {
+        let mut whole = Vec::new();
+        encode_into(&(0..2500).map(|i| i * i % 97).collect::<Vec<i32>>(), &mut whole);
+        let offset = |i: usize| u32::from_le_bytes(*whole[7 + 4 * i..].first_chunk().unwrap());
+        for (i, wrong) in [
+            (0, offset(0) + 1),
+            (1, 0),
+            (1, offset(1) - 1),
+            (1, offset(1) + 1),
+            (1, offset(2) + 1),
+            (2, offset(1)),
+            (2, u32::MAX),
+            (2, u32::try_from(whole.len()).unwrap()),
+        ] {
+            let mut bytes = whole.clone();
+            bytes[7 + 4 * i..][..4].copy_from_slice(&wrong.to_le_bytes());
+            let kind = decode::<i32>(&bytes, 2500).unwrap_err().kind();
+            assert_eq!(kind, ErrorKind::Malformed(SPEC), "offset {i} is {wrong}");
+        }
+    }
+
     /// The window by trying all frames and widths.
     fn cheapest_slowly(values: &[i32]) -> usize {
         let bits = |frame: i32, width: u32| {
-            let fits = |value: &&i32| <i32 as VectorWord>::width(frame, **value) <= width;
+            let fits = |value: &&i32| {
+                **value >= frame && <i32 as VectorWord>::width(frame, **value) <= width
+            };
             let exceptions = values.len() - values.iter().filter(fits).count();
             values.len() * width as usize + exceptions * 48
         };
@@ -460,6 +482,9 @@ mod tests {
             assert!(decode::<i32>(&whole[..cut], 8).is_err(), "cut at {cut}");
         }
         assert!(decode::<i64>(&whole, 8).is_err());
+        // More exceptions than values: two, both at the same place.
+        let twice = [&[7, 0, 0, 0, 0, 2, 0][..], &[0; 12]].concat();
+        assert!(decode::<i32>(&page(4, 1, &twice), 1).is_err());
         assert!(decode::<i64>(&[0, 10, 8, 0, 0, 0, 0], 0).unwrap().is_empty());
     }
 }

@@ -10,6 +10,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::choose::HAS_PFOR;
 use crate::error::{Error, Result};
 use crate::format::{Encoding, IntType, LogicalType, Type};
 
@@ -22,19 +23,19 @@ pub enum TargetReader {
     DuckDb,
     /// polars 2.1: FIXED_LEN_BYTE_ARRAY only as PLAIN and with a dictionary.
     Polars,
-    /// pyarrow 26: all encodings but ALP; columns that are dictionaries in the Arrow schema only as
+    /// pyarrow 26: all encodings but ALP and PFOR; columns that are dictionaries in the Arrow schema only as
     /// PLAIN and with a dictionary, if they hold strings or binary.
     PyArrow,
-    /// parquet-java 1.17: all encodings but ALP.
+    /// parquet-java 1.17: all encodings but ALP and PFOR.
     ParquetJava,
     /// Spark 4.3: no BYTE_STREAM_SPLIT of unsigned integers of 32 and 64 bits.
     Spark,
     /// Spark 4.3 without its vectorized reader (`spark.sql.parquet.enableVectorizedReader` is
-    /// false): all encodings but ALP.
+    /// false): all encodings but ALP and PFOR.
     SparkRows,
-    /// The `parquet` crate 60 of arrow-rs: all encodings but ALP.
+    /// The `parquet` crate 60 of arrow-rs: all encodings but ALP and PFOR.
     ArrowRs,
-    /// This library: all encodings.
+    /// This library: all encodings, PFOR with the feature `preview`.
     Marquetry,
 }
 
@@ -176,7 +177,9 @@ fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetRead
         },
         (E::ByteStreamSplit, Float | Double) => &[],
         // DuckDB and parquet-java refuse the whole file: the number of the encoding is unknown.
-        (E::Alp, Float | Double) | (E::Pfor, Int32 | Int64) => &OTHERS,
+        (E::Alp, Float | Double) => &OTHERS,
+        // As of ALP, the number is unknown to them: not tried, as it is a proposal.
+        (E::Pfor, Int32 | Int64) if HAS_PFOR => &OTHERS,
         _ => &TargetReader::ALL,
     }
 }

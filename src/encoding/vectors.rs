@@ -1,4 +1,4 @@
-//! Pages of vectors that are decoded one by one: the frame that ALP and PFOR share.
+//! Pages of vectors that are decoded one by one: the layout that ALP and PFOR share.
 //!
 //! Spec: AlpEncoding.md, PforEncoding.md. Used by `encoding::alp` and `encoding::pfor`.
 //!
@@ -324,17 +324,21 @@ pub(super) struct Exceptions<'b> {
 }
 
 impl<'b> Exceptions<'b> {
-    /// Takes `n` exceptions, words of type `W`.
+    /// Takes `count` exceptions of a vector of `n` words of type `W`.
     ///
     /// # Errors
-    /// `Malformed` if the bytes end early.
+    /// `Malformed` if they are more than the words, or the bytes end early.
     pub(super) fn read<W: VectorWord>(
         cursor: &mut Cursor<'b>,
+        count: usize,
         n: usize,
         spec: Spec,
     ) -> Result<Self> {
-        let positions = cursor.take(n * size_of::<u16>())?;
-        let values = cursor.take(n * size_of::<W>())?;
+        if count > n {
+            return Err(Error::mismatch(spec, "exceptions", format_args!("at most {n}"), count));
+        }
+        let positions = cursor.take(count * size_of::<u16>())?;
+        let values = cursor.take(count * size_of::<W>())?;
         Ok(Self { positions, values, spec })
     }
 

@@ -19,24 +19,23 @@ use crate::schema::Physical;
 /// The header, the offsets, and the vectors.
 pub(super) fn spans(mut cutter: Cutter, encoding: Encoding, physical: Physical) -> Spans {
     let page = cutter.rest().clone();
-    let is_alp = encoding == Encoding::Alp;
-    let (modes, kind) = match is_alp {
-        true => (ALP_MODES, SpanKind::AlpVector),
-        false => (PFOR_MODES, SpanKind::PforVector),
+    let (modes, size, kind) = match encoding {
+        Encoding::Alp => (ALP_MODES, 2, SpanKind::AlpVector),
+        _ => (PFOR_MODES, 1, SpanKind::PforVector),
     };
     let modes = modes.map(|(name, text)| {
         number(cutter.cut(1, SpanKind::EncodingParameter, name)).with_text(text)
     });
-    let log_vector = unsigned(&modes[if is_alp { 2 } else { 1 }]);
+    let log_vector = modes.get(size).map_or(0, unsigned);
     let count = number(cutter.cut(4, SpanKind::EncodingParameter, "number of values"));
     let n = usize::try_from(unsigned(&count)).unwrap_or(usize::MAX);
     let head = modes.into_iter().chain([count]).filter(|span| span.length > 0);
     // The decoder refuses what is no header.
-    let is_sound = match (is_alp, physical) {
-        (true, Physical::Float) => Decoder::<Alp<f32>>::new(page, n).map(drop),
-        (true, _) => Decoder::<Alp<f64>>::new(page, n).map(drop),
-        (false, Physical::Int32) => Decoder::<Pfor<i32>>::new(page, n).map(drop),
-        (false, _) => Decoder::<Pfor<i64>>::new(page, n).map(drop),
+    let is_sound = match (encoding, physical) {
+        (Encoding::Alp, Physical::Float) => Decoder::<Alp<f32>>::new(page, n).map(drop),
+        (Encoding::Alp, _) => Decoder::<Alp<f64>>::new(page, n).map(drop),
+        (_, Physical::Int32) => Decoder::<Pfor<i32>>::new(page, n).map(drop),
+        (_, _) => Decoder::<Pfor<i64>>::new(page, n).map(drop),
     };
     if let Err(error) = is_sound {
         return Spans::infallible(head.chain(cutter.unparsed(error.message())));
@@ -64,7 +63,7 @@ const ALP_MODES: [(&str, &str); 3] = [
     ("vector size", "its logarithm to the base 2"),
 ];
 const PFOR_MODES: [(&str, &str); 3] = [
-    ("packing mode", "0 is bit packing; PFOR is experimental"),
+    ("packing mode", "0 is bit packing"),
     ("vector size", "its logarithm to the base 2"),
     ("value size", "in bytes"),
 ];

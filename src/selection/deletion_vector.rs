@@ -11,11 +11,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_buffer::BooleanBuffer;
 use bytes::Bytes;
 
 use super::roaring::{Container, parse};
 use super::row_selection::RowSelection;
-use crate::bytes::Cursor;
+use crate::bytes::{Cursor, saturated};
 use crate::error::{Error, Result, Spec};
 
 /// The rows of a file that a table has deleted, by their numbers: a deletion vector of Delta or of
@@ -117,6 +118,12 @@ impl DeletionVector {
     /// The rows of a file of `len` rows that are not deleted. Deleted rows beyond the file are
     /// ignored, as Delta and Iceberg do. It takes at most an eighth of a byte for each row.
     pub fn kept(&self, len: u64) -> RowSelection {
+        let pieces = self.containers.iter().map(Container::pieces).fold(0, u64::saturating_add);
+        if RowSelection::prefers_bits(len, pieces) {
+            let mut kept = vec![0xff; saturated(len.div_ceil(8))];
+            self.containers.iter().for_each(|container| container.clear(&mut kept));
+            return RowSelection::from_bits(BooleanBuffer::new(kept.into(), 0, saturated(len)));
+        }
         let mut kept = 0;
         let gaps = self.ranges().chain(std::iter::once(len..len)).filter_map(|deleted| {
             let gap = kept..deleted.start.min(len);

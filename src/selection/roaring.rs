@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::bytes::Cursor;
+use crate::bytes::{Cursor, saturated};
 use crate::error::{Error, Result, Spec};
 
 /// 2^16 numbers with the same high bits.
@@ -174,6 +174,33 @@ impl Container {
             Values::Runs(runs) => pairs(runs).map(|(_, more)| u64::from(more) + 1).sum(),
             Values::Array(array) => array.len() as u64 / 2,
             Values::Bitmap(bits) => bits.iter().map(|byte| u64::from(byte.count_ones())).sum(),
+        }
+    }
+
+    /// How many ranges there are, about.
+    pub(super) fn pieces(&self) -> u64 {
+        match &self.values {
+            Values::Runs(runs) => runs.len() as u64 / 4,
+            Values::Array(array) => array.len() as u64 / 2,
+            // It would be another form if there were few.
+            Values::Bitmap(bits) => bits.len() as u64 / 4,
+        }
+    }
+
+    /// Clears the bits of the numbers, as far as there are bits.
+    pub(super) fn clear(&self, bits: &mut [u8]) {
+        // A container begins with a byte.
+        let bits = bits.get_mut(saturated(self.base / 8)..).unwrap_or_default();
+        if let Values::Bitmap(ones) = &self.values {
+            bits.iter_mut().zip(ones).for_each(|(bits, ones)| *bits &= !ones);
+            return;
+        }
+        for Range { start, end } in self.ranges() {
+            for value in start - self.base..end - self.base {
+                if let Some(byte) = bits.get_mut(saturated(value / 8)) {
+                    *byte &= !(1 << (value % 8));
+                }
+            }
         }
     }
 

@@ -113,17 +113,17 @@ impl RowSelection {
 
     /// Selects the rows whose bits are set.
     pub fn from_bits(bits: BooleanBuffer) -> Self {
-        let (mut runs, mut count) = (0u64, 0u64);
-        for (start, end) in bits.set_slices() {
-            runs += 1;
-            count += (end - start) as u64;
-        }
-        let len = bits.len() as u64;
-        if Form::prefers_bits(len, runs) {
+        let (len, count) = (bits.len() as u64, bits.count_set_bits() as u64);
+        if Form::prefers_bits(len, number_of_runs(&bits)) {
             return Self { len, count, form: Form::Bits(bits) };
         }
         let runs = bits.set_slices().map(|(start, end)| start as u64..end as u64).collect();
         Self { len, count, form: Form::Runs(runs) }
+    }
+
+    /// Whether a selection of so many runs is held as bits.
+    pub(super) fn prefers_bits(len: u64, runs: u64) -> bool {
+        Form::prefers_bits(len, runs)
     }
 
     /// Number of rows that the selection covers, selected or not.
@@ -172,8 +172,8 @@ impl RowSelection {
                 _ => 0..0,
             },
             Form::Bits(bits) => {
-                let ends = (bits.set_indices().next(), bits.set_slices().last());
-                ends.0.zip(ends.1).map_or(0..0, |(first, (_, end))| first as u64..end as u64)
+                let ends = bits.set_indices().next().zip(last_end(bits));
+                ends.map_or(0..0, |(first, end)| first as u64..end as u64)
             }
         }
     }
@@ -215,8 +215,16 @@ impl RowSelection {
     /// `Usage` if their lengths differ.
     pub fn and(&self, other: &Self) -> Result<Self> {
         self.same_len(other)?;
-        if let (Form::Bits(a), Form::Bits(b)) = (&self.form, &other.form) {
-            return Ok(Self::from_bits(a & b));
+        match (&self.form, &other.form) {
+            _ if other.is_all() => return Ok(self.clone()),
+            _ if self.is_all() => return Ok(other.clone()),
+            (Form::Bits(a), Form::Bits(b)) => return Ok(Self::from_bits(a & b)),
+            (Form::Bits(bits), Form::Runs(runs)) | (Form::Runs(runs), Form::Bits(bits)) => {
+                let builder = BooleanBufferBuilder::new(bits.len());
+                let other = set_bits(builder, self.len, runs.iter().cloned());
+                return Ok(Self::from_bits(bits & &other));
+            }
+            (Form::Runs(_), Form::Runs(_)) => {}
         }
         let mut builder = Builder::new(self.len);
         let (mut left, mut right) = (self.runs(), other.runs());
@@ -303,6 +311,9 @@ impl RowSelection {
     /// Drops the first `rows` selected rows.
     #[must_use]
     pub fn offset(&self, rows: u64) -> Self {
+        if rows == 0 {
+            return self.clone();
+        }
         let mut builder = Builder::new(self.len);
         let mut left = rows;
         for run in self.runs() {
@@ -316,6 +327,9 @@ impl RowSelection {
     /// Keeps only the first `rows` selected rows.
     #[must_use]
     pub fn limit(&self, rows: u64) -> Self {
+        if rows >= self.count {
+            return self.clone();
+        }
         let mut builder = Builder::new(self.len);
         let mut left = rows;
         for run in self.runs() {
@@ -333,11 +347,26 @@ impl RowSelection {
     #[must_use]
     pub(crate) fn without_gaps(&self, rows: u64) -> Self {
         let mut builder = Builder::new(self.len);
-        for run in self.runs() {
-            let end = builder.runs.last().map(|last| last.end);
-            let gap = end.filter(|end| run.start - end <= rows);
-            builder.push(gap.unwrap_or(run.start)..run.end);
+        let Range { mut start, end } = self.hull();
+        match &self.form {
+            Form::Runs(runs) => {
+                for (before, run) in runs.iter().zip(runs.iter().skip(1)) {
+                    if run.start - before.end > rows {
+                        builder.push(start..before.end);
+                        start = run.start;
+                    }
+                }
+            }
+            Form::Bits(bits) => {
+                for gap in long_gaps(bits, saturated(rows).saturating_add(1)) {
+                    if gap.start > start && gap.end <= end {
+                        builder.push(start..gap.start);
+                        start = gap.end;
+                    }
+                }
+            }
         }
+        builder.push(start..end);
         builder.finish()
     }
 
@@ -465,6 +494,63 @@ impl Builder {
         };
         RowSelection { len, count, form }
     }
+}
+
+/// The words of bits, and the last one filled up with zeros.
+fn words(bits: &BooleanBuffer) -> impl Iterator<Item = u64> + '_ {
+    let chunks = bits.bit_chunks();
+    chunks.iter().chain((chunks.remainder_len() > 0).then(|| chunks.remainder_bits()))
+}
+
+/// How many runs of set bits there are.
+fn number_of_runs(bits: &BooleanBuffer) -> u64 {
+    let mut before = 0;
+    let starts = words(bits).map(|word| {
+        let starts = word & !(word << 1 | before >> 63);
+        before = word;
+        u64::from(starts.count_ones())
+    });
+    starts.sum()
+}
+
+/// The end of the last run of set bits.
+fn last_end(bits: &BooleanBuffer) -> Option<usize> {
+    let mut end = bits.len();
+    loop {
+        let start = end.checked_sub(1)? & !1023;
+        if let Some((_, last)) = bits.slice(start, end - start).set_slices().last() {
+            return Some(start + last);
+        }
+        end = start;
+    }
+}
+
+/// The runs of at least `min` bits that are not set; one at the end may be missing, or shorter.
+fn long_gaps(bits: &BooleanBuffer, min: usize) -> impl Iterator<Item = Range<u64>> {
+    // Bit i of `begins`: of the bits from i on, `len` are not set.
+    let mut begins: Vec<u64> = words(bits).map(|word| !word).collect();
+    let mut len = 1;
+    while len < min.min(bits.len()) {
+        let step = len.min(min - len);
+        let far = step / 64;
+        let near = u32::try_from(step % 64).unwrap_or(0);
+        for i in 0..begins.len() {
+            let word = |i: usize| begins.get(i).copied().unwrap_or(0);
+            let next = word(i + far + 1).checked_shl(64 - near).unwrap_or(0);
+            let shifted = word(i + far) >> near | next;
+            if let Some(word) = begins.get_mut(i) {
+                *word &= shifted;
+            }
+        }
+        len += step;
+    }
+    if len < min {
+        begins.clear();
+    }
+    let covered = bits.len().min(begins.len() * 64);
+    let begins = BooleanBuffer::new(begins.into(), 0, covered);
+    let runs: Vec<_> = begins.set_slices().collect();
+    runs.into_iter().map(move |(first, end)| first as u64..(end - 1 + min) as u64)
 }
 
 /// Sets the bits of `runs` among those of `len` rows; `bits` is empty, and has the capacity for

@@ -173,11 +173,10 @@ impl ColumnOptions {
         if let Some(encoding) = self.encoding {
             let dictionary = encoding == Encoding::RleDictionary;
             if !dictionary && !is_legal(encoding, physical) {
-                let why = match encoding {
-                    Encoding::Pfor if !HAS_PFOR => " without the feature `preview`",
-                    _ => "",
-                };
-                return wrong(&format_args!("{encoding} is no encoding of {physical}{why}"));
+                if encoding == Encoding::Pfor && !HAS_PFOR {
+                    return wrong(&"PFOR is experimental, and needs the feature `preview`");
+                }
+                return wrong(&format_args!("{encoding} is no encoding of {physical}"));
             }
             settings.dictionary = dictionary;
             settings.encoding = Some(encoding);

@@ -398,30 +398,38 @@ fn values_that_grow_out_of_little_are_counted_first() {
     }
 }
 
-/// Every byte of a page of PFOR, four zeros, at its boundaries.
+/// Every byte of a page of PFOR, four zeros, as values and as differences, at its boundaries.
 #[test]
 #[cfg_attr(not(feature = "preview"), ignore = "PFOR is a preview")]
 fn every_byte_of_a_page_of_pfor_at_its_boundaries() {
     let _alone = alone();
-    let zeros = [&[0, 10, 8, 4, 0, 0, 0, 4][..], &[0; 14]].concat();
-    for at in 0..zeros.len() {
-        for byte in [0, 1, 3, 10, 16, 31, 32, 33, 64, 65, 0x7F, 0x80, 0xFF] {
-            let mut body = zeros.clone();
-            body[at] = byte;
-            let is_sound = match at {
-                _ if byte == zeros[at] => true,
-                // The size of a vector, the frame of reference.
-                1 => (3..=15).contains(&byte),
-                11..=18 => true,
-                _ => false,
-            };
-            let end = match at {
-                _ if is_sound => End::Rows(4),
-                0 => End::Error(ErrorKind::Unsupported("PFOR mode"), Some(0)),
-                _ => broken(Spec::Encodings("PFOR")),
-            };
-            let pages = [v1(4, Encoding::Pfor, &body)];
-            check(&format!("pfor {at} {byte}"), one(Type::Int64, 4, &pages), end);
+    for (r#type, bytes, flag) in
+        [(Type::Int32, 4, 0), (Type::Int64, 8, 0), (Type::Int32, 4, 0x80), (Type::Int64, 8, 0x80)]
+    {
+        let start = if flag == 0 { 0 } else { bytes };
+        let mut zeros = vec![0; 11 + bytes + 3 + start];
+        let width = 11 + bytes;
+        (zeros[1], zeros[2], zeros[3], zeros[7], zeros[width]) = (10, bytes as u8, 4, 4, flag);
+        for at in 0..zeros.len() {
+            for byte in [0, 1, 3, 10, 16, 31, 32, 33, 64, 65, 0x7F, 0x80, 0xFF] {
+                let mut body = zeros.clone();
+                body[at] = byte;
+                let is_sound = match at {
+                    _ if byte == zeros[at] => true,
+                    1 => (3..=15).contains(&byte),
+                    // Without the flag, the start value is four packed zeros.
+                    _ if at == width && usize::from(byte) * 4 == start * 8 => true,
+                    // The frame of reference, and the start value.
+                    _ => (11..width).contains(&at) || at > width + 2,
+                };
+                let end = match at {
+                    _ if is_sound => End::Rows(4),
+                    0 => End::Error(ErrorKind::Unsupported("PFOR mode"), Some(0)),
+                    _ => broken(Spec::Encodings("PFOR")),
+                };
+                let pages = [v1(4, Encoding::Pfor, &body)];
+                check(&format!("pfor {at} {byte} {flag}"), one(r#type, 4, &pages), end);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pathlib
 import shutil
 import subprocess
@@ -105,7 +106,7 @@ def test_dask_reads_the_parts(trips: str) -> None:
     assert sum(dask.compute(*counts, scheduler="threads")) == 1000
 
 
-@pytest.mark.parametrize("start", [None, "fork", "spawn"])
+@pytest.mark.parametrize("start", [None, *multiprocessing.get_all_start_methods()])
 def test_a_data_loader_of_torch_has_all_rows_once(
     trips: str, tmp_path: pathlib.Path, start: str | None
 ) -> None:

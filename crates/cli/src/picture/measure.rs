@@ -2,7 +2,7 @@
 
 use marquetry::format::{CompressionCodec, Encoding};
 
-use super::palette::{STEP_COUNT, Tone};
+use super::palette::{CATEGORY_COUNT, STEP_COUNT, Tone};
 use super::xml::real;
 use crate::args::{ColorBy, Global};
 use crate::layout::{Grid, GridCell};
@@ -99,6 +99,7 @@ fn encoding_tone(encoding: Encoding) -> Tone {
         E::DeltaByteArray => 5,
         E::ByteStreamSplit => 6,
         E::Alp => 7,
+        E::Pfor => 8,
         _ => return Tone::Unknown,
     })
 }
@@ -107,7 +108,7 @@ fn encoding_tone(encoding: Encoding) -> Tone {
 pub(super) fn legend(grid: &Grid, by: ColorBy, file_bytes: u64) -> Vec<Meaning> {
     let tones: Vec<Tone> = grid.cells().iter().map(|cell| tone(cell, by, file_bytes)).collect();
     let mut out = Vec::new();
-    for category in 0..8 {
+    for category in 0..CATEGORY_COUNT {
         if tones.contains(&Tone::Category(category)) {
             let (label, letter) = category_name(by, category);
             let label = label.to_owned();
@@ -138,7 +139,7 @@ fn category_name(by: ColorBy, category: usize) -> (&'static str, char) {
         ("LZ4_RAW", 'L'),
         ("BROTLI", 'B'),
     ];
-    const ENCODINGS: [(&str, char); 8] = [
+    const ENCODINGS: [(&str, char); 9] = [
         ("PLAIN", 'P'),
         ("dictionary", 'D'),
         ("RLE", 'R'),
@@ -147,8 +148,9 @@ fn category_name(by: ColorBy, category: usize) -> (&'static str, char) {
         ("DELTA_BYTE_ARRAY", 'Y'),
         ("BYTE_STREAM_SPLIT", 'S'),
         ("ALP", 'A'),
+        ("PFOR", 'F'),
     ];
-    let names = if by == ColorBy::Codec { &CODECS } else { &ENCODINGS };
+    let names = if by == ColorBy::Codec { &CODECS[..] } else { &ENCODINGS };
     names.get(category).copied().unwrap_or(("", '?'))
 }
 

@@ -18,11 +18,15 @@ pub(super) enum Tone {
     Unknown,
 }
 
-/// Grey, blue, sky blue, orange, yellow, vermilion, green, purple.
-const CATEGORIES: [&str; 8] =
-    ["#9a9a9a", "#0072b2", "#56b4e9", "#e69f00", "#f0e442", "#d55e00", "#009e73", "#cc79a7"];
+/// Grey, blue, sky blue, orange, yellow, vermilion, green, purple, indigo.
+const CATEGORIES: [&str; 9] = [
+    "#9a9a9a", "#0072b2", "#56b4e9", "#e69f00", "#f0e442", "#d55e00", "#009e73", "#cc79a7",
+    "#5b3fa8",
+];
+/// Number of categories.
+pub(super) const CATEGORY_COUNT: usize = CATEGORIES.len();
 /// The same for the 256 colours of a terminal.
-const CATEGORIES_256: [u8; 8] = [247, 25, 74, 214, 227, 166, 36, 175];
+const CATEGORIES_256: [u8; CATEGORY_COUNT] = [247, 25, 74, 214, 227, 166, 36, 175, 61];
 
 /// From little to much, on a light ground; on a dark one the other way round, so that much is what
 /// stands out.

@@ -65,4 +65,11 @@ fn a_file_that_is_not_opened_at_all_is_said_to_be_so() {
     assert_eq!(answer_of(&report, "marquetry")["reads_all"], true);
     let table = folder.text(&["readers", "a.parquet", "--wide"]);
     assert!(table.contains("not at all") && table.contains("the encoding ALP"), "{table}");
+    // A proposal is written where it is asked for, and shown.
+    let folder = file("n=PFOR");
+    let report = folder.json(&["readers", "a.parquet"]);
+    assert_eq!(answer_of(&report, "pyarrow")["reads_all"], false);
+    assert_eq!(answer_of(&report, "marquetry")["reads_all"], true);
+    let map = folder.text(&["map", "a.parquet", "--color-by", "encoding"]);
+    assert!(map.contains("PFOR"), "{map}");
 }
