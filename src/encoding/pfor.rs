@@ -488,3 +488,21 @@ mod tests {
         assert!(decode::<i64>(&[0, 10, 8, 0, 0, 0, 0], 0).unwrap().is_empty());
     }
 }
+
+#[cfg(all(test, not(feature = "preview")))]
+mod tests {
+    use super::*;
+    use crate::encoding::choose::{encoding_named, is_legal};
+    use crate::error::ErrorKind;
+    use crate::format::{Encoding, Type};
+
+    #[test]
+    fn a_build_without_the_feature_names_it() {
+        let page = bytes::Bytes::from_static(&[0, 10, 4, 0, 0, 0, 0]);
+        let error = Decoder::<i32>::new(page, 0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FeatureDisabled("preview"), "{error}");
+        assert!(!is_legal(Encoding::Pfor, Type::Int32));
+        let error = encoding_named("PFOR").unwrap_err().to_string();
+        assert!(error.ends_with("ALP"), "{error}");
+    }
+}

@@ -121,7 +121,7 @@ impl RowSelection {
         Self { len, count, form: Form::Runs(runs) }
     }
 
-    /// Whether a selection of so many runs is held as bits.
+    /// Whether a selection of this many runs is held as bits.
     pub(super) fn prefers_bits(len: u64, runs: u64) -> bool {
         Form::prefers_bits(len, runs)
     }
