@@ -23,8 +23,8 @@ pub enum TargetReader {
     DuckDb,
     /// polars 2.1: FIXED_LEN_BYTE_ARRAY only as PLAIN and with a dictionary.
     Polars,
-    /// pyarrow 26: all encodings but ALP and PFOR; columns that are dictionaries in the Arrow schema
-    /// only as PLAIN and with a dictionary, if they hold strings or binary.
+    /// pyarrow 26: all encodings but ALP and PFOR; columns that are dictionaries in the Arrow
+    /// schema only as PLAIN and with a dictionary, if they hold strings or binary.
     PyArrow,
     /// parquet-java 1.17: all encodings but ALP and PFOR.
     ParquetJava,
