@@ -269,7 +269,7 @@ fn extension_field_survives_inside_a_logical_type() {
 fn unknown_enum_value_is_kept() {
     let plain = ColumnMetaData {
         r#type: Type::from(99),
-        encodings: vec![Encoding::from(1), Encoding::from(11), Encoding::from(-5)],
+        encodings: vec![Encoding::from(1), Encoding::from(111), Encoding::from(-5)],
         codec: CompressionCodec::from(8),
         ..Default::default()
     };
@@ -277,7 +277,7 @@ fn unknown_enum_value_is_kept() {
     assert_eq!(back, plain);
     assert_eq!(
         back.encodings,
-        [Encoding::Unknown(1), Encoding::Unknown(11), Encoding::Unknown(-5)]
+        [Encoding::Unknown(1), Encoding::Unknown(111), Encoding::Unknown(-5)]
     );
     let page = PageHeader { r#type: PageType::from(4), ..Default::default() };
     assert_eq!(read::<PageHeader>(&written(&page)).r#type, PageType::Unknown(4));
