@@ -4,7 +4,6 @@
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_buffer::BooleanBuffer;
-use arrow_select::filter::filter;
 use bytes::Bytes;
 
 use super::chunk::Pages;
@@ -12,6 +11,7 @@ use super::column::{ColumnSpec, LeafBatch, LeafReader, column_specs};
 use super::metadata::Metadata;
 use super::options::ReadOptions;
 use super::page_list::PageList;
+use super::row_filter::RowFilter;
 use super::supplied::Step;
 use super::walk::ChunkWalk;
 use crate::bytes::saturated;
@@ -68,8 +68,7 @@ impl LeafEntries {
         let values = match there.count_set_bits() {
             _ if leaf.max_def == 0 => array,
             n if n == array.len() => array,
-            _ => filter(&array, &BooleanArray::new(there, None))
-                .map_err(|e| Error::internal(format_args!("{e}")))?,
+            _ => RowFilter::new(&BooleanArray::new(there, None), 1).apply(&array)?,
         };
         Ok(Self { rows, definition_levels, repetition_levels, values })
     }

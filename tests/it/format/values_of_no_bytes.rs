@@ -222,3 +222,23 @@ fn a_dictionary_of_two_thousand_million_entries_of_no_bytes_is_read_or_refused()
         }
     }
 }
+
+/// The mutants of the structure of files found that values between nulls were lost.
+#[test]
+fn values_without_assembly_are_as_many_as_their_levels_say() {
+    let mut seen = 0;
+    for (name, bytes) in files() {
+        let reader = Reader::new(bytes::Bytes::from(bytes)).expect(name).batch_rows(7);
+        let max_def = reader.metadata().schema().leaf(1).expect(name).max_def;
+        for entries in reader.leaf_entries(0, 1).expect(name) {
+            let entries = entries.expect(name);
+            let values = match max_def {
+                0 => entries.rows,
+                max => entries.definition_levels.iter().filter(|level| **level == max).count(),
+            };
+            assert_eq!(entries.values.len(), values, "{name}");
+            seen += values;
+        }
+    }
+    assert!(seen > 40, "{seen}");
+}
