@@ -1,7 +1,8 @@
-"""marq beside other libraries, in one run: python benches/beside.py [FILE]
+"""marq beside other libraries, in one run: python benches/beside.py [FILE [MORE...]]
 
 Each job runs in turns with all libraries, each time in a process of its own, and the best of the rounds counts: wall
-seconds, CPU seconds, and the largest resident memory. Without FILE it writes one of 2,000,000 rows. `ITERATE=1` also
+seconds, CPU seconds, and the largest resident memory. Without FILE it writes one of 2,000,000 rows; MORE are files
+of any columns, which are read whole. `ONLY=JOB` runs one job. `ITERATE=1` also
 iterates FILE, or one of about 1 GB, in batches and shows the resident memory over time; `PLOT=OUT.svg` draws it.
 """
 
@@ -44,6 +45,14 @@ JOBS = {
         "duckdb": "import duckdb, pyarrow; T(); duckdb.sql(f\"select id, fare, kind from '{path}'\").to_arrow_table()",
         "fastparquet": "import fastparquet; T(); fastparquet.ParquetFile(path).to_pandas(['id', 'fare', 'kind'])",
         "carquet": "import carquet, pyarrow; T(); carquet.read_table(path, columns=['id', 'fare', 'kind'])",
+    },
+    "three of 10,000 columns": {
+        "marq": "import marq; T(); marq.read(path, columns=['c17', 'c5000', 'c9999'])",
+        "pyarrow": "import pyarrow.parquet as pq; T(); pq.read_table(path, columns=['c17', 'c5000', 'c9999'])",
+        "polars": "import polars as pl; T(); pl.read_parquet(path, columns=['c17', 'c5000', 'c9999'])",
+        "duckdb": "import duckdb, pyarrow; T(); duckdb.sql(f\"select c17, c5000, c9999 from '{path}'\").to_arrow_table()",
+        "fastparquet": "import fastparquet; T(); fastparquet.ParquetFile(path).to_pandas(['c17', 'c5000', 'c9999'])",
+        "carquet": "import carquet, pyarrow; T(); carquet.read_table(path, columns=['c17', 'c5000', 'c9999'])",
     },
     "key range": {
         "marq": "import marq; T(); assert marq.read(path, where='id between 700000 and 700999').num_rows == 1000",
@@ -137,6 +146,17 @@ def make(path: pathlib.Path, rows: int) -> None:
     writer.close()
 
 
+def make_wide(path: pathlib.Path) -> None:
+    """A file of 10,000 columns, 4 row groups and 400 rows."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(1)
+    table = pa.table({f"c{i}": rng.random(400, np.float32) for i in range(10_000)})
+    pq.write_table(table, path, row_group_size=100)
+
+
 def run(code: str, path: pathlib.Path, out: pathlib.Path) -> list[float] | None:
     text = PRELUDE.replace("{taken}", repr(TAKEN)) + code + END
     done = subprocess.run([sys.executable, "-c", text, str(path), str(out)], capture_output=True, text=True)
@@ -147,7 +167,8 @@ def run(code: str, path: pathlib.Path, out: pathlib.Path) -> list[float] | None:
 
 
 def make_aside(path: pathlib.Path, rows: int) -> None:
-    """Makes a file in another process: a child begins with the largest resident memory of its parent."""
+    """Makes a file in another process, a wide one where rows is 0: a child begins with the largest resident memory of
+    its parent."""
     subprocess.run([sys.executable, __file__, "--make", str(path), str(rows)], check=True)
 
 
@@ -200,7 +221,8 @@ def iterate(path: pathlib.Path, out: pathlib.Path) -> None:
 
 def main() -> None:
     if sys.argv[1:2] == ["--make"]:
-        make(pathlib.Path(sys.argv[2]), int(sys.argv[3]))
+        path, rows = pathlib.Path(sys.argv[2]), int(sys.argv[3])
+        make(path, rows) if rows else make_wide(path)
         return
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else f"{folder}/file.parquet")
@@ -208,13 +230,19 @@ def main() -> None:
             make_aside(path, 2_000_000)
         out = pathlib.Path(folder) / "out.parquet"
         print(f"{path.stat().st_size >> 20} MiB, {os.cpu_count()} cores, best of {ROUNDS}; wall s | CPU s | MiB; x: wall of marq = 1")
+        wide = pathlib.Path(folder) / "wide.parquet"
+        make_aside(wide, 0)
+        files = {"three of 10,000 columns": wide}
+        for more in sys.argv[2:]:
+            job = f"whole file: {pathlib.Path(more).name}, {pathlib.Path(more).stat().st_size >> 20} MiB"
+            JOBS[job], files[job] = JOBS["whole file"], pathlib.Path(more)
         for job, codes in JOBS.items():
             best: dict[str, list[float]] = {}
             if os.environ.get("ONLY", job) != job:
                 continue
             for _ in range(ROUNDS):
                 for name, code in codes.items():
-                    if (found := run(code, path, out)) is not None:
+                    if (found := run(code, files.get(job, path), out)) is not None:
                         best[name] = [min(pair) for pair in zip(found, best.get(name, found))]
             print(job, flush=True)
             for name, (wall, cpu, memory) in best.items():
