@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::files::{Files, Opened, ReadSpec};
-use crate::gil::{attached, detached};
+use crate::gil::{Detached, attached, detached};
 use crate::hive::Completion;
 use crate::job::{self, Cancel, Local};
 use crate::table::{PySchema, Table, schema_capsule, stream_capsule};
@@ -323,7 +323,7 @@ fn next_of(rows: &SharedRows) -> Result<Option<RecordBatch>> {
 #[pyclass(frozen, name = "BatchIterator", module = "marq._marq")]
 pub(crate) struct PyBatches {
     schema: SchemaRef,
-    rows: SharedRows,
+    rows: Detached<SharedRows>,
     cancel: Cancel,
     closed: std::sync::atomic::AtomicBool,
 }
@@ -335,6 +335,15 @@ impl PyBatches {
             false => Ok(()),
         }
     }
+
+    /// Without the GIL: another thread may have the rows, and need the GIL to read on.
+    fn with_rows<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Option<Rows>) -> T + Send,
+    ) -> T {
+        py.detach(|| work(&mut self.rows.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
 }
 
 #[pymethods]
@@ -342,7 +351,7 @@ impl PyBatches {
     /// The next batch; `None` after the last.
     pub(crate) fn next(&self, py: Python<'_>) -> PyResult<Option<Table>> {
         self.check_open(py)?;
-        let rows = self.rows.clone();
+        let rows = SharedRows::clone(&self.rows);
         let batch = job::run(py, &self.cancel, move || next_of(&rows))?;
         Ok(batch.map(Table::from_batch))
     }
@@ -366,11 +375,11 @@ impl PyBatches {
 
     /// Row groups that were skipped, and pages whose rows are null, because they were damaged.
     #[getter]
-    fn damage(&self) -> Vec<String> {
-        match &*self.rows.lock().unwrap_or_else(PoisonError::into_inner) {
+    fn damage(&self, py: Python<'_>) -> Vec<String> {
+        self.with_rows(py, |rows| match rows {
             Some(Rows::Chain(chain)) => chain.damage.clone(),
             _ => Vec::new(),
-        }
+        })
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -384,9 +393,9 @@ impl PyBatches {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         self.check_open(py)?;
-        let left = self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let left = self.with_rows(py, Option::take);
         self.closed.store(true, std::sync::atomic::Ordering::Relaxed);
-        let rows = Arc::new(Mutex::new(left));
+        let rows = Detached::new(Arc::new(Mutex::new(left)));
         let stream = Stream { schema: self.schema.clone(), rows, cancel: self.cancel.clone() };
         stream_capsule(py, stream, requested_schema)
     }
@@ -394,16 +403,15 @@ impl PyBatches {
     /// Ends the read.
     fn close(&self, py: Python<'_>) {
         self.closed.store(true, std::sync::atomic::Ordering::Relaxed);
-        let rows = self.rows.clone();
         // Dropping waits for the threads that decode.
-        py.detach(move || rows.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.with_rows(py, |rows| drop(rows.take()));
     }
 }
 
 /// Batches that an Arrow library asks for, on a thread of its own, with the GIL or without.
 struct Stream {
     schema: SchemaRef,
-    rows: SharedRows,
+    rows: Detached<SharedRows>,
     cancel: Cancel,
 }
 
@@ -411,7 +419,7 @@ impl Iterator for Stream {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rows = self.rows.clone();
+        let rows = SharedRows::clone(&self.rows);
         if !job::on_main_thread() {
             return detached(move || next_of(&rows)).map_err(ArrowError::from).transpose();
         }
@@ -425,14 +433,6 @@ impl Iterator for Stream {
             }
         });
         next.map_err(ArrowError::from).transpose()
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        let rows = std::mem::take(&mut self.rows);
-        // The threads that decode may need the GIL to end.
-        detached(move || drop(rows));
     }
 }
 
@@ -476,7 +476,7 @@ impl Files {
 
 impl PyBatches {
     fn new(schema: SchemaRef, rows: Rows, cancel: Cancel) -> Self {
-        let rows = Arc::new(Mutex::new(Some(rows)));
+        let rows = Detached::new(Arc::new(Mutex::new(Some(rows))));
         Self { schema, rows, cancel, closed: false.into() }
     }
 }

@@ -13,6 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::chain::{Chain, Prepared};
 use crate::error::usage;
+use crate::gil::Detached;
 use crate::hive::{Completion, Partitions};
 use crate::job::{self, Cancel};
 use crate::keys::{decryption, given, object};
@@ -24,7 +25,7 @@ use crate::table::{PySchema, Table, import_schema};
 pub(crate) struct Files {
     shared: Arc<Shared>,
     /// Forgotten after a signal ended a read of them.
-    opened: Mutex<Option<Arc<Opened>>>,
+    opened: Detached<Mutex<Option<Arc<Opened>>>>,
 }
 
 struct Shared {
@@ -404,7 +405,7 @@ impl Files {
             keys,
             limits: bounds,
         };
-        Ok(Self { shared: Arc::new(shared), opened: Mutex::new(None) })
+        Ok(Self { shared: Arc::new(shared), opened: Detached::new(Mutex::new(None)) })
     }
 
     fn __len__(&self) -> usize {

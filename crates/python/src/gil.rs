@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::ffi::{c_int, c_void};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -78,6 +79,31 @@ const END_AFTER: Duration = Duration::from_secs(5);
 /// Calls `work` without the GIL, whether or not the thread has it, and so that pyo3 knows.
 pub(crate) fn detached<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     attached(|py| py.detach(work))
+}
+
+/// A value that waits for threads when it is dropped, which may need the GIL to end: it is dropped
+/// without.
+pub(crate) struct Detached<T: Send>(Option<T>);
+
+impl<T: Send> Detached<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+}
+
+impl<T: Send> Deref for Detached<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("it is taken when it is dropped")
+    }
+}
+
+impl<T: Send> Drop for Detached<T> {
+    fn drop(&mut self) {
+        let value = self.0.take();
+        detached(|| drop(value));
+    }
 }
 
 /// A value with an object of Python, which any thread may drop.

@@ -22,8 +22,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
-/// The native half of the package `marq`.
-#[pymodule(gil_used = true)]
+/// The native half of the package `marq`. Its classes cannot be changed but behind locks, and no
+/// lock is waited for by a thread that is attached while its owner may call into Python: so the
+/// builds of Python without a GIL need none.
+#[pymodule(gil_used = false)]
 mod _marq {
     use pyo3::prelude::*;
 

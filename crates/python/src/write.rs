@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::error::{OrRaise, usage};
-use crate::gil::{Kept, call};
+use crate::gil::{Detached, Kept, call};
 use crate::job::{self, Cancel};
 use crate::keys::{encryption, given, object};
 use crate::source::is_url;
@@ -435,7 +435,7 @@ fn both_lists(wide: &DataType, narrow: &DataType) -> bool {
 /// A writer of one file.
 #[pyclass(frozen, name = "Writer", module = "marq._marq")]
 pub(crate) struct PyWriter {
-    writer: Arc<Mutex<Option<Writer<CancellableSink>>>>,
+    writer: Detached<Arc<Mutex<Option<Writer<CancellableSink>>>>>,
     rows: FileRows,
     cancel: Cancel,
     pid: u32,
@@ -450,7 +450,7 @@ impl PyWriter {
         if self.pid != std::process::id() {
             return Err(usage(py, "a writer cannot go on in a process that was forked"));
         }
-        let writer = self.writer.clone();
+        let writer = Arc::clone(&self.writer);
         job::run(py, &self.cancel, move || {
             work(&mut writer.lock().unwrap_or_else(PoisonError::into_inner))
         })
@@ -475,7 +475,7 @@ impl PyWriter {
         let cancel = Cancel::default();
         let sink = CancellableSink::new(output, &cancel)?;
         let writer = Writer::new(sink, rows.schema().clone(), options).or_raise(py)?;
-        let writer = Arc::new(Mutex::new(Some(writer)));
+        let writer = Detached::new(Arc::new(Mutex::new(Some(writer))));
         Ok(Self { writer, rows, cancel, pid: std::process::id() })
     }
 
@@ -540,7 +540,7 @@ impl PyWriter {
     /// Gives the file up: nothing of it stays.
     fn abort(&self, py: Python<'_>) {
         self.cancel.set();
-        let writer = self.writer.clone();
+        let writer = Arc::clone(&self.writer);
         if self.pid == std::process::id() {
             py.detach(move || drop(writer.lock().unwrap_or_else(PoisonError::into_inner).take()));
         }

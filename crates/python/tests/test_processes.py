@@ -44,6 +44,98 @@ def test_threads_share_an_iterator(trips: str) -> None:
     assert sorted(found) == list(range(1000))
 
 
+SHARED = """
+import faulthandler, sys, threading, time
+faulthandler.dump_traceback_later(30, exit=True)
+import marq
+
+class Slow:
+    def __init__(self, file):
+        self.seek, self.tell, self._read = file.seek, file.tell, file.read
+    def read(self, n):
+        if reader:
+            reading.set()
+            time.sleep(0.2)
+        return self._read(n)
+
+reader, reading = None, threading.Event()
+batches = marq.scan(Slow(open(sys.argv[1], "rb"))).batches(rows=100)
+reader = threading.Thread(target=lambda: [len(batch) for batch in batches])
+reader.start()
+assert reading.wait(20)
+print(WORK)
+reader.join()
+"""
+
+
+@pytest.mark.parametrize("work", ["batches.damage", "batches.__arrow_c_stream__()"])
+def test_another_thread_asks_while_a_file_object_is_read(work: str, path: str) -> None:
+    """The read needs the GIL, so that who waits for the read must not have it."""
+    noise = pa.table({"x": [os.urandom(100) for _ in range(20_000)]})
+    marq.write(noise, path, codec="none", row_group_rows=5000)
+    code = SHARED.replace("WORK", work)
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+LEFT = """
+import faulthandler, sys
+faulthandler.dump_traceback_later(30, exit=True)
+import marq
+
+class Delegated:
+    def __init__(self, file):
+        self.seek, self.tell, self.read = file.seek, file.tell, file.read
+
+with open(sys.argv[1], "rb") as file:
+    for n in range(1, 9):
+        batches = marq.scan(Delegated(file)).batches(rows=100)
+        assert sum(len(next(batches)) for _ in range(n)) == 100 * n
+        del batches
+"""
+
+
+def test_a_read_of_a_file_object_is_left_in_the_middle(path: str) -> None:
+    """The threads that read ahead need the GIL to end."""
+    noise = pa.table({"x": [os.urandom(2000) for _ in range(20_000)]})
+    marq.write(noise, path, codec="none", row_group_rows=500)
+    done = subprocess.run(
+        [sys.executable, "-c", LEFT, path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_threads_share_a_writer(path: str) -> None:
+    with (
+        marq.Writer(path, TABLE.schema) as writer,
+        concurrent.futures.ThreadPoolExecutor(8) as pool,
+    ):
+        list(pool.map(lambda _: writer.write(TABLE), range(24)))
+    ids = marq.read(path, columns=["id"])["id"].to_pylist()
+    assert sorted(ids) == sorted(list(range(5000)) * 24)
+
+
+def test_another_thread_ends_a_read(trips: str) -> None:
+    for _ in range(50):
+        batches = marq.scan(trips).batches(rows=10)
+
+        def work(batches: marq.Batches = batches) -> int:
+            rows = 0
+            try:
+                for batch in batches:
+                    rows += len(batch)
+            except marq.UsageError as e:
+                assert "closed" in str(e)
+            return rows
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            found = [pool.submit(work) for _ in range(3)]
+            batches.close()
+            assert sum(done.result() for done in found) <= 1000
+
+
 def test_threads_write_at_the_same_time(tmp_path: pathlib.Path) -> None:
     def work(i: int) -> int:
         return marq.write(TABLE, tmp_path / f"{i}.parquet").rows

@@ -12,7 +12,7 @@ polars, DuckDB, pandas and nanoarrow. None of them is needed.
 Threads, signals, processes: the GIL is released while files are read and written. Ctrl-C ends a
 call on the main thread at once, and nothing half written stays. After ``os.fork()`` the library works
 in the child with threads of its own; a read or a writer that had begun before the fork is refused
-there. Another interpreter of the process is refused. There are no wheels for free-threaded builds.
+there. Another interpreter of the process is refused. Free-threaded Python 3.14 runs without its GIL.
 """
 
 from ._crypt import Decryption, Encryption
