@@ -22,6 +22,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
+/// Threads that allocate large arrays do not wait for each other, as they do in glibc.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The native half of the package `marq`. Its classes cannot be changed but behind locks, and no
 /// lock is waited for by a thread that is attached while its owner may call into Python: so the
 /// builds of Python without a GIL need none.
