@@ -74,7 +74,7 @@ fn main() {
     }
 }
 
-/// What reading the file in the other ways finds.
+/// The findings of reading the file in every other way.
 fn others(path: &str) -> String {
     let Ok(file) = std::fs::read(path) else { return String::new() };
     let counted = Heap { start: heap::start, peak: heap::peak };
