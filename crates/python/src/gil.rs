@@ -2,7 +2,8 @@
 //!
 //! pyo3 counts how often a thread is attached, and a library such as DuckDB detaches it without
 //! that count. So code that another library may call asks the interpreter itself ([`attached`]),
-//! and an object that another library may drop is dropped by the main thread ([`Kept`]).
+//! and an object that another library may drop is dropped by the main thread ([`Kept`]). What waits
+//! for threads when it is dropped is dropped without the GIL ([`Detached`]).
 
 use std::any::Any;
 use std::ffi::{c_int, c_void};
