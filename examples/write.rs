@@ -21,7 +21,8 @@ fn main() -> marquetry::Result<()> {
     let report = writer.finish()?;
 
     println!("{}: {} rows in {} bytes", path.display(), report.rows, report.bytes);
-    for row_group in &report.row_groups {
+    for i in 0..report.row_groups() {
+        let row_group = report.row_group(i)?;
         println!("{} rows at byte {}", row_group.rows, row_group.offset);
         for column in &row_group.columns {
             println!(

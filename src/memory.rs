@@ -5,6 +5,8 @@
 
 use std::collections::{HashMap, TryReserveError};
 
+use bytes::Bytes;
+
 use crate::error::{Error, LimitKind, Result};
 
 /// The system has no memory.
@@ -44,6 +46,14 @@ pub(crate) fn copied<T: Copy>(values: &[T]) -> Result<Vec<T>> {
     let mut out = vec_for(values.len())?;
     out.extend_from_slice(values);
     Ok(out)
+}
+
+/// Bytes that will not grow, and take no more memory than they are.
+pub(crate) fn frozen(bytes: Vec<u8>) -> Result<Bytes> {
+    Ok(match bytes.len() == bytes.capacity() {
+        true => bytes.into(),
+        false => copied(&bytes)?.into(),
+    })
 }
 
 /// Clones of the values of a slice. What a clone allocates itself is not asked for.

@@ -16,6 +16,7 @@ use super::partition::{PartitionKey, Partitioning};
 use super::progress::{ExportProgress, ExportedFile};
 use super::target::{CreatedFiles, OutFile, Target, lock};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::write::summary;
 use crate::writer::{FileEncoder, RowGroupEncoder};
 
@@ -361,8 +362,9 @@ impl ExportRun {
             if self.target.is_taken(SUMMARY).await? {
                 return Err(Error::usage("there is such a file already"));
             }
-            let files = finished.iter().map(|of| (&*of.path, &of.file.report.metadata));
-            let bytes = summary(files)?;
+            let footers = finished.iter().map(|of| Ok((&*of.path, of.file.report.metadata()?)));
+            let footers = memory::try_collected::<_, Error>(footers)?;
+            let bytes = summary(footers.iter().map(|(path, metadata)| (*path, metadata)))?;
             lock(&self.made.files).push(SUMMARY.to_owned());
             self.target.put(SUMMARY, bytes.into()).await
         };

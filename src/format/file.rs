@@ -12,6 +12,7 @@ use super::schema::SchemaElement;
 use crate::error::Result;
 use crate::memory;
 use crate::thrift::derive::thrift;
+use crate::thrift::{Write, with_elements};
 
 thrift! {
     /// The footer.
@@ -58,6 +59,21 @@ thrift! {
 }
 
 impl FileMetaData {
+    /// Writes the footer, whose `row_groups` must be empty, with these instead. Each is dropped
+    /// once it is written.
+    ///
+    /// # Errors
+    /// That of a row group; `Limit(Memory)` if the system has no memory.
+    pub(crate) fn write_with(
+        &self,
+        mut row_groups: impl ExactSizeIterator<Item = Result<RowGroup>>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let n = row_groups.len();
+        let elements = |out: &mut Vec<u8>| row_groups.try_for_each(|of| of?.write(out));
+        with_elements(self, ROW_GROUPS, n, elements, out)
+    }
+
     /// A copy, allocated fallibly.
     pub(crate) fn copied(&self) -> Result<Self> {
         let pairs = self.key_value_metadata.as_deref();
@@ -76,7 +92,22 @@ impl FileMetaData {
     }
 }
 
+/// The id of the field `row_groups`.
+const ROW_GROUPS: i16 = 4;
+
+/// The id of the field `columns`.
+const COLUMNS: i16 = 1;
+
 impl RowGroup {
+    /// Writes the row group, whose `columns` must be empty, with `n` column chunks, which are in
+    /// `columns` one after the other.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(crate) fn write_with(&self, n: usize, columns: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        with_elements(self, COLUMNS, n, |out| memory::append(out, columns), out)
+    }
+
     /// A copy, allocated fallibly.
     pub(crate) fn copied(&self) -> Result<Self> {
         Ok(Self {

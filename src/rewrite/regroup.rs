@@ -67,7 +67,7 @@ pub(super) fn regroup(
     let report = writer.finish()?;
     Ok(Spliced {
         rows: report.rows,
-        row_groups: report.row_groups.len(),
+        row_groups: report.row_groups(),
         pages: 0,
         bytes: report.bytes,
     })

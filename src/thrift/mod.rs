@@ -75,8 +75,7 @@ pub(crate) use read::in_field;
 pub(crate) use read::{Field, Read, ThriftReader};
 pub(crate) use skip::SimilarStructSkipper;
 pub use unknown::Unknown;
-pub(crate) use write::Write;
-pub(crate) use write::empty_struct_field;
+pub(crate) use write::{Write, empty_struct_field, with_elements};
 
 use crate::error::Result;
 

@@ -1,6 +1,6 @@
 //! [`Write`] is implemented by what can be written; the rest are the few forms of the wire format.
 
-use super::{Read, wire};
+use super::{Read, ThriftReader, wire};
 use crate::error::Result;
 use crate::memory;
 
@@ -38,6 +38,30 @@ pub(super) fn field_header(id: i16, ty: u8, last: &mut i16, out: &mut Vec<u8>) -
 pub(crate) fn empty_struct_field(id: i16, last: &mut i16, out: &mut Vec<u8>) -> Result<()> {
     field_header(id, wire::STRUCT, last, out)?;
     memory::push(out, wire::STOP)
+}
+
+/// Appends a struct, whose list in the field `id` is empty, with `n` structs in that list, which
+/// `elements` appends.
+pub(crate) fn with_elements(
+    of: &impl Write,
+    id: i16,
+    n: usize,
+    elements: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let mut empty = Vec::new();
+    of.write(&mut empty)?;
+    let mut reader = ThriftReader::new(&empty);
+    let mut last = 0;
+    while let Some(field) = reader.field(last)?.filter(|field| field.id < id) {
+        reader.skip(field.ty)?;
+        last = field.id;
+    }
+    memory::append(out, empty.get(..reader.position()).unwrap_or_default())?;
+    reader.list()?;
+    list_header(n, wire::STRUCT, out)?;
+    elements(out)?;
+    memory::append(out, reader.rest())
 }
 
 /// Appends a list header.

@@ -41,7 +41,9 @@ impl RowGroupEncryption {
             // The order that was detected in the values would be readable by others.
             chunk.sorted = None;
         }
-        let place = |e: Error| e.at_row_group(self.row_group).at_column(chunk.report.path.clone());
+        let place = |e: Error| {
+            e.at_row_group(self.row_group).at_column(chunk.meta_data.path_in_schema.join("."))
+        };
         let pages = PageEncryptor {
             encryptor,
             checksums: self.checksums,
@@ -202,8 +204,6 @@ impl EncodedChunk {
                 i32::try_from(len).map_err(|_| Error::usage("a page of more than 2 GiB"))?;
             at += len;
         }
-        self.report.bytes = pages.bytes.len() as u64;
-        self.report.uncompressed_bytes += pages.header_bytes_added as u64;
         self.bytes = vec![pages.bytes.into()];
         Ok(())
     }

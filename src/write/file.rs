@@ -10,15 +10,15 @@
 
 use bytes::Bytes;
 
-use super::column::EncodedChunk;
 use super::encrypt::RowGroupEncryption;
-use super::footer::{Indexes, footer, indexes, magic, state_paths};
+use super::footer::{magic, plain_footer, protected_footer, state_paths};
 use super::layout::FileLayout;
-use super::report::{ColumnReport, RowGroupReport, WriteReport};
+use super::placed::{IndexOffsets, OpenRowGroup, PlacedIndexes, PlacedRowGroup};
+use super::report::WriteReport;
 use super::row_group::EncodedRowGroup;
 use crate::crypt::FileEncryptor;
-use crate::error::{Error, Result};
-use crate::format::{ColumnChunk, RowGroup, SortingColumn};
+use crate::error::Result;
+use crate::format::{FileMetaData, RowGroup};
 use crate::memory;
 
 /// A file as far as it is assembled: its length, and the metadata of the bytes so far.
@@ -27,9 +27,9 @@ pub(crate) struct FileAssembler {
     /// The encryptor of this file only. It is made when the first row group is encoded.
     encryptor: Option<FileEncryptor>,
     len: u64,
-    row_groups: Vec<RowGroup>,
-    indexes: Vec<Vec<Indexes>>,
-    reports: Vec<RowGroupReport>,
+    row_groups: Vec<PlacedRowGroup>,
+    /// The filters and indexes of each row group.
+    indexes: Vec<PlacedIndexes>,
     /// The row group whose last chunks are not there yet.
     open: Option<OpenRowGroup>,
 }
@@ -45,10 +45,12 @@ impl FileAssembler {
         self.row_groups.len()
     }
 
-    /// Bytes of memory that the indexes of the row groups take until the end of the file.
-    pub(crate) fn index_bytes(&self) -> usize {
-        let open = self.open.iter().flat_map(|open| &open.indexes);
-        self.indexes.iter().flatten().chain(open).map(Indexes::bytes_held).sum()
+    /// Bytes of memory that the metadata and the indexes of the row groups take until the end of
+    /// the file.
+    pub(crate) fn metadata_bytes(&self) -> usize {
+        self.row_groups.iter().map(PlacedRowGroup::bytes_held).sum::<usize>()
+            + self.indexes.iter().map(PlacedIndexes::bytes_held).sum::<usize>()
+            + self.open.as_ref().map_or(0, OpenRowGroup::bytes_held)
     }
 
     /// The encryption of row group `row_group` of this file; `None` if nothing is encrypted.
@@ -81,29 +83,29 @@ impl FileAssembler {
     pub(crate) fn row_group(
         &mut self,
         layout: &FileLayout,
-        mut row_group: EncodedRowGroup,
+        row_group: EncodedRowGroup,
     ) -> Result<Vec<Bytes>> {
         let ordinal = self.row_groups.len();
         let encryption = self.encryption(layout, ordinal)?;
         let mut out = self.start();
         let open = self.open.get_or_insert_with(|| OpenRowGroup::new(row_group.rows, self.len));
-        if let Some(encryption) = encryption {
-            for (leaf, chunk) in (open.columns.len()..).zip(&mut row_group.chunks) {
-                encryption.encrypt(leaf, chunk)?;
-            }
-        }
         for mut chunk in row_group.chunks {
-            self.len += open.place(&mut chunk, self.len)?;
-            memory::push(&mut open.indexes, Indexes::take_from(&mut chunk))?;
-            memory::extend(&mut out, std::mem::take(&mut chunk.bytes))?;
+            let leaf = open.chunks();
+            if let Some(encryption) = &encryption {
+                encryption.encrypt(leaf, &mut chunk)?;
+            }
+            let encryptor = encryption.as_ref().map(|of| of.file.chunk(ordinal, leaf));
+            let encryptor = encryptor.transpose()?.flatten();
+            let bytes = open.place(&mut chunk, self.len, encryptor.as_ref())?;
+            self.len += bytes.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
+            memory::extend(&mut out, bytes)?;
         }
-        if open.columns.len() == layout.row_groups.leaves.len()
+        if open.chunks() == layout.row_groups.leaves.len()
             && let Some(open) = self.open.take()
         {
-            let (placed, report, indexes) = open.end(ordinal, row_group.sorting)?;
+            let (placed, indexes) = open.end(ordinal, row_group.sorting)?;
             memory::push(&mut self.indexes, indexes)?;
             memory::push(&mut self.row_groups, placed)?;
-            memory::push(&mut self.reports, report)?;
         }
         Ok(out)
     }
@@ -115,16 +117,54 @@ impl FileAssembler {
     pub(crate) fn end(mut self, layout: &FileLayout) -> Result<(Vec<Bytes>, WriteReport)> {
         self.encryption(layout, self.row_groups.len())?;
         let mut out = self.start();
-        let (encryptor, mut end) = (self.encryptor.as_ref(), Vec::new());
-        indexes(&mut self.row_groups, &self.indexes, self.len, encryptor, &mut end)?;
-        let rows = self.reports.iter().map(|row_group| row_group.rows).sum();
-        let mut metadata = layout.metadata(rows, self.row_groups)?;
-        state_paths(&mut metadata, &layout.row_groups.leaves, layout.options.path_in_schema);
-        footer(&mut metadata, &layout.row_groups.leaves, encryptor, &mut end)?;
-        let bytes = self.len + end.len() as u64;
-        out.push(end.into());
-        let (row_groups, shapes) = (self.reports, layout.shapes());
-        Ok((out, WriteReport { rows, bytes, row_groups, metadata, shapes }))
+        let offsets = self.indexes(&mut out)?;
+        let metadata = self.metadata(layout)?;
+        let (leaves, is_stated) = (&layout.row_groups.leaves, layout.options.path_in_schema);
+        let row_groups = self.row_groups.iter().zip(offsets).map(|(placed, offsets)| {
+            let mut row_group = placed.metadata_with(offsets)?;
+            state_paths(&mut row_group, leaves, is_stated);
+            Ok(row_group)
+        });
+        let encryptor = self.encryptor.as_ref();
+        let footer = memory::frozen(plain_footer(metadata, row_groups, leaves, encryptor)?)?;
+        for bytes in protected_footer(footer.clone(), encryptor)? {
+            self.len += bytes.len() as u64;
+            memory::push(&mut out, bytes)?;
+        }
+        out.retain(|bytes| !bytes.is_empty());
+        let rows = self.row_groups.iter().map(|row_group| row_group.rows).sum();
+        let field_ids = memory::collected(leaves.iter().map(|leaf| leaf.field_id))?;
+        let (row_groups, shapes) = (self.row_groups, layout.shapes());
+        Ok((out, WriteReport { rows, bytes: self.len, shapes, row_groups, field_ids, footer }))
+    }
+
+    /// Appends the filters and indexes of all row groups, and returns where those of each begin.
+    ///
+    /// Filters come first: a reader that fetches the end of a file gets the indexes and the footer
+    /// in one piece.
+    fn indexes(&mut self, out: &mut Vec<Bytes>) -> Result<Vec<IndexOffsets>> {
+        let mut offsets = memory::vec_for(self.indexes.len())?;
+        let mut at = IndexOffsets { blooms: self.len, column_indexes: 0, offset_indexes: 0 };
+        at.column_indexes = at.blooms + self.indexes.iter().map(|of| of.bloom_bytes).sum::<u64>();
+        let column_indexes = self.indexes.iter().map(|of| of.column_indexes.len() as u64);
+        at.offset_indexes = at.column_indexes + column_indexes.sum::<u64>();
+        for indexes in &self.indexes {
+            offsets.push(at);
+            at.blooms += indexes.bloom_bytes;
+            at.column_indexes += indexes.column_indexes.len() as u64;
+            at.offset_indexes += indexes.offset_indexes.len() as u64;
+        }
+        self.len = at.offset_indexes;
+        for indexes in &mut self.indexes {
+            memory::extend(out, std::mem::take(&mut indexes.blooms))?;
+        }
+        for indexes in &mut self.indexes {
+            memory::push(out, std::mem::take(&mut indexes.column_indexes).into())?;
+        }
+        for indexes in std::mem::take(&mut self.indexes) {
+            memory::push(out, indexes.offset_indexes.into())?;
+        }
+        Ok(offsets)
     }
 
     /// A file of only a footer, which describes the row groups so far without their indexes, and is
@@ -134,13 +174,30 @@ impl FileAssembler {
     /// `Usage` if the footer becomes too large for the format, `Crypto` if a key was used too
     /// often.
     pub(crate) fn side_footer(&self, layout: &FileLayout) -> Result<Bytes> {
-        let rows = self.reports.iter().map(|row_group| row_group.rows).sum();
-        let mut metadata = layout.metadata(rows, memory::cloned(&self.row_groups)?)?;
-        state_paths(&mut metadata, &layout.row_groups.leaves, layout.options.path_in_schema);
+        let (leaves, is_stated) = (&layout.row_groups.leaves, layout.options.path_in_schema);
+        let row_groups = self.row_groups.iter().map(|placed| {
+            let mut row_group = placed.metadata()?;
+            state_paths(&mut row_group, leaves, is_stated);
+            Ok(row_group)
+        });
         let encryptor = self.encryptor.as_ref();
+        let plain = plain_footer(self.metadata(layout)?, row_groups, leaves, encryptor)?;
         let mut out = magic(encryptor).to_vec();
-        footer(&mut metadata, &layout.row_groups.leaves, encryptor, &mut out)?;
+        for bytes in protected_footer(plain.into(), encryptor)? {
+            memory::append(&mut out, &bytes)?;
+        }
         Ok(out.into())
+    }
+
+    /// The footer but for its row groups.
+    fn metadata(&self, layout: &FileLayout) -> Result<FileMetaData> {
+        let rows = self.row_groups.iter().map(|row_group| row_group.rows).sum();
+        // The key `geo` is made from them, all decoded at once; nothing else of the footer is.
+        let row_groups: Vec<RowGroup> = match layout.options.geo {
+            Some(_) => memory::try_collected(self.row_groups.iter().map(PlacedRowGroup::metadata))?,
+            None => Vec::new(),
+        };
+        Ok(FileMetaData { row_groups: Vec::new(), ..layout.metadata(rows, row_groups)? })
     }
 
     /// The magic number, which comes before everything else.
@@ -152,73 +209,4 @@ impl FileAssembler {
         self.len = magic.len() as u64;
         vec![Bytes::from_static(magic)]
     }
-}
-
-/// A row group as far as its chunks have a place in the file.
-struct OpenRowGroup {
-    rows: usize,
-    /// Where it begins in the file.
-    offset: u64,
-    columns: Vec<ColumnChunk>,
-    reports: Vec<ColumnReport>,
-    indexes: Vec<Indexes>,
-    uncompressed: i64,
-    compressed: i64,
-    /// The first column whose values are in order.
-    sorted: Option<SortingColumn>,
-}
-
-impl OpenRowGroup {
-    fn new(rows: usize, offset: u64) -> Self {
-        let (columns, reports, indexes) = (Vec::new(), Vec::new(), Vec::new());
-        let (uncompressed, compressed, sorted) = (0, 0, None);
-        Self { rows, offset, columns, reports, indexes, uncompressed, compressed, sorted }
-    }
-
-    /// Notes the next chunk, whose first byte is at `at` of the file, and returns its bytes.
-    fn place(&mut self, chunk: &mut EncodedChunk, at: u64) -> Result<u64> {
-        let column = self.columns.len();
-        memory::push(&mut self.columns, chunk.place(signed(at)?))?;
-        memory::push(&mut self.reports, chunk.report.clone())?;
-        self.uncompressed += chunk.meta_data.total_uncompressed_size;
-        self.compressed += chunk.meta_data.total_compressed_size;
-        if let (None, Some(sorted), Ok(column_idx)) =
-            (&self.sorted, chunk.sorted, i32::try_from(column))
-        {
-            let (descending, nulls_first) = (sorted.descending, false);
-            self.sorted = Some(SortingColumn {
-                column_idx,
-                descending,
-                nulls_first,
-                ..SortingColumn::default()
-            });
-        }
-        Ok(chunk.bytes.iter().map(|bytes| bytes.len() as u64).sum())
-    }
-
-    /// The row group as the footer and the report have it.
-    fn end(
-        self,
-        ordinal: usize,
-        sorting: Option<Vec<SortingColumn>>,
-    ) -> Result<(RowGroup, RowGroupReport, Vec<Indexes>)> {
-        let bytes = u64::try_from(self.compressed).unwrap_or_default();
-        let row_group = RowGroup {
-            columns: self.columns,
-            total_byte_size: self.uncompressed,
-            num_rows: signed(self.rows as u64)?,
-            // By one column only, because the order of rows that are equal in it was not checked.
-            sorting_columns: sorting.or_else(|| self.sorted.map(|sorted| vec![sorted])),
-            file_offset: Some(signed(self.offset)?),
-            total_compressed_size: Some(self.compressed),
-            ordinal: i16::try_from(ordinal).ok(),
-            ..RowGroup::default()
-        };
-        let (rows, offset, columns) = (self.rows as u64, self.offset, self.reports);
-        Ok((row_group, RowGroupReport { rows, offset, bytes, columns }, self.indexes))
-    }
-}
-
-fn signed(n: u64) -> Result<i64> {
-    i64::try_from(n).map_err(|_| Error::usage("a file beyond 2^63 bytes"))
 }

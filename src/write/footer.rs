@@ -1,6 +1,7 @@
 //! Builds the end of a file: indexes, bloom filters, the footer, the tail.
 
-use super::column::EncodedChunk;
+use bytes::Bytes;
+
 use super::encrypt;
 use crate::crypt::{ChunkEncryptor, FileEncryptor, Module};
 use crate::error::{Error, Result};
@@ -9,79 +10,20 @@ use crate::memory;
 use crate::schema::Leaf;
 use crate::thrift::Write;
 
-/// The indexes and the bloom filter of a chunk, until the end of the file is written.
-pub(super) struct Indexes {
-    offset_index: OffsetIndex,
-    column_index: Option<ColumnIndex>,
-    bloom: Option<Vec<u8>>,
-}
-
-impl Indexes {
-    /// Takes those of a chunk whose offsets already count from the start of the file.
-    pub(super) fn take_from(chunk: &mut EncodedChunk) -> Self {
-        Self {
-            offset_index: std::mem::take(&mut chunk.offset_index),
-            column_index: chunk.column_index.take(),
-            bloom: chunk.bloom.take(),
-        }
-    }
-
-    /// Bytes of memory held, about.
-    pub(super) fn bytes_held(&self) -> usize {
-        let bounds = self.column_index.as_ref().map_or(0, |index| {
-            index.min_values.iter().chain(&index.max_values).map(|b| b.len() + 24).sum()
-        });
-        self.offset_index.page_locations.len() * 24
-            + bounds
-            + self.bloom.as_ref().map_or(0, Vec::len)
-    }
-}
-
-/// Appends the bloom filters and the page index of all row groups, which begin at `offset` of the
-/// file, and stores their places in the chunks. Those of encrypted chunks are encrypted.
-///
-/// Filters come first: a reader that fetches the end of a file gets the indexes and the footer in
-/// one piece.
-pub(super) fn indexes(
-    row_groups: &mut [RowGroup],
-    indexes: &[Vec<Indexes>],
-    offset: u64,
-    encryptor: Option<&FileEncryptor>,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let each = |row_groups: &mut [RowGroup], visit: &mut Visit<'_>| -> Result<()> {
-        for (i, (row_group, indexes)) in row_groups.iter_mut().zip(indexes).enumerate() {
-            for (leaf, (chunk, index)) in row_group.columns.iter_mut().zip(indexes).enumerate() {
-                let encryptor = encryptor.map(|file| file.chunk(i, leaf)).transpose()?.flatten();
-                visit(chunk, index, encryptor.as_ref())?;
-            }
-        }
-        Ok(())
-    };
-    let mut to = IndexWriter { offset, plain: Vec::new(), out };
-    each(row_groups, &mut |chunk, index, encryptor| match &index.bloom {
-        Some(bloom) => to.bloom(chunk, bloom, encryptor),
-        None => Ok(()),
-    })?;
-    each(row_groups, &mut |chunk, index, encryptor| match &index.column_index {
-        Some(column_index) => to.column_index(chunk, column_index, encryptor),
-        None => Ok(()),
-    })?;
-    each(row_groups, &mut |chunk, index, encryptor| {
-        to.offset_index(chunk, &index.offset_index, encryptor)
-    })
-}
-
 /// Appends the bloom filter and the indexes of chunks, and stores their places in the chunks.
 pub(crate) struct IndexWriter<'a> {
     /// Where `out` begins in the file.
-    pub(crate) offset: u64,
+    offset: u64,
     /// An index in plain text.
-    pub(crate) plain: Vec<u8>,
-    pub(crate) out: &'a mut Vec<u8>,
+    plain: Vec<u8>,
+    out: &'a mut Vec<u8>,
 }
 
-impl IndexWriter<'_> {
+impl<'a> IndexWriter<'a> {
+    pub(crate) fn new(offset: u64, out: &'a mut Vec<u8>) -> Self {
+        Self { offset, plain: Vec::new(), out }
+    }
+
     fn here(&self) -> Result<i64> {
         i64::try_from(self.offset + self.out.len() as u64)
             .map_err(|_| Error::usage("a file beyond 2^63 bytes"))
@@ -152,9 +94,6 @@ impl IndexWriter<'_> {
     }
 }
 
-/// An action on a chunk, its indexes, and their encryptor.
-type Visit<'a> = dyn FnMut(&mut ColumnChunk, &Indexes, Option<&ChunkEncryptor>) -> Result<()> + 'a;
-
 /// The magic number at both ends of the file.
 pub(crate) fn magic(encryptor: Option<&FileEncryptor>) -> &'static [u8; 4] {
     match encryptor {
@@ -163,19 +102,17 @@ pub(crate) fn magic(encryptor: Option<&FileEncryptor>) -> &'static [u8; 4] {
     }
 }
 
-/// Has each chunk state its path in the schema, or not.
-pub(crate) fn state_paths(metadata: &mut FileMetaData, leaves: &[Leaf], is_stated: bool) {
-    for row_group in &mut metadata.row_groups {
-        for (chunk, leaf) in row_group.columns.iter_mut().zip(leaves) {
-            let Some(meta) = &mut chunk.meta_data else { continue };
-            match is_stated {
-                true if meta.path_in_schema.is_empty() => {
-                    let names = leaf.path.names().iter();
-                    meta.path_in_schema = names.map(|name| name.to_string()).collect();
-                }
-                true => {}
-                false => meta.path_in_schema = Vec::new(),
+/// Has each chunk of a row group state its path in the schema, or not.
+pub(crate) fn state_paths(row_group: &mut RowGroup, leaves: &[Leaf], is_stated: bool) {
+    for (chunk, leaf) in row_group.columns.iter_mut().zip(leaves) {
+        let Some(meta) = &mut chunk.meta_data else { continue };
+        match is_stated {
+            true if meta.path_in_schema.is_empty() => {
+                let names = leaf.path.names().iter();
+                meta.path_in_schema = names.map(|name| name.to_string()).collect();
             }
+            true => {}
+            false => meta.path_in_schema = Vec::new(),
         }
     }
 }
@@ -183,56 +120,79 @@ pub(crate) fn state_paths(metadata: &mut FileMetaData, leaves: &[Leaf], is_state
 /// Appends footer and tail, protected by the encryptor.
 ///
 /// # Errors
-/// `Crypto` if a key was used too often, or the generator of the operating system fails; `Usage` if
-/// the footer is too large.
+/// As [`plain_footer`] and [`protected_footer`].
 pub(crate) fn footer(
-    metadata: &mut FileMetaData,
+    mut metadata: FileMetaData,
     leaves: &[Leaf],
     encryptor: Option<&FileEncryptor>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    protect(metadata, leaves, encryptor)?;
-    let start = out.len();
-    match encryptor {
-        Some(encryptor) if encryptor.has_plaintext_footer() => {
-            let mut plain = Vec::new();
-            metadata.write(&mut plain)?;
-            memory::append(out, &plain)?;
-            encryptor.sign(&plain, out)?;
-        }
-        Some(encryptor) => {
-            let mut plain = Vec::new();
-            metadata.write(&mut plain)?;
-            encryptor.crypto_metadata().write(out)?;
-            encryptor.footer(&plain, out)?;
-        }
-        None => metadata.write(out)?,
+    let row_groups = std::mem::take(&mut metadata.row_groups).into_iter().map(Ok);
+    let plain = plain_footer(metadata, row_groups, leaves, encryptor)?;
+    for bytes in protected_footer(plain.into(), encryptor)? {
+        memory::append(out, &bytes)?;
     }
-    let len = u32::try_from(out.len() - start)
-        .map_err(|_| Error::usage("a footer of more than 4 GiB; write fewer row groups"))?;
-    memory::append(out, &len.to_le_bytes())?;
-    memory::append(out, magic(encryptor))
+    Ok(())
 }
 
-/// Encrypts the metadata of the chunks that are encrypted, and states in the footer how.
-fn protect(
-    metadata: &mut FileMetaData,
+/// The FileMetaData of these row groups, whose encrypted columns are encrypted, but which is not
+/// itself.
+///
+/// # Errors
+/// That of a row group; `Crypto` if a key was used too often, or the generator of the operating
+/// system fails.
+pub(super) fn plain_footer(
+    mut metadata: FileMetaData,
+    row_groups: impl ExactSizeIterator<Item = Result<RowGroup>>,
     leaves: &[Leaf],
     encryptor: Option<&FileEncryptor>,
-) -> Result<()> {
+) -> Result<Vec<u8>> {
     metadata.encryption_algorithm = None;
     metadata.footer_signing_key_metadata = None;
-    let Some(encryptor) = encryptor else { return Ok(()) };
-    for (i, row_group) in metadata.row_groups.iter_mut().enumerate() {
-        for (chunk, leaf) in row_group.columns.iter_mut().zip(leaves) {
-            encrypt::column_metadata(chunk, i, leaf, encryptor)?;
-        }
-    }
-    if encryptor.has_plaintext_footer() {
+    if let Some(encryptor) = encryptor.filter(|encryptor| encryptor.has_plaintext_footer()) {
         metadata.encryption_algorithm = Some(encryptor.algorithm());
         metadata.footer_signing_key_metadata = encryptor.footer_key_metadata().cloned();
     }
-    Ok(())
+    let row_groups = row_groups.enumerate().map(|(i, row_group)| {
+        let mut row_group = row_group?;
+        if let Some(encryptor) = encryptor {
+            for (chunk, leaf) in row_group.columns.iter_mut().zip(leaves) {
+                encrypt::column_metadata(chunk, i, leaf, encryptor)?;
+            }
+        }
+        Ok(row_group)
+    });
+    let mut plain = Vec::new();
+    metadata.write_with(row_groups, &mut plain)?;
+    Ok(plain)
+}
+
+/// The bytes of a footer and the tail, protected by the encryptor.
+///
+/// # Errors
+/// `Usage` if the footer is too large; `Crypto` as [`plain_footer`].
+pub(super) fn protected_footer(
+    plain: Bytes,
+    encryptor: Option<&FileEncryptor>,
+) -> Result<[Bytes; 3]> {
+    let [mut before, mut after] = [Vec::new(), Vec::new()];
+    let plain = match encryptor {
+        Some(encryptor) if encryptor.has_plaintext_footer() => {
+            encryptor.sign(&plain, &mut after)?;
+            plain
+        }
+        Some(encryptor) => {
+            encryptor.crypto_metadata().write(&mut before)?;
+            encryptor.footer(&plain, &mut after)?;
+            Bytes::new()
+        }
+        None => plain,
+    };
+    let len = u32::try_from(before.len() + plain.len() + after.len())
+        .map_err(|_| Error::usage("a footer of more than 4 GiB; write fewer row groups"))?;
+    memory::append(&mut after, &len.to_le_bytes())?;
+    memory::append(&mut after, magic(encryptor))?;
+    Ok([before.into(), plain, after.into()])
 }
 
 /// Builds a `_metadata` summary: a file of only a footer, with the row groups of several files,
@@ -280,10 +240,10 @@ pub fn summary<'a>(
             joined.row_groups.push(row_group);
         }
     }
-    let Some(mut joined) = joined else {
+    let Some(joined) = joined else {
         return Err(Error::usage("a summary of no files has no schema"));
     };
     let mut out = magic(None).to_vec();
-    footer(&mut joined, &[], None, &mut out)?;
+    footer(joined, &[], None, &mut out)?;
     Ok(out)
 }

@@ -314,8 +314,7 @@ impl EncodedChunk {
         for page in &mut self.offset_index.page_locations {
             page.offset += at;
         }
-        self.report.offset = u64::try_from(at).expect("counted up from an offset in the file");
-        ColumnChunk { meta_data: Some(meta.clone()), ..ColumnChunk::default() }
+        ColumnChunk { meta_data: Some(std::mem::take(meta)), ..ColumnChunk::default() }
     }
 }
 

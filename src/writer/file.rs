@@ -163,9 +163,10 @@ impl<S: Sink> Writer<S> {
         self.file.estimated_bytes()
     }
 
-    /// Bytes of memory that the indexes of finished row groups take until the end of the file.
-    pub fn index_bytes(&self) -> usize {
-        self.file.index_bytes()
+    /// Bytes of memory that the metadata and the indexes of finished row groups take until the end
+    /// of the file.
+    pub fn metadata_bytes(&self) -> usize {
+        self.file.metadata_bytes()
     }
 
     pub(crate) fn file(&self) -> &FileEncoder {

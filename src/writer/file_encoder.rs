@@ -235,15 +235,15 @@ impl FileEncoder {
     }
 
     /// Bytes of memory that are held: waiting rows, rows that are being encoded and their estimated
-    /// output, and the indexes.
+    /// output, and the metadata and indexes of finished row groups.
     #[cfg_attr(not(all(feature = "object_store", feature = "engine")), allow(dead_code))]
     pub(super) fn bytes_held(&self) -> u64 {
-        self.schedule.bytes_held() + self.assembler.index_bytes() as u64
+        self.schedule.bytes_held() + self.assembler.metadata_bytes() as u64
     }
 
-    /// Memory that indexes of finished row groups take until the end of the file.
-    pub(super) fn index_bytes(&self) -> usize {
-        self.assembler.index_bytes()
+    /// Memory that metadata and indexes of finished row groups take until the end of the file.
+    pub(super) fn metadata_bytes(&self) -> usize {
+        self.assembler.metadata_bytes()
     }
 
     /// Rows of a batch that the file takes until it has about `bytes` bytes, if they are all alike;

@@ -23,7 +23,7 @@ use crate::write::{EncodedRowGroup, FileLayout, PendingRowGroup, WriteOptions};
 /// let mut writer = Writer::over(WriteSink(Vec::new()), encoder.clone());
 /// let batches = batches.collect::<std::result::Result<Vec<_>, _>>()?;
 /// writer.append(encoder.encode(&batches)?)?;
-/// assert_eq!(writer.finish()?.row_groups.len(), 1);
+/// assert_eq!(writer.finish()?.row_groups(), 1);
 /// # Ok(())
 /// # }
 /// ```

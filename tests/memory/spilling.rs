@@ -68,7 +68,7 @@ impl Wide {
              peak {rows_at} before the end, {peak} with it",
             self.columns,
             report.rows,
-            report.row_groups.len(),
+            report.row_groups(),
             report.bytes,
             start.elapsed().as_secs_f64(),
         );

@@ -360,9 +360,46 @@ fn a_table_of_1600_columns_stays_within_the_memory_of_its_writer() {
         let peak = heap::peak() - before;
         println!(
             "{columns} columns, {threads} threads: {bytes} bytes of batches, {} row groups, peak {peak}",
-            report.row_groups.len()
+            report.row_groups()
         );
-        assert!(report.row_groups.len() > 1, "more than the memory holds at a time");
+        assert!(report.row_groups() > 1, "more than the memory holds at a time");
         assert!(peak <= memory, "{threads} threads: {peak} bytes, beyond {memory}");
     }
+}
+
+#[test]
+fn finished_row_groups_of_many_columns_take_little_memory() {
+    let _alone = alone();
+    let (columns, row_groups) = (1_000, 60);
+    let mut rng = fastrand::Rng::with_seed(7);
+    let batch = wide_batch(columns, &mut rng).slice(0, 16);
+    let before = heap::start();
+    let mut writer = Writer::to(std::io::sink(), batch.schema()).expect("a schema");
+    let mut after_first = 0;
+    for i in 0..row_groups {
+        writer.write(&batch).expect("rows");
+        writer.flush().expect("a row group");
+        if i == 0 {
+            after_first = heap::now();
+        }
+    }
+    let chunks = columns * (row_groups - 1);
+    let per_chunk = (heap::now() - after_first) / chunks;
+    let held = writer.metadata_bytes() / (columns * row_groups);
+    let before_end = heap::now();
+    let at_end = heap::start();
+    assert_eq!(at_end, before_end);
+    let report = writer.finish().expect("a file");
+    let (end, report_bytes) = ((heap::peak() - at_end) / chunks, heap::now() - before);
+    println!(
+        "a chunk of a finished row group takes {per_chunk} bytes, says {held}; {end} more at the \
+         end; the report has {report_bytes} bytes"
+    );
+    assert!(per_chunk <= 400, "{per_chunk} bytes of memory for each chunk");
+    assert!(per_chunk.abs_diff(held) <= 40, "{per_chunk} bytes, and {held} are stated");
+    assert!(end <= 700, "{end} bytes more for each chunk at the end");
+    let last = report.row_group(row_groups - 1).expect("a row group");
+    assert_eq!((last.columns.len(), last.rows), (columns, 16));
+    let all = report.metadata().expect("a footer").row_groups.len();
+    assert_eq!((all, report.row_groups()), (row_groups, row_groups));
 }

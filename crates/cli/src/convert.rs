@@ -311,11 +311,14 @@ fn parquet(
     let mut out = ParquetOut::create(schema, options, &command.write, global)?;
     for_each_batch(rows, progress, |batch| Ok(out.write(&batch)?))?;
     let report = out.finish()?;
-    let columns = report.row_groups.iter().flat_map(|row_group| &row_group.columns);
-    let plain: u64 = columns.map(|column| column.uncompressed_bytes).sum();
+    let groups = report.row_groups();
+    let mut plain = 0;
+    for i in 0..groups {
+        let columns = report.row_group(i)?.columns;
+        plain += columns.iter().map(|column| column.uncompressed_bytes).sum::<u64>();
+    }
     #[expect(clippy::cast_precision_loss, reason = "shown with two digits after the point")]
     let ratio = plain as f64 / report.bytes.max(1) as f64;
-    let groups = report.row_groups.len();
     let plural = if groups == 1 { "" } else { "s" };
     let more = format!("{groups} row group{plural}, ratio {ratio:.2}, ");
     progress.done(report.bytes, &more, global);

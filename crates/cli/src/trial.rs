@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use marquetry::io::WriteSink;
+use marquetry::write::ColumnReport;
 use marquetry::{Error, Reader, RowGroupEncoder, WriteOptions, WriteReport, Writer};
 
 /// The part of a file that stands for all of it.
@@ -141,9 +142,18 @@ impl TrialFile {
         Ok(Self { bytes: bytes.into(), report, write_time: begun.elapsed() })
     }
 
+    /// The columns of each row group.
+    pub(crate) fn columns(&self) -> Result<Vec<ColumnReport>, Error> {
+        let mut columns = Vec::new();
+        for i in 0..self.report.row_groups() {
+            columns.extend(self.report.row_group(i)?.columns);
+        }
+        Ok(columns)
+    }
+
     /// Bytes of its pages.
-    pub(crate) fn page_bytes(&self) -> u64 {
-        self.report.row_groups.iter().map(|group| group.bytes).sum()
+    pub(crate) fn page_bytes(&self) -> Result<u64, Error> {
+        Ok(self.columns()?.iter().map(|column| column.bytes).sum())
     }
 
     /// How long it takes to read it.

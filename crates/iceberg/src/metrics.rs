@@ -52,12 +52,14 @@ pub fn data_file(
     location: &str,
 ) -> iceberg::Result<DataFileBuilder> {
     let mut metrics = Metrics::default();
-    for (row_group, found) in report.row_groups.iter().zip(&report.metadata.row_groups) {
-        for (column, chunk) in row_group.columns.iter().zip(&found.columns) {
+    for i in 0..report.row_groups() {
+        let row_group = report.row_group(i).map_err(|error| {
+            Error::new(ErrorKind::Unexpected, "the report of a row group").with_source(error)
+        })?;
+        for column in &row_group.columns {
             let leaf = column.field_id.and_then(|id| Some((id, schema.field_by_id(id)?)));
             let Some((id, field)) = leaf else { continue };
             let Type::Primitive(wanted) = field.field_type.as_ref() else { continue };
-            let physical = chunk.meta_data.as_ref().map(|meta| meta.r#type);
             *metrics.sizes.entry(id).or_default() += column.bytes;
             *metrics.values.entry(id).or_default() += column.values;
             *metrics.nulls.entry(id).or_default() += column.nulls;
@@ -65,7 +67,7 @@ pub fn data_file(
                 *metrics.nans.entry(id).or_default() += nans;
             }
             let datum = |bound: &Option<Vec<u8>>| {
-                bound.as_deref().map(|bytes| datum(bytes, wanted, physical)).transpose()
+                bound.as_deref().map(|bytes| datum(bytes, wanted, column.physical)).transpose()
             };
             if let Some(min) = datum(&column.min)? {
                 keep(&mut metrics.lower, id, min, |new, old| new < old);
@@ -130,9 +132,9 @@ fn keep(
 fn datum(
     bytes: &[u8],
     wanted: &PrimitiveType,
-    physical: Option<Physical>,
+    physical: Physical,
 ) -> iceberg::Result<Datum> {
-    let is_little_endian = matches!(physical, Some(Physical::Int32 | Physical::Int64));
+    let is_little_endian = matches!(physical, Physical::Int32 | Physical::Int64);
     if matches!(wanted, PrimitiveType::Decimal { .. }) && is_little_endian {
         let reversed: Vec<u8> = bytes.iter().rev().copied().collect();
         return Datum::try_from_bytes(&reversed, wanted.clone());

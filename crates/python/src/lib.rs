@@ -51,7 +51,7 @@ mod _marq {
     #[pymodule_export]
     use crate::rewrite::{compact, salvage};
     #[pymodule_export]
-    use crate::write::{PyWriter, export};
+    use crate::write::{PyWriteReport, PyWriter, export};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -532,9 +532,9 @@ impl PyWriter {
     }
 
     /// Writes the footer, and puts the file in its place.
-    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn finish(&self, py: Python<'_>) -> PyResult<PyWriteReport> {
         let report = self.lock_and(py, |writer| writer.take().ok_or_else(closed)?.finish())?;
-        report_dict(py, &report)
+        Ok(PyWriteReport { report })
     }
 
     /// Gives the file up: nothing of it stays.
@@ -553,16 +553,40 @@ impl PyWriter {
     }
 }
 
-/// The items of a `marq.WriteReport`.
-pub(crate) fn report_dict<'py>(
-    py: Python<'py>,
-    report: &WriteReport,
-) -> PyResult<Bound<'py, PyDict>> {
-    let out = PyDict::new(py);
-    out.set_item("rows", report.rows)?;
-    out.set_item("bytes", report.bytes)?;
-    let groups = PyList::empty(py);
-    for group in &report.row_groups {
+/// A `marq.WriteReport`, whose row groups are described when they are asked for.
+#[pyclass(frozen, name = "WriteReport", module = "marq._marq")]
+pub(crate) struct PyWriteReport {
+    report: WriteReport,
+}
+
+#[pymethods]
+impl PyWriteReport {
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.report.rows
+    }
+
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.report.bytes
+    }
+
+    /// The shapes that VARIANT columns were shredded into.
+    #[getter]
+    fn shapes(&self) -> Vec<(String, String)> {
+        let shapes = self.report.shapes.iter();
+        shapes.map(|(name, shape)| (name.clone(), shape.to_string())).collect()
+    }
+
+    /// Number of row groups.
+    #[getter]
+    fn row_groups(&self) -> usize {
+        self.report.row_groups()
+    }
+
+    /// The items of a `marq.RowGroupReport`.
+    fn row_group<'py>(&self, py: Python<'py>, row_group: usize) -> PyResult<Bound<'py, PyDict>> {
+        let group = self.report.row_group(row_group).or_raise(py)?;
         let of = PyDict::new(py);
         of.set_item("rows", group.rows)?;
         of.set_item("offset", group.offset)?;
@@ -588,13 +612,8 @@ pub(crate) fn report_dict<'py>(
             columns.append(one)?;
         }
         of.set_item("columns", columns)?;
-        groups.append(of)?;
+        Ok(of)
     }
-    out.set_item("row_groups", groups)?;
-    let shapes: Vec<(String, String)> =
-        report.shapes.iter().map(|(name, shape)| (name.clone(), shape.to_string())).collect();
-    out.set_item("shapes", shapes)?;
-    Ok(out)
 }
 
 /// Batches of an iterator of Python, each item a table or a batch.
@@ -684,12 +703,12 @@ pub(crate) fn export<'py>(
     }
     let files = job::run(py, &cancel, move || export.run(streams))?;
     let out = PyList::empty(py);
-    for file in &files {
+    for file in files {
         let one = PyDict::new(py);
         one.set_item("path", file.path.to_string_lossy())?;
-        one.set_item("partition", file.partition.clone())?;
+        one.set_item("partition", file.partition)?;
         one.set_item("stream", file.stream)?;
-        one.set_item("report", report_dict(py, &file.report)?)?;
+        one.set_item("report", PyWriteReport { report: file.report })?;
         out.append(one)?;
     }
     Ok(out)

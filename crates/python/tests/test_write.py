@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import pickle
 import struct
 from typing import Any
 
@@ -252,6 +253,10 @@ def test_columns_have_options_of_their_own(path: str) -> None:
 def test_row_groups_have_the_rows_that_were_asked_for(path: str) -> None:
     report = marq.write(TABLE, path, row_group_rows=30)
     assert [group.rows for group in report.row_groups] == [30, 30, 30, 10]
+    assert report.row_groups[-1].rows == 10 and len(report.row_groups[1:]) == 3
+    with pytest.raises(IndexError):
+        report.row_groups[4]
+    assert pickle.loads(pickle.dumps(report)) == report != marq.write(TABLE, path)
 
 
 def test_the_order_is_checked_and_stated(path: str) -> None:

@@ -101,7 +101,7 @@ impl<'a, S: Sink> FillWriter<'a, S> {
             }
         }
         let mut end = Vec::new();
-        footer(&mut metadata, &[], None, &mut end)?;
+        footer(metadata, &[], None, &mut end)?;
         self.out.send(end.into())?;
         self.out.finish()?;
         Ok(self.out.written())
@@ -238,7 +238,7 @@ impl<'a, S: Sink> FillWriter<'a, S> {
         let places = places.first().copied().unwrap_or_default();
         let file_len = self.reader.file_len();
         let mut out = Vec::new();
-        let mut to = IndexWriter { offset: self.out.written(), plain: Vec::new(), out: &mut out };
+        let mut to = IndexWriter::new(self.out.written(), &mut out);
         match trailer {
             Trailer::Bloom => {
                 if let Some(bloom) = &additions.bloom {

@@ -27,7 +27,7 @@ impl WithFooter {
         metadata: &FileMetaData,
     ) -> Result<Self> {
         let mut end = Vec::new();
-        footer(&mut metadata.clone(), &[], None, &mut end)?;
+        footer(metadata.clone(), &[], None, &mut end)?;
         Ok(Self::with_tail(inner, inner_len, end.into()))
     }
 

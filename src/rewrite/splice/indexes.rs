@@ -41,7 +41,7 @@ impl<S: Sink> Splicer<'_, S> {
         let encryptor = encryptor.as_ref();
         let old = self.old(of.origin)?;
         let mut out = Vec::new();
-        let mut to = IndexWriter { offset: self.out.written(), plain: Vec::new(), out: &mut out };
+        let mut to = IndexWriter::new(self.out.written(), &mut out);
         match (kind, &of.pages) {
             (_, NewPlaces::Kept) | (IndexKind::Offset, NewPlaces::Listed(None)) => {}
             (kind, NewPlaces::Made(made)) => made.write(kind, chunk, encryptor, &mut to)?,

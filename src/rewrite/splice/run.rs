@@ -60,14 +60,15 @@ impl<S: Sink> Splicer<'_, S> {
         metadata.num_rows = i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?;
         self.check_sources()?;
         self.write_indexes(&mut metadata, &copied)?;
-        let mut end = Vec::new();
         let is_stated = self.settings.options.path_in_schema;
-        state_paths(&mut metadata, &self.inputs.leaves, is_stated);
+        for row_group in &mut metadata.row_groups {
+            state_paths(row_group, &self.inputs.leaves, is_stated);
+        }
         self.state_geo_key(&mut metadata)?;
-        footer(&mut metadata, &self.inputs.leaves, self.encryptor.as_ref(), &mut end)?;
+        let (row_groups, mut end) = (metadata.row_groups.len(), Vec::new());
+        footer(metadata, &self.inputs.leaves, self.encryptor.as_ref(), &mut end)?;
         self.out.send(end.into())?;
         self.out.finish()?;
-        let row_groups = metadata.row_groups.len();
         Ok(Spliced { rows, row_groups, pages: self.pages, bytes: self.out.written() })
     }
 

@@ -1,5 +1,4 @@
-//! [`EncodedChunk`]: the bytes of a column chunk, with its metadata for the footer, the indexes and
-//! the report.
+//! [`EncodedChunk`]: the bytes of a column chunk, with its metadata for the footer and the indexes.
 
 use bytes::Bytes;
 
@@ -14,7 +13,6 @@ use crate::format::{
 use crate::page::{PageVersion, SealedPage};
 use crate::schema::{Leaf, Physical};
 use crate::write::column_options::LeafSettings;
-use crate::write::report::ColumnReport;
 
 /// A column chunk that is ready to be written. All offsets count from its first byte.
 pub(crate) struct EncodedChunk {
@@ -31,8 +29,6 @@ pub(crate) struct EncodedChunk {
     /// Whether the values of the leaf rise or fall from row to row, where there are no nulls or
     /// lists.
     pub(crate) sorted: Option<SortDirection>,
-    /// Its part of the writer's report.
-    pub(crate) report: ColumnReport,
     /// Whether the pages are encrypted.
     pub(crate) is_encrypted: bool,
 }
@@ -84,23 +80,6 @@ impl WrittenPages {
         sorted: Option<SortDirection>,
     ) -> Result<EncodedChunk> {
         let meta_data = self.meta_data(leaf, settings.page_version, entries, &summary);
-        let report = ColumnReport {
-            path: leaf.path.dotted(),
-            field_id: leaf.field_id,
-            values: entries as u64,
-            nulls: summary.nulls,
-            nans: summary.nans,
-            distinct: summary.distinct,
-            min: summary.statistics.min_value,
-            max: summary.statistics.max_value,
-            geospatial: summary.geospatial,
-            bytes: self.len as u64,
-            uncompressed_bytes: self.uncompressed() as u64,
-            offset: 0,
-            encodings: meta_data.encodings.clone(),
-            codec: self.codec.codec(),
-            pages: self.pages.len(),
-        };
         let page_locations = self.page_locations()?;
         let is_bytes = leaf.physical == Physical::ByteArray;
         Ok(EncodedChunk {
@@ -114,7 +93,6 @@ impl WrittenPages {
             column_index: summary.column_index,
             bloom,
             sorted,
-            report,
             is_encrypted: false,
         })
     }

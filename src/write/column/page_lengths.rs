@@ -260,7 +260,7 @@ mod tests {
         let (report, file) = writer.into_inner().unwrap();
         let reader = Reader::new(Bytes::from(file)).unwrap();
         let pages = reader.page_index(0, 0).unwrap().offset_index.unwrap().page_locations;
-        (report.row_groups[0].bytes as usize, pages.len())
+        (report.row_group(0).unwrap().bytes as usize, pages.len())
     }
 
     #[test]

@@ -56,9 +56,6 @@ pub(super) struct ChunkSummary {
     pub(super) column_index: Option<ColumnIndex>,
     pub(super) def_histogram: Option<Vec<i64>>,
     pub(super) rep_histogram: Option<Vec<i64>>,
-    pub(super) nulls: u64,
-    pub(super) nans: Option<u64>,
-    pub(super) distinct: Option<u64>,
     pub(super) geospatial: Option<GeospatialStatistics>,
 }
 
@@ -279,9 +276,6 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
             column_index: self.builder.and_then(ColumnIndexBuilder::finish),
             def_histogram: (levels.max_def() > 0).then(|| levels.def_histogram(all.clone())),
             rep_histogram: (levels.max_rep() > 0).then(|| levels.rep_histogram(all)),
-            nulls: self.nulls,
-            nans,
-            distinct,
             geospatial: self.geospatial.and_then(|found| found.finish()),
         }
     }

@@ -84,7 +84,7 @@ fn readers_are_streams() {
         names(folder.path()),
         ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet"]
     );
-    assert!(files.iter().all(|f| f.report.rows == 1000 && f.report.row_groups.len() == 10));
+    assert!(files.iter().all(|f| f.report.rows == 1000 && f.report.row_groups() == 10));
     let empty: Vec<Stream> = Vec::new();
     let export = Export::to(folder.path(), rows(0, 1).schema()).unwrap();
     assert!(export.run(empty).unwrap().is_empty());

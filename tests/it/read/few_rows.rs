@@ -172,7 +172,8 @@ fn an_error_of_a_dictionary_names_it_and_no_data_page() {
     let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
     writer.write(&batch).unwrap();
     let (report, mut file) = writer.into_inner().unwrap();
-    let chunk = report.metadata.row_groups[0].columns[0].meta_data.as_ref().unwrap();
+    let metadata = report.metadata().unwrap();
+    let chunk = metadata.row_groups[0].columns[0].meta_data.as_ref().unwrap();
     let dictionary = chunk.dictionary_page_offset.expect("a dictionary");
     file[chunk.data_page_offset as usize - 9] ^= 0x55;
     let reader = Reader::new(bytes::Bytes::from(file)).unwrap().threads(1);

@@ -192,12 +192,12 @@ fn every_type_dimension_and_byte_order_has_its_statistics() {
         ] {
             let (report, file) = write(&batch, options);
             let reader = Reader::new(file).expect("a file");
-            assert_eq!(report.row_groups.len(), groups.len());
+            assert_eq!(report.row_groups(), groups.len());
             for (i, (codes, points)) in groups.iter().enumerate() {
                 let meta = chunk(&reader, i, 1);
                 let expected = Some(expected(codes, points));
                 assert_eq!(meta.geospatial_statistics, expected, "row group {i}, seed {seed}");
-                let column = &report.row_groups[i].columns[1];
+                let column = &report.row_group(i).expect("a row group").columns[1];
                 assert_eq!(column.geospatial, expected, "the report says the same");
                 let statistics = meta.statistics.expect("counts");
                 assert_eq!((statistics.min_value, statistics.max_value), (None, None));
@@ -550,7 +550,7 @@ fn byte_strings_that_nothing_is_said_of_are_taken_for_planar_geometries() {
         Arc::new(BinaryArray::from_iter_values([point(1.0, 1.0), point(5.0, 5.0)]));
     let batch = RecordBatch::try_from_iter([("geom", plain)]).expect("a batch");
     let (report, file) = write(&batch, WriteOptions::new());
-    assert_eq!(report.row_groups[0].columns[0].geospatial, None);
+    assert_eq!(report.row_group(0).expect("a row group").columns[0].geospatial, None);
     let reader = Reader::new(file).expect("a file");
     let here = col("geom").intersects(Rectangle::new(0.0, 0.0, 2.0, 2.0));
     assert_eq!(reader.filter(here).count().expect("a count"), 1);
@@ -688,7 +688,7 @@ fn what_lies_below_nulls_is_no_value() {
         assert_eq!(bound.evaluate(&batch).expect("no junk is looked at").true_count(), 1);
         for dictionary in [true, false] {
             let (report, file) = write(&batch, WriteOptions::new().with_dictionary(dictionary));
-            let column = &report.row_groups[0].columns[0];
+            let column = &report.row_group(0).expect("a row group").columns[0];
             assert_eq!(column.nulls as usize, nulls, "{predicate}");
             assert!(column.geospatial.as_ref().is_some_and(|found| found.bbox.is_some()));
             let reader = Reader::new(file).expect("a file");

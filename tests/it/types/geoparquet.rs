@@ -466,7 +466,7 @@ fn the_key_tells_nothing_of_encrypted_columns() {
         Encryption::new(key()).with_plaintext_footer(true).with_column_key("geom", key());
     let options = WriteOptions::new().with_geo(GeoOptions::new()).with_encryption(encryption);
     let (report, _) = write(&typed(&values, Edges::Planar, &values), options);
-    let pairs = report.metadata.key_value_metadata.expect("keys");
+    let pairs = report.metadata().expect("a footer").key_value_metadata.expect("keys");
     let column = &GeoMetadata::find(&pairs).expect("a key").expect("a key").columns["geom"];
     assert_eq!((&column.bbox, column.geometry_types.len()), (&None, 0));
 }

@@ -520,7 +520,7 @@ fn any_number_of_threads_writes_the_same_file() {
             writer.write(batch).expect("rows");
         }
         let (report, bytes) = writer.into_inner().expect("a file");
-        assert!(report.row_groups.len() > 25, "{} row groups", report.row_groups.len());
+        assert!(report.row_groups() > 25, "{} row groups", report.row_groups());
         bytes
     };
     let alone = write(1, 1 << 30);

@@ -141,7 +141,8 @@ impl Exam<'_> {
             let trial = TrialFile::write(&tried.rows, &options, 1)?;
             let read = trial.read_time(ROUNDS)?.as_secs_f64();
             let write = trial.write_time.as_secs_f64();
-            let bytes = trial.page_bytes();
+            let columns = trial.columns()?;
+            let bytes = columns.iter().map(|column| column.bytes).sum();
             is_enough = before.is_some_and(|(_, before)| change(before, bytes) > -MIN_LEVEL_GAIN);
             level = Some((family(codec), bytes));
             let score = self.goal.score(
@@ -151,9 +152,8 @@ impl Exam<'_> {
             let rank = |score: f64, bytes: u64| (!self.is_within(tried, bytes), score);
             let is_better = |best: &Best| rank(score, bytes) < rank(best.score, best.bytes);
             if best.as_ref().is_none_or(is_better) {
-                let columns = trial.report.row_groups.iter().flat_map(|group| &group.columns);
                 let mut encodings: Vec<Encoding> = Vec::new();
-                for encoding in columns.flat_map(|column| &column.encodings) {
+                for encoding in columns.iter().flat_map(|column| &column.encodings) {
                     if *encoding != Encoding::Rle && !encodings.contains(encoding) {
                         encodings.push(*encoding);
                     }

@@ -138,7 +138,8 @@ impl Exam<'_> {
             column.with_bloom(BloomOptions::default())
         });
         let Ok(trial) = TrialFile::write(&alone, &bloom, 1) else { return Ok(()) };
-        let chunks = trial.report.metadata.row_groups.iter().flat_map(|group| &group.columns);
+        let metadata = trial.report.metadata()?;
+        let chunks = metadata.row_groups.iter().flat_map(|group| &group.columns);
         let filters = chunks.filter_map(|chunk| chunk.meta_data.as_ref()?.bloom_filter_length);
         let added = filters.map(|len| u64::try_from(len).unwrap_or(0)).sum();
         let added = self.plan.extrapolated(added);

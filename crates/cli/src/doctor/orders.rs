@@ -69,7 +69,7 @@ impl<'e> Exam<'e> {
         }
         // One codec for all, because only the difference is asked for.
         let options = WriteOptions::new().with_compression("zstd:1".parse::<Compression>()?);
-        let before = TrialFile::write(rows, &options, 1)?.page_bytes();
+        let before = TrialFile::write(rows, &options, 1)?.page_bytes()?;
         let mut best: Option<(u64, &Order<'_>)> = None;
         let mut ranges: Option<(u64, &Order<'_>)> = None;
         for order in &orders {
@@ -80,7 +80,7 @@ impl<'e> Exam<'e> {
                 memory_bytes: rows.memory_bytes,
                 batches,
             };
-            let after = TrialFile::write(&sorted, &options, 1)?.page_bytes();
+            let after = TrialFile::write(&sorted, &options, 1)?.page_bytes()?;
             if best.is_none_or(|(least, _)| after < least) {
                 best = Some((after, order));
             }

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, overload
 
 from . import _marq
 from ._crypt import Encryption
@@ -63,20 +63,47 @@ class WriteReport:
 
     rows: int
     bytes: int
-    row_groups: tuple[RowGroupReport, ...]
+    #: Each is decoded anew whenever it is asked for: a file may have a million column chunks.
+    row_groups: Sequence[RowGroupReport]
     #: The shapes that VARIANT columns were shredded into.
     shapes: Mapping[str, str]
 
     @classmethod
-    def _from(cls, of: dict[str, Any]) -> WriteReport:
-        groups = []
-        for group in of["row_groups"]:
-            columns = tuple(
-                ColumnReport(**{**column, "encodings": tuple(column["encodings"])})
-                for column in group["columns"]
-            )
-            groups.append(RowGroupReport(group["rows"], group["offset"], group["bytes"], columns))
-        return cls(of["rows"], of["bytes"], tuple(groups), dict(of["shapes"]))
+    def _from(cls, of: _marq.WriteReport) -> WriteReport:
+        return cls(of.rows, of.bytes, _RowGroups(of), dict(of.shapes))
+
+
+class _RowGroups(Sequence[RowGroupReport]):
+    """The row groups of a report."""
+
+    def __init__(self, of: _marq.WriteReport) -> None:
+        self._of = of
+
+    def __len__(self) -> int:
+        return self._of.row_groups
+
+    @overload
+    def __getitem__(self, at: int) -> RowGroupReport: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[RowGroupReport, ...]: ...
+    def __getitem__(self, at: int | slice) -> RowGroupReport | tuple[RowGroupReport, ...]:
+        if isinstance(at, slice):
+            return tuple(self[i] for i in range(*at.indices(len(self))))
+        group = self._of.row_group(range(len(self))[at])
+        columns = tuple(
+            ColumnReport(**{**column, "encodings": tuple(column["encodings"])})
+            for column in group["columns"]
+        )
+        return RowGroupReport(group["rows"], group["offset"], group["bytes"], columns)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} row groups>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
 
 
 @dataclass(frozen=True)
