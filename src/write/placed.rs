@@ -139,7 +139,7 @@ pub(super) struct OpenRowGroup {
 }
 
 impl OpenRowGroup {
-    /// A row group of so many rows, which begins at `offset` of the file.
+    /// A row group of `rows` rows, which begins at `offset` of the file.
     pub(super) fn new(rows: usize, offset: u64) -> Self {
         let (rows, chunks, columns) = (rows as u64, 0, Vec::new());
         let (indexes, uncompressed, compressed, sorted) = (PlacedIndexes::default(), 0, 0, None);
