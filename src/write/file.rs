@@ -53,6 +53,13 @@ impl FileAssembler {
             + self.open.as_ref().map_or(0, OpenRowGroup::bytes_held)
     }
 
+    /// Bytes that the footer of the row groups so far will have, about.
+    #[cfg_attr(not(all(feature = "object_store", feature = "engine")), allow(dead_code))]
+    pub(crate) fn footer_bytes(&self, layout: &FileLayout) -> usize {
+        let row_groups = self.row_groups.iter().map(PlacedRowGroup::bytes_held);
+        row_groups.sum::<usize>() + layout.footer_bytes()
+    }
+
     /// The encryption of row group `row_group` of this file; `None` if nothing is encrypted.
     ///
     /// # Errors

@@ -262,6 +262,15 @@ impl FileLayout {
         Ok(metadata)
     }
 
+    /// Bytes of the footer of a file without row groups, about.
+    pub(super) fn footer_bytes(&self) -> usize {
+        let pairs = self.key_values.iter().chain(&self.options.key_values);
+        let pairs = pairs.map(|pair| pair.key.len() + pair.value.as_ref().map_or(0, String::len));
+        let leaves = &self.row_groups.leaves;
+        let names = leaves.iter().flat_map(|leaf| leaf.path.names()).map(|name| name.len());
+        leaves.len() * LEAF_BYTES + names.sum::<usize>() + pairs.sum::<usize>() + FOOTER_BYTES
+    }
+
     /// Checks that a batch has the schema.
     pub(crate) fn check(&self, batch: &RecordBatch) -> Result<()> {
         let (ours, theirs) = (&self.row_groups.arrow, batch.schema_ref());
@@ -424,6 +433,11 @@ fn holds_dictionary(data_type: &DataType) -> bool {
         _ => false,
     }
 }
+
+/// More than the schema and the column orders of a footer take for a leaf besides its path, and
+/// more than all other fields take.
+const LEAF_BYTES: usize = 64;
+const FOOTER_BYTES: usize = 256;
 
 /// The part of the memory that is kept to be used again, because the shares of the rows and of what
 /// they become leave more than that over.

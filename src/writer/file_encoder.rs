@@ -235,10 +235,12 @@ impl FileEncoder {
     }
 
     /// Bytes of memory that are held: waiting rows, rows that are being encoded and their estimated
-    /// output, and the metadata and indexes of finished row groups.
+    /// output, the metadata and indexes of finished row groups, and the footer of those.
     #[cfg_attr(not(all(feature = "object_store", feature = "engine")), allow(dead_code))]
     pub(super) fn bytes_held(&self) -> u64 {
-        self.schedule.bytes_held() + self.assembler.metadata_bytes() as u64
+        let footer = self.assembler.footer_bytes(&self.encoder.file);
+        let metadata = self.assembler.metadata_bytes();
+        self.schedule.bytes_held() + (metadata + footer) as u64
     }
 
     /// Memory that metadata and indexes of finished row groups take until the end of the file.

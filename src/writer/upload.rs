@@ -99,7 +99,8 @@ impl AsyncWriter<crate::io::StoreSink> {
 #[cfg(all(feature = "engine", feature = "object_store"))]
 impl AsyncWriter<crate::io::StoreSink> {
     /// Bytes of memory that are held: waiting rows, rows that are being encoded and their estimated
-    /// output, the metadata and indexes of finished row groups, and bytes that are being uploaded.
+    /// output, the metadata and indexes of finished row groups, the footer of those, and bytes that
+    /// are being uploaded.
     pub fn bytes_held(&self) -> u64 {
         self.file.as_ref().map_or(0, FileEncoder::bytes_held) + self.sink.bytes_held()
     }
