@@ -118,12 +118,21 @@ struct Case {
 
 fn main() {
     let file = file();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_time().build().expect("a runtime");
     let cases = [
         Case { name: "3 columns side by side", columns: vec![50, 51, 52], below: None },
         Case { name: "3 columns far apart", columns: vec![10, 50, 90], below: None },
-        Case { name: "3 columns, 1 % of the rows", columns: vec![10, 50, 90], below: Some(KEYS / 100) },
-        Case { name: "50 columns, 1 % of the rows", columns: (50..100).collect(), below: Some(KEYS / 100) },
+        Case {
+            name: "3 columns, 1 % of the rows",
+            columns: vec![10, 50, 90],
+            below: Some(KEYS / 100),
+        },
+        Case {
+            name: "50 columns, 1 % of the rows",
+            columns: (50..100).collect(),
+            below: Some(KEYS / 100),
+        },
         Case { name: "all columns", columns: (0..COLUMNS).collect(), below: None },
     ];
     println!(
@@ -234,7 +243,8 @@ fn file() -> Bytes {
     let mut rng = fastrand::Rng::with_seed(1);
     let mut row_group = || {
         let mut columns = vec![Int64Array::from_iter_values(0..KEYS)];
-        columns.resize_with(COLUMNS, || Int64Array::from_iter_values((0..ROWS).map(|_| rng.i64(..))));
+        columns
+            .resize_with(COLUMNS, || Int64Array::from_iter_values((0..ROWS).map(|_| rng.i64(..))));
         let columns = columns.into_iter().enumerate();
         let columns = columns.map(|(i, column)| (name(i), Arc::new(column) as ArrayRef));
         RecordBatch::try_from_iter(columns).expect("columns of one length")
@@ -244,8 +254,7 @@ fn file() -> Bytes {
         .with_compression(Compression::Uncompressed)
         .with_row_group_rows(ROWS as u64)
         .with_page_rows(500);
-    let mut writer =
-        Writer::new(WriteSink(Vec::new()), first.schema(), options).expect("a writer");
+    let mut writer = Writer::new(WriteSink(Vec::new()), first.schema(), options).expect("a writer");
     writer.write(&first).expect("rows");
     for _ in 1..ROW_GROUPS {
         writer.write(&row_group()).expect("rows");

@@ -61,9 +61,11 @@ fn main() {
     );
     compare(
         "JSON to values, by serde_json with decimals as doubles",
-        || drop(black_box(values_by(&events, |builder, text| {
-            with_serde::append(builder, text).unwrap();
-        }))),
+        || {
+            drop(black_box(values_by(&events, |builder, text| {
+                with_serde::append(builder, text).unwrap();
+            })))
+        },
         || drop(black_box(our_values(&events))),
     );
     let (theirs, ours) = (rival_values(&events), our_values(&events));
@@ -104,7 +106,11 @@ fn main() {
     );
     let shredded = our_write(&ours, given);
     let stored = our_write(&ours, VariantShredding::Stored);
-    println!("| bytes of our files, shredded and as it is | {} | {} | |", shredded.len(), stored.len());
+    println!(
+        "| bytes of our files, shredded and as it is | {} | {} | |",
+        shredded.len(),
+        stored.len()
+    );
     for (path, leaf) in [("user.id", "user"), ("event", "event")] {
         let data_type = if path == "event" { DataType::Utf8 } else { DataType::Int64 };
         compare(
@@ -221,10 +227,7 @@ fn our_values(events: &[String]) -> Vec<RecordBatch> {
     values_by(events, |builder, text| builder.append_json(text).unwrap())
 }
 
-fn values_by(
-    events: &[String],
-    append: impl Fn(&mut VariantBuilder, &str),
-) -> Vec<RecordBatch> {
+fn values_by(events: &[String], append: impl Fn(&mut VariantBuilder, &str)) -> Vec<RecordBatch> {
     let schema = Arc::new(Schema::new(vec![VariantArray::field("v", false)]));
     let mut rows = VariantArrayBuilder::new();
     events
@@ -265,9 +268,8 @@ fn rival_values(events: &[String]) -> Vec<parquet_variant_compute::VariantArray>
 }
 
 fn our_write(batches: &[RecordBatch], shredding: VariantShredding) -> Bytes {
-    let options = WriteOptions::new()
-        .with_compression(Compression::Zstd(1))
-        .with_shredding("v", shredding);
+    let options =
+        WriteOptions::new().with_compression(Compression::Zstd(1)).with_shredding("v", shredding);
     let encoder = RowGroupEncoder::new(batches[0].schema(), options).unwrap();
     let encoder = encoder.with_threads(1).unwrap();
     let mut writer = Writer::over(marquetry::io::WriteSink(Vec::new()), encoder);
@@ -345,11 +347,8 @@ fn rival_batches(
 }
 
 fn rival_path(file: &Bytes, path: &str, leaf: Option<&str>) -> usize {
-    let of_type = if path == "event" {
-        rival_schema::DataType::Utf8
-    } else {
-        rival_schema::DataType::Int64
-    };
+    let of_type =
+        if path == "event" { rival_schema::DataType::Utf8 } else { rival_schema::DataType::Int64 };
     let field = Arc::new(rival_schema::Field::new("part", of_type, true));
     let path = parquet_variant::VariantPath::try_from(path).unwrap();
     let mut rows = 0;

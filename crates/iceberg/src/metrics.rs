@@ -129,11 +129,7 @@ fn keep(
 }
 
 /// A bound as the footer has it, as a value of Iceberg.
-fn datum(
-    bytes: &[u8],
-    wanted: &PrimitiveType,
-    physical: Physical,
-) -> iceberg::Result<Datum> {
+fn datum(bytes: &[u8], wanted: &PrimitiveType, physical: Physical) -> iceberg::Result<Datum> {
     let is_little_endian = matches!(physical, Physical::Int32 | Physical::Int64);
     if matches!(wanted, PrimitiveType::Decimal { .. }) && is_little_endian {
         let reversed: Vec<u8> = bytes.iter().rev().copied().collect();

@@ -69,7 +69,8 @@ async fn a_row_group_that_is_read_in_parts_counts_once() {
         // Parts of an eighth of it.
         limits.memory_bytes = memory;
         let wild = col("wild", &schema).unwrap();
-        let source = MarquetrySource::new(schema.clone()).with_settings(ScanSettings::new().with_limits(limits));
+        let source = MarquetrySource::new(schema.clone())
+            .with_settings(ScanSettings::new().with_limits(limits));
         let mut scan = Scan::over(&path, source, wild);
         scan.learn(100);
         while scan.next().await.is_some() {}
@@ -227,7 +228,8 @@ async fn read_within(path: &Path, schema: &SchemaRef, memory: u64) -> (usize, bo
     let pool = Peak::new();
     let mut limits = Limits::default();
     limits.memory_bytes = memory;
-    let source = MarquetrySource::new(schema.clone()).with_settings(ScanSettings::new().with_limits(limits));
+    let source =
+        MarquetrySource::new(schema.clone()).with_settings(ScanSettings::new().with_limits(limits));
     let source = source.with_memory_pool(pool.clone());
     let mut scan = Scan::over(path, source, col("id", schema).unwrap());
     scan.learn(0);

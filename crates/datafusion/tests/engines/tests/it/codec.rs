@@ -33,7 +33,8 @@ use crate::query;
 async fn limited(folder: &std::path::Path, limits: &Limits) -> (SessionContext, MarquetryTable) {
     let ctx = engines::ours(Default::default());
     let path = folder.join("nation.parquet").display().to_string();
-    let format = MarquetryFormat::new().with_settings(ScanSettings::new().with_limits(limits.clone()));
+    let format =
+        MarquetryFormat::new().with_settings(ScanSettings::new().with_limits(limits.clone()));
     let open = async || {
         let (state, format) = (ctx.state(), format.clone());
         MarquetryTable::open_partitioned(&state, [&path], [], format).await.unwrap()
@@ -109,7 +110,8 @@ async fn limits_go_with_a_scan_to_a_worker() {
     codec.try_encode_table_provider(&name, Arc::new(table), &mut bytes).unwrap();
     let back = codec.try_decode_table_provider(&bytes, &name, schema, &worker.task_ctx()).unwrap();
     assert!(format!("{back:?}").contains(&format!("{limits:?}")), "{back:?}");
-    let factory = MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_limits(limits.clone()));
+    let factory = MarquetryFormatFactory::new()
+        .with_settings(ScanSettings::new().with_limits(limits.clone()));
     let mut bytes = Vec::new();
     codec.try_encode_file_format(&mut bytes, Arc::new(factory)).unwrap();
     let back = codec.try_decode_file_format(&bytes, &worker.task_ctx()).unwrap();
@@ -294,7 +296,8 @@ async fn what_is_not_ours_goes_through_the_codec_of_the_engine() {
     assert!(through(Arc::new(of_engine)).is::<MemTable>());
     assert!(through(Arc::new(table)).is::<MarquetryTable>());
     let mut bytes = Vec::new();
-    let factory = MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_pushdown(false));
+    let factory =
+        MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_pushdown(false));
     codec.try_encode_file_format(&mut bytes, Arc::new(factory)).unwrap();
     let back = codec.try_decode_file_format(&bytes, &task).unwrap();
     assert!(format!("{back:?}").contains("pushdown: false"), "{back:?}");

@@ -140,7 +140,8 @@ async fn without_row_filters_pages_and_bloom_filters_still_prune() {
     use marquetry_datafusion::{MarquetryFormatFactory, ScanSettings};
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair::new(1);
-    let factory = MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_pushdown(false));
+    let factory =
+        MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_pushdown(false));
     marquetry_datafusion::install!(&pair.ours, factory).unwrap();
     table(&pair, folder.path()).await;
     let sql = "select wild from t where id >= 48000 and id < 54000";

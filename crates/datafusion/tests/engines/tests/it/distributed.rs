@@ -76,7 +76,8 @@ async fn a_scan_that_cannot_travel_whole_is_refused() {
     let schema = datafusion::catalog::TableProvider::schema(&table);
     let file = PartitionedFile::from_path(path).unwrap();
     let encode = |file: PartitionedFile, own_adapter: bool, portable: bool| {
-        let source = MarquetrySource::new(schema.clone()).with_settings(ScanSettings::new().with_portable_plans(portable));
+        let source = MarquetrySource::new(schema.clone())
+            .with_settings(ScanSettings::new().with_portable_plans(portable));
         let url = ObjectStoreUrl::local_filesystem();
         let mut config = FileScanConfigBuilder::new(url, Arc::new(source)).with_file(file);
         if own_adapter {
@@ -128,7 +129,8 @@ async fn portable_plans_stay_portable_in_logical_plans() {
     write_tpch(folder.path(), 0.001);
     let ctx = engines::ours(SessionConfig::new());
     let path = folder.path().join("nation.parquet").display().to_string();
-    let format = MarquetryFormat::new().with_settings(ScanSettings::new().with_portable_plans(true));
+    let format =
+        MarquetryFormat::new().with_settings(ScanSettings::new().with_portable_plans(true));
     let table = MarquetryTable::open_partitioned(&ctx.state(), [path], [], format).await.unwrap();
     ctx.register_table("nation", Arc::new(table)).unwrap();
     let plan = ctx.sql("select n_name from nation").await.unwrap();
@@ -152,7 +154,8 @@ async fn a_worker_without_the_codec_says_so_or_reads_it_as_its_own() {
     assert!(error.to_string().contains("codec"), "{error}");
     // With portable plans, every worker understands them.
     let portable = engines::stock(SessionConfig::new().with_target_partitions(1));
-    let factory = MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_portable_plans(true));
+    let factory =
+        MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_portable_plans(true));
     marquetry_datafusion::install!(&portable, factory).unwrap();
     tables(&portable, folder.path()).await;
     let plan = crate::plan(&portable, sql).await;
@@ -261,7 +264,8 @@ async fn what_workers_without_the_codec_answer_and_with_portable_plans_they_give
     // An error of the engine, before any codec of ours is asked: README explains it.
     assert!(error.to_string().contains("Can't find required codec in codec list"), "{error}");
     let session = cluster(workers);
-    let factory = MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_portable_plans(true));
+    let factory =
+        MarquetryFormatFactory::new().with_settings(ScanSettings::new().with_portable_plans(true));
     marquetry_datafusion::install!(&session, factory).unwrap();
     tables(&session, folder.path()).await;
     let alone = engines::stock(SessionConfig::new().with_target_partitions(1));

@@ -118,7 +118,9 @@ async fn case(seed: u64) -> usize {
     };
     let mut limits = Limits::default();
     limits.memory_bytes = rng.choice([4 << 30, 2 << 20]).unwrap();
-    let source = MarquetrySource::new(schema).with_settings(ScanSettings::new().with_limits(limits)).with_filter(filter);
+    let source = MarquetrySource::new(schema)
+        .with_settings(ScanSettings::new().with_limits(limits))
+        .with_filter(filter);
     let listed = PartitionedFile::new(name, file.len() as u64);
     let config = FileScanConfigBuilder::new(url, Arc::new(source)).with_file(listed).build();
     let plan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(config);

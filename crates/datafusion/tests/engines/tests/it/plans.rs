@@ -316,7 +316,10 @@ async fn limits_hold_for_the_files_of_a_table() {
     write(&path, table(1000), 500);
     let open = async |limits: Limits| {
         let ctx = SessionContext::new();
-        let (state, format) = (ctx.state(), MarquetryFormat::new().with_settings(ScanSettings::new().with_limits(limits)));
+        let (state, format) = (
+            ctx.state(),
+            MarquetryFormat::new().with_settings(ScanSettings::new().with_limits(limits)),
+        );
         let table = MarquetryTable::open_partitioned(&state, [path.to_str().unwrap()], [], format);
         ctx.register_table("t", Arc::new(table.await?))?;
         ctx.sql("select sum(id) from t").await?.collect().await
