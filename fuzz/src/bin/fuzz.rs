@@ -2,17 +2,11 @@
 
 #![no_main]
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use marquetry_fuzz::targets::{Target, find};
+use marquetry_fuzz::targets::{Target, chosen};
 
-static TARGET: OnceLock<&Target> = OnceLock::new();
+static TARGET: LazyLock<&Target> = LazyLock::new(chosen);
 
-fuzz_target!(|data: &[u8]| {
-    let target = TARGET.get_or_init(|| {
-        let name = std::env::var("MARQUETRY_TARGET").expect("MARQUETRY_TARGET names a target");
-        find(&name).unwrap_or_else(|| panic!("there is no target {name}"))
-    });
-    (target.run)(data);
-});
+fuzz_target!(|data: &[u8]| (TARGET.run)(data));

@@ -68,6 +68,16 @@ pub fn find(name: &str) -> Option<&'static Target> {
     ALL.iter().find(|target| target.name == name)
 }
 
+/// The target that `MARQUETRY_TARGET` names.
+///
+/// # Panics
+/// If it names none.
+#[must_use]
+pub fn chosen() -> &'static Target {
+    let name = std::env::var("MARQUETRY_TARGET").expect("MARQUETRY_TARGET names a target");
+    find(&name).unwrap_or_else(|| panic!("there is no target {name}"))
+}
+
 /// Runs the seeds and mutants of them: `MARQUETRY_CASES` is how many, `MARQUETRY_SEED` which.
 #[cfg(test)]
 fn test(target: &Target) {
