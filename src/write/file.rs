@@ -166,10 +166,10 @@ impl FileAssembler {
             memory::extend(out, std::mem::take(&mut indexes.blooms))?;
         }
         for indexes in &mut self.indexes {
-            memory::push(out, std::mem::take(&mut indexes.column_indexes).into())?;
+            memory::push(out, std::mem::take(&mut indexes.column_indexes))?;
         }
         for indexes in std::mem::take(&mut self.indexes) {
-            memory::push(out, indexes.offset_indexes.into())?;
+            memory::push(out, indexes.offset_indexes)?;
         }
         Ok(offsets)
     }

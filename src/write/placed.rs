@@ -28,12 +28,11 @@ pub(super) struct PlacedRowGroup {
 }
 
 /// The bloom filters and the page index of a row group, encrypted if they are to be.
-#[derive(Default)]
 pub(super) struct PlacedIndexes {
     pub(super) blooms: Vec<Bytes>,
-    pub(super) column_indexes: Vec<u8>,
-    pub(super) offset_indexes: Vec<u8>,
     pub(super) bloom_bytes: u64,
+    pub(super) column_indexes: Bytes,
+    pub(super) offset_indexes: Bytes,
 }
 
 /// Where the filters and the indexes of a row group begin in the file.
@@ -95,6 +94,22 @@ impl PlacedRowGroup {
 }
 
 impl PlacedIndexes {
+    /// Bytes of memory held, about.
+    pub(super) fn bytes_held(&self) -> usize {
+        held(&self.blooms, self.column_indexes.len() + self.offset_indexes.len())
+    }
+}
+
+/// Those of the chunks that have a place.
+#[derive(Default)]
+struct OpenIndexes {
+    blooms: Vec<Bytes>,
+    bloom_bytes: u64,
+    column_indexes: Vec<u8>,
+    offset_indexes: Vec<u8>,
+}
+
+impl OpenIndexes {
     /// Takes those of a chunk whose pages have their place.
     fn take(
         &mut self,
@@ -116,10 +131,16 @@ impl PlacedIndexes {
         IndexWriter::new(0, &mut self.offset_indexes).offset_index(chunk, &index, encryptor)
     }
 
+    fn end(self) -> Result<PlacedIndexes> {
+        let Self { blooms, bloom_bytes, column_indexes, offset_indexes } = self;
+        let column_indexes = memory::frozen(column_indexes)?;
+        let offset_indexes = memory::frozen(offset_indexes)?;
+        Ok(PlacedIndexes { blooms, bloom_bytes, column_indexes, offset_indexes })
+    }
+
     /// Bytes of memory held, about.
-    pub(super) fn bytes_held(&self) -> usize {
-        let blooms: usize = self.blooms.iter().map(|bloom| size_of::<Bytes>() + bloom.len()).sum();
-        size_of::<Self>() + blooms + self.column_indexes.len() + self.offset_indexes.len()
+    fn bytes_held(&self) -> usize {
+        held(&self.blooms, self.column_indexes.capacity() + self.offset_indexes.capacity())
     }
 }
 
@@ -131,7 +152,7 @@ pub(super) struct OpenRowGroup {
     chunks: usize,
     /// Their ColumnChunks, one after the other.
     columns: Vec<u8>,
-    indexes: PlacedIndexes,
+    indexes: OpenIndexes,
     uncompressed: i64,
     compressed: i64,
     /// The first column whose values are in order.
@@ -142,7 +163,7 @@ impl OpenRowGroup {
     /// A row group of `rows` rows, which begins at `offset` of the file.
     pub(super) fn new(rows: usize, offset: u64) -> Self {
         let (rows, chunks, columns) = (rows as u64, 0, Vec::new());
-        let (indexes, uncompressed, compressed, sorted) = (PlacedIndexes::default(), 0, 0, None);
+        let (indexes, uncompressed, compressed, sorted) = (OpenIndexes::default(), 0, 0, None);
         Self { rows, offset, chunks, columns, indexes, uncompressed, compressed, sorted }
     }
 
@@ -153,7 +174,7 @@ impl OpenRowGroup {
 
     /// Bytes of memory held, about.
     pub(super) fn bytes_held(&self) -> usize {
-        self.columns.len() + self.indexes.bytes_held()
+        self.columns.capacity() + self.indexes.bytes_held()
     }
 
     /// Notes the next chunk, whose first byte is at `at` of the file, and returns its bytes.
@@ -210,8 +231,14 @@ impl OpenRowGroup {
         row_group.write_with(self.chunks, &self.columns, &mut metadata)?;
         let bytes = u64::try_from(self.compressed).unwrap_or_default();
         let (rows, offset, metadata) = (self.rows, self.offset, memory::frozen(metadata)?);
-        Ok((PlacedRowGroup { rows, offset, bytes, metadata }, self.indexes))
+        Ok((PlacedRowGroup { rows, offset, bytes, metadata }, self.indexes.end()?))
     }
+}
+
+/// Bytes of memory that these filters and a page index of `page_index` bytes take.
+fn held(blooms: &[Bytes], page_index: usize) -> usize {
+    let blooms: usize = blooms.iter().map(|bloom| size_of::<Bytes>() + bloom.len()).sum();
+    size_of::<PlacedIndexes>() + blooms + page_index
 }
 
 /// More than a RowGroup takes without its columns, if it states a sort order of few columns.
