@@ -255,7 +255,7 @@ impl LeafReader {
     }
 
     /// Decodes or skips rows.
-    fn go(&mut self, rows: usize, output: &mut RowOutput) -> Result<(), Stop> {
+    pub(super) fn go(&mut self, rows: usize, output: &mut RowOutput) -> Result<(), Stop> {
         if self.cursor.max_rep == 0 {
             self.decode_flat(rows, output)?;
         } else {

@@ -1,5 +1,5 @@
 //! Decodes selected rows: a block of rows is decoded, and the wanted ones are moved together while
-//! the block is in the L1 cache.
+//! the block is in the L1 cache. Long runs of wanted rows are decoded as if there were no selection.
 //!
 //! Used where a filter or a selection leaves rows that lie so close that skipping between them
 //! costs more than decoding them, and only outside lists, where a row is a slot. Longer gaps are
@@ -10,7 +10,7 @@ use std::ops::Range;
 use arrow_buffer::BooleanBuffer;
 
 use super::reader::{LeafReader, too_few_rows};
-use super::rows::DecodedRows;
+use super::rows::{DecodedRows, RowOutput};
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::levels::{LevelDecoder, Validity, leaf_validity};
@@ -22,6 +22,16 @@ const BLOCK: usize = 2048;
 
 /// Minimum unwanted rows in a row that are skipped, because decoding fewer costs less.
 const GAP: usize = 256;
+
+/// Minimum wanted rows in a row that are decoded as if there were no selection.
+const WHOLE: usize = 256;
+
+/// Consecutive rows that are decoded in one way.
+struct Stretch {
+    rows: Range<usize>,
+    /// Whether all of them are wanted.
+    whole: bool,
+}
 
 impl LeafReader {
     /// Decodes the rows whose bits are set. Bit `range.start` of `keep` is that of row `row`. The
@@ -50,35 +60,42 @@ impl LeafReader {
         let Range { start, end } = range;
         let mut wanted = Bitmap::default();
         wanted.append_bits(keep.values(), keep.offset() + start, end.saturating_sub(start));
-        let mut kept = self.take_rows();
-        let decoded = self.decode_runs(row, &wanted, &mut kept);
-        self.rows = kept;
+        let mut output = RowOutput::Append(self.take_rows());
+        let decoded = self.decode_stretches(row, &wanted, &mut output);
+        if let RowOutput::Append(kept) = output {
+            self.rows = kept;
+        }
         decoded?;
         Ok(self.ends_with_page()?)
     }
 
     /// Decodes the wanted rows from the next row on.
-    fn decode_runs(
+    fn decode_stretches(
         &mut self,
         row: u64,
         wanted: &Bitmap,
-        kept: &mut DecodedRows,
+        output: &mut RowOutput,
     ) -> Result<(), Stop> {
         let mut selection = Bitmap::default();
-        for run in wanted_runs(wanted) {
+        for Stretch { rows, whole } in stretches(wanted) {
             // Some of the rows are decoded if it stopped in between.
-            let mut at = run.start.max(saturated(self.next_row.saturating_sub(row)));
-            if at < run.end {
+            let mut at = rows.start.max(saturated(self.next_row.saturating_sub(row)));
+            if at < rows.end {
                 self.seek(row + at as u64)?;
             }
-            while at < run.end {
+            while at < rows.end {
                 let Some(page) = self.cursor.open()? else {
-                    return Err(too_few_rows(at, run.end).into());
+                    return Err(too_few_rows(at, rows.end).into());
                 };
-                let n = (run.end - at).min(page.slots_left).min(BLOCK);
-                selection.clear();
-                selection.append_range(wanted, at..at + n);
-                self.select(n, &selection, kept)?;
+                let mut n = (rows.end - at).min(page.slots_left);
+                if whole {
+                    self.go(n, output)?;
+                } else if let Some(kept) = output.rows() {
+                    n = n.min(BLOCK);
+                    selection.clear();
+                    selection.append_range(wanted, at..at + n);
+                    self.select(n, &selection, kept)?;
+                }
                 at += n;
             }
         }
@@ -147,22 +164,42 @@ impl LeafReader {
     }
 }
 
-/// Ranges that hold all set bits, with at least [`GAP`] unset bits between two of them.
-fn wanted_runs(wanted: &Bitmap) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for at in (0..wanted.len()).step_by(64) {
-        let word = wanted.word_at(at);
+/// Stretches that hold all set bits: long runs of them, and what lies between.
+fn stretches(wanted: &Bitmap) -> Vec<Stretch> {
+    let mut out = Vec::new();
+    let (mut at, mut before) = (0, 0);
+    while at < wanted.len() {
+        let start = at;
+        while at + 64 <= wanted.len() && wanted.word_at(at) == u64::MAX {
+            at += 64;
+        }
+        if at - start >= WHOLE {
+            between(wanted, before..start, &mut out);
+            out.push(Stretch { rows: start..at, whole: true });
+            before = at;
+        }
+        at += 64;
+    }
+    between(wanted, before..wanted.len(), &mut out);
+    out
+}
+
+/// Appends stretches that hold all set bits of `range`, with at least [`GAP`] unset bits between
+/// two of them.
+fn between(wanted: &Bitmap, range: Range<usize>, out: &mut Vec<Stretch>) {
+    let first = out.len();
+    for at in range.clone().step_by(64) {
+        let word = wanted.word_at(at) & (u64::MAX >> (64 - (range.end - at).min(64)));
         if word == 0 {
             continue;
         }
         let start = at + word.trailing_zeros() as usize;
         let end = at + 64 - word.leading_zeros() as usize;
-        match runs.last_mut() {
-            Some(last) if start - last.end < GAP => last.end = end,
-            _ => runs.push(start..end),
+        match out[first..].last_mut() {
+            Some(last) if start - last.rows.end < GAP => last.rows.end = end,
+            _ => out.push(Stretch { rows: start..end, whole: false }),
         }
     }
-    runs
 }
 
 #[cfg(test)]
@@ -170,20 +207,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_hold_every_set_bit_and_begin_and_end_with_one() {
+    fn stretches_hold_every_set_bit_and_begin_and_end_with_one() {
         let seed = 2;
         let mut rng = fastrand::Rng::with_seed(seed);
+        let mut seen = [0; 2];
         for _ in 0..300 {
             let mut bits = Bitmap::default();
-            for _ in 0..rng.usize(0..8) {
+            for _ in 0..rng.usize(0..12) {
                 let max = [3, 70, 900][rng.usize(0..3)];
                 bits.append_run(rng.bool(), rng.usize(1..max));
             }
-            let found = wanted_runs(&bits);
-            let inside = |i: &usize| found.iter().any(|run| run.contains(i));
+            let found = stretches(&bits);
+            let inside = |i: &usize| found.iter().any(|one| one.rows.contains(i));
             assert!((0..bits.len()).filter(|i| bits.get(*i)).all(|i| inside(&i)), "seed {seed}");
-            assert!(found.iter().all(|one| bits.get(one.start) && bits.get(one.end - 1)));
-            assert!(found.windows(2).all(|two| two[1].start - two[0].end >= GAP));
+            for Stretch { rows, whole } in &found {
+                seen[usize::from(*whole)] += 1;
+                assert!(bits.get(rows.start) && bits.get(rows.end - 1), "seed {seed}");
+                let full = bits.count_ones(rows.clone()) == rows.len();
+                assert!(!whole || full && rows.len() >= WHOLE, "seed {seed}");
+            }
+            for two in found.windows(2) {
+                let gap = two[1].rows.start.checked_sub(two[0].rows.end).expect("ascending");
+                assert!(gap >= GAP || two[0].whole || two[1].whole, "seed {seed}");
+            }
         }
+        assert!(seen.iter().all(|n| *n > 100), "{seen:?} of {seed}");
     }
 }
