@@ -1,12 +1,13 @@
 //! Fuzz targets: functions of bytes that panic where the library does what it must not.
 //!
-//! Each runs under libFuzzer with AddressSanitizer (`./run`), and for a moment in `cargo test`, on
-//! mutants of the seeds.
+//! Each is a test: `./run` runs it under a fuzzing engine with AddressSanitizer, and `cargo test` for
+//! a moment, on mutants of its seeds.
 
 use marquetry_testkit::heap;
 
 pub mod input;
-pub mod mutate;
+#[cfg(all(test, not(fuzzing)))]
+mod mutate;
 pub mod seeds;
 pub mod targets;
 

@@ -1,46 +1,68 @@
-//! Random changes of bytes, for runs without a fuzzing engine.
+//! Random changes of bytes, for tests without a fuzzing engine.
 
-use fastrand::Rng;
+use std::fmt;
+
+use bolero::{Driver, ValueGenerator};
 
 /// Bytes of a mutant, at most.
 const MAX_LEN: usize = 1 << 16;
 
-/// A mutant of one of the seeds.
-#[must_use]
-pub fn mutant(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
-    let mut out = seeds[rng.usize(..seeds.len())].clone();
-    for _ in 0..[0, 1, 1, 2, 4, 8][rng.usize(..6)] {
-        let other = &seeds[rng.usize(..seeds.len())];
-        change(&mut out, other, rng);
+/// Generates mutants of these seeds.
+pub(crate) struct Mutants(pub(crate) Vec<Vec<u8>>);
+
+/// A seed after some changes. It is printed as a byte string of Rust.
+pub(crate) struct Mutant(pub(crate) Vec<u8>);
+
+impl fmt::Debug for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b\"{}\"", self.0.escape_ascii())
     }
-    out.truncate(MAX_LEN);
-    out
 }
 
-fn change(out: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
-    if out.is_empty() {
-        out.push(rng.u8(..));
-        return;
+impl ValueGenerator for Mutants {
+    type Output = Mutant;
+
+    fn generate<D: Driver>(&self, driver: &mut D) -> Option<Mutant> {
+        let Self(seeds) = self;
+        let mut out = seeds[(0..seeds.len()).generate(driver)?].clone();
+        for _ in 0..[0, 1, 1, 2, 4, 8][(0..6).generate(driver)?] {
+            let other = &seeds[(0..seeds.len()).generate(driver)?];
+            change(&mut out, other, driver)?;
+        }
+        out.truncate(MAX_LEN);
+        Some(Mutant(out))
     }
-    let at = rng.usize(..out.len());
-    let few = rng.usize(1..=16).min(out.len() - at);
-    match rng.u8(..8) {
-        0 => out[at] ^= 1 << rng.u8(..8),
-        1 => out[at] = [0, 1, 0x7F, 0x80, 0xFF, 16][rng.usize(..6)],
-        2 => out[at] = out[at].wrapping_add(rng.u8(..)),
+}
+
+fn change<D: Driver>(out: &mut Vec<u8>, other: &[u8], driver: &mut D) -> Option<()> {
+    if out.is_empty() {
+        out.push((0..=u8::MAX).generate(driver)?);
+        return Some(());
+    }
+    let at = (0..out.len()).generate(driver)?;
+    let few = (1..=16).generate(driver)?.min(out.len() - at);
+    match (0..8).generate(driver)? {
+        0 => out[at] ^= 1 << (0..8).generate(driver)?,
+        1 => out[at] = [0, 1, 0x7F, 0x80, 0xFF, 16][(0..6).generate(driver)?],
+        2 => out[at] = out[at].wrapping_add((0..=u8::MAX).generate(driver)?),
         3 => drop(out.drain(at..at + few)),
         4 => {
             let copy = out[at..at + few].to_vec();
-            let to = rng.usize(..=out.len());
+            let to = (0..=out.len()).generate(driver)?;
             out.splice(to..to, copy);
         }
-        5 => out[at..at + few].fill_with(|| rng.u8(..)),
+        5 => {
+            for byte in &mut out[at..at + few] {
+                *byte = (0..=u8::MAX).generate(driver)?;
+            }
+        }
         6 if !other.is_empty() => {
-            let from = rng.usize(..other.len());
-            let len = rng.usize(1..=64).min(other.len() - from);
+            let from = (0..other.len()).generate(driver)?;
+            let len = (1..=64).generate(driver)?.min(other.len() - from);
             let end = out.len().min(at + len);
             out.splice(at..end, other[from..from + len].iter().copied());
         }
         _ => out.truncate(at + 1),
     }
+    Some(())
 }

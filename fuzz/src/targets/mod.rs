@@ -22,44 +22,30 @@ pub struct Target {
     pub run: fn(&[u8]),
     /// Inputs to begin with.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Inputs of the test, by default: about a second's.
-    pub cases: u64,
 }
 
 macro_rules! targets {
-    ($($name:ident $cases:literal,)*) => {
+    ($($name:ident,)*) => {
         /// All targets.
         pub const ALL: &[Target] = &[$(Target {
             name: stringify!($name),
             run: $name::run,
             seeds: $name::seeds,
-            cases: $cases,
         }),*];
 
         #[cfg(test)]
         mod tests {
             $(#[test]
             fn $name() {
-                super::test(super::find(stringify!($name)).expect("a target"));
+                super::test(bolero::check!(), super::find(stringify!($name)).expect("a target"));
             })*
         }
     };
 }
 
 targets!(
-    crypt 400,
-    encoding 400,
-    every_way 30,
-    file 300,
-    footer 4000,
-    geo 20_000,
-    inspect 200,
-    page 1500,
-    rewrite 150,
-    roundtrip 60,
-    select 150,
-    snappy 4000,
-    variant 6000,
+    crypt, encoding, every_way, file, footer, geo, inspect, page, rewrite, roundtrip, select,
+    snappy, variant,
 );
 
 /// The target of a name.
@@ -68,37 +54,31 @@ pub fn find(name: &str) -> Option<&'static Target> {
     ALL.iter().find(|target| target.name == name)
 }
 
-/// The target that `MARQUETRY_TARGET` names.
-///
-/// # Panics
-/// If it names none.
-#[must_use]
-pub fn chosen() -> &'static Target {
-    let name = std::env::var("MARQUETRY_TARGET").expect("MARQUETRY_TARGET names a target");
-    find(&name).unwrap_or_else(|| panic!("there is no target {name}"))
-}
-
-/// Runs the seeds and mutants of them: `MARQUETRY_CASES` is how many, `MARQUETRY_SEED` which.
+/// An engine gives the inputs, or they are the seeds and mutants of them.
 #[cfg(test)]
-fn test(target: &Target) {
-    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+type Engine =
+    bolero::TestTarget<bolero::ByteSliceGenerator, bolero::DefaultEngine, bolero::BorrowedInput>;
+
+#[cfg(test)]
+fn test(engine: Engine, target: &Target) {
     use std::sync::{Mutex, PoisonError};
 
     /// The heap is counted of one target at a time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let cases: u64 = number("MARQUETRY_CASES").unwrap_or(target.cases);
-    let seed = number("MARQUETRY_SEED").unwrap_or_else(|| fastrand::u64(..));
-    let seeds = (target.seeds)();
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let mutants = (0..cases).map(|_| crate::mutate::mutant(&seeds, &mut rng));
-    for (i, input) in seeds.iter().cloned().chain(mutants).enumerate() {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (target.run)(&input))) {
-            let path = std::env::temp_dir().join(format!("marquetry-fuzz-{}-{seed}", target.name));
-            std::fs::write(&path, &input).expect("a scratch file");
-            println!("MARQUETRY_SEED={seed}, input {i}: {}", path.display());
-            resume_unwind(panic);
+    #[cfg(fuzzing)]
+    engine.for_each(|input: &[u8]| (target.run)(input));
+    #[cfg(not(fuzzing))]
+    {
+        use crate::mutate::{Mutant, Mutants};
+
+        let seeds = (target.seeds)();
+        for (i, seed) in seeds.iter().enumerate() {
+            println!("seed {i}");
+            (target.run)(seed);
         }
+        // For a second, if the environment does not state another time.
+        let engine = engine.with_generator(Mutants(seeds));
+        engine.for_each(|Mutant(input): &Mutant| (target.run)(input));
     }
 }
