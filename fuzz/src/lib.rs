@@ -1,7 +1,7 @@
 //! Fuzz targets: functions of bytes that panic where the library does what it must not.
 //!
-//! Each is a test: `./run` runs it under a fuzzing engine with AddressSanitizer, and `cargo test` for
-//! a moment, on mutants of its seeds.
+//! Each is a test: `./run` runs it under a fuzzing engine with AddressSanitizer, and `cargo test`
+//! for a second, on mutants of its seeds.
 
 use marquetry_testkit::heap;
 

@@ -1,5 +1,6 @@
 //! Decodes selected rows: a block of rows is decoded, and the wanted ones are moved together while
-//! the block is in the L1 cache. Long runs of wanted rows are decoded as if there were no selection.
+//! the block is in the L1 cache. Long runs of wanted rows are decoded as if there were no
+//! selection.
 //!
 //! Used where a filter or a selection leaves rows that lie so close that skipping between them
 //! costs more than decoding them, and only outside lists, where a row is a slot. Longer gaps are
