@@ -99,6 +99,34 @@ fn selected_rows_are_those_of_a_full_read() {
     });
 }
 
+/// Runs of selected rows, so long that they are decoded whole, and the rows between.
+#[test]
+fn almost_all_rows_are_those_of_a_full_read() {
+    every_case(150, |seed| {
+        let case = case(seed);
+        let rng = &mut Rng::with_seed(seed);
+        let few = arrow_select::concat::concat_batches(&case.schema, &case.batches).expect("rows");
+        if few.num_rows() == 0 {
+            return;
+        }
+        let n = rng.usize(600..5_000);
+        let rows = UInt64Array::from_iter_values((0..n).map(|_| rng.u64(0..few.num_rows() as u64)));
+        let rows = arrow_select::take::take_record_batch(&few, &rows).expect("more rows");
+        let file = write(&rows, case.options.clone().with_page_rows(rng.usize(300..4_000)));
+        let reader = Reader::new(file).expect("a file").threads(1);
+        let all = columns(&case.schema, &read_with(reader.clone()).expect("rows"));
+        let one_in = [150, 400, 1_500][rng.usize(0..3)];
+        let flags: Vec<bool> = (0..n).map(|_| rng.usize(0..one_in) > 0).collect();
+        let wanted: Vec<usize> = (0..n).filter(|&i| flags[i]).collect();
+        let reader = reader.select(RowSelection::from_bits(flags.into())).expect("of as many rows");
+        let reader = reader.batch_rows(rng.usize(300..=5_000));
+        let reader = with_threads(rng, reader);
+        let reader = with_index_use(rng, reader);
+        let found = read_with(reader).unwrap_or_else(|e| panic!("{e}: {}", case.name));
+        assert!(columns(&case.schema, &found) == only(&all, &wanted), "{}", case.name);
+    });
+}
+
 #[test]
 fn rows_are_taken_in_any_order() {
     every_case(1000, |seed| {
