@@ -1,7 +1,7 @@
 //! Fuzz targets: functions of bytes that panic where the library does what it must not.
 //!
 //! Each is a test: `./run` runs it under a fuzzing engine with AddressSanitizer, and `cargo test`
-//! for a second, on mutants of its seeds.
+//! on its seeds and, for a second, on mutants of them.
 
 use marquetry_testkit::heap;
 

@@ -100,7 +100,7 @@ impl PlacedIndexes {
     }
 }
 
-/// Those of the chunks that have a place.
+/// The filters and the page index of the chunks that have a place.
 #[derive(Default)]
 struct OpenIndexes {
     blooms: Vec<Bytes>,
@@ -235,7 +235,7 @@ impl OpenRowGroup {
     }
 }
 
-/// Bytes of memory that these filters and a page index of `page_index` bytes take.
+/// Bytes of memory, about, that these filters and a page index of `page_index` bytes take.
 fn held(blooms: &[Bytes], page_index: usize) -> usize {
     let blooms: usize = blooms.iter().map(|bloom| size_of::<Bytes>() + bloom.len()).sum();
     size_of::<PlacedIndexes>() + blooms + page_index

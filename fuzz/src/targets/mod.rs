@@ -77,6 +77,7 @@ fn test(engine: Engine, target: &Target) {
             println!("seed {i}");
             (target.run)(seed);
         }
+        println!("mutants");
         // For a second, if the environment does not state another time.
         let engine = engine.with_generator(Mutants(seeds));
         engine.for_each(|Mutant(input): &Mutant| (target.run)(input));

@@ -21,17 +21,18 @@ use crate::simd::bitmap::Bitmap;
 /// Rows decoded at a time.
 const BLOCK: usize = 2048;
 
-/// Minimum unwanted rows in a row that are skipped, because decoding fewer costs less.
+/// Minimum consecutive unwanted rows that are skipped, because decoding fewer costs less.
 const GAP: usize = 256;
 
-/// Minimum wanted rows in a row that are decoded as if there were no selection.
+/// Minimum consecutive wanted rows that are decoded as if there were no selection, because that is
+/// faster than moving them. They count in words of 64.
 const WHOLE: usize = 256;
 
 /// Consecutive rows that are decoded in one way.
-struct Stretch {
+struct RowRun {
     rows: Range<usize>,
     /// Whether all of them are wanted.
-    whole: bool,
+    all_wanted: bool,
 }
 
 impl LeafReader {
@@ -62,7 +63,7 @@ impl LeafReader {
         let mut wanted = Bitmap::default();
         wanted.append_bits(keep.values(), keep.offset() + start, end.saturating_sub(start));
         let mut output = RowOutput::Append(self.take_rows());
-        let decoded = self.decode_stretches(row, &wanted, &mut output);
+        let decoded = self.decode_runs(row, &wanted, &mut output);
         if let RowOutput::Append(kept) = output {
             self.rows = kept;
         }
@@ -71,14 +72,14 @@ impl LeafReader {
     }
 
     /// Decodes the wanted rows from the next row on.
-    fn decode_stretches(
+    fn decode_runs(
         &mut self,
         row: u64,
         wanted: &Bitmap,
         output: &mut RowOutput,
     ) -> Result<(), Stop> {
         let mut selection = Bitmap::default();
-        for Stretch { rows, whole } in stretches(wanted) {
+        for RowRun { rows, all_wanted } in row_runs(wanted) {
             // Some of the rows are decoded if it stopped in between.
             let mut at = rows.start.max(saturated(self.next_row.saturating_sub(row)));
             if at < rows.end {
@@ -89,13 +90,14 @@ impl LeafReader {
                     return Err(too_few_rows(at, rows.end).into());
                 };
                 let mut n = (rows.end - at).min(page.slots_left);
-                if whole {
-                    self.go(n, output)?;
-                } else if let Some(kept) = output.rows() {
-                    n = n.min(BLOCK);
-                    selection.clear();
-                    selection.append_range(wanted, at..at + n);
-                    self.select(n, &selection, kept)?;
+                match output.rows() {
+                    Some(kept) if !all_wanted => {
+                        n = n.min(BLOCK);
+                        selection.clear();
+                        selection.append_range(wanted, at..at + n);
+                        self.select(n, &selection, kept)?;
+                    }
+                    _ => self.go(n, output)?,
                 }
                 at += n;
             }
@@ -165,8 +167,8 @@ impl LeafReader {
     }
 }
 
-/// Stretches that hold all set bits: long runs of them, and what lies between.
-fn stretches(wanted: &Bitmap) -> Vec<Stretch> {
+/// Runs that hold all set bits: those of nothing else that are long, and mixed ones for the rest.
+fn row_runs(wanted: &Bitmap) -> Vec<RowRun> {
     let mut out = Vec::new();
     let (mut at, mut before) = (0, 0);
     while at < wanted.len() {
@@ -175,19 +177,19 @@ fn stretches(wanted: &Bitmap) -> Vec<Stretch> {
             at += 64;
         }
         if at - start >= WHOLE {
-            between(wanted, before..start, &mut out);
-            out.push(Stretch { rows: start..at, whole: true });
+            push_mixed(wanted, before..start, &mut out);
+            out.push(RowRun { rows: start..at, all_wanted: true });
             before = at;
         }
         at += 64;
     }
-    between(wanted, before..wanted.len(), &mut out);
+    push_mixed(wanted, before..wanted.len(), &mut out);
     out
 }
 
-/// Appends stretches that hold all set bits of `range`, with at least [`GAP`] unset bits between
-/// two of them.
-fn between(wanted: &Bitmap, range: Range<usize>, out: &mut Vec<Stretch>) {
+/// Appends runs that hold all set bits of `range`, with at least [`GAP`] unset bits between two of
+/// them.
+fn push_mixed(wanted: &Bitmap, range: Range<usize>, out: &mut Vec<RowRun>) {
     let first = out.len();
     for at in range.clone().step_by(64) {
         let word = wanted.word_at(at) & (u64::MAX >> (64 - (range.end - at).min(64)));
@@ -198,7 +200,7 @@ fn between(wanted: &Bitmap, range: Range<usize>, out: &mut Vec<Stretch>) {
         let end = at + 64 - word.leading_zeros() as usize;
         match out[first..].last_mut() {
             Some(last) if start - last.rows.end < GAP => last.rows.end = end,
-            _ => out.push(Stretch { rows: start..end, whole: false }),
+            _ => out.push(RowRun { rows: start..end, all_wanted: false }),
         }
     }
 }
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_hold_every_set_bit_and_begin_and_end_with_one() {
+    fn runs_hold_every_set_bit_and_begin_and_end_with_one() {
         let seed = 2;
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut seen = [0; 2];
@@ -218,18 +220,18 @@ mod tests {
                 let max = [3, 70, 900][rng.usize(0..3)];
                 bits.append_run(rng.bool(), rng.usize(1..max));
             }
-            let found = stretches(&bits);
+            let found = row_runs(&bits);
             let inside = |i: &usize| found.iter().any(|one| one.rows.contains(i));
             assert!((0..bits.len()).filter(|i| bits.get(*i)).all(|i| inside(&i)), "seed {seed}");
-            for Stretch { rows, whole } in &found {
-                seen[usize::from(*whole)] += 1;
+            for RowRun { rows, all_wanted } in &found {
+                seen[usize::from(*all_wanted)] += 1;
                 assert!(bits.get(rows.start) && bits.get(rows.end - 1), "seed {seed}");
                 let full = bits.count_ones(rows.clone()) == rows.len();
-                assert!(!whole || full && rows.len() >= WHOLE, "seed {seed}");
+                assert!(!all_wanted || full && rows.len() >= WHOLE, "seed {seed}");
             }
             for two in found.windows(2) {
                 let gap = two[1].rows.start.checked_sub(two[0].rows.end).expect("ascending");
-                assert!(gap >= GAP || two[0].whole || two[1].whole, "seed {seed}");
+                assert!(gap >= GAP || two[0].all_wanted || two[1].all_wanted, "seed {seed}");
             }
         }
         assert!(seen.iter().all(|n| *n > 100), "{seen:?} of {seed}");
