@@ -1,6 +1,7 @@
 """Runs `marq` against moto, which imitates S3: python3 crates/cli/tests/s3_moto.py --marq PATH.
 
-Needs `moto[server]` and pyarrow from PyPI. Says what differs, and ends with 1 then.
+Needs `moto[server]` (5.2.0 does not end the uploads of pyarrow, 5.2.5 does) and pyarrow from PyPI. Says what differs, and ends
+with 1 then.
 """
 
 import argparse
