@@ -2,3 +2,4 @@
 
 mod damage;
 mod folders_and_globs;
+mod footers;
