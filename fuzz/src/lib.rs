@@ -5,9 +5,10 @@
 
 use marquetry_testkit::heap;
 
+pub mod command;
+#[cfg(test)]
+mod front;
 pub mod input;
-#[cfg(all(test, not(fuzzing)))]
-mod mutate;
 pub mod seeds;
 pub mod targets;
 

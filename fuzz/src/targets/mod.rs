@@ -37,7 +37,7 @@ macro_rules! targets {
         mod tests {
             $(#[test]
             fn $name() {
-                super::test(bolero::check!(), super::find(stringify!($name)).expect("a target"));
+                crate::front::test(bolero::check!(), super::$name::run, super::$name::seeds);
             })*
         }
     };
@@ -47,39 +47,3 @@ targets!(
     crypt, encoding, every_way, file, footer, geo, inspect, page, rewrite, roundtrip, select,
     snappy, variant,
 );
-
-/// The target of a name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Target> {
-    ALL.iter().find(|target| target.name == name)
-}
-
-/// An engine gives the inputs, or they are the seeds and mutants of them.
-#[cfg(test)]
-type Engine =
-    bolero::TestTarget<bolero::ByteSliceGenerator, bolero::DefaultEngine, bolero::BorrowedInput>;
-
-#[cfg(test)]
-fn test(engine: Engine, target: &Target) {
-    use std::sync::{Mutex, PoisonError};
-
-    /// The heap is counted of one target at a time.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    #[cfg(fuzzing)]
-    engine.for_each(|input: &[u8]| (target.run)(input));
-    #[cfg(not(fuzzing))]
-    {
-        use crate::mutate::{Mutant, Mutants};
-
-        let seeds = (target.seeds)();
-        for (i, seed) in seeds.iter().enumerate() {
-            println!("seed {i}");
-            (target.run)(seed);
-        }
-        println!("mutants");
-        // For a second, if the environment does not state another time.
-        let engine = engine.with_generator(Mutants(seeds));
-        engine.for_each(|Mutant(input): &Mutant| (target.run)(input));
-    }
-}
