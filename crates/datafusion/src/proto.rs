@@ -16,7 +16,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow_schema::{Schema, SchemaRef, SortOptions};
+use arrow_schema::{DataType, Schema, SchemaRef, SortOptions};
 use datafusion_common::config::TableParquetOptions;
 use datafusion_common::{DataFusionError, Result, TableReference, internal_err};
 use datafusion_datasource::ListingTableUrl;
@@ -250,6 +250,7 @@ fn decode_keys(
             return internal_err!("marquetry: a sort key without its expression");
         };
         let expr = converter.proto_to_physical_expr(expr, schema, decoding)?;
+        expr.data_type(schema)?;
         let options = SortOptions { descending: !key.asc, nulls_first: key.nulls_first };
         Ok(PhysicalSortExpr::new(expr, options))
     };
@@ -306,7 +307,11 @@ fn decode_scan(
         .with_settings(settings)
         .with_read_order(ReadOrder { by_bounds, is_reversed: message.is_reversed });
     if let Some(filter) = &scan.predicate {
-        source = source.with_filter(converter.proto_to_physical_expr(filter, &schema, decoding)?);
+        let filter = converter.proto_to_physical_expr(filter, &schema, decoding)?;
+        if filter.data_type(&schema)? != DataType::Boolean {
+            return internal_err!("marquetry: a filter that is no condition: {filter}");
+        }
+        source = source.with_filter(filter);
     }
     let context = decoding.task_ctx();
     let cache = context.runtime_env().cache_manager.get_file_metadata_cache();

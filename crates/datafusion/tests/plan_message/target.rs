@@ -1,0 +1,348 @@
+//! Parts of plans that another process has sent: messages of any bytes are decoded or refused. What
+//! is decoded is encoded and decoded again as the same, and a scan is run.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
+use std::sync::{Arc, Once, OnceLock};
+
+use arrow_array::{
+    Array, ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray,
+};
+use arrow_schema::{DataType, Field, SchemaRef, SortOptions};
+use datafusion_common::config::TableParquetOptions;
+use datafusion_common::stats::Precision;
+use datafusion_common::{Result, ScalarValue, Statistics, TableReference};
+use datafusion_datasource::file_groups::FileGroup;
+use datafusion_datasource::file_scan_config::FileScanConfigBuilder;
+use datafusion_datasource::file_sink_config::{FileOutputMode, FileSinkConfig};
+use datafusion_datasource::sink::DataSinkExec;
+use datafusion_datasource::source::DataSourceExec;
+use datafusion_datasource::{ListingTableUrl, PartitionedFile, TableSchema};
+use datafusion_execution::TaskContext;
+use datafusion_execution::object_store::ObjectStoreUrl;
+use datafusion_execution::runtime_env::RuntimeEnvBuilder;
+use datafusion_expr::Operator;
+use datafusion_expr::dml::InsertOp;
+use datafusion_physical_expr::expressions::{
+    BinaryExpr, CastExpr, Column, InListExpr, IsNullExpr, LikeExpr, NotExpr, lit,
+};
+use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
+use datafusion_physical_expr_common::sort_expr::{
+    LexOrdering, LexRequirement, PhysicalSortExpr, PhysicalSortRequirement,
+};
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::empty::EmptyExec;
+use datafusion_proto::logical_plan::LogicalExtensionCodec;
+use datafusion_proto::physical_plan::{DefaultPhysicalProtoConverter, PhysicalExtensionCodec};
+use futures_util::StreamExt;
+use marquetry::io::WriteSink;
+use marquetry::{Limits, WriteOptions, Writer};
+use marquetry_datafusion::{
+    MarquetryFormat, MarquetryFormatFactory, MarquetryLogicalCodec, MarquetryPhysicalCodec,
+    MarquetrySink, MarquetrySource, MarquetryTable, ScanSettings,
+};
+use object_store::memory::InMemory;
+use object_store::{ObjectStoreExt, PutPayload};
+
+use crate::heap;
+
+const ROWS: i32 = 100;
+const FILE: &str = "file.parquet";
+/// Batches of a scan that are asked for.
+const MAX_BATCHES: usize = 200;
+/// The memory that a scan is given.
+const MEMORY: usize = 64 << 20;
+
+/// # Panics
+/// At a finding.
+pub(crate) fn run(data: &[u8]) {
+    let Some((kind, message)) = data.split_first() else { return };
+    let before = heap::start();
+    decode_and_run(*kind, message);
+    let peak = heap::peak().saturating_sub(before);
+    assert!(peak <= MEMORY + (16 << 20) + 16 * message.len(), "{} MiB of heap", peak >> 20);
+}
+
+fn decode_and_run(kind: u8, message: &[u8]) {
+    match kind % 4 {
+        0 => {
+            if let Some(scan) = stable(message, |bytes| decode(bytes, &[]), encode) {
+                execute(&scan);
+            }
+        }
+        1 => {
+            let input: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(schema()));
+            stable(message, |bytes| decode(bytes, std::slice::from_ref(&input)), encode);
+        }
+        2 => {
+            let decode = |bytes: &[u8]| {
+                codec().try_decode_table_provider(bytes, &name(), schema(), world().as_ref())
+            };
+            stable(message, decode, |table| {
+                let mut bytes = Vec::new();
+                codec().try_encode_table_provider(&name(), table, &mut bytes)?;
+                Ok(bytes)
+            });
+        }
+        _ => {
+            let decode = |bytes: &[u8]| codec().try_decode_file_format(bytes, world().as_ref());
+            stable(message, decode, |format| {
+                let mut bytes = Vec::new();
+                codec().try_encode_file_format(&mut bytes, format)?;
+                Ok(bytes)
+            });
+        }
+    }
+}
+
+/// Decodes a message; what it gives is the same once it was sent.
+fn stable<T: Clone>(
+    message: &[u8],
+    decode: impl Fn(&[u8]) -> Result<T>,
+    encode: impl Fn(T) -> Result<Vec<u8>>,
+) -> Option<T> {
+    let decoded = decode(message).ok()?;
+    // Not all that comes in a message has a place in ours.
+    if let Ok(bytes) = encode(decoded.clone()) {
+        let again = decode(&bytes).unwrap_or_else(|e| panic!("{e}: once it was encoded"));
+        let again = encode(again).unwrap_or_else(|e| panic!("{e}: the second time"));
+        assert!(sorted(again) == sorted(bytes), "the message is another the second time");
+    }
+    Some(decoded)
+}
+
+/// The fields of a schema's metadata come in any order.
+fn sorted(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.sort_unstable();
+    bytes
+}
+
+fn codec() -> MarquetryLogicalCodec {
+    MarquetryLogicalCodec
+}
+
+pub(crate) fn decode(
+    bytes: &[u8],
+    inputs: &[Arc<dyn ExecutionPlan>],
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let converter = DefaultPhysicalProtoConverter {};
+    MarquetryPhysicalCodec.try_decode(bytes, inputs, world().as_ref(), &converter)
+}
+
+pub(crate) fn encode(plan: Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    MarquetryPhysicalCodec.try_encode(plan, &mut bytes, &DefaultPhysicalProtoConverter {})?;
+    Ok(bytes)
+}
+
+thread_local! {
+    /// The file whose code panicked last.
+    static PANICKED: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+fn note_panics() {
+    let tell = take_hook();
+    set_hook(Box::new(move |panic| {
+        let file = panic.location().map(|at| at.file().to_owned()).unwrap_or_default();
+        PANICKED.with_borrow_mut(|last| *last = file);
+        tell(panic);
+    }));
+}
+
+/// Runs a scan on one thread: rows that Arrow allows, or an error. DataFusion's expressions may
+/// panic where their types do not fit.
+fn execute(scan: &Arc<dyn ExecutionPlan>) {
+    static NOTED: Once = Once::new();
+    NOTED.call_once(note_panics);
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| rows(scan)))
+        && !PANICKED.with_borrow(|file| file.contains("/datafusion-"))
+    {
+        resume_unwind(panic);
+    }
+}
+
+fn rows(scan: &Arc<dyn ExecutionPlan>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        for partition in 0..scan.properties().partitioning.partition_count().min(8) {
+            let Ok(stream) = scan.execute(partition, Arc::clone(world())) else { continue };
+            let mut stream = stream.take(MAX_BATCHES);
+            while let Some(batch) = stream.next().await {
+                let Ok(batch) = batch else { break };
+                for (column, field) in batch.columns().iter().zip(batch.schema().fields()) {
+                    assert!(field.is_nullable() || column.logical_null_count() == 0, "{field}");
+                    column.to_data().validate_full().expect("an array that Arrow allows");
+                }
+            }
+        }
+    });
+}
+
+/// A worker whose one file is in memory.
+fn world() -> &'static Arc<TaskContext> {
+    static WORLD: OnceLock<Arc<TaskContext>> = OnceLock::new();
+    WORLD.get_or_init(|| {
+        let store = InMemory::new();
+        let file = PutPayload::from(file().to_vec());
+        let put = async { store.put(&FILE.into(), file).await };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(put).expect("a file in memory");
+        let runtime = RuntimeEnvBuilder::new().with_memory_limit(MEMORY, 1.0);
+        let runtime = runtime.build_arc().expect("an environment");
+        // In the place of the disk.
+        runtime.register_object_store(url().as_ref(), Arc::new(store));
+        Arc::new(TaskContext::default().with_runtime(runtime))
+    })
+}
+
+fn limits() -> Limits {
+    let mut limits = Limits::default();
+    limits.memory_bytes = MEMORY as u64;
+    limits
+}
+
+fn url() -> ObjectStoreUrl {
+    ObjectStoreUrl::local_filesystem()
+}
+
+fn name() -> TableReference {
+    TableReference::bare("t")
+}
+
+fn batch() -> RecordBatch {
+    let columns: [(&str, ArrayRef); 4] = [
+        ("id", Arc::new(Int64Array::from_iter_values((0..ROWS).map(i64::from)))),
+        ("name", Arc::new(StringArray::from_iter((0..ROWS).map(text)))),
+        ("x", Arc::new(Float64Array::from_iter_values((0..ROWS).map(|i| f64::from(i) / 4.0)))),
+        ("day", Arc::new(Date32Array::from_iter_values((0..ROWS).map(|i| 20_000 + i)))),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
+        .expect("a batch")
+}
+
+fn text(row: i32) -> Option<String> {
+    (row % 7 != 3).then(|| format!("name {}", row % 13))
+}
+
+fn schema() -> SchemaRef {
+    static SCHEMA: OnceLock<SchemaRef> = OnceLock::new();
+    Arc::clone(SCHEMA.get_or_init(|| batch().schema()))
+}
+
+/// Several row groups and pages, with their statistics.
+fn file() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(|| {
+        let options = WriteOptions::new().with_row_group_rows(40).with_page_rows(10);
+        let mut writer = Writer::new(WriteSink(Vec::new()), schema(), options).expect("a writer");
+        writer.write(&batch()).expect("rows");
+        writer.into_inner().expect("a file").1
+    })
+}
+
+pub(crate) fn column(name: &str) -> Arc<dyn PhysicalExpr> {
+    let (index, _) = table().table_schema().column_with_name(name).expect("a column");
+    Arc::new(Column::new(name, index))
+}
+
+fn compare(name: &str, op: Operator, value: ScalarValue) -> Arc<dyn PhysicalExpr> {
+    Arc::new(BinaryExpr::new(column(name), op, lit(value)))
+}
+
+fn table() -> TableSchema {
+    let partition = Arc::new(Field::new("part", DataType::Utf8, false));
+    TableSchema::builder(schema()).with_table_partition_cols(vec![partition]).build()
+}
+
+fn filters() -> Vec<Arc<dyn PhysicalExpr>> {
+    let (name, listed) = (column("name"), vec![lit("name 1"), lit("name 12")]);
+    let in_list = InListExpr::try_new(name, listed, false, table().table_schema());
+    let like = LikeExpr::new(false, false, column("name"), lit("name 1%"));
+    let day = ScalarValue::Date32(Some(20_040));
+    let cast = CastExpr::new(column("id"), DataType::Utf8, None);
+    let cast = BinaryExpr::new(Arc::new(cast), Operator::Eq, lit("17"));
+    let is_null = Arc::new(IsNullExpr::new(column("name")));
+    let both = BinaryExpr::new(
+        compare("x", Operator::Lt, ScalarValue::from(9.5)),
+        Operator::And,
+        Arc::new(NotExpr::new(is_null)),
+    );
+    vec![
+        compare("id", Operator::GtEq, ScalarValue::from(50i64)),
+        compare("day", Operator::Eq, day),
+        compare("part", Operator::NotEq, ScalarValue::from("a")),
+        Arc::new(in_list.expect("a list")),
+        Arc::new(like),
+        Arc::new(cast),
+        Arc::new(both),
+    ]
+}
+
+pub(crate) fn scan(of: usize, filter: Option<Arc<dyn PhysicalExpr>>) -> Arc<dyn ExecutionPlan> {
+    let settings = ScanSettings::new().with_limits(limits()).with_pushdown(of % 3 != 2);
+    let mut source = MarquetrySource::new(table()).with_settings(settings);
+    if let Some(filter) = filter {
+        source = source.with_filter(filter);
+    }
+    let mut known = Statistics::new_unknown(table().table_schema());
+    known.num_rows = Precision::Exact(batch().num_rows());
+    let part = |value: &str| vec![ScalarValue::from(value)];
+    let size = file().len() as u64;
+    let whole = PartitionedFile::new(FILE, size).with_partition_values(part("a"));
+    let half = PartitionedFile::new(FILE, size).with_partition_values(part("b"));
+    let half = half.with_range(0, size as i64 / 2).with_statistics(Arc::new(known));
+    let groups = vec![FileGroup::new(vec![whole]), FileGroup::new(vec![half])];
+    let mut config = FileScanConfigBuilder::new(url(), Arc::new(source))
+        .with_file_groups(groups)
+        .with_limit((of % 2 == 1).then_some(30))
+        .with_batch_size((of % 4 == 3).then_some(16));
+    if of % 3 == 1 {
+        let by = PhysicalSortExpr::new(column("id"), SortOptions::default());
+        config = config.with_output_ordering(LexOrdering::new([by]).into_iter().collect());
+    }
+    if of.is_multiple_of(2) {
+        config = config.with_projection_indices(Some(vec![4, 1, 0])).expect("columns");
+    }
+    DataSourceExec::from_data_source(config.build())
+}
+
+fn sink() -> Arc<dyn ExecutionPlan> {
+    let config = FileSinkConfig {
+        original_url: "file:///out/".to_owned(),
+        object_store_url: url(),
+        file_group: FileGroup::new(Vec::new()),
+        table_paths: vec![ListingTableUrl::parse("file:///out/").expect("a URL")],
+        output_schema: schema(),
+        table_partition_cols: vec![("name".to_owned(), DataType::Utf8)],
+        insert_op: InsertOp::Append,
+        keep_partition_by_columns: false,
+        file_extension: "parquet".to_owned(),
+        file_output_mode: FileOutputMode::Automatic,
+    };
+    let input = Arc::new(EmptyExec::new(schema()));
+    let sink = MarquetrySink::new(config, TableParquetOptions::default());
+    let by = PhysicalSortExpr::new(Arc::new(Column::new("id", 0)), SortOptions::default());
+    let order = LexRequirement::new([PhysicalSortRequirement::from(by)]);
+    Arc::new(DataSinkExec::new(input, Arc::new(sink), order))
+}
+
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
+    let seed = |kind: u8, message: Vec<u8>| [vec![kind], message].concat();
+    let mut out = vec![seed(1, encode(sink()).expect("a sink"))];
+    let filters = filters().into_iter().map(Some).chain([None]);
+    let scans = filters.enumerate().map(|(i, filter)| scan(i, filter));
+    out.extend(scans.map(|scan| seed(0, encode(scan).expect("a scan"))));
+    let settings = ScanSettings::new().with_limits(limits()).with_portable_plans(true);
+    let format = MarquetryFormat::new().with_settings(settings.clone());
+    let paths = ["file:///data/", "file:///more/a*.parquet"];
+    let partitions = [("part".to_owned(), DataType::Utf8)];
+    let table = MarquetryTable::with_schema(schema(), paths, partitions, format).expect("a table");
+    let mut bytes = Vec::new();
+    codec().try_encode_table_provider(&name(), Arc::new(table), &mut bytes).expect("a table");
+    out.push(seed(2, bytes));
+    let mut bytes = Vec::new();
+    let factory = MarquetryFormatFactory::new().with_settings(settings);
+    codec().try_encode_file_format(&mut bytes, Arc::new(factory)).expect("a format");
+    out.push(seed(3, bytes));
+    out
+}
