@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 use crate::targets::Target;
 
+/// Does what the arguments of the program say.
+///
 /// # Panics
 /// If a file cannot be read or written, and at a finding.
 #[must_use]
