@@ -10,11 +10,12 @@ mod plan_message;
 pub const ALL: &[Target] =
     &[Target { name: "plan_message", run: plan_message::run, seeds: plan_message::seeds }];
 
+// By its path, because it uses a development dependency of either package.
 #[cfg(test)]
 #[path = "../../../../fuzz/src/front.rs"]
 mod front;
 
-/// Named as the other targets are.
+/// `fuzz/run` runs `targets::tests::NAME`.
 #[cfg(test)]
 mod targets {
     mod tests {

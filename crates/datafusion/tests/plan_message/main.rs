@@ -5,10 +5,11 @@
 
 use std::panic::{catch_unwind, resume_unwind};
 
+use datafusion_common::DataFusionError;
 use fastrand::Rng;
 
 #[path = "../../../../tests/support/heap.rs"]
-#[allow(dead_code, unreachable_pub)]
+#[expect(dead_code, unreachable_pub, reason = "shared with tests that refuse allocations")]
 mod heap;
 mod target;
 
@@ -38,21 +39,33 @@ fn damaged(bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
 }
 
 #[test]
-fn filters_that_are_no_conditions_are_refused() {
+fn messages_of_the_codecs_come_back_as_they_were_sent() {
+    let mut rows = Vec::new();
+    for (i, seed) in target::seeds().iter().enumerate() {
+        target::run(seed);
+        let decoded = target::round_trip(seed[0], &seed[1..]).expect("a message");
+        assert_eq!(decoded.encoded.expect("another message"), seed[1..], "seed {i}");
+        rows.extend(decoded.scan.map(|scan| target::execute(&scan).expect("rows")));
+    }
+    // Of two files of 100 rows; those with a limit return 30 of each.
+    assert_eq!(rows, [100, 2, 100, 26, 50, 60, 66, 60, 60, 60]);
+}
+
+#[test]
+fn filters_of_other_types_than_boolean_are_refused() {
     let message = target::encode(target::scan(0, Some(target::column("id")))).expect("a message");
     let error = target::decode(&message, &[]).expect_err("a number is no condition");
-    assert!(error.to_string().contains("a filter that is no condition: id"), "{error}");
+    assert!(matches!(error, DataFusionError::Internal(_)), "{error}");
 }
 
 #[test]
 fn damaged_messages_are_errors_or_plans_that_are_the_same_again() {
-    let seeds = target::seeds();
-    seeds.iter().for_each(|seed| target::run(seed));
-    let cases = std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok());
-    let seed = fastrand::u64(..);
-    println!("seed {seed}");
+    let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let seed = number("MARQUETRY_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("MARQUETRY_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
-    for _ in 0..cases.unwrap_or(5_000) {
+    let seeds = target::seeds();
+    for _ in 0..number("MARQUETRY_CASES").unwrap_or(20_000) {
         let message = damaged(&seeds[rng.usize(..seeds.len())], &mut rng);
         if let Err(finding) = catch_unwind(|| target::run(&message)) {
             println!("b\"{}\"", message.escape_ascii());

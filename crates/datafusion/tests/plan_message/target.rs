@@ -1,7 +1,7 @@
 //! Parts of plans that another process has sent: messages of any bytes are decoded or refused. What
 //! is decoded is encoded and decoded again as the same, and a scan is run.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
 use std::sync::{Arc, Once, OnceLock};
 
@@ -12,6 +12,7 @@ use arrow_schema::{DataType, Field, SchemaRef, SortOptions};
 use datafusion_common::config::TableParquetOptions;
 use datafusion_common::stats::Precision;
 use datafusion_common::{Result, ScalarValue, Statistics, TableReference};
+use datafusion_datasource::file::FileSource;
 use datafusion_datasource::file_groups::FileGroup;
 use datafusion_datasource::file_scan_config::FileScanConfigBuilder;
 use datafusion_datasource::file_sink_config::{FileOutputMode, FileSinkConfig};
@@ -26,12 +27,13 @@ use datafusion_expr::dml::InsertOp;
 use datafusion_physical_expr::expressions::{
     BinaryExpr, CastExpr, Column, InListExpr, IsNullExpr, LikeExpr, NotExpr, lit,
 };
+use datafusion_physical_expr::projection::{ProjectionExpr, ProjectionExprs};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use datafusion_physical_expr_common::sort_expr::{
     LexOrdering, LexRequirement, PhysicalSortExpr, PhysicalSortRequirement,
 };
-use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::empty::EmptyExec;
+use datafusion_physical_plan::{ExecutionPlan, SortOrderPushdownResult};
 use datafusion_proto::logical_plan::LogicalExtensionCodec;
 use datafusion_proto::physical_plan::{DefaultPhysicalProtoConverter, PhysicalExtensionCodec};
 use futures_util::StreamExt;
@@ -48,7 +50,7 @@ use crate::heap;
 
 const ROWS: i32 = 100;
 const FILE: &str = "file.parquet";
-/// Batches of a scan that are asked for.
+/// Batches of a scan that are asked for: a message may name the file many times.
 const MAX_BATCHES: usize = 200;
 /// The memory that a scan is given.
 const MEMORY: usize = 64 << 20;
@@ -57,68 +59,68 @@ const MEMORY: usize = 64 << 20;
 /// At a finding.
 pub(crate) fn run(data: &[u8]) {
     let Some((kind, message)) = data.split_first() else { return };
+    static HOOK: Once = Once::new();
+    HOOK.call_once(note_panics);
+    PANICKED.take();
     let before = heap::start();
     decode_and_run(*kind, message);
     let peak = heap::peak().saturating_sub(before);
+    // A message becomes expressions, statistics and names, each larger than its bytes.
     assert!(peak <= MEMORY + (16 << 20) + 16 * message.len(), "{} MiB of heap", peak >> 20);
+    // The codecs make errors of panics, because DataFusion's part of the decoding panics.
+    let panicked = PANICKED.take();
+    assert!(panicked.is_none(), "a panic outside DataFusion became an error: {panicked:?}");
 }
 
 fn decode_and_run(kind: u8, message: &[u8]) {
-    match kind % 4 {
+    let Ok(first) = round_trip(kind, message) else { return };
+    // A scan may be decoded to what DataFusion cannot encode.
+    let Ok(sent) = first.encoded else {
+        assert!(kind % 4 < 2, "a table or a format cannot be encoded");
+        _ = first.scan.as_ref().and_then(execute);
+        return;
+    };
+    let second = round_trip(kind, &sent).unwrap_or_else(|e| panic!("{e}: decoded again"));
+    let again = second.encoded.unwrap_or_else(|e| panic!("{e}: encoded again"));
+    assert!(sorted(again) == sorted(sent), "the second message is another");
+    if let (Some(first), Some(second)) = (first.scan, second.scan) {
+        let rows = (execute(&first), execute(&second));
+        assert!(rows.0 == rows.1, "{rows:?} rows");
+    }
+}
+
+/// A decoded message.
+pub(crate) struct Decoded {
+    pub(crate) encoded: Result<Vec<u8>>,
+    pub(crate) scan: Option<Arc<dyn ExecutionPlan>>,
+}
+
+/// Decodes a message, and encodes what it means.
+pub(crate) fn round_trip(kind: u8, message: &[u8]) -> Result<Decoded> {
+    let codec = MarquetryLogicalCodec;
+    let mut bytes = Vec::new();
+    let encoded = match kind % 4 {
         0 => {
-            if let Some(scan) = stable(message, |bytes| decode(bytes, &[]), encode) {
-                execute(&scan);
-            }
+            let scan = decode(message, &[])?;
+            return Ok(Decoded { encoded: encode(Arc::clone(&scan)), scan: Some(scan) });
         }
-        1 => {
-            let input: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(schema()));
-            stable(message, |bytes| decode(bytes, std::slice::from_ref(&input)), encode);
-        }
+        1 => encode(decode(message, &[Arc::new(EmptyExec::new(schema()))])?),
         2 => {
-            let decode = |bytes: &[u8]| {
-                codec().try_decode_table_provider(bytes, &name(), schema(), world().as_ref())
-            };
-            stable(message, decode, |table| {
-                let mut bytes = Vec::new();
-                codec().try_encode_table_provider(&name(), table, &mut bytes)?;
-                Ok(bytes)
-            });
+            let table = codec.try_decode_table_provider(message, &name(), schema(), task())?;
+            codec.try_encode_table_provider(&name(), table, &mut bytes).map(|()| bytes)
         }
         _ => {
-            let decode = |bytes: &[u8]| codec().try_decode_file_format(bytes, world().as_ref());
-            stable(message, decode, |format| {
-                let mut bytes = Vec::new();
-                codec().try_encode_file_format(&mut bytes, format)?;
-                Ok(bytes)
-            });
+            let format = codec.try_decode_file_format(message, task())?;
+            codec.try_encode_file_format(&mut bytes, format).map(|()| bytes)
         }
-    }
+    };
+    Ok(Decoded { encoded, scan: None })
 }
 
-/// Decodes a message; what it gives is the same once it was sent.
-fn stable<T: Clone>(
-    message: &[u8],
-    decode: impl Fn(&[u8]) -> Result<T>,
-    encode: impl Fn(T) -> Result<Vec<u8>>,
-) -> Option<T> {
-    let decoded = decode(message).ok()?;
-    // Not all that comes in a message has a place in ours.
-    if let Ok(bytes) = encode(decoded.clone()) {
-        let again = decode(&bytes).unwrap_or_else(|e| panic!("{e}: once it was encoded"));
-        let again = encode(again).unwrap_or_else(|e| panic!("{e}: the second time"));
-        assert!(sorted(again) == sorted(bytes), "the message is another the second time");
-    }
-    Some(decoded)
-}
-
-/// The fields of a schema's metadata come in any order.
+/// The metadata of a schema are encoded in any order.
 fn sorted(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.sort_unstable();
     bytes
-}
-
-fn codec() -> MarquetryLogicalCodec {
-    MarquetryLogicalCodec
 }
 
 pub(crate) fn decode(
@@ -126,7 +128,7 @@ pub(crate) fn decode(
     inputs: &[Arc<dyn ExecutionPlan>],
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let converter = DefaultPhysicalProtoConverter {};
-    MarquetryPhysicalCodec.try_decode(bytes, inputs, world().as_ref(), &converter)
+    MarquetryPhysicalCodec.try_decode(bytes, inputs, task(), &converter)
 }
 
 pub(crate) fn encode(plan: Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
@@ -136,52 +138,59 @@ pub(crate) fn encode(plan: Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
 }
 
 thread_local! {
-    /// The file whose code panicked last.
-    static PANICKED: RefCell<String> = const { RefCell::new(String::new()) };
+    /// The last panic that was not one of DataFusion's code.
+    static PANICKED: Cell<Option<String>> = const { Cell::new(None) };
 }
 
 fn note_panics() {
-    let tell = take_hook();
+    let before = take_hook();
     set_hook(Box::new(move |panic| {
-        let file = panic.location().map(|at| at.file().to_owned()).unwrap_or_default();
-        PANICKED.with_borrow_mut(|last| *last = file);
-        tell(panic);
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        if !(place.contains("/registry/") && place.contains("/datafusion-")) {
+            PANICKED.set(Some(place));
+            before(panic);
+        }
     }));
 }
 
-/// Runs a scan on one thread: rows that Arrow allows, or an error. DataFusion's expressions may
-/// panic where their types do not fit.
-fn execute(scan: &Arc<dyn ExecutionPlan>) {
-    static NOTED: Once = Once::new();
-    NOTED.call_once(note_panics);
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| rows(scan)))
-        && !PANICKED.with_borrow(|file| file.contains("/datafusion-"))
-    {
-        resume_unwind(panic);
+/// Runs a scan on one thread: the number of its rows, unless there is an error. DataFusion's
+/// expressions panic at some types that they were not planned for.
+pub(crate) fn execute(scan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    match catch_unwind(AssertUnwindSafe(|| rows(scan))) {
+        Ok(rows) => rows.ok(),
+        Err(panic) => {
+            let is_ours = PANICKED.take().is_some();
+            if is_ours {
+                resume_unwind(panic);
+            }
+            None
+        }
     }
 }
 
-fn rows(scan: &Arc<dyn ExecutionPlan>) {
+fn rows(scan: &Arc<dyn ExecutionPlan>) -> Result<usize> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
+        let mut rows = 0;
         for partition in 0..scan.properties().partitioning.partition_count().min(8) {
-            let Ok(stream) = scan.execute(partition, Arc::clone(world())) else { continue };
-            let mut stream = stream.take(MAX_BATCHES);
+            let mut stream = scan.execute(partition, Arc::clone(task()))?.take(MAX_BATCHES);
             while let Some(batch) = stream.next().await {
-                let Ok(batch) = batch else { break };
+                let batch = batch?;
+                rows += batch.num_rows();
                 for (column, field) in batch.columns().iter().zip(batch.schema().fields()) {
                     assert!(field.is_nullable() || column.logical_null_count() == 0, "{field}");
                     column.to_data().validate_full().expect("an array that Arrow allows");
                 }
             }
         }
-    });
+        Ok(rows)
+    })
 }
 
 /// A worker whose one file is in memory.
-fn world() -> &'static Arc<TaskContext> {
-    static WORLD: OnceLock<Arc<TaskContext>> = OnceLock::new();
-    WORLD.get_or_init(|| {
+fn task() -> &'static Arc<TaskContext> {
+    static TASK: OnceLock<Arc<TaskContext>> = OnceLock::new();
+    TASK.get_or_init(|| {
         let store = InMemory::new();
         let file = PutPayload::from(file().to_vec());
         let put = async { store.put(&FILE.into(), file).await };
@@ -278,12 +287,37 @@ fn filters() -> Vec<Arc<dyn PhysicalExpr>> {
     ]
 }
 
+/// Six columns, more than the table has.
+fn computed() -> ProjectionExprs {
+    let plus = |n: i64| -> Arc<dyn PhysicalExpr> {
+        Arc::new(BinaryExpr::new(column("id"), Operator::Plus, lit(n)))
+    };
+    let sums = (0..5).map(|n| ProjectionExpr::new(plus(n), format!("sum{n}")));
+    ProjectionExprs::new(sums.chain([ProjectionExpr::new(column("name"), "name")]))
+}
+
+/// Asks a scan for rows in this order.
+fn ordered(scan: &Arc<dyn ExecutionPlan>, name: &str, index: usize) -> Arc<dyn ExecutionPlan> {
+    let options = SortOptions { descending: true, nulls_first: false };
+    let by = PhysicalSortExpr::new(Arc::new(Column::new(name, index)), options);
+    match scan.try_pushdown_sort(&[by]).expect("an order") {
+        SortOrderPushdownResult::Exact { inner } | SortOrderPushdownResult::Inexact { inner } => {
+            inner
+        }
+        SortOrderPushdownResult::Unsupported => panic!("no order by {name}"),
+    }
+}
+
 pub(crate) fn scan(of: usize, filter: Option<Arc<dyn PhysicalExpr>>) -> Arc<dyn ExecutionPlan> {
     let settings = ScanSettings::new().with_limits(limits()).with_pushdown(of % 3 != 2);
     let mut source = MarquetrySource::new(table()).with_settings(settings);
     if let Some(filter) = filter {
         source = source.with_filter(filter);
     }
+    config(of, Arc::new(source))
+}
+
+fn config(of: usize, source: Arc<dyn FileSource>) -> Arc<dyn ExecutionPlan> {
     let mut known = Statistics::new_unknown(table().table_schema());
     known.num_rows = Precision::Exact(batch().num_rows());
     let part = |value: &str| vec![ScalarValue::from(value)];
@@ -292,7 +326,7 @@ pub(crate) fn scan(of: usize, filter: Option<Arc<dyn PhysicalExpr>>) -> Arc<dyn 
     let half = PartitionedFile::new(FILE, size).with_partition_values(part("b"));
     let half = half.with_range(0, size as i64 / 2).with_statistics(Arc::new(known));
     let groups = vec![FileGroup::new(vec![whole]), FileGroup::new(vec![half])];
-    let mut config = FileScanConfigBuilder::new(url(), Arc::new(source))
+    let mut config = FileScanConfigBuilder::new(url(), source)
         .with_file_groups(groups)
         .with_limit((of % 2 == 1).then_some(30))
         .with_batch_size((of % 4 == 3).then_some(16));
@@ -332,17 +366,24 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let filters = filters().into_iter().map(Some).chain([None]);
     let scans = filters.enumerate().map(|(i, filter)| scan(i, filter));
     out.extend(scans.map(|scan| seed(0, encode(scan).expect("a scan"))));
+    let plain = MarquetrySource::new(table());
+    let computed = plain.try_pushdown_projection(&computed()).expect("columns").expect("a source");
+    let orders =
+        [ordered(&config(9, Arc::new(plain)), "id", 0), ordered(&config(9, computed), "name", 5)];
+    out.extend(orders.map(|scan| seed(0, encode(scan).expect("a scan"))));
     let settings = ScanSettings::new().with_limits(limits()).with_portable_plans(true);
     let format = MarquetryFormat::new().with_settings(settings.clone());
     let paths = ["file:///data/", "file:///more/a*.parquet"];
     let partitions = [("part".to_owned(), DataType::Utf8)];
     let table = MarquetryTable::with_schema(schema(), paths, partitions, format).expect("a table");
     let mut bytes = Vec::new();
-    codec().try_encode_table_provider(&name(), Arc::new(table), &mut bytes).expect("a table");
+    MarquetryLogicalCodec
+        .try_encode_table_provider(&name(), Arc::new(table), &mut bytes)
+        .expect("a table");
     out.push(seed(2, bytes));
     let mut bytes = Vec::new();
     let factory = MarquetryFormatFactory::new().with_settings(settings);
-    codec().try_encode_file_format(&mut bytes, Arc::new(factory)).expect("a format");
+    MarquetryLogicalCodec.try_encode_file_format(&mut bytes, Arc::new(factory)).expect("a format");
     out.push(seed(3, bytes));
     out
 }
