@@ -1,4 +1,4 @@
-//! Tests what the codecs carry. Bytes that they did not write: `../plan_message` of the crate.
+//! Tests what the codecs carry. Messages of others: `crates/datafusion/tests/plan_message`.
 
 use std::sync::Arc;
 
