@@ -1,9 +1,8 @@
 //! Parts of plans that another process has sent: messages of any bytes are decoded or refused. What
 //! is decoded is encoded and decoded again as the same, and a scan is run.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use arrow_array::{
     Array, ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray,
@@ -61,14 +60,14 @@ pub(crate) fn run(data: &[u8]) {
     let Some((kind, message)) = data.split_first() else { return };
     static HOOK: Once = Once::new();
     HOOK.call_once(note_panics);
-    PANICKED.take();
+    panicked();
     let before = heap::start();
     decode_and_run(*kind, message);
     let peak = heap::peak().saturating_sub(before);
     // A message becomes expressions, statistics and names, each larger than its bytes.
     assert!(peak <= MEMORY + (16 << 20) + 16 * message.len(), "{} MiB of heap", peak >> 20);
     // The codecs make errors of panics, because DataFusion's part of the decoding panics.
-    let panicked = PANICKED.take();
+    let panicked = panicked();
     assert!(panicked.is_none(), "a panic outside DataFusion became an error: {panicked:?}");
 }
 
@@ -137,9 +136,11 @@ pub(crate) fn encode(plan: Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-thread_local! {
-    /// The last panic that was not one of DataFusion's code.
-    static PANICKED: Cell<Option<String>> = const { Cell::new(None) };
+/// The place of the last panic outside DataFusion, on any thread: those of a pool are passed on.
+static PANICKED: Mutex<Option<String>> = Mutex::new(None);
+
+fn panicked() -> Option<String> {
+    PANICKED.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 fn note_panics() {
@@ -147,7 +148,7 @@ fn note_panics() {
     set_hook(Box::new(move |panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         if !(place.contains("/registry/") && place.contains("/datafusion-")) {
-            PANICKED.set(Some(place));
+            *PANICKED.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
             before(panic);
         }
     }));
@@ -159,8 +160,7 @@ pub(crate) fn execute(scan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
     match catch_unwind(AssertUnwindSafe(|| rows(scan))) {
         Ok(rows) => rows.ok(),
         Err(panic) => {
-            let is_ours = PANICKED.take().is_some();
-            if is_ours {
+            if panicked().is_some() {
                 resume_unwind(panic);
             }
             None
