@@ -7,6 +7,10 @@ use std::sync::{Mutex, PoisonError};
 #[path = "mutate.rs"]
 mod mutate;
 
+/// Bytes of an input, at most.
+#[cfg(fuzzing)]
+const MAX_LEN: usize = 1 << 16;
+
 type Engine =
     bolero::TestTarget<bolero::ByteSliceGenerator, bolero::DefaultEngine, bolero::BorrowedInput>;
 
@@ -17,7 +21,8 @@ pub(crate) fn test(engine: Engine, run: fn(&[u8]), seeds: fn() -> Vec<Vec<u8>>) 
     #[cfg(fuzzing)]
     {
         let _ = seeds;
-        engine.for_each(|input: &[u8]| run(input));
+        // Bolero cuts inputs after 4,096 bytes, unless it is told otherwise.
+        engine.with_max_len(MAX_LEN).for_each(|input: &[u8]| run(input));
     }
     #[cfg(not(fuzzing))]
     {

@@ -9,6 +9,7 @@ pub mod command;
 #[cfg(test)]
 mod front;
 pub mod input;
+mod logical;
 pub mod seeds;
 pub mod targets;
 

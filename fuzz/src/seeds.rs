@@ -102,7 +102,7 @@ pub fn matrix() -> &'static [Vec<u8>] {
 }
 
 /// One in several files of the matrix, and tables of several columns: nested ones, bloom filters,
-/// indexes, several row groups.
+/// indexes, several row groups; and files of types that these have not.
 #[must_use]
 pub fn files() -> Vec<Vec<u8>> {
     const CASES: u64 = 40;
@@ -123,6 +123,7 @@ pub fn files() -> Vec<Vec<u8>> {
             .with_column("v", |of| of.with_bloom(BloomOptions::default()));
         files.extend(written(&column, options));
     }
+    files.extend(crate::logical::files());
     files
 }
 

@@ -24,7 +24,8 @@ fn key(byte: u8) -> Key {
     Key::new(&[byte; 16]).expect("a key")
 }
 
-fn keys() -> Decryption {
+/// The keys of the files of this target.
+pub(super) fn keys() -> Decryption {
     Decryption::new()
         .with_footer_key(key(1))
         .with_column_key("t", key(2))
@@ -59,6 +60,11 @@ fn originals() -> &'static [Original] {
         }
         all
     })
+}
+
+/// The files, as they are written.
+pub(super) fn files() -> impl Iterator<Item = Vec<u8>> {
+    originals().iter().map(|original| original.file.clone())
 }
 
 fn original(encryption: Encryption, authenticated: &'static [usize]) -> Original {

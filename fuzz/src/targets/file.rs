@@ -1,8 +1,13 @@
 //! A whole file through the drivers: they agree, and what they give is valid.
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
 use bytes::Bytes;
-use marquetry::{AsyncReader, Result};
+use marquetry::arrow_schema::DataType;
+use marquetry::file_reference::FileColumn;
+use marquetry::read::{OnDamage, VariantOutput};
+use marquetry::variant::{VariantArray, VariantShape};
+use marquetry::{AsyncReader, Reader, Result};
 use marquetry_testkit::mutants::paths::block_on;
 
 use super::reading::{
@@ -12,13 +17,23 @@ use crate::input::{Input, Output};
 
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
-    let (batch_rows, views) = (input.u8(), input.bool());
+    let (batch_rows, flags) = (input.u8(), input.u8());
+    let views = flags & 1 > 0;
     let file = Bytes::copy_from_slice(input.rest());
     let Ok(reader) = within_memory(file.len(), || open(file.clone())) else { return };
     let reader = reader.views(views);
     let plain = within_memory(file.len(), || rows(&reader));
     let small = reader.clone().batch_rows(usize::from(batch_rows) + 1);
     assert_agree(&plain, &within_memory(file.len(), || rows(&small)), "small batches");
+    if flags & 2 > 0 {
+        damaged(&reader, &plain, file.len());
+    }
+    if flags & 4 > 0 {
+        variants(&reader, file.len());
+    }
+    if flags & 8 > 0 {
+        other_files(reader.clone());
+    }
     if let Ok(Rows { is_all: false, .. }) = plain {
         return;
     }
@@ -29,11 +44,62 @@ pub fn run(data: &[u8]) {
         let count = reader.count().expect("a count");
         assert_eq!(count, plain.count() as u64);
         last_rows(&reader, &plain.batches);
+        plain.batches.iter().for_each(references);
     }
 }
 
+/// What is not damaged is the same, and what is lost is told.
+fn damaged(reader: &Reader, plain: &Result<Rows>, len: usize) {
+    for on_damage in [OnDamage::NullPages, OnDamage::SkipRowGroup] {
+        let found = within_memory(len, || rows(&reader.clone().on_damage(on_damage)));
+        match (plain, found) {
+            (Ok(plain), Ok(found)) if plain.is_all => {
+                assert_same(&plain.batches, &found.batches, "without damage");
+            }
+            (Ok(plain), Err(error)) => assert!(!plain.is_all, "{error}, only without damage"),
+            _ => {}
+        }
+    }
+}
+
+/// VARIANT columns in other forms, and parts of them.
+fn variants(reader: &Reader, len: usize) {
+    let Ok(schema) = reader.schema() else { return };
+    let Some(field) = schema.fields().iter().find(|field| VariantArray::is_variant(field)) else {
+        return;
+    };
+    let shape = VariantShape::parse("{a: string, d: {e: int8}}").expect("a shape");
+    for output in [VariantOutput::Unshredded, VariantOutput::Json, VariantOutput::Shape(shape)] {
+        _ = within_memory(len, || rows(&reader.clone().variants(output)));
+    }
+    for (path, data_type) in [("a", DataType::Int64), ("c[1]", DataType::Utf8)] {
+        let path = path.parse().expect("a path");
+        let reader = reader.clone().variant_get(field.name(), path, data_type, "part");
+        _ = within_memory(len, || rows(&reader));
+    }
+}
+
+/// References of a batch to files.
+fn references(batch: &RecordBatch) {
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        if FileColumn::is_file(field) {
+            let Ok(files) = FileColumn::new(column.as_struct()) else { continue };
+            assert_eq!(files.iter().count(), batch.num_rows());
+            let checksums = files.iter().filter_map(|file| file.checksum);
+            checksums.for_each(|checksum| _ = checksum.verify(b"some bytes"));
+            _ = files.check();
+        }
+    }
+}
+
+/// Chunks in files of this package, where the file is a summary.
+fn other_files(reader: Reader) {
+    let reader = reader.files_below(env!("CARGO_MANIFEST_DIR"));
+    _ = reader.and_then(|reader| rows(&reader));
+}
+
 /// Rows that are reached by skipping are the same.
-fn last_rows(reader: &marquetry::Reader, batches: &[RecordBatch]) {
+fn last_rows(reader: &Reader, batches: &[RecordBatch]) {
     let Some(all) = super::reading::one(batches) else { return };
     let skipped = all.num_rows() / 2;
     let found = rows(&reader.clone().offset(skipped as u64)).expect("the rows after an offset");
@@ -55,5 +121,5 @@ async fn stream(file: &Bytes, views: bool) -> Result<Rows> {
 
 pub fn seeds() -> Vec<Vec<u8>> {
     let files = crate::seeds::files().into_iter().chain(crate::seeds::pages());
-    files.map(|file| Output::default().u8(6).u8(0).rest(&file).bytes()).collect()
+    files.map(|file| Output::default().u8(6).u8(14).rest(&file).bytes()).collect()
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use marquetry::inspect::{Inspector, Spans};
 
+use super::crypt;
 use super::reading::{limits, within_memory};
 use crate::input::{Input, Output};
 
@@ -12,8 +13,11 @@ const MAX_SPANS: usize = 20_000;
 pub fn run(data: &[u8]) {
     let input = Input::new(data);
     let file = Bytes::copy_from_slice(input.rest());
+    let keys = crypt::keys();
     within_memory(file.len() * 4, || {
-        let Ok(inspector) = Inspector::with_keys(file.clone(), limits(), None) else { return };
+        let Ok(inspector) = Inspector::with_keys(file.clone(), limits(), Some(&keys)) else {
+            return;
+        };
         let mut found = Vec::new();
         let mut left = MAX_SPANS;
         if tile(inspector.spans(), 0, &mut found, &mut left) {
@@ -62,5 +66,6 @@ fn tile(spans: Spans, start: u64, bytes: &mut Vec<u8>, left: &mut usize) -> bool
 
 pub fn seeds() -> Vec<Vec<u8>> {
     let files = crate::seeds::files().into_iter().chain(crate::seeds::pages());
+    let files = files.chain(crypt::files());
     files.map(|file| Output::default().rest(&file).bytes()).collect()
 }

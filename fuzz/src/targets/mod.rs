@@ -12,6 +12,7 @@ mod rewrite;
 mod roundtrip;
 mod select;
 mod snappy;
+mod text;
 mod variant;
 
 pub mod reading;
@@ -45,5 +46,5 @@ macro_rules! targets {
 
 targets!(
     crypt, encoding, every_way, file, footer, geo, inspect, page, rewrite, roundtrip, select,
-    snappy, variant,
+    snappy, text, variant,
 );

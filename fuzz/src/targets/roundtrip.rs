@@ -3,13 +3,14 @@
 
 use bytes::Bytes;
 use marquetry::check::{CheckLevel, Checker, Severity};
-use marquetry::io::{AsyncSink, WriteSink};
-use marquetry::{AsyncWriter, Result, RowGroupEncoder, Writer};
-use marquetry_testkit::cells::columns;
+use marquetry::crypt::{Algorithm, Decryption, Encryption, Key};
+use marquetry::io::{AsyncSink, TempFolder, WriteSink};
+use marquetry::{AsyncWriter, Reader, Result, RowGroupEncoder, WriteOptions, Writer};
+use marquetry_testkit::cells::{Cell, columns};
 use marquetry_testkit::generate::{Case, case_of};
 use marquetry_testkit::mutants::paths::block_on;
 
-use super::reading::{open, rows};
+use super::reading::{limits, open, rows};
 use crate::input::{Input, Output};
 
 pub fn run(data: &[u8]) {
@@ -17,6 +18,7 @@ pub fn run(data: &[u8]) {
     let (of_schema, of_options) = (u64::from(input.u16()), u64::from(input.u16()));
     let count = usize::from(input.u8() % 4);
     let batches: Vec<u64> = (0..count).map(|_| input.u64()).collect();
+    let flags = input.u8();
     let case = case_of(of_schema, of_options, &batches);
     let reader = open(case.file.clone()).unwrap_or_else(|e| panic!("{e}: {}", case.name));
     let found = rows(&reader).unwrap_or_else(|e| panic!("{e}: {}", case.name));
@@ -28,9 +30,34 @@ pub fn run(data: &[u8]) {
         assert!(found == expected, "column {i}: {name}");
     }
     assert_true(&case.file, name);
-    let one = written(&case, 1);
-    assert!(one == written(&case, 2), "two threads write another file: {name}");
+    let one = written(&case, &case.options, 1);
+    assert!(one == written(&case, &case.options, 2), "two threads write another file: {name}");
+    if flags & 3 > 0 {
+        otherwise(&case, flags, &expected);
+    }
     assert!(one == written_asynchronously(&case), "the asynchronous writer's differs: {name}");
+}
+
+/// Writes with little memory or encrypted: the rows are the same.
+fn otherwise(case: &Case, flags: u8, expected: &[Vec<Cell>]) {
+    let mut options = case.options.clone();
+    if flags & 1 > 0 {
+        options = options.with_memory(1 << 16).with_spill(TempFolder::of_system());
+    }
+    let key = || Key::new(&[7; 16]).expect("a key");
+    if flags & 2 > 0 {
+        let algorithm = if flags & 4 > 0 { Algorithm::AesGcmCtrV1 } else { Algorithm::AesGcmV1 };
+        let encryption = Encryption::new(key()).with_algorithm(algorithm);
+        options = options.with_encryption(encryption.with_plaintext_footer(flags & 8 > 0));
+    }
+    let file = Bytes::from(written(case, &options, 1 + usize::from(flags >> 4 & 1)));
+    let keys = Decryption::new()
+        .with_footer_key(key())
+        .with_unauthenticated_pages(true)
+        .with_plaintext_files(true);
+    let reader = Reader::with_keys(file, limits(), &keys).expect("a file");
+    let found = rows(&reader).unwrap_or_else(|e| panic!("{e}: {}", case.name));
+    assert!(columns(&case.schema, &found.batches) == expected, "{flags}: {}", case.name);
 }
 
 /// Checks that the file states nothing false.
@@ -42,8 +69,8 @@ fn assert_true(file: &Bytes, name: &str) {
     assert!(found.is_empty(), "{}: {name}", found[0]);
 }
 
-fn written(case: &Case, threads: usize) -> Vec<u8> {
-    let encoder = RowGroupEncoder::new(case.schema.clone(), case.options.clone());
+fn written(case: &Case, options: &WriteOptions, threads: usize) -> Vec<u8> {
+    let encoder = RowGroupEncoder::new(case.schema.clone(), options.clone());
     let encoder = encoder.and_then(|encoder| encoder.with_threads(threads)).expect("an encoder");
     let mut writer = Writer::over(WriteSink(Vec::new()), encoder);
     for batch in &case.batches {
@@ -88,7 +115,9 @@ fn written_asynchronously(case: &Case) -> Vec<u8> {
 pub fn seeds() -> Vec<Vec<u8>> {
     let seed = |i: u16| {
         let head = Output::default().u16(i).u16(i * 7).u8(1 + (i % 3) as u8);
-        head.u64(i.into()).u64(u64::from(i) + 100).u64(u64::from(i) + 200).bytes()
+        let numbers = (0..=i % 3).map(|k| u64::from(i + 100 * k));
+        let head = numbers.fold(head, Output::u64);
+        head.u8((i * 5 % 32) as u8).bytes()
     };
     (0..60).map(seed).collect()
 }

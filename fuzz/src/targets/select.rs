@@ -1,11 +1,15 @@
 //! Predicates, selections and deletion vectors on random tables: the rows are those for which the
 //! naive twin is true.
 
+use std::sync::LazyLock;
+
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use bytes::Bytes;
 use fastrand::Rng;
 use marquetry::read::{PageIndexUse, VirtualColumn};
-use marquetry::{DeletionVector, Predicate, Reader, RowSelection};
+use marquetry::{DeletionVector, Predicate, Reader, RowSelection, not};
 use marquetry_testkit::cells::{Cell, columns};
 use marquetry_testkit::generate::{Case, case};
 use marquetry_testkit::predicates::{comparable, random};
@@ -22,7 +26,9 @@ pub fn run(data: &[u8]) {
     let mut of_filter = input.rng();
     let flags = input.u8();
     let (bits, text, vector) = (input.part(), input.part(), input.rest());
-    parse(text);
+    if let Some(predicate) = parse(text) {
+        ask(&predicate, flags);
+    }
     let reader = open(case.file.clone()).expect("a file");
     let all = columns(&case.schema, &rows(&reader).expect("rows").batches);
     let n = reader.file_rows().expect("a count");
@@ -60,13 +66,56 @@ pub fn run(data: &[u8]) {
 }
 
 /// Any text: parsed or refused, and the same again once it is printed.
-fn parse(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else { return };
-    if let Ok(predicate) = Predicate::parse(text) {
-        let printed = predicate.to_string();
-        let again = Predicate::parse(&printed).unwrap_or_else(|e| panic!("{printed}: {e}"));
-        assert_eq!(again.to_string(), printed);
+fn parse(text: &[u8]) -> Option<Predicate> {
+    let predicate = Predicate::parse(std::str::from_utf8(text).ok()?).ok()?;
+    let printed = predicate.to_string();
+    let again = Predicate::parse(&printed).unwrap_or_else(|e| panic!("{printed}: {e}"));
+    assert_eq!(again.to_string(), printed);
+    Some(predicate)
+}
+
+/// The rows of any predicate on a table with a column of each type are those for which it is true
+/// in memory, and its opposite is true of none of them.
+fn ask(predicate: &Predicate, flags: u8) {
+    let reader = typed();
+    let schema = reader.schema().expect("a schema");
+    let (Ok(bound), Ok(opposite)) =
+        (predicate.bind_to(&schema), not(predicate.clone()).bind_to(&schema))
+    else {
+        return;
+    };
+    let Ok(filtered) = settings(reader.clone(), flags).try_filter(predicate.clone()) else {
+        return;
+    };
+    let mut wanted = Vec::new();
+    let mut row = 0;
+    for batch in rows(&reader).expect("rows").batches {
+        // An overflow, or a cast of a value that the type does not have.
+        let Ok(found) = bound.evaluate(&batch) else { return };
+        if let Ok(others) = opposite.evaluate(&batch) {
+            let both = found.values() & others.values();
+            assert_eq!(both.count_set_bits(), 0, "{predicate}, and not");
+        }
+        wanted.extend(found.values().set_indices().map(|at| row + at as u64));
+        row += batch.num_rows() as u64;
     }
+    let found = rows(&filtered).unwrap_or_else(|e| panic!("{predicate}: {e}"));
+    assert_eq!(numbers(&found.batches), wanted, "{predicate}");
+}
+
+/// The table with a column of each type.
+fn typed() -> Reader {
+    static FILE: LazyLock<Bytes> = LazyLock::new(|| crate::logical::typed().into());
+    open(FILE.clone()).expect("a file")
+}
+
+/// The last column: the numbers of the rows.
+fn numbers(batches: &[RecordBatch]) -> Vec<u64> {
+    let numbers = batches.iter().flat_map(|batch| {
+        let numbers = batch.column(batch.num_columns() - 1).as_primitive::<Int64Type>();
+        numbers.values().to_vec()
+    });
+    numbers.map(i64::cast_unsigned).collect()
 }
 
 fn settings(reader: Reader, flags: u8) -> Reader {
@@ -107,12 +156,7 @@ fn compare(reader: &Reader, case: &Case, all: &[Vec<Cell>], wanted: &[u64]) {
     let count = reader.count().unwrap_or_else(|e| panic!("{e}: {name}"));
     assert_eq!(count, wanted.len() as u64, "{name}");
     let found = rows(reader).unwrap_or_else(|e| panic!("{e}: {name}")).batches;
-    let numbers = found.iter().flat_map(|batch| {
-        let numbers = batch.column(batch.num_columns() - 1).as_primitive::<Int64Type>();
-        numbers.values().to_vec()
-    });
-    let numbers: Vec<u64> = numbers.map(i64::cast_unsigned).collect();
-    assert_eq!(numbers, wanted, "{name}");
+    assert_eq!(numbers(&found), wanted, "{name}");
     for (i, (found, all)) in columns(&case.schema, &found).iter().zip(all).enumerate() {
         let row = |row: &u64| all[usize::try_from(*row).expect("few rows")].clone();
         let expected: Vec<Cell> = wanted.iter().map(row).collect();
@@ -127,9 +171,7 @@ fn points(reader: &Reader, rng: &mut Rng, n: u64) {
     }
     let wanted: Vec<u64> = (0..rng.usize(..20)).map(|_| rng.u64(..n)).collect();
     let taken = reader.take(&wanted).expect("rows of the file");
-    let numbers = taken.column(taken.num_columns() - 1).as_primitive::<Int64Type>();
-    let numbers: Vec<u64> = numbers.values().iter().map(|n| n.cast_unsigned()).collect();
-    assert_eq!(numbers, wanted);
+    assert_eq!(numbers(&[taken]), wanted);
 }
 
 /// A vector of rows below 65,536: one array container.
@@ -149,18 +191,33 @@ fn vector(rows: &[u16]) -> Vec<u8> {
 
 pub fn seeds() -> Vec<Vec<u8>> {
     let texts = [
-        "a = 1 and b < 'x' or not (c is null)",
-        "x in (1, 2, 3) and s like '%a_b%'",
-        "d between date '2020-01-01' and date '2021-01-01'",
-        "any(tags) = 'red' or starts_with(name, 'a')",
-        "t >= timestamp '2020-01-01T00:00:00Z' and f <> 1.5e3",
+        "i = 1 and s < 'word 2' or not (d is null)",
+        "i in (1, 2, 3) and s like '%o_d 1%' or l not in (0, 1099511627776)",
+        "day between date '1970-01-09' and date '1971-01-01'",
+        "any(list) = 3 or all(list) < 9 or starts_with(s, 'w') or list is empty",
+        "t >= timestamp '1970-01-02 00:00:00' and f <> 1.5e0",
+        "i + 1 > l * 2 or abs(i) % 7 = 1 or -d / 3 < f",
+        "lower(s) = 'word 4' or upper(s) < 'WORD 3' and length(s) between 1 and 6",
+        "cast(i as string) like '%1%' or cast(s as string) ilike 'W%' or cast(d as int64) > 5",
+        "cast(i as decimal(20, 2)) > n or n + 1.25 > 3 or cast(n as double) / 3 < 0",
+        "cast(day as timestamp) > t or cast(t as date) = day or cast(t as string) > '1970'",
+        "variant_get(v, '$.a', 'int64') = 6 or variant_get(v, '$.b', 'string') like 'text%'",
+        "intersects(geom, 3, -9, 12, 0) and row <> 5",
+        "flag or x = X'0a' or x is null and flag in (true)",
+        "u > 18446744073709551610 or u - 1 = l or i > '5' or l <= 1.5 or f > -3e0",
+        "f = f and d <> d or d > 1 or i < row",
     ];
+    let schema = typed().schema().expect("a schema");
+    for text in texts {
+        let predicate = Predicate::parse(text).expect("a predicate");
+        predicate.bind_to(&schema).unwrap_or_else(|e| panic!("{text}: {e}"));
+    }
     let seed = |i: u16| {
-        let flags = (i * 37 % 256) as u8;
-        let bits: Vec<u8> = (0..20).map(|k| (k * i * 31 % 251) as u8).collect();
+        let flags = (i * 37) as u8;
+        let bits: Vec<u8> = (0..20).map(|k| (k * i % 251) as u8).collect();
         let head = Output::default().u16(i).u16(i).u8(flags);
         let head = head.part(&bits).part(texts[usize::from(i) % texts.len()].as_bytes());
         head.rest(&vector(&[0, 3, 4, 5, 40 + i, 300])).bytes()
     };
-    (0..80).map(seed).collect()
+    (0..300).map(seed).collect()
 }

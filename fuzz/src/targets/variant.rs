@@ -9,9 +9,12 @@ use marquetry::variant::{
     Variant, VariantArray, VariantArrayBuilder, VariantBuf, VariantBuilder, VariantInference,
     VariantMetadata, VariantPath, VariantShape,
 };
+use marquetry_testkit::cells;
 
 use super::reading::within_memory;
 use crate::input::{Input, Output};
+
+const SHAPES: [&str; 3] = ["{a: int64, b: string}", "{a: int32, d: {e: int8}}", "[double]"];
 
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
@@ -96,7 +99,7 @@ fn column(metadata: &[u8], first: &[u8], second: &[u8]) {
                 (Arc::new(Field::new(name, DataType::Binary, false)), array)
             })
             .collect();
-    shredded(&StructArray::from(columns), b"object(a int64, b string)");
+    shredded(&StructArray::from(columns), SHAPES[0].as_bytes());
 }
 
 /// Shredded by a shape and by one that is inferred, and put together again.
@@ -119,6 +122,7 @@ fn shredded(array: &StructArray, shape: &[u8]) {
         assert!(shredded.is_ok() || !is_valid, "{shredded:?}");
         let Ok(shredded) = shredded else { continue };
         let shredded = VariantArray::new(&shredded).expect("what was shredded");
+        parts(&column, &shredded, is_valid);
         let whole = shredded.unshred().and_then(|array| VariantArray::new(&array));
         assert!(whole.is_ok() || !is_valid, "{whole:?}");
         let Ok(whole) = whole else { continue };
@@ -127,6 +131,24 @@ fn shredded(array: &StructArray, shape: &[u8]) {
             let direct = value(&shredded, row);
             assert!(same(before.as_ref(), after.as_ref()), "{before:?} {after:?} by {shape}");
             assert!(same(before.as_ref(), direct.as_ref()), "{before:?} {direct:?} by {shape}");
+        }
+    }
+}
+
+/// Parts of a column as columns of their own: those of the shredded form are the same.
+fn parts(column: &VariantArray, shredded: &VariantArray, is_valid: bool) {
+    let lists = DataType::List(Arc::new(Field::new("item", DataType::Float64, true)));
+    let types = [DataType::Int64, DataType::Utf8, VariantArray::unshredded_type(), lists];
+    for (path, data_type) in ["$", "a", "d.e", "c[0]"].iter().zip(types.iter().cycle()) {
+        let path: VariantPath = path.parse().expect("a path");
+        let (a, b) = (column.get(&path, data_type), shredded.get(&path, data_type));
+        match (a, b) {
+            // The same value has several forms.
+            (Ok(a), Ok(b)) if *data_type == types[2] => assert_eq!(a.len(), b.len()),
+            (Ok(a), Ok(b)) if is_valid => {
+                assert!(cells::cells(&a) == cells::cells(&b), "{path} as {data_type}: {a:?} {b:?}")
+            }
+            (a, b) => assert!(a.is_ok() == b.is_ok() || !is_valid, "{path}: {a:?} {b:?}"),
         }
     }
 }
@@ -151,11 +173,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
         r#"{"é":"\u00e9\ud83d\ude00\n","":{}}"#,
         "false",
     ];
-    let shapes = ["object(a int64, b string)", "object(a int32, d object(e int8))", "list(double)"];
     let paths = ["a", "c[2]", "d.e", "$.b"];
     let mut seeds = Vec::new();
     for (i, text) in texts.into_iter().enumerate() {
-        let shape = shapes[i % shapes.len()];
+        let shape = SHAPES[i % SHAPES.len()];
+        VariantShape::parse(shape).expect("a shape");
         let head = Output::default().u8(1).part(text.as_bytes());
         seeds.push(head.part(shape.as_bytes()).bytes());
         let mut builder = VariantBuilder::new();
