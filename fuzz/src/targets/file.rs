@@ -45,6 +45,9 @@ pub fn run(data: &[u8]) {
         assert_eq!(count, plain.count() as u64);
         last_rows(&reader, &plain.batches);
         plain.batches.iter().for_each(references);
+        if flags & 16 > 0 {
+            projected(&reader, batch_rows, &plain.batches);
+        }
     }
 }
 
@@ -77,6 +80,20 @@ fn variants(reader: &Reader, len: usize) {
         let reader = reader.clone().variant_get(field.name(), path, data_type, "part");
         _ = within_memory(len, || rows(&reader));
     }
+}
+
+/// A column by itself is that of all columns.
+fn projected(reader: &Reader, which: u8, batches: &[RecordBatch]) {
+    let schema = reader.schema().expect("a schema");
+    let Some(at) = usize::from(which).checked_rem(schema.fields().len()) else { return };
+    let name = schema.field(at).name();
+    assert!(reader.clone().project([format!("{name} or another")]).is_err());
+    // Names may be those of several columns.
+    let Ok(reader) = reader.clone().project([name]) else { return };
+    let found = rows(&reader).expect("a column that was read");
+    let only = |batch: &RecordBatch| batch.project(&[at]).expect("this column");
+    let expected: Vec<RecordBatch> = batches.iter().map(only).collect();
+    assert_same(&found.batches, &expected, "alone");
 }
 
 /// References of a batch to files.
@@ -121,5 +138,5 @@ async fn stream(file: &Bytes, views: bool) -> Result<Rows> {
 
 pub fn seeds() -> Vec<Vec<u8>> {
     let files = crate::seeds::files().into_iter().chain(crate::seeds::pages());
-    files.map(|file| Output::default().u8(6).u8(14).rest(&file).bytes()).collect()
+    files.map(|file| Output::default().u8(6).u8(30).rest(&file).bytes()).collect()
 }

@@ -1,6 +1,7 @@
 //! A file as a tree of spans: spans lie end to end, and the leaves are the bytes of the file.
 
 use bytes::Bytes;
+use marquetry::Result;
 use marquetry::inspect::{Inspector, Spans};
 
 use super::crypt;
@@ -13,17 +14,19 @@ const MAX_SPANS: usize = 20_000;
 pub fn run(data: &[u8]) {
     let input = Input::new(data);
     let file = Bytes::copy_from_slice(input.rest());
-    let keys = crypt::keys();
     within_memory(file.len() * 4, || {
-        let Ok(inspector) = Inspector::with_keys(file.clone(), limits(), Some(&keys)) else {
-            return;
-        };
+        let Ok(inspector) = inspector(&file) else { return };
         let mut found = Vec::new();
         let mut left = MAX_SPANS;
         if tile(inspector.spans(), 0, &mut found, &mut left) {
             assert!(found == file, "leaves of {} bytes, not {}", found.len(), file.len());
         }
     });
+}
+
+fn inspector(file: &Bytes) -> Result<Inspector> {
+    let keys = crypt::keys().with_plaintext_files(true);
+    Inspector::with_keys(file.clone(), limits(), Some(&keys))
 }
 
 /// Checks that spans tile from `start` on, and appends the bytes of their leaves; false if there
@@ -67,5 +70,11 @@ fn tile(spans: Spans, start: u64, bytes: &mut Vec<u8>, left: &mut usize) -> bool
 pub fn seeds() -> Vec<Vec<u8>> {
     let files = crate::seeds::files().into_iter().chain(crate::seeds::pages());
     let files = files.chain(crypt::files());
-    files.map(|file| Output::default().rest(&file).bytes()).collect()
+    let seed = |file: Vec<u8>| {
+        let file = Bytes::from(file);
+        let problem = inspector(&file).expect("a file").problem().map(ToString::to_string);
+        assert_eq!(problem, None);
+        Output::default().rest(&file).bytes()
+    };
+    files.map(seed).collect()
 }

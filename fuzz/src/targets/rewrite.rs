@@ -1,6 +1,8 @@
 //! Rewrites of files that may be broken, by random plans: rows that can be read before can be read
 //! after, and are the same; and what is left of a broken file is salvaged.
 
+use std::sync::LazyLock;
+
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 use fastrand::Rng;
@@ -69,6 +71,7 @@ fn rearranged(reader: &Reader, before: &Rows, rng: &mut Rng) {
     };
     let by: Vec<SortColumn> = paths.iter().take(2).map(&mut order).collect();
     sorted_twice(&before.batches, &by);
+    united(reader, before, rng);
     let readers = vec![reader.clone(); rng.usize(1..3)];
     let copies = readers.len();
     let rewrite = Rewrite::new(readers).by_name(rng.bool()).options(options(rng));
@@ -93,6 +96,19 @@ fn rearranged(reader: &Reader, before: &Rows, rng: &mut Rng) {
     let mut found = lines(&after.batches);
     found.sort_unstable();
     assert!(found == expected, "{} rows, not {}", found.len(), expected.len());
+}
+
+/// Rows of the file and of another one, which may have columns of the same names.
+fn united(reader: &Reader, before: &Rows, rng: &mut Rng) {
+    static OTHERS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(crate::seeds::files);
+    let other = open(OTHERS[rng.usize(..OTHERS.len())].clone()).expect("a file");
+    let mut out = Vec::new();
+    let rewrite = Rewrite::new([reader.clone(), other.clone()]).by_name(true);
+    if rewrite.options(options(rng)).run(WriteSink(&mut out)).is_ok() {
+        let after = rows(&open(out).expect("what was written")).expect("rows that were written");
+        let expected = before.count() as u64 + other.file_rows().expect("rows");
+        assert_eq!(after.count() as u64, expected);
+    }
 }
 
 /// Rows sorted in memory are those that are sorted by way of temporary files.
