@@ -51,7 +51,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// What is not damaged is the same, and what is lost is told.
+/// Reads that go on after damage give the same where there is none.
 fn damaged(reader: &Reader, plain: &Result<Rows>, len: usize) {
     for on_damage in [OnDamage::NullPages, OnDamage::SkipRowGroup] {
         let found = within_memory(len, || rows(&reader.clone().on_damage(on_damage)));
