@@ -20,7 +20,7 @@ struct Original {
     authenticated: &'static [usize],
 }
 
-fn key(byte: u8) -> Key {
+pub(super) fn key(byte: u8) -> Key {
     Key::new(&[byte; 16]).expect("a key")
 }
 

@@ -130,6 +130,8 @@ pub fn assert_agree(a: &Result<Rows>, b: &Result<Rows>, what: &str) {
         (Ok(_), Ok(_)) => {}
         // Both are refused; where, may depend on the order of the work.
         (Err(_), Err(_)) => {}
+        // Where a read ends early depends on the size of its batches.
+        (Ok(rows), Err(_)) | (Err(_), Ok(rows)) if !rows.is_all => {}
         (Ok(rows), Err(error)) => panic!("{what}: {error}, after {} rows", rows.count()),
         (Err(error), Ok(rows)) => panic!("{what}: {} rows, without {error}", rows.count()),
     }

@@ -3,13 +3,14 @@
 
 use bytes::Bytes;
 use marquetry::check::{CheckLevel, Checker, Severity};
-use marquetry::crypt::{Algorithm, Decryption, Encryption, Key};
+use marquetry::crypt::{Algorithm, Decryption, Encryption};
 use marquetry::io::{AsyncSink, TempFolder, WriteSink};
 use marquetry::{AsyncWriter, Reader, Result, RowGroupEncoder, WriteOptions, Writer};
 use marquetry_testkit::cells::{Cell, columns};
 use marquetry_testkit::generate::{Case, case_of};
 use marquetry_testkit::mutants::paths::block_on;
 
+use super::crypt::key;
 use super::reading::{limits, open, rows};
 use crate::input::{Input, Output};
 
@@ -42,19 +43,22 @@ pub fn run(data: &[u8]) {
 fn otherwise(case: &Case, flags: u8, expected: &[Vec<Cell>]) {
     let mut options = case.options.clone();
     if flags & 1 > 0 {
-        options = options.with_memory(1 << 16).with_spill(TempFolder::of_system());
+        options = options.with_memory(1 << 12).with_spill(TempFolder::of_system());
     }
-    let key = || Key::new(&[7; 16]).expect("a key");
-    if flags & 2 > 0 {
-        let algorithm = if flags & 4 > 0 { Algorithm::AesGcmCtrV1 } else { Algorithm::AesGcmV1 };
-        let encryption = Encryption::new(key()).with_algorithm(algorithm);
-        options = options.with_encryption(encryption.with_plaintext_footer(flags & 8 > 0));
+    let (is_encrypted, is_ctr, is_footer_plain) = (flags & 2 > 0, flags & 4 > 0, flags & 8 > 0);
+    if is_encrypted {
+        let algorithm = if is_ctr { Algorithm::AesGcmCtrV1 } else { Algorithm::AesGcmV1 };
+        let encryption = Encryption::new(key(7)).with_algorithm(algorithm);
+        options = options.with_encryption(encryption.with_plaintext_footer(is_footer_plain));
     }
     let file = Bytes::from(written(case, &options, 1 + usize::from(flags >> 4 & 1)));
     let keys = Decryption::new()
-        .with_footer_key(key())
-        .with_unauthenticated_pages(true)
-        .with_plaintext_files(true);
+        .with_footer_key(key(7))
+        .with_unauthenticated_pages(is_ctr)
+        .with_plaintext_files(!is_encrypted);
+    if is_encrypted && !is_footer_plain {
+        assert!(open(file.clone()).is_err(), "a footer without its key");
+    }
     let reader = Reader::with_keys(file, limits(), &keys).expect("a file");
     let found = rows(&reader).unwrap_or_else(|e| panic!("{e}: {}", case.name));
     assert!(columns(&case.schema, &found.batches) == expected, "{flags}: {}", case.name);

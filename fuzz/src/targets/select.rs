@@ -84,18 +84,19 @@ fn ask(predicate: &Predicate, flags: u8) {
     else {
         return;
     };
-    let Ok(filtered) = settings(reader.clone(), flags).try_filter(predicate.clone()) else {
-        return;
-    };
+    let filtered = settings(reader.clone(), flags).try_filter(predicate.clone());
+    let filtered = filtered.expect("a predicate that is bound");
     let mut wanted = Vec::new();
     let mut row = 0;
     for batch in rows(&reader).expect("rows").batches {
-        // An overflow, or a cast of a value that the type does not have.
-        let Ok(found) = bound.evaluate(&batch) else { return };
-        if let Ok(others) = opposite.evaluate(&batch) {
-            let both = found.values() & others.values();
-            assert_eq!(both.count_set_bits(), 0, "{predicate}, and not");
-        }
+        let Ok(found) = bound.evaluate(&batch) else {
+            // An overflow, or a cast of a value that the type does not have.
+            _ = rows(&filtered);
+            return;
+        };
+        let others = opposite.evaluate(&batch).expect("what can be evaluated");
+        let both = found.values() & others.values();
+        assert_eq!(both.count_set_bits(), 0, "{predicate}, and not");
         wanted.extend(found.values().set_indices().map(|at| row + at as u64));
         row += batch.num_rows() as u64;
     }
@@ -208,9 +209,17 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "f = f and d <> d or d > 1 or i < row",
     ];
     let schema = typed().schema().expect("a schema");
+    let batches = rows(&typed()).expect("rows").batches;
+    let all: usize = batches.iter().map(RecordBatch::num_rows).sum();
     for text in texts {
         let predicate = Predicate::parse(text).expect("a predicate");
-        predicate.bind_to(&schema).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let bound = predicate.bind_to(&schema).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let count = |batch| {
+            let found = bound.evaluate(batch).unwrap_or_else(|e| panic!("{text}: {e}"));
+            found.true_count()
+        };
+        let found: usize = batches.iter().map(count).sum();
+        assert!(found > 0 && found < all, "{text}: {found} of {all} rows");
     }
     let seed = |i: u16| {
         let flags = (i * 37) as u8;
