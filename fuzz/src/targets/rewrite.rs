@@ -21,8 +21,9 @@ use super::reading::{Rows, assert_same, limits, open, rows, within_memory};
 use crate::input::{Input, Output};
 use crate::seeds::CODECS;
 
-/// Rows that are compared as text.
+/// Rows that are compared as text, and their bytes.
 const MAX_SORTED: usize = 2000;
+const MAX_SORTED_BYTES: usize = 4 << 20;
 
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
@@ -58,14 +59,15 @@ pub fn run(data: &[u8]) {
 
 /// Rows of a file once or twice, in another order or encrypted: none is lost, and none is new.
 fn rearranged(reader: &Reader, before: &Rows, rng: &mut Rng) {
+    let bytes: usize = before.batches.iter().map(RecordBatch::get_array_memory_size).sum();
+    if before.count() > MAX_SORTED || bytes > MAX_SORTED_BYTES {
+        return;
+    }
     let schema = reader.metadata().schema();
     let path = |leaf| schema.leaf_node(leaf).expect("a leaf").path().dotted();
     let mut paths: Vec<String> = (0..schema.leaves_len()).map(path).collect();
     let Some(first) = before.batches.first() else { return };
     paths.retain(|path| RowSorter::new(first.schema(), [SortColumn::ascending(path)]).is_ok());
-    if before.count() > MAX_SORTED {
-        return;
-    }
     rng.shuffle(&mut paths);
     let mut order = |path: &String| {
         let order = if rng.bool() { SortColumn::ascending } else { SortColumn::descending }(path);

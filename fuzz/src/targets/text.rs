@@ -21,7 +21,11 @@ pub fn run(data: &[u8]) {
         (0, Ok(text)) => geo(text),
         (1, Ok(text)) => mapping(text, of_case),
         (2, _) => material(bytes),
-        (3, Ok(text)) => _ = Checksum::parse(text).verify(b"some bytes"),
+        (3, Ok(text)) => {
+            let checksum = Checksum::parse(text);
+            assert_eq!(checksum.to_string(), text);
+            _ = checksum.verify(b"some bytes");
+        }
         _ => {}
     });
 }
@@ -93,6 +97,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
         (2, format!("{{\"footerKey\":{material:?}}}")),
         (3, "CRC32:0a1b2c3d".to_owned()),
         (3, "SHA-256:00".to_owned()),
+        (3, format!("SHA-256:{:064x}", 7)),
+        (3, "CRC32C:0a1b2c3d".to_owned()),
         (3, "MD5:d41d8cd98f00b204e9800998ecf8427e".to_owned()),
         (3, "ETAG:x".to_owned()),
     ];
