@@ -1,5 +1,5 @@
 //! Small files of types that the random tables have not: VARIANT, geometries with the boxes around
-//! them and the key `geo`, and references to files.
+//! them and the key `geo`, and references to files; and a table for predicates.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use marquetry::{BloomOptions, ColumnOptions, Compression, WriteOptions, Writer};
 
 const ROWS: i32 = 40;
 
-/// The files.
+/// Files of VARIANT, geometries and references, for the seeds of all targets of files.
 #[must_use]
 pub fn files() -> Vec<Vec<u8>> {
     [variants(), geometries(), references()].concat()

@@ -34,13 +34,13 @@ pub fn run(data: &[u8]) {
     let one = written(&case, &case.options, 1);
     assert!(one == written(&case, &case.options, 2), "two threads write another file: {name}");
     if flags & 3 > 0 {
-        otherwise(&case, flags, &expected);
+        small_or_encrypted(&case, flags, &expected);
     }
     assert!(one == written_asynchronously(&case), "the asynchronous writer's differs: {name}");
 }
 
 /// Writes with little memory or encrypted: the rows are the same.
-fn otherwise(case: &Case, flags: u8, expected: &[Vec<Cell>]) {
+fn small_or_encrypted(case: &Case, flags: u8, expected: &[Vec<Cell>]) {
     let mut options = case.options.clone();
     if flags & 1 > 0 {
         options = options.with_memory(1 << 12).with_spill(TempFolder::of_system());
