@@ -7,17 +7,20 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_ord::ord::{DynComparator, make_comparator};
-use arrow_schema::SortOptions;
+use arrow_schema::{DataType, SortOptions};
 use arrow_select::concat::concat;
+use arrow_select::take::take;
 
 use crate::error::{Error, Result};
 use crate::format::SortingColumn;
+use crate::free_lists::FreeLists;
 use crate::memory;
 use crate::schema::Leaf;
 use crate::stats::order::ValueOrder;
+use crate::write::column::innermost_keys;
 
 /// A column by which the rows of each row group are sorted. Rows that are equal in it are sorted by
 /// the next one.
@@ -289,6 +292,9 @@ impl SortField {
             let child = parent.column_by_name(name).ok_or_else(missing)?.clone();
             array = child;
         }
+        if matches!(array.data_type(), DataType::RunEndEncoded(..)) {
+            return by_row(&array, nulls.as_ref());
+        }
         if nulls.is_some() {
             let nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
             let data = array.to_data().into_builder().nulls(nulls).build();
@@ -298,12 +304,20 @@ impl SortField {
     }
 }
 
+/// Runs as a value for each row: they cannot be null where a struct around them is, and more rows
+/// than their ends can count cannot be concatenated.
+fn by_row(runs: &ArrayRef, outer: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let (entries, keys) = innermost_keys(runs, &FreeLists::none())?;
+    let nulls = NullBuffer::union(outer, runs.logical_nulls().as_ref());
+    Ok(take(entries, &UInt32Array::new(keys.into(), nulls), None)?)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use arrow_array::{Int32Array, StringArray, StructArray};
-    use arrow_schema::{DataType, Field, Schema};
+    use arrow_schema::{Field, Schema};
 
     use super::*;
     use crate::error::ErrorKind;

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use arrow_select::interleave::interleave_record_batch;
 
 use crate::error::Result;
-use crate::memory;
+use crate::read::row_filter::interleave;
 use crate::write::CheckedSortOrder;
 
 /// Batches of an input, whose rows are sorted.
@@ -41,8 +40,8 @@ impl Iterator for Interleaved {
         let end = self.places.len().min(self.at.saturating_add(self.batch_rows));
         let places = self.places.get(self.at..end).filter(|places| !places.is_empty())?;
         self.at = end;
-        let all = memory::collected(&self.batches);
-        Some(all.and_then(|all| Ok(interleave_record_batch(&all, places)?)))
+        let schema = self.batches.first()?.schema();
+        Some(interleave(&schema, &self.batches, places))
     }
 }
 

@@ -4,9 +4,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BinaryViewArray, FixedSizeListArray, Int32Array, Int64Array, LargeListArray,
-    ListArray, MapArray, StringViewArray, StructArray,
+    ListArray, MapArray, RunArray, StringViewArray, StructArray, make_array,
 };
-use arrow_buffer::OffsetBuffer;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field};
 
 use super::*;
 use crate::error::ErrorKind;
@@ -161,4 +162,48 @@ fn what_cannot_be_sorted_is_refused() {
     let mut sorter = by_key().memory(1).without_temp_files();
     sorter.push(&one).unwrap();
     assert_eq!(sorter.push(&one).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Memory));
+}
+
+#[test]
+fn runs_of_values_keep_their_type_and_may_lie_below_null_structs() {
+    let of = |name, data_type, nullable| Arc::new(Field::new(name, data_type, nullable));
+    let runs = |ends: Vec<i32>, values: Vec<i32>| -> ArrayRef {
+        let (ends, values) = (Int32Array::from(ends), Int32Array::from(values));
+        let runs = RunArray::<Int32Type>::try_new(&ends, &values).unwrap();
+        // Arrow's kernels make the values nullable.
+        let data_type = DataType::RunEndEncoded(
+            of("run_ends", DataType::Int32, false),
+            of("values", DataType::Int32, false),
+        );
+        make_array(runs.into_data().into_builder().data_type(data_type).build().unwrap())
+    };
+    let values = |array: &ArrayRef| -> Vec<i32> {
+        let runs = array.as_run::<Int32Type>();
+        let values = runs.values().as_primitive::<Int32Type>();
+        (0..runs.len()).map(|i| values.value(runs.get_physical_index(i))).collect()
+    };
+    let batch = |first: i32| {
+        let below = runs(vec![1, 3, 4], vec![first, first + 3, first + 1]);
+        let field = Field::new("r", below.data_type().clone(), false);
+        let nulls = NullBuffer::from(vec![true, true, false, true]);
+        let parent = StructArray::new(vec![field].into(), vec![below], Some(nulls));
+        let columns: [(&str, ArrayRef); 2] =
+            [("v", runs(vec![2, 4], vec![5, first])), ("s", Arc::new(parent))];
+        RecordBatch::try_from_iter_with_nullable(
+            columns.map(|(name, column)| (name, column, name == "s")),
+        )
+        .unwrap()
+    };
+    let batches = [batch(10), batch(20)];
+    for (by, expected) in [
+        (SortColumn::ascending("v"), [5, 5, 5, 5, 10, 10, 20, 20]),
+        (SortColumn::descending("s.r"), [5, 20, 5, 5, 10, 5, 10, 20]),
+    ] {
+        let mut sorter = RowSorter::new(batches[0].schema(), [by]).unwrap().without_temp_files();
+        batches.iter().for_each(|batch| sorter.push(batch).unwrap());
+        let rows: Result<Vec<_>> = sorter.finish().unwrap().collect();
+        let found: Vec<i32> =
+            rows.unwrap().iter().flat_map(|rows| values(rows.column(0))).collect();
+        assert_eq!(found, expected);
+    }
 }
