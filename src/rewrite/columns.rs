@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::format::{FieldRepetitionType, SchemaElement};
 use crate::memory;
 use crate::reader::Reader;
-use crate::schema::Schema;
+use crate::schema::{Schema, is_leaf_element};
 
 /// The columns of a schema: the children of its root.
 pub(super) struct Columns<'a> {
@@ -104,7 +104,7 @@ fn top_level_columns(elements: &[SchemaElement]) -> Result<Vec<TopLevelColumn>> 
         }
         let children = usize::try_from(element.num_children.unwrap_or(0)).unwrap_or(0);
         left = left.saturating_sub(1).saturating_add(children);
-        leaf += usize::from(element.r#type.is_some());
+        leaf += usize::from(is_leaf_element(element));
         if let Some(column) = out.last_mut() {
             (column.elements.end, column.leaves.end) = (at + 1, leaf);
         }
@@ -172,7 +172,7 @@ pub(super) fn kept_elements(
     let mut later: Vec<bool> = memory::vec_for(elements.len())?;
     let mut leaves = kept.iter().rev();
     for (index, element) in elements.iter().enumerate().rev() {
-        if element.r#type.is_some() {
+        if index > 0 && is_leaf_element(element) {
             let is_kept = leaves.next().copied().unwrap_or(false);
             later.push(is_kept);
             if is_kept {
@@ -194,4 +194,35 @@ pub(super) fn kept_elements(
     }
     out.reverse();
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Type;
+
+    /// Two leaves, the first of them in a group; each element has a type and a number of children,
+    /// as some writers state them.
+    fn elements() -> Vec<SchemaElement> {
+        let element = |name: &str, children| SchemaElement {
+            r#type: Some(Type::Int32),
+            num_children: Some(children),
+            ..SchemaElement::new(name)
+        };
+        vec![element("root", 2), element("group", 1), element("a", 0), element("b", 0)]
+    }
+
+    #[test]
+    fn groups_that_state_a_type_are_groups() {
+        let elements = elements();
+        let columns = Columns::new(&elements).unwrap();
+        let found = columns.list.iter().map(|of| (of.elements.clone(), of.leaves.clone()));
+        assert_eq!(found.collect::<Vec<_>>(), [(1..3, 0..1), (3..4, 1..2)]);
+        assert_eq!(kept_elements(&elements, &[true, true]).unwrap(), elements);
+        let mut second = vec![elements[0].clone(), elements[3].clone()];
+        second[0].num_children = Some(1);
+        assert_eq!(kept_elements(&elements, &[false, true]).unwrap(), second);
+        // A root alone has no columns.
+        assert_eq!(kept_elements(&elements[3..], &[]).unwrap(), elements[3..]);
+    }
 }

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, FieldRef, Fields};
 
 use crate::error::{Error, Result};
 use crate::format::{ConvertedType, FieldRepetitionType, LogicalType, SchemaElement};
-use crate::schema::FIELD_ID_KEY;
+use crate::schema::{FIELD_ID_KEY, is_leaf_element};
 
 /// A wish for the field ids; later ones win.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ fn fields(elements: &[SchemaElement]) -> Vec<IdElement> {
             Some((_, group)) if is_wrapper(group, element) => FieldKind::Wrapper,
             Some(_) => FieldKind::Field,
         };
-        if element.r#type.is_none() {
+        if !is_leaf_element(element) {
             around.push((out.len(), children(element)));
         }
         out.push(IdElement { at, path, kind });
@@ -147,7 +147,7 @@ fn is_wrapper(group: &SchemaElement, child: &SchemaElement) -> bool {
         || matches!(group.converted_type, Some(ConvertedType::Map | ConvertedType::MapKeyValue));
     let is_list = matches!(group.logical_type, Some(LogicalType::List))
         || group.converted_type == Some(ConvertedType::List);
-    let is_group = child.r#type.is_none();
+    let is_group = !is_leaf_element(child);
     if child.repetition_type != Some(FieldRepetitionType::Repeated) || !is_group {
         return false;
     }

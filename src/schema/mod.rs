@@ -98,6 +98,7 @@ pub use match_by::MatchBy;
 pub use name_mapping::NameMapping;
 pub(crate) use nested::{element_of_list, is_variant};
 pub use node::{Node, Repetition, Schema};
+pub(crate) use parse::is_leaf_element;
 pub use projection::Projection;
 pub use shape::Mapping;
 pub(crate) use shape::{Kind, Levels, Shape, element_of};

@@ -156,11 +156,18 @@ impl Link {
     }
 }
 
+/// Whether an element below the root is a leaf, in a schema that was parsed.
+///
+/// Trap: some writers give leaves a child count of 0, others give groups a type.
+pub(crate) fn is_leaf_element(element: &SchemaElement) -> bool {
+    element.r#type.is_some() && matches!(element.num_children, None | Some(0))
+}
+
 /// Whether the element at `index`, below the root, is a leaf, with what a leaf needs.
 fn is_leaf(elements: &SchemaElements, index: u32) -> Result<bool> {
     let head = elements.head(index);
     match (head.r#type(), head.num_children()) {
-        // Some writers give leaves a child count of 0, others give groups a type.
+        // As in `is_leaf_element`.
         (Some(Type::FixedLenByteArray), None | Some(0)) => match elements.get(index).type_length {
             Some(0..) => Ok(true),
             Some(length) => Err(Error::mismatch(

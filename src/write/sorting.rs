@@ -7,11 +7,12 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, make_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow_buffer::NullBuffer;
 use arrow_ord::ord::{DynComparator, make_comparator};
 use arrow_schema::{DataType, SortOptions};
 use arrow_select::concat::concat;
+use arrow_select::nullif::nullif;
 use arrow_select::take::take;
 
 use crate::error::{Error, Result};
@@ -295,10 +296,8 @@ impl SortField {
         if matches!(array.data_type(), DataType::RunEndEncoded(..)) {
             return by_row(&array, nulls.as_ref());
         }
-        if nulls.is_some() {
-            let nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
-            let data = array.to_data().into_builder().nulls(nulls).build();
-            array = make_array(data.map_err(|e| Error::unsupported("sort order", e))?);
+        if let Some(nulls) = nulls {
+            array = nullif(&array, &BooleanArray::new(!nulls.inner(), None))?;
         }
         Ok(array)
     }

@@ -1,5 +1,6 @@
 //! The targets, and what they share.
 
+mod check;
 mod crypt;
 mod encoding;
 mod every_way;
@@ -12,6 +13,7 @@ mod rewrite;
 mod roundtrip;
 mod select;
 mod snappy;
+mod structure;
 mod text;
 mod variant;
 
@@ -45,6 +47,6 @@ macro_rules! targets {
 }
 
 targets!(
-    crypt, encoding, every_way, file, footer, geo, inspect, page, rewrite, roundtrip, select,
-    snappy, text, variant,
+    check, crypt, encoding, every_way, file, footer, geo, inspect, page, rewrite, roundtrip,
+    select, snappy, structure, text, variant,
 );

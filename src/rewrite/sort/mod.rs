@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema as ArrowSchema, SchemaRef};
 
 pub(super) use self::merge::{Interleaved, MergedRows, RowInput, like};
 use self::spill::{RunWriter, SpilledRun, view_bytes};
@@ -348,11 +348,24 @@ fn leaves_to_sort_by(schema: &SchemaRef, by: &[SortColumn]) -> Result<Vec<(Leaf,
             let alone = ArrowSchema::new(vec![field.clone()]);
             let parquet = from_arrow(&alone, &FromArrowOptions::new())?.schema;
             for leaf in 0..parquet.leaves_len() {
-                memory::push(&mut leaves, (parquet.leaf(leaf)?, top))?;
+                let leaf = parquet.leaf(leaf)?;
+                if has_leaf(field, &leaf) {
+                    memory::push(&mut leaves, (leaf, top))?;
+                }
             }
         }
     }
     Ok(leaves)
+}
+
+/// Whether batches have the leaf: files alone have the one that stands for a struct without fields.
+fn has_leaf(top: &FieldRef, leaf: &Leaf) -> bool {
+    let below = |field: &FieldRef, name: &str| match field.data_type() {
+        DataType::Struct(fields) => fields.iter().find(|field| field.name() == name).cloned(),
+        _ => None,
+    };
+    let mut names = leaf.path.names().iter().skip(1);
+    leaf.max_rep > 0 || names.try_fold(top.clone(), |field, name| below(&field, name)).is_some()
 }
 
 /// Memory of a sorter, if nothing else is said.

@@ -3,11 +3,11 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, FixedSizeListArray, Int32Array, Int64Array, LargeListArray,
-    ListArray, MapArray, RunArray, StringViewArray, StructArray, make_array,
+    Array, ArrayRef, BinaryViewArray, BooleanArray, FixedSizeListArray, Int32Array, Int64Array,
+    LargeListArray, ListArray, MapArray, RunArray, StringViewArray, StructArray, make_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{Field, Fields};
 
 use super::*;
 use crate::error::ErrorKind;
@@ -206,4 +206,28 @@ fn runs_of_values_keep_their_type_and_may_lie_below_null_structs() {
             rows.unwrap().iter().flat_map(|rows| values(rows.column(0))).collect();
         assert_eq!(found, expected);
     }
+}
+
+#[test]
+fn values_below_null_structs_are_sorted_in_slices_too() {
+    let below: ArrayRef = Arc::new(BooleanArray::from(vec![true, true, false, true, false]));
+    let field = Field::new("b", DataType::Boolean, false);
+    let nulls = NullBuffer::from(vec![true, false, true, false, true]);
+    let parent = StructArray::new(vec![field].into(), vec![below], Some(nulls));
+    let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..5));
+    let columns: [(&str, ArrayRef); 2] = [("s", Arc::new(parent)), ("number", numbers)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap().slice(1, 4);
+    let by = SortColumn::descending("s.b").nulls_first();
+    let mut sorter = RowSorter::new(batch.schema(), [by]).unwrap();
+    sorter.push(&batch).unwrap();
+    let rows: Vec<_> = sorter.finish().unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows[0].column(1).as_primitive::<Int32Type>().values()[..], [1, 3, 2, 4]);
+}
+
+#[test]
+fn a_struct_without_fields_has_nothing_to_sort_by() {
+    let field = Field::new("s", DataType::Struct(Fields::empty()), true);
+    let schema = Arc::new(ArrowSchema::new(vec![field]));
+    let error = RowSorter::new(schema, [SortColumn::ascending("s._empty")]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
 }

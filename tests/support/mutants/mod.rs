@@ -65,6 +65,26 @@ pub fn mutant(seeds: &[Seed], series: u64, index: u64) -> Mutant {
     Mutant { seed, done, file: file.into() }
 }
 
+/// A mutant by single changes. Each has numbers of its own, so that a fuzzer can keep, drop and add
+/// changes one by one; those of `late` change the metadata once it fits.
+pub fn changed(
+    seed: &Seed,
+    donor: &Seed,
+    changes: impl IntoIterator<Item = Rng>,
+    late: Option<Rng>,
+) -> bytes::Bytes {
+    let mut parts = seed.parts.clone();
+    for mut rng in changes {
+        mutate::change(&mut parts, &donor.parts, &mut rng);
+    }
+    let file = parts.lay_out(|meta| {
+        if let Some(mut rng) = late {
+            mutate::metadata(meta, &mut rng);
+        }
+    });
+    file.into()
+}
+
 /// The numbers that a mutant is made of, and read with.
 pub fn rng(series: u64, index: u64) -> Rng {
     let mut rng = Rng::with_seed(series.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);

@@ -326,7 +326,10 @@ fn target(file: &Bytes, rng: &mut Rng) -> Result<Check> {
 }
 
 /// A test of some column.
-fn predicate(reader: &Reader, rng: &mut Rng) -> Result<Predicate> {
+///
+/// # Errors
+/// Those of the library.
+pub fn predicate(reader: &Reader, rng: &mut Rng) -> Result<Predicate> {
     let schema = reader.metadata().schema();
     let leaves = schema.leaves_len();
     if leaves == 0 {
