@@ -1,5 +1,5 @@
-//! What files state about themselves: checks of files that may be broken, their statistics, indexes,
-//! dictionaries, and what a read of them would do.
+//! Statements of files: checks of files that may be broken, their statistics, indexes,
+//! dictionaries, and the plans of reads.
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;

@@ -1,5 +1,6 @@
-//! Files that are changed below their codecs, as those of the program `structure`: each change is two
-//! bytes of the input, so that the engine keeps those that lead on. They go to the targets of files.
+//! Files that are changed below their codecs, as those of the program `structure`: each change is
+//! two bytes of the input, so that the engine keeps those that lead on. They go to the targets of
+//! files.
 
 use std::sync::LazyLock;
 
@@ -16,7 +17,7 @@ const MAX_FILE: usize = 256 << 10;
 /// Bytes that choose what is done with a file, at most.
 const MAX_CHOICE: usize = 3;
 
-/// What is done with a file, and how many bytes choose it.
+/// The targets that take files, and how many bytes choose what is done with each.
 const USES: [(fn(&[u8]), usize); 5] =
     [(every_way::run, 2), (file::run, 2), (rewrite::run, 3), (check::run, 3), (inspect::run, 0)];
 
