@@ -23,8 +23,8 @@ use crate::memory;
 use crate::read::Footer;
 use crate::reader::Reader;
 use crate::schema::{
-    ArrowOptions, FromArrowOptions, HINT_KEY, Leaf, Projection, Schema, change_hint_metadata,
-    from_arrow, schema_like, to_arrow,
+    ArrowOptions, FromArrowOptions, HINT_KEY, Leaf, Node, Projection, Schema, change_hint_metadata,
+    from_arrow, key_and_value, schema_like, to_arrow,
 };
 use crate::stats::order::ValueOrder;
 use crate::write::column_options::LeafSettings;
@@ -559,5 +559,26 @@ fn kept_leaves(reader: &Reader, elements: &[SchemaElement]) -> Result<Vec<bool>>
             kept.fill(true);
         }
     }
+    schema.fields().for_each(|field| keep_maps(field, &mut kept));
     Ok(kept)
+}
+
+/// Keeps the keys of each map that has a kept leaf, and its values if none of them was chosen: a
+/// read of the same projection has both.
+fn keep_maps(node: Node<'_>, kept: &mut [bool]) {
+    let is_kept = |kept: &[bool], node: Node<'_>| {
+        kept.get(node.leaves()).is_some_and(|kept| kept.contains(&true))
+    };
+    if node.is_leaf() || !is_kept(kept, node) {
+        return;
+    }
+    if let Some((key, value)) = key_and_value(node) {
+        let value = (!is_kept(kept, value)).then_some(value);
+        for part in [Some(key), value].into_iter().flatten() {
+            if let Some(kept) = kept.get_mut(part.leaves()) {
+                kept.fill(true);
+            }
+        }
+    }
+    node.children().for_each(|child| keep_maps(child, kept));
 }

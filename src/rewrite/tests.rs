@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
+use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
 use bytes::Bytes;
 
 use super::*;
@@ -218,6 +219,33 @@ fn a_file_that_stays_in_plain_text_is_copied_to_itself() {
     let once = recrypted(&plain(&file), None).unwrap();
     assert_eq!(recrypted(&plain(&once), None).unwrap(), once);
     assert!(pages(&plain(&once)) == pages(&plain(&file)));
+}
+
+#[test]
+fn a_map_is_copied_with_key_and_value_whichever_is_chosen() {
+    let mut maps = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
+    for row in 0..3 {
+        for entry in 0..row {
+            maps.keys().append_value(format!("key {entry}"));
+            maps.values().append_value(10 * row + entry);
+        }
+        maps.append(true).unwrap();
+    }
+    let batch = RecordBatch::try_from_iter([("m", Arc::new(maps.finish()) as _)]).unwrap();
+    let mut out = Vec::new();
+    let mut writer =
+        Writer::new(crate::io::WriteSink(&mut out), batch.schema(), WriteOptions::new()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let whole = plain(&out.into());
+    for leaf in 0..2 {
+        let path = whole.metadata().schema().leaf_node(leaf).unwrap().path().dotted();
+        let mut out = Vec::new();
+        let chosen = whole.clone().project([&path]).unwrap();
+        Rewrite::new([chosen]).run(crate::io::WriteSink(&mut out)).unwrap();
+        let rows = plain(&out.into()).batches().unwrap().next().unwrap().unwrap();
+        assert_eq!(rows.column(0), batch.column(0), "{path}");
+    }
 }
 
 /// One row group of two columns, encrypted.

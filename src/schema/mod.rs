@@ -96,7 +96,7 @@ pub(crate) use hint_fault::{HintFault, hint_fault};
 pub use leaf::{Leaf, LeafPath, Physical};
 pub use match_by::MatchBy;
 pub use name_mapping::NameMapping;
-pub(crate) use nested::{element_of_list, is_variant};
+pub(crate) use nested::{element_of_list, is_variant, key_and_value};
 pub use node::{Node, Repetition, Schema};
 pub(crate) use parse::is_leaf_element;
 pub use projection::Projection;

@@ -110,6 +110,14 @@ pub(crate) fn element_of_list(node: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
+/// The key and the value of a map.
+pub(crate) fn key_and_value(node: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
+    match group(node) {
+        Group::Map(map) => Some((map.key, map.value)),
+        _ => None,
+    }
+}
+
 /// The only child, if it is REPEATED.
 fn repeated_child(g: Node<'_>) -> Option<Node<'_>> {
     let mut children = g.children();

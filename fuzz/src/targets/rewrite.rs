@@ -9,7 +9,7 @@ use fastrand::Rng;
 use marquetry::arrow_schema::{FieldRef, Schema, SchemaRef};
 use marquetry::crypt::{Decryption, Encryption};
 use marquetry::io::WriteSink;
-use marquetry::rewrite::{Fill, Rewrite, RowSorter, Salvage};
+use marquetry::rewrite::{Fill, Rewrite, RowSorter, Salvage, SplitBy};
 use marquetry::{
     BloomOptions, Compression, ErrorKind, PageVersion, Reader, Result, SortColumn, StatisticsLevel,
     WriteOptions,
@@ -89,6 +89,7 @@ fn rearranged(reader: &Reader, before: &Rows, rng: &mut Rng) {
     let by: Vec<SortColumn> = paths.iter().take(2).map(&mut order).collect();
     sorted_twice(&before.batches, &by);
     united(reader, before, rng);
+    parts(reader, before, rng);
     let copies = rng.usize(1..3);
     let rewrite = |of: &Reader| Rewrite::new(vec![of.clone(); copies]);
     let way = rng.u8(..5);
@@ -141,6 +142,43 @@ fn united(reader: &Reader, before: &Rows, rng: &mut Rng) {
         let expected = before.count() as u64 + other.file_rows().expect("rows");
         assert_eq!(after.count() as u64, expected);
     }
+}
+
+/// Files of some columns, and of some rows each, have these columns and rows.
+fn parts(reader: &Reader, before: &Rows, rng: &mut Rng) {
+    let schema = reader.metadata().schema();
+    let path = |leaf| schema.leaf_node(leaf).expect("a leaf").path().dotted();
+    let chosen = (0..schema.leaves_len()).filter(|_| rng.bool()).map(path);
+    if let Ok(chosen) = reader.clone().project(chosen.collect::<Vec<_>>()) {
+        let expected = rows(&chosen).expect("columns that were read");
+        if let Some(found) = of_parts(&[Rewrite::new([chosen]).options(options(rng))]) {
+            assert_same_columns(&expected, &found);
+            assert!(lines(&found.batches) == lines(&expected.batches), "of some columns");
+        }
+    }
+    let by = match rng.u8(..3) {
+        0 => SplitBy::Rows(rng.u64(1..100)),
+        1 => SplitBy::Bytes(rng.u64(1..2000)),
+        _ => SplitBy::Files(rng.u64(1..5)),
+    };
+    if let Ok(files) = Rewrite::new([reader.clone()]).split(by)
+        && let Some(found) = of_parts(&files)
+    {
+        assert_same_columns(before, &found);
+        assert!(lines(&found.batches) == lines(&before.batches), "split");
+    }
+}
+
+/// The rows of these files; `None` if one cannot be written.
+fn of_parts(files: &[Rewrite]) -> Option<Rows> {
+    let mut all = Rows { batches: Vec::new(), is_all: true };
+    for file in files {
+        let mut out = Vec::new();
+        file.run(WriteSink(&mut out)).ok()?;
+        let rows = open(out).and_then(|reader| rows(&reader)).expect("rows that were written");
+        all.batches.extend(rows.batches);
+    }
+    Some(all)
 }
 
 /// Rows sorted in memory are those that are sorted by way of temporary files; the bytes of these.
