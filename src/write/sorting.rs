@@ -7,21 +7,19 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_buffer::NullBuffer;
+use arrow_cast::cast;
 use arrow_ord::ord::{DynComparator, make_comparator};
 use arrow_schema::{DataType, SortOptions};
 use arrow_select::concat::concat;
 use arrow_select::nullif::nullif;
-use arrow_select::take::take;
 
 use crate::error::{Error, Result};
 use crate::format::SortingColumn;
-use crate::free_lists::FreeLists;
 use crate::memory;
 use crate::schema::Leaf;
 use crate::stats::order::ValueOrder;
-use crate::write::column::innermost_keys;
 
 /// A column by which the rows of each row group are sorted. Rows that are equal in it are sorted by
 /// the next one.
@@ -293,22 +291,16 @@ impl SortField {
             let child = parent.column_by_name(name).ok_or_else(missing)?.clone();
             array = child;
         }
-        if matches!(array.data_type(), DataType::RunEndEncoded(..)) {
-            return by_row(&array, nulls.as_ref());
+        // Runs cannot be null where a struct around them is, nor be concatenated to more rows than
+        // their ends can count.
+        if let DataType::RunEndEncoded(_, values) = array.data_type() {
+            array = cast(&array, values.data_type())?;
         }
         if let Some(nulls) = nulls {
             array = nullif(&array, &BooleanArray::new(!nulls.inner(), None))?;
         }
         Ok(array)
     }
-}
-
-/// Runs as a value for each row: they cannot be null where a struct around them is, and more rows
-/// than their ends can count cannot be concatenated.
-fn by_row(runs: &ArrayRef, outer: Option<&NullBuffer>) -> Result<ArrayRef> {
-    let (entries, keys) = innermost_keys(runs, &FreeLists::none())?;
-    let nulls = NullBuffer::union(outer, runs.logical_nulls().as_ref());
-    Ok(take(entries, &UInt32Array::new(keys.into(), nulls), None)?)
 }
 
 #[cfg(test)]
