@@ -32,12 +32,14 @@ pub(super) struct LeafMemory {
 pub(super) struct Leaves {
     leaves: Vec<LeafBatch>,
     next: usize,
+    /// Memory of the values of null lists, which have none in the file.
+    padding: Option<Reservation>,
 }
 
 impl Leaves {
     /// The leaves, in the order in which the shapes reach them.
     pub(super) fn new(leaves: Vec<LeafBatch>) -> Self {
-        Self { leaves, next: 0 }
+        Self { leaves, next: 0, padding: None }
     }
 
     /// Takes the memory of all leaves; their arrays stay.
@@ -46,6 +48,18 @@ impl Leaves {
             let arrays = leaf.memory.split_off();
             LeafMemory { arrays, dictionary: leaf.dictionary_memory.take() }
         })
+    }
+
+    /// Reserves memory for the values of null lists, before it is allocated: a hint states how many
+    /// each has.
+    fn reserve_padding(&mut self, bytes: usize) -> Result<()> {
+        let leaf = self.leaves.first().ok_or_else(short)?;
+        self.padding.get_or_insert_with(|| leaf.memory.empty()).grow(bytes)
+    }
+
+    /// Gives that memory back, for the caller to count whole arrays.
+    pub(super) fn release_padding(&mut self) {
+        self.padding = None;
     }
 
     /// Leaves handed out so far.
@@ -99,6 +113,25 @@ impl Leaves {
 #[cold]
 fn short() -> Error {
     Error::internal("fewer leaves were supplied than the shape has")
+}
+
+/// Bytes of a slot of an array and of its validity, at most, without the strings and elements that
+/// only a value has.
+fn bytes_of_slot(data_type: &DataType) -> usize {
+    // Views of 16 bytes, or offsets and sizes.
+    const ANY: usize = 16;
+    let own = match data_type {
+        DataType::FixedSizeBinary(size) => usize::try_from(*size).unwrap_or(0),
+        DataType::FixedSizeList(field, size) => {
+            let size = usize::try_from(*size).unwrap_or(0);
+            size.saturating_mul(bytes_of_slot(field.data_type()))
+        }
+        DataType::Struct(fields) => fields
+            .iter()
+            .fold(0, |bytes: usize, field| bytes.saturating_add(bytes_of_slot(field.data_type()))),
+        other => other.primitive_width().unwrap_or(ANY),
+    };
+    own.saturating_add(1)
 }
 
 /// Makes the array of a shape with `len` slots, taking its leaves from `leaves`.
@@ -294,11 +327,13 @@ impl ListNode<'_> {
                 ));
             }
         }
-        let items = if items.len() == len * wanted {
+        let slots = len.saturating_mul(wanted);
+        let items = if items.len() == slots {
             items
         } else {
+            leaves.reserve_padding(slots.saturating_mul(bytes_of_slot(items.data_type())))?;
             let data = items.to_data();
-            let mut padded = MutableArrayData::new(vec![&data], true, len * wanted);
+            let mut padded = MutableArrayData::new(vec![&data], true, slots);
             for list in offsets.windows(2) {
                 let (start, end) = (list[0].as_usize(), list[1].as_usize());
                 if start == end {

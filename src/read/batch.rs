@@ -152,6 +152,7 @@ fn assemble_column(
 ) -> Result<ArrayRef> {
     let first = leaves.position();
     let column = assemble(shape, leaves, kept.rows)?;
+    leaves.release_padding();
     if !matches!(shape.kind, Kind::Leaf { .. }) {
         // Offsets of lists, and validity of groups.
         let own = column.get_buffer_memory_size();

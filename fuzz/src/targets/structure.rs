@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use marquetry_testkit::mutants::{Seed, changed, rng};
 
-use super::{every_way, file, inspect, rewrite};
+use super::{check, every_way, file, inspect, rewrite};
 use crate::input::{Input, Output};
 
 /// Changes of a file, at most.
@@ -18,8 +18,8 @@ const MAX_FILE: usize = 256 << 10;
 const MAX_CHOICE: usize = 3;
 
 /// The targets that take files, and how many bytes choose what is done with each.
-const USES: [(fn(&[u8]), usize); 4] =
-    [(every_way::run, 2), (file::run, 2), (rewrite::run, 3), (inspect::run, 0)];
+const USES: [(fn(&[u8]), usize); 5] =
+    [(every_way::run, 2), (file::run, 2), (rewrite::run, 3), (check::run, 3), (inspect::run, 0)];
 
 static SEEDS: LazyLock<Vec<Seed>> = LazyLock::new(|| {
     let files = crate::seeds::files().into_iter().map(Bytes::from);
