@@ -317,6 +317,35 @@ fn arrays_that_wait_to_be_given_out_are_within_the_limit() {
     }
 }
 
+#[test]
+fn null_lists_of_a_huge_fixed_size_are_refused_before_they_are_made() {
+    let _alone = alone();
+    let element = std::sync::Arc::new(arrow_schema_60::Field::new_list_field(
+        arrow_schema_60::DataType::Int32,
+        true,
+    ));
+    let lists: arrow::ArrayRef = std::sync::Arc::new(arrow::ListArray::new_null(element, 8));
+    let batch = arrow::RecordBatch::try_from_iter([("l", lists)]).expect("a batch");
+    let mut file = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.close().expect("a footer");
+    let item = std::sync::Arc::new(Field::new_list_field(DataType::Int32, true));
+    let before = heap::start();
+    let rows = |size| {
+        let field = Field::new("l", DataType::FixedSizeList(item.clone(), size), true);
+        let schema = std::sync::Arc::new(Schema::new(vec![field]));
+        let reader = Reader::new(Bytes::from(file.clone()))?.memory(LIMIT as u64).threads(1);
+        let mut batches = reader.target(schema, MatchBy::Name)?.batches()?;
+        Ok(batches.next_batch()?.map_or(0, |batch| batch.num_rows()))
+    };
+    assert_eq!(rows(1 << 10).expect("small lists"), 8);
+    let error: marquetry::Error = rows(1 << 24).expect_err("640 MB of nulls");
+    assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory), "{error}");
+    let peak = heap::peak() - before;
+    assert!(peak <= LIMIT + SLACK, "{} MiB", peak >> 20);
+}
+
 #[cfg(feature = "object_store")]
 #[test]
 fn arrays_of_a_stream_that_wait_are_within_the_limit() {
