@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, TryReserveError};
 
+use arrow_schema::DataType;
 use bytes::Bytes;
 
 use crate::error::{Error, LimitKind, Result};
@@ -15,6 +16,41 @@ impl From<TryReserveError> for Error {
     fn from(error: TryReserveError) -> Self {
         Self::limit(LimitKind::Memory, format_args!("the system has no memory left: {error}"))
     }
+}
+
+/// Bytes of an array of nulls: of its slots and their validity, at most. A type that a file states
+/// can be large.
+pub(crate) fn bytes_of_nulls(data_type: &DataType, slots: usize) -> usize {
+    let bits = bits_of_null(data_type).saturating_mul(slots as u64);
+    usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
+}
+
+fn bits_of_null(data_type: &DataType) -> u64 {
+    use DataType as D;
+    let bits = |bytes: usize| 8 * bytes as u64;
+    let own = match data_type {
+        D::Null => 0,
+        D::Boolean => 1,
+        D::FixedSizeBinary(size) => bits(usize::try_from(*size).unwrap_or(0)),
+        D::FixedSizeList(field, size) => {
+            bits_of_null(field.data_type()).saturating_mul(u64::try_from(*size).unwrap_or(0))
+        }
+        D::Struct(fields) => {
+            let fields = fields.iter().map(|field| bits_of_null(field.data_type()));
+            fields.fold(0, u64::saturating_add)
+        }
+        D::Dictionary(keys, _) => bits_of_null(keys),
+        D::RunEndEncoded(ends, values) => {
+            bits_of_null(ends.data_type()).saturating_add(bits_of_null(values.data_type()))
+        }
+        // Offsets.
+        D::Utf8 | D::Binary | D::List(_) | D::Map(..) => bits(4),
+        // Those of 64 bits, and of 32 bits with sizes.
+        D::LargeUtf8 | D::LargeBinary | D::LargeList(_) | D::ListView(_) => bits(8),
+        // Views, and offsets of 64 bits with sizes.
+        other => bits(other.primitive_width().unwrap_or(16)),
+    };
+    own.saturating_add(1)
 }
 
 /// The system has no memory for something.

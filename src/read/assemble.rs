@@ -19,6 +19,7 @@ use super::column::LeafBatch;
 use crate::error::{Error, Result, Spec};
 use crate::levels::{OfLeaf, agree, list_slots, validity};
 use crate::limits::Reservation;
+use crate::memory;
 use crate::schema::{Kind, Shape, is_empty_group};
 use crate::simd::planes::LevelBitPlanes;
 
@@ -113,25 +114,6 @@ impl Leaves {
 #[cold]
 fn short() -> Error {
     Error::internal("fewer leaves were supplied than the shape has")
-}
-
-/// Bytes of a slot of an array and of its validity, at most, without the strings and elements that
-/// only a value has.
-fn bytes_of_slot(data_type: &DataType) -> usize {
-    // Views of 16 bytes, or offsets and sizes.
-    const ANY: usize = 16;
-    let own = match data_type {
-        DataType::FixedSizeBinary(size) => usize::try_from(*size).unwrap_or(0),
-        DataType::FixedSizeList(field, size) => {
-            let size = usize::try_from(*size).unwrap_or(0);
-            size.saturating_mul(bytes_of_slot(field.data_type()))
-        }
-        DataType::Struct(fields) => fields
-            .iter()
-            .fold(0, |bytes: usize, field| bytes.saturating_add(bytes_of_slot(field.data_type()))),
-        other => other.primitive_width().unwrap_or(ANY),
-    };
-    own.saturating_add(1)
 }
 
 /// Makes the array of a shape with `len` slots, taking its leaves from `leaves`.
@@ -331,7 +313,7 @@ impl ListNode<'_> {
         let items = if items.len() == slots {
             items
         } else {
-            leaves.reserve_padding(slots.saturating_mul(bytes_of_slot(items.data_type())))?;
+            leaves.reserve_padding(memory::bytes_of_nulls(items.data_type(), slots))?;
             let data = items.to_data();
             let mut padded = MutableArrayData::new(vec![&data], true, slots);
             for list in offsets.windows(2) {

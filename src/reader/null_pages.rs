@@ -19,6 +19,8 @@ use arrow_select::concat::concat;
 use super::Reader;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::PageType;
+use crate::limits::Reservation;
+use crate::memory::bytes_of_nulls;
 use crate::read::{PageIndexUse, ReadOptions};
 use crate::schema::{Kind, Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
@@ -57,7 +59,8 @@ pub(super) struct NullFilled {
     nodes: Vec<ColumnNode>,
     parts: Vec<PartRows>,
     rows_left: u64,
-    batch_rows: usize,
+    /// Memory of the nulls of a batch that is made.
+    memory: Reservation,
 }
 
 /// A node of the schema: structs, and what is read by itself below them.
@@ -148,19 +151,21 @@ impl NullFilled {
             }
         }
         pages.retain(|page| page.rows.end > start);
-        let batch_rows = BATCH_ROWS;
         let rows_left = rows.saturating_sub(start);
-        Ok(Ok((Self { schema, nodes, parts, rows_left, batch_rows }, pages)))
+        let budget = metadata.footer().budget(options);
+        let memory = budget.reservation("the nulls of damaged pages");
+        Ok(Ok((Self { schema, nodes, parts, rows_left, memory }, pages)))
     }
 
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let rows = usize::try_from(self.rows_left).unwrap_or(usize::MAX).min(self.batch_rows);
+        let rows = usize::try_from(self.rows_left).unwrap_or(usize::MAX).min(BATCH_ROWS);
         if rows == 0 {
             return Ok(None);
         }
         self.rows_left -= rows as u64;
-        let taken: Vec<TakenRows> =
-            self.parts.iter_mut().map(|part| part.take(rows)).collect::<Result<_>>()?;
+        self.memory.resize(0)?;
+        let take = |part: &mut PartRows| part.take(rows, &mut self.memory);
+        let taken: Vec<TakenRows> = self.parts.iter_mut().map(take).collect::<Result<_>>()?;
         let column = |node: &ColumnNode| self.array(node, 0, &taken, rows);
         let columns = self.nodes.iter().map(column).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -436,8 +441,8 @@ impl RowGroupReader<'_> {
 }
 
 impl PartRows {
-    /// The next rows.
-    fn take(&mut self, rows: usize) -> Result<TakenRows> {
+    /// The next rows. `memory` counts nulls before they are made, and before they are copied.
+    fn take(&mut self, rows: usize, memory: &mut Reservation) -> Result<TakenRows> {
         let end = self.at + rows as u64;
         let (mut pieces, mut is_known): (Vec<ArrayRef>, _) = (Vec::new(), Vec::with_capacity(rows));
         while self.at < end {
@@ -448,7 +453,10 @@ impl PartRows {
             };
             let len = usize::try_from(len).unwrap_or(usize::MAX);
             let piece = match is_bad {
-                true => new_null_array(&self.data_type, len),
+                true => {
+                    memory.grow(bytes_of_nulls(&self.data_type, len))?;
+                    new_null_array(&self.data_type, len)
+                }
                 false => self.good(len)?,
             };
             self.at += piece.len() as u64;
@@ -457,7 +465,10 @@ impl PartRows {
         }
         let column = match pieces.as_slice() {
             [only] => only.clone(),
-            _ => concat(&pieces.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?,
+            _ => {
+                memory.grow(bytes_of_nulls(&self.data_type, rows))?;
+                concat(&pieces.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?
+            }
         };
         debug_assert!(self.depth == 0 || column.as_struct_opt().is_some());
         Ok(TakenRows { column, is_known })

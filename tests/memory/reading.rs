@@ -7,6 +7,7 @@ use arrow_array_60 as arrow;
 use bytes::Bytes;
 use marquetry::arrow_schema::{DataType, Field, Schema};
 use marquetry::format::*;
+use marquetry::read::OnDamage;
 use marquetry::schema::{Dictionaries, MatchBy};
 use marquetry::{ErrorKind, LimitKind, Reader, col};
 use parquet::arrow::ArrowWriter;
@@ -341,6 +342,30 @@ fn null_lists_of_a_huge_fixed_size_are_refused_before_they_are_made() {
     };
     assert_eq!(rows(1 << 10).expect("small lists"), 8);
     let error: marquetry::Error = rows(1 << 24).expect_err("640 MB of nulls");
+    assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory), "{error}");
+    let peak = heap::peak() - before;
+    assert!(peak <= LIMIT + SLACK, "{} MiB", peak >> 20);
+}
+
+#[test]
+fn nulls_of_a_damaged_page_are_refused_before_they_are_made() {
+    let _alone = alone();
+    let rows = 1000;
+    // Levels of more bytes than the page has.
+    let pages = [support::v1(rows, Encoding::Plain, &[0xFF; 8])];
+    let chunk = support::Chunk::new(Type::FixedLenByteArray, rows, &pages);
+    let nulls = |width| {
+        let mut leaf = support::optional("v", Type::FixedLenByteArray);
+        leaf.type_length = Some(width);
+        let file =
+            support::file(vec![leaf], i64::try_from(rows).expect("few"), vec![chunk.clone()]);
+        let reader = Reader::new(Bytes::from(file))?.memory(LIMIT as u64).threads(1);
+        let mut batches = reader.on_damage(OnDamage::NullPages).batches()?;
+        Ok(batches.next_batch()?.map_or(0, |batch| batch.column(0).null_count()))
+    };
+    let before = heap::start();
+    assert_eq!(nulls(16).expect("small values"), rows);
+    let error: marquetry::Error = nulls(1 << 20).expect_err("1 GB of nulls");
     assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory), "{error}");
     let peak = heap::peak() - before;
     assert!(peak <= LIMIT + SLACK, "{} MiB", peak >> 20);

@@ -14,7 +14,7 @@ use super::crypt;
 use super::reading::{Rows, assert_same, assert_valid, limits, rows, within_memory};
 use crate::input::{Input, Output};
 
-/// Of many chunks the first.
+/// Leaves and row groups whose chunks are looked at, at most.
 const MAX_CHUNKS: usize = 8;
 
 pub fn run(data: &[u8]) {
@@ -60,7 +60,7 @@ fn checked(file: &Bytes, level: CheckLevel, threads: usize) -> Result<(Vec<Findi
     Ok((found, report))
 }
 
-/// Statements of the file, that are read without its rows.
+/// Reads the statements of the file that are read without its rows.
 fn statements(reader: &Reader) {
     let metadata = reader.metadata();
     let schema = metadata.schema();

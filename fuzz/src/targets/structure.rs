@@ -1,6 +1,6 @@
-//! Files that are changed below their codecs, as those of the program `structure`: each change is
-//! two bytes of the input, so that the engine keeps those that lead on. They go to the targets of
-//! files.
+//! Files that are changed below their codecs, as by the program `structure`, and given to the
+//! targets that take files. Each change is two bytes of the input: an engine keeps those that reach
+//! new code, and adds to them.
 
 use std::sync::LazyLock;
 

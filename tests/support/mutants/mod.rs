@@ -53,16 +53,11 @@ pub fn mutant(seeds: &[Seed], series: u64, index: u64) -> Mutant {
     for _ in 0..[1, 1, 1, 2, 2, 3, 5][rng.usize(..7)] {
         done.push(mutate::change(&mut parts, donor, &mut rng));
     }
-    let late = rng.u8(..8) == 0;
-    if late {
+    let is_late = rng.u8(..8) == 0;
+    if is_late {
         done.push("late");
     }
-    let file = parts.lay_out(|meta| {
-        if late {
-            mutate::metadata(meta, &mut rng);
-        }
-    });
-    Mutant { seed, done, file: file.into() }
+    Mutant { seed, done, file: laid_out(parts, is_late.then_some(rng)) }
 }
 
 /// A mutant by single changes. Each has numbers of its own, so that a fuzzer can keep, drop and add
@@ -77,6 +72,10 @@ pub fn changed(
     for mut rng in changes {
         mutate::change(&mut parts, &donor.parts, &mut rng);
     }
+    laid_out(parts, late)
+}
+
+fn laid_out(parts: Parts, late: Option<Rng>) -> bytes::Bytes {
     let file = parts.lay_out(|meta| {
         if let Some(mut rng) = late {
             mutate::metadata(meta, &mut rng);
