@@ -33,10 +33,13 @@ impl ChunkFooter<'_> {
             self.check_places(chunk, findings);
         }
         let Some(meta) = &chunk.meta_data else {
-            if chunk.encrypted_column_metadata.is_none() {
-                let text = "a column chunk without metadata";
-                findings.push(Finding::new(K::ChunkMetadataMissing, text));
-            }
+            findings.push(match chunk.encrypted_column_metadata {
+                None => Finding::new(K::ChunkMetadataMissing, "a column chunk without metadata"),
+                Some(_) => Finding::new(
+                    K::NotChecked,
+                    "the metadata are encrypted, and no key opened them",
+                ),
+            });
             return;
         };
         self.check_schema(meta, findings);

@@ -398,6 +398,10 @@ fn hint(meta: &mut FileMetaData, value: &str) {
 
 const CHUNKS: &[Lie] = &[
     meta(Truth, "chunk-metadata-missing g1 label", |meta| chunk(meta, 1, LABEL).meta_data = None),
+    meta(Truth, "not-checked g1 label", |meta| {
+        let chunk = chunk(meta, 1, LABEL);
+        (chunk.meta_data, chunk.encrypted_column_metadata) = (None, Some(vec![0; 28]));
+    }),
     meta(Truth, "chunk-type-differs g0 id", |meta| column(meta, 0, ID).r#type = Type::Int32),
     meta(Truth, "chunk-path-differs g0 tags.list.element", |meta| {
         column(meta, 0, TAGS).path_in_schema[1] = "array".to_owned();
