@@ -53,6 +53,23 @@ fn bits_of_null(data_type: &DataType) -> u64 {
     own.saturating_add(1)
 }
 
+/// The slots for which Arrow's `MutableArrayData` may allocate memory beforehand: none if there are
+/// lists below, because it allocates as many elements of each, whatever their size and number.
+pub(crate) fn slots_beforehand(data_type: &DataType, slots: usize) -> usize {
+    if has_lists(data_type) { 0 } else { slots }
+}
+
+fn has_lists(data_type: &DataType) -> bool {
+    use DataType as D;
+    match data_type {
+        D::List(_) | D::LargeList(_) | D::ListView(_) | D::LargeListView(_) | D::Map(..) => true,
+        D::FixedSizeList(field, _) => has_lists(field.data_type()),
+        D::Struct(fields) => fields.iter().any(|field| has_lists(field.data_type())),
+        D::RunEndEncoded(_, values) => has_lists(values.data_type()),
+        _ => false,
+    }
+}
+
 /// The system has no memory for something.
 #[cold]
 pub(crate) fn none_for(what: &str) -> Error {

@@ -313,9 +313,14 @@ impl ListNode<'_> {
         let items = if items.len() == slots {
             items
         } else {
-            leaves.reserve_padding(memory::bytes_of_nulls(items.data_type(), slots))?;
+            let data_type = items.data_type();
+            let beforehand = memory::slots_beforehand(data_type, slots);
+            // What is not allocated beforehand grows by doubling.
+            let times = if beforehand == slots { 1 } else { 2 };
+            let bytes = memory::bytes_of_nulls(data_type, slots).saturating_mul(times);
+            leaves.reserve_padding(bytes)?;
             let data = items.to_data();
-            let mut padded = MutableArrayData::new(vec![&data], true, slots);
+            let mut padded = MutableArrayData::new(vec![&data], true, beforehand);
             for list in offsets.windows(2) {
                 let (start, end) = (list[0].as_usize(), list[1].as_usize());
                 if start == end {

@@ -147,6 +147,7 @@ fn copy(
     runs: impl Iterator<Item = (usize, Range<usize>)>,
 ) -> Result<ArrayRef> {
     let data: Vec<_> = arrays.iter().map(|array| array.to_data()).collect();
+    let rows = data.first().map_or(0, |of| memory::slots_beforehand(of.data_type(), rows));
     let mut out = MutableArrayData::new(data.iter().collect(), false, rows);
     for (array, rows) in runs {
         out.try_extend(array, rows.start, rows.end)?;

@@ -348,6 +348,31 @@ fn null_lists_of_a_huge_fixed_size_are_refused_before_they_are_made() {
 }
 
 #[test]
+fn lists_below_null_lists_of_a_fixed_size_are_not_allocated_beforehand() {
+    use arrow_schema_60::{DataType as OfWriter, Field as FieldOfWriter};
+    let _alone = alone();
+    let list = |of| std::sync::Arc::new(FieldOfWriter::new_list_field(of, true));
+    let inner = OfWriter::List(list(OfWriter::List(list(OfWriter::Int32))));
+    let lists: arrow::ArrayRef = std::sync::Arc::new(arrow::ListArray::new_null(list(inner), 8));
+    let batch = arrow::RecordBatch::try_from_iter([("l", lists)]).expect("a batch");
+    let mut file = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.close().expect("a footer");
+    let list = |of| std::sync::Arc::new(Field::new_list_field(of, true));
+    let huge = DataType::FixedSizeList(list(DataType::Int32), 1 << 24);
+    let l = DataType::FixedSizeList(list(DataType::List(list(huge))), 3);
+    let schema = std::sync::Arc::new(Schema::new(vec![Field::new("l", l, true)]));
+    let before = heap::start();
+    let reader = Reader::new(Bytes::from(file)).expect("a file").memory(LIMIT as u64).threads(1);
+    let reader = reader.target(schema, MatchBy::Name).expect("a type of lists");
+    let rows = reader.batches().expect("a plan").next_batch().expect("rows").expect("a batch");
+    assert_eq!(rows.column(0).null_count(), 8);
+    let peak = heap::peak() - before;
+    assert!(peak <= LIMIT, "{} MiB", peak >> 20);
+}
+
+#[test]
 fn nulls_of_a_damaged_page_are_refused_before_they_are_made() {
     let _alone = alone();
     let rows = 1000;
