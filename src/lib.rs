@@ -163,7 +163,7 @@
 //! `mod.rs`. A test checks that.
 //!
 //! ```text
-//!  0 base        error, trace, bytes, calendar, span, simd, free_lists, limits, range_cache,
+//!  0 base        error, trace, bytes, rows, calendar, span, simd, free_lists, limits, range_cache,
 //!                trusted
 //!  1 format      thrift, format
 //!  2 schema      schema
@@ -244,6 +244,7 @@ pub mod read;
 mod reader;
 pub mod readers;
 pub mod rewrite;
+mod rows;
 pub mod schema;
 mod selection;
 mod simd;

@@ -35,11 +35,11 @@ use crate::format::OffsetIndex;
 use crate::io::{Explanation, Indexed, Source, load_indexes, read_exactly};
 use crate::limits::Budget;
 use crate::predicate::ColumnStatistics;
-use crate::read::row_filter;
 use crate::read::{
     ChunkWalk, OnDamage, PageCache, PageIndex, RowRange, StoredPages, column_index_range, decode,
     offset_index_range,
 };
+use crate::rows;
 
 #[cfg(feature = "async")]
 pub use self::{
@@ -121,7 +121,7 @@ impl Reader {
         while let Some(batch) = batches.next_batch()? {
             found.push(batch);
         }
-        row_filter::take(&batches.schema(), &found, &places).map_err(|e| self.name(e))
+        rows::take(&batches.schema(), &found, &places).map_err(|e| self.name(e))
     }
 
     /// Reads the page index of a column chunk; each half is `None` if the file does not have it.

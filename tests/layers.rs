@@ -17,6 +17,7 @@ const LAYERS: [&[&str]; 11] = [
         "sync",
         "trace",
         "bytes",
+        "rows",
         "calendar",
         "clock",
         "span",

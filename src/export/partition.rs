@@ -6,16 +6,18 @@
 
 use std::fmt::Write;
 use std::ops::Range;
+use std::slice;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow_ord::partition::partition;
 use arrow_ord::sort::{SortColumn, lexsort_to_indices};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
-use arrow_select::take::{take, take_record_batch};
+use arrow_select::take::take;
 
 use crate::error::{Error, Result};
+use crate::rows;
 
 /// The columns by which rows are divided.
 #[derive(Debug)]
@@ -129,12 +131,10 @@ impl SplitBatch<'_> {
         let key = self.partitioning.key(&self.keys, run.start)?;
         let Some(order) = &self.order else { return Ok((key, self.rest.clone())) };
         // Sorting may have moved rows of equal keys.
-        let mut rows = order.values().slice(run.start, run.len()).to_vec();
+        let rows = order.values().slice(run.start, run.len());
+        let mut rows: Vec<u64> = rows.iter().map(|row| u64::from(*row)).collect();
         rows.sort_unstable();
-        let rows = UInt32Array::from(rows);
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        let (_, columns, _) = take_record_batch(&self.rest, &rows)?.into_parts();
-        let taken = RecordBatch::try_new_with_options(self.rest.schema(), columns, &options)?;
+        let taken = rows::take(self.rest.schema_ref(), slice::from_ref(&self.rest), &rows)?;
         Ok((key, taken))
     }
 }

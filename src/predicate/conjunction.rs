@@ -6,16 +6,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{BooleanArray, RecordBatch};
+use arrow_array::{Array, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{DataType, FieldRef, Schema as ArrowSchema};
-use arrow_select::filter::filter_record_batch;
+use arrow_schema::{DataType, Schema as ArrowSchema};
 
 use super::bound::{Bound, BoundNode, PathStep, ReadOf};
 use super::learn::AdaptiveStats;
 use super::nested_bits::within;
 use crate::clock::Instant;
 use crate::error::Result;
+use crate::rows::RowFilter;
 
 /// Rows that passed are copied to a smaller batch if they are fewer than one in this many, before
 /// the next conjunct is evaluated.
@@ -150,13 +150,16 @@ impl Bound {
         let Some(wanted) = self.columns_of(conjunct, |name| schema.index_of(name).ok()) else {
             return Ok(None);
         };
-        // The kernels make other types of runs.
-        let mut types = wanted.iter().filter_map(|i| schema.fields().get(*i));
-        if types.any(|field| holds_runs(field.data_type(), conjunct.is_last())) {
+        let all = batch.project(&wanted)?;
+        // Rows of other types are only taken out where they must be.
+        if !conjunct.is_last() && all.columns().iter().any(|column| is_nested(column.data_type())) {
             return Ok(None);
         }
-        let columns = batch.project(&wanted)?;
-        Ok(Some(filter_record_batch(&columns, &BooleanArray::new(left.clone(), None))?))
+        let filter = RowFilter::new(&BooleanArray::new(left.clone(), None), wanted.len());
+        let columns = all.columns().iter().map(|column| filter.apply(column));
+        let options = RecordBatchOptions::new().with_row_count(Some(filter.rows()));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(Some(RecordBatch::try_new_with_options(all.schema(), columns, &options)?))
     }
 }
 
@@ -167,21 +170,8 @@ fn pays(rows: usize, left: usize, nanos: f64) -> bool {
     nanos * (rows - left) as f64 > NANOS_TO_TAKE * rows as f64
 }
 
-/// Whether a type has runs in it. Where rows need not be taken out, nested types are not looked
-/// into.
-fn holds_runs(data_type: &DataType, must: bool) -> bool {
-    use DataType as D;
-    let of_field = |field: &FieldRef| holds_runs(field.data_type(), must);
-    match data_type {
-        D::RunEndEncoded(..) => true,
-        D::Dictionary(_, values) => holds_runs(values, must),
-        other if !must => other.is_nested(),
-        D::Struct(fields) => fields.iter().any(of_field),
-        D::List(field) | D::LargeList(field) | D::FixedSizeList(field, _) | D::Map(field, _) => {
-            of_field(field)
-        }
-        other => other.is_nested(),
-    }
+fn is_nested(data_type: &DataType) -> bool {
+    data_type.is_nested() || matches!(data_type, DataType::RunEndEncoded(..))
 }
 
 #[cfg(test)]

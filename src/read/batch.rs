@@ -17,13 +17,13 @@ use super::column::{LeafBatch, materialize, materialized_bytes};
 use super::filter::Filter;
 use super::options::VirtualColumn;
 use super::plan::Plan;
-use super::row_filter::RowFilter;
 use super::variant::Output;
 use super::window::{UnselectedRows, Window, max_bytes};
 use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
 use crate::limits::{Budget, Reservation};
 use crate::memory;
+use crate::rows::RowFilter;
 use crate::schema::{Kind, Shape};
 
 /// Where the rows of a batch come from.

@@ -11,12 +11,12 @@ use super::column::{ColumnSpec, LeafBatch, LeafReader, column_specs};
 use super::metadata::Metadata;
 use super::options::ReadOptions;
 use super::page_list::PageList;
-use super::row_filter::RowFilter;
 use super::supplied::Step;
 use super::walk::ChunkWalk;
 use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
 use crate::limits::Budget;
+use crate::rows::RowFilter;
 use crate::schema::{ArrowOptions, Projection, to_arrow};
 use crate::simd::planes::LevelBitPlanes;
 

@@ -10,10 +10,10 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 
 use super::plan::Plan;
-use super::row_filter;
 use crate::bytes::saturated;
 use crate::error::Result;
 use crate::limits::Reservation;
+use crate::rows;
 
 /// A batch of more than this part of `batch_rows` is given as it is, because joining would copy it.
 const ENOUGH: usize = 4;
@@ -123,7 +123,7 @@ impl Coalescer {
             [one] => Some(one.clone()),
             _ => {
                 let places: Vec<u64> = (0..rows as u64).collect();
-                Some(row_filter::take(&self.schema, &waiting, &places)?)
+                Some(rows::take(&self.schema, &waiting, &places)?)
             }
         };
         self.memory.resize(0)?;

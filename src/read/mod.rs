@@ -40,7 +40,6 @@ mod regions;
 mod walk;
 pub(crate) mod bloom_filter;
 mod chunk_dictionary;
-pub(crate) mod row_filter;
 mod chunk_entries;
 mod column_task;
 mod batch;

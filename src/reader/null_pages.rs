@@ -14,7 +14,6 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray,
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, FieldRef, SchemaRef};
-use arrow_select::concat::concat;
 
 use super::Reader;
 use crate::error::{Error, ErrorKind, Result, Spec};
@@ -22,6 +21,7 @@ use crate::format::PageType;
 use crate::limits::Reservation;
 use crate::memory::bytes_of_nulls;
 use crate::read::{PageIndexUse, ReadOptions};
+use crate::rows;
 use crate::schema::{Kind, Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
 
@@ -467,7 +467,7 @@ impl PartRows {
             [only] => only.clone(),
             _ => {
                 memory.grow(bytes_of_nulls(&self.data_type, rows))?;
-                concat(&pieces.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?
+                rows::concat(&pieces.iter().collect::<Vec<_>>())?
             }
         };
         debug_assert!(self.depth == 0 || column.as_struct_opt().is_some());

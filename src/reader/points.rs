@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 use super::Reader;
 use super::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::read::row_filter::{interleave, place_in};
+use crate::rows::{interleave, place_in};
 
 /// Which rows of each file are wanted, and where each of them is among those of all.
 pub(super) struct WantedRows {

@@ -15,7 +15,7 @@ use super::dataset::Dataset;
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
 use crate::read::OnDamage;
-use crate::read::row_filter::{interleave, place_in};
+use crate::rows::{interleave, place_in};
 
 impl Dataset {
     /// The rows in an order that looks random, for training: the same for the same files, columns,

@@ -20,7 +20,8 @@ use crate::io::{
     read_range_async,
 };
 use crate::limits::Limits;
-use crate::read::{LeafEntries, Metadata, OnDamage, PageCache, Plan, Step, row_filter};
+use crate::read::{LeafEntries, Metadata, OnDamage, PageCache, Plan, Step};
+use crate::rows;
 
 /// An open Parquet file whose bytes come from an [`AsyncSource`], such as an object store.
 ///
@@ -143,7 +144,7 @@ impl AsyncReader {
         let batches = reader.stream()?;
         let schema = batches.schema();
         let found: Vec<RecordBatch> = batches.try_collect().await?;
-        row_filter::take(&schema, &found, &places).map_err(|e| self.name(e))
+        rows::take(&schema, &found, &places).map_err(|e| self.name(e))
     }
 
     /// Explains what the read will do, like [`Reader::explain`]. Requests are counted row group by

@@ -2,14 +2,18 @@
 //! row groups takes the same. Whatever a small file expands to stays within the limit, or is
 //! refused.
 
+use std::sync::Arc;
+
 use crate::support::filled;
 use arrow_array_60 as arrow;
+use arrow_buffer::OffsetBuffer;
 use bytes::Bytes;
 use marquetry::arrow_schema::{DataType, Field, Schema};
 use marquetry::format::*;
+use marquetry::io::WriteSink;
 use marquetry::read::OnDamage;
 use marquetry::schema::{Dictionaries, MatchBy};
-use marquetry::{ErrorKind, LimitKind, Reader, col};
+use marquetry::{ErrorKind, LimitKind, Reader, WriteOptions, Writer, col};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
@@ -26,8 +30,7 @@ fn write(folder: &std::path::Path, groups: usize) -> std::path::PathBuf {
     let texts = arrow::StringArray::from_iter_values(
         (0..n).map(|i| format!("text number {}", i * 7 % 10_007)),
     );
-    let columns: [(&str, arrow::ArrayRef); 2] =
-        [("n", std::sync::Arc::new(numbers)), ("t", std::sync::Arc::new(texts))];
+    let columns: [(&str, arrow::ArrayRef); 2] = [("n", Arc::new(numbers)), ("t", Arc::new(texts))];
     let batch = arrow::RecordBatch::try_from_iter(columns).expect("a batch");
     let path = folder.join(format!("{groups}.parquet"));
     let properties =
@@ -241,7 +244,7 @@ fn what_was_handed_out_is_the_callers() {
     let strings = arrow::StringArray::from_iter_values(
         (0..60_000).map(|i| format!("{i:>0200}", i = i * 7919 % 60_000)),
     );
-    let column: arrow::ArrayRef = std::sync::Arc::new(strings);
+    let column: arrow::ArrayRef = Arc::new(strings);
     let batch = arrow::RecordBatch::try_from_iter([("t", column)]).expect("a batch");
     for compression in
         [parquet::basic::Compression::SNAPPY, parquet::basic::Compression::UNCOMPRESSED]
@@ -321,21 +324,19 @@ fn arrays_that_wait_to_be_given_out_are_within_the_limit() {
 #[test]
 fn null_lists_of_a_huge_fixed_size_are_refused_before_they_are_made() {
     let _alone = alone();
-    let element = std::sync::Arc::new(arrow_schema_60::Field::new_list_field(
-        arrow_schema_60::DataType::Int32,
-        true,
-    ));
-    let lists: arrow::ArrayRef = std::sync::Arc::new(arrow::ListArray::new_null(element, 8));
+    let element =
+        Arc::new(arrow_schema_60::Field::new_list_field(arrow_schema_60::DataType::Int32, true));
+    let lists: arrow::ArrayRef = Arc::new(arrow::ListArray::new_null(element, 8));
     let batch = arrow::RecordBatch::try_from_iter([("l", lists)]).expect("a batch");
     let mut file = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).expect("a writer");
     writer.write(&batch).expect("rows");
     writer.close().expect("a footer");
-    let item = std::sync::Arc::new(Field::new_list_field(DataType::Int32, true));
+    let item = Arc::new(Field::new_list_field(DataType::Int32, true));
     let before = heap::start();
     let rows = |size| {
         let field = Field::new("l", DataType::FixedSizeList(item.clone(), size), true);
-        let schema = std::sync::Arc::new(Schema::new(vec![field]));
+        let schema = Arc::new(Schema::new(vec![field]));
         let reader = Reader::new(Bytes::from(file.clone()))?.memory(LIMIT as u64).threads(1);
         let mut batches = reader.target(schema, MatchBy::Name)?.batches()?;
         Ok(batches.next_batch()?.map_or(0, |batch| batch.num_rows()))
@@ -351,18 +352,18 @@ fn null_lists_of_a_huge_fixed_size_are_refused_before_they_are_made() {
 fn lists_below_null_lists_of_a_fixed_size_are_not_allocated_beforehand() {
     use arrow_schema_60::{DataType as OfWriter, Field as FieldOfWriter};
     let _alone = alone();
-    let list = |of| std::sync::Arc::new(FieldOfWriter::new_list_field(of, true));
+    let list = |of| Arc::new(FieldOfWriter::new_list_field(of, true));
     let inner = OfWriter::List(list(OfWriter::List(list(OfWriter::Int32))));
-    let lists: arrow::ArrayRef = std::sync::Arc::new(arrow::ListArray::new_null(list(inner), 8));
+    let lists: arrow::ArrayRef = Arc::new(arrow::ListArray::new_null(list(inner), 8));
     let batch = arrow::RecordBatch::try_from_iter([("l", lists)]).expect("a batch");
     let mut file = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).expect("a writer");
     writer.write(&batch).expect("rows");
     writer.close().expect("a footer");
-    let list = |of| std::sync::Arc::new(Field::new_list_field(of, true));
+    let list = |of| Arc::new(Field::new_list_field(of, true));
     let huge = DataType::FixedSizeList(list(DataType::Int32), 1 << 24);
     let l = DataType::FixedSizeList(list(DataType::List(list(huge))), 3);
-    let schema = std::sync::Arc::new(Schema::new(vec![Field::new("l", l, true)]));
+    let schema = Arc::new(Schema::new(vec![Field::new("l", l, true)]));
     let before = heap::start();
     let reader = Reader::new(Bytes::from(file)).expect("a file").memory(LIMIT as u64).threads(1);
     let reader = reader.target(schema, MatchBy::Name).expect("a type of lists");
@@ -370,6 +371,52 @@ fn lists_below_null_lists_of_a_fixed_size_are_not_allocated_beforehand() {
     assert_eq!(rows.column(0).null_count(), 8);
     let peak = heap::peak() - before;
     assert!(peak <= LIMIT, "{} MiB", peak >> 20);
+}
+
+#[test]
+fn rows_are_filtered_and_joined_without_elements_that_no_list_has() {
+    use marquetry::arrow_array::{
+        Array, ArrayRef, Int32Array, ListArray, RecordBatch, StructArray, new_null_array,
+    };
+    let _alone = alone();
+    // Eight structs a row, each with a null list.
+    let list = |of| Arc::new(Field::new_list_field(of, true));
+    let null_lists = |element: DataType| {
+        let m = Field::new("m", DataType::List(list(element)), true);
+        let nulls = new_null_array(m.data_type(), 800);
+        let structs = StructArray::new(vec![m].into(), vec![nulls], None);
+        let lengths = OffsetBuffer::from_lengths([8; 100]);
+        let of = list(structs.data_type().clone());
+        Arc::new(ListArray::new(of, lengths, Arc::new(structs), None)) as ArrayRef
+    };
+    let batch = |l| {
+        let n: ArrayRef = Arc::new(Int32Array::from_iter_values(0..100));
+        RecordBatch::try_from_iter([("l", l), ("n", n)]).expect("a batch")
+    };
+    let small = batch(null_lists(DataType::List(list(DataType::Int32))));
+    let mut file = Vec::new();
+    let mut writer = Writer::new(WriteSink(&mut file), small.schema(), WriteOptions::default())
+        .expect("a writer");
+    writer.write(&small).expect("rows");
+    writer.finish().expect("a footer");
+    let file = Bytes::from(file);
+    let huge = DataType::FixedSizeList(list(DataType::Int32), 1 << 20);
+    let schema = batch(null_lists(huge)).schema();
+    let reader = || {
+        let reader = Reader::new(file.clone()).expect("a file").threads(1);
+        let reader = reader.memory(LIMIT as u64).batch_rows(10);
+        reader.target(schema.clone(), MatchBy::Name).expect("a type of lists")
+    };
+    let rows = |batches: marquetry::Batches| {
+        batches.map(|batch| batch.expect("rows").num_rows()).sum::<usize>()
+    };
+    let before = heap::start();
+    let some = col("n").is_in([3, 20, 50]);
+    assert_eq!(rows(reader().filter(some).batches().expect("a plan")), 3, "filtered and joined");
+    assert_eq!(rows(reader().filter(col("n").gt(3)).batches().expect("a plan")), 96, "filtered");
+    assert_eq!(reader().take(&[77, 3, 99]).expect("rows").num_rows(), 3);
+    let peak = heap::peak() - before;
+    assert!(peak <= LIMIT + SLACK, "{} MiB", peak >> 20);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::error::Result;
-use crate::read::row_filter::interleave;
+use crate::rows::interleave;
 use crate::write::CheckedSortOrder;
 
 /// Batches of an input, whose rows are sorted.

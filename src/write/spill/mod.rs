@@ -16,11 +16,11 @@
 mod values;
 mod extent;
 
+use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{RecordBatch, UInt64Array};
+use arrow_array::RecordBatch;
 use arrow_schema::DataType;
-use arrow_select::take::take_record_batch;
 use bytes::Bytes;
 
 use self::extent::{Extent, ExtentWriter, blocks, read};
@@ -32,6 +32,7 @@ use crate::bytes::saturated;
 use crate::crypt::TemporaryKey;
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::rows;
 
 /// The rows of a row group so far, in a temporary file.
 pub(crate) struct SpilledRows {
@@ -277,8 +278,8 @@ impl PendingRowGroup {
         let Some(batch) = self.batches().iter().rev().find(|batch| batch.num_rows() > 0) else {
             return Ok(None);
         };
-        let last = UInt64Array::from(vec![batch.num_rows() as u64 - 1]);
-        Ok(Some(take_record_batch(batch, &last)?))
+        let last = (0, batch.num_rows() - 1);
+        rows::interleave(batch.schema_ref(), slice::from_ref(batch), &[last]).map(Some)
     }
 }
 

@@ -8,7 +8,7 @@ pub const OUTSIDE: &[(&str, &str)] = &[
     ("arrow-schema in schema/fields.rs", "Arrow's lists of fields"),
     ("schema/hint.rs", "the hint of the schema, by `arrow-ipc`"),
     ("schema/projection.rs", "chosen columns, which are cloned with the options of a read"),
-    ("read/row_filter.rs", "Arrow's `filter` and `take`"),
+    ("rows.rs", "Arrow's `filter` and `take`"),
     ("arrow-array in writer/file_encoder.rs", "batches"),
     ("write/sorting.rs", "Arrow's `concat`, and a stable sort of the standard library"),
     ("arrow-array in rewrite/sort/mod.rs", "batches"),

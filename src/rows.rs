@@ -1,8 +1,8 @@
-//! Filters and reorders the rows of finished batches.
+//! Filters, joins and reorders rows of arrays and batches, whatever their types.
 //!
-//! Used by `read::batch`, which leaves out unwanted rows, by `read::coalesce`, which joins batches,
-//! and by `Reader::take`. Trap: the kernels of Arrow make the values of run-end encoded arrays
-//! nullable, whatever their type was; those columns are copied run by run.
+//! Used instead of the kernels of Arrow. Traps: those make the values of run-end encoded arrays
+//! nullable, whatever their type was, and allocate an element for each list, whatever its size,
+//! which a file can state as it likes. Such arrays are copied here.
 
 use std::ops::Range;
 
@@ -17,26 +17,26 @@ use crate::error::Result;
 use crate::memory;
 
 /// Which rows of arrays are kept.
-pub(super) struct RowFilter {
+pub(crate) struct RowFilter {
     rows: BooleanArray,
     filter: FilterPredicate,
 }
 
 impl RowFilter {
     /// The rows whose bits are set, of one or of more columns.
-    pub(super) fn new(rows: &BooleanArray, columns: usize) -> Self {
+    pub(crate) fn new(rows: &BooleanArray, columns: usize) -> Self {
         let filter = FilterBuilder::new(rows);
         let filter = if columns > 1 { filter.optimize() } else { filter };
         Self { rows: rows.clone(), filter: filter.build() }
     }
 
     /// How many rows are kept.
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.filter.count()
     }
 
     /// Keeps those rows of an array.
-    pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
+    pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
         if is_copied(array.data_type()) {
             let slices = self.rows.values().set_slices();
             return copy(
@@ -75,15 +75,25 @@ pub(crate) fn take(
             };
             copy(&parts, places.len(), places.iter().map(row))?
         } else {
-            let parts: Vec<&dyn Array> = parts.into_iter().map(|part| &**part).collect();
-            let all = match parts[..] {
-                [part] => part.slice(0, part.len()),
-                _ => arrow_select::concat::concat(&parts)?,
-            };
+            let all = concat(&parts)?;
             if in_order { all } else { arrow_select::take::take(&all, &indices, None)? }
         });
     }
     of_columns(schema.clone(), columns, places.len())
+}
+
+/// The rows of arrays of a type, one array after the other.
+pub(crate) fn concat(arrays: &[&ArrayRef]) -> Result<ArrayRef> {
+    if let [only] = arrays {
+        return Ok(ArrayRef::clone(only));
+    }
+    if arrays.first().is_some_and(|first| is_copied(first.data_type())) {
+        let rows = arrays.iter().map(|array| array.len()).sum();
+        let runs = arrays.iter().enumerate();
+        return copy(arrays, rows, runs.map(|(i, array)| (i, 0..array.len())));
+    }
+    let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &***array).collect();
+    Ok(arrow_select::concat::concat(&arrays)?)
 }
 
 /// The rows at `places` of `batches`, in that order: each is the index of a batch, and of one of
@@ -122,9 +132,12 @@ fn of_columns(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
+/// An element of more bytes, even if it is null, is not to be allocated before it is there.
+const WIDE: usize = 256;
+
 /// Whether values are copied here, because the kernels of Arrow do not handle the type: they name
-/// the fields of run-end encoded types anew, and derive the number of values of no bytes from their
-/// bytes. Types that hold such a type are copied too.
+/// the fields of run-end encoded types anew, derive the number of values of no bytes from their
+/// bytes, and allocate elements that no list has. Types that hold such a type are copied too.
 fn is_copied(data_type: &DataType) -> bool {
     match data_type {
         DataType::RunEndEncoded(..) | DataType::FixedSizeBinary(0) => true,
@@ -132,8 +145,10 @@ fn is_copied(data_type: &DataType) -> bool {
         | DataType::LargeList(field)
         | DataType::ListView(field)
         | DataType::LargeListView(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => is_copied(field.data_type()),
+        | DataType::Map(field, _) => {
+            is_copied(field.data_type()) || memory::bytes_of_nulls(field.data_type(), 1) > WIDE
+        }
+        DataType::FixedSizeList(field, _) => is_copied(field.data_type()),
         DataType::Struct(fields) => fields.iter().any(|field| is_copied(field.data_type())),
         DataType::Dictionary(_, values) => is_copied(values),
         _ => false,
