@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
-use arrow_schema::{ArrowError, DataType, FieldRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::column::LeafBatch;
 use crate::error::{Error, Result, Spec};
@@ -100,15 +100,21 @@ impl Leaves {
         if agree(of(a)?, of(b)?, node) {
             return Ok(());
         }
-        Err(Error::malformed(
-            Spec::Levels,
-            format_args!(
-                "the columns below {:?} contradict each other: the levels of one do not have it, or \
-                 the lists around it, where those of another do",
-                group.field.name()
-            ),
-        ))
+        Err(contradiction(&group.field))
     }
+}
+
+/// The leaves below a struct do not agree on it.
+#[cold]
+pub(crate) fn contradiction(group: &Field) -> Error {
+    Error::malformed(
+        Spec::Levels,
+        format_args!(
+            "the columns below {:?} contradict each other: the levels of one do not have it, or \
+             the lists around it, where those of another do",
+            group.name()
+        ),
+    )
 }
 
 #[cold]

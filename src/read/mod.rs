@@ -49,6 +49,7 @@ mod shared_tasks;
 mod scan;
 mod coalesce;
 
+pub(crate) use assemble::contradiction;
 pub use batch::ReservedBatch;
 pub(crate) use bloom_filter::StoredBloom;
 pub(crate) use chunk_dictionary::ChunkDictionary;

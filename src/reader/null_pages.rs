@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::PageType;
 use crate::limits::Reservation;
 use crate::memory::bytes_of_nulls;
-use crate::read::{PageIndexUse, ReadOptions};
+use crate::read::{PageIndexUse, ReadOptions, contradiction};
 use crate::rows;
 use crate::schema::{Kind, Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
@@ -150,6 +150,9 @@ impl NullFilled {
                 Err(reason) => return Ok(Err(reason)),
             }
         }
+        if pages.is_empty() {
+            return Ok(Err("each of its columns can be read by itself"));
+        }
         pages.retain(|page| page.rows.end > start);
         let rows_left = rows.saturating_sub(start);
         let budget = metadata.footer().budget(options);
@@ -191,11 +194,13 @@ impl NullFilled {
             parts_below(node).into_iter().filter_map(|part| taken.get(part)).collect();
         let mut valid = BooleanBufferBuilder::new(rows);
         for row in 0..rows {
-            let known = below.iter().find(|of| of.is_known.get(row).copied().unwrap_or(false));
-            valid.append(match known {
-                Some(of) => inner(&of.column, depth).is_valid(row),
-                None => !field.is_nullable(),
-            });
+            let known = below.iter().filter(|of| of.is_known.get(row).copied().unwrap_or(false));
+            let mut known = known.map(|of| inner(&of.column, depth).is_valid(row));
+            let is_valid = known.next().unwrap_or(!field.is_nullable());
+            if known.any(|other| other != is_valid) {
+                return Err(contradiction(field));
+            }
+            valid.append(is_valid);
         }
         let child = |child: &ColumnNode| self.array(child, depth + 1, taken, rows);
         let arrays = children.iter().map(child).collect::<Result<Vec<_>>>()?;

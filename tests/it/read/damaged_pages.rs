@@ -10,7 +10,7 @@ use marquetry::arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArr
 use marquetry::arrow_schema::{DataType, Field};
 use marquetry::format::PageType;
 use marquetry::read::OnDamage;
-use marquetry::{Batches, ErrorKind, PageVersion, Reader, WriteOptions, col};
+use marquetry::{Batches, Compression, ErrorKind, PageVersion, Reader, WriteOptions, col};
 
 use crate::support::row_groups;
 
@@ -151,6 +151,29 @@ fn a_row_group_is_skipped_where_nulls_would_be_made_up_and_the_account_says_why(
     let broken = damaged(&bare, pages(&bare, 1, 1)[0].end - 1);
     let (_, account) = read(&open(&broken));
     assert_eq!(account.nulled().is_empty(), !has_index, "{:?}", account.damage());
+}
+
+#[test]
+fn leaves_that_contradict_each_other_are_told_and_make_up_nothing() {
+    let options = WriteOptions::new().with_page_version(PageVersion::V1);
+    let whole = file(options.with_compression(Compression::Uncompressed).with_checksums(false));
+    // The group of the eighth row is null, but not by the levels of `group.n`: two bits each, after
+    // their length and a header.
+    let eighth = pages(&whole, 1, 5)[0].start + 6;
+    assert_eq!(whole[eighth], 0b00_10_10_10);
+    let mut bytes = whole.to_vec();
+    bytes[eighth] |= 0b01_00_00_00;
+    let broken = Bytes::from(bytes);
+    let of_name = pages(&broken, 1, 2)[0].end - 1;
+    let mut bytes = broken.to_vec();
+    bytes[of_name - 40..=of_name].fill(0xFF);
+    for broken in [broken, bytes.into()] {
+        let (found, account) = read(&open(&broken));
+        assert_eq!(found.num_rows(), GROUP_ROWS * (GROUPS - 1));
+        assert_eq!(account.damage().len(), 1);
+        let text = account.damage()[0].error.to_string();
+        assert!(text.contains("group") && text.contains("contradict"), "{text}");
+    }
 }
 
 #[test]
