@@ -12,12 +12,11 @@ use arrow_array::{
 };
 use marquetry::arrow_schema::{DataType, Field, Fields, Schema};
 use marquetry::geo::{BoxSides, CoveringColumns, GeoOptions};
-use marquetry::io::WriteSink;
 use marquetry::schema::{FILE, LOGICAL_TYPE_KEY};
 use marquetry::variant::{
     VariantArray, VariantArrayBuilder, VariantInference, VariantShape, VariantShredding,
 };
-use marquetry::{BloomOptions, ColumnOptions, Compression, WriteOptions, Writer};
+use marquetry::{BloomOptions, ColumnOptions, Compression, WriteOptions};
 
 const ROWS: i32 = 40;
 
@@ -87,10 +86,7 @@ fn table(field: Field, column: ArrayRef) -> RecordBatch {
 }
 
 fn written(batch: &RecordBatch, options: WriteOptions) -> Vec<u8> {
-    let mut writer =
-        Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("legal options");
-    writer.write(batch).expect("rows");
-    writer.into_inner().expect("a file").1
+    crate::seeds::written(batch, options).expect("a file")
 }
 
 /// VARIANT values.

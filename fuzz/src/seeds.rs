@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use marquetry::format::Encoding;
 use marquetry::io::WriteSink;
-use marquetry::{BloomOptions, Compression, PageVersion, WriteOptions, Writer};
+use marquetry::{BloomOptions, Compression, PageVersion, Result, WriteOptions, Writer};
 use marquetry_testkit::generate::case;
 
 /// All encodings that are written.
@@ -65,14 +65,19 @@ fn columns() -> Vec<ArrayRef> {
     ]
 }
 
-fn written(column: &ArrayRef, options: WriteOptions) -> Option<Vec<u8>> {
+fn of_column(column: &ArrayRef, options: WriteOptions) -> Option<Vec<u8>> {
     let nullable = column.null_count() > 0;
     let fields = [("v", column.clone(), nullable)];
     let batch = RecordBatch::try_from_iter_with_nullable(fields).expect("a batch");
     // Not every encoding is legal for every type.
-    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).ok()?;
-    writer.write(&batch).ok()?;
-    Some(writer.into_inner().ok()?.1)
+    written(&batch, options).ok()
+}
+
+/// A file of a batch.
+pub(crate) fn written(batch: &RecordBatch, options: WriteOptions) -> Result<Vec<u8>> {
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options)?;
+    writer.write(batch)?;
+    Ok(writer.into_inner()?.1)
 }
 
 /// A file for each type, encoding, codec and page version; without checksums, which a fuzzer does
@@ -92,7 +97,7 @@ pub fn matrix() -> &'static [Vec<u8>] {
                             .with_page_version(version)
                             .with_compression(codec)
                             .with_column("v", |of| of.with_encoding(encoding));
-                        files.extend(written(&column, options));
+                        files.extend(of_column(&column, options));
                     }
                 }
             }
@@ -121,7 +126,7 @@ pub fn files() -> Vec<Vec<u8>> {
             .with_page_rows(20)
             .with_row_group_rows(40)
             .with_column("v", |of| of.with_bloom(BloomOptions::default()));
-        files.extend(written(&column, options));
+        files.extend(of_column(&column, options));
     }
     files.extend(crate::logical::files());
     files

@@ -196,7 +196,7 @@ impl NullFilled {
         for row in 0..rows {
             let known = below.iter().filter(|of| of.is_known.get(row).copied().unwrap_or(false));
             let mut known = known.map(|of| inner(&of.column, depth).is_valid(row));
-            let is_valid = known.next().unwrap_or(!field.is_nullable());
+            let is_valid = known.next().unwrap_or_else(|| !field.is_nullable());
             if known.any(|other| other != is_valid) {
                 return Err(contradiction(field));
             }

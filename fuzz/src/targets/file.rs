@@ -1,37 +1,46 @@
 //! A whole file through the drivers: they agree, and what they give is valid.
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch};
 use bytes::Bytes;
 use marquetry::arrow_schema::DataType;
 use marquetry::file_reference::FileColumn;
 use marquetry::read::{OnDamage, VariantOutput};
-use marquetry::variant::{VariantArray, VariantShape};
-use marquetry::{AsyncReader, Reader, Result};
+use marquetry::variant::{VariantArray, VariantBuf, VariantPath, VariantShape};
+use marquetry::{AsyncReader, ErrorKind, Reader, Result};
+use marquetry_testkit::cells::{Cell, cells};
 use marquetry_testkit::mutants::paths::block_on;
 
 use super::reading::{
-    Rows, assert_agree, assert_same, assert_valid, limits, open, rows, within_memory,
+    Rows, assert_agree, assert_same, assert_valid, limits, one, open, rows, rows_of, within_memory,
 };
+use super::variant::same;
 use crate::input::{Input, Output};
+
+// Bits of the input: the other checks that are made.
+const VIEWS: u8 = 1;
+const DAMAGED: u8 = 2;
+const VARIANTS: u8 = 4;
+const OTHER_FILES: u8 = 8;
+const PROJECTED: u8 = 16;
 
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let (batch_rows, flags) = (input.u8(), input.u8());
-    let views = flags & 1 > 0;
+    let views = flags & VIEWS > 0;
     let file = Bytes::copy_from_slice(input.rest());
     let Ok(reader) = within_memory(file.len(), || open(file.clone())) else { return };
     let reader = reader.views(views);
     let plain = within_memory(file.len(), || rows(&reader));
     let small = reader.clone().batch_rows(usize::from(batch_rows) + 1);
     assert_agree(&plain, &within_memory(file.len(), || rows(&small)), "small batches");
-    if flags & 2 > 0 {
+    if flags & DAMAGED > 0 {
         damaged(&reader, &plain, file.len());
     }
-    if flags & 4 > 0 {
-        variants(&reader, file.len());
+    if flags & VARIANTS > 0 {
+        variants(&reader, &plain, file.len());
     }
-    if flags & 8 > 0 {
+    if flags & OTHER_FILES > 0 {
         other_files(reader.clone());
     }
     if let Ok(Rows { is_all: false, .. }) = plain {
@@ -45,41 +54,98 @@ pub fn run(data: &[u8]) {
         assert_eq!(count, plain.count() as u64);
         last_rows(&reader, &plain.batches);
         plain.batches.iter().for_each(references);
-        if flags & 16 > 0 {
+        if flags & PROJECTED > 0 {
             projected(&reader, &plain.batches);
         }
     }
 }
 
-/// Reads that go on after damage give the same where there is none.
+/// Reads that go on after damage give the same where there is none, and tell what is missing.
 fn damaged(reader: &Reader, plain: &Result<Rows>, len: usize) {
     for on_damage in [OnDamage::NullPages, OnDamage::SkipRowGroup] {
-        let found = within_memory(len, || rows(&reader.clone().on_damage(on_damage)));
-        match (plain, found) {
-            (Ok(plain), Ok(found)) if plain.is_all => {
+        let reader = reader.clone().on_damage(on_damage);
+        match (plain, within_memory(len, || with_damage(&reader))) {
+            (Ok(plain), Ok((found, damage))) if plain.is_all => {
                 assert_same(&plain.batches, &found.batches, "without damage");
+                assert_eq!(damage, 0);
             }
             (Ok(plain), Err(error)) => assert!(!plain.is_all, "{error}, only without damage"),
+            (Err(error), Ok((found, damage))) if found.is_all => {
+                let is_limit = matches!(error.kind(), ErrorKind::Limit(_));
+                assert!(damage > 0 || is_limit, "not told: {error}");
+            }
             _ => {}
         }
     }
 }
 
-/// VARIANT columns in other forms, and parts of them.
-fn variants(reader: &Reader, len: usize) {
+/// The rows, and the number of row groups and pages that are missing.
+fn with_damage(reader: &Reader) -> Result<(Rows, usize)> {
+    let mut batches = reader.batches()?;
+    let found = rows_of(&mut batches)?;
+    if found.is_all {
+        let lost = batches.damage().iter().map(|group| group.rows - group.rows_returned);
+        assert_eq!(found.count() as u64 + lost.sum::<u64>(), reader.file_rows()?, "of all rows");
+    }
+    Ok((found, batches.damage().len() + batches.nulled().len()))
+}
+
+/// A VARIANT column in other forms, and parts of it, have its values.
+fn variants(reader: &Reader, plain: &Result<Rows>, len: usize) {
     let Ok(schema) = reader.schema() else { return };
-    let Some(field) = schema.fields().iter().find(|field| VariantArray::is_variant(field)) else {
+    let Some(at) = schema.fields().iter().position(|field| VariantArray::is_variant(field)) else {
         return;
     };
+    let plain = plain.as_ref().ok().filter(|plain| plain.is_all);
+    let plain = plain.and_then(|plain| one(&plain.batches));
+    let plain = plain.and_then(|all| VariantArray::new(all.column(at).as_struct()).ok());
+    let values = plain.as_ref().and_then(valid_values);
+    // As read; `None` if there is nothing to compare with.
+    let found = |reader: Reader, at: usize| -> Option<ArrayRef> {
+        let found = within_memory(len, || rows(&reader));
+        values.as_ref()?;
+        match found {
+            Ok(found) => one(&found.batches).map(|all| all.column(at).clone()),
+            Err(error) => panic!("{error}, of valid values"),
+        }
+    };
     let shape = VariantShape::parse("{a: string, d: {e: int8}}").expect("a shape");
-    for output in [VariantOutput::Unshredded, VariantOutput::Json, VariantOutput::Shape(shape)] {
-        _ = within_memory(len, || rows(&reader.clone().variants(output)));
+    for output in [VariantOutput::Unshredded, VariantOutput::Shape(shape)] {
+        let Some(found) = found(reader.clone().variants(output), at) else { continue };
+        let found = valid_values(&VariantArray::new(found.as_struct()).expect("a VARIANT"));
+        let (a, b) = (found.expect("valid values"), values.as_deref().unwrap_or_default());
+        let is_same = a.iter().zip(b).all(|(a, b)| same(a.as_ref(), b.as_ref()));
+        assert!(a.len() == b.len() && is_same, "{a:?}, and not {b:?}");
     }
+    let json = within_memory(len, || rows(&reader.clone().variants(VariantOutput::Json)));
+    if let (Some(values), Ok(json)) = (&values, json)
+        && let Some(json) = one(&json.batches)
+    {
+        let text = |value: &VariantBuf| value.as_variant().to_json().expect("what is JSON");
+        let cell = |value: &Option<VariantBuf>| match value {
+            Some(value) => Cell::Bytes(text(value).into_bytes()),
+            None => Cell::Null,
+        };
+        assert_eq!(cells(json.column(at)), values.iter().map(cell).collect::<Vec<_>>());
+    }
+    let name = schema.field(at).name();
     for (path, data_type) in [("a", DataType::Int64), ("c[1]", DataType::Utf8)] {
-        let path = path.parse().expect("a path");
-        let reader = reader.clone().variant_get(field.name(), path, data_type, "part");
-        _ = within_memory(len, || rows(&reader));
+        let path: VariantPath = path.parse().expect("a path");
+        let reader = reader.clone().variant_get(name, path.clone(), data_type.clone(), "part");
+        if let Some(part) = found(reader, schema.fields().len())
+            && let Some(plain) = &plain
+        {
+            let expected = plain.get(&path, &data_type).expect("a part of valid values");
+            assert_eq!(cells(&part), cells(&expected), "{path} as {data_type}");
+        }
     }
+}
+
+/// The values of all rows, if all are valid.
+fn valid_values(column: &VariantArray) -> Option<Vec<Option<VariantBuf>>> {
+    let values = (0..column.len()).map(|row| column.value(row)).collect::<Result<Vec<_>>>().ok()?;
+    let is_valid = |value: &VariantBuf| value.as_variant().validate().is_ok();
+    values.iter().flatten().all(is_valid).then_some(values)
 }
 
 /// A column by itself is that of all columns.
@@ -134,7 +200,7 @@ fn summary() -> Vec<u8> {
 
 /// Rows that are reached by skipping are the same.
 fn last_rows(reader: &Reader, batches: &[RecordBatch]) {
-    let Some(all) = super::reading::one(batches) else { return };
+    let Some(all) = one(batches) else { return };
     let skipped = all.num_rows() / 2;
     let found = rows(&reader.clone().offset(skipped as u64)).expect("the rows after an offset");
     let expected = all.slice(skipped, all.num_rows() - skipped);
@@ -157,7 +223,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let files = crate::seeds::files().into_iter().chain(crate::seeds::pages()).chain([summary()]);
     let seed = |(i, file): (u8, Vec<u8>)| {
         // Every second one as views; all else is done with each.
-        Output::default().u8(i).u8(30 | i & 1).rest(&file).bytes()
+        let all = DAMAGED | VARIANTS | OTHER_FILES | PROJECTED;
+        Output::default().u8(i).u8(all | i & VIEWS).rest(&file).bytes()
     };
     (0..=u8::MAX).cycle().zip(files).map(seed).collect()
 }

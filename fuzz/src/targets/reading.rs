@@ -4,7 +4,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 use marquetry::engine::switch_kernel;
-use marquetry::{Limits, Reader, Result};
+use marquetry::{Batches, Limits, Reader, Result};
 use marquetry_testkit::{cells, heap};
 
 /// The memory that a read is given.
@@ -71,7 +71,17 @@ impl Rows {
 /// # Panics
 /// If what is read is no valid Arrow array.
 pub fn rows(reader: &Reader) -> Result<Rows> {
-    let mut batches = reader.batches()?;
+    rows_of(&mut reader.batches()?)
+}
+
+/// As [`rows`], of batches that can be asked for more than their rows.
+///
+/// # Errors
+/// Those of the library.
+///
+/// # Panics
+/// If what is read is no valid Arrow array.
+pub fn rows_of(batches: &mut Batches) -> Result<Rows> {
     let mut rows = Rows { batches: Vec::new(), is_all: true };
     let mut count = 0;
     while let Some(batch) = batches.next_batch()? {

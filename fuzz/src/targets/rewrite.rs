@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use bytes::Bytes;
 use fastrand::Rng;
 use marquetry::arrow_schema::{FieldRef, Schema, SchemaRef};
@@ -17,7 +17,7 @@ use marquetry::{
 use marquetry_testkit::cells::{Cell, cells};
 
 use super::crypt::key;
-use super::reading::{Rows, assert_same, limits, open, rows, within_memory};
+use super::reading::{Rows, assert_same, limits, one, open, rows, within_memory};
 use crate::input::{Input, Output};
 use crate::seeds::CODECS;
 
@@ -25,11 +25,18 @@ use crate::seeds::CODECS;
 const MAX_SORTED: usize = 2000;
 const MAX_SORTED_BYTES: usize = 4 << 20;
 
+// The first byte of the input: a rewrite, or one of these.
+const WAYS: u8 = 4;
+const FILL: u8 = 2;
+const SALVAGE: u8 = 3;
+/// Beside the number of a rewrite: it changes the order of the rows, or the columns.
+const REARRANGE: u8 = 8;
+
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let (kind, mut rng) = (input.u8(), input.rng());
     let file = Bytes::copy_from_slice(input.rest());
-    if kind % 4 == 3 {
+    if kind % WAYS == SALVAGE {
         return salvage(&file);
     }
     let Ok(reader) = open(file.clone()) else { return };
@@ -43,7 +50,7 @@ pub fn run(data: &[u8]) {
     if !before.is_all {
         return;
     }
-    if kind & 8 > 0 && kind % 4 < 2 {
+    if kind & REARRANGE > 0 && kind % WAYS < FILL {
         return rearranged(&reader, &before, &mut rng);
     }
     let Some(after) = made(&reader, kind, &mut rng) else { return };
@@ -139,8 +146,34 @@ fn united(reader: &Reader, before: &Rows, rng: &mut Rng) {
     let rewrite = Rewrite::new([reader.clone(), other.clone()]).by_name(true);
     if rewrite.options(options(rng)).run(WriteSink(&mut out)).is_ok() {
         let after = rows(&open(out).expect("what was written")).expect("rows that were written");
-        let expected = before.count() as u64 + other.file_rows().expect("rows");
-        assert_eq!(after.count() as u64, expected);
+        let other = rows(&other).expect("rows of a seed");
+        assert_eq!(after.count(), before.count() + other.count());
+        let (Some(after), Some(before), Some(other)) =
+            (one(&after.batches), one(&before.batches), one(&other.batches))
+        else {
+            return;
+        };
+        let (first, second) = (0..before.num_rows(), before.num_rows()..after.num_rows());
+        for (rows, of) in [(first, before), (second, other)] {
+            assert_named(&after.slice(rows.start, rows.len()), &of);
+        }
+    }
+}
+
+/// Checks that columns have the values of those of their names, and that others are null.
+fn assert_named(found: &RecordBatch, of: &RecordBatch) {
+    for (field, column) in found.schema().fields().iter().zip(found.columns()) {
+        let fields = of.schema();
+        let named = fields.fields().iter().zip(of.columns());
+        let mut named = named.filter(|(of, _)| of.name() == field.name());
+        match (named.next(), named.next()) {
+            (None, _) => assert_eq!(column.logical_null_count(), column.len(), "{field}"),
+            (Some((of, expected)), None) if of.data_type().equals_datatype(field.data_type()) => {
+                assert!(cells(column) == cells(expected), "{field} has other values");
+            }
+            // Widened, or one of several.
+            _ => {}
+        }
     }
 }
 
@@ -231,7 +264,7 @@ fn lines(batches: &[RecordBatch]) -> Vec<String> {
 /// The file that a plan makes; `None` if it is refused.
 fn made(reader: &Reader, kind: u8, rng: &mut Rng) -> Option<Bytes> {
     let mut out = Vec::new();
-    if kind % 4 == 2 {
+    if kind % WAYS == FILL {
         let fill = Fill::new(reader.clone()).decode_values(rng.bool());
         fill.run(WriteSink(&mut out)).ok()?;
         return Some(out.into());

@@ -1,10 +1,14 @@
 //! Random tables of every type, written with random options: the rows are those that were written,
 //! the file states nothing false, and it does not depend on the number of threads.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use bytes::Bytes;
 use marquetry::check::{CheckLevel, Checker, Severity};
 use marquetry::crypt::{Algorithm, Decryption, Encryption};
 use marquetry::io::{AsyncSink, TempFolder, WriteSink};
+use marquetry::write::{SpillFile, SpillStore};
 use marquetry::{AsyncWriter, Reader, Result, RowGroupEncoder, WriteOptions, Writer};
 use marquetry_testkit::cells::{Cell, columns};
 use marquetry_testkit::generate::{Case, case_of};
@@ -14,7 +18,19 @@ use super::crypt::key;
 use super::reading::{limits, open, rows};
 use crate::input::{Input, Output};
 
+// Bits of the input: written once more with little memory or encrypted, and how.
+const SMALL: u8 = 1;
+const ENCRYPTED: u8 = 2;
+const CTR: u8 = 4;
+const PLAIN_FOOTER: u8 = 8;
+const TWO_THREADS: u8 = 16;
+
 pub fn run(data: &[u8]) {
+    _ = spilled(data);
+}
+
+/// Runs it, and returns the number of temporary files.
+fn spilled(data: &[u8]) -> usize {
     let mut input = Input::new(data);
     let (of_schema, of_options) = (u64::from(input.u16()), u64::from(input.u16()));
     let count = usize::from(input.u8() % 4);
@@ -33,25 +49,37 @@ pub fn run(data: &[u8]) {
     assert_true(&case.file, name);
     let one = written(&case, &case.options, 1);
     assert!(one == written(&case, &case.options, 2), "two threads write another file: {name}");
-    if flags & 3 > 0 {
-        small_or_encrypted(&case, flags, &expected);
-    }
     assert!(one == written_asynchronously(&case), "the asynchronous writer's differs: {name}");
+    if flags & (SMALL | ENCRYPTED) > 0 { small_or_encrypted(&case, flags, &expected) } else { 0 }
 }
 
-/// Writes with little memory or encrypted: the rows are the same.
-fn small_or_encrypted(case: &Case, flags: u8, expected: &[Vec<Cell>]) {
-    let mut options = case.options.clone();
-    if flags & 1 > 0 {
-        options = options.with_memory(1 << 12).with_spill(TempFolder::of_system());
+/// The number of temporary files that were made.
+#[derive(Debug, Clone, Default)]
+struct Counted(Arc<AtomicUsize>);
+
+impl SpillStore for Counted {
+    fn create(&self) -> Result<Box<dyn SpillFile>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        TempFolder::of_system().create()
     }
-    let (is_encrypted, is_ctr, is_footer_plain) = (flags & 2 > 0, flags & 4 > 0, flags & 8 > 0);
+}
+
+/// Writes with little memory or encrypted: the rows are the same. Returns the number of temporary
+/// files.
+fn small_or_encrypted(case: &Case, flags: u8, expected: &[Vec<Cell>]) -> usize {
+    let mut options = case.options.clone();
+    let files = Counted::default();
+    if flags & SMALL > 0 {
+        options = options.with_memory(1 << 12).with_spill(files.clone());
+    }
+    let is = |flag| flags & flag > 0;
+    let (is_encrypted, is_ctr, is_footer_plain) = (is(ENCRYPTED), is(CTR), is(PLAIN_FOOTER));
     if is_encrypted {
         let algorithm = if is_ctr { Algorithm::AesGcmCtrV1 } else { Algorithm::AesGcmV1 };
         let encryption = Encryption::new(key(7)).with_algorithm(algorithm);
         options = options.with_encryption(encryption.with_plaintext_footer(is_footer_plain));
     }
-    let file = Bytes::from(written(case, &options, 1 + usize::from(flags >> 4 & 1)));
+    let file = Bytes::from(written(case, &options, 1 + usize::from(is(TWO_THREADS))));
     let keys = Decryption::new()
         .with_footer_key(key(7))
         .with_unauthenticated_pages(is_ctr)
@@ -62,6 +90,7 @@ fn small_or_encrypted(case: &Case, flags: u8, expected: &[Vec<Cell>]) {
     let reader = Reader::with_keys(file, limits(), &keys).expect("a file");
     let found = rows(&reader).unwrap_or_else(|e| panic!("{e}: {}", case.name));
     assert!(columns(&case.schema, &found.batches) == expected, "{flags}: {}", case.name);
+    files.0.load(Ordering::Relaxed)
 }
 
 /// Checks that the file states nothing false.
@@ -124,4 +153,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
         head.u8((i * 5 % 32) as u8).bytes()
     };
     (0..60).map(seed).collect()
+}
+
+#[cfg(test)]
+#[test]
+fn rows_spill() {
+    assert!(seeds().iter().any(|seed| spilled(seed) > 0));
 }

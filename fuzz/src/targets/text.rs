@@ -8,9 +8,10 @@ use marquetry::crypt::kms::{KeyMaterial, KeyMaterials};
 use marquetry::file_reference::Checksum;
 use marquetry::geo::GeoMetadata;
 use marquetry::schema::{FIELD_ID_KEY, MatchBy, NameMapping};
+use marquetry_testkit::cells::{Cell, cells, columns};
 use marquetry_testkit::generate::case;
 
-use super::reading::{open, rows, within_memory};
+use super::reading::{one, open, rows, within_memory};
 use crate::input::{Input, Output};
 
 pub fn run(data: &[u8]) {
@@ -51,8 +52,17 @@ fn mapping(text: &str, of_case: u8) {
     let reader = open(case.file.clone()).expect("a file").name_mapping(mapping);
     let count = reader.file_rows().expect("rows");
     let Ok(reader) = reader.target(Arc::new(target), MatchBy::FieldId) else { return };
-    if let Ok(rows) = rows(&reader) {
-        assert_eq!(rows.count() as u64, count, "{}", case.name);
+    let Ok(rows) = rows(&reader) else { return };
+    assert_eq!(rows.count() as u64, count, "{}", case.name);
+    let Some(found) = one(&rows.batches) else { return };
+    let stored = columns(&case.schema, &case.batches);
+    for (field, column) in found.schema().fields().iter().zip(found.columns()) {
+        let of_a_column = |found: &Vec<Cell>| stored.contains(found);
+        // The fields of a nested column are mapped, too.
+        let is_known = field.data_type().is_nested()
+            || column.logical_null_count() == column.len()
+            || of_a_column(&cells(column));
+        assert!(is_known, "{field} has values of no column: {}", case.name);
     }
 }
 

@@ -161,7 +161,7 @@ fn parts(column: &VariantArray, shredded: &VariantArray, is_valid: bool) {
     }
 }
 
-fn same(a: Option<&VariantBuf>, b: Option<&VariantBuf>) -> bool {
+pub fn same(a: Option<&VariantBuf>, b: Option<&VariantBuf>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => {
