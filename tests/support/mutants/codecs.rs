@@ -88,8 +88,14 @@ fn sections(bytes: &[u8], block: impl Fn(&[u8], usize) -> Option<Vec<u8>>) -> Op
     Some(out)
 }
 
-/// `n` values of a hybrid; `None` if it is broken, or has fewer.
+/// Values that a page has at most: an earlier change may have made up another number.
+const MAX_VALUES: usize = 1 << 22;
+
+/// `n` values of a hybrid; `None` if it is broken, has fewer, or they are too many for a page.
 pub fn rle_values(bytes: &[u8], width: u32, n: usize) -> Option<Vec<u32>> {
+    if n > MAX_VALUES {
+        return None;
+    }
     let (mut rest, mut out) = (bytes, Vec::new());
     while out.len() < n {
         let header = take_uleb(&mut rest)?;
