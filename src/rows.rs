@@ -63,23 +63,17 @@ pub(crate) fn take(
     }
     let in_order = places.len() as u64 == rows && (0..).zip(places).all(|(i, place)| i == *place);
     let indices = UInt64Array::from(memory::copied(places)?);
-    let mut columns = memory::vec_for(schema.fields().len())?;
-    for (i, field) in schema.fields().iter().enumerate() {
-        let parts: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(i)).collect();
-        columns.push(if parts.is_empty() {
-            new_empty_array(field.data_type())
-        } else if is_copied(field.data_type()) {
+    of_columns(schema, batches, places.len(), |parts, data_type| {
+        if is_copied(data_type) {
             let row = |place: &u64| {
                 let (part, row) = place_in(&ends, *place);
                 (part, row..row.saturating_add(1))
             };
-            copy(&parts, places.len(), places.iter().map(row))?
-        } else {
-            let all = concat(&parts)?;
-            if in_order { all } else { arrow_select::take::take(&all, &indices, None)? }
-        });
-    }
-    of_columns(schema.clone(), columns, places.len())
+            return copy(parts, places.len(), places.iter().map(row));
+        }
+        let all = concat(parts)?;
+        Ok(if in_order { all } else { arrow_select::take::take(&all, &indices, None)? })
+    })
 }
 
 /// The rows of arrays of a type, one array after the other.
@@ -103,20 +97,14 @@ pub(crate) fn interleave(
     batches: &[RecordBatch],
     places: &[(usize, usize)],
 ) -> Result<RecordBatch> {
-    let mut columns = memory::vec_for(schema.fields().len())?;
-    for (i, field) in schema.fields().iter().enumerate() {
-        let parts: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(i)).collect();
-        columns.push(if parts.is_empty() {
-            new_empty_array(field.data_type())
-        } else if is_copied(field.data_type()) {
+    of_columns(schema, batches, places.len(), |parts, data_type| {
+        if is_copied(data_type) {
             let row = |(part, row): &(usize, usize)| (*part, *row..row.saturating_add(1));
-            copy(&parts, places.len(), places.iter().map(row))?
-        } else {
-            let parts: Vec<&dyn Array> = parts.into_iter().map(|part| &**part).collect();
-            arrow_select::interleave::interleave(&parts, places)?
-        });
-    }
-    of_columns(schema.clone(), columns, places.len())
+            return copy(parts, places.len(), places.iter().map(row));
+        }
+        let parts: Vec<&dyn Array> = parts.iter().map(|part| &***part).collect();
+        Ok(arrow_select::interleave::interleave(&parts, places)?)
+    })
 }
 
 /// A place in batches that follow each other, for [`interleave`]: `ends` has the number of rows up
@@ -127,9 +115,23 @@ pub(crate) fn place_in(ends: &[u64], row: u64) -> (usize, usize) {
     (part, saturated(row - first.unwrap_or_default()))
 }
 
-fn of_columns(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+/// The batch of the rows that `make` makes of each column of the batches.
+fn of_columns(
+    schema: &SchemaRef,
+    batches: &[RecordBatch],
+    rows: usize,
+    make: impl Fn(&[&ArrayRef], &DataType) -> Result<ArrayRef>,
+) -> Result<RecordBatch> {
+    let mut columns = memory::vec_for(schema.fields().len())?;
+    for (i, field) in schema.fields().iter().enumerate() {
+        let parts: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(i)).collect();
+        columns.push(match parts.is_empty() {
+            true => new_empty_array(field.data_type()),
+            false => make(&parts, field.data_type())?,
+        });
+    }
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }
 
 /// An element of more bytes, even if it is null, is not to be allocated before it is there.
