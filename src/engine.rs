@@ -21,6 +21,7 @@
 //! | gives up a read for one with better filters | [`BatchStream::take_over`] |
 //! | reacts when memory runs out | [`BatchStream::hold_back`], [`AsyncWriter::drain`] |
 //! | shows what filters did | [`FilterCounters`] |
+//! | filters, joins and reorders rows of any type that a file states | [`rows`] |
 //!
 //! # How an engine drives a read
 //!
@@ -122,6 +123,15 @@ pub use crate::reader::KnownFile;
 use crate::simd::Kernel;
 use crate::simd::isa::{CAN_SWITCH, SWITCHES};
 pub use crate::write::row_group::batch_bytes;
+
+/// Filters, joins and reorders the rows of batches, whatever types a file states.
+///
+/// The kernels of Arrow allocate an element for each list, whatever its size: a file whose
+/// `ARROW:schema` states lists of lists of a million values takes gigabytes for a few nulls. They
+/// also make the values of run-end encoded arrays nullable, whatever their type was.
+pub mod rows {
+    pub use crate::rows::{concat, filter, interleave, take};
+}
 
 /// Lets one SIMD kernel run with less than this machine has, for `benches/kernels.rs`.
 ///

@@ -1,6 +1,6 @@
-//! Filters, joins and reorders rows of arrays and batches, whatever their types.
+//! Filters, joins and reorders the rows of batches, whatever their types.
 //!
-//! Used instead of the kernels of Arrow. Traps: those make the values of run-end encoded arrays
+//! For use in place of the kernels of Arrow. Traps: those make the values of run-end encoded arrays
 //! nullable, whatever their type was, and allocate an element for each list, whatever its size,
 //! which a file can state as it likes. Such arrays are copied here.
 
@@ -9,11 +9,11 @@ use std::ops::Range;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_array::{make_array, new_empty_array};
 use arrow_data::transform::MutableArrayData;
-use arrow_schema::{DataType, SchemaRef};
-use arrow_select::filter::{FilterBuilder, FilterPredicate};
+use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_select::filter::{FilterBuilder, FilterPredicate, prep_null_mask_filter};
 
 use crate::bytes::saturated;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory;
 
 /// Which rows of arrays are kept.
@@ -23,11 +23,15 @@ pub(crate) struct RowFilter {
 }
 
 impl RowFilter {
-    /// The rows whose bits are set, of one or of more columns.
+    /// The rows whose bits are set, and not null, of one or of more columns.
     pub(crate) fn new(rows: &BooleanArray, columns: usize) -> Self {
-        let filter = FilterBuilder::new(rows);
-        let filter = if columns > 1 { filter.optimize() } else { filter };
-        Self { rows: rows.clone(), filter: filter.build() }
+        let rows = match rows.null_count() {
+            0 => rows.clone(),
+            _ => prep_null_mask_filter(rows),
+        };
+        let filter = FilterBuilder::new(&rows);
+        let filter = if columns > 1 { filter.optimize() } else { filter }.build();
+        Self { rows, filter }
     }
 
     /// How many rows are kept.
@@ -49,12 +53,39 @@ impl RowFilter {
     }
 }
 
+/// The rows of a batch whose bits are set; those whose bits are null are left out.
+///
+/// # Errors
+/// `Usage` if there are not as many bits as rows.
+pub fn filter(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
+    if rows.len() != batch.num_rows() {
+        let (bits, rows) = (rows.len(), batch.num_rows());
+        return Err(Error::usage(format_args!("a filter of {bits} bits for {rows} rows")));
+    }
+    let filter = RowFilter::new(rows, batch.num_columns());
+    let columns = batch.columns().iter().map(|column| filter.apply(column));
+    let columns = memory::try_collected(columns)?;
+    batch_of(batch.schema_ref(), columns, filter.rows())
+}
+
+/// The rows of batches of a schema, one batch after the other.
+///
+/// # Errors
+/// `Usage` if a batch has fewer columns; `Arrow` if it has columns of other types, or if offsets of
+/// 32 bits have no room for the rows.
+pub fn concat(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch> {
+    let rows = batches.iter().map(RecordBatch::num_rows).sum();
+    of_columns(schema, batches, rows, |parts, _| concat_arrays(parts))
+}
+
 /// The rows at `places` of all rows of `batches`, in that order.
-pub(crate) fn take(
-    schema: &SchemaRef,
-    batches: &[RecordBatch],
-    places: &[u64],
-) -> Result<RecordBatch> {
+///
+/// # Errors
+/// As [`concat`].
+///
+/// # Panics
+/// If there is no row at a place.
+pub fn take(schema: &SchemaRef, batches: &[RecordBatch], places: &[u64]) -> Result<RecordBatch> {
     let mut ends = memory::vec_for(batches.len())?;
     let mut rows = 0u64;
     for batch in batches {
@@ -71,13 +102,13 @@ pub(crate) fn take(
             };
             return copy(parts, places.len(), places.iter().map(row));
         }
-        let all = concat(parts)?;
+        let all = concat_arrays(parts)?;
         Ok(if in_order { all } else { arrow_select::take::take(&all, &indices, None)? })
     })
 }
 
 /// The rows of arrays of a type, one array after the other.
-pub(crate) fn concat(arrays: &[&ArrayRef]) -> Result<ArrayRef> {
+pub(crate) fn concat_arrays(arrays: &[&ArrayRef]) -> Result<ArrayRef> {
     if let [only] = arrays {
         return Ok(ArrayRef::clone(only));
     }
@@ -92,7 +123,13 @@ pub(crate) fn concat(arrays: &[&ArrayRef]) -> Result<ArrayRef> {
 
 /// The rows at `places` of `batches`, in that order: each is the index of a batch, and of one of
 /// its rows.
-pub(crate) fn interleave(
+///
+/// # Errors
+/// As [`concat`].
+///
+/// # Panics
+/// If there is no row at a place.
+pub fn interleave(
     schema: &SchemaRef,
     batches: &[RecordBatch],
     places: &[(usize, usize)],
@@ -116,20 +153,30 @@ pub(crate) fn place_in(ends: &[u64], row: u64) -> (usize, usize) {
 }
 
 /// The batch of the rows that `make` makes of each column of the batches.
-fn of_columns(
+fn of_columns<'a>(
     schema: &SchemaRef,
-    batches: &[RecordBatch],
+    batches: &'a [RecordBatch],
     rows: usize,
     make: impl Fn(&[&ArrayRef], &DataType) -> Result<ArrayRef>,
 ) -> Result<RecordBatch> {
     let mut columns = memory::vec_for(schema.fields().len())?;
     for (i, field) in schema.fields().iter().enumerate() {
-        let parts: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(i)).collect();
+        let part = |batch: &'a RecordBatch| batch.columns().get(i).ok_or_else(|| missing(field));
+        let parts: Vec<&ArrayRef> = memory::try_collected(batches.iter().map(part))?;
         columns.push(match parts.is_empty() {
             true => new_empty_array(field.data_type()),
             false => make(&parts, field.data_type())?,
         });
     }
+    batch_of(schema, columns, rows)
+}
+
+#[cold]
+fn missing(field: &Field) -> Error {
+    Error::usage(format_args!("a batch has no column {:?}, which its schema has", field.name()))
+}
+
+fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }
@@ -178,7 +225,7 @@ mod tests {
     use arrow_array::{Int32Array, RunArray, types::Int32Type};
     use std::sync::Arc;
 
-    use arrow_schema::{Field, Schema};
+    use arrow_schema::Schema;
 
     #[test]
     fn runs_of_values_that_are_never_null_stay_so() {
@@ -200,7 +247,38 @@ mod tests {
         let kept = RowFilter::new(&keep, 1).apply(batch.column(0)).unwrap();
         let kept = RecordBatch::try_new(schema.clone(), vec![kept]).unwrap();
         assert_eq!(decoded(&kept), [7, 8, 8, 9]);
-        let taken = take(&schema, &[batch.clone(), batch], &[11, 0, 6, 3, 3]).unwrap();
+        let keep = keep.iter().enumerate().map(|(i, keep)| (i != 5).then_some(keep?)).collect();
+        assert_eq!(decoded(&filter(&batch, &keep).unwrap()), [7, 8, 8], "nulls are left out");
+        let twice = [batch.clone(), batch];
+        let all = concat(&schema, &twice).unwrap();
+        assert_eq!(decoded(&all), [7, 7, 8, 8, 8, 9, 7, 7, 8, 8, 8, 9]);
+        let taken = take(&schema, &twice, &[11, 0, 6, 3, 3]).unwrap();
         assert_eq!(decoded(&taken), [9, 7, 7, 8, 8]);
+        let taken = interleave(&schema, &twice, &[(1, 5), (0, 0), (1, 0)]).unwrap();
+        assert_eq!(decoded(&taken), [9, 7, 7]);
+    }
+
+    #[test]
+    fn batches_without_columns_have_rows() {
+        let schema = Arc::new(Schema::empty());
+        let twice = [batch_of(&schema, vec![], 3).unwrap(), batch_of(&schema, vec![], 2).unwrap()];
+        let keep = BooleanArray::from(vec![Some(true), None, Some(true)]);
+        assert_eq!(filter(&twice[0], &keep).unwrap().num_rows(), 2);
+        assert_eq!(concat(&schema, &twice).unwrap().num_rows(), 5);
+        assert_eq!(take(&schema, &twice, &[4, 0, 4]).unwrap().num_rows(), 3);
+        assert_eq!(interleave(&schema, &twice, &[(1, 0)]).unwrap().num_rows(), 1);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+        let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+        for bits in [2, 4] {
+            let error = filter(&batch, &BooleanArray::from(vec![true; bits])).unwrap_err();
+            assert!(error.to_string().contains("bits for 3 rows"), "{error}");
+        }
+        let fields = ["a", "b"].map(|name| Field::new(name, DataType::Int32, true));
+        let error = concat(&Arc::new(Schema::new(fields.to_vec())), &[batch]).unwrap_err();
+        assert!(error.to_string().contains("no column \"b\""), "{error}");
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Schema as ArrowSchema};
 
@@ -15,7 +15,7 @@ use super::learn::AdaptiveStats;
 use super::nested_bits::within;
 use crate::clock::Instant;
 use crate::error::Result;
-use crate::rows::RowFilter;
+use crate::rows;
 
 /// Rows that passed are copied to a smaller batch if they are fewer than one in this many, before
 /// the next conjunct is evaluated.
@@ -155,11 +155,7 @@ impl Bound {
         if !conjunct.is_last() && all.columns().iter().any(|column| is_nested(column.data_type())) {
             return Ok(None);
         }
-        let filter = RowFilter::new(&BooleanArray::new(left.clone(), None), wanted.len());
-        let columns = all.columns().iter().map(|column| filter.apply(column));
-        let options = RecordBatchOptions::new().with_row_count(Some(filter.rows()));
-        let columns = columns.collect::<Result<Vec<_>>>()?;
-        Ok(Some(RecordBatch::try_new_with_options(all.schema(), columns, &options)?))
+        rows::filter(&all, &BooleanArray::new(left.clone(), None)).map(Some)
     }
 }
 

@@ -472,7 +472,7 @@ impl PartRows {
             [only] => only.clone(),
             _ => {
                 memory.grow(bytes_of_nulls(&self.data_type, rows))?;
-                rows::concat(&pieces.iter().collect::<Vec<_>>())?
+                rows::concat_arrays(&pieces.iter().collect::<Vec<_>>())?
             }
         };
         debug_assert!(self.depth == 0 || column.as_struct_opt().is_some());

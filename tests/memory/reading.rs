@@ -401,7 +401,8 @@ fn rows_are_filtered_and_joined_without_elements_that_no_list_has() {
     writer.finish().expect("a footer");
     let file = Bytes::from(file);
     let huge = DataType::FixedSizeList(list(DataType::Int32), 1 << 20);
-    let schema = batch(null_lists(huge)).schema();
+    let wide = batch(null_lists(huge));
+    let schema = wide.schema();
     let reader = || {
         let reader = Reader::new(file.clone()).expect("a file").threads(1);
         let reader = reader.memory(LIMIT as u64).batch_rows(10);
@@ -415,6 +416,17 @@ fn rows_are_filtered_and_joined_without_elements_that_no_list_has() {
     assert_eq!(rows(reader().filter(some).batches().expect("a plan")), 3, "filtered and joined");
     assert_eq!(rows(reader().filter(col("n").gt(3)).batches().expect("a plan")), 96, "filtered");
     assert_eq!(reader().take(&[77, 3, 99]).expect("rows").num_rows(), 3);
+    // Batches, as an engine has them.
+    #[cfg(feature = "engine")]
+    {
+        use marquetry::engine::rows;
+        let some = (0..100).map(|i| Some(i % 10 != 3)).collect();
+        assert_eq!(rows::filter(&wide, &some).expect("rows").num_rows(), 90);
+        let twice = [wide.clone(), wide];
+        assert_eq!(rows::concat(&schema, &twice).expect("rows").num_rows(), 200);
+        assert_eq!(rows::take(&schema, &twice, &[150, 3]).expect("rows").num_rows(), 2);
+        assert_eq!(rows::interleave(&schema, &twice, &[(1, 50)]).expect("rows").num_rows(), 1);
+    }
     let peak = heap::peak() - before;
     assert!(peak <= LIMIT + SLACK, "{} MiB", peak >> 20);
 }

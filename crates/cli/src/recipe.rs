@@ -14,11 +14,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::slice;
 
 use arrow_array::RecordBatch;
 use arrow_ord::sort::{SortColumn as ArrowSortColumn, SortOptions, lexsort_to_indices};
-use arrow_select::concat::concat_batches;
-use arrow_select::take::take_record_batch;
+use marquetry::engine::rows;
 use marquetry::io::{Sink, WriteSink};
 use marquetry::rewrite::Rewrite;
 use marquetry::schema::{FromArrowOptions, Leaf, Physical, from_arrow};
@@ -322,7 +322,7 @@ fn sorted(reader: &Reader, recipe: &Recipe, writer: &mut Writer<Box<dyn Sink>>) 
         while let Some(batch) = batches.next_batch()? {
             parts.push(batch);
         }
-        writer.write(&sort_rows(&concat_batches(&schema, &parts)?, &recipe.sort)?)?;
+        writer.write(&sort_rows(&rows::concat(&schema, &parts)?, &recipe.sort)?)?;
         writer.flush()?;
     }
     Ok(())
@@ -347,5 +347,7 @@ pub(crate) fn sort_rows(batch: &RecordBatch, by: &[String]) -> Result<RecordBatc
         };
         columns.push(ArrowSortColumn { values, options: Some(options) });
     }
-    Ok(take_record_batch(batch, &lexsort_to_indices(&columns, None)?)?)
+    let order = lexsort_to_indices(&columns, None)?;
+    let places: Vec<u64> = order.values().iter().map(|row| u64::from(*row)).collect();
+    Ok(rows::take(batch.schema_ref(), slice::from_ref(batch), &places)?)
 }

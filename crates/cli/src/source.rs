@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, new_null_a
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
-use arrow_select::filter::filter_record_batch;
+use marquetry::engine::rows;
 use marquetry::read::VariantOutput;
 use marquetry::schema::{MatchBy, unite};
 use marquetry::variant::VariantArray;
@@ -392,7 +392,7 @@ fn narrow(
         let bound = Predicate::parse(filter)?.bind_to(&schema).map_err(|e| e.at_file(&*name))?;
         batches = Box::new(batches.map(move |batch| {
             let batch = batch?;
-            Ok(filter_record_batch(&batch, &bound.evaluate(&batch)?)?)
+            Ok(rows::filter(&batch, &bound.evaluate(&batch)?)?)
         }));
     }
     if !rows.columns.names().is_empty() {

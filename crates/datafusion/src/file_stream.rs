@@ -13,7 +13,6 @@ use std::task::{Context, Poll, ready};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use arrow_select::filter::filter_record_batch;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion_physical_expr::projection::Projector;
@@ -34,7 +33,7 @@ use crate::pushdown;
 use crate::scan::{OfFile, Prepared, Scan};
 use crate::schema::FileSchema;
 use crate::statistics::saturated;
-use marquetry::engine::{Budget, FilterCounters, KnownFile};
+use marquetry::engine::{Budget, FilterCounters, KnownFile, rows};
 use marquetry::io::StoreSource;
 use marquetry::read::{ReadAhead, ReadOptions, VirtualColumn};
 use marquetry::{AsyncReader, BatchStream};
@@ -122,7 +121,8 @@ impl FileOutput {
     fn finished(&self, evaluation: &Evaluation, mut batch: RecordBatch) -> Result<RecordBatch> {
         if let Evaluation::Batches(parts) = evaluation {
             for part in parts {
-                batch = filter_record_batch(&batch, &evaluate_by_row(part, &batch)?)?;
+                let is_true = evaluate_by_row(part, &batch)?;
+                batch = rows::filter(&batch, &is_true).map_err(to_datafusion)?;
             }
         }
         let batch = self.projector.project_batch(&batch)?;

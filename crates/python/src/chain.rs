@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, UInt64Array};
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use marquetry::engine::rows;
 use marquetry::{Batches, DamagedRowGroup, Error, NulledPage, Reader, Result, RowSelection};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
@@ -262,25 +264,15 @@ impl Shuffled {
                     found.push(file.complete(&batch, &self.schema)?);
                 }
             }
-            let all = arrow_select::concat::concat_batches(&self.schema, &found)?;
+            let all = rows::concat(&self.schema, &found)?;
             drop(found);
-            let mut rows: Vec<u64> = (0..all.num_rows() as u64).collect();
+            let mut places: Vec<u64> = (0..all.num_rows() as u64).collect();
             // Each window has an order of its own, also if another part is read elsewhere.
             Random(self.order.seed ^ (number + 1).wrapping_mul(0xd129_0d3b_1b2c_9f4d))
-                .shuffle(&mut rows);
-            let size = self.order.rows.max(1);
-            if all.num_columns() == 0 {
-                let mut start = 0;
-                while start < rows.len() {
-                    let len = size.min(rows.len() - start);
-                    self.ready.push_back(all.slice(start, len));
-                    start += len;
-                }
-                continue;
-            }
-            for rows in rows.chunks(size) {
-                let rows = UInt64Array::from(rows.to_vec());
-                self.ready.push_back(arrow_select::take::take_record_batch(&all, &rows)?);
+                .shuffle(&mut places);
+            for places in places.chunks(self.order.rows.max(1)) {
+                let batch = rows::take(&self.schema, slice::from_ref(&all), places)?;
+                self.ready.push_back(batch);
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use marquetry::crypt::Decryption;
+use marquetry::engine::rows;
 use marquetry::read::{OnDamage, VariantOutput, VirtualColumn};
 use marquetry::schema::{Dictionaries, MatchBy, unite};
 use marquetry::{Dataset, Error, Limits, Predicate, Reader, Result};
@@ -578,11 +579,6 @@ impl Opened {
         if let [one] = taken.as_slice() {
             return Ok(one.clone());
         }
-        if schema.fields().is_empty() {
-            let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(places.len()));
-            return Ok(RecordBatch::try_new_with_options(schema, Vec::new(), &options)?);
-        }
-        let taken: Vec<&RecordBatch> = taken.iter().collect();
-        Ok(arrow_select::interleave::interleave_record_batch(&taken, &places)?)
+        rows::interleave(&schema, &taken, &places)
     }
 }

@@ -11,6 +11,7 @@ use arrow_array::{
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use marquetry::engine::rows;
 use marquetry::ffi::{self, FFI_ArrowArrayStream, ImportedBatches};
 use marquetry::{Error, Result};
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyKeyError};
@@ -310,14 +311,11 @@ impl Table {
         Self::new(batch.schema(), vec![batch])
     }
 
-    fn one_column(&self, at: usize) -> Result<ArrayRef, ArrowError> {
-        let arrays: Vec<&dyn Array> =
-            self.batches.iter().map(|batch| batch.column(at).as_ref()).collect();
-        match arrays.as_slice() {
-            [] => Ok(arrow_array::new_empty_array(self.schema.field(at).data_type())),
-            [_] => Ok(self.batches[0].column(at).clone()),
-            all => arrow_select::concat::concat(all),
-        }
+    fn one_column(&self, at: usize) -> Result<ArrayRef> {
+        let parts = self.batches.iter().map(|batch| batch.project(&[at]));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let schema = Arc::new(self.schema.project(&[at])?);
+        Ok(rows::concat(&schema, &parts)?.column(0).clone())
     }
 
     /// The batch and the row in it of a row.
@@ -384,7 +382,7 @@ impl Table {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let batch = match self.batches.as_slice() {
             [one] => one.clone(),
-            all => arrow_select::concat::concat_batches(&self.schema, all).or_raise(py)?,
+            all => rows::concat(&self.schema, all).or_raise(py)?,
         };
         let batch = match requested_schema.filter(|schema| !schema.is_none()) {
             Some(schema) => cast_batch(&batch, &schema_of_capsule(schema)?).or_raise(py)?,

@@ -132,6 +132,18 @@ def test_shuffled_rows_are_all_rows(files: list[str], window: int) -> None:
     assert found != list(range(3000))
 
 
+def test_values_of_no_bytes_are_taken_and_shuffled(tmp_path: pathlib.Path) -> None:
+    files = [str(tmp_path / f"{i}.parquet") for i in range(2)]
+    values = [b"", None, b""]
+    for file in files:
+        marq.write(pa.table({"id": [0, 1, 2], "b": pa.array(values, pa.binary(0))}), file)
+    assert marq.scan(files).take([5, 1, 3])["b"].to_pylist() == [b"", None, b""]
+    assert marq.read(files)["b"].to_pylist() == values * 2
+    shuffled = pa.table(marq.scan(files).shuffled(7, 4))  # type: ignore[arg-type]
+    found = zip(shuffled["id"].to_pylist(), shuffled["b"].to_pylist(), strict=True)
+    assert sorted(found, key=lambda row: row[0]) == [(i, values[i]) for i in [0, 0, 1, 1, 2, 2]]
+
+
 def test_a_seed_determines_the_order(files: list[str]) -> None:
     scan = marq.scan(files).select("id")
     assert ids(scan.shuffled(1, 128)) == ids(scan.shuffled(1, 128))

@@ -4,7 +4,7 @@
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ord::rank::rank;
 use arrow_schema::DataType;
-use arrow_select::concat::concat_batches;
+use marquetry::engine;
 use marquetry::{Compression, Reader, WriteOptions};
 
 use super::advice::{Advice, Weight, change};
@@ -62,7 +62,7 @@ impl<'e> Exam<'e> {
         if rows.rows < MIN_ROWS || groups.iter().any(|group| group.sorting_columns.is_some()) {
             return Ok(());
         }
-        let whole = concat_batches(&rows.schema, &rows.batches)?;
+        let whole = engine::rows::concat(&rows.schema, &rows.batches)?;
         let orders = self.candidates(&whole)?;
         if orders.is_empty() {
             return Ok(());

@@ -279,6 +279,46 @@ fn a_sorted_file_keeps_its_schema_and_row_groups() {
 }
 
 #[test]
+fn int96_is_sorted_with_values_of_no_bytes() {
+    use parquet::data_type::{
+        FixedLenByteArray, FixedLenByteArrayType, Int64Type, Int96, Int96Type,
+    };
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    let folder = Folder::new();
+    let schema = "message m { \
+                  required int64 key; required int96 t; required fixed_len_byte_array(0) none; }";
+    let schema = Arc::new(parse_message_type(schema).expect("a schema"));
+    let file = std::fs::File::create(folder.path("old.parquet")).expect("a file");
+    let mut writer = SerializedFileWriter::new(file, schema, Default::default()).expect("a writer");
+    let mut group = writer.next_row_group().expect("a row group");
+    let days = [3, 1, 2];
+    let keys = days.map(i64::from);
+    let mut column = group.next_column().expect("a column").expect("key");
+    column.typed::<Int64Type>().write_batch(&keys, None, None).expect("values");
+    column.close().expect("a chunk");
+    let times = days.map(|day: u32| Int96::from(vec![0, 0, 2_440_588 + day]));
+    let mut column = group.next_column().expect("a column").expect("t");
+    column.typed::<Int96Type>().write_batch(&times, None, None).expect("values");
+    column.close().expect("a chunk");
+    let none = keys.map(|_| FixedLenByteArray::from(vec![]));
+    let mut column = group.next_column().expect("a column").expect("none");
+    column.typed::<FixedLenByteArrayType>().write_batch(&none, None, None).expect("values");
+    column.close().expect("a chunk");
+    group.close().expect("a row group");
+    writer.close().expect("a file");
+    folder.put("r.toml", "sort = [\"key\"]\n");
+    let args = ["optimize", "old.parquet", "-o", "new.parquet", "--recipe", "r.toml", "-q"];
+    folder.text(&args);
+    let rows = folder.text(&["cat", "new.parquet", "-f", "csv"]);
+    let rows: Vec<&str> = rows.lines().skip(1).collect();
+    assert_eq!(
+        rows,
+        ["1,1970-01-02T00:00:00,0x", "2,1970-01-03T00:00:00,0x", "3,1970-01-04T00:00:00,0x"]
+    );
+}
+
+#[test]
 fn lookups_and_ranges_are_priced_and_no_target_lets_a_file_grow_beyond_its_bound() {
     let folder = Folder::new();
     let n = 40_000;
