@@ -128,9 +128,10 @@ pub use crate::write::row_group::batch_bytes;
 ///
 /// The kernels of Arrow allocate an element for each list, whatever its size: a file whose
 /// `ARROW:schema` states lists of lists of a million values takes gigabytes for a few nulls. They
-/// also make the values of run-end encoded arrays nullable, whatever their type was.
+/// also lose the rows of values of no bytes, and make the values of run-end encoded arrays
+/// nullable.
 pub mod rows {
-    pub use crate::rows::{concat, filter, interleave, take};
+    pub use crate::rows::{concat, filter, interleave, nulls, take};
 }
 
 /// Lets one SIMD kernel run with less than this machine has, for `benches/kernels.rs`.

@@ -7,13 +7,13 @@
 use std::ops::Range;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
-use arrow_array::{make_array, new_empty_array};
+use arrow_array::{make_array, new_empty_array, new_null_array};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, Field, SchemaRef};
 use arrow_select::filter::{FilterBuilder, FilterPredicate, prep_null_mask_filter};
 
 use crate::bytes::saturated;
-use crate::error::{Error, Result};
+use crate::error::{Error, LimitKind, Result};
 use crate::memory;
 
 /// Which rows of arrays are kept.
@@ -144,6 +144,25 @@ pub fn interleave(
     })
 }
 
+/// Nulls of a type, such as those of a column that a file does not have.
+///
+/// # Errors
+/// `Limit(Memory)` if they may take more than `max_bytes`: the size of a list, which a file can
+/// state as it likes, is that of a null too.
+pub fn nulls(data_type: &DataType, rows: usize, max_bytes: usize) -> Result<ArrayRef> {
+    let bytes = memory::bytes_of_nulls(data_type, rows);
+    if bytes > max_bytes {
+        return Err(Error::limit(
+            LimitKind::Memory,
+            format_args!(
+                "nulls of {rows} rows take {bytes} bytes, and {max_bytes} are allowed; ask for \
+                 fewer rows per batch"
+            ),
+        ));
+    }
+    Ok(new_null_array(data_type, rows))
+}
+
 /// A place in batches that follow each other, for [`interleave`]: `ends` has the number of rows up
 /// to the end of each.
 pub(crate) fn place_in(ends: &[u64], row: u64) -> (usize, usize) {
@@ -222,6 +241,7 @@ fn copy(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
     use arrow_array::{Int32Array, RunArray, types::Int32Type};
     use std::sync::Arc;
 
@@ -267,6 +287,17 @@ mod tests {
         assert_eq!(concat(&schema, &twice).unwrap().num_rows(), 5);
         assert_eq!(take(&schema, &twice, &[4, 0, 4]).unwrap().num_rows(), 3);
         assert_eq!(interleave(&schema, &twice, &[(1, 0)]).unwrap().num_rows(), 1);
+    }
+
+    #[test]
+    fn nulls_are_as_large_as_their_type_says() {
+        let lists = |size| {
+            let field = Arc::new(Field::new_list_field(DataType::Int32, true));
+            DataType::FixedSizeList(field, size)
+        };
+        assert_eq!(nulls(&lists(10), 100, 1 << 13).unwrap().null_count(), 100);
+        let error = nulls(&lists(i32::MAX), 100, 1 << 30).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory), "{error}");
     }
 
     #[test]

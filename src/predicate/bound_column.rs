@@ -51,6 +51,17 @@ pub(super) enum BoundTest {
 }
 
 impl BoundTest {
+    /// Its truth for a null.
+    pub(super) fn of_null(&self) -> Option<bool> {
+        match self {
+            Self::IsNull => Some(true),
+            Self::Both(both) => {
+                both.iter().all(|test| test.of_null() == Some(true)).then_some(true)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether more is asked than which values are null.
     pub(super) fn asks_for_values(&self) -> bool {
         !matches!(self, Self::Null | Self::Constant(_) | Self::IsNull | Self::IsEmpty)

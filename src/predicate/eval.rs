@@ -34,6 +34,7 @@ use super::type_name::TypeName;
 use super::value::LiteralValue;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::geo::Rectangle;
+use crate::rows;
 use crate::variant::VariantArray;
 
 impl Bound {
@@ -118,10 +119,10 @@ impl Bound {
         batch: &RecordBatch,
         adaptive: &AdaptiveStats,
     ) -> Result<TriState> {
-        let evaluator = Evaluator { column, test, adaptive };
         if column.read == ReadOf::Nothing {
-            return evaluator.test_here(&nulls_of(column, batch), None);
+            return Ok(TriState::constant(test.of_null(), batch.num_rows()));
         }
+        let evaluator = Evaluator { column, test, adaptive };
         let Some((PathStep::Field(name), rest)) = column.path_steps.split_first() else {
             return Err(missing(column));
         };
@@ -500,15 +501,20 @@ fn intersects(
     }
 }
 
+/// Maximum bytes of the nulls of a column that the file does not have, because no budget counts
+/// them, and other files state the size of its lists.
+const MAX_NULL_BYTES: usize = 64 << 20;
+
 /// A column that the file does not have: null in every row.
-fn nulls_of(column: &BoundColumn, batch: &RecordBatch) -> ArrayRef {
-    new_null_array(&column.data_type, batch.num_rows())
+fn nulls_of(column: &BoundColumn, batch: &RecordBatch) -> Result<ArrayRef> {
+    let nulls = rows::nulls(&column.data_type, batch.num_rows(), MAX_NULL_BYTES);
+    nulls.map_err(|e| e.at_column(column.path.as_str()))
 }
 
 /// A column as a function of the user is given it: null where something around it is.
 fn whole_column(column: &BoundColumn, batch: &RecordBatch) -> Result<ArrayRef> {
     if column.read == ReadOf::Nothing {
-        return Ok(nulls_of(column, batch));
+        return nulls_of(column, batch);
     }
     let mut array: Option<ArrayRef> = None;
     for step in &column.path_steps {

@@ -18,7 +18,7 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 use super::column::LeafBatch;
 use crate::error::{Error, Result, Spec};
 use crate::levels::{OfLeaf, agree, list_slots, validity};
-use crate::limits::Reservation;
+use crate::limits::{Budget, Reservation};
 use crate::memory;
 use crate::schema::{Kind, Shape, is_empty_group};
 use crate::simd::planes::LevelBitPlanes;
@@ -33,14 +33,14 @@ pub(super) struct LeafMemory {
 pub(super) struct Leaves {
     leaves: Vec<LeafBatch>,
     next: usize,
-    /// Memory of the values of null lists, which have none in the file.
-    padding: Option<Reservation>,
+    /// Memory of values that the file does not have: of null lists, and of missing columns.
+    padding: Reservation,
 }
 
 impl Leaves {
     /// The leaves, in the order in which the shapes reach them.
-    pub(super) fn new(leaves: Vec<LeafBatch>) -> Self {
-        Self { leaves, next: 0, padding: None }
+    pub(super) fn new(leaves: Vec<LeafBatch>, budget: &Budget) -> Self {
+        Self { leaves, next: 0, padding: budget.reservation("values that the file does not have") }
     }
 
     /// Takes the memory of all leaves; their arrays stay.
@@ -51,16 +51,10 @@ impl Leaves {
         })
     }
 
-    /// Reserves memory for the values of null lists, before it is allocated: a hint states how many
-    /// each has.
-    fn reserve_padding(&mut self, bytes: usize) -> Result<()> {
-        let leaf = self.leaves.first().ok_or_else(short)?;
-        self.padding.get_or_insert_with(|| leaf.memory.empty()).grow(bytes)
-    }
-
-    /// Gives that memory back, for the caller to count whole arrays.
+    /// Gives the memory of values that the file does not have back, for the caller to count whole
+    /// arrays.
     pub(super) fn release_padding(&mut self) {
-        self.padding = None;
+        drop(self.padding.split_off());
     }
 
     /// Leaves handed out so far.
@@ -129,7 +123,12 @@ fn short() -> Error {
 /// forbids them.
 pub(super) fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
     let array = match &shape.kind {
-        Kind::Missing => new_null_array(shape.field.data_type(), len),
+        Kind::Missing => {
+            let data_type = shape.field.data_type();
+            // A file states the size of its lists, also for other files that are read with it.
+            leaves.padding.grow(memory::bytes_of_nulls(data_type, len))?;
+            new_null_array(data_type, len)
+        }
         Kind::Leaf { .. } => leaves.take()?,
         Kind::Struct(children) => assemble_struct(shape, children, leaves, len)?,
         Kind::List { item, element, rep } | Kind::Map { entries: item, element, rep } => {
@@ -324,7 +323,7 @@ impl ListNode<'_> {
             // What is not allocated beforehand grows by doubling.
             let times = if beforehand == slots { 1 } else { 2 };
             let bytes = memory::bytes_of_nulls(data_type, slots).saturating_mul(times);
-            leaves.reserve_padding(bytes)?;
+            leaves.padding.grow(bytes)?;
             let data = items.to_data();
             let mut padded = MutableArrayData::new(vec![&data], true, beforehand);
             for list in offsets.windows(2) {

@@ -93,10 +93,10 @@ pub(super) fn record_batch(
     let late_keep = KeptRows::new(row_spans.rows, row_spans.keep.clone(), width);
     let all_rows = KeptRows::new(window.rows(), None, width);
     let of_stage = |DecodedLeaves { leaves, rows, keep }| {
-        (Leaves::new(leaves), KeptRows::new(rows, keep, width))
+        (Leaves::new(leaves, plan.budget()), KeptRows::new(rows, keep, width))
     };
     let mut early: Vec<(Leaves, KeptRows)> = early.into_iter().map(of_stage).collect();
-    let mut late = Leaves::new(late);
+    let mut late = Leaves::new(late, plan.budget());
     let all = early.iter_mut().map(|(leaves, _)| leaves).chain(std::iter::once(&mut late));
     let mut memory = BatchMemory::take_from(plan, all);
     let mut columns = memory::vec_for(width)?;

@@ -24,6 +24,7 @@ use crate::clock::Instant;
 use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, Result};
 use crate::format::ColumnMetaData;
+use crate::limits::Budget;
 use crate::memory;
 use crate::predicate::{
     AdaptiveStats, Bound, ColumnFacts, Predicate, PruneResult, dictionary_is_complete,
@@ -163,9 +164,11 @@ impl Filter {
         stage: &FilterStage,
         leaves: &[LeafBatch],
         rows: usize,
+        budget: &Budget,
     ) -> Result<BooleanArray> {
         let of = |place: &usize| leaves.get(*place).map(LeafBatch::shared).ok_or_else(missing);
-        let mut leaves = Leaves::new(stage.places.iter().map(of).collect::<Result<_>>()?);
+        let leaves = stage.places.iter().map(of).collect::<Result<_>>()?;
+        let mut leaves = Leaves::new(leaves, budget);
         let mut columns = memory::vec_for(stage.shapes.len())?;
         for shape in stage.shapes.iter().filter_map(|shape| self.shapes.get(*shape)) {
             let column = assemble(shape, &mut leaves, rows)

@@ -428,7 +428,7 @@ impl Batcher {
             return Ok(());
         };
         let stage = stages.get(number).ok_or_else(evaluated)?;
-        let passed = filter.evaluate(stage, &leaves, rows).map_err(|e| {
+        let passed = filter.evaluate(stage, &leaves, rows, self.plan.budget()).map_err(|e| {
             let e = e.at_row_group(self.range.row_group);
             // An error of a value is reported without its rows; they are added here.
             match (e.kind(), rest.spans()) {

@@ -349,6 +349,46 @@ fn null_lists_of_a_huge_fixed_size_are_refused_before_they_are_made() {
 }
 
 #[test]
+fn nulls_of_columns_that_a_file_does_not_have_are_refused_before_they_are_made() {
+    use marquetry::arrow_array::{ArrayRef, Int32Array, RecordBatch};
+    let _alone = alone();
+    let n: ArrayRef = Arc::new(Int32Array::from_iter_values(0..100));
+    let batch = RecordBatch::try_from_iter([("n", n)]).expect("a batch");
+    let mut file = Vec::new();
+    let mut writer = Writer::new(WriteSink(&mut file), batch.schema(), WriteOptions::default())
+        .expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.finish().expect("a footer");
+    let file = Bytes::from(file);
+    let item = Arc::new(Field::new_list_field(DataType::Int32, true));
+    let reader = |size, inner: i32| {
+        let lists = DataType::FixedSizeList(item.clone(), size);
+        let of_lists = DataType::FixedSizeList(Arc::new(Field::new_list_field(lists, true)), inner);
+        let fields = [("n", DataType::Int32), ("l", of_lists)];
+        let fields = fields.map(|(name, of)| Field::new(name, of, true));
+        let reader = Reader::new(file.clone()).expect("a file").memory(LIMIT as u64).threads(1);
+        let schema = Arc::new(Schema::new(fields.to_vec()));
+        reader.target(schema, MatchBy::Name).expect("a column that is not there")
+    };
+    let rows = |reader: Reader| -> marquetry::Result<usize> {
+        reader.batches()?.map(|batch| Ok(batch?.num_rows())).sum()
+    };
+    let before = heap::start();
+    assert_eq!(rows(reader(1 << 10, 2)).expect("800 KB of nulls"), 100);
+    assert_eq!(rows(reader(1 << 18, 2)).expect("200 MB of nulls in smaller batches"), 100);
+    for (size, inner) in [(1 << 24, 2), (i32::MAX, i32::MAX)] {
+        let error = rows(reader(size, inner)).expect_err("128 MB for a row, and more");
+        assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory), "{error}");
+        // Tested, and not given.
+        let narrow = || reader(size, inner).project(["n"]).expect("a column");
+        assert_eq!(rows(narrow().filter(col("l").is_null())).expect("all rows"), 100);
+        assert_eq!(rows(narrow().filter(col("l").is_not_null())).expect("no row"), 0);
+    }
+    let peak = heap::peak() - before;
+    assert!(peak <= LIMIT + SLACK, "{} MiB", peak >> 20);
+}
+
+#[test]
 fn lists_below_null_lists_of_a_fixed_size_are_not_allocated_beforehand() {
     use arrow_schema_60::{DataType as OfWriter, Field as FieldOfWriter};
     let _alone = alone();

@@ -269,6 +269,10 @@ pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
             Error::io("reading", error).at_file(name).into()
         }
         ArrowError::IoError(_, error) => Failure::content(name, None, error),
+        // The library's own, which says what it is.
+        ArrowError::ExternalError(error) if error.is::<Error>() => {
+            Error::from(ArrowError::ExternalError(error)).at_file(name).into()
+        }
         error => Failure::content(name, None, error),
     }
 }

@@ -5,7 +5,7 @@ use std::io::{BufReader, Cursor, Read as IoRead, Seek};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, new_null_array};
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
@@ -163,6 +163,9 @@ fn united(sources: Vec<Source>) -> Result<Vec<Source>> {
     Ok(sources.into_iter().map(completed).collect())
 }
 
+/// Maximum bytes of the nulls of a column that a file does not have, for a batch.
+const MAX_NULL_BYTES: usize = 1 << 30;
+
 /// Completes a batch with the columns of `schema`: widened to its types, and nulls where the batch
 /// has none.
 fn completed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
@@ -170,7 +173,7 @@ fn completed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arr
     let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
         Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
         Some(column) => cast_with_options(column, field.data_type(), &options),
-        None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+        None => Ok(rows::nulls(field.data_type(), batch.num_rows(), MAX_NULL_BYTES)?),
     };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

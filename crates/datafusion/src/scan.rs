@@ -225,7 +225,10 @@ fn constant_columns(
             {
                 min.cast_to(field.data_type()).ok()
             }
-            (_, _, Precision::Exact(nulls), Precision::Exact(rows)) if nulls == rows => {
+            // One null of a list of a fixed size is as large as the list, which a file states.
+            (_, _, Precision::Exact(nulls), Precision::Exact(rows))
+                if nulls == rows && !field.data_type().is_nested() =>
+            {
                 ScalarValue::try_new_null(field.data_type()).ok()
             }
             _ => None,

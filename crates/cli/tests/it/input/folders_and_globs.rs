@@ -5,7 +5,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::{ArrayRef, Int64Array};
+use arrow_array::{ArrayRef, Int64Array, new_empty_array};
+use arrow_schema::{DataType, Field};
 
 use crate::support::folder::{Folder, error};
 
@@ -264,6 +265,24 @@ fn files_of_different_columns_are_united_by_name_or_refused() {
     let refused = folder.run(&["cat", "d", "--by-name"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(error(&refused).contains("column n: "), "{}", error(&refused));
+}
+
+#[test]
+fn lists_of_two_thousand_million_values_that_one_file_states_are_refused_for_the_others() {
+    let folder = Folder::new();
+    let item = Arc::new(Field::new_list_field(DataType::Int32, true));
+    let lists = new_empty_array(&DataType::FixedSizeList(item, i32::MAX));
+    folder.columns("a.parquet", vec![("n", Arc::new(Int64Array::from_value(0, 0))), ("l", lists)]);
+    folder.numbers("b.parquet", &[1, 2]);
+    folder.put("c.csv", "n\n3\n");
+    for other in ["b.parquet", "c.csv"] {
+        let args = ["convert", "--by-name", "a.parquet", other, "-o", "all.parquet"];
+        let refused = folder.run(&args);
+        assert_eq!(refused.status.code(), Some(3), "{}", error(&refused));
+        assert!(error(&refused).starts_with(&format!("marq: {other}: ")), "{}", error(&refused));
+        folder.text(&[&args[..], &["-c", "n"]].concat());
+        assert!(folder.text(&["count", "all.parquet"]).trim().parse::<u64>().expect("rows") > 0);
+    }
 }
 
 #[test]
