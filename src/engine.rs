@@ -131,6 +131,7 @@ pub use crate::write::row_group::batch_bytes;
 /// also lose the rows of values of no bytes, and make the values of run-end encoded arrays
 /// nullable.
 pub mod rows {
+    pub use crate::memory::bytes_of_nulls;
     pub use crate::rows::{concat, filter, interleave, nulls, take};
 }
 

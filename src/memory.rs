@@ -20,7 +20,7 @@ impl From<TryReserveError> for Error {
 
 /// Bytes of an array of nulls: of its slots and their validity, at most. A type that a file states
 /// can be large.
-pub(crate) fn bytes_of_nulls(data_type: &DataType, slots: usize) -> usize {
+pub fn bytes_of_nulls(data_type: &DataType, slots: usize) -> usize {
     let bits = bits_of_null(data_type).saturating_mul(slots as u64);
     usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
 }

@@ -35,7 +35,7 @@ use crate::metadata;
 use crate::metrics::{FileMetrics, OutputRows};
 use crate::pushdown::{Filters, without_learned};
 use crate::row_groups::{self, ReadOrder};
-use crate::schema::{FileSchema, TypeOptions};
+use crate::schema::{FileSchema, TypeOptions, check_nulls};
 use marquetry::engine::KnownFile;
 use marquetry::read::PageIndexUse;
 use marquetry::{Limits, Metadata, RowSelection};
@@ -194,15 +194,18 @@ impl Scan {
         if prepared.filter.is_some() || logical != physical {
             let adapter = self.adapters.create(Arc::clone(logical), Arc::clone(physical))?;
             let simplifier = PhysicalExprSimplifier::new(physical);
+            let rewrite = |expr| {
+                check_nulls(&expr, logical, physical, self.batch_rows)?;
+                adapter.rewrite(expr)
+            };
             let adapt = |expr| {
-                let expr = adapter.rewrite(expr)?;
+                let expr = rewrite(expr)?;
                 // One of literals that fails, fails for the rows that it is evaluated for.
                 Ok(simplifier.simplify(Arc::clone(&expr)).unwrap_or(expr))
             };
             filters.fixed = filters.fixed.into_iter().map(adapt).collect::<Result<_>>()?;
             // Not simplified: one that has no columns in this file would become what it is now.
-            let learned = filters.learned.into_iter().map(|filter| adapter.rewrite(filter));
-            filters.learned = learned.collect::<Result<_>>()?;
+            filters.learned = filters.learned.into_iter().map(rewrite).collect::<Result<_>>()?;
             projection = projection.try_map_exprs(adapt)?;
         }
         Ok((with_row_numbers(projection, physical)?, filters))

@@ -9,9 +9,12 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion_common::config::ParquetOptions;
 use datafusion_common::{DataFusionError, Result};
+use datafusion_physical_expr::utils::collect_columns;
+use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
 use crate::error::to_datafusion;
 use marquetry::Metadata;
+use marquetry::engine::rows::bytes_of_nulls;
 use marquetry::schema::{ArrowOptions, MatchBy, Physical, Projection, to_arrow};
 
 /// The options of DataFusion that say as which types columns are read.
@@ -201,6 +204,48 @@ impl FileSchema {
     }
 }
 
+/// Maximum bytes of the nulls of a column that a file does not have, for a batch.
+const MAX_NULL_BYTES: usize = 1 << 30;
+
+/// Refuses an expression whose columns the file does not have, or not with all of their fields, if
+/// nulls of them are too large: the schema of the table may come from another file, which states
+/// the size of its lists.
+pub(crate) fn check_nulls(
+    expr: &Arc<dyn PhysicalExpr>,
+    logical: &Schema,
+    physical: &Schema,
+    batch_rows: usize,
+) -> Result<()> {
+    for column in collect_columns(expr) {
+        let Ok(wanted) = logical.field_with_name(column.name()) else { continue };
+        let found = physical.field_with_name(column.name()).ok();
+        let bytes = bytes_of_missing(wanted, found, batch_rows);
+        if bytes > MAX_NULL_BYTES {
+            return Err(DataFusionError::ResourcesExhausted(format!(
+                "column {:?}, which a file does not have as the table has it, takes {bytes} bytes \
+                 of nulls for {batch_rows} rows, and {MAX_NULL_BYTES} are allowed",
+                column.name()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of the nulls that stand for what `found` does not have of `wanted`.
+fn bytes_of_missing(wanted: &Field, found: Option<&Field>, rows: usize) -> usize {
+    match (wanted.data_type(), found.map(Field::data_type)) {
+        (wanted, None) => bytes_of_nulls(wanted, rows),
+        (DataType::Struct(wanted), Some(DataType::Struct(found))) => {
+            let child = |wanted: &FieldRef| {
+                let found = found.find(wanted.name()).map(|(_, found)| found.as_ref());
+                bytes_of_missing(wanted, found, rows)
+            };
+            wanted.iter().map(child).fold(0, usize::saturating_add)
+        }
+        _ => 0,
+    }
+}
+
 fn is_view(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8View | DataType::BinaryView)
 }
@@ -254,5 +299,33 @@ fn of_entries(a: &Field, b: &Field) -> bool {
                 && of_a.iter().zip(of_b).all(|(a, b)| of_items(a, b))
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion_physical_expr::expressions::Column;
+
+    use super::*;
+
+    #[test]
+    fn nulls_of_lists_of_two_thousand_million_values_are_refused() {
+        let item = Arc::new(Field::new_list_field(DataType::Int32, true));
+        let lists = |size| Field::new("l", DataType::FixedSizeList(Arc::clone(&item), size), true);
+        let around = |fields: Vec<Field>| Field::new("s", DataType::Struct(fields.into()), true);
+        let n = || Field::new("n", DataType::Int32, true);
+        let check = |at: &str, logical: [Field; 2], physical: Vec<Field>| {
+            let expr: Arc<dyn PhysicalExpr> = Arc::new(Column::new(at, 0));
+            let logical = Schema::new(logical.to_vec());
+            check_nulls(&expr, &logical, &Schema::new(physical), 8192)
+        };
+        let error = check("l", [n(), lists(i32::MAX)], vec![n()]).unwrap_err();
+        assert!(error.to_string().contains("column \"l\""), "{error}");
+        check("n", [n(), lists(i32::MAX)], vec![n()]).unwrap();
+        check("l", [n(), lists(i32::MAX)], vec![n(), lists(i32::MAX)]).unwrap();
+        check("l", [n(), lists(1536)], vec![n()]).unwrap();
+        let logical = || [n(), around(vec![n(), lists(i32::MAX)])];
+        check("s", logical(), vec![n(), around(vec![n()])]).unwrap_err();
+        check("s", logical(), vec![n(), around(vec![lists(i32::MAX)])]).unwrap();
     }
 }
