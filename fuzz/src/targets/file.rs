@@ -1,13 +1,17 @@
 //! A whole file through the drivers: they agree, and what they give is valid.
 
+use std::sync::{Arc, LazyLock};
+
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
 use bytes::Bytes;
 use marquetry::arrow_schema::DataType;
 use marquetry::file_reference::FileColumn;
+use marquetry::io::WriteSink;
 use marquetry::read::{OnDamage, VariantOutput};
+use marquetry::schema::MatchBy;
 use marquetry::variant::{VariantArray, VariantBuf, VariantPath, VariantShape};
-use marquetry::{AsyncReader, ErrorKind, Reader, Result};
+use marquetry::{AsyncReader, ErrorKind, Reader, Result, WriteOptions, Writer};
 use marquetry_testkit::cells::{Cell, cells};
 use marquetry_testkit::mutants::paths::block_on;
 
@@ -23,6 +27,7 @@ const DAMAGED: u8 = 2;
 const VARIANTS: u8 = 4;
 const OTHER_FILES: u8 = 8;
 const PROJECTED: u8 = 16;
+const MISSING: u8 = 32;
 
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
@@ -42,6 +47,9 @@ pub fn run(data: &[u8]) {
     }
     if flags & OTHER_FILES > 0 {
         other_files(reader.clone());
+    }
+    if flags & MISSING > 0 {
+        within_memory(file.len(), || missing(&reader));
     }
     if let Ok(Rows { is_all: false, .. }) = plain {
         return;
@@ -177,6 +185,32 @@ fn references(batch: &RecordBatch) {
     }
 }
 
+/// Another file is read with the columns of this one: it has none of them, so all are null.
+fn missing(reader: &Reader) {
+    static OTHER: LazyLock<Bytes> = LazyLock::new(|| {
+        let column: ArrayRef = Arc::new(Int32Array::from_iter_values(0..40));
+        let batch = RecordBatch::try_from_iter([("only here\0", column)]).expect("a batch");
+        let mut out = Vec::new();
+        let sink = WriteSink(&mut out);
+        let mut writer = Writer::new(sink, batch.schema(), WriteOptions::new()).expect("a writer");
+        writer.write(&batch).expect("rows");
+        writer.finish().expect("a footer");
+        out.into()
+    });
+    let Ok(schema) = reader.schema() else { return };
+    let other = open(OTHER.clone()).expect("a file").target(schema, MatchBy::Name);
+    let Ok(mut batches) = other.and_then(|other| other.batches()) else { return };
+    let mut count = 0;
+    // A batch at a time: the type may state lists of millions of values.
+    while let Ok(Some(batch)) = batches.next_batch() {
+        count += batch.num_rows();
+        assert!(count <= 40);
+        for column in batch.columns() {
+            assert_eq!(column.logical_null_count(), batch.num_rows());
+        }
+    }
+}
+
 /// The files that summaries can name.
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata");
 
@@ -223,7 +257,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let files = crate::seeds::files().into_iter().chain(crate::seeds::pages()).chain([summary()]);
     let seed = |(i, file): (u8, Vec<u8>)| {
         // Every second one as views; all else is done with each.
-        let all = DAMAGED | VARIANTS | OTHER_FILES | PROJECTED;
+        let all = DAMAGED | VARIANTS | OTHER_FILES | PROJECTED | MISSING;
         Output::default().u8(i).u8(all | i & VIEWS).rest(&file).bytes()
     };
     (0..=u8::MAX).cycle().zip(files).map(seed).collect()
