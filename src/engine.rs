@@ -127,9 +127,9 @@ pub use crate::write::row_group::batch_bytes;
 /// Filters, joins and reorders the rows of batches, whatever types a file states.
 ///
 /// The kernels of Arrow allocate an element for each list, whatever its size: a file whose
-/// `ARROW:schema` states lists of lists of a million values takes gigabytes for a few nulls. They
-/// also lose the rows of values of no bytes, and make the values of run-end encoded arrays
-/// nullable.
+/// `ARROW:schema` states lists of lists of a million values takes gigabytes for a few nulls. The
+/// kernels also lose the rows of values of no bytes, and name the fields of run-end encoded types
+/// anew.
 pub mod rows {
     pub use crate::memory::bytes_of_nulls;
     pub use crate::rows::{concat, filter, interleave, nulls, take};

@@ -71,8 +71,8 @@ pub fn filter(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
 /// The rows of batches of a schema, one batch after the other.
 ///
 /// # Errors
-/// `Usage` if a batch has fewer columns; `Arrow` if it has columns of other types, or if offsets of
-/// 32 bits have no room for the rows.
+/// `Usage` or `Arrow` if a batch has fewer columns, or columns of other types; `Arrow` if offsets
+/// of 32 bits have no room for the rows.
 pub fn concat(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch> {
     let rows = batches.iter().map(RecordBatch::num_rows).sum();
     of_columns(schema, batches, rows, |parts, _| concat_arrays(parts))
@@ -84,7 +84,7 @@ pub fn concat(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch
 /// As [`concat`].
 ///
 /// # Panics
-/// If there is no row at a place.
+/// If a place is of no row.
 pub fn take(schema: &SchemaRef, batches: &[RecordBatch], places: &[u64]) -> Result<RecordBatch> {
     let mut ends = memory::vec_for(batches.len())?;
     let mut rows = 0u64;
@@ -128,7 +128,7 @@ pub(crate) fn concat_arrays(arrays: &[&ArrayRef]) -> Result<ArrayRef> {
 /// As [`concat`].
 ///
 /// # Panics
-/// If there is no row at a place.
+/// If a place is of no row.
 pub fn interleave(
     schema: &SchemaRef,
     batches: &[RecordBatch],
@@ -160,7 +160,41 @@ pub fn nulls(data_type: &DataType, rows: usize, max_bytes: usize) -> Result<Arra
             ),
         ));
     }
+    null_array(data_type, rows)
+}
+
+/// As Arrow's `new_null_array`, which panics if run ends cannot count the rows.
+///
+/// # Errors
+/// `Limit(ArrayLength)` if they cannot: fewer rows may do.
+pub(crate) fn null_array(data_type: &DataType, rows: usize) -> Result<ArrayRef> {
+    if !runs_have_room(data_type, rows) {
+        let why = format_args!("run ends of {data_type} cannot count {rows} rows of nulls");
+        return Err(Error::limit(LimitKind::ArrayLength, why));
+    }
     Ok(new_null_array(data_type, rows))
+}
+
+/// Whether the run ends of a type, and of all types in it, can count its nulls.
+fn runs_have_room(data_type: &DataType, slots: usize) -> bool {
+    match data_type {
+        DataType::RunEndEncoded(ends, values) => {
+            let max = match ends.data_type() {
+                DataType::Int16 => i16::MAX.cast_unsigned().into(),
+                DataType::Int32 => saturated(i32::MAX.cast_unsigned().into()),
+                _ => usize::MAX,
+            };
+            slots <= max && runs_have_room(values.data_type(), 1)
+        }
+        DataType::FixedSizeList(field, size) => {
+            let slots = slots.saturating_mul(usize::try_from(*size).unwrap_or(0));
+            runs_have_room(field.data_type(), slots)
+        }
+        DataType::Struct(fields) => {
+            fields.iter().all(|field| runs_have_room(field.data_type(), slots))
+        }
+        _ => true,
+    }
 }
 
 /// A place in batches that follow each other, for [`interleave`]: `ends` has the number of rows up
@@ -203,6 +237,10 @@ fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<R
 /// An element of more bytes, even if it is null, is not to be allocated before it is there.
 const WIDE: usize = 256;
 
+/// Lists of a fixed size of more elements are copied whole. The kernels of Arrow make an index for
+/// each element, even of those that have no bytes.
+const LONG: i32 = 64;
+
 /// Whether values are copied here, because the kernels of Arrow do not handle the type: they name
 /// the fields of run-end encoded types anew, derive the number of values of no bytes from their
 /// bytes, and allocate elements that no list has. Types that hold such a type are copied too.
@@ -216,7 +254,7 @@ fn is_copied(data_type: &DataType) -> bool {
         | DataType::Map(field, _) => {
             is_copied(field.data_type()) || memory::bytes_of_nulls(field.data_type(), 1) > WIDE
         }
-        DataType::FixedSizeList(field, _) => is_copied(field.data_type()),
+        DataType::FixedSizeList(field, size) => *size > LONG || is_copied(field.data_type()),
         DataType::Struct(fields) => fields.iter().any(|field| is_copied(field.data_type())),
         DataType::Dictionary(_, values) => is_copied(values),
         _ => false,
@@ -229,6 +267,11 @@ fn copy(
     rows: usize,
     runs: impl Iterator<Item = (usize, Range<usize>)>,
 ) -> Result<ArrayRef> {
+    let mut types = arrays.iter().map(|array| array.data_type());
+    let first = types.next();
+    if types.any(|other| Some(other) != first) {
+        return Err(Error::usage("arrays of different types are not joined"));
+    }
     let data: Vec<_> = arrays.iter().map(|array| array.to_data()).collect();
     let rows = data.first().map_or(0, |of| memory::slots_beforehand(of.data_type(), rows));
     let mut out = MutableArrayData::new(data.iter().collect(), false, rows);
@@ -298,6 +341,15 @@ mod tests {
         assert_eq!(nulls(&lists(10), 100, 1 << 13).unwrap().null_count(), 100);
         let error = nulls(&lists(i32::MAX), 100, 1 << 30).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory), "{error}");
+        let of = |name, data_type, nullable| Arc::new(Field::new(name, data_type, nullable));
+        let (ends, values) = (of("run_ends", DataType::Int16, false), DataType::Int32);
+        let runs = DataType::RunEndEncoded(ends, of("values", values, true));
+        assert_eq!(nulls(&runs, 32_767, 1 << 30).unwrap().len(), 32_767);
+        let pairs = DataType::FixedSizeList(of("item", runs.clone(), true), 2);
+        for (data_type, rows) in [(runs, 32_768), (pairs, 16_384)] {
+            let error = nulls(&data_type, rows, 1 << 30).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::ArrayLength), "{error}");
+        }
     }
 
     #[test]
@@ -311,5 +363,24 @@ mod tests {
         let fields = ["a", "b"].map(|name| Field::new(name, DataType::Int32, true));
         let error = concat(&Arc::new(Schema::new(fields.to_vec())), &[batch]).unwrap_err();
         assert!(error.to_string().contains("no column \"b\""), "{error}");
+        let batch = |data_type| {
+            let column = new_null_array(&data_type, 2);
+            RecordBatch::try_from_iter([("a", column)]).unwrap()
+        };
+        let two = [batch(DataType::FixedSizeBinary(0)), batch(DataType::FixedSizeBinary(1))];
+        let error = concat(two[0].schema_ref(), &two).unwrap_err();
+        assert!(error.to_string().contains("different types"), "{error}");
+    }
+
+    #[test]
+    fn long_lists_of_no_bytes_need_no_index_for_each_element() {
+        let field = Arc::new(Field::new_list_field(DataType::Null, true));
+        let lists = new_null_array(&DataType::FixedSizeList(field, 1 << 30), 3);
+        let batch = RecordBatch::try_from_iter([("l", lists)]).unwrap();
+        let (schema, twice) = (batch.schema(), [batch.clone(), batch.clone()]);
+        assert_eq!(filter(&batch, &vec![true, false, true].into()).unwrap().num_rows(), 2);
+        assert_eq!(concat(&schema, &twice).unwrap().num_rows(), 6);
+        assert_eq!(take(&schema, &twice, &[4, 0, 4]).unwrap().num_rows(), 3);
+        assert_eq!(interleave(&schema, &twice, &[(1, 0)]).unwrap().num_rows(), 1);
     }
 }

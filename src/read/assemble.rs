@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray,
-    OffsetSizeTrait, StructArray, new_null_array,
+    OffsetSizeTrait, StructArray,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
@@ -20,6 +20,7 @@ use crate::error::{Error, Result, Spec};
 use crate::levels::{OfLeaf, agree, list_slots, validity};
 use crate::limits::{Budget, Reservation};
 use crate::memory;
+use crate::rows;
 use crate::schema::{Kind, Shape, is_empty_group};
 use crate::simd::planes::LevelBitPlanes;
 
@@ -127,7 +128,7 @@ pub(super) fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result
             let data_type = shape.field.data_type();
             // A file states the size of its lists, also for other files that are read with it.
             leaves.padding.grow(memory::bytes_of_nulls(data_type, len))?;
-            new_null_array(data_type, len)
+            rows::null_array(data_type, len)?
         }
         Kind::Leaf { .. } => leaves.take()?,
         Kind::Struct(children) => assemble_struct(shape, children, leaves, len)?,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, FieldRef, SchemaRef};
@@ -460,7 +460,7 @@ impl PartRows {
             let piece = match is_bad {
                 true => {
                     memory.grow(bytes_of_nulls(&self.data_type, len))?;
-                    new_null_array(&self.data_type, len)
+                    rows::null_array(&self.data_type, len)?
                 }
                 false => self.good(len)?,
             };

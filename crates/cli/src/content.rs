@@ -262,7 +262,7 @@ impl<R: Seek> Seek for Counted<R> {
     }
 }
 
-/// An error in the content of a file that is not Parquet.
+/// An error in the content of a file that Arrow or another library reads.
 pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
     match error {
         ArrowError::IoError(_, error) if !is_content(error.kind()) => {

@@ -172,8 +172,10 @@ fn completed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arr
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
         Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
-        Some(column) => cast_with_options(column, field.data_type(), &options),
-        None => Ok(rows::nulls(field.data_type(), batch.num_rows(), MAX_NULL_BYTES)?),
+        Some(column) if column.data_type() != &DataType::Null => {
+            cast_with_options(column, field.data_type(), &options)
+        }
+        _ => Ok(rows::nulls(field.data_type(), batch.num_rows(), MAX_NULL_BYTES)?),
     };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

@@ -37,6 +37,7 @@ use crate::pushdown::{Filters, without_learned};
 use crate::row_groups::{self, ReadOrder};
 use crate::schema::{FileSchema, TypeOptions, check_nulls};
 use marquetry::engine::KnownFile;
+use marquetry::engine::rows::bytes_of_nulls;
 use marquetry::read::PageIndexUse;
 use marquetry::{Limits, Metadata, RowSelection};
 
@@ -212,6 +213,9 @@ impl Scan {
     }
 }
 
+/// Maximum bytes of a null that becomes a constant.
+const MAX_CONSTANT: usize = 1 << 10;
+
 /// Columns in which all rows of the file have the same value, as statistics say.
 fn constant_columns(
     statistics: Option<&Statistics>,
@@ -228,9 +232,9 @@ fn constant_columns(
             {
                 min.cast_to(field.data_type()).ok()
             }
-            // One null of a list of a fixed size is as large as the list, which a file states.
+            // A file states how large one null of a type of a fixed size is.
             (_, _, Precision::Exact(nulls), Precision::Exact(rows))
-                if nulls == rows && !field.data_type().is_nested() =>
+                if nulls == rows && bytes_of_nulls(field.data_type(), 1) <= MAX_CONSTANT =>
             {
                 ScalarValue::try_new_null(field.data_type()).ok()
             }

@@ -234,7 +234,12 @@ pub(crate) fn check_nulls(
 /// Bytes of the nulls that stand for what `found` does not have of `wanted`.
 fn bytes_of_missing(wanted: &Field, found: Option<&Field>, rows: usize) -> usize {
     match (wanted.data_type(), found.map(Field::data_type)) {
-        (wanted, None) => bytes_of_nulls(wanted, rows),
+        // A cast to lists of a fixed size allocates them before it looks at the values.
+        (wanted, None | Some(DataType::Null))
+        | (
+            wanted @ DataType::FixedSizeList(..),
+            Some(DataType::List(_) | DataType::LargeList(_)),
+        ) => bytes_of_nulls(wanted, rows),
         (DataType::Struct(wanted), Some(DataType::Struct(found))) => {
             let child = |wanted: &FieldRef| {
                 let found = found.find(wanted.name()).map(|(_, found)| found.as_ref());
@@ -327,5 +332,9 @@ mod tests {
         let logical = || [n(), around(vec![n(), lists(i32::MAX)])];
         check("s", logical(), vec![n(), around(vec![n()])]).unwrap_err();
         check("s", logical(), vec![n(), around(vec![lists(i32::MAX)])]).unwrap();
+        let others = [DataType::Null, DataType::List(Arc::clone(&item))];
+        for other in others.map(|of| Field::new("l", of, true)) {
+            check("l", [n(), lists(i32::MAX)], vec![other]).unwrap_err();
+        }
     }
 }

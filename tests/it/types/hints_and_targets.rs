@@ -724,3 +724,31 @@ fn a_name_mapping_gives_ids_at_every_depth_to_a_file_that_has_none() {
     let found = rows(&read_with(reader.expect("a column")).expect("rows"));
     assert!(found.iter().all(|row| row[0] == Value::Null), "{found:?}");
 }
+
+#[test]
+fn run_ends_of_a_missing_column_that_are_too_small_for_a_batch_make_the_batches_smaller() {
+    use marquetry::arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
+    let n: ArrayRef = Arc::new(Int32Array::from_iter_values(0..100_000));
+    let batch = RecordBatch::try_from_iter([("n", n)]).expect("a batch");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("n.parquet");
+    let mut writer = marquetry::Writer::create(&path, batch.schema()).expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.finish().expect("a footer");
+    let field = |name, data_type, nullable| Arc::new(Field::new(name, data_type, nullable));
+    let ends = field("run_ends", DataType::Int16, false);
+    let runs = DataType::RunEndEncoded(ends, field("values", DataType::Utf8, true));
+    let fields = [("n", DataType::Int32), ("r", runs)].map(|(name, of)| Field::new(name, of, true));
+    let target = Arc::new(Schema::new(fields.to_vec()));
+    for batch_rows in [1 << 10, 1 << 16] {
+        let reader = Reader::open(&path).expect("a file").batch_rows(batch_rows);
+        let reader = reader.target(target.clone(), MatchBy::Name).expect("a missing column");
+        let mut rows = 0;
+        for batch in reader.batches().expect("a plan") {
+            let batch = batch.expect("rows");
+            rows += batch.num_rows();
+            assert_eq!(batch.column(1).logical_null_count(), batch.num_rows());
+        }
+        assert_eq!(rows, 100_000);
+    }
+}
