@@ -81,7 +81,7 @@ pub fn concat(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch
 /// The rows at `places` of all rows of `batches`, in that order.
 ///
 /// # Errors
-/// As [`concat`].
+/// As [`concat()`].
 ///
 /// # Panics
 /// If a place is of no row.
@@ -125,7 +125,7 @@ pub(crate) fn concat_arrays(arrays: &[&ArrayRef]) -> Result<ArrayRef> {
 /// its rows.
 ///
 /// # Errors
-/// As [`concat`].
+/// As [`concat()`].
 ///
 /// # Panics
 /// If a place is of no row.
