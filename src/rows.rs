@@ -73,6 +73,7 @@ pub fn filter(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
 /// # Errors
 /// `Usage` or `Arrow` if a batch has fewer columns, or columns of other types; `Arrow` if offsets
 /// of 32 bits have no room for the rows.
+#[cfg(any(test, feature = "engine"))]
 pub fn concat(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch> {
     let rows = batches.iter().map(RecordBatch::num_rows).sum();
     of_columns(schema, batches, rows, |parts, _| concat_arrays(parts))
@@ -81,7 +82,7 @@ pub fn concat(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch
 /// The rows at `places` of all rows of `batches`, in that order.
 ///
 /// # Errors
-/// As [`concat()`].
+/// As `concat`.
 ///
 /// # Panics
 /// If a place is of no row.
@@ -125,7 +126,7 @@ pub(crate) fn concat_arrays(arrays: &[&ArrayRef]) -> Result<ArrayRef> {
 /// its rows.
 ///
 /// # Errors
-/// As [`concat()`].
+/// As `concat`.
 ///
 /// # Panics
 /// If a place is of no row.
