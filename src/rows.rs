@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_array::{make_array, new_empty_array, new_null_array};
 use arrow_data::transform::MutableArrayData;
@@ -15,6 +16,11 @@ use arrow_select::filter::{FilterBuilder, FilterPredicate, prep_null_mask_filter
 use crate::bytes::saturated;
 use crate::error::{Error, LimitKind, Result};
 use crate::memory;
+
+mod value_bytes;
+
+pub use value_bytes::value_bytes;
+pub(crate) use value_bytes::{keys_of, nulls_of};
 
 /// Which rows of arrays are kept.
 pub(crate) struct RowFilter {
@@ -143,6 +149,15 @@ pub fn interleave(
         let parts: Vec<&dyn Array> = parts.iter().map(|part| &***part).collect();
         Ok(arrow_select::interleave::interleave(&parts, places)?)
     })
+}
+
+/// Bytes that a copy of all rows takes. Those of dictionaries and of views share most of theirs.
+pub(crate) fn copied_bytes(array: &ArrayRef) -> usize {
+    match (array.data_type(), array.as_any_dictionary_opt()) {
+        (_, Some(dictionary)) => dictionary.keys().get_buffer_memory_size(),
+        (DataType::Utf8View | DataType::BinaryView, _) => array.len() * size_of::<u128>(),
+        _ => array.get_buffer_memory_size(),
+    }
 }
 
 /// Nulls of a type, such as those of a column that a file does not have.

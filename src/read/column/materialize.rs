@@ -7,18 +7,17 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{BinaryViewType, ByteArrayType, ByteViewType, Int32Type, StringViewType};
+use arrow_array::types::{BinaryViewType, ByteArrayType, ByteViewType, StringViewType};
 use arrow_array::{
-    AnyDictionaryArray, Array, ArrayRef, BinaryViewArray, GenericByteArray, OffsetSizeTrait,
-    StringViewArray,
+    AnyDictionaryArray, Array, ArrayRef, BinaryViewArray, GenericByteArray, StringViewArray,
 };
-use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use arrow_select::take::take;
 
 use super::values::Offsets;
 use crate::error::{Error, Result};
 use crate::free_lists::FreeLists;
+use crate::rows::{keys_of, nulls_of, value_bytes};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
 use crate::trusted::{self, ViewStrings};
@@ -50,40 +49,9 @@ pub(in crate::read) fn materialize(array: ArrayRef, to: &DataType) -> Result<Arr
     }
 }
 
-/// Bytes of the strings that [`materialize`] would copy.
+/// Bytes of the values that [`materialize`] would copy.
 pub(in crate::read) fn materialized_bytes(array: &ArrayRef, to: &DataType) -> u64 {
-    fn of_keys<O: OffsetSizeTrait>(dictionary: &dyn AnyDictionaryArray, offsets: &[O]) -> u64 {
-        // A key of a null may be anything; without entries all keys are null.
-        let len = |key: u32| match offsets.get(key as usize..).and_then(<[O]>::first_chunk) {
-            Some([start, end]) => end.as_usize().saturating_sub(start.as_usize()) as u64,
-            None => 0,
-        };
-        let keys = keys_of(dictionary);
-        match nulls_of(dictionary) {
-            None => keys.iter().map(|key| len(*key)).sum(),
-            Some(nulls) => {
-                nulls.valid_indices().filter_map(|i| keys.get(i)).map(|key| len(*key)).sum()
-            }
-        }
-    }
-    if array.data_type() == to {
-        return 0;
-    }
-    if let Some(dictionary) = array.as_any_dictionary_opt() {
-        let values = dictionary.values();
-        return match values.data_type() {
-            DataType::Utf8 => of_keys(dictionary, values.as_string::<i32>().value_offsets()),
-            DataType::Binary => of_keys(dictionary, values.as_binary::<i32>().value_offsets()),
-            DataType::LargeUtf8 => of_keys(dictionary, values.as_string::<i64>().value_offsets()),
-            DataType::LargeBinary => of_keys(dictionary, values.as_binary::<i64>().value_offsets()),
-            _ => 0,
-        };
-    }
-    match array.data_type() {
-        DataType::Utf8View => array.as_string_view().lengths().map(u64::from).sum(),
-        DataType::BinaryView => array.as_binary_view().lengths().map(u64::from).sum(),
-        _ => 0,
-    }
+    if array.data_type() == to { 0 } else { value_bytes(array) }
 }
 
 /// Views of the entries that the keys of a dictionary array name. Those of 64-bit offsets are
@@ -122,22 +90,6 @@ fn named<T: ByteArrayType<Offset = i32>>(
     views.finish(to, nulls, &FreeLists::none())
 }
 
-/// The keys of a dictionary array; those of nulls may be anything.
-fn keys_of(dictionary: &dyn AnyDictionaryArray) -> Vec<u32> {
-    match dictionary.keys().as_primitive_opt::<Int32Type>() {
-        Some(keys) => keys.values().iter().map(|key| key.cast_unsigned()).collect(),
-        None if dictionary.values().is_empty() => vec![0; dictionary.len()],
-        None => {
-            let keys = dictionary.normalized_keys();
-            keys.into_iter().map(|key| u32::try_from(key).expect("an index of 32 bits")).collect()
-        }
-    }
-}
-
-fn nulls_of(dictionary: &dyn AnyDictionaryArray) -> Option<NullBuffer> {
-    dictionary.keys().nulls().filter(|nulls| nulls.null_count() > 0).cloned()
-}
-
 /// Looks up the keys of a dictionary array, whose `values` are none of them null.
 fn looked_up<T: ByteArrayType<Offset = i32>>(
     dictionary: &dyn AnyDictionaryArray,
@@ -174,6 +126,7 @@ fn copied<V: ByteViewType, O: trusted::Offset>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow_array::types::Int32Type;
     use arrow_array::{DictionaryArray, Int32Array, StringArray};
 
     /// A dictionary of 100 entries of `len(i)` bytes, and slots that name those of `keys`.
