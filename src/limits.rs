@@ -3,6 +3,8 @@
 //! Every allocation whose size comes from a file goes through [`Budget::take`] first; a
 //! [`Reservation`] returns its bytes to the budget when it is dropped.
 
+use std::cell::{Cell, RefCell};
+
 use crate::error::{Error, LimitKind, Result};
 use crate::free_lists::{BufferPool, FreeLists};
 use crate::sync::Arc;
@@ -229,10 +231,114 @@ impl Drop for Reservation {
     }
 }
 
+/// Counts what grows while it is made, where nothing tells before how large it becomes: rows share
+/// the entries of dictionaries and the bytes of views, and a copy has them for each row.
+#[derive(Debug)]
+pub(crate) enum Growth {
+    Uncounted,
+    /// Up to a number of bytes.
+    Within(Cell<usize>),
+    /// Added to a reservation.
+    Of(RefCell<Reservation>),
+}
+
+impl Growth {
+    pub(crate) const UNLIMITED: &'static Self = &Self::Uncounted;
+
+    /// What grows takes no more than `bytes`.
+    pub(crate) fn within(bytes: usize) -> Self {
+        Self::Within(Cell::new(bytes))
+    }
+
+    /// What grows is added to the reservation.
+    pub(crate) fn of(reservation: Reservation) -> Self {
+        Self::Of(RefCell::new(reservation))
+    }
+
+    /// Counts bytes that are about to be allocated.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if fewer are left; so for all of this type.
+    pub(crate) fn take(&self, bytes: usize) -> Result<()> {
+        match self {
+            Self::Uncounted => Ok(()),
+            Self::Within(left) => {
+                let rest = left.get().checked_sub(bytes);
+                left.set(rest.ok_or_else(|| beyond(bytes, left.get()))?);
+                Ok(())
+            }
+            Self::Of(reservation) => reservation.borrow_mut().grow(bytes),
+        }
+    }
+
+    /// Makes room for `n` values more, and counts it. A vector that is full becomes twice as large.
+    #[inline]
+    pub(crate) fn room<T>(&self, out: &mut Vec<T>, n: usize) -> Result<()> {
+        match self.more(out.len(), out.capacity(), n, size_of::<T>())? {
+            0 => Ok(()),
+            more => Ok(out.try_reserve_exact(more)?),
+        }
+    }
+
+    /// As [`room`](Self::room), for `n` bytes of text.
+    #[inline]
+    pub(crate) fn room_for_text(&self, out: &mut String, n: usize) -> Result<()> {
+        match self.more(out.len(), out.capacity(), n, 1)? {
+            0 => Ok(()),
+            more => Ok(out.try_reserve_exact(more)?),
+        }
+    }
+
+    /// How many values more there must be room for, counted.
+    #[inline]
+    fn more(&self, len: usize, capacity: usize, n: usize, size: usize) -> Result<usize> {
+        if capacity - len >= n {
+            return Ok(0);
+        }
+        let to = len.saturating_add(n).max(capacity.saturating_mul(2));
+        self.take((to - capacity).saturating_mul(size))?;
+        Ok(to - len)
+    }
+}
+
+#[cold]
+fn beyond(bytes: usize, left: usize) -> Error {
+    Error::limit(
+        LimitKind::Memory,
+        format_args!("{bytes} bytes more are wanted, and {left} are left: ask for fewer rows"),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+
+    #[test]
+    fn growth_is_counted_before_it_is_allocated() {
+        let budget = Budget::new(100);
+        let growth = Growth::of(budget.reservation("a copy"));
+        let mut out: Vec<u16> = Vec::new();
+        growth.room(&mut out, 10).unwrap();
+        assert_eq!((out.capacity(), budget.used()), (10, 20));
+        out.extend(0..10);
+        growth.room(&mut out, 1).unwrap();
+        assert_eq!((out.capacity(), budget.used()), (20, 40));
+        growth.room(&mut out, 10).unwrap();
+        assert_eq!(budget.used(), 40, "there is room");
+        let error = growth.room(&mut out, 50).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory));
+        assert_eq!((out.capacity(), budget.used()), (20, 40));
+        let mut text = String::new();
+        growth.room_for_text(&mut text, 60).unwrap();
+        assert!(growth.room_for_text(&mut text, 61).is_err());
+        let small = Growth::within(10);
+        small.take(6).unwrap();
+        assert_eq!(small.take(5).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Memory));
+        small.take(4).unwrap();
+        drop(growth);
+        assert_eq!(budget.used(), 0);
+    }
 
     #[test]
     fn takes_refuses_and_gives_back() {

@@ -14,8 +14,10 @@ use arrow_schema::{DataType, Field};
 use super::context::FileContext;
 use super::finding::{Finding, Findings};
 use super::kind::FindingKind as K;
-use crate::error::{ErrorKind, Result, Spec};
+use crate::bytes::saturated;
+use crate::error::{ErrorKind, LimitKind, Result, Spec};
 use crate::file_reference::FileColumn;
+use crate::limits::Growth;
 use crate::read::Metadata;
 use crate::reader::Reader;
 use crate::schema::nested::is_file;
@@ -108,10 +110,12 @@ fn read(
     options.arrow = options.arrow.with_hint(false);
     let reader = reader.options(options).threads(1);
     let mut row = 0;
+    let max = saturated(file.limits.memory_bytes);
     for batch in reader.row_groups([row_group])?.batches()? {
         let batch = batch?;
+        let growth = Growth::within(max.saturating_sub(batch.get_array_memory_size()));
         for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
-            if let Some((at, text)) = fault(field, array, &mut { group.before })? {
+            if let Some((at, text)) = fault(field, array, &mut { group.before }, &growth)? {
                 return Ok(Some((row + at, text)));
             }
         }
@@ -121,12 +125,19 @@ fn read(
 }
 
 /// Finds the first invalid value of a VARIANT or FILE column.
-fn fault_of_values(array: &ArrayRef, is_variant: bool) -> Result<Option<(usize, String)>> {
+fn fault_of_values(
+    array: &ArrayRef,
+    is_variant: bool,
+    growth: &Growth,
+) -> Result<Option<(usize, String)>> {
     if is_variant {
         let column = VariantArray::new(array.as_struct())?;
-        let mut rows = StoredRows::new(&column);
+        let mut rows = StoredRows::new(&column, growth);
         let found = (0..column.len()).find_map(|row| rows.check(row).err().map(|e| (row, e)));
-        return Ok(found.map(|(row, error)| (row, error.message().to_owned())));
+        return match found {
+            Some((_, error)) if error.kind() == ErrorKind::Limit(LimitKind::Memory) => Err(error),
+            found => Ok(found.map(|(row, error)| (row, error.message().to_owned()))),
+        };
     }
     let found = FileColumn::new(array.as_struct())?.first_invalid();
     Ok(found.map(|(row, why)| (row, why.to_owned())))
@@ -134,15 +145,20 @@ fn fault_of_values(array: &ArrayRef, is_variant: bool) -> Result<Option<(usize, 
 
 /// Finds the first invalid value below an array, by its row there, in the VARIANT or FILE group
 /// that `before` others precede.
-fn fault(field: &Field, array: &ArrayRef, before: &mut usize) -> Result<Option<(usize, String)>> {
+fn fault(
+    field: &Field,
+    array: &ArrayRef,
+    before: &mut usize,
+    growth: &Growth,
+) -> Result<Option<(usize, String)>> {
     let is_variant = VariantArray::is_variant(field);
     if is_variant || FileColumn::is_file(field) {
         let is_wanted = *before == 0;
         *before = before.wrapping_sub(1);
-        return if is_wanted { fault_of_values(array, is_variant) } else { Ok(None) };
+        return if is_wanted { fault_of_values(array, is_variant, growth) } else { Ok(None) };
     }
     let mut of_items = |item: &Field, items: &ArrayRef, ends: &dyn Fn(usize) -> usize| {
-        let found = fault(item, items, before)?;
+        let found = fault(item, items, before, growth)?;
         // The list that has it is the first that ends after it.
         let list = |at| (0..array.len()).position(|row| ends(row) > at).unwrap_or(0);
         Ok(found.map(|(at, text)| (list(at), text)))
@@ -152,7 +168,7 @@ fn fault(field: &Field, array: &ArrayRef, before: &mut usize) -> Result<Option<(
         DataType::Struct(fields) => {
             let mut first: Option<(usize, String)> = None;
             for (field, child) in fields.iter().zip(array.as_struct().columns()) {
-                let found = fault(field, child, before)?;
+                let found = fault(field, child, before, growth)?;
                 let is_before = |(row, _): &(usize, String)| {
                     first.as_ref().is_none_or(|(first, _)| row < first)
                 };

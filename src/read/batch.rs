@@ -4,13 +4,11 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
     StringArray,
 };
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::DataType;
 
 use super::assemble::{Leaves, assemble};
 use super::column::{LeafBatch, materialize, materialized_bytes};
@@ -21,9 +19,9 @@ use super::variant::Output;
 use super::window::{UnselectedRows, Window, max_bytes};
 use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
-use crate::limits::{Budget, Reservation};
+use crate::limits::{Growth, Reservation};
 use crate::memory;
-use crate::rows::RowFilter;
+use crate::rows::{RowFilter, copied_bytes};
 use crate::schema::{Kind, Shape};
 
 /// Where the rows of a batch come from.
@@ -120,9 +118,7 @@ pub(super) fn record_batch(
                 columns.push(column);
                 Ok(())
             }
-            Some(output) => {
-                apply_output(output, column, plan.budget(), &mut memory.arrays, &mut columns)
-            }
+            Some(output) => apply_output(output, column, &mut memory.arrays, &mut columns),
         });
         made.map_err(|e| e.at_column(shape.field.name().as_str()))?;
     }
@@ -172,19 +168,19 @@ fn assemble_column(
 fn apply_output(
     output: &Output,
     column: ArrayRef,
-    budget: &Budget,
     arrays: &mut Reservation,
     columns: &mut Vec<ArrayRef>,
 ) -> Result<()> {
-    // A reconstructed or extracted column is about as large as its source; JSON text may be far
-    // larger.
-    let bytes = column.get_buffer_memory_size();
-    arrays.grow(bytes)?;
-    let left = saturated(budget.cap().saturating_sub(budget.used()));
+    let growth = Growth::of(arrays.empty());
     let first = columns.len();
-    output.apply(column, left.saturating_add(bytes), columns)?;
+    output.apply(column, &growth, columns)?;
     let made = columns[first..].iter().map(|made| made.get_buffer_memory_size());
-    arrays.grow(made.sum::<usize>().saturating_sub(bytes))
+    if let Growth::Of(grown) = growth {
+        let mut grown = grown.into_inner();
+        grown.resize(made.sum())?;
+        arrays.absorb(grown);
+    }
+    Ok(())
 }
 
 /// Keeps some rows of columns.
@@ -202,12 +198,7 @@ impl KeptRows {
     /// About how many bytes [`KeptRows::apply`] copies.
     fn copied_bytes(&self, column: &ArrayRef) -> usize {
         let Some(keep) = &self.keep else { return 0 };
-        // Rows of dictionaries and of views share most of their bytes, which are not copied.
-        let bytes = match (column.data_type(), column.as_any_dictionary_opt()) {
-            (_, Some(dictionary)) => dictionary.keys().get_buffer_memory_size(),
-            (DataType::Utf8View | DataType::BinaryView, _) => column.len() * size_of::<u128>(),
-            _ => column.get_buffer_memory_size(),
-        };
+        let bytes = copied_bytes(column);
         let part = bytes as u128 * keep.rows() as u128 / column.len().max(1) as u128;
         usize::try_from(part).expect("no more than the bytes of the column")
     }

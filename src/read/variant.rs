@@ -12,6 +12,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 use super::footer::Footer;
 use super::options::{ReadOptions, VariantColumn, VariantOutput};
 use crate::error::{Error, Result};
+use crate::limits::Growth;
 use crate::memory;
 use crate::schema::{ArrowOptions, Projection, Shape, to_arrow};
 use crate::variant::{
@@ -191,25 +192,24 @@ fn shape_of(footer: &Footer, options: &ReadOptions, parts: &[VariantColumn]) -> 
 }
 
 impl Output {
-    /// The columns that a column of a shape becomes; JSON text within `max` bytes.
+    /// The columns that a column of a shape becomes; `growth` counts what they take while they are
+    /// made.
     ///
     /// # Errors
-    /// `Malformed(Variant)` if a value is cut short or contradicts itself, `Limit(Memory)` if JSON
-    /// text takes too much.
+    /// `Malformed(Variant)` if a value is cut short or contradicts itself, `Limit(Memory)` if that
+    /// is too much.
     pub(super) fn apply(
         &self,
         column: ArrayRef,
-        max: usize,
+        growth: &Growth,
         out: &mut Vec<ArrayRef>,
     ) -> Result<()> {
         match self {
             Self::Stored => out.push(column),
             Self::Variants(places, wanted) => {
-                out.push(places.convert(
-                    &column,
-                    Some(wanted),
-                    &mut |output, variant, array| output_array(variant, array, output, max),
-                )?);
+                out.push(places.convert(&column, Some(wanted), &mut |output, array, nulls| {
+                    output_array(array, nulls, output, growth)
+                })?);
             }
             Self::Parts(around, parts) => {
                 let mut array = column.as_struct_opt().ok_or_else(not_a_group)?;
@@ -219,9 +219,9 @@ impl Output {
                     array = inner.ok_or_else(not_a_group)?;
                     nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
                 }
-                let variant = VariantArray::from_parts(array, nulls)?;
+                let variant = VariantArray::from_parts(array, nulls, growth)?;
                 for (path, data_type) in parts {
-                    out.push(variant.get(path, data_type)?);
+                    out.push(variant.get_within(path, data_type, growth)?);
                 }
             }
         }
@@ -235,15 +235,16 @@ fn not_a_group() -> Error {
 }
 
 fn output_array(
-    variant: &VariantArray,
     column: &ArrayRef,
+    nulls: Option<NullBuffer>,
     output: &VariantOutput,
-    max: usize,
+    growth: &Growth,
 ) -> Result<ArrayRef> {
+    let variant = || VariantArray::within(column, nulls, growth);
     Ok(match output {
         VariantOutput::Stored => column.clone(),
-        VariantOutput::Unshredded => Arc::new(variant.unshred()?),
-        VariantOutput::Shape(shape) => Arc::new(variant.shred(shape)?),
-        VariantOutput::Json => Arc::new(variant.to_json_within(max)?),
+        VariantOutput::Unshredded => Arc::new(variant()?.unshred_within(growth)?),
+        VariantOutput::Shape(shape) => Arc::new(variant()?.shred_within(shape, growth)?),
+        VariantOutput::Json => Arc::new(variant()?.to_json_within(growth)?),
     })
 }

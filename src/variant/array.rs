@@ -13,6 +13,7 @@ use arrow_schema::{DataType, Field};
 use super::columns::{BytesColumn, ShreddedNode, flat};
 use super::malformed::malformed;
 use crate::error::{Error, Result};
+use crate::limits::Growth;
 
 /// A VARIANT column in Arrow: a struct of `metadata`, `value` and `typed_value`, as in the file. It
 /// returns the value of each row, reconstructs shredded values ([`VariantArray::unshred`]),
@@ -41,7 +42,11 @@ impl VariantArray {
     /// `Malformed(Variant)` if `metadata` is missing or not binary, or a `typed_value` is of a type
     /// that VARIANT cannot be shredded as.
     pub fn new(array: &StructArray) -> Result<Self> {
-        let column = Self::from_parts(array, array.nulls().cloned())?;
+        Self::whole(array, array.nulls().cloned(), Growth::UNLIMITED)
+    }
+
+    fn whole(array: &StructArray, nulls: Option<NullBuffer>, growth: &Growth) -> Result<Self> {
+        let column = Self::from_parts(array, nulls, growth)?;
         column.metadata_array()?;
         if column.root.value.is_none() && column.root.typed.is_none() {
             return Err(malformed("a VARIANT has neither `value` nor `typed_value`"));
@@ -49,12 +54,30 @@ impl VariantArray {
         Ok(column)
     }
 
+    /// The column that an array holds, with these nulls; `growth` counts the copies that
+    /// dictionaries become.
+    pub(crate) fn within(
+        array: &ArrayRef,
+        nulls: Option<NullBuffer>,
+        growth: &Growth,
+    ) -> Result<Self> {
+        let group = array.as_struct_opt();
+        let group = group.ok_or_else(|| {
+            malformed(format_args!("a VARIANT is a struct in Arrow, found {}", array.data_type()))
+        })?;
+        Self::whole(group, nulls, growth)
+    }
+
     /// A column whose leaves were read only for a path; `nulls` replaces the nulls of `array`.
-    pub(crate) fn from_parts(array: &StructArray, nulls: Option<NullBuffer>) -> Result<Self> {
+    pub(crate) fn from_parts(
+        array: &StructArray,
+        nulls: Option<NullBuffer>,
+        growth: &Growth,
+    ) -> Result<Self> {
         let metadata = match array.column_by_name("metadata") {
             None => None,
             Some(metadata) => {
-                let metadata = flat(metadata)?;
+                let metadata = flat(metadata, growth)?;
                 let bytes = BytesColumn::new(&metadata).ok_or_else(|| {
                     malformed(format_args!(
                         "`metadata` of a VARIANT must be binary, found {}",
@@ -64,7 +87,7 @@ impl VariantArray {
                 Some((bytes, metadata))
             }
         };
-        let root = ShreddedNode::new(array, 0)?;
+        let root = ShreddedNode::new(array, 0, growth)?;
         // Without both, all values are missing.
         Ok(Self { metadata, root, nulls, len: array.len() })
     }
@@ -115,9 +138,6 @@ impl TryFrom<&Arc<dyn Array>> for VariantArray {
     type Error = Error;
 
     fn try_from(array: &ArrayRef) -> Result<Self> {
-        let group = array.as_struct_opt();
-        Self::new(group.ok_or_else(|| {
-            malformed(format_args!("a VARIANT is a struct in Arrow, found {}", array.data_type()))
-        })?)
+        Self::within(array, array.nulls().cloned(), Growth::UNLIMITED)
     }
 }

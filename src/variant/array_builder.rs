@@ -70,6 +70,11 @@ impl VariantArrayBuilder {
         self.len() == 0
     }
 
+    /// Bytes of the rows so far.
+    pub(super) fn bytes(&self) -> usize {
+        self.metadata.len() + self.value.len()
+    }
+
     /// Appends a value.
     ///
     /// # Errors

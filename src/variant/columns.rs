@@ -24,7 +24,10 @@ use arrow_select::nullif::nullif;
 
 use super::malformed::malformed;
 use super::value::Variant;
+use crate::bytes::saturated;
 use crate::error::{Error, LimitKind, Result, quoted};
+use crate::limits::Growth;
+use crate::rows::value_bytes;
 
 /// A pair of `value` and `typed_value`.
 #[derive(Debug, Clone)]
@@ -46,8 +49,7 @@ pub(super) struct TypedValue {
 #[derive(Debug, Clone)]
 pub(super) enum TypedKind {
     Scalar(ScalarArray),
-    /// With the elements as they are in Arrow.
-    List(Ranges, Box<ShreddedNode>, StructArray),
+    List(Ranges, Box<ShreddedNode>),
     /// The fields, in the order of their names.
     Object(Vec<(String, ShreddedNode)>),
 }
@@ -240,7 +242,7 @@ impl Ranges {
 
 impl ShreddedNode {
     /// The pair of columns of a group.
-    pub(super) fn new(group: &StructArray, depth: usize) -> Result<Self> {
+    pub(super) fn new(group: &StructArray, depth: usize, growth: &Growth) -> Result<Self> {
         if depth > super::MAX_DEPTH {
             return Err(Error::limit(
                 LimitKind::Nesting,
@@ -254,7 +256,7 @@ impl ShreddedNode {
         for (field, array) in group.fields().iter().zip(group.columns()) {
             match field.name().as_str() {
                 "value" => {
-                    let array = flat(array)?;
+                    let array = flat(array, growth)?;
                     node.value = Some(BytesColumn::new(&array).ok_or_else(|| {
                         malformed(format_args!(
                             "`value` of a VARIANT must be binary, found {}",
@@ -263,7 +265,7 @@ impl ShreddedNode {
                     })?);
                 }
                 "typed_value" => {
-                    let typed = TypedValue::new(array, field, depth)?;
+                    let typed = TypedValue::new(array, field, depth, growth)?;
                     node.names = typed.names();
                     node.typed = Some(typed);
                 }
@@ -275,14 +277,15 @@ impl ShreddedNode {
 }
 
 impl TypedValue {
-    fn new(array: &ArrayRef, field: &Field, depth: usize) -> Result<Self> {
-        let array = flat(array)?;
+    fn new(array: &ArrayRef, field: &Field, depth: usize, growth: &Growth) -> Result<Self> {
+        let pair = |array: &ArrayRef, field: &Field| Self::pair(array, field, depth, growth);
+        let array = flat(array, growth)?;
         let kind = match array.data_type() {
             DataType::Struct(fields) => {
                 let group = array.as_struct();
                 let mut members = Vec::with_capacity(fields.len());
                 for (field, member) in fields.iter().zip(group.columns()) {
-                    members.push((field.name().clone(), Self::pair(member, field, depth)?));
+                    members.push((field.name().clone(), pair(member, field)?));
                 }
                 members.sort_by(|a, b| a.0.cmp(&b.0));
                 if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
@@ -295,17 +298,18 @@ impl TypedValue {
             }
             DataType::List(element) => {
                 let list = array.as_list::<i32>();
-                Self::list(Ranges::Offsets(list.offsets().clone()), list.values(), element, depth)?
+                let elements = pair(list.values(), element)?;
+                TypedKind::List(Ranges::Offsets(list.offsets().clone()), Box::new(elements))
             }
             DataType::LargeList(element) => {
                 let list = array.as_list::<i64>();
                 let ranges = Ranges::LargeOffsets(list.offsets().clone());
-                Self::list(ranges, list.values(), element, depth)?
+                TypedKind::List(ranges, Box::new(pair(list.values(), element)?))
             }
             DataType::FixedSizeList(element, size) => {
                 let list = array.as_fixed_size_list();
                 let size = usize::try_from(*size).unwrap_or_default();
-                Self::list(Ranges::Fixed(size), list.values(), element, depth)?
+                TypedKind::List(Ranges::Fixed(size), Box::new(pair(list.values(), element)?))
             }
             _ => TypedKind::Scalar(ScalarArray::new(&array, field).ok_or_else(|| {
                 malformed(format_args!(
@@ -318,13 +322,13 @@ impl TypedValue {
         Ok(Self { nulls: array.nulls().cloned(), array, kind })
     }
 
-    fn list(ranges: Ranges, elements: &ArrayRef, field: &Field, depth: usize) -> Result<TypedKind> {
-        let node = Self::pair(elements, field, depth)?;
-        Ok(TypedKind::List(ranges, Box::new(node), elements.as_struct().clone()))
-    }
-
     /// The pair of columns of a field or an element.
-    fn pair(array: &ArrayRef, field: &Field, depth: usize) -> Result<ShreddedNode> {
+    fn pair(
+        array: &ArrayRef,
+        field: &Field,
+        depth: usize,
+        growth: &Growth,
+    ) -> Result<ShreddedNode> {
         let Some(group) = array.as_struct_opt() else {
             return Err(malformed(format_args!(
                 "{} of a shredded VARIANT must be a group of `value` and `typed_value`, found {}",
@@ -342,15 +346,15 @@ impl TypedValue {
                 .iter()
                 .map(|field| Arc::new(field.as_ref().clone().with_nullable(true)));
             let group = StructArray::try_new(fields.collect(), columns, None)?;
-            return ShreddedNode::new(&group, depth + 1);
+            return ShreddedNode::new(&group, depth + 1, growth);
         }
-        ShreddedNode::new(group, depth + 1)
+        ShreddedNode::new(group, depth + 1, growth)
     }
 
     fn names(&self) -> usize {
         match &self.kind {
             TypedKind::Scalar(_) => 0,
-            TypedKind::List(_, element, _) => element.names,
+            TypedKind::List(_, element) => element.names,
             TypedKind::Object(fields) => {
                 fields.len() + fields.iter().map(|(_, node)| node.names).sum::<usize>()
             }
@@ -374,8 +378,9 @@ pub(super) fn with_nulls(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result
     Ok(nullif(array, &BooleanArray::new(!nulls.inner(), None))?)
 }
 
-/// The array with dictionaries replaced by their values.
-pub(super) fn flat(array: &ArrayRef) -> Result<ArrayRef> {
+/// The array with dictionaries replaced by their values, which `growth` counts.
+pub(super) fn flat(array: &ArrayRef, growth: &Growth) -> Result<ArrayRef> {
     let Some(dictionary) = array.as_any_dictionary_opt() else { return Ok(array.clone()) };
+    growth.take(saturated(value_bytes(array)))?;
     Ok(arrow_select::take::take(dictionary.values(), dictionary.keys(), None)?)
 }

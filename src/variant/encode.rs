@@ -10,6 +10,22 @@ use crate::error::Result;
 /// Maximum length of a string whose length is stored in the header.
 const SHORT_STRING: usize = 63;
 
+/// Bytes of a scalar, at most.
+pub(super) fn max_bytes(value: &Variant<'_>) -> usize {
+    match value {
+        Variant::Binary(bytes) => 5 + bytes.len(),
+        Variant::String(text) => 5 + text.len(),
+        // The widest is a decimal of 16 bytes, with its scale.
+        _ => 18,
+    }
+}
+
+/// Bytes of the header of an object or array of `len` values, at most.
+pub(super) fn max_header(len: usize) -> usize {
+    // Header byte, length and end; the id of its name and the offset of each.
+    9 + 8 * len
+}
+
 /// Appends a value without elements. Objects and arrays are not scalars: nothing is appended, and
 /// false returned.
 pub(super) fn scalar(out: &mut Vec<u8>, value: &Variant<'_>) -> Result<bool> {

@@ -4,10 +4,8 @@
 //! column of the requested type is returned as it is. Only values that are not shredded are read
 //! row by row.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StructArray, UInt64Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
@@ -18,19 +16,50 @@ use super::metadata::VariantMetadata;
 use super::nested_builder::NestedBuilder;
 use super::path::{VariantPath, VariantStep};
 use super::scalar_builder::{ScalarBuilder, no_type_of_a_part};
-use super::unshred::{Unshredder, binary, check_whole, end_of};
+use super::unshred::{Unshredder, binary, check_whole, end_of, first_end};
 use super::value::Variant;
+use crate::bytes::saturated;
 use crate::error::Result;
+use crate::limits::Growth;
+use crate::memory;
+use crate::rows::value_bytes;
 
 /// Where a path leads in the columns, before single values are read.
 struct FoundPath<'a> {
-    node: Cow<'a, ShreddedNode>,
+    node: &'a ShreddedNode,
+    /// Where the arrays of the node have each row, if the path leads into lists; `None` for a row
+    /// that has no such element. Elements stay where they are, because a null of their type may be
+    /// large.
+    places: Option<Vec<Option<usize>>>,
     /// Null in the rows that lack a part of the path.
     nulls: Option<NullBuffer>,
     /// Whether it is the whole value, or an element of a list: never missing.
     is_required: bool,
     /// The steps that are left, within `value`.
     rest: &'a [VariantStep],
+}
+
+impl FoundPath<'_> {
+    /// Where the arrays of the node have a row; `None` if it lacks a part of the path.
+    fn place(&self, row: usize) -> Option<usize> {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            return None;
+        }
+        match &self.places {
+            Some(places) => places.get(row).copied().flatten(),
+            None => Some(row),
+        }
+    }
+
+    /// A column of the node, with the nulls of the path.
+    fn column(&self, array: &ArrayRef, growth: &Growth) -> Result<ArrayRef> {
+        let Some(places) = &self.places else { return with_nulls(array, self.nulls.as_ref()) };
+        growth.take(memory::bytes_of_nulls(array.data_type(), places.len()))?;
+        growth.take(saturated(value_bytes(array)))?;
+        let place = |row: usize| self.place(row).map(|place| place as u64);
+        let places: UInt64Array = (0..places.len()).map(place).collect();
+        Ok(arrow_select::take::take(array, &places, None)?)
+    }
 }
 
 impl VariantArray {
@@ -74,13 +103,23 @@ impl VariantArray {
     ///
     /// [`VariantShape::scalar`]: super::VariantShape::scalar
     pub fn get(&self, path: &VariantPath, data_type: &DataType) -> Result<ArrayRef> {
+        self.get_within(path, data_type, Growth::UNLIMITED)
+    }
+
+    /// As [`get`](Self::get); `growth` counts what is copied.
+    pub(crate) fn get_within(
+        &self,
+        path: &VariantPath,
+        data_type: &DataType,
+        growth: &Growth,
+    ) -> Result<ArrayRef> {
         Self::check_type(data_type)?;
         let found = self.follow(path)?;
         if *data_type == Self::unshredded_type() {
-            return self.get_variant(&found);
+            return self.get_variant(&found, growth);
         }
         if data_type.is_nested() {
-            return self.get_nested(&found, data_type);
+            return self.get_nested(&found, data_type, growth);
         }
         if found.rest.is_empty() {
             let typed = found.node.typed.as_ref().filter(|typed| {
@@ -89,15 +128,16 @@ impl VariantArray {
             let others =
                 found.node.value.as_ref().map_or(0, |value| value.len() - value.null_count());
             if let Some(typed) = typed.filter(|_| others == 0) {
-                return with_nulls(&typed.array, found.nulls.as_ref());
+                return found.column(&typed.array, growth);
             }
         }
+        growth.take(memory::bytes_of_nulls(data_type, self.len))?;
         let mut out =
             ScalarBuilder::new(data_type, self.len).ok_or_else(|| no_type_of_a_part(data_type))?;
-        let mut unshredder = Unshredder::new(self);
+        let mut unshredder = Unshredder::new(self, growth);
         for row in 0..self.len {
             if let Some(value) = self.part(&found, row, &mut unshredder)? {
-                out.push_converted(row, &value)?;
+                out.push_converted(row, &value, growth)?;
             }
         }
         out.finish(self.len, data_type)
@@ -116,73 +156,69 @@ impl VariantArray {
 
     /// Follows the path through shredded columns.
     fn follow<'a>(&'a self, path: &'a VariantPath) -> Result<FoundPath<'a>> {
-        let mut node = Cow::Borrowed(&self.root);
-        let mut nulls = self.nulls.clone();
-        let mut rest = path.steps();
-        while let Some((step, after)) = rest.split_first() {
-            let typed = node.typed.as_ref();
-            let next = match (typed.map(|typed| (typed, &typed.kind)), step) {
-                (Some((typed, TypedKind::Object(fields))), VariantStep::Field(name)) => {
+        let mut found = FoundPath {
+            node: &self.root,
+            places: None,
+            nulls: self.nulls.clone(),
+            is_required: true,
+            rest: path.steps(),
+        };
+        while let Some((step, rest)) = found.rest.split_first()
+            && let Some(typed) = &found.node.typed
+        {
+            match (&typed.kind, step) {
+                (TypedKind::Object(fields), VariantStep::Field(name)) => {
                     let at = fields.binary_search_by(|field| field.0.as_str().cmp(name.as_str()));
-                    let Ok(at) = at else { break };
-                    nulls = NullBuffer::union(nulls.as_ref(), typed.nulls.as_ref());
-                    match &node {
-                        Cow::Borrowed(node) => match node.typed.as_ref().map(|typed| &typed.kind) {
-                            Some(TypedKind::Object(fields)) => Cow::Borrowed(&fields[at].1),
-                            _ => break,
-                        },
-                        Cow::Owned(_) => Cow::Owned(fields[at].1.clone()),
+                    let Some((_, node)) = at.ok().and_then(|at| fields.get(at)) else { break };
+                    match &mut found.places {
+                        None => {
+                            found.nulls =
+                                NullBuffer::union(found.nulls.as_ref(), typed.nulls.as_ref());
+                        }
+                        Some(places) => {
+                            let is_there = |place: &usize| typed.is_valid(*place);
+                            places.iter_mut().for_each(|place| *place = place.filter(is_there));
+                        }
                     }
+                    found.node = node;
+                    found.is_required = false;
                 }
-                (
-                    Some((typed, TypedKind::List(ranges, _, elements))),
-                    VariantStep::Index(index),
-                ) => {
-                    let mut rows = Vec::with_capacity(self.len);
+                (TypedKind::List(ranges, element), VariantStep::Index(index)) => {
+                    let mut places = memory::vec_for(self.len)?;
                     for row in 0..self.len {
-                        let valid = typed.is_valid(row)
-                            && nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-                        let mut elements = if valid { ranges.elements(row) } else { 0..0 };
-                        rows.push(elements.nth(*index).map(|at| at as u64));
+                        let list = found.place(row).filter(|list| typed.is_valid(*list));
+                        places.push(list.and_then(|list| ranges.elements(list).nth(*index)));
                     }
-                    let rows = UInt64Array::from(rows);
-                    nulls = NullBuffer::union(nulls.as_ref(), rows.nulls());
-                    // A row that has no such element is null as a whole, and so are its parts.
-                    let taken = arrow_select::take::take(elements, &rows, None)?;
-                    nulls = NullBuffer::union(nulls.as_ref(), taken.nulls());
-                    Cow::Owned(ShreddedNode::new(taken.as_struct(), 0)?)
+                    found.places = Some(places);
+                    found.node = element;
+                    found.is_required = true;
                 }
                 _ => break,
-            };
-            node = next;
-            rest = after;
+            }
+            found.rest = rest;
         }
-        let way = path.steps().len() - rest.len();
-        let last = way.checked_sub(1).and_then(|last| path.steps().get(last));
-        let is_required = !matches!(last, Some(VariantStep::Field(_)));
-        Ok(FoundPath { node, nulls, is_required, rest })
+        Ok(found)
     }
 
     /// The part of a row that is a scalar; null for others.
     fn part<'a>(
         &'a self,
-        found: &'a FoundPath<'a>,
+        found: &FoundPath<'a>,
         row: usize,
         names: &mut Unshredder<'a>,
     ) -> Result<Option<Variant<'a>>> {
-        if found.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-            return Ok(None);
-        }
+        let Some(place) = found.place(row) else { return Ok(None) };
+        let node = found.node;
         if found.rest.is_empty()
-            && let Some(typed) = &found.node.typed
-            && typed.is_valid(row)
+            && let Some(typed) = &node.typed
+            && typed.is_valid(place)
         {
             return Ok(match &typed.kind {
-                TypedKind::Scalar(scalars) => Some(scalars.value(row)),
+                TypedKind::Scalar(scalars) => Some(scalars.value(place)),
                 TypedKind::List(..) | TypedKind::Object(_) => None,
             });
         }
-        let Some(value) = found.node.value.as_ref().and_then(|column| column.get(row)) else {
+        let Some(value) = node.value.as_ref().and_then(|column| column.get(place)) else {
             return Ok(None);
         };
         names.enter(row)?;
@@ -190,41 +226,47 @@ impl VariantArray {
     }
 
     /// The parts as lists or structs.
-    fn get_nested(&self, found: &FoundPath<'_>, data_type: &DataType) -> Result<ArrayRef> {
+    fn get_nested(
+        &self,
+        found: &FoundPath<'_>,
+        data_type: &DataType,
+        growth: &Growth,
+    ) -> Result<ArrayRef> {
         let mut out = NestedBuilder::new(data_type)?;
-        let mut unshredder = Unshredder::new(self);
-        let mut names = Unshredder::new(self);
+        out.count_slots(self.len, growth)?;
+        let mut unshredder = Unshredder::new(self, growth);
+        let mut names = Unshredder::new(self, growth);
         let mut whole = Vec::new();
         for row in 0..self.len {
             whole.clear();
-            let on_the_way = found.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-            if !on_the_way || !unshredder.append_of(&found.node, row, row, &mut whole)? {
-                out.push(None)?;
+            let is_there = match found.place(row) {
+                Some(place) => unshredder.append_of(found.node, row, place, &mut whole)?,
+                None => false,
+            };
+            if !is_there {
+                out.push(None, growth)?;
                 continue;
             }
             names.enter(row)?;
             let part = step_into(names.metadata()?, &whole, found.rest)?;
-            out.push(part.as_ref().map(|(value, _)| value))?;
+            out.push(part.as_ref().map(|(value, _)| value), growth)?;
         }
         out.finish()
     }
 
     /// The parts as they are.
-    fn get_variant(&self, found: &FoundPath<'_>) -> Result<ArrayRef> {
-        let mut unshredder = Unshredder::new(self);
-        let mut names = Unshredder::new(self);
-        let mut bytes = Vec::new();
-        let mut ends = Vec::with_capacity(self.len + 1);
-        ends.push(0);
-        let mut valid = Vec::with_capacity(self.len);
+    fn get_variant(&self, found: &FoundPath<'_>, growth: &Growth) -> Result<ArrayRef> {
+        let mut unshredder = Unshredder::new(self, growth);
+        let mut names = Unshredder::new(self, growth);
+        let (mut bytes, mut ends) = (Vec::new(), first_end(self.len)?);
+        let mut valid = memory::vec_for(self.len)?;
         let mut whole = Vec::new();
         for row in 0..self.len {
-            let on_the_way = found.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
             let mut is_there = false;
-            if on_the_way {
+            if let Some(place) = found.place(row) {
                 names.enter(row)?;
                 whole.clear();
-                is_there = unshredder.append_of(&found.node, row, row, &mut whole)?;
+                is_there = unshredder.append_of(found.node, row, place, &mut whole)?;
                 // At the top level and in lists, a missing value is null.
                 if !is_there && found.rest.is_empty() && found.is_required {
                     whole.push(0);
@@ -233,7 +275,9 @@ impl VariantArray {
                 if is_there {
                     let part = step_into(names.metadata()?, &whole, found.rest)?;
                     is_there = part.is_some();
-                    bytes.extend_from_slice(part.map_or(&[][..], |(_, bytes)| bytes));
+                    let part = part.map_or(&[][..], |(_, bytes)| bytes);
+                    growth.room(&mut bytes, part.len())?;
+                    bytes.extend_from_slice(part);
                 }
             }
             valid.push(is_there);
@@ -242,7 +286,8 @@ impl VariantArray {
         let DataType::Struct(fields) = Self::unshredded_type() else {
             unreachable!("a VARIANT is a struct in Arrow")
         };
-        let columns: Vec<ArrayRef> = vec![self.plain_metadata()?, Arc::new(binary(bytes, ends))];
+        let columns: Vec<ArrayRef> =
+            vec![self.plain_metadata(growth)?, Arc::new(binary(bytes, ends))];
         let nulls = Some(NullBuffer::from(valid)).filter(|nulls| nulls.null_count() > 0);
         Ok(Arc::new(StructArray::try_new(fields, columns, nulls)?))
     }

@@ -10,6 +10,7 @@ use super::shape::{Numbers, ShapeNode, VariantShape};
 use super::unshred::Unshredder;
 use super::value::Variant;
 use crate::error::Result;
+use crate::limits::Growth;
 
 /// Maximum number of names that are counted: in a column with more, names are data, such as ids.
 const MAX_NAMES: usize = 20_000;
@@ -121,7 +122,7 @@ impl VariantInference {
         let mut scratch = Vec::new();
         let mut first = 0;
         for column in columns {
-            let mut values = Unshredder::new(column);
+            let mut values = Unshredder::new(column, Growth::UNLIMITED);
             for row in (first..column.len()).step_by(step) {
                 if column.is_null(row) {
                     continue;

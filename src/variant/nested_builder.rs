@@ -16,10 +16,14 @@ use super::scalar_builder::{ScalarBuilder, no_type_of_a_part};
 use super::shape::MAX_DEPTH;
 use super::value::Variant;
 use crate::error::{Error, LimitKind, Result, quoted};
+use crate::limits::Growth;
+use crate::memory;
 
 /// A column whose rows are appended one after another.
 pub(super) struct NestedBuilder {
     len: usize,
+    /// Bytes of a slot, lists aside.
+    slot_bytes: usize,
     kind: NestedKind,
 }
 
@@ -80,26 +84,38 @@ impl NestedBuilder {
                 None => return Err(no_type_of_a_part(other)),
             },
         };
-        Ok(Self { len: 0, kind })
+        Ok(Self { len: 0, slot_bytes: memory::bytes_of_nulls(data_type, 1), kind })
     }
 
-    /// Appends a row.
-    pub(super) fn push(&mut self, value: Option<&Variant<'_>>) -> Result<()> {
+    /// Counts `n` slots that are about to be appended; vectors that grow are up to twice as large.
+    pub(super) fn count_slots(&self, n: usize, growth: &Growth) -> Result<()> {
+        growth.take(self.slot_bytes.saturating_mul(n).saturating_mul(2))
+    }
+
+    /// Appends a row, whose slot was counted.
+    pub(super) fn push(&mut self, value: Option<&Variant<'_>>, growth: &Growth) -> Result<()> {
         match &mut self.kind {
             // Rows that are skipped are null.
             NestedKind::Scalar(builder, _) => {
                 if let Some(value) = value {
-                    builder.push_converted(self.len, value)?;
+                    builder.push_converted(self.len, value, growth)?;
                 }
             }
             NestedKind::Variant(builder) => match value {
-                Some(value) => builder.append(*value)?,
+                Some(value) => {
+                    let before = builder.bytes();
+                    builder.append(*value)?;
+                    growth.take((builder.bytes() - before).saturating_mul(2))?;
+                }
                 None => builder.append_null(),
             },
-            NestedKind::List(lists, ..) => lists.push(match value {
-                Some(Variant::List(list)) => Some(list),
-                _ => None,
-            })?,
+            NestedKind::List(lists, ..) => {
+                let list = match value {
+                    Some(Variant::List(list)) => Some(list),
+                    _ => None,
+                };
+                lists.push(list, growth)?;
+            }
             NestedKind::Struct(fields, builders, nulls) => {
                 let object = match value {
                     Some(Variant::Object(object)) => Some(object),
@@ -107,7 +123,7 @@ impl NestedBuilder {
                 };
                 for (field, builder) in fields.iter().zip(builders) {
                     let member = object.map(|object| object.get(field.name())).transpose()?;
-                    builder.push(member.flatten().as_ref())?;
+                    builder.push(member.flatten().as_ref(), growth)?;
                 }
                 nulls.append(object.is_some());
             }
@@ -143,10 +159,11 @@ impl NestedBuilder {
 }
 
 impl ListsBuilder {
-    fn push(&mut self, list: Option<&VariantList<'_>>) -> Result<()> {
+    fn push(&mut self, list: Option<&VariantList<'_>>, growth: &Growth) -> Result<()> {
         if let Some(list) = list {
+            self.elements.count_slots(list.len(), growth)?;
             for element in list.iter() {
-                self.elements.push(Some(&element?))?;
+                self.elements.push(Some(&element?), growth)?;
             }
         }
         let end = i32::try_from(self.elements.len).map_err(|_| too_many_elements())?;

@@ -164,9 +164,9 @@ impl<T> VariantPlaces<T> {
         }
     }
 
-    /// The array with each VARIANT as `to` makes it, from its values and its array. What lies below
-    /// a null or outside all lists may be no VARIANT: it is null for `to`, and as null as it was in
-    /// the result. Fields are those of `wanted` where their types are.
+    /// The array with each VARIANT as `to` makes it, from its array and its nulls. What lies below a
+    /// null or outside all lists may be no VARIANT: it is null for `to`, and as null as it was in the
+    /// result. Fields are those of `wanted` where their types are.
     ///
     /// # Errors
     /// Those of `to`; `Malformed(Variant)` if an array has another type than its field.
@@ -174,7 +174,7 @@ impl<T> VariantPlaces<T> {
         &self,
         array: &ArrayRef,
         wanted: Option<&DataType>,
-        to: &mut impl FnMut(&T, &VariantArray, &ArrayRef) -> Result<ArrayRef>,
+        to: &mut impl FnMut(&T, &ArrayRef, Option<NullBuffer>) -> Result<ArrayRef>,
     ) -> Result<ArrayRef> {
         self.convert_live(array, None, wanted, to)
     }
@@ -184,14 +184,12 @@ impl<T> VariantPlaces<T> {
         array: &ArrayRef,
         live: Option<&NullBuffer>,
         wanted: Option<&DataType>,
-        to: &mut impl FnMut(&T, &VariantArray, &ArrayRef) -> Result<ArrayRef>,
+        to: &mut impl FnMut(&T, &ArrayRef, Option<NullBuffer>) -> Result<ArrayRef>,
     ) -> Result<ArrayRef> {
         match (self, array.data_type()) {
             (Self::None, _) => Ok(array.clone()),
             (Self::Here(of), _) => {
-                let variant = VariantArray::try_from(array)?;
-                let nulls = NullBuffer::union(array.nulls(), live);
-                let made = to(of, &VariantArray { nulls, ..variant }, array)?;
+                let made = to(of, array, NullBuffer::union(array.nulls(), live))?;
                 if live.is_none() {
                     return Ok(made);
                 }
@@ -255,7 +253,7 @@ impl<T> VariantPlaces<T> {
         values: &ArrayRef,
         live: Option<&NullBuffer>,
         (field, wanted): (&FieldRef, Option<&DataType>),
-        to: &mut impl FnMut(&T, &VariantArray, &ArrayRef) -> Result<ArrayRef>,
+        to: &mut impl FnMut(&T, &ArrayRef, Option<NullBuffer>) -> Result<ArrayRef>,
     ) -> Result<(ArrayRef, FieldRef)> {
         let wanted = wanted.and_then(element_of);
         let data_type = wanted.map(|field| field.data_type());
@@ -270,7 +268,7 @@ impl<T> VariantPlaces<T> {
         array: &ArrayRef,
         live: Option<&NullBuffer>,
         wanted: Option<&DataType>,
-        to: &mut impl FnMut(&T, &VariantArray, &ArrayRef) -> Result<ArrayRef>,
+        to: &mut impl FnMut(&T, &ArrayRef, Option<NullBuffer>) -> Result<ArrayRef>,
     ) -> Result<ArrayRef> {
         let (DataType::List(field) | DataType::LargeList(field)) = array.data_type() else {
             return Err(not_of_its_field(array.data_type()));
@@ -287,7 +285,7 @@ impl<T> VariantPlaces<T> {
         array: &ArrayRef,
         live: Option<&NullBuffer>,
         wanted: Option<&DataType>,
-        to: &mut impl FnMut(&T, &VariantArray, &ArrayRef) -> Result<ArrayRef>,
+        to: &mut impl FnMut(&T, &ArrayRef, Option<NullBuffer>) -> Result<ArrayRef>,
     ) -> Result<ArrayRef> {
         let (DataType::ListView(field) | DataType::LargeListView(field)) = array.data_type() else {
             return Err(not_of_its_field(array.data_type()));

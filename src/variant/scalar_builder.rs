@@ -24,8 +24,10 @@ use super::shape::VariantShape;
 use super::unshred::end_of;
 use super::value::Variant;
 use crate::error::{Error, Result};
+use crate::limits::Growth;
 
-/// A column of one type, whose rows are filled in ascending order.
+/// A column of one type, whose rows are filled in ascending order. What byte strings take is counted
+/// here, and what the slots take where it is made.
 #[derive(Debug)]
 pub(super) enum ScalarBuilder {
     Boolean(BooleanBufferBuilder, NullBufferBuilder),
@@ -125,7 +127,12 @@ impl ScalarBuilder {
 
     /// Sets a row to a value that is equal in this column to what it is; false, and nothing is set,
     /// if it is not.
-    pub(super) fn push(&mut self, row: usize, value: &Variant<'_>) -> Result<bool> {
+    pub(super) fn push(
+        &mut self,
+        row: usize,
+        value: &Variant<'_>,
+        growth: &Growth,
+    ) -> Result<bool> {
         let integer = match *value {
             Variant::Int8(v) => Some(i64::from(v)),
             Variant::Int16(v) => Some(i64::from(v)),
@@ -167,11 +174,13 @@ impl ScalarBuilder {
             Self::Micros(column, is_utc) => column.push(row, micros(value, *is_utc)),
             Self::Nanos(column, is_utc) => column.push(row, nanos(value, *is_utc)),
             Self::Binary(column) => match *value {
-                Variant::Binary(bytes) => column.push(row, bytes).map(|()| true)?,
+                Variant::Binary(bytes) => column.push(row, bytes, growth).map(|()| true)?,
                 _ => false,
             },
             Self::String(column) => match *value {
-                Variant::String(text) => column.push(row, text.as_bytes()).map(|()| true)?,
+                Variant::String(text) => {
+                    column.push(row, text.as_bytes(), growth).map(|()| true)?
+                }
                 _ => false,
             },
             Self::Uuid(bytes, nulls) => {
@@ -187,7 +196,12 @@ impl ScalarBuilder {
 
     /// Like [`push`](Self::push), but integers also take floats that are whole numbers, and floats
     /// the nearest of any number.
-    pub(super) fn push_converted(&mut self, row: usize, value: &Variant<'_>) -> Result<bool> {
+    pub(super) fn push_converted(
+        &mut self,
+        row: usize,
+        value: &Variant<'_>,
+        growth: &Growth,
+    ) -> Result<bool> {
         Ok(match self {
             Self::Int8(column) => column.push(row, integer(value)),
             Self::Int16(column) => column.push(row, integer(value)),
@@ -199,7 +213,7 @@ impl ScalarBuilder {
             Self::UInt64(column) => column.push(row, integer(value)),
             Self::Float(column) => column.push(row, float(value)),
             Self::Double(column) => column.push(row, double(value)),
-            _ => self.push(row, value)?,
+            _ => self.push(row, value, growth)?,
         })
     }
 
@@ -265,8 +279,9 @@ impl BytesBuilder {
         }
     }
 
-    pub(super) fn push(&mut self, row: usize, bytes: &[u8]) -> Result<()> {
+    pub(super) fn push(&mut self, row: usize, bytes: &[u8], growth: &Growth) -> Result<()> {
         self.pad(row);
+        growth.room(&mut self.bytes, bytes.len())?;
         self.bytes.extend_from_slice(bytes);
         self.end_row()
     }

@@ -21,6 +21,8 @@ use super::shape::{Numbers, ShapeNode, VariantShape};
 use super::unshred::{Unshredder, check_whole};
 use super::value::Variant;
 use crate::error::{Error, LimitKind, Result};
+use crate::limits::Growth;
+use crate::memory;
 
 impl VariantArray {
     /// Moves the values into columns of this shape: a struct of `metadata`, `value` and
@@ -30,13 +32,23 @@ impl VariantArray {
     /// # Errors
     /// `Malformed(Variant)` if a value is cut short or contradicts itself.
     pub fn shred(&self, shape: &VariantShape) -> Result<StructArray> {
+        self.shred_within(shape, Growth::UNLIMITED)
+    }
+
+    /// As [`shred`](Self::shred); `growth` counts the columns.
+    pub(crate) fn shred_within(
+        &self,
+        shape: &VariantShape,
+        growth: &Growth,
+    ) -> Result<StructArray> {
         if shape.is_any() {
-            return self.unshred();
+            return self.unshred_within(growth);
         }
         let mut column = NodeBuilder::new(&shape.0, shape.1);
-        let mut values = Unshredder::new(self);
+        column.count_slots(self.len, growth)?;
+        let mut values = Unshredder::new(self, growth);
         let mut scratch = Vec::new();
-        let mut left_over = Vec::new();
+        let mut state = ShredState { left_over: Vec::new(), growth };
         for row in 0..self.len {
             if self.is_null(row) {
                 continue;
@@ -51,7 +63,7 @@ impl VariantArray {
                     &scratch
                 }
             };
-            column.push(row, values.metadata()?, bytes, &mut left_over)?;
+            column.push(row, values.metadata()?, bytes, &mut state)?;
         }
         let DataType::Struct(fields) = shape.data_type() else {
             unreachable!("a shape is a struct in Arrow")
@@ -72,9 +84,17 @@ fn rescales(data_type: &DataType, value: &Variant<'_>) -> bool {
     !matches!(value, Variant::Decimal(_, own) if *own == scale.unsigned_abs())
 }
 
+struct ShredState<'a> {
+    /// Fields without a column of the open objects, outermost first.
+    left_over: Vec<(u32, u32)>,
+    growth: &'a Growth,
+}
+
 /// Builds a pair of `value` and `typed_value`.
 #[derive(Debug)]
 struct NodeBuilder {
+    /// Bytes of a slot, lists aside.
+    slot_bytes: usize,
     value: BytesBuilder,
     typed: Option<TypedBuilder>,
     numbers: Numbers,
@@ -120,31 +140,39 @@ impl NodeBuilder {
                 shape: fields.clone(),
             }),
         };
-        Self { value: BytesBuilder::new(), typed, numbers }
+        let slot_bytes = memory::bytes_of_nulls(&shape.group(), 1);
+        Self { slot_bytes, value: BytesBuilder::new(), typed, numbers }
     }
 
-    /// Sets row `row`; rows are set in ascending order.
+    /// Counts `n` slots that are about to be set; vectors that grow are up to twice as large.
+    fn count_slots(&self, n: usize, growth: &Growth) -> Result<()> {
+        growth.take(self.slot_bytes.saturating_mul(n).saturating_mul(2))
+    }
+
+    /// Sets row `row`, whose slot was counted; rows are set in ascending order.
     fn push(
         &mut self,
         row: usize,
         metadata: VariantMetadata<'_>,
         bytes: &[u8],
-        left_over: &mut Vec<(u32, u32)>,
+        state: &mut ShredState<'_>,
     ) -> Result<()> {
-        let Some(typed) = &mut self.typed else { return self.value.push(row, bytes) };
+        let growth = state.growth;
+        let Some(typed) = &mut self.typed else { return self.value.push(row, bytes, growth) };
         let (value, len) = Variant::read(metadata, bytes, 0)?;
         check_whole(bytes, len)?;
         match (typed, value) {
             (TypedBuilder::Scalar(scalars, data_type), value) => {
                 let changes = self.numbers == Numbers::SameScale && rescales(data_type, &value);
-                if changes || !scalars.push(row, &value)? {
-                    self.value.push(row, bytes)?;
+                if changes || !scalars.push(row, &value, growth)? {
+                    self.value.push(row, bytes, growth)?;
                 }
                 Ok(())
             }
             (TypedBuilder::List { ends, nulls, element, elements, .. }, Variant::List(list)) => {
+                element.count_slots(list.len(), growth)?;
                 for part in list.parts() {
-                    element.push(*elements, metadata, part?, left_over)?;
+                    element.push(*elements, metadata, part?, state)?;
                     *elements += 1;
                 }
                 let end = i32::try_from(*elements).map_err(|_| too_many_elements())?;
@@ -159,7 +187,7 @@ impl NodeBuilder {
             }
             (TypedBuilder::Object { nulls, names, fields, .. }, Variant::Object(object)) => {
                 let mut writer = ResidualObject { value: &mut self.value, start: None, row };
-                let first = left_over.len();
+                let first = state.left_over.len();
                 let mut at = 0;
                 for part in object.parts() {
                     let part = part?;
@@ -167,19 +195,19 @@ impl NodeBuilder {
                         at += 1;
                     }
                     if names.get(at).is_some_and(|name| name == part.name) {
-                        fields[at].push(row, metadata, part.bytes, left_over)?;
+                        fields[at].push(row, metadata, part.bytes, state)?;
                         at += 1;
                     } else {
-                        writer.push(part, left_over)?;
+                        writer.push(part, state)?;
                     }
                 }
-                writer.finish(&left_over[first..])?;
-                left_over.truncate(first);
+                writer.finish(&state.left_over[first..], growth)?;
+                state.left_over.truncate(first);
                 pad(nulls, row);
                 nulls.append_non_null();
                 Ok(())
             }
-            _ => self.value.push(row, bytes),
+            _ => self.value.push(row, bytes, growth),
         }
     }
 
@@ -203,7 +231,7 @@ struct ResidualObject<'a> {
 }
 
 impl ResidualObject<'_> {
-    fn push(&mut self, part: ObjectField<'_>, fields: &mut Vec<(u32, u32)>) -> Result<()> {
+    fn push(&mut self, part: ObjectField<'_>, state: &mut ShredState<'_>) -> Result<()> {
         let start = match self.start {
             Some(start) => start,
             None => {
@@ -211,13 +239,16 @@ impl ResidualObject<'_> {
                 *self.start.insert(self.value.bytes.len())
             }
         };
-        fields.push((part.id, encode::offset(&self.value.bytes, start)?));
+        state.growth.room(&mut state.left_over, 1)?;
+        state.left_over.push((part.id, encode::offset(&self.value.bytes, start)?));
+        state.growth.room(&mut self.value.bytes, part.bytes.len())?;
         self.value.bytes.extend_from_slice(part.bytes);
         Ok(())
     }
 
-    fn finish(self, fields: &[(u32, u32)]) -> Result<()> {
+    fn finish(self, fields: &[(u32, u32)], growth: &Growth) -> Result<()> {
         let Some(start) = self.start else { return Ok(()) };
+        growth.room(&mut self.value.bytes, encode::max_header(fields.len()))?;
         encode::object(&mut self.value.bytes, start, fields)?;
         self.value.end_row()
     }

@@ -11,8 +11,9 @@ use super::metadata::VariantMetadata;
 use super::unshred::Unshredder;
 use super::value::Variant;
 use crate::error::Result;
+use crate::limits::Growth;
 
-/// Checks rows of a column one by one.
+/// Checks rows of a column one by one. What a row takes is counted.
 pub(crate) struct StoredRows<'a> {
     column: &'a VariantArray,
     unshredder: Unshredder<'a>,
@@ -20,8 +21,8 @@ pub(crate) struct StoredRows<'a> {
 }
 
 impl<'a> StoredRows<'a> {
-    pub(crate) fn new(column: &'a VariantArray) -> Self {
-        Self { column, unshredder: Unshredder::new(column), value: Vec::new() }
+    pub(crate) fn new(column: &'a VariantArray, growth: &'a Growth) -> Self {
+        Self { column, unshredder: Unshredder::new(column, growth), value: Vec::new() }
     }
 
     /// Checks a row.
@@ -90,7 +91,7 @@ fn node(
     }
     match typed.map(|typed| &typed.kind) {
         None | Some(TypedKind::Scalar(_)) => Ok(()),
-        Some(TypedKind::List(ranges, element, _)) => {
+        Some(TypedKind::List(ranges, element)) => {
             let elements = &mut ranges.elements(row);
             elements.try_for_each(|at| self::node(element, metadata, at, ShreddedPlace::Value))
         }

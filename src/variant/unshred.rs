@@ -18,14 +18,19 @@ use super::array::VariantArray;
 use super::columns::{ShreddedNode, TypedKind, TypedValue};
 use super::encode;
 use super::malformed::malformed;
+use super::members::ObjectField;
 use super::metadata::VariantMetadata;
 use super::value::Variant;
 use crate::error::{Error, LimitKind, Result, quoted};
+use crate::limits::Growth;
+use crate::memory;
 
 /// Reconstructs the values of a shredded column, row by row.
 #[derive(Debug)]
 pub(super) struct Unshredder<'a> {
     column: &'a VariantArray,
+    /// Counts what is appended.
+    growth: &'a Growth,
     metadata_bytes: &'a [u8],
     metadata: Option<VariantMetadata<'a>>,
     /// For each field of each shredded object, in the order in which the tree is walked, the id of
@@ -59,9 +64,10 @@ struct NumberedNode<'a> {
 }
 
 impl<'a> Unshredder<'a> {
-    pub(super) fn new(column: &'a VariantArray) -> Self {
+    pub(super) fn new(column: &'a VariantArray, growth: &'a Growth) -> Self {
         Self {
             column,
+            growth,
             metadata_bytes: &[],
             metadata: None,
             ids: vec![NameId::default(); column.root.names],
@@ -82,8 +88,19 @@ impl<'a> Unshredder<'a> {
         self.enter(row)?;
         let place = NumberedNode { node: &column.root, first_id: 0 };
         if !self.node(place, row, out)? {
-            out.push(0);
+            self.null(out)?;
         }
+        Ok(())
+    }
+
+    /// Appends the value null.
+    fn null(&self, out: &mut Vec<u8>) -> Result<()> {
+        self.append_bytes(&[0], out)
+    }
+
+    fn append_bytes(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.growth.room(out, bytes.len())?;
+        out.extend_from_slice(bytes);
         Ok(())
     }
 
@@ -173,7 +190,7 @@ impl<'a> Unshredder<'a> {
             (Some(value), None) => {
                 let (_, len) = Variant::read(self.metadata()?, value, 0)?;
                 check_whole(value, len)?;
-                out.extend_from_slice(value);
+                self.append_bytes(value, out)?;
                 Ok(true)
             }
             (None, Some(typed)) => {
@@ -202,19 +219,24 @@ impl<'a> Unshredder<'a> {
     ) -> Result<()> {
         match &typed.kind {
             TypedKind::Scalar(scalars) => {
-                encode::scalar(out, &scalars.value(row))?;
+                let scalar = scalars.value(row);
+                self.growth.room(out, encode::max_bytes(&scalar))?;
+                encode::scalar(out, &scalar)?;
                 Ok(())
             }
-            TypedKind::List(ranges, element, _) => {
+            TypedKind::List(ranges, element) => {
                 let start = out.len();
                 let first = self.offsets.len();
                 for at in ranges.elements(row) {
-                    self.offsets.push(encode::offset(out, start)?);
+                    let offset = encode::offset(out, start)?;
+                    self.growth.room(&mut self.offsets, 1)?;
+                    self.offsets.push(offset);
                     let place = NumberedNode { node: element, first_id: place.first_id };
                     if !self.node(place, at, out)? {
-                        out.push(0);
+                        self.null(out)?;
                     }
                 }
+                self.growth.room(out, encode::max_header(self.offsets.len() - first))?;
                 encode::list(out, start, &self.offsets[first..])?;
                 self.offsets.truncate(first);
                 Ok(())
@@ -249,8 +271,7 @@ impl<'a> Unshredder<'a> {
         let mut below = first_id + members.len();
         for (i, (name, node)) in members.iter().enumerate() {
             while let Some(part) = other.filter(|part| part.name < name.as_str()) {
-                self.fields.push((part.id, encode::offset(out, start)?));
-                out.extend_from_slice(part.bytes);
+                self.field(part, start, out)?;
                 other = others.as_mut().and_then(Iterator::next).transpose()?;
             }
             if other.is_some_and(|part| part.name == name.as_str()) {
@@ -262,6 +283,7 @@ impl<'a> Unshredder<'a> {
             let offset = encode::offset(out, start)?;
             if self.node(NumberedNode { node, first_id: below }, row, out)? {
                 let id = self.id(first_id + i, name)?;
+                self.growth.room(&mut self.fields, 1)?;
                 self.fields.push((id, offset));
                 if is_made_up(name) {
                     self.nameless_first(first)?;
@@ -270,13 +292,20 @@ impl<'a> Unshredder<'a> {
             below += node.names;
         }
         while let Some(part) = other {
-            self.fields.push((part.id, encode::offset(out, start)?));
-            out.extend_from_slice(part.bytes);
+            self.field(part, start, out)?;
             other = others.as_mut().and_then(Iterator::next).transpose()?;
         }
+        self.growth.room(out, encode::max_header(self.fields.len() - first))?;
         encode::object(out, start, &self.fields[first..])?;
         self.fields.truncate(first);
         Ok(())
+    }
+
+    /// Appends a field that has no column to the object that begins at `start`.
+    fn field(&mut self, part: ObjectField<'_>, start: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.growth.room(&mut self.fields, 1)?;
+        self.fields.push((part.id, encode::offset(out, start)?));
+        self.append_bytes(part.bytes, out)
     }
 
     /// Moves the last field before the others of its object, which begin at `first`, if its name is
@@ -324,7 +353,7 @@ fn for_each_name<'a>(
 ) {
     match node.typed.as_ref().map(|typed| &typed.kind) {
         None | Some(TypedKind::Scalar(_)) => {}
-        Some(TypedKind::List(_, element, _)) => for_each_name(element, first, visit),
+        Some(TypedKind::List(_, element)) => for_each_name(element, first, visit),
         Some(TypedKind::Object(fields)) => {
             for (i, (name, _)) in fields.iter().enumerate() {
                 visit(name, *first + i);
@@ -339,15 +368,17 @@ fn for_each_name<'a>(
 
 impl VariantArray {
     /// The metadata as `Binary`.
-    pub(super) fn plain_metadata(&self) -> Result<ArrayRef> {
+    pub(super) fn plain_metadata(&self, growth: &Growth) -> Result<ArrayRef> {
         let array = self.metadata_array()?;
         if *array.data_type() == DataType::Binary {
             return Ok(array.clone());
         }
-        let (mut bytes, mut ends) = (Vec::new(), vec![0]);
+        let (mut bytes, mut ends) = (Vec::new(), first_end(self.len)?);
         for row in 0..self.len {
             let of_row = self.metadata.as_ref().and_then(|(column, _)| column.get(row));
-            bytes.extend_from_slice(of_row.unwrap_or_default());
+            let of_row = of_row.unwrap_or_default();
+            growth.room(&mut bytes, of_row.len())?;
+            bytes.extend_from_slice(of_row);
             ends.push(end_of(&bytes)?);
         }
         Ok(Arc::new(binary(bytes, ends)))
@@ -359,10 +390,13 @@ impl VariantArray {
     /// # Errors
     /// `Malformed(Variant)` if values or their parts contradict each other or are cut short.
     pub fn unshred(&self) -> Result<StructArray> {
-        let mut unshredder = Unshredder::new(self);
-        let mut bytes = Vec::new();
-        let mut ends = Vec::with_capacity(self.len + 1);
-        ends.push(0);
+        self.unshred_within(Growth::UNLIMITED)
+    }
+
+    /// As [`unshred`](Self::unshred); `growth` counts the values.
+    pub(crate) fn unshred_within(&self, growth: &Growth) -> Result<StructArray> {
+        let mut unshredder = Unshredder::new(self, growth);
+        let (mut bytes, mut ends) = (Vec::new(), first_end(self.len)?);
         for row in 0..self.len {
             unshredder.append(row, &mut bytes)?;
             ends.push(end_of(&bytes)?);
@@ -385,6 +419,13 @@ pub(super) fn check_whole(bytes: &[u8], len: usize) -> Result<()> {
         return Ok(());
     }
     Err(malformed(format_args!("a value takes {len} bytes, and its column has {}", bytes.len())))
+}
+
+/// Room for the ends of `rows` rows, and where the first one begins.
+pub(super) fn first_end(rows: usize) -> Result<Vec<i32>> {
+    let mut ends = memory::vec_for(rows.saturating_add(1))?;
+    ends.push(0);
+    Ok(ends)
 }
 
 /// The end of the bytes written so far, as an offset.

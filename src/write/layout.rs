@@ -14,6 +14,7 @@ use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;
 use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
+use crate::limits::Growth;
 use crate::memory;
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
@@ -119,10 +120,11 @@ impl FileLayout {
             // The values of each place, of all batches.
             let mut found: Vec<(String, Vec<VariantArray>)> = Vec::new();
             for batch in sample {
-                places.convert(batch.column(*column), None, &mut |(path, _), variant, array| {
+                places.convert(batch.column(*column), None, &mut |(path, _), array, nulls| {
+                    let variant = VariantArray::within(array, nulls, Growth::UNLIMITED)?;
                     match found.iter_mut().find(|(other, _)| other == path) {
-                        Some((_, all)) => all.push(variant.clone()),
-                        None => found.push((path.clone(), vec![variant.clone()])),
+                        Some((_, all)) => all.push(variant),
+                        None => found.push((path.clone(), vec![variant])),
                     }
                     Ok(array.clone())
                 })?;

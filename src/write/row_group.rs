@@ -15,6 +15,7 @@ use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;
 use crate::error::Result;
 use crate::format::{ColumnChunk, SortingColumn};
+use crate::limits::Growth;
 use crate::memory;
 use crate::schema::{Leaf, Shape};
 use crate::variant::{VariantArray, VariantPlaces, VariantShape};
@@ -179,7 +180,8 @@ impl ShreddedRows for PendingRowGroup {
             let array = batch.column(column.column);
             match layout.variants.get(column.column).filter(|places| !places.is_none()) {
                 Some(places) => {
-                    let shredded = places.convert(array, None, &mut |shape, variant, _| {
+                    let shredded = places.convert(array, None, &mut |shape, array, nulls| {
+                        let variant = VariantArray::within(array, nulls, Growth::UNLIMITED)?;
                         let shredded: ArrayRef = Arc::new(variant.shred(shape)?);
                         Ok(shredded)
                     })?;

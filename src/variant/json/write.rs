@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::calendar::TimeText;
 use crate::error::{Error, LimitKind, Result};
+use crate::limits::Growth;
 use crate::variant::Variant;
 
 /// Maximum bytes of the text of one value.
@@ -44,7 +45,7 @@ impl Variant<'_> {
     /// As [`to_json`](Self::to_json).
     pub fn to_json_pretty(&self) -> Result<String> {
         let mut out = String::new();
-        write(self, &mut out, PrettyFormatter::new(), MAX_BYTES)?;
+        write(self, &mut out, PrettyFormatter::new(), (MAX_BYTES, Growth::UNLIMITED))?;
         Ok(out)
     }
 
@@ -53,13 +54,19 @@ impl Variant<'_> {
     /// # Errors
     /// As [`to_json`](Self::to_json); `out` is then unchanged.
     pub fn write_json(&self, out: &mut String) -> Result<()> {
-        self.write_json_within(out, out.len().saturating_add(MAX_BYTES))
+        let max = out.len().saturating_add(MAX_BYTES);
+        self.write_json_within(out, max, Growth::UNLIMITED)
     }
 
-    /// The same, as long as `out` has no more than `max` bytes.
-    pub(in crate::variant) fn write_json_within(&self, out: &mut String, max: usize) -> Result<()> {
+    /// The same, as long as `out` has no more than `max` bytes; `growth` counts them.
+    pub(in crate::variant) fn write_json_within(
+        &self,
+        out: &mut String,
+        max: usize,
+        growth: &Growth,
+    ) -> Result<()> {
         let len = out.len();
-        let written = write(self, out, CompactFormatter, max);
+        let written = write(self, out, CompactFormatter, (max, growth));
         if written.is_err() {
             out.truncate(len);
         }
@@ -68,9 +75,14 @@ impl Variant<'_> {
 }
 
 /// Appends the text of a value, as long as `out` has no more than `max` bytes.
-fn write(value: &Variant<'_>, out: &mut String, layout: impl Formatter, max: usize) -> Result<()> {
+fn write(
+    value: &Variant<'_>,
+    out: &mut String,
+    layout: impl Formatter,
+    (max, growth): (usize, &Growth),
+) -> Result<()> {
     let error = Cell::new(None);
-    let target = JsonTarget { out, max };
+    let target = JsonTarget { out, max, growth };
     let mut json = serde_json::Serializer::with_formatter(target, layout);
     // Without an error of a value, it is the target that refused to grow.
     JsonValue { value, error: &error }
@@ -92,11 +104,13 @@ struct JsonTarget<'a> {
     out: &'a mut String,
     /// Maximum bytes of the string.
     max: usize,
+    growth: &'a Growth,
 }
 
 impl io::Write for JsonTarget<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.max.saturating_sub(self.out.len()) < bytes.len() {
+        let has_room = self.max.saturating_sub(self.out.len()) >= bytes.len();
+        if !has_room || self.growth.room_for_text(self.out, bytes.len()).is_err() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         self.out.push_str(str::from_utf8(bytes).map_err(io::Error::other)?);
