@@ -11,11 +11,11 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Schema as ArrowSchema};
 
 use super::bound::{Bound, BoundNode, PathStep, ReadOf};
-use super::learn::AdaptiveStats;
+use super::evaluation::{Copies, Evaluation};
 use super::nested_bits::within;
 use crate::clock::Instant;
 use crate::error::Result;
-use crate::rows;
+use crate::rows::{self, copied_bytes};
 
 /// Rows that passed are copied to a smaller batch if they are fewer than one in this many, before
 /// the next conjunct is evaluated.
@@ -34,11 +34,13 @@ impl Bound {
     pub(crate) fn evaluate_adaptively(
         &self,
         batch: &RecordBatch,
-        adaptive: &AdaptiveStats,
+        evaluation: Evaluation<'_>,
     ) -> Result<BooleanArray> {
         let trues = match &*self.root {
-            BoundNode::And(conjuncts) => self.conjunction(conjuncts, |_| true, batch, adaptive)?,
-            root => self.tri_state(root, batch, None, adaptive)?.trues,
+            BoundNode::And(conjuncts) => {
+                self.conjunction(conjuncts, |_| true, batch, evaluation)?
+            }
+            root => self.tri_state(root, batch, None, evaluation)?.trues,
         };
         Ok(BooleanArray::new(trues, None))
     }
@@ -49,13 +51,13 @@ impl Bound {
         &self,
         conjuncts: &[usize],
         batch: &RecordBatch,
-        adaptive: &AdaptiveStats,
+        evaluation: Evaluation<'_>,
     ) -> Result<BooleanArray> {
         let BoundNode::And(all) = &*self.root else {
-            return self.evaluate_adaptively(batch, adaptive);
+            return self.evaluate_adaptively(batch, evaluation);
         };
         let wanted = |conjunct: usize| conjuncts.binary_search(&conjunct).is_ok();
-        Ok(BooleanArray::new(self.conjunction(all, wanted, batch, adaptive)?, None))
+        Ok(BooleanArray::new(self.conjunction(all, wanted, batch, evaluation)?, None))
     }
 
     /// Which conjuncts are evaluated only for rows that pass all others.
@@ -112,9 +114,10 @@ impl Bound {
         conjuncts: &[Arc<BoundNode>],
         is_wanted: impl Fn(usize) -> bool,
         batch: &RecordBatch,
-        adaptive: &AdaptiveStats,
+        evaluation: Evaluation<'_>,
     ) -> Result<BooleanBuffer> {
         let rows = batch.num_rows();
+        let adaptive = evaluation.adaptive;
         let (mut left, mut count) = (BooleanBuffer::new_set(rows), rows);
         for i in adaptive.order(conjuncts).into_iter().filter(|conjunct| is_wanted(*conjunct)) {
             let Some(conjunct) = conjuncts.get(i).filter(|_| count > 0) else { break };
@@ -124,11 +127,13 @@ impl Bound {
             let pays = must
                 || count < rows.div_ceil(COPY_DIVISOR)
                 || (is_small && pays(rows, count, adaptive.nanos(i, conjunct)));
-            let few = if pays { self.few(conjunct, batch, &left)? } else { None };
+            let mut copies = evaluation.copies();
+            let few =
+                if pays { self.few(conjunct, batch, &left, &mut copies, must)? } else { None };
             let start = Instant::now();
             let seen = few.as_ref().unwrap_or(batch);
             let wanted = few.is_none().then_some(&left);
-            let trues = self.tri_state(conjunct, seen, wanted, adaptive)?.trues;
+            let trues = self.tri_state(conjunct, seen, wanted, evaluation)?.trues;
             adaptive.note(i, seen.num_rows(), trues.count_set_bits(), start.elapsed());
             left = match few {
                 Some(_) => within(&left, &trues),
@@ -139,12 +144,15 @@ impl Bound {
         Ok(left)
     }
 
-    /// The remaining rows of the columns that a conjunct needs; `None` if they cannot be filtered.
+    /// The remaining rows of the columns that a conjunct needs, which `copies` holds; `None` if they
+    /// cannot be filtered, or have no room and need not be.
     fn few(
         &self,
         conjunct: &BoundNode,
         batch: &RecordBatch,
         left: &BooleanBuffer,
+        copies: &mut Copies,
+        must: bool,
     ) -> Result<Option<RecordBatch>> {
         let schema = batch.schema();
         let Some(wanted) = self.columns_of(conjunct, |name| schema.index_of(name).ok()) else {
@@ -154,6 +162,10 @@ impl Bound {
         // Rows of other types are only taken out where they must be.
         if !conjunct.is_last() && all.columns().iter().any(|column| is_nested(column.data_type())) {
             return Ok(None);
+        }
+        match copies.hold(all.columns().iter().map(copied_bytes).sum()) {
+            Err(_) if !must => return Ok(None),
+            held => held?,
         }
         rows::filter(&all, &BooleanArray::new(left.clone(), None)).map(Some)
     }
@@ -176,6 +188,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::predicate::learn::AdaptiveStats;
     use crate::predicate::tri_state::TriState;
     use crate::{Predicate, col};
     use arrow_array::types::Int32Type;
@@ -199,7 +212,10 @@ mod tests {
         assert!(expected.true_count() > 0);
         let adaptive = AdaptiveStats::default();
         for _ in 0..4 {
-            assert_eq!(bound.evaluate_adaptively(&batch, &adaptive).unwrap(), expected);
+            assert_eq!(
+                bound.evaluate_adaptively(&batch, Evaluation::new(&adaptive, None)).unwrap(),
+                expected
+            );
         }
     }
 
@@ -283,7 +299,9 @@ mod tests {
         });
         let batch = batch(1000);
         let bound = function.and(col("n").lt(10)).bind_to(&batch.schema()).unwrap();
-        let found = bound.evaluate_adaptively(&batch, &AdaptiveStats::default()).unwrap();
+        let found = bound
+            .evaluate_adaptively(&batch, Evaluation::new(&AdaptiveStats::default(), None))
+            .unwrap();
         assert_eq!(found.values().set_indices().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
         assert_eq!(*seen.lock().unwrap(), [10]);
     }
@@ -309,7 +327,9 @@ mod tests {
         let adaptive = AdaptiveStats::default();
         let mut known = Vec::new();
         for i in 0..10 {
-            let found = bound.evaluate_adaptively(&batch(i * 10), &adaptive).unwrap();
+            let found = bound
+                .evaluate_adaptively(&batch(i * 10), Evaluation::new(&adaptive, None))
+                .unwrap();
             assert_eq!(found, bound.evaluate(&batch(i * 10)).unwrap(), "{i}");
             known.push(adaptive.entries(test, &entries).is_some());
         }

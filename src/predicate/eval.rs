@@ -23,6 +23,7 @@ use arrow_select::take::take;
 
 use super::bound::{Bound, BoundColumn, BoundNode, BoundTest, PathStep, ReadOf};
 use super::computed::{BoundComputed, Load, Question, column_values, compare, lower};
+use super::evaluation::Evaluation;
 use super::expression::{Function, Op, Quantifier};
 use super::kernels::{compare_to_float, like_pattern};
 use super::learn::AdaptiveStats;
@@ -34,7 +35,8 @@ use super::type_name::TypeName;
 use super::value::LiteralValue;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::geo::Rectangle;
-use crate::rows;
+use crate::limits::Growth;
+use crate::rows::{self, value_bytes};
 use crate::variant::VariantArray;
 
 impl Bound {
@@ -48,7 +50,12 @@ impl Bound {
     /// `Usage` if a column is missing or of another type, or a function of the caller returns
     /// another number of rows; and any error of such a function.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let tri_state = self.tri_state(&self.root, batch, None, &AdaptiveStats::default())?;
+        let tri_state = self.tri_state(
+            &self.root,
+            batch,
+            None,
+            Evaluation::new(&AdaptiveStats::default(), None),
+        )?;
         Ok(BooleanArray::new(tri_state.trues, None))
     }
 
@@ -58,20 +65,20 @@ impl Bound {
         node: &BoundNode,
         batch: &RecordBatch,
         wanted: Option<&BooleanBuffer>,
-        adaptive: &AdaptiveStats,
+        evaluation: Evaluation<'_>,
     ) -> Result<TriState> {
         let rows = batch.num_rows();
         match node {
             BoundNode::Constant(value) => Ok(TriState::constant(*value, rows)),
             BoundNode::Test(column, test) => {
-                self.test(self.column(*column)?, test, batch, adaptive)
+                self.test(self.column(*column)?, test, batch, evaluation)
             }
-            BoundNode::Not(inner) => Ok(self.tri_state(inner, batch, wanted, adaptive)?.not()),
+            BoundNode::Not(inner) => Ok(self.tri_state(inner, batch, wanted, evaluation)?.not()),
             BoundNode::And(operands) => {
                 let mut all = TriState::constant(Some(true), rows);
                 for operand in those_that_may_fail_last(operands) {
                     let wanted = undecided(operand, wanted, &all.falses);
-                    all = all.and(&self.tri_state(operand, batch, wanted.as_ref(), adaptive)?);
+                    all = all.and(&self.tri_state(operand, batch, wanted.as_ref(), evaluation)?);
                     if all.falses.count_set_bits() == rows {
                         break;
                     }
@@ -82,7 +89,7 @@ impl Bound {
                 let mut any = TriState::constant(Some(false), rows);
                 for operand in those_that_may_fail_last(operands) {
                     let wanted = undecided(operand, wanted, &any.trues);
-                    any = any.or(&self.tri_state(operand, batch, wanted.as_ref(), adaptive)?);
+                    any = any.or(&self.tri_state(operand, batch, wanted.as_ref(), evaluation)?);
                     if any.trues.count_set_bits() == rows {
                         break;
                     }
@@ -90,19 +97,25 @@ impl Bound {
                 Ok(any)
             }
             BoundNode::Function(columns, function) => self.call(columns, function, batch),
-            BoundNode::Computed(computed) => self.computed(computed, batch, wanted),
+            BoundNode::Computed(computed) => self.computed(computed, batch, wanted, evaluation),
         }
     }
 
     /// The values of a column, null where something around them is; of a part of a VARIANT, those.
-    pub(super) fn values_of(&self, column: usize, batch: &RecordBatch) -> Result<ArrayRef> {
+    pub(super) fn values_of(
+        &self,
+        column: usize,
+        batch: &RecordBatch,
+        growth: &Growth,
+    ) -> Result<ArrayRef> {
         let column = self.column(column)?;
         let array = whole_column(column, batch)?;
         match &column.part {
             Some(part) if column.read != ReadOf::Nothing => {
                 let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
                 let nulls = group.nulls().cloned();
-                VariantArray::from_parts(group, nulls)?.get(&part.path, &part.data_type)
+                let variant = VariantArray::from_parts(group, nulls, growth)?;
+                variant.get_within(&part.path, &part.data_type, growth)
             }
             _ => Ok(array),
         }
@@ -117,12 +130,12 @@ impl Bound {
         column: &BoundColumn,
         test: &BoundTest,
         batch: &RecordBatch,
-        adaptive: &AdaptiveStats,
+        evaluation: Evaluation<'_>,
     ) -> Result<TriState> {
         if column.read == ReadOf::Nothing {
             return Ok(TriState::constant(test.of_null(), batch.num_rows()));
         }
-        let evaluator = Evaluator { column, test, adaptive };
+        let evaluator = Evaluator { column, test, evaluation };
         let Some((PathStep::Field(name), rest)) = column.path_steps.split_first() else {
             return Err(missing(column));
         };
@@ -192,16 +205,19 @@ impl Bound {
         computed: &BoundComputed,
         batch: &RecordBatch,
         wanted: Option<&BooleanBuffer>,
+        evaluation: Evaluation<'_>,
     ) -> Result<TriState> {
         let wanted =
             wanted.filter(|wanted| computed.may_fail && wanted.count_set_bits() < wanted.len());
         let left_out = wanted.map(|wanted| BooleanArray::new(wanted.clone(), None));
+        let (growth, mut copies) = (evaluation.growth(), evaluation.copies());
         let mut load = |column: usize| -> Result<ArrayRef> {
-            let array = self.values_of(column, batch)?;
+            let array = self.values_of(column, batch, &growth)?;
             let array = match &left_out {
                 Some(wanted) => filter(&array, wanted)?,
                 None => array,
             };
+            copies.add(value_bytes(&array))?;
             column_values(&array)
         };
         let results = computed.results(&mut load)?;
@@ -217,9 +233,10 @@ impl Bound {
 
 impl BoundComputed {
     fn results(&self, load: &mut Load<'_>) -> Result<TriState> {
-        let named = |e: Error| match e.get_ref() {
-            None => Error::usage(format_args!("{}: {}", self.text, e.message())),
-            Some(_) => e,
+        let named = |e: Error| match (e.kind(), e.get_ref()) {
+            // Fewer rows may do.
+            (ErrorKind::Limit(_), _) | (_, Some(_)) => e,
+            (_, None) => Error::usage(format_args!("{}: {}", self.text, e.message())),
         };
         let value = self.value.evaluate(load).map_err(named)?;
         match &self.question {
@@ -241,7 +258,9 @@ impl BoundComputed {
 
 /// Tests values that are not those of a column of a batch.
 fn test_values(subject: &BoundColumn, test: &BoundTest, values: &ArrayRef) -> Result<TriState> {
-    let evaluator = Evaluator { column: subject, test, adaptive: &AdaptiveStats::default() };
+    let adaptive = AdaptiveStats::default();
+    let evaluation = Evaluation::new(&adaptive, None);
+    let evaluator = Evaluator { column: subject, test, evaluation };
     evaluator.test_here(values, None)
 }
 
@@ -250,7 +269,7 @@ fn test_values(subject: &BoundColumn, test: &BoundTest, values: &ArrayRef) -> Re
 struct Evaluator<'a> {
     column: &'a BoundColumn,
     test: &'a BoundTest,
-    adaptive: &'a AdaptiveStats,
+    evaluation: Evaluation<'a>,
 }
 
 impl Evaluator<'_> {
@@ -267,7 +286,9 @@ impl Evaluator<'_> {
             let Some(part) = &column.part else { return self.test_here(array, outer) };
             let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
             let nulls = NullBuffer::union(outer, group.nulls());
-            let parts = VariantArray::from_parts(group, nulls)?.get(&part.path, &part.data_type)?;
+            let growth = self.evaluation.growth();
+            let variant = VariantArray::from_parts(group, nulls, &growth)?;
+            let parts = variant.get_within(&part.path, &part.data_type, &growth)?;
             return self.test_here(&parts, None);
         };
         let nulls = NullBuffer::union(outer, array.nulls());
@@ -332,16 +353,23 @@ impl Evaluator<'_> {
     fn test_dictionary(self, array: &ArrayRef, outer: Option<&NullBuffer>) -> Result<TriState> {
         let dictionary = array.as_any_dictionary();
         let entries = dictionary.values();
-        let by_row = || self.test_here(&take(entries, dictionary.keys(), None)?, outer);
-        if let Some(known) = self.adaptive.entries(self.test, entries) {
+        let bytes = value_bytes(array);
+        let by_row = || {
+            let mut copies = self.evaluation.copies();
+            copies.add(bytes)?;
+            self.test_here(&take(entries, dictionary.keys(), None)?, outer)
+        };
+        if let Some(known) = self.evaluation.adaptive.entries(self.test, entries) {
             return Ok(known.looked_up(dictionary));
         }
-        if !self.adaptive.pays(self.test, entries, array.len()) {
+        // A few long entries may be those of most rows.
+        let pays = self.evaluation.adaptive.pays(self.test, entries, array.len());
+        if !pays && bytes <= value_bytes(entries) {
             return by_row();
         }
         match self.test_plain(entries, None) {
             Ok(of_entries) => {
-                self.adaptive.keep(self.test, entries, &of_entries);
+                self.evaluation.adaptive.keep(self.test, entries, &of_entries);
                 Ok(of_entries.looked_up(dictionary))
             }
             // An entry that cannot be tested matters only if a row has it.
@@ -406,6 +434,8 @@ impl Evaluator<'_> {
                 TriState::from_array(&arrow_string::like::like(array, &Scalar::new(pattern))?)
             }
             BoundTest::Lowered(of_small) => {
+                let mut copies = self.evaluation.copies();
+                copies.add(value_bytes(array))?;
                 let small = lower(array).ok_or_else(|| missing(column))?;
                 Evaluator { test: of_small, ..self }.test_plain(&small, outer)?
             }

@@ -144,6 +144,7 @@ mod ordered_span;
 mod tested;
 mod prune;
 mod learn;
+mod evaluation;
 mod list_elements;
 mod kernels;
 pub(crate) mod nested_bits;
@@ -153,6 +154,7 @@ mod known;
 
 pub use bound::Bound;
 pub use calculation::Expression;
+pub(crate) use evaluation::Evaluation;
 pub use expression::Column;
 pub(crate) use expression::Predicate;
 pub(crate) use facts::{

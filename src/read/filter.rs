@@ -27,7 +27,7 @@ use crate::format::ColumnMetaData;
 use crate::limits::Budget;
 use crate::memory;
 use crate::predicate::{
-    AdaptiveStats, Bound, ColumnFacts, Predicate, PruneResult, dictionary_is_complete,
+    AdaptiveStats, Bound, ColumnFacts, Evaluation, Predicate, PruneResult, dictionary_is_complete,
 };
 use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, schema_like, to_arrow};
 
@@ -177,9 +177,10 @@ impl Filter {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(stage.schema.clone(), columns, &options)?;
+        let evaluation = Evaluation::new(&self.adaptive, Some(budget));
         let evaluate = || match &stage.conjuncts {
-            None => self.bound.evaluate_adaptively(&batch, &self.adaptive),
-            Some(conjuncts) => self.bound.evaluate_conjuncts(conjuncts, &batch, &self.adaptive),
+            None => self.bound.evaluate_adaptively(&batch, evaluation),
+            Some(conjuncts) => self.bound.evaluate_conjuncts(conjuncts, &batch, evaluation),
         };
         let Some(counters) = &self.counters else {
             return evaluate();

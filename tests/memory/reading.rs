@@ -321,6 +321,139 @@ fn arrays_that_wait_to_be_given_out_are_within_the_limit() {
     }
 }
 
+/// Asserts that `read` takes no more memory than [`LIMIT`], and returns what it does.
+fn within_the_limit<T>(what: &str, read: impl FnOnce() -> T) -> T {
+    let before = heap::start();
+    let found = read();
+    let peak = heap::peak() - before;
+    println!("{what}: {} MiB", peak >> 20);
+    assert!(peak <= LIMIT + SLACK, "{what}: {} MiB", peak >> 20);
+    found
+}
+
+#[test]
+fn strings_that_rows_share_are_changed_for_a_filter_within_the_limit() {
+    let _alone = alone();
+    // If each row has its own string, a batch takes 400 MB.
+    let file = rows_of_one_string(20_000, 50_000);
+    for views in [false, true] {
+        let filters = [
+            ("lower", col("s").lower().eq("s".repeat(50_000))),
+            ("upper", col("s").upper().lt("T")),
+            ("ilike", col("s").ilike("S%s")),
+        ];
+        for (name, filter) in filters {
+            let reader = Reader::new(file.clone()).expect("a footer").memory(LIMIT as u64);
+            let reader = reader.threads(1).batch_rows(8192).views(views).filter(filter);
+            let what = format!("{name}, views {views}");
+            let rows = within_the_limit(&what, || reader.count().expect("rows"));
+            assert_eq!(rows, 20_000, "{what}");
+        }
+    }
+}
+
+/// A file of VARIANT values that are all one string; the hint makes them views.
+fn variants_of_one_string(rows: usize, len: usize) -> Bytes {
+    use marquetry::arrow_array::builder::BinaryViewBuilder;
+    use marquetry::arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+    use marquetry::variant::{VariantArray, VariantBuilder};
+    let mut builder = VariantBuilder::new();
+    builder.append("s".repeat(len).as_str()).expect("a value");
+    let (metadata, value) = builder.finish().expect("a value").into_parts();
+    let shared = |bytes: Vec<u8>| {
+        let len = u32::try_from(bytes.len()).expect("few");
+        let mut views = BinaryViewBuilder::new();
+        let block = views.append_block(bytes.into());
+        (0..rows).for_each(|_| views.try_append_view(block, 0, len).expect("a view"));
+        Arc::new(views.finish()) as ArrayRef
+    };
+    let columns = vec![shared(metadata), shared(value)];
+    let fields = ["metadata", "value"].map(|name| Field::new(name, DataType::BinaryView, false));
+    let group = StructArray::new(fields.to_vec().into(), columns, None);
+    let field = VariantArray::field("v", false);
+    let field = field.with_data_type(group.data_type().clone());
+    let schema = Arc::new(Schema::new(vec![field]));
+    let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(group)]).expect("a batch");
+    let mut file = Vec::new();
+    let mut writer =
+        Writer::new(WriteSink(&mut file), schema, WriteOptions::default()).expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.finish().expect("a footer");
+    file.into()
+}
+
+#[test]
+fn variants_that_rows_share_are_converted_within_the_limit() {
+    use marquetry::read::VariantOutput;
+    use marquetry::variant::{VariantArray, VariantShape};
+    let _alone = alone();
+    let file = variants_of_one_string(4000, 50_000);
+    assert!(file.len() < 100_000, "{} bytes", file.len());
+    let reader = || {
+        let reader = Reader::new(file.clone()).expect("a footer").memory(LIMIT as u64);
+        reader.threads(1).batch_rows(8192)
+    };
+    let rows = |what: &str, reader: Reader| {
+        let rows = within_the_limit(what, || {
+            let batches = reader.batches().expect("a plan");
+            batches.map(|batch| batch.expect("rows").num_rows()).sum::<usize>()
+        });
+        assert_eq!(rows, 4000, "{what}");
+    };
+    rows("as stored", reader());
+    rows("unshredded", reader().variants(VariantOutput::Unshredded));
+    let text = VariantShape::scalar(DataType::Utf8).expect("a type of VARIANT");
+    rows("shredded", reader().variants(VariantOutput::Shape(text)));
+    rows("as JSON", reader().variants(VariantOutput::Json));
+    let part = |data_type: DataType| {
+        let whole = "$".parse().expect("a path");
+        let reader = reader().project([] as [&str; 0]).expect("no column");
+        reader.variant_get("v", whole, data_type, "part")
+    };
+    rows("a part as text", part(DataType::Utf8));
+    rows("a part as a VARIANT", part(VariantArray::unshredded_type()));
+    let lists = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
+    rows("a part as lists", part(lists));
+}
+
+#[test]
+fn elements_that_lists_of_variants_lack_are_not_made() {
+    use marquetry::arrow_array::builder::BinaryViewBuilder;
+    use marquetry::arrow_array::{
+        Array, ArrayRef, Int64Array, ListArray, StructArray, new_null_array,
+    };
+    use marquetry::variant::VariantArray;
+    let _alone = alone();
+    // Lists of a hundred thousand numbers: one of the rows has one, which is null.
+    let pair = |typed: ArrayRef| {
+        let typed_value = Field::new("typed_value", typed.data_type().clone(), true);
+        StructArray::new(vec![typed_value].into(), vec![typed], None)
+    };
+    let number = pair(Arc::new(Int64Array::new_null(0)));
+    let number = Arc::new(Field::new("element", number.data_type().clone(), false));
+    let lists = DataType::FixedSizeList(number, 100_000);
+    let element: ArrayRef = Arc::new(pair(new_null_array(&lists, 1)));
+    let offsets = OffsetBuffer::from_lengths(std::iter::once(1).chain([0; 999]));
+    let item = Arc::new(Field::new("element", element.data_type().clone(), false));
+    let typed: ArrayRef = Arc::new(ListArray::new(item, offsets, element, None));
+    let mut metadata = BinaryViewBuilder::new();
+    (0..1000).for_each(|_| metadata.append_value([1, 0, 0]));
+    let metadata: ArrayRef = Arc::new(metadata.finish());
+    let fields = vec![
+        Field::new("metadata", DataType::BinaryView, false),
+        Field::new("typed_value", typed.data_type().clone(), true),
+    ];
+    let group = StructArray::new(fields.into(), vec![metadata, typed], None);
+    let column = VariantArray::new(&group).expect("a VARIANT");
+    let first = within_the_limit("the first elements", || {
+        let numbers = column.get(&"$[0][3]".parse().expect("a path"), &DataType::Int64);
+        assert_eq!(numbers.expect("numbers").null_count(), 1000);
+        let whole = VariantArray::unshredded_type();
+        column.get(&"$[0]".parse().expect("a path"), &whole).expect("elements")
+    });
+    assert_eq!(first.null_count(), 999);
+}
+
 #[test]
 fn null_lists_of_a_huge_fixed_size_are_refused_before_they_are_made() {
     let _alone = alone();

@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 
 use super::temporal::{nanos, of_nanos};
 use super::types::plain;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::predicate::datetime::{self, Date, Time, Timestamp};
 use crate::predicate::type_name::TypeName;
 use DataType as D;
@@ -119,9 +119,13 @@ fn by_arrow(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
 
 #[cold]
 fn no_such(array: &ArrayRef, row: usize, to: &DataType) -> Error {
+    let of_text = |text: &str| match text.len() {
+        0..=100 => format!("'{text}'"),
+        _ => quoted(text).to_string(),
+    };
     let value = match array.data_type() {
-        D::Utf8View => format!("'{}'", array.as_string_view().value(row)),
-        D::Utf8 => format!("'{}'", array.as_string::<i32>().value(row)),
+        D::Utf8View => of_text(array.as_string_view().value(row)),
+        D::Utf8 => of_text(array.as_string::<i32>().value(row)),
         _ => array_value_to_string(array, row).unwrap_or_else(|_| "a value".to_owned()),
     };
     Error::usage(format_args!("{value} is no {}", TypeName(to)))

@@ -8,6 +8,7 @@ mod twin;
 
 use std::sync::Arc;
 
+use arrow_array::builder::StringViewBuilder;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
@@ -18,7 +19,7 @@ use arrow_schema::{DataType, Field, Fields, Schema as ArrowSchema};
 
 use super::expression::*;
 use super::literal::Literal;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, LimitKind};
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(
@@ -624,4 +625,27 @@ fn no_text_makes_the_parser_panic() {
             );
         }
     }
+}
+
+#[test]
+fn long_strings_that_rows_share_are_not_copied_for_all_of_them() {
+    let len = 1 << 20;
+    let mut views = StringViewBuilder::new();
+    let block = views.append_block(vec![b'1'; len as usize].into());
+    (0..3000).for_each(|_| views.try_append_view(block, 0, len).unwrap());
+    let views = batch(vec![("s", Arc::new(views.finish()))]);
+    for text in ["cast(s as bigint) > 3", "lower(s) = 'x'", "s ilike '%x%'"] {
+        let bound = Predicate::parse(text).unwrap().bind_to(&views.schema()).unwrap();
+        let error = bound.evaluate(&views).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::ArrayLength), "{text}: {error}");
+        assert!(bound.evaluate(&views.slice(0, 0)).is_ok(), "{text}");
+    }
+    assert!(rows("lower(s) = '1'", &views.slice(7, 2)).is_empty());
+    // More entries than rows: the rows are tested one by one, unless that is more to look at.
+    let short = (0..10_000).map(|i| i.to_string());
+    let entries =
+        StringArray::from_iter_values(std::iter::once("1".repeat(len as usize)).chain(short));
+    let keys = Int32Array::from_iter_values((0..3000).map(|row| if row == 5 { 8 } else { 0 }));
+    let coded = DictionaryArray::<Int32Type>::new(keys, Arc::new(entries));
+    assert_eq!(rows("s = '7'", &batch(vec![("s", Arc::new(coded))])), [5]);
 }

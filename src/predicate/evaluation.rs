@@ -1,0 +1,88 @@
+//! [`Evaluation`]: what evaluating a predicate on a batch learns, and the memory that it may take.
+
+use super::learn::AdaptiveStats;
+use crate::bytes::saturated;
+use crate::error::{Error, LimitKind, Result};
+use crate::limits::{Budget, Growth, Reservation};
+
+/// What a predicate is evaluated with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Evaluation<'a> {
+    pub(crate) adaptive: &'a AdaptiveStats,
+    /// Counts what is copied for the evaluation; `None` if nothing limits it.
+    pub(crate) budget: Option<&'a Budget>,
+}
+
+/// Copies that exist at a time while strings are changed: the values, a string builder that may be
+/// twice as large, and one value more.
+const COPIES: usize = 4;
+
+/// Maximum bytes of the values that are changed: with 32-bit offsets there is room for twice as
+/// many, which small letters of other widths may take.
+const MAX_CHANGED: u64 = 1 << 30;
+
+impl<'a> Evaluation<'a> {
+    pub(crate) fn new(adaptive: &'a AdaptiveStats, budget: Option<&'a Budget>) -> Self {
+        Self { adaptive, budget }
+    }
+
+    /// Memory for copies of nothing yet.
+    pub(super) fn copies(self) -> Copies {
+        Copies { bytes: 0, reservation: self.budget.map(|budget| budget.reservation(PURPOSE)) }
+    }
+
+    /// Counts what is put together for the evaluation.
+    pub(super) fn growth(self) -> Growth {
+        match self.budget {
+            Some(budget) => Growth::of(budget.reservation(PURPOSE)),
+            None => Growth::Uncounted,
+        }
+    }
+}
+
+const PURPOSE: &str = "copies of values that a filter changes";
+
+/// Memory that copies of values take until this is dropped. Trap: rows share the entries of
+/// dictionaries and the bytes of views, but not those of copies.
+#[derive(Debug)]
+pub(super) struct Copies {
+    bytes: u64,
+    reservation: Option<Reservation>,
+}
+
+impl Copies {
+    /// Counts `bytes` of rows that are copied once.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the budget has less.
+    pub(super) fn hold(&mut self, bytes: usize) -> Result<()> {
+        self.reservation.as_mut().map_or(Ok(()), |reservation| reservation.grow(bytes))
+    }
+
+    /// Counts the copies of values that take `bytes`, before they are made.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the budget has less, `Limit(ArrayLength)` if they have no room in arrays:
+    /// fewer rows may do.
+    pub(super) fn add(&mut self, bytes: u64) -> Result<()> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > MAX_CHANGED {
+            return Err(too_many(self.bytes));
+        }
+        match &mut self.reservation {
+            Some(reservation) => reservation.grow(saturated(bytes).saturating_mul(COPIES)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cold]
+fn too_many(bytes: u64) -> Error {
+    Error::limit(
+        LimitKind::ArrayLength,
+        format_args!(
+            "values of {bytes} bytes are to be changed for a filter, and {MAX_CHANGED} can be: \
+             evaluate it on fewer rows"
+        ),
+    )
+}
